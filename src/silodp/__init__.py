@@ -1,0 +1,3 @@
+"""silodp: differentially private federated learning across silos, replicated."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,35 @@
+"""Named random streams.
+
+Every random number of a run comes from a stream that is named by what it is for, as in
+`Streams(seed).generator("wbcd_mlp", "minibatch_sgd", trial, "noise", silo, round)`. A stream's state depends on the seed
+and its name alone, so results do not depend on how a run is cut into jobs, on the cores, or on the order of work.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The tree of named streams below one seed.
+
+    Attributes:
+        seed: the run's seed, the only entropy.
+        path: names joined so far; `child` extends it.
+    """
+
+    seed: int
+    path: tuple[str, ...] = ()
+
+    def child(self, *names: object) -> "Streams":
+        """The subtree below `names`."""
+        return Streams(self.seed, self.path + tuple(str(name) for name in names))
+
+    def generator(self, *names: object) -> np.random.Generator:
+        """A fresh generator for the stream called `names`; the same name always gives the same numbers."""
+        parts = [str(self.seed), *self.path, *(str(name) for name in names)]
+        # A separator that no name holds, so that ("a", "bc") and ("ab", "c") are different streams.
+        digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
+        return np.random.Generator(np.random.SFC64(np.frombuffer(digest, dtype=np.uint32).tolist()))

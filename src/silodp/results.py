@@ -9,15 +9,48 @@ from pathlib import Path
 import pandas as pd
 
 TABLE_COLUMNS = [
-    "experiment", "algorithm", "reading", "private", "M", "R", "N", "n", "K", "delta", "epsilon", "delivered_epsilon",
-    "selection", "evaluation", "stepsize", "clip", "phase_length", "trials", "diverged", "train_loss_mean",
-    "test_error_mean", "test_error_p05", "test_error_p95", "seconds",
-]  # fmt: skip
+    "experiment",
+    "algorithm",
+    "reading",
+    "private",
+    "M",
+    "R",
+    "N",
+    "n",
+    "K",
+    "delta",
+    "epsilon",
+    "delivered_epsilon",
+    "selection",
+    "evaluation",
+    "stepsize",
+    "clip",
+    "phase_length",
+    "trials",
+    "diverged",
+    "train_loss_mean",
+    "test_error_mean",
+    "test_error_p05",
+    "test_error_p95",
+    "seconds",
+]
 
 PRIVACY_COLUMNS = [
-    "experiment", "algorithm", "reading", "M", "R", "epsilon", "claimed_epsilon", "delivered_epsilon", "delta",
-    "accountant", "adjacency", "sampling", "noise_multiplier", "holds",
-]  # fmt: skip
+    "experiment",
+    "algorithm",
+    "reading",
+    "M",
+    "R",
+    "epsilon",
+    "claimed_epsilon",
+    "delivered_epsilon",
+    "delta",
+    "accountant",
+    "adjacency",
+    "sampling",
+    "noise_multiplier",
+    "holds",
+]
 
 
 @contextmanager

@@ -1,0 +1,46 @@
+"""Algorithms, one file each: `ALGORITHMS["fedprox_spider"]` is the subclass of `Algorithm` that the file of that name holds.
+
+Names are those of the files of this folder; a file is imported when its algorithm is first asked for, so that commands
+which train nothing need not load PyTorch.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from silodp.algorithms.base import Algorithm
+
+# Files of this folder that hold no algorithm.
+_SHARED = {"base"}
+
+
+class _Registry(Mapping[str, "type[Algorithm]"]):
+    def __init__(self, names: list[str]):
+        self._names = names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __getitem__(self, name: str) -> "type[Algorithm]":
+        if name not in self._names:
+            raise KeyError(name)
+        module = importlib.import_module(f"{__name__}.{name}")
+        for item in vars(module).values():
+            if isinstance(item, type) and getattr(item, "name", None) == name and item.__module__ == module.__name__:
+                return item
+        raise TypeError(f"{module.__file__}: must define an Algorithm with name = {name!r}")
+
+
+ALGORITHMS: Mapping[str, "type[Algorithm]"] = _Registry(
+    sorted(found.name for found in pkgutil.iter_modules(__path__) if found.name not in _SHARED)
+)
+
+__all__ = ["ALGORITHMS"]

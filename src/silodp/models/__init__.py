@@ -1,0 +1,18 @@
+"""Models as functions over a stack of parameter vectors: one file a model, found by scanning this folder."""
+
+from collections.abc import Callable
+
+from silodp.models.base import Model
+from silodp.models.linear import Linear
+from silodp.models.logistic import Logistic
+from silodp.models.perceptron import Perceptron
+from silodp.models.softmax import Softmax
+
+MODELS: dict[str, Callable[..., Model]] = {
+    "linear": Linear.build,
+    "logistic": Logistic.build,
+    "softmax": Softmax.build,
+    "perceptron": Perceptron.build,
+}
+
+__all__ = ["MODELS", "Model"]

@@ -1,0 +1,1 @@
+"""Theorems of the three papers as functions (being filled)."""

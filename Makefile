@@ -1,0 +1,53 @@
+# Two commands: `make reproduce` and `make test`. `make help` lists the rest.
+RUN ?= default
+CORES ?= all
+PYTHON ?= python3.11
+BIN := .venv/bin
+# Commands of the rules are found in the environment, whatever shell started make.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# BLAS and OpenMP threads multiply with jobs side by side; a job's threads are set by the run file.
+export OMP_NUM_THREADS ?= 1
+SNAKEMAKE := $(BIN)/snakemake --profile workflow/profiles/default --cores $(CORES) --configfile config/$(RUN).yaml
+
+.PHONY: help reproduce smoke figures paper test test-slow lint format docs clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.venv/installed: requirements.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check --disable-pip-version-check
+	@touch $@
+
+reproduce: .venv/installed  ## rebuild everything of RUN (default: config/default.yaml) on data that needs no download
+	@$(SNAKEMAKE)
+	@echo "results/$(RUN)/report.html is up to date"
+
+smoke: .venv/installed  ## the default run in miniature, under a minute
+	@$(MAKE) --no-print-directory reproduce RUN=smoke
+
+test: .venv/installed  ## the tests
+	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)
+
+test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/installed  ## formatters, linters and types, changing nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/mypy
+
+format: .venv/installed  ## format code and workflow
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+docs: .venv/installed  ## write the schema and the reference page again
+	$(BIN)/silodp config schema > config/schema.json
+	$(BIN)/silodp config reference > docs/configuration.md
+
+clean:  ## remove the results of RUN
+	rm -rf results/$(RUN)

@@ -1,0 +1,51 @@
+# The workflow of one run: data, silos, training, selection, tables, figures, privacy, report.
+# snakemake --configfile config/<run>.yaml [target]; without a config file it is config/default.yaml.
+import sys
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+from silodp.config import ConfigError, load
+from silodp.dag import Plan
+
+RUN_FILE = str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
+
+try:
+    PLAN = Plan(load(RUN_FILE))
+except ConfigError as error:
+    print(f"silodp: {error}", file=sys.stderr)
+    sys.exit(2)
+
+
+container: None
+
+
+wildcard_constraints:
+    experiment="|".join(PLAN.experiments),
+    algorithm="[a-z0-9_]+",
+    setting=r"M\d+_R\d+",
+    reading=r"[^/_](?:[^/]*[^/_])?",
+    trials=r"\d+-\d+",
+
+
+localrules:
+    all,
+    figures,
+    tables,
+    report,
+    provenance,
+    fetch,
+
+
+rule all:
+    input:
+        f"{PLAN.folder}/report.html",
+    default_target: True
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/aggregate.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/report.smk"

@@ -1,0 +1,148 @@
+"""What algorithms are written against: the federation they run on, and the shape that all of them share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from silodp.messages import Messages
+from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.rng import Streams
+
+State = dict[str, Tensor]
+Prox = Callable[[Tensor, Tensor], Tensor]
+
+
+def no_prox(weights: Tensor, stepsize: Tensor) -> Tensor:
+    """The proximal map of f¹ = 0."""
+    return weights
+
+
+class Federation:
+    """N silos and a server, seen by an algorithm: who takes part, what they send, how the server averages.
+
+    Args:
+        messages: makes each silo's message.
+        plans: for each point of the stack, the privacy plan of each silo: `plans[g][i]`. All points share batch sizes.
+        stepsize: η of every point, (G,).
+        clip: L of every point, (G,).
+        taking_part: M, silos drawn in each round.
+        streams: the tree that the draw of silos comes from; shared by all algorithms of a trial.
+        server_update: "mean", or "sum" as the convex paper's released programs have it.
+        prox: proximal map of f¹.
+    """
+
+    def __init__(
+        self,
+        messages: Messages,
+        plans: list[list[PrivacyPlan]],
+        stepsize: Tensor,
+        clip: Tensor,
+        taking_part: int,
+        streams: Streams,
+        server_update: str = "mean",
+        prox: Prox = no_prox,
+    ):
+        self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
+        self.M, self.streams, self.server_update = taking_part, streams, server_update
+        self.records = [{release.kind: release.drawn for release in plan.releases} for plan in plans[0]]
+        self.noise = [
+            {
+                release.kind: self._scaled([plan[silo][release.kind].noise for plan in plans])
+                for release in plans[0][silo].releases
+            }
+            for silo in range(len(plans[0]))
+        ]
+
+    def _scaled(self, noise: list[float]) -> Tensor:
+        """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is no number."""
+        units = torch.tensor(noise, dtype=self.clip.dtype, device=self.clip.device)
+        return torch.where(units > 0, units * self.clip, 0)
+
+    def silos(self, round: int) -> list[int]:
+        """S_r: M distinct silos drawn uniformly, in ascending order."""
+        total = len(self.messages.silos)
+        if total == self.M:
+            return list(range(total))
+        drawn = self.streams.generator("silos", self.M, round).choice(total, size=self.M, replace=False)
+        return sorted(drawn.tolist())
+
+    def message(
+        self,
+        weights: Tensor,
+        silo: int,
+        round: int,
+        kind: str = "gradient",
+        previous: Tensor | None = None,
+        noise_factor: Tensor | None = None,
+    ) -> Tensor:
+        """The silo's noisy message of the plan's `kind`; see `Messages.message`. `noise_factor` (G,) scales its noise."""
+        noise = self.noise[silo][kind]
+        if noise_factor is not None:
+            noise = noise * noise_factor
+        return self.messages.message(
+            weights, silo, self.records[silo][kind], self.clip, noise, round=round, kind=kind, previous=previous
+        )
+
+    def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
+        """The silo's own model after its local steps; see `Messages.local_model`."""
+        return self.messages.local_model(
+            weights,
+            silo,
+            self.records[silo][kind],
+            self.clip,
+            self.noise[silo][kind],
+            self.stepsize[:, 0],
+            round=round,
+            kind=kind,
+        )
+
+    def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
+        """(1/M) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
+        taking_part = self.silos(round)
+        total = send(taking_part[0])
+        for silo in taking_part[1:]:
+            total = total + send(silo)
+        return total if add_up and self.server_update == "sum" else total / len(taking_part)
+
+    def keep(self, points: Tensor) -> None:
+        """Let all but the `points` (indices) leave the stack."""
+        self.stepsize, self.clip = self.stepsize[points], self.clip[points]
+        self.noise = [{kind: noise[points] for kind, noise in kinds.items()} for kinds in self.noise]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Base of all algorithms; a subclass is frozen and holds the parameters that shape its rounds.
+
+    Attributes:
+        rounds: R, rounds of communication.
+    """
+
+    rounds: int
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds = {self.rounds}: must be at least 1")
+
+    @classmethod
+    def with_options(cls, options: Mapping[str, Any]) -> Self:
+        """Make the algorithm from the options it knows; the others are for other algorithms."""
+        return cls(**{field.name: options[field.name] for field in fields(cls) if field.name in options})
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """The privacy plan of a silo under `budget`."""
+        raise NotImplementedError
+
+    def start(self, weights: Tensor) -> State:
+        """The state before the first round; "w" is the model, (G, d)."""
+        return {"w": weights}
+
+    def round(self, r: int, state: State, federation: Federation) -> State:
+        """The state after round r."""
+        raise NotImplementedError

@@ -1,0 +1,73 @@
+"""The command line: every rule of the workflow calls one of these subcommands, and so can a person."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+log = logging.getLogger("silodp")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input."""
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    logging.basicConfig(
+        level=logging.WARNING if options.quiet else logging.INFO,
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(message)s",
+        force=True,
+    )
+    try:
+        return options.function(options) or 0
+    except ValueError as error:
+        # Bad input is one line without a traceback; anything else is a fault of the program and shows where.
+        print(f"silodp {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        print(f"silodp {options.command}: {error.filename}: {error.strerror}: must be a readable file", file=sys.stderr)
+        return 2
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all subcommands."""
+    from silodp import __version__, commands, practitioner
+
+    parser = argparse.ArgumentParser(
+        prog="silodp", description="Differentially private federated learning, replicated."
+    )
+    parser.add_argument("--version", action="version", version=f"silodp {__version__}")
+    # Options that make sense for every subcommand, so that `silodp train -q …` works as well as `silodp -q train …`.
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
+
+    def add(name: str, function: Callable, text: str) -> argparse.ArgumentParser:
+        sub = subparsers.add_parser(
+            name, parents=[common], help=text, description=(function.__doc__ or text).split("\n\n")[0]
+        )
+        sub.set_defaults(function=function)
+        return sub
+
+    commands.register(add)
+    practitioner.register(add)
+    return parser
+
+
+def print_json(value: object) -> None:
+    """Print `value` as one JSON document."""
+    print(json.dumps(value, indent=1, sort_keys=True, allow_nan=True))
+
+
+def existing(text: str) -> Path:
+    """Argument type: a file that must exist."""
+    path = Path(text)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text}: must be an existing file")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,522 @@
+"""Run files and experiments: one Pydantic model is the source of defaults, of the JSON schema and of the reference page.
+
+A run file (`config/default.yaml`) names experiments; each has a file of its own under `config/experiments/`, and the run
+file may override any of its keys. Everything is checked before a job starts; `ConfigError` carries one line that names
+file, key, value and what is allowed.
+"""
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveOrInf = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+SELECTION = Literal["pooled", "per_trial"]
+EVALUATION = Literal["fresh", "same"]
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be run; its text is one line naming file, key, value and what is allowed."""
+
+
+class Strict(BaseModel):
+    """Base of all sections: unknown keys are an error, and a section does not change once made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Grid(Strict):
+    """Step sizes: `points` values from e^low to e^high, evenly spaced in value (linear) or in exponent (exponential)."""
+
+    low: float = Field(description="natural logarithm of the smallest step size")
+    high: float = Field(description="natural logarithm of the largest step size")
+    points: Count = Field(description="number of step sizes")
+    spacing: Literal["linear", "exponential"] = Field(
+        "exponential", description="evenly spaced in value or in exponent"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Grid":
+        if self.low > self.high:
+            raise ValueError("low must be at most high")
+        return self
+
+    def values(self, spacing: str | None = None) -> list[float]:
+        """The step sizes, ascending; `spacing` overrides the grid's own (reading `stepsize_grid`)."""
+        if (spacing or self.spacing) == "linear":
+            return np.linspace(math.exp(self.low), math.exp(self.high), self.points).tolist()
+        return np.exp(np.linspace(self.low, self.high, self.points)).tolist()
+
+
+class Setting(Strict):
+    """One (M, R): silos that take part in a round, and rounds."""
+
+    M: Count = Field(description="silos drawn in each round")
+    R: Count = Field(description="rounds of communication")
+    phase_lengths: list[Count] | None = Field(None, description="q of FedProx-SPIDER; default: the experiment's")
+    stepsizes: Grid | None = Field(None, description="step sizes in this setting; default: the experiment's")
+
+    @property
+    def name(self) -> str:
+        """The setting's name in paths, as in M12_R25."""
+        return f"M{self.M}_R{self.R}"
+
+
+class Partitioning(Strict):
+    """How records are cut into silos."""
+
+    scheme: Literal["digit_pairs", "by_class", "sorted_target", "iid"] = Field(
+        description="digit_pairs: 25 (even, odd) pairs; by_class: one class a silo; sorted_target: equal parts by target"
+    )
+    count: Count | None = Field(None, description="number of silos N, where the scheme does not fix it")
+    mixed: float = Field(0.0, ge=0, le=1, description="share p of a silo's records drawn from all digits")
+    per_class: Count | None = Field(None, description="first k records of each class; default: all")
+    train_share: float = Field(0.8, gt=0, lt=1, description="share of a silo's records used for training")
+    official_test: bool = Field(False, description="test on the data set's own test part; train_share is of the rest")
+
+
+class Preprocessing(Strict):
+    """What is done to features before training, fitted as reading `standardise` says."""
+
+    standardise: bool = Field(True, description="mean 0 and variance 1, per feature")
+    pca: Count | None = Field(None, description="number of principal components kept; default: no PCA")
+    constant_column: bool = Field(False, description="append a column of ones (the intercept of a linear model)")
+
+
+class LinearModel(Strict):
+    """Linear regression with half the squared error as loss."""
+
+    name: Literal["linear"]
+
+
+class LogisticModel(Strict):
+    """Logistic regression on two classes, no intercept of its own."""
+
+    name: Literal["logistic"]
+
+
+class SoftmaxModel(Strict):
+    """Multinomial logistic regression with intercepts."""
+
+    name: Literal["softmax"]
+
+
+class PerceptronModel(Strict):
+    """A perceptron with one hidden ReLU layer and cross-entropy loss."""
+
+    name: Literal["perceptron"]
+    hidden: Count = Field(description="hidden units")
+
+
+ModelConfig = Annotated[LinearModel | LogisticModel | SoftmaxModel | PerceptronModel, Field(discriminator="name")]
+
+
+class AlgorithmOptions(Strict):
+    """What an experiment says of one algorithm; anything not said is the experiment's."""
+
+    private: Literal["both", "private", "non_private"] = Field(
+        "both", description="train the private form, the baseline without noise, or both"
+    )
+    stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
+    clips: list[PositiveOrInf] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
+    phase_lengths: list[Count] | None = Field(None, min_length=1, description="q of FedProx-SPIDER")
+
+
+class Readings(Strict):
+    """Choices where the papers and the released programs are silent or at odds; see the README."""
+
+    stepsize_grid: Literal["as_given", "linear", "exponential"] = Field(
+        "as_given", description="spacing of every step size grid; as_given: each grid's own"
+    )
+    spider_q1_noise: Literal["own", "minibatch"] = Field(
+        "own", description="noise of FedProx-SPIDER at q = 1: its own formula, or MB-SGD's"
+    )
+    records: Literal["equal", "own"] = Field(
+        "equal", description="n of unequal silos: the smallest for all, or each its own"
+    )
+    server_update: Literal["mean", "sum"] = Field("mean", description="the server averages messages, or adds them up")
+    log_term: Literal["paper", "1/delta", "2/delta"] = Field(
+        "paper", description="log term of MB-SGD's moments-form noise; paper: the experiment's log_term"
+    )
+    batch: Literal["eps_max", "per_eps"] = Field("eps_max", description="K from batch_epsilon, or from each epsilon")
+    fed_spider_releases: Literal["R", "2R-1"] = Field("R", description="releases the noise of Fed-SPIDER is made for")
+    resample: bool = Field(False, description="draw records with replacement before splitting (train and test overlap)")
+    standardise: Literal["train", "all"] = Field(
+        "train", description="records that standardisation and PCA are fitted on"
+    )
+    output: Literal["last", "mean_of_last_8"] = Field("last", description="iterate that is evaluated")
+
+
+class Report(Strict):
+    """How a point is chosen and on which runs it is reported."""
+
+    selection: SELECTION = Field(
+        "pooled", description="smallest training loss by the mean over trials, or in each trial"
+    )
+    evaluation: EVALUATION = Field(
+        "fresh", description="train the chosen point again, or report the runs that chose it"
+    )
+
+
+class Experiment(Strict):
+    """One experiment: data, silos, model, settings, grids and algorithms."""
+
+    title: str = Field(description="a line for figures and the report")
+    paper: str = Field("", description="the figure that this replicates")
+    dataset: str = Field(description="a registered data set")
+    label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")
+    silos: Partitioning
+    preprocess: Preprocessing = Preprocessing()
+    model: ModelConfig
+    settings: list[Setting] = Field(min_length=1)
+    epsilons: list[Positive] = Field(min_length=1, description="claimed epsilon of the private algorithms")
+    delta: Annotated[float, Field(gt=0, lt=1)] | Literal["1/n^2"] = Field("1/n^2", description="delta, or 1/n^2")
+    trials: Count = Field(description="random train/test splits")
+    batch_epsilon: Positive = Field(
+        description="epsilon in K = floor(n sqrt(epsilon) / (2 sqrt(R))) under batch: eps_max"
+    )
+    batch_records: Count | None = Field(None, description="K given directly in place of the formula")
+    log_term: Literal["1/delta", "2/delta"] = Field(
+        "1/delta", description="log term of MB-SGD's noise as the paper has it"
+    )
+    stepsizes: Grid
+    clips: list[PositiveOrInf] = Field(min_length=1, description="clip thresholds L; .inf for none (non-private only)")
+    phase_lengths: list[Count] = Field(default=[1], min_length=1, description="q of FedProx-SPIDER")
+    algorithms: dict[str, AlgorithmOptions] = Field(min_length=1)
+    readings: Readings = Readings()
+    alternatives: list[Readings] = Field(default=[], description="readings that are run beside the default ones")
+    reports: list[Report] = Field(
+        default=[Report()], min_length=1, description="the first is the default row of a table"
+    )
+    trials_per_job: Count | None = Field(None, description="trials in one training job; default: the run's")
+    device: str | None = Field(None, description="the experiment's own device; default: the run's")
+
+    @field_validator("epsilons", "clips", "phase_lengths")
+    @classmethod
+    def _distinct(cls, values: list) -> list:
+        if len(set(values)) != len(values):
+            raise ValueError("values must be distinct")
+        return values
+
+    @field_validator("settings")
+    @classmethod
+    def _distinct_settings(cls, values: list[Setting]) -> list[Setting]:
+        if len({setting.name for setting in values}) != len(values):
+            raise ValueError("settings (M, R) must be distinct")
+        return values
+
+    def variants(self) -> dict[str, Readings]:
+        """Label of each reading that is run -> its options; the default's label is empty."""
+        default = self.readings.model_dump()
+        found = {"": self.readings}
+        for alternative in self.alternatives:
+            given = alternative.model_dump(exclude_unset=True)
+            options = Readings(**{**default, **given})
+            label = ";".join(f"{key}={_short(value)}" for key, value in given.items() if value != default[key])
+            found[label] = options
+        return found
+
+
+class DataConfig(Strict):
+    """Where data files come from."""
+
+    mirror: str | None = Field(None, description="folder or address tried before the official one (SILODP_DATA_MIRROR)")
+    cache: str | None = Field(None, description="folder of downloaded files (SILODP_DATA_CACHE)")
+
+
+class Run(Strict):
+    """A run file."""
+
+    run: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = Field(
+        description="name of the results folder"
+    )
+    seed: int = Field(2023, ge=0, description="the only entropy of a run")
+    device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?)$", description="cpu, cuda or cuda:<index>")
+    dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
+    threads: Count = Field(1, description="threads of one job; jobs run side by side")
+    trials_per_job: Count = Field(5, description="trials trained in one job")
+    memory_mb: Annotated[int, Field(ge=256)] = Field(4000, description="memory bound of one job")
+    data: DataConfig = DataConfig()
+    experiments: dict[str, dict[str, Any] | None] = Field(
+        min_length=1, description="experiment -> overrides of its file"
+    )
+
+
+def _short(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def project_root() -> Path:
+    """The checkout this package lies in."""
+    return Path(__file__).resolve().parents[2]
+
+
+def _read_yaml(path: Path) -> dict:
+    if not path.is_file():
+        raise ConfigError(f"{path}: file: missing: must be a readable YAML file")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: file: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: file: {type(content).__name__}: must be a mapping of keys to values")
+    return content
+
+
+def _merge(base: dict, override: dict) -> dict:
+    """`override` laid over `base`; mappings merge key by key, anything else replaces; None removes a key."""
+    merged = copy.deepcopy(base)
+    for key, value in override.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict) and isinstance(merged.get(key), dict) and key not in ("stepsizes", "model"):
+            merged[key] = _merge(merged[key], value)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def _key(location: tuple) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _within(mapping: Any, location: tuple) -> bool:
+    """Whether the first key of `location` is set in `mapping`, so that an error is named after the right file."""
+    return isinstance(mapping, dict) and bool(location) and location[0] in mapping
+
+
+_KEYWORDS = {"linear", "logistic", "softmax", "perceptron", "constrained-float", "literal['1/n^2']", "float"}
+
+
+def _explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:
+    first = error.errors()[0]
+    more = error.error_count() - 1
+    location = tuple(part for part in first["loc"] if str(part).lower() not in _KEYWORDS or part in ("linear",))
+    if first["type"] == "missing":
+        value, allowed = "missing", "this key must be given"
+    elif first["type"] == "extra_forbidden":
+        value, allowed = _shown(first["input"]), "unknown key; see docs/configuration.md for the keys allowed here"
+    else:
+        value, allowed = _shown(first["input"]), first["msg"].removeprefix("Value error, ")
+    tail = f" (and {more} more)" if more else ""
+    return ConfigError(f"{path}: {_key(prefix + location)}: {value}: {allowed}{tail}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+class Resolved:
+    """A run file with its experiments merged, validated and checked against the registries.
+
+    Attributes:
+        path: the run file.
+        run: the run file's own keys.
+        experiments: name -> experiment, in the run file's order.
+    """
+
+    def __init__(self, path: Path, run: Run, experiments: dict[str, Experiment]):
+        self.path, self.run, self.experiments = path, run, experiments
+
+    def dump(self) -> dict:
+        """Plain data: what is written as the run's config.json."""
+        own = self.run.model_dump(mode="json", exclude={"experiments"})
+        return own | {"experiments": {name: e.model_dump(mode="json") for name, e in self.experiments.items()}}
+
+
+def load(path: Path | str, root: Path | None = None) -> Resolved:
+    """Read and check the run file at `path` and the experiments it names.
+
+    Raises:
+        ConfigError: one line naming file, key, value and what is allowed.
+    """
+    path = Path(path)
+    folder = (root or project_root()) / "config" / "experiments"
+    raw = _read_yaml(path)
+    try:
+        run = Run.model_validate(raw)
+    except ValidationError as error:
+        raise _explain(error, path) from None
+    experiments = {}
+    for name, overrides in run.experiments.items():
+        source = folder / f"{name}.yaml"
+        if not source.is_file():
+            known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+            raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {known}")
+        merged = _merge(_read_yaml(source), overrides or {})
+        try:
+            experiments[name] = Experiment.model_validate(merged)
+        except ValidationError as error:
+            here = _within(overrides, error.errors()[0]["loc"])
+            raise _explain(error, path if here else source, ("experiments", name) if here else ()) from None
+        check(
+            experiments[name],
+            lambda key, o=overrides, s=source, n=name: (
+                f"{path}: experiments.{n}.{key}" if _within(o, (key.split("[")[0].split(".")[0],)) else f"{s}: {key}"
+            ),
+        )
+    return Resolved(path, run, experiments)
+
+
+def check(experiment: Experiment, place: Any) -> None:
+    """What the model alone cannot know: registered names, M ≤ N, K ≤ n, a finite clip for private training.
+
+    Args:
+        experiment: the experiment.
+        place: key -> "file: key" for messages.
+
+    Raises:
+        ConfigError: as `load`.
+    """
+    from silodp.algorithms import ALGORITHMS
+    from silodp.datasets import DATASETS
+
+    def fail(key: str, value: object, allowed: str) -> None:
+        raise ConfigError(f"{place(key)}: {_shown(value)}: {allowed}")
+
+    if experiment.dataset not in DATASETS:
+        fail("dataset", experiment.dataset, f"must be one of {', '.join(sorted(DATASETS))}")
+    for name, options in experiment.algorithms.items():
+        if name not in ALGORITHMS:
+            fail(f"algorithms.{name}", name, f"no such algorithm: must be one of {', '.join(sorted(ALGORITHMS))}")
+        clips = options.clips or experiment.clips
+        if options.private != "non_private" and math.inf in clips and len(clips) == 1:
+            fail("clips", clips, "private training needs a finite clip threshold")
+    dataset = DATASETS[experiment.dataset]
+    regression = dataset.task == "regression"
+    if regression != (experiment.model.name == "linear"):
+        fail("model", experiment.model.name, f"must fit the task of {experiment.dataset}, which is {dataset.task}")
+    if regression != (experiment.label == "target"):
+        fail("label", experiment.label, f"must be {'target' if regression else 'class or parity'} for {dataset.task}")
+    silos, smallest = _silo_sizes(experiment, dataset, fail)
+    for index, setting in enumerate(experiment.settings):
+        if silos < setting.M:
+            fail(f"settings[{index}].M", setting.M, f"must be at most N = {silos}, the number of silos")
+    if experiment.batch_records is not None and experiment.batch_records > smallest:
+        fail("batch_records", experiment.batch_records, f"K must be at most n = {smallest}, the records of a silo")
+
+
+def _silo_sizes(experiment: Experiment, dataset: Any, fail: Any) -> tuple[int, int]:
+    """(N, training records of the smallest silo), from the data set's stated class sizes."""
+    plan = experiment.silos
+    counts = dataset.class_counts
+    if plan.scheme == "digit_pairs":
+        if not counts or len(counts) != 10:
+            fail("silos.scheme", plan.scheme, "needs a data set with ten classes")
+        if plan.count not in (None, 25):
+            fail("silos.count", plan.count, "must be 25 (or left out) for digit_pairs")
+        each = min(plan.per_class or min(counts), min(counts))
+        return 25, 2 * math.floor(plan.train_share * each + 1e-9)
+    if plan.scheme == "by_class":
+        if not counts:
+            fail("silos.scheme", plan.scheme, "needs a data set with classes")
+        if plan.count not in (None, len(counts)):
+            fail("silos.count", plan.count, f"must be {len(counts)} (or left out), one class a silo")
+        each = min(counts) if plan.per_class is None else min(plan.per_class, min(counts))
+        return len(counts), math.floor(plan.train_share * each + 1e-9)
+    if plan.count is None:
+        fail("silos.count", None, f"must be given for {plan.scheme}")
+    if plan.count > dataset.records:
+        fail("silos.count", plan.count, f"must be at most {dataset.records}, the records of {experiment.dataset}")
+    return plan.count, math.floor(plan.train_share * (dataset.records // plan.count) + 1e-9)
+
+
+def schema() -> dict:
+    """JSON schema of a run file, with the experiment's schema for its overrides."""
+    top = Run.model_json_schema()
+    experiment = Experiment.model_json_schema()
+    return {"run": top, "experiment": experiment}
+
+
+def schema_text() -> str:
+    """What `config/schema.json` holds: an editor's schema for experiments, run files beside it."""
+    experiment = Experiment.model_json_schema(ref_template="#/$defs/{model}")
+    run = Run.model_json_schema(ref_template="#/$defs/{model}")
+    definitions = experiment.pop("$defs", {}) | run.pop("$defs", {})
+    definitions |= {"Experiment": experiment, "Run": run}
+    return (
+        json.dumps(
+            {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "title": "silodp run files and experiments",
+                "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/Experiment"}],
+                "$defs": definitions,
+            },
+            indent=1,
+            sort_keys=True,
+        )
+        + "\n"
+    )
+
+
+def reference_text() -> str:
+    """The reference page `docs/configuration.md`, made from the models above."""
+    lines = [
+        "# Configuration reference",
+        "",
+        "Made from the models in `src/silodp/config.py` by `silodp config reference`; do not edit by hand.",
+        "",
+    ]
+    sections = [
+        Run,
+        DataConfig,
+        Experiment,
+        Partitioning,
+        Preprocessing,
+        Setting,
+        Grid,
+        LinearModel,
+        LogisticModel,
+        SoftmaxModel,
+        PerceptronModel,
+        AlgorithmOptions,
+        Readings,
+        Report,
+    ]
+    for section in sections:
+        lines += [f"## {section.__name__}", "", (section.__doc__ or "").strip(), ""]
+        lines += ["| key | allowed | default | meaning |", "| --- | --- | --- | --- |"]
+        properties = section.model_json_schema()["properties"]
+        for key, field in section.model_fields.items():
+            default = "required" if field.is_required() else _default_text(field.get_default(call_default_factory=True))
+            lines.append(f"| `{key}` | {_allowed(properties[key])} | {default} | {field.description or ''} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _default_text(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return f"{type(value).__name__} defaults"
+    if isinstance(value, list) and value and isinstance(value[0], BaseModel):
+        return f"one {type(value[0]).__name__}"
+    return "none" if value is None else f"`{json.dumps(value)}`"
+
+
+def _allowed(field: dict) -> str:
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    if "$ref" in field:
+        return field["$ref"].rsplit("/", 1)[-1]
+    for key in ("anyOf", "oneOf"):
+        if key in field:
+            return " or ".join(_allowed(option) for option in field[key])
+    if field.get("type") == "array":
+        return f"list of {_allowed(field['items'])}"
+    text = {"null": "none"}.get(field.get("type", "any"), field.get("type", "any"))
+    bounds = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤", "pattern": "matches"}
+    limits = [f"{sign} {field[key]}" for key, sign in bounds.items() if key in field]
+    return " ".join([text, *limits]).replace("|", "\\|")

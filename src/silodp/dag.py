@@ -1,0 +1,213 @@
+"""What the workflow needs to know before it runs: names of files, cuts into jobs, and digests that say when to redo one.
+
+The Snakefile asks a `Plan` and computes nothing itself.
+"""
+
+import functools
+import hashlib
+import itertools
+import math
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from silodp.config import Experiment, Resolved, Setting
+from silodp.datasets import DATASETS
+from silodp.provenance import digest
+
+if TYPE_CHECKING:
+    from silodp.training import Task
+
+PACKAGE = Path(__file__).resolve().parent
+# Sources whose change makes trained results stale; an algorithm's own file is added to them.
+TRAINED_BY = (
+    "algorithms/base.py",
+    "messages.py",
+    "models",
+    "preprocess.py",
+    "privacy/plan.py",
+    "rng.py",
+    "training.py",
+)
+PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
+# Keys of an experiment that say how results are shown, not what is trained.
+SHOWN = {"title", "paper", "reports", "trials_per_job", "device"}
+
+
+def slug(label: str) -> str:
+    """A reading's label as part of a file name; the default reading is `default`."""
+    return label.replace("=", "-").replace(";", "+").replace("/", "") or "default"
+
+
+@functools.cache
+def sources_digest(names: tuple[str, ...]) -> str:
+    """SHA-256 over the text of source files and folders of the package."""
+    found = hashlib.sha256()
+    for name in names:
+        path = PACKAGE / name
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            found.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
+
+
+class Plan:
+    """Names and cuts of one run.
+
+    Args:
+        resolved: the checked run file.
+        results: folder below which the run writes.
+    """
+
+    def __init__(self, resolved: Resolved, results: str = "results"):
+        self.resolved, self.run, self.experiments = resolved, resolved.run, resolved.experiments
+        self.folder = f"{results}/{resolved.run.run}"
+
+    def readings(self, experiment: str) -> dict[str, str]:
+        """Name in paths → label, for every reading of the experiment."""
+        return {slug(label): label for label in self.experiments[experiment].variants()}
+
+    def setting(self, experiment: str, name: str) -> Setting:
+        """The setting called `name`, as in M12_R25."""
+        return next(setting for setting in self.experiments[experiment].settings if setting.name == name)
+
+    def task(self, experiment: str, algorithm: str, setting: str, reading: str) -> "Task":
+        """The task behind a training job's wildcards."""
+        from silodp.training import Task  # loads PyTorch, which planning does not need
+
+        config = self.experiments[experiment]
+        return Task(
+            experiment, config, algorithm, self.setting(experiment, setting), self.readings(experiment)[reading]
+        )
+
+    def silos(self, experiment: str, reading: str) -> str:
+        """Folder of the partition that a reading trains on; only `resample` makes it another than the default's."""
+        config = self.experiments[experiment]
+        own = config.variants()[self.readings(experiment)[reading]].resample != config.readings.resample
+        return f"{self.folder}/silos/{experiment}/{reading if own else 'default'}"
+
+    def chunks(self, experiment: str) -> list[str]:
+        """Trials of each training job, as in 0-4."""
+        config = self.experiments[experiment]
+        size = config.trials_per_job or self.run.trials_per_job
+        jobs = math.ceil(config.trials / size)
+        bounds = [config.trials * job // jobs for job in range(jobs + 1)]
+        return [f"{first}-{last - 1}" for first, last in itertools.pairwise(bounds)]
+
+    def _trained(self, experiment: str, suffixes: list[str]) -> list[str]:
+        config = self.experiments[experiment]
+        return [
+            f"{self.folder}/trials/{experiment}/{algorithm}/{setting.name}/{reading}_{suffix}.parquet"
+            for algorithm in config.algorithms
+            for setting in config.settings
+            for reading in self.readings(experiment)
+            for suffix in suffixes
+        ]
+
+    def grids(self, experiment: str) -> list[str]:
+        """Trial files of the grid runs."""
+        return self._trained(experiment, self.chunks(experiment))
+
+    def fresh(self, experiment: str) -> list[str]:
+        """Trial files of the fresh runs at chosen points; none where no report asks for them."""
+        wanted = any(report.evaluation == "fresh" for report in self.experiments[experiment].reports)
+        return self._trained(experiment, ["fresh"]) if wanted else []
+
+    def tables(self) -> list[str]:
+        """All tables."""
+        return [f"{self.folder}/tables/{name}.csv" for name in self.experiments]
+
+    def figure_names(self, experiment: str) -> dict[str, dict]:
+        """Figure → what it shows: kind, M, R, reading."""
+        from silodp.figures.slices import figure_name  # loads matplotlib, which training jobs do not need
+
+        found = {}
+        for label in self.experiments[experiment].variants():
+            for setting in self.experiments[experiment].settings:
+                for kind in ("error_vs_epsilon", "delivered_vs_claimed"):
+                    name = figure_name(experiment, setting.M, setting.R, label, kind)
+                    found[name] = {
+                        "experiment": experiment,
+                        "M": setting.M,
+                        "R": setting.R,
+                        "reading": label,
+                        "kind": kind,
+                    }
+        return found
+
+    def figures(self) -> list[str]:
+        """All figures, in both formats."""
+        names = [name for experiment in self.experiments for name in self.figure_names(experiment)]
+        return [f"{self.folder}/figures/{name}.{suffix}" for name in names for suffix in ("pdf", "png")]
+
+    def figure(self, name: str) -> dict:
+        """What the figure called `name` shows."""
+        return next(found[name] for found in map(self.figure_names, self.experiments) if name in found)
+
+    def places(self) -> str:
+        """Options of `silodp fetch` for the run's cache and mirror."""
+        data = self.run.data
+        named = [("--cache", data.cache), ("--mirror", data.mirror)]
+        return " ".join(f"{option} {shlex.quote(value)}" for option, value in named if value)
+
+    def listings(self) -> list[str]:
+        """Files that say which data files the run was made from."""
+        return sorted({file for experiment in self.experiments for file in self.data_files(experiment)})
+
+    def data_files(self, experiment: str) -> list[str]:
+        """Flag files of the data sets that must be fetched first."""
+        name = self.experiments[experiment].dataset
+        return [] if DATASETS[name].embedded else [f"{self.folder}/data/{name}.csv"]
+
+    def _trained_part(self, config: Experiment) -> dict:
+        return config.model_dump(mode="json", exclude=SHOWN | {"trials", "algorithms", "alternatives"})
+
+    def partition_digest(self, experiment: str) -> str:
+        """Changes when the experiment's silos would."""
+        config = self.experiments[experiment]
+        keys = {"dataset", "label", "silos", "preprocess", "trials", "readings"}
+        return digest([self.run.seed, config.model_dump(mode="json", include=keys), sources_digest(PARTITIONED_BY)])
+
+    def training_digest(self, experiment: str, algorithm: str) -> str:
+        """Changes when what a training job computes would: config, seed, precision, or the sources behind it."""
+        config = self.experiments[experiment]
+        device = config.device or self.run.device
+        return digest(
+            [
+                self.run.seed,
+                self.run.dtype,
+                device,
+                self._trained_part(config),
+                config.algorithms[algorithm].model_dump(mode="json"),
+                sources_digest((*TRAINED_BY, f"algorithms/{algorithm}.py")),
+            ]
+        )
+
+    def reports_digest(self, experiment: str) -> str:
+        """Changes when selection or table would."""
+        config = self.experiments[experiment]
+        return digest([config.model_dump(mode="json", exclude={"title", "paper"}), sources_digest(("tuning.py",))])
+
+    def figure_digest(self, experiment: str) -> str:
+        """Changes when a figure would for the same table."""
+        config = self.experiments[experiment]
+        return digest([config.title, config.paper, sources_digest(("figures",))])
+
+    def privacy_digest(self, experiment: str) -> str:
+        """Changes when delivered ε would for the same chosen points."""
+        config = self.experiments[experiment]
+        plans = [self.training_digest(experiment, algorithm) for algorithm in config.algorithms]
+        return digest([plans, sources_digest(("privacy", "privacy_table.py"))])
+
+    def report_digest(self) -> str:
+        """Changes when the page would for the same tables and figures."""
+        return digest(
+            [
+                self.digest(),
+                hashlib.sha256((PACKAGE / "report.html.j2").read_bytes()).hexdigest(),
+                sources_digest(("report.py",)),
+            ]
+        )
+
+    def digest(self) -> str:
+        """Changes with the resolved configuration."""
+        return digest(self.resolved.dump())

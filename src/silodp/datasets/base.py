@@ -1,0 +1,93 @@
+"""What a dataset is: its records, what is known about them, and how a file of this folder declares one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True)
+class Data:
+    """The records of a dataset, in the order of its files.
+
+    Attributes:
+        x: features, float32 or float64, shape (n, features), or (n, 3, 32, 32) for colour images; never standardised.
+        y: int64 labels 0..classes-1, or float64 targets, shape (n,).
+        classes: the number of labels, None for regression.
+        feature_names: one name for each column of `x`, empty for images.
+        official_test: bool, shape (n,): the records that the dataset's authors set apart for testing. Training records
+            come first in the file order, so "the first k of a class" are training records.
+        class_names: what the labels mean, in their order.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    classes: int | None
+    feature_names: tuple[str, ...] = ()
+    official_test: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    class_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.official_test.size == 0:
+            object.__setattr__(self, "official_test", np.zeros(len(self.y), dtype=bool))
+        if not len(self.x) == len(self.y) == len(self.official_test):
+            raise ValueError(
+                f"x, y and official_test hold {len(self.x)}, {len(self.y)} and {len(self.official_test)} records; "
+                "they must hold equally many"
+            )
+
+    def columns(self, names: Sequence[str]) -> list[int]:
+        """The column numbers of the features called `names`; ValueError for a name that no feature has."""
+        unknown = [name for name in names if name not in self.feature_names]
+        if unknown:
+            raise ValueError(f"no feature is called {unknown[0]!r}; the features are {', '.join(self.feature_names)}")
+        return [self.feature_names.index(name) for name in names]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One dataset, declared as `DATASET` by one file of this folder.
+
+    Attributes:
+        name: the name that configs and commands use.
+        title: what people call it.
+        task: "classification" or "regression".
+        embedded: True when it ships with scikit-learn, False when `silodp fetch` must get its files.
+        licence: the terms of the data.
+        citation: whom to cite.
+        records: how many, official test records included.
+        loader: makes the `Data` from the verified local files, a mapping from file name to path (empty when embedded).
+        class_counts: how many of each class; None for regression. Known without the files, so that a config can be
+            checked before anything is fetched.
+        standardise_columns: the features to standardise; None for all of them.
+    """
+
+    name: str
+    title: str
+    task: Task
+    embedded: bool
+    licence: str
+    citation: str
+    records: int
+    loader: Callable[[dict[str, Path]], Data]
+    class_counts: tuple[int, ...] | None = None
+    standardise_columns: tuple[str, ...] | None = None
+
+    def load(self, cache: Path | str | None = None) -> Data:
+        """Read the records; the network is never touched.
+
+        Args:
+            cache: the folder that `silodp fetch` fills; None for `SILODP_DATA_CACHE` or the user's cache folder.
+
+        Raises:
+            FetchError: a file is missing there, or its checksum is wrong.
+        """
+        if self.embedded:
+            return self.loader({})
+        from silodp.datasets.fetch import local_files  # the download stack is slow to import and rarely needed
+
+        return self.loader(local_files(self.name, cache=cache))

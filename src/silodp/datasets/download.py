@@ -1,0 +1,156 @@
+"""One file from one address: resumed when it breaks off, tried again when that may help, never a page in its place.
+
+`Download` is a downloader for `pooch.retrieve`, which checks the hash and moves the file to its place. What has arrived
+so far is kept in a hidden file that ends in `.part`, so that the next attempt, or the next run, asks for the rest only.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+import urllib3
+from tqdm import tqdm
+
+_CHUNK = 1 << 16
+_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class TransferError(Exception):
+    """A transfer failed; the text says why, in a few words."""
+
+
+class WrongBytesError(TransferError):
+    """The bytes are not those of the file."""
+
+
+class _Passing(TransferError):
+    """A failure that may not happen again, such as a connection that breaks."""
+
+
+@dataclass
+class Download:
+    """Transfers a file of known length over HTTP.
+
+    Attributes:
+        size: the length the file must have, in bytes.
+        part: where the bytes are kept until all have arrived.
+        timeout: seconds without a connection, or without a single byte, before an attempt is given up.
+        retries: further attempts after the first.
+        backoff: seconds before the second attempt; they double from one attempt to the next.
+        progress: show a bar, if the error stream is a terminal.
+        resumed: set when bytes of an earlier attempt were kept.
+    """
+
+    size: int
+    part: Path
+    timeout: float = 30.0
+    retries: int = 3
+    backoff: float = 1.0
+    progress: bool = True
+    resumed: bool = False
+
+    def __call__(self, url: str, output_file: str, pooch: object = None) -> None:
+        """Bring what lies at `url` to `output_file`; TransferError when that cannot be done."""
+        for attempt in range(self.retries + 1):
+            try:
+                self._attempt(url)
+                break
+            except _Passing as error:
+                if attempt == self.retries:
+                    raise TransferError(f"{error}, in {attempt + 1} attempts") from error
+                time.sleep(self.backoff * 2**attempt)
+        os.replace(self.part, output_file)
+
+    def _attempt(self, url: str) -> None:
+        held = self._held()
+        if held > self.size:
+            self.part.unlink()
+            held = 0
+        if held == self.size:
+            self.resumed = True
+            return
+        # The checksum is that of the file as stored, so no encoding on the way.
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={held}-"} if held else {})
+        try:
+            with requests.get(url, headers=headers, stream=True, timeout=self.timeout) as response:
+                start = self._accept(response, held)
+                self.resumed |= start > 0
+                self._receive(response, start)
+        except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema) as error:
+            raise TransferError(f"not an address that can be fetched ({error})") from error
+        except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError) as error:
+            raise _Passing(f"no answer for {self.timeout:g} s") from error
+        except urllib3.exceptions.ProtocolError as error:
+            raise _Passing(f"truncated: the connection broke off after {self._held()} of {self.size} bytes") from error
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
+            raise _Passing(f"no connection ({_cause(error)})") from error
+
+    def _held(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def _accept(self, response: requests.Response, held: int) -> int:
+        """Judge the head of an answer; returns the position of its first byte in the file."""
+        status = response.status_code
+        if status == 416:
+            self.part.unlink(missing_ok=True)
+            raise _Passing("the server has no bytes after those already here")
+        if status >= 400:
+            raise (_Passing if status in _BUSY else TransferError)(f"HTTP status {status} {response.reason}")
+        if response.headers.get("Content-Type", "").lower().startswith("text/html"):
+            raise TransferError(f"an HTML page in place of the file{_redirection(response)}")
+        if status == 206:
+            if not response.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
+                self.part.unlink(missing_ok=True)
+                raise _Passing("the server sent another range than the one asked for")
+            return held
+        return 0
+
+    def _receive(self, response: requests.Response, start: int) -> None:
+        received = start
+        bar = tqdm(
+            total=self.size,
+            initial=start,
+            desc=self.part.name.removeprefix(".").removesuffix(".part"),
+            unit="B",
+            unit_scale=True,
+            disable=None if self.progress else True,
+        )
+        with bar, open(self.part, "ab" if start else "wb") as stream:
+            # read1 hands over what has arrived, so a transfer that breaks off loses nothing.
+            while chunk := response.raw.read1(_CHUNK, decode_content=False):
+                stream.write(chunk)
+                received += len(chunk)
+                bar.update(len(chunk))
+                if received > self.size:
+                    break
+            stream.flush()
+            os.fsync(stream.fileno())
+        if start == 0 and _is_page(self.part):
+            self.part.unlink()
+            raise TransferError(f"an HTML page in place of the file{_redirection(response)}")
+        if received > self.size:
+            self.part.unlink()
+            raise WrongBytesError(f"more than the {self.size} bytes of the file")
+        # An answer that is whole but too short is another file: trying again is no use, its checksum will tell.
+        whole = response.headers.get("Content-Length") == str(received - start)
+        if received < self.size and not whole:
+            raise _Passing(f"truncated: {received} of {self.size} bytes")
+
+
+def _is_page(path: Path) -> bool:
+    with open(path, "rb") as stream:
+        head = stream.read(256).lstrip().lower()
+    return head.startswith((b"<!doctype html", b"<html"))
+
+
+def _redirection(response: requests.Response) -> str:
+    return f", after a redirect to {response.url}" if response.history else ""
+
+
+def _cause(error: Exception) -> str:
+    """The innermost reason, on one line: the libraries wrap it several times."""
+    while isinstance(inner := getattr(error, "reason", None) or (error.args[0] if error.args else None), Exception):
+        error = inner
+    return " ".join(str(error).split()) or type(error).__name__

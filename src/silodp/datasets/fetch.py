@@ -1,0 +1,263 @@
+"""`fetch("mnist")`: the public files of a dataset in a cache folder, each with the right checksum or not there at all.
+
+A file is looked for in the cache, then in the mirror that the user names (a folder, or an address that lays the files
+out as the cache does), then at its official address, then at the mirrors of `config/datasets.csv`. With a mirror folder
+that holds all files the network is never touched.
+"""
+
+import logging
+import os
+import shutil
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote, unquote, urldefrag, urlsplit
+
+import platformdirs
+import pooch
+from filelock import FileLock
+
+from silodp.datasets.download import Download, TransferError, WrongBytesError
+from silodp.datasets.sources import Source, sources
+
+_LOG = logging.getLogger(__name__)
+
+
+class FetchError(ValueError):
+    """A file of a dataset is not to be had; one line names dataset, file, addresses tried and reasons."""
+
+
+def cache_folder(cache: Path | str | None = None) -> Path:
+    """Where data files are kept: `cache`, else `SILODP_DATA_CACHE`, else the user's cache folder."""
+    chosen = cache or os.environ.get("SILODP_DATA_CACHE") or platformdirs.user_cache_dir("silodp")
+    return Path(chosen).expanduser()
+
+
+def fetch(
+    name: str,
+    *,
+    cache: Path | str | None = None,
+    mirror: Path | str | None = None,
+    progress: bool = True,
+    timeout: float = 30.0,
+    retries: int = 3,
+    backoff: float = 1.0,
+) -> list[Path]:
+    """Get the files of a dataset.
+
+    Args:
+        name: a dataset of `DATASETS`; one that ships with scikit-learn needs no files.
+        cache: where the files go, see `cache_folder`.
+        mirror: a folder or an address; None for `SILODP_DATA_MIRROR`. A wrong file there is an error, a missing one is
+            looked for elsewhere.
+        progress: show a bar for each download on a terminal.
+        timeout: seconds without a byte before an attempt is given up.
+        retries: further attempts at an address whose failure may pass.
+        backoff: seconds before the second attempt; they double from one attempt to the next.
+
+    Returns:
+        The paths of the files, in the order of the table. Processes that ask at the same time download once.
+
+    Raises:
+        FetchError: no address gave the right bytes of some file.
+        ValueError: no dataset has this name.
+    """
+    from silodp.datasets import DATASETS  # the package imports no downloads of its own
+
+    if name not in DATASETS:
+        raise ValueError(f"no dataset is called {name!r}; the datasets are {', '.join(DATASETS)}")
+    if DATASETS[name].embedded:
+        return []
+    folder = cache_folder(cache)
+    chosen = str(mirror or os.environ.get("SILODP_DATA_MIRROR") or "")
+    fetcher = _Fetcher(name, folder, chosen, progress, timeout, retries, backoff)
+    paths = [folder / source.file for source in sources(name).files]
+    # A complete cache may be read-only, so the lock is taken only when something is missing.
+    if not all(fetcher.holds(source) for source in sources(name).files):
+        with fetcher.speaking_of("cache folder", str(folder)):
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(folder / f".{name}.lock")
+        with lock:
+            fetcher.fill()
+    return paths
+
+
+def local_files(name: str, *, cache: Path | str | None = None) -> dict[str, Path]:
+    """The files of a fetched dataset, by their name in the table; FetchError when one is missing or wrong."""
+    folder = cache_folder(cache)
+    files = {source.file: folder / source.file for source in sources(name).files}
+    for source in sources(name).files:
+        path = files[source.file]
+        if not path.is_file():
+            raise FetchError(f"{name}: {source.file} is not in {folder}; run `silodp fetch {name}` first")
+        if found := _mismatch(path, source):
+            raise FetchError(f"{name}: {source.file} in {folder} is not the published file: {found}")
+    return files
+
+
+@dataclass(frozen=True)
+class _Fetcher:
+    """What one call of `fetch` knows."""
+
+    name: str
+    folder: Path
+    mirror: str
+    progress: bool
+    timeout: float
+    retries: int
+    backoff: float
+
+    def holds(self, source: Source) -> bool:
+        path = self.folder / source.file
+        return path.is_file() and not _mismatch(path, source)
+
+    def fill(self) -> None:
+        """Get every file that is missing or wrong; those of an archive after all others."""
+        packed: dict[str, list[Source]] = {}
+        failures: dict[str, list[str]] = {}
+        for source in sources(self.name).files:
+            if self.holds(source):
+                continue
+            target = self.folder / source.file
+            with self.speaking_of(source.file, str(target)):
+                if target.exists():
+                    _LOG.warning(
+                        "%s: %s is wrong and is fetched again: %s", self.name, target, _mismatch(target, source)
+                    )
+                    target.unlink()
+                target.parent.mkdir(parents=True, exist_ok=True)
+            if source.member:
+                failures[source.file] = []
+                if not self._try(source, self._mirrored(source), failures[source.file]):
+                    packed.setdefault(urldefrag(source.address).url, []).append(source)
+            else:
+                self._obtain(source)
+        for address, members in packed.items():
+            archive = sources(self.name).archives[address]
+            if not self.holds(archive):
+                self._obtain(archive, said=failures[members[0].file])
+            self._unpack(archive, members)
+
+    def _mirrored(self, source: Source) -> list[str]:
+        if not self.mirror:
+            return []
+        if urlsplit(self.mirror).scheme in ("http", "https"):
+            return [f"{self.mirror.rstrip('/')}/{quote(source.file)}"]
+        return [str(_as_folder(self.mirror) / source.file)]
+
+    def _obtain(self, source: Source, said: list[str] | None = None) -> None:
+        """Get one file from the first address that has it."""
+        failures = list(said or [])
+        if not self._try(source, [*self._mirrored(source), source.address, *source.mirrors], failures):
+            raise FetchError(f"{self.name}: {source.file} could not be fetched: {'; '.join(failures)}")
+
+    def _try(self, source: Source, addresses: list[str], failures: list[str]) -> bool:
+        mirrored = self._mirrored(source)
+        for address in addresses:
+            try:
+                with self.speaking_of(source.file, address):
+                    self._bring(source, address)
+                return True
+            except TransferError as error:
+                failures.append(f"{address}: {error}")
+                # A mirror that the user names is trusted to be whole: say so rather than go elsewhere in silence.
+                if isinstance(error, WrongBytesError) and address in mirrored:
+                    raise FetchError(f"{self.name}: {source.file} from {address}: {error}") from error
+                _LOG.warning("%s: %s from %s: %s", self.name, source.file, address, error)
+        return False
+
+    def _bring(self, source: Source, address: str) -> None:
+        target = self.folder / source.file
+        part = target.with_name(f".{target.name}.part")
+        if urlsplit(address).scheme not in ("http", "https"):
+            if not Path(address).is_file():
+                raise TransferError("no such file")
+            _publish(Path(address), part, target, source)
+            return
+        for last in (False, True):
+            download = Download(source.size, part, self.timeout, self.retries, self.backoff, self.progress)
+            try:
+                pooch.retrieve(address, source.digest, target.name, target.parent, downloader=download)
+                return
+            except ValueError as error:
+                # Bytes left by an earlier attempt may have been another file's: once more from the start.
+                if last or not download.resumed:
+                    found = str(error).partition("expected ")[2].partition(". ")[0]
+                    raise WrongBytesError(f"wrong checksum: expected {found or error}") from error
+
+    def _unpack(self, archive: Source, members: list[Source]) -> None:
+        """Take the wanted members, and nothing else, from an archive, which is then removed."""
+        path = self.folder / archive.file
+        wanted = {source.member: source for source in members}
+        try:
+            with self.speaking_of(archive.file, str(path)), tarfile.open(path, "r:*") as tar:
+                for entry in tar:
+                    source = wanted.get(entry.name)
+                    stream = tar.extractfile(entry) if source is not None and entry.isfile() else None
+                    if source is None or stream is None:
+                        continue
+                    target = self.folder / source.file
+                    _publish(stream, target.with_name(f".{target.name}.part"), target, source)
+                    del wanted[entry.name]
+        except (TransferError, tarfile.TarError, EOFError, zlib.error) as error:
+            reason = " ".join(str(error).split())
+            raise FetchError(f"{self.name}: {archive.file} from {archive.address}: {reason}") from error
+        finally:
+            path.unlink(missing_ok=True)
+        if wanted:
+            raise FetchError(f"{self.name}: {archive.file} from {archive.address} lacks {', '.join(wanted)}")
+
+    @contextmanager
+    def speaking_of(self, file: str, place: str) -> Iterator[None]:
+        """Turn a failure of the file system, such as a full disk, into one line."""
+        try:
+            yield
+        except OSError as error:
+            raise FetchError(f"{self.name}: {file}, {place}: {error.strerror or error}") from error
+
+
+def _publish(origin: Path | IO[bytes], part: Path, target: Path, source: Source) -> None:
+    """Copy a file or a stream beside `target`, check it, and rename it to `target`."""
+    try:
+        with open(part, "wb") as copy:
+            if isinstance(origin, Path):
+                with open(origin, "rb") as stream:
+                    shutil.copyfileobj(stream, copy)
+            else:
+                shutil.copyfileobj(origin, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
+        if found := _mismatch(part, source):
+            raise WrongBytesError(found)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _mismatch(path: Path, source: Source) -> str:
+    """What is wrong with a file that should be `source`; empty when nothing is."""
+    algorithm, _, expected = source.digest.partition(":")
+    found = pooch.file_hash(str(path), alg=algorithm)
+    if found == expected:
+        return ""
+    return (
+        f"wrong checksum: expected {algorithm} {expected} ({source.size} bytes), "
+        f"found {found} ({path.stat().st_size} bytes)"
+    )
+
+
+def _as_folder(mirror: str) -> Path:
+    """The folder a mirror means: a path, or a `file:` address."""
+    parts = urlsplit(mirror)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    if parts.scheme:
+        raise ValueError(f"data mirror is {mirror!r}; a folder or an address with http, https or file is allowed")
+    return Path(mirror).expanduser()
+
+
+pooch.get_logger().setLevel(logging.WARNING)  # its progress lines repeat ours

@@ -1,0 +1,63 @@
+"""The ε that an accountant finds delivered, against the ε that was asked for, with the line where both agree."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from silodp.figures.axes import TOP_EDGE, new_axes, set_page
+from silodp.figures.notes import beyond_axis, over_claim
+from silodp.figures.slices import checked
+from silodp.figures.style import hollow, label, looks, styled
+
+OVER: dict[str, Any] = {"facecolor": "#f4f4f4", "edgecolor": "#c9c9c9", "hatch": "////", "lw": 0}
+
+
+def delivered_vs_claimed(
+    table: pd.DataFrame, *, title: str, ylabel: str = "delivered ε", note: str | None = None
+) -> Figure:
+    """Draw the delivered against the claimed ε of every private row of one (experiment, M, R, reading) slice.
+
+    Points in the hatched half break their claim and are hollow; a delivered ε that is not finite is on the upper edge.
+    Raises ValueError when the table is not such a slice or has no private row.
+    """
+    rows = checked(table, ["delivered_epsilon"])
+    rows = rows[rows["private"]]
+    if rows.empty:
+        raise ValueError("figure: delivered_vs_claimed needs private rows, the table has none")
+    if (rows["delivered_epsilon"] <= 0).any():
+        raise ValueError("figure: a delivered ε is not above 0, allowed: > 0, or empty or inf where there is no bound")
+    finite = rows["delivered_epsilon"].where(np.isfinite(rows["delivered_epsilon"]))
+    with styled():
+        axes = new_axes(title, "claimed ε", ylabel)
+        axes.set(xscale="log", yscale="log")
+        handles: list[Any] = []
+        for name, look in looks(rows["algorithm"]).items():
+            of = rows["algorithm"] == name
+            x, y = rows.loc[of, "epsilon"].to_numpy(float), finite[of].to_numpy(float)
+            handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=label(name), zorder=3)
+            axes.plot(x[y > x], y[y > x], gid=f"over:{name}", **hollow(look))
+            beyond = np.isnan(y)
+            edge = np.full(beyond.sum(), TOP_EDGE)
+            at_edge = {"transform": axes.get_xaxis_transform(), "clip_on": False, **hollow(look)}
+            axes.plot(x[beyond], edge, gid=f"beyond:{name}", **at_edge)
+        handles += _draw_agreement(axes, np.r_[rows["epsilon"], finite.dropna()])
+        return set_page(axes, handles, [note, beyond_axis(rows, "delivered_epsilon"), over_claim(rows)])
+
+
+def _draw_agreement(axes: Axes, values: np.ndarray) -> list[Line2D | Patch]:
+    """The diagonal over the range of `values`, the half above it, and 1-2-5 ticks alike on both axes."""
+    low, high = values.min() / 1.3, values.max() * 1.3
+    axes.fill_between([low, high], [low, high], high, zorder=0.5, **OVER)
+    (agree,) = axes.plot([low, high], [low, high], color="black", lw=1.0, label="delivered = claimed", zorder=2)
+    axes.set(xlim=(low, high), ylim=(low, high))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+    return [agree, Patch(**OVER, label="claim exceeded")]

@@ -1,0 +1,86 @@
+"""Cutting a results table into what one figure shows, and the name of that figure's files."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pandas as pd
+
+REPORTED_SPIDER = "spider"
+SPIDER_MEMBERS = frozenset({"fedprox_spider", "fed_spider"})
+
+
+class Slice(NamedTuple):
+    """What every row of one figure has in common: silos a round `M`, rounds `R`, and the reading's name."""
+
+    M: int
+    R: int
+    reading: str
+
+
+def with_reading(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with empty readings as "": a CSV file gives them back as NaN."""
+    return table.assign(reading=table["reading"].fillna("").astype(str))
+
+
+def slices(table: pd.DataFrame) -> Iterator[tuple[Slice, pd.DataFrame]]:
+    """Yield each (M, R, reading) of `table` with its rows, the default reading first, then by M and R."""
+    table = with_reading(table)
+    for reading, M, R in sorted(set(zip(table["reading"], table["M"], table["R"], strict=True))):
+        rows = table[(table["reading"] == reading) & (table["M"] == M) & (table["R"] == R)]
+        yield Slice(int(M), int(R), str(reading)), rows.reset_index(drop=True)
+
+
+def figure_name(experiment: str, M: int, R: int, reading: str = "", kind: str = "error_vs_epsilon") -> str:
+    """File name, without suffix, of a figure: `<experiment>_M<M>_R<R>[_<reading>][_<kind>]`.
+
+    Characters of the reading that are awkward in a file name become "-". The kind error_vs_epsilon is not named.
+    """
+    parts = [experiment, f"M{M}", f"R{R}"]
+    if reading:
+        parts.append(re.sub(r"[^A-Za-z0-9_.=+-]+", "-", reading))
+    if kind != "error_vs_epsilon":
+        parts.append(kind)
+    return "_".join(parts)
+
+
+def reported_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Without the two SPIDER variants where the better of them is there already, as `spider`."""
+    spider = (table["algorithm"] == REPORTED_SPIDER) & table["private"]
+    members = table["algorithm"].isin(SPIDER_MEMBERS) & table["private"]
+    return table[~members] if spider.any() else table
+
+
+def checked(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """The rows a figure draws: private ones by ε, then non-private ones.
+
+    Raises ValueError when `table` is empty, lacks one of `columns`, mixes slices, has an ε that does not fit `private`,
+    or has two rows for one point.
+    """
+    needed = ["experiment", "algorithm", "reading", "private", "M", "R", "epsilon", *columns]
+    missing = [name for name in needed if name not in table.columns]
+    if missing:
+        raise ValueError(f"figure: the table lacks the columns {', '.join(missing)}")
+    if table.empty:
+        raise ValueError("figure: the table has no rows")
+    if table["private"].dtype != bool:
+        raise ValueError(f"figure: column private is {table['private'].dtype}, allowed: bool")
+    table = with_reading(table)
+    for name in ("experiment", "M", "R", "reading"):
+        if table[name].nunique() > 1:
+            values = ", ".join(map(str, table[name].unique()))
+            raise ValueError(f"figure: a figure shows one {name}, the table has {values}")
+    positive = table["epsilon"] > 0
+    wrong = table[(table["private"] & ~positive) | (~table["private"] & table["epsilon"].notna())]
+    if not wrong.empty:
+        row = wrong.iloc[0]
+        raise ValueError(
+            f"figure: {row['algorithm']} has private = {row['private']} and epsilon = {row['epsilon']}, "
+            "allowed: an ε > 0 where private, empty where not"
+        )
+    table = reported_rows(table)
+    twice = table.duplicated(["algorithm", "private", "epsilon"])
+    if twice.any():
+        row = table[twice].iloc[0]
+        raise ValueError(f"figure: two rows for {row['algorithm']} at ε = {row['epsilon']}, allowed: one")
+    return table.sort_values(["private", "epsilon"], ascending=[False, True], kind="stable").reset_index(drop=True)

@@ -1,0 +1,150 @@
+"""The one look of all figures: labels, colours that differ in grey too, and files that come out the same every time."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from silodp.results import write_atomically
+
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # ships with matplotlib, so no machine draws with another font
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8.0,
+    "legend.frameon": False,
+    "legend.handlelength": 3.4,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5.5,
+    "hatch.linewidth": 0.6,
+    "pdf.fonttype": 42,  # TrueType outlines, so that text in the PDF can be searched and edited
+    "svg.hashsalt": "silodp",
+    "savefig.dpi": 150,
+}
+
+_PAPER_NAMES = {
+    "minibatch_sgd": "MB-SGD",
+    "local_sgd": "Local SGD",
+    "spider": "SPIDER",
+    "fedprox_spider": "FedProx-SPIDER",
+    "fed_spider": "FedSPIDER",
+}
+_ACRONYMS = {"sgd": "SGD", "dp": "DP", "mb": "MB", "gd": "GD", "erm": "ERM"}
+
+
+class Look(NamedTuple):
+    """How one algorithm is drawn: `colour` as #rrggbb, matplotlib's `marker` and `line` style."""
+
+    colour: str
+    marker: str
+    line: Any
+
+
+# Lightness L* of these steps by at least 10 within a figure, so that a grey print still tells them apart.
+_LOOKS = {
+    "spider": Look("#004488", "s", "-"),
+    "fedprox_spider": Look("#004488", "s", "-"),  # never beside `spider`, of which it is a member
+    "fed_spider": Look("#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
+    "minibatch_sgd": Look("#b3485a", "o", (0, (5, 1.8))),
+    "local_sgd": Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
+}
+_OTHER_LOOKS = [
+    Look("#30102f", "D", (0, (1.2, 1.2))),
+    Look("#6b4a9c", "P", (0, (8, 2))),
+    Look("#9fd3e6", "X", (0, (3, 1, 1, 1))),
+]
+# Non-private: colour of the line, its dashes, and the hatch of its band.
+_BASELINE_LOOKS = [
+    ("#000000", (0, (7, 2, 1, 2)), "////"),
+    ("#6e6e6e", (0, (1, 1.5)), "\\\\\\\\"),
+    ("#3c3c3c", (0, (3, 2)), "...."),
+    ("#969696", (0, (9, 3)), "xxxx"),
+]
+
+
+class BaselineLook(NamedTuple):
+    """How one non-private algorithm is drawn: a horizontal line and a hatched band."""
+
+    colour: str
+    line: Any
+    hatch: str
+
+
+def label(algorithm: str, private: bool = True) -> str:
+    """The papers' name of a known algorithm, else one read off its identifier: `noisy_gd` gives "ISRL-DP Noisy GD"."""
+    words = [_ACRONYMS.get(word, word[:1].upper() + word[1:]) for word in algorithm.split("_") if word]
+    name = _PAPER_NAMES.get(algorithm, " ".join(words))
+    return f"ISRL-DP {name}" if private else f"{name} (non-private)"
+
+
+def in_order(algorithms: Iterable[str]) -> list[str]:
+    """Each name once: MB-SGD, Local SGD, the SPIDERs, then others by name."""
+    known = list(_PAPER_NAMES)
+    return sorted(set(algorithms), key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def looks(algorithms: Iterable[str]) -> dict[str, Look]:
+    """A look for each private algorithm; those without one of their own share the spare ones in turn, by name."""
+    names = in_order(algorithms)
+    others = [name for name in names if name not in _LOOKS]
+    spare = {name: _OTHER_LOOKS[i % len(_OTHER_LOOKS)] for i, name in enumerate(others)}
+    return {name: _LOOKS.get(name) or spare[name] for name in names}
+
+
+def baseline_looks(algorithms: Iterable[str]) -> dict[str, BaselineLook]:
+    """A look for each non-private algorithm, in the order of `in_order`."""
+    return {
+        name: BaselineLook(*_BASELINE_LOOKS[i % len(_BASELINE_LOOKS)]) for i, name in enumerate(in_order(algorithms))
+    }
+
+
+def hollow(look: Look) -> dict[str, Any]:
+    """Plot options of an empty marker over a filled one: a point to be taken with care."""
+    return {"ls": "none", "marker": look.marker, "mfc": "white", "mec": look.colour, "mew": 1.4, "zorder": 4}
+
+
+def tint(colour: str, share: float) -> tuple[float, float, float]:
+    """`colour` mixed with white; opaque, because hatches in a PDF know no transparency."""
+    red, green, blue = matplotlib.colors.to_rgb(colour)
+    return (1 - share * (1 - red), 1 - share * (1 - green), 1 - share * (1 - blue))
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Matplotlib's own defaults plus `RC`, whatever the user's matplotlibrc says."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        for name, value in RC.items():
+            matplotlib.rcParams[name] = value  # type: ignore[index]
+        yield
+
+
+def save(figure: Figure, stem: Path | str) -> list[Path]:
+    """Write `stem.pdf` and `stem.png` (150 dpi), each whole or not at all, with no date, and return their paths.
+
+    The same figure gives the same bytes with the same matplotlib.
+    """
+    stem = Path(stem)
+    without_dates: dict[str, dict[str, Any]] = {
+        ".pdf": {"CreationDate": None, "ModDate": None, "Creator": "silodp"},
+        ".png": {"Software": None},
+    }
+    paths = []
+    with styled():
+        for suffix, metadata in without_dates.items():
+            path = stem.with_name(stem.name + suffix)  # a name may hold dots: with_suffix would cut it
+            with write_atomically(path) as temporary:
+                figure.savefig(temporary, format=suffix[1:], metadata=metadata)
+            paths.append(path)
+    return paths

@@ -1,0 +1,97 @@
+"""The one place where a silo's message is made: sample, clip, average, noise. Nothing un-noised passes it."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from silodp.models import Model
+from silodp.rng import Streams
+
+
+class Messages:
+    """Makes the messages of all silos of one trial, for the whole stack at once.
+
+    The G points of the stack share the drawn records and the base Gaussian draw of a message; each adds its own multiple
+    of that draw. Different silos, rounds and kinds of message draw from different streams.
+
+    Args:
+        model: the model whose gradients are sent.
+        silos: (x, y) of each silo's training records, on the device and in the precision of training.
+        streams: the tree that batches and noise are drawn from; a message's names are appended to it.
+    """
+
+    def __init__(self, model: Model, silos: Sequence[tuple[Tensor, Tensor]], streams: Streams):
+        self.model, self.silos, self.streams = model, list(silos), streams
+
+    def message(
+        self,
+        weights: Tensor,
+        silo: int,
+        records: int,
+        clip: Tensor,
+        noise_scale: Tensor,
+        *,
+        round: int,
+        kind: str = "gradient",
+        previous: Tensor | None = None,
+    ) -> Tensor:
+        """Mean over K drawn records of the clipped gradient, plus noise.
+
+        Args:
+            weights: parameters of every point, (G, d).
+            silo: which silo sends.
+            records: K, drawn uniformly with replacement.
+            clip: L of every point, (G,); a record's gradient over all parameters is scaled to norm at most L.
+            noise_scale: standard deviation per coordinate of every point, (G,).
+            round: r, names the streams.
+            kind: names the streams; two messages of one round differ in it.
+            previous: if given (G, d), the message is the difference between the clipped gradients at `weights` and at
+                `previous`, on the same records.
+
+        Returns:
+            (G, d). Replacing one record that was drawn J times moves it by at most 2LJ/K (4LJ/K for a difference).
+        """
+        x, y = self._draw(silo, records, round, kind)
+        total = self.model.clipped_gradient_sum(weights, x, y, clip)
+        if previous is not None:
+            total = total - self.model.clipped_gradient_sum(previous, x, y, clip)
+        mean = total / records
+        if bool((noise_scale > 0).any()):
+            base = self._noise(1, weights, silo, round, kind)
+            mean = torch.addcmul(mean, noise_scale[:, None], base)
+        return mean
+
+    def local_model(
+        self,
+        weights: Tensor,
+        silo: int,
+        steps: int,
+        clip: Tensor,
+        noise_scale: Tensor,
+        stepsize: Tensor,
+        *,
+        round: int,
+        kind: str = "step",
+    ) -> Tensor:
+        """The silo's own model after `steps` one-record noisy clipped gradient steps from `weights`; (G, d).
+
+        Each step draws one record and adds N(0, noise_scale²) per coordinate to its clipped gradient, so each step is a
+        release of its own: replacing its record moves a step's gradient by at most 2L.
+        """
+        x, y = self._draw(silo, steps, round, kind)
+        base = self._noise(steps, weights, silo, round, kind) if bool((noise_scale > 0).any()) else None
+        return self.model.local_steps(weights, x, y, clip, stepsize, noise_scale, base)
+
+    def _draw(self, silo: int, records: int, round: int, kind: str) -> tuple[Tensor, Tensor]:
+        x, y = self.silos[silo]
+        drawn = self.streams.generator("records", silo, round, kind).integers(0, len(x), size=records)
+        index = torch.from_numpy(drawn).to(x.device)
+        return x[index], y[index]
+
+    def _noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
+        """Standard Gaussian draws (rows, d); drawn on the CPU so that every device adds the same noise."""
+        generator = self.streams.generator("noise", silo, round, kind)
+        dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
+        draws = generator.standard_normal((rows, like.shape[1]), dtype=dtype)
+        return torch.from_numpy(draws).to(like.device)

@@ -1,0 +1,319 @@
+"""Compiled CPU kernels of the stack: the two-class perceptron's clipped gradient sums, and one-record local steps.
+
+Each point of the stack is worked on by itself, so the result for a point depends neither on the other points nor on the
+number of threads. Models fall back to tensor operations where a kernel does not apply; tests hold the two together.
+"""
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from numba import njit
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+IDENTITY, LOGISTIC = 0, 1
+
+# Sums may be reordered for vector instructions; NaN and infinity keep their meaning, divergence is told by them.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+# Records worked on at once, so that a block of hidden activations stays in a core's second-level cache.
+RECORD_BLOCK = 1024
+# Steps whose base noise is held in cache while every point of the stack takes them.
+STEP_BLOCK = 16
+
+_pool: ThreadPoolExecutor | None = None
+_threads = 1
+
+
+def use_threads(threads: int) -> None:
+    """Work on points with `threads` threads; the kernels' own matrix products stay single-threaded."""
+    global _pool, _threads
+    if _pool is not None:
+        _pool.shutdown()
+    _pool = ThreadPoolExecutor(threads) if threads > 1 else None
+    _threads = threads
+    threadpool_limits(1, user_api="blas")
+
+
+def _over_points(work: Callable[[int, int], None], points: int) -> None:
+    """Call `work(start, stop)` so that every point is covered once, side by side where threads are allowed."""
+    if _pool is None or points < _threads:
+        work(0, points)
+        return
+    bounds = [points * t // _threads for t in range(_threads + 1)]
+    list(_pool.map(work, bounds[:-1], bounds[1:]))
+
+
+def perceptron_gradient_sum(hidden: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+    """Clipped gradient sums (G, d) of the two-class perceptron; arguments as `Model.clipped_gradient_sum`."""
+    out = torch.empty_like(weights)
+    arrays = weights.contiguous().numpy(), x.contiguous().numpy(), y.numpy(), clip.numpy(), out.numpy()
+    _over_points(lambda start, stop: _perceptron_points(hidden, *arrays, start, stop), len(weights))
+    return out
+
+
+def perceptron_outputs(hidden: int, weights: Tensor, x: Tensor) -> Tensor:
+    """Logits (G, B, 2) of the two-class perceptron."""
+    out = torch.empty((len(weights), len(x), 2), dtype=weights.dtype)
+    arrays = weights.contiguous().numpy(), x.contiguous().numpy(), out.numpy()
+    _over_points(lambda start, stop: _perceptron_logits(hidden, *arrays, start, stop), len(weights))
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _perceptron_logits(hidden, weights, x, out, start, stop):
+    records, features = x.shape
+    split = hidden * features
+    out_v = split + hidden
+    zero = x.dtype.type(0)
+    z = np.empty((min(records, RECORD_BLOCK), hidden), dtype=x.dtype)
+    for g in range(start, stop):
+        w = weights[g, :split].reshape((hidden, features))
+        bias = weights[g, split:out_v]
+        v = weights[g, out_v : out_v + 2 * hidden].reshape((2, hidden))
+        c = weights[g, out_v + 2 * hidden :]
+        for begin in range(0, records, len(z)):
+            end = min(begin + len(z), records)
+            pre = z[: end - begin]
+            np.dot(x[begin:end], w.T, pre)
+            for k in range(end - begin):
+                row = pre[k]
+                first, second = c[0], c[1]
+                for j in range(hidden):
+                    a = row[j] + bias[j]
+                    a = zero if a < 0 else a
+                    first += v[0, j] * a
+                    second += v[1, j] * a
+                out[g, begin + k, 0] = first
+                out[g, begin + k, 1] = second
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _perceptron_points(hidden, weights, x, y, clip, out, start, stop):
+    records, features = x.shape
+    block = min(records, RECORD_BLOCK)
+    z = np.empty((block, hidden), dtype=x.dtype)
+    split = hidden * features
+    out_v = split + hidden
+    first_part = np.empty((hidden, features), dtype=x.dtype)
+    norms = np.empty(records, dtype=x.dtype)
+    for k in range(records):
+        total = x.dtype.type(1)
+        for f in range(features):
+            total += x[k, f] * x[k, f]
+        norms[k] = total
+    difference = np.empty(hidden, dtype=x.dtype)
+    for g in range(start, stop):
+        w = weights[g, :split].reshape((hidden, features))
+        bias = weights[g, split:out_v]
+        v = weights[g, out_v : out_v + 2 * hidden].reshape((2, hidden))
+        c = weights[g, out_v + 2 * hidden :]
+        # With two classes δ₂ = s(−1, 1): one number a record, and only the difference of V's rows matters.
+        for j in range(hidden):
+            difference[j] = v[1, j] - v[0, j]
+        offset = c[1] - c[0]
+        total_w = out[g, :split].reshape((hidden, features))
+        total_b = out[g, split:out_v]
+        total_v = out[g, out_v : out_v + 2 * hidden].reshape((2, hidden))
+        total_b[:] = 0
+        total_v[:] = 0
+        total_c = x.dtype.type(0)
+        limit = clip[g]
+        for begin in range(0, records, block):
+            end = min(begin + block, records)
+            part = x[begin:end]
+            pre = z[: end - begin]
+            np.dot(part, w.T, pre)
+            for k in range(end - begin):
+                row = pre[k]
+                logit, active, backward = offset, x.dtype.type(0), x.dtype.type(0)
+                for j in range(hidden):
+                    a = row[j] + bias[j]
+                    on = a > 0
+                    a = a if on else x.dtype.type(0)
+                    u = difference[j]
+                    logit += u * a
+                    active += a * a
+                    backward += u * u if on else x.dtype.type(0)
+                s = _sigmoid(logit) - y[begin + k]
+                squared = s * s * (backward * norms[begin + k] + 2 * (active + 1))
+                factor = _factor(squared, limit)
+                s *= factor
+                total_c += s
+                for j in range(hidden):
+                    a = row[j] + bias[j]
+                    on = a > 0
+                    total_v[1, j] += s * (a if on else x.dtype.type(0))
+                    delta = s * difference[j] if on else x.dtype.type(0)
+                    total_b[j] += delta
+                    row[j] = delta
+            if begin == 0:
+                np.dot(pre.T, part, total_w)
+            else:
+                np.dot(pre.T, part, first_part)
+                total_w += first_part
+        for j in range(hidden):
+            total_v[0, j] = -total_v[1, j]
+        out[g, out_v + 2 * hidden] = -total_c
+        out[g, out_v + 2 * hidden + 1] = total_c
+
+
+@njit(inline="always")
+def _sigmoid(z):
+    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+
+
+@njit(inline="always")
+def _factor(squared, limit):
+    # NaN fails the comparison and stays NaN in the product, as it must for divergence to show.
+    if squared <= limit * limit:
+        return squared * 0 + 1
+    return limit / math.sqrt(squared)
+
+
+def perceptron_local_steps(
+    hidden: int,
+    weights: Tensor,
+    x: Tensor,
+    y: Tensor,
+    clip: Tensor,
+    stepsize: Tensor,
+    noise: Tensor,
+    base: Tensor | None,
+) -> Tensor:
+    """One-record steps of the two-class perceptron; arguments as `Model.local_steps`."""
+    split = hidden * x.shape[1]
+
+    def swap(vectors: Tensor, rows: int) -> Tensor:
+        # The kernel runs along hidden units, so the first layer's matrix is turned: (hidden, features) and back.
+        turned = vectors.clone(memory_format=torch.contiguous_format)
+        turned[:, :split] = vectors[:, :split].reshape(len(vectors), rows, -1).mT.flatten(1)
+        return turned
+
+    done = _in_blocks(
+        _perceptron_steps,
+        hidden,
+        swap(weights, hidden),
+        x,
+        y,
+        clip,
+        stepsize,
+        noise,
+        None if base is None else swap(base, hidden),
+    )
+    return swap(done, x.shape[1])
+
+
+def affine_local_steps(
+    link: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
+) -> Tensor:
+    """One-record steps of linear (`IDENTITY`) or logistic (`LOGISTIC`) regression; arguments as `Model.local_steps`."""
+    weights = weights.clone(memory_format=torch.contiguous_format)
+    return _in_blocks(_affine_steps, link, weights, x, y, clip, stepsize, noise, base)
+
+
+def _in_blocks(kernel, option, weights, x, y, clip, stepsize, noise, base):
+    """Run `kernel` in place over `weights`, a block of steps at a time."""
+    columns = clip.numpy(), stepsize.numpy(), noise.numpy()
+    w, features, labels = weights.numpy(), x.contiguous().numpy(), y.numpy()
+    draws = np.empty((0, 0), dtype=w.dtype) if base is None else base.numpy()
+    for begin in range(0, len(x), STEP_BLOCK):
+        part = slice(begin, begin + STEP_BLOCK)
+        arrays = w, features[part], labels[part], *columns, draws[part]
+        _over_points(lambda start, stop, arrays=arrays: kernel(option, *arrays, start, stop), len(w))
+    return weights
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start, stop):
+    records, features = x.shape
+    split = hidden * features
+    out_v = split + hidden
+    last = out_v + 2 * hidden
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    acts = np.empty(hidden, dtype=x.dtype)
+    deltas = np.empty(hidden, dtype=x.dtype)
+    for g in range(start, stop):
+        w = weights[g]
+        first = w[:split].reshape((features, hidden))
+        bias, v0, v1 = w[split:out_v], w[out_v : out_v + hidden], w[out_v + hidden : last]
+        eta = stepsize[g]
+        level = noise[g] * eta if len(base) else zero
+        for k in range(records):
+            row = x[k]
+            size = one
+            for f in range(features):
+                size += row[f] * row[f]
+            for j in range(hidden):
+                acts[j] = bias[j]
+            for f in range(features):
+                value = row[f]
+                column = first[f]
+                for j in range(hidden):
+                    acts[j] += column[j] * value
+            logit, active, backward = w[last + 1] - w[last], zero, zero
+            for j in range(hidden):
+                on = acts[j] > 0
+                a = acts[j] if on else zero
+                u = v1[j] - v0[j] if on else zero
+                logit += u * a
+                active += a * a
+                backward += u * u
+                acts[j] = a
+                deltas[j] = u
+            s = _sigmoid(logit) - y[k]
+            s *= eta * _factor(s * s * (backward * size + 2 * (active + 1)), clip[g])
+            for j in range(hidden):
+                deltas[j] *= s
+                acts[j] *= s
+            if level > 0:
+                z = base[k]
+                turned = z[:split].reshape((features, hidden))
+                for f in range(features):
+                    value = row[f]
+                    column, draw = first[f], turned[f]
+                    for j in range(hidden):
+                        column[j] -= deltas[j] * value + level * draw[j]
+                for j in range(hidden):
+                    bias[j] -= deltas[j] + level * z[split + j]
+                    v0[j] -= level * z[out_v + j] - acts[j]
+                    v1[j] -= level * z[out_v + hidden + j] + acts[j]
+                w[last] -= level * z[last] - s
+                w[last + 1] -= level * z[last + 1] + s
+            else:
+                for f in range(features):
+                    value = row[f]
+                    column = first[f]
+                    for j in range(hidden):
+                        column[j] -= deltas[j] * value
+                for j in range(hidden):
+                    bias[j] -= deltas[j]
+                    v0[j] += acts[j]
+                    v1[j] -= acts[j]
+                w[last] += s
+                w[last + 1] -= s
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop):
+    records, features = x.shape
+    zero = x.dtype.type(0)
+    for g in range(start, stop):
+        w = weights[g]
+        sigma = noise[g] if len(base) else zero
+        for k in range(records):
+            row = x[k]
+            size, output = zero, zero
+            for f in range(features):
+                size += row[f] * row[f]
+                output += w[f] * row[f]
+            residual = (_sigmoid(output) if link == LOGISTIC else output) - y[k]
+            residual *= _factor(residual * residual * size, clip[g])
+            if sigma > 0:
+                for f in range(features):
+                    w[f] -= stepsize[g] * (residual * row[f] + sigma * base[k, f])
+            else:
+                for f in range(features):
+                    w[f] -= stepsize[g] * residual * row[f]

@@ -1,0 +1,58 @@
+"""Linear regression: half the squared error, no intercept of its own (append a constant column for one)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from silodp.models import kernels
+from silodp.models.base import Block, clip_factors, sequential_steps
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Predicts ⟨w, x⟩; the loss of a record is (⟨w, x⟩ − y)²/2 and its gradient (⟨w, x⟩ − y)·x."""
+
+    features: int
+    link: int = kernels.IDENTITY
+
+    @classmethod
+    def build(cls, features: int, classes: int | None) -> "Linear":
+        """The model for records of `features` features."""
+        return cls(features)
+
+    @property
+    def size(self) -> int:
+        return self.features
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (Block("weight", 0, (self.features,)),)
+
+    def initial(self, generator: np.random.Generator) -> np.ndarray:
+        return np.zeros(self.size)
+
+    def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        return weights @ x.T
+
+    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return 0.5 * (outputs - y) ** 2
+
+    def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return (outputs - y) ** 2
+
+    def residuals(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """Derivative of the loss by the output, (B, G) for outputs (B, G)."""
+        return outputs - y[:, None]
+
+    def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        residuals = self.residuals(x @ weights.T, y)
+        squared_norms = residuals**2 * (x**2).sum(1, keepdim=True)
+        return (residuals * clip_factors(squared_norms, clip)).T @ x
+
+    def local_steps(
+        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
+    ) -> Tensor:
+        if weights.device.type != "cpu":
+            return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
+        return kernels.affine_local_steps(self.link, weights, x, y.to(x.dtype), clip, stepsize, noise, base)

@@ -1,0 +1,93 @@
+"""A perceptron with one hidden ReLU layer, the network of the non-convex paper's MNIST and breast cancer figures."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from silodp.models import kernels
+from silodp.models.base import Block, clip_factors, cross_entropy, sequential_steps, softmax_residual
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """Logits V relu(W x + b) + c with cross-entropy loss.
+
+    A record's gradient is δ₁xᵀ, δ₁, δ₂aᵀ, δ₂ with a the hidden activations and δ the deltas of the two layers, so its
+    squared norm is ‖δ₁‖²(‖x‖² + 1) + ‖δ₂‖²(‖a‖² + 1) and no per-record gradient is ever built.
+    """
+
+    features: int
+    hidden: int
+    classes: int
+
+    @classmethod
+    def build(cls, features: int, classes: int | None, hidden: int) -> "Perceptron":
+        """The model for records of `features` features and `classes` ≥ 2 classes."""
+        if classes is None or classes < 2:
+            raise ValueError(f"perceptron: classes = {classes}: must be at least 2")
+        return cls(features, hidden, classes)
+
+    @property
+    def size(self) -> int:
+        return self.blocks[-1].stop
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        w = Block("hidden.weight", 0, (self.hidden, self.features))
+        b = Block("hidden.bias", w.stop, (self.hidden,))
+        v = Block("output.weight", b.stop, (self.classes, self.hidden))
+        return (w, b, v, Block("output.bias", v.stop, (self.classes,)))
+
+    def initial(self, generator: np.random.Generator) -> np.ndarray:
+        """Uniform within ±1/√(inputs of the layer); zero would be a saddle that hidden units never leave."""
+        parts = []
+        for block, inputs in zip(self.blocks, (self.features, self.features, self.hidden, self.hidden), strict=True):
+            bound = inputs**-0.5
+            parts.append(generator.uniform(-bound, bound, size=block.stop - block.start))
+        return np.concatenate(parts)
+
+    def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        if weights.device.type == "cpu" and self.classes == 2:
+            return kernels.perceptron_outputs(self.hidden, weights, x)
+        return self._forward(weights, x)[1]
+
+    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return cross_entropy(outputs, y)
+
+    def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return (outputs.argmax(2) != y).to(outputs.dtype)
+
+    def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        if weights.device.type == "cpu" and self.classes == 2:
+            return kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
+        return self.plain_clipped_gradient_sum(weights, x, y, clip)
+
+    def plain_clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        """The same sum by tensor operations, for any device and number of classes."""
+        a, logits = self._forward(weights, x)
+        v = self._unpack(weights)[2]
+        delta2 = softmax_residual(logits, y)
+        delta1 = torch.bmm(delta2, v) * (a > 0)
+        squared_norms = (delta1**2).sum(2) * ((x**2).sum(1) + 1) + (delta2**2).sum(2) * ((a**2).sum(2) + 1)
+        factors = clip_factors(squared_norms.T, clip).T[..., None]
+        delta1, delta2 = delta1 * factors, delta2 * factors
+        parts = [torch.einsum("gbh,bf->ghf", delta1, x), delta1.sum(1), torch.bmm(delta2.mT, a), delta2.sum(1)]
+        return torch.cat([part.flatten(1) for part in parts], dim=1)
+
+    def local_steps(
+        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
+    ) -> Tensor:
+        if weights.device.type == "cpu" and self.classes == 2:
+            return kernels.perceptron_local_steps(self.hidden, weights, x, y, clip, stepsize, noise, base)
+        return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
+
+    def _unpack(self, weights: Tensor) -> list[Tensor]:
+        return [weights[:, b.start : b.stop].reshape(-1, *b.shape) for b in self.blocks]
+
+    def _forward(self, weights: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden activations (G, B, hidden) and logits (G, B, classes)."""
+        w, b, v, c = self._unpack(weights)
+        a = torch.relu(torch.einsum("bf,ghf->gbh", x, w) + b[:, None])
+        return a, torch.bmm(a, v.mT) + c[:, None]

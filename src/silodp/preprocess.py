@@ -1,0 +1,86 @@
+"""Features as the experiments use them: standardised, reduced by PCA, with a constant column, by training records."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+Standardise = Literal["train", "all", "none"]
+
+
+def preprocess(
+    x: np.ndarray,
+    train: np.ndarray,
+    *,
+    standardise: Standardise = "train",
+    pca: int | None = None,
+    columns: Sequence[int] | None = None,
+    constant_column: bool = False,
+) -> np.ndarray:
+    """Prepare the features of one trial.
+
+    Args:
+        x: features, shape (n, features), or images, shape (n, channels, height, width).
+        train: the numbers of the training records; a repeated one counts once.
+        standardise: where mean and variance are taken from: "train", the training records; "all", every row of `x`,
+            which lets test records into what is trained on (a reading of the released programs, shown as such);
+            "none", nowhere. PCA is fitted on the same records, on the training records with "none".
+        pca: the number of principal components to keep, None for all features as they are. Components are ordered by
+            variance and signed so that the largest entry of each is positive: the same data give the same features.
+        columns: the columns to standardise, None for all; the others stay as they are.
+        constant_column: append a column of ones.
+
+    Returns:
+        float64 features, shape (n, k). Images keep shape and dtype; each of their channels gets mean 0 and variance 1.
+
+    Neither step is private: the released quantities are functions of the silos' records and are not accounted for, as
+    in the papers' experiments.
+
+    Raises:
+        ValueError: an option out of range, or one that does not fit images.
+    """
+    if standardise not in ("train", "all", "none"):
+        raise ValueError(f"standardise is {standardise!r}; it must be train, all or none")
+    train = np.unique(train)
+    if train.size == 0 or train[0] < 0 or train[-1] >= len(x):
+        raise ValueError(f"train must hold record numbers from 0 to {len(x) - 1}, at least one")
+    fitted = np.arange(len(x)) if standardise == "all" else train
+    if x.ndim > 2:
+        if pca is not None or columns is not None or constant_column:
+            raise ValueError("pca, columns and constant_column need flat features; these are images")
+        return x.copy() if standardise == "none" else _channels(x, fitted)
+
+    features = np.array(x, dtype=np.float64)
+    if standardise != "none":
+        chosen = slice(None) if columns is None else list(columns)
+        features[:, chosen] = StandardScaler().fit(features[fitted][:, chosen]).transform(features[:, chosen])
+    if pca is not None:
+        most = min(len(fitted), features.shape[1])
+        if not 1 <= pca <= most:
+            raise ValueError(f"pca is {pca}; it must lie between 1 and {most}")
+        features = _principal(features, fitted, pca)
+    if constant_column:
+        features = np.column_stack([features, np.ones(len(features))])
+    return features
+
+
+def _principal(features: np.ndarray, fitted: np.ndarray, components: int) -> np.ndarray:
+    # An eigendecomposition of the covariance: exact, without random starts, and quick when records outnumber features.
+    model = PCA(components, svd_solver="covariance_eigh").fit(features[fitted])
+    largest = np.abs(model.components_).argmax(axis=1)
+    signs = np.sign(model.components_[np.arange(components), largest])
+    return model.transform(features) * signs
+
+
+def _channels(x: np.ndarray, fitted: np.ndarray) -> np.ndarray:
+    """Images with mean 0 and variance 1 in each channel over the fitted records."""
+    axes = (0, *range(2, x.ndim))
+    mean = x[fitted].mean(axis=axes, keepdims=True, dtype=np.float64)
+    # As a mean of squares, since a centred copy would need the images' memory once more.
+    square = np.square(x[fitted]).mean(axis=axes, keepdims=True, dtype=np.float64)
+    variance = square - mean**2
+    # A channel of one value everywhere: what is left is rounding, which must not be blown up.
+    deviation = np.sqrt(np.where(variance > 1e-12 * square, variance, 1.0))
+    return (x - mean.astype(x.dtype)) / deviation.astype(x.dtype)

@@ -1,0 +1,147 @@
+"""A privacy plan: everything about an algorithm's privacy in one frozen object.
+
+The trainer takes batch sizes and noise from the plan and the accountant takes the plan's event, so the two cannot
+disagree. Noise and sensitivity are in units of the clip threshold L, as every guarantee here depends on their ratio.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import dp_accounting
+
+ADJACENCY = "replace one record of one silo"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a silo's noise is made for.
+
+    Attributes:
+        n: training records of the silo.
+        rounds: R, rounds of communication.
+        epsilon: claimed ε, or None for a baseline without noise.
+        delta: δ.
+        batch_epsilon: the ε in K = ⌊n√ε/(2√R)⌋.
+        batch_records: K itself, in place of that formula.
+    """
+
+    n: int
+    rounds: int
+    epsilon: float | None
+    delta: float
+    batch_epsilon: float
+    batch_records: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.rounds < 1:
+            raise ValueError(f"n = {self.n}, rounds = {self.rounds}: must be at least 1")
+        if self.epsilon is not None and not 0 < self.epsilon < math.inf:
+            raise ValueError(f"epsilon = {self.epsilon}: must be positive and finite")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta = {self.delta}: must lie between 0 and 1")
+        if self.batch_records is not None and not 1 <= self.batch_records <= self.n:
+            raise ValueError(f"K = {self.batch_records}: must lie between 1 and n = {self.n}")
+
+    def batch(self, share: float | None = None) -> int:
+        """K = ⌊n·√batch_epsilon/2·share⌋, at least 1 and at most n; `share` is 1/√R unless given."""
+        if self.batch_records is not None:
+            return self.batch_records
+        share = self.rounds**-0.5 if share is None else share
+        return min(max(math.floor(self.n * math.sqrt(self.batch_epsilon) / 2 * share), 1), self.n)
+
+    def noise(self, variance: float) -> float:
+        """√(variance)/(nε): the standard deviation of a formula σ² = variance·L²/(n²ε²), in units of L; 0 without ε."""
+        return 0.0 if self.epsilon is None else math.sqrt(variance) / (self.n * self.epsilon)
+
+    def log(self, numerator: float = 1.0) -> float:
+        """ln(numerator/δ)."""
+        return math.log(numerator / self.delta)
+
+
+@dataclass(frozen=True)
+class Release:
+    """One kind of message of a silo.
+
+    Attributes:
+        kind: its name in the algorithm.
+        count: how many of them a silo sends when it takes part in every round.
+        records: records drawn with replacement for each.
+        noise: standard deviation per coordinate of the noise on the mean over the drawn records, in units of the clip L.
+        gradients: clipped gradients that a record contributes (2 for a difference of two).
+        steps: releases that a silo makes in one go before it sends anything (local steps); `count` includes them.
+    """
+
+    kind: str
+    count: int
+    records: int
+    noise: float
+    gradients: int = 1
+    steps: int = 1
+
+    @property
+    def drawn(self) -> int:
+        """Records drawn in a round for this kind: K."""
+        return self.records * self.steps
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one drawn occurrence of a replaced record moves the mean, in units of the clip: 2·gradients/K."""
+        return 2 * self.gradients / self.records
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Noise over the replace-one sensitivity of one occurrence."""
+        return self.noise / self.sensitivity
+
+
+@dataclass(frozen=True)
+class PrivacyPlan:
+    """What one silo releases over a whole run, and under which claim.
+
+    The adversary sees every message of the silo; a message answers for the record's replacement by any other. That only M
+    of N silos are drawn in a round is not counted in the silo's favour, as the draw is public.
+    """
+
+    algorithm: str
+    budget: Budget
+    releases: tuple[Release, ...]
+
+    def __getitem__(self, kind: str) -> Release:
+        return next(release for release in self.releases if release.kind == kind)
+
+    @property
+    def private(self) -> bool:
+        """Whether noise is added at all."""
+        return self.budget.epsilon is not None
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The smallest noise multiplier among the kinds of messages."""
+        return min(release.noise_multiplier for release in self.releases)
+
+    @property
+    def sampling(self) -> str:
+        """How a message's records are drawn, in words."""
+        sizes = ", ".join(str(size) for size in sorted({release.records for release in self.releases}))
+        return f"{sizes} of {self.budget.n} with replacement"
+
+    @property
+    def event(self) -> "dp_accounting.DpEvent":
+        """The whole transcript as a dp-accounting event; multipliers are relative to one occurrence's sensitivity."""
+        import dp_accounting  # slow to import, and training does not need it
+
+        if not self.private:
+            return dp_accounting.NonPrivateDpEvent()
+        kinds = [
+            dp_accounting.SelfComposedDpEvent(
+                dp_accounting.SampledWithReplacementDpEvent(
+                    self.budget.n, release.records, dp_accounting.GaussianDpEvent(release.noise_multiplier)
+                ),
+                release.count,
+            )
+            for release in self.releases
+            if release.count
+        ]
+        return kinds[0] if len(kinds) == 1 else dp_accounting.ComposedDpEvent(kinds)

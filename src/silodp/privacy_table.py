@@ -1,0 +1,88 @@
+"""Claimed against delivered ε for every private point of an experiment that a table reports."""
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+
+from silodp.dag import Plan, slug
+from silodp.privacy.accounting import delivered_epsilon
+from silodp.privacy.plan import ADJACENCY
+from silodp.results import PRIVACY_COLUMNS
+
+KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
+
+
+def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
+    """One row for each private point that was chosen, up to what its privacy does not depend on (step size and clip).
+
+    Args:
+        plan: the run.
+        experiment: its name.
+        chosen: what `tuning.select` gave.
+        sizes: training records of each silo; where silos have plans of their own, the largest delivered ε is given.
+
+    Returns:
+        `PRIVACY_COLUMNS` and phase_length, reported (chosen under the experiment's first report).
+    """
+    first = plan.experiments[experiment].reports[0].selection
+    private = chosen[chosen["epsilon"].notna()]
+    points = private.assign(reported=private["selection"] == first).groupby(KEY, as_index=False)["reported"].max()
+    rows = []
+    known: dict[tuple, tuple[float, str]] = {}
+    for point in points.to_dict("records"):
+        setting = f"M{point['M']}_R{point['R']}"
+        task = plan.task(experiment, point["algorithm"], setting, slug(point["reading"]))
+        plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
+        worst, method, of = -math.inf, "", next(iter(plans))
+        for one in plans:
+            key = (one.releases, one.budget.n, one.budget.delta)
+            if key not in known:
+                result = delivered_epsilon(one, one.budget.delta)
+                known[key] = (result.upper, result.method)
+            if known[key][0] > worst:
+                (worst, method), of = known[key], one
+        rows.append(
+            point
+            | {
+                "experiment": experiment,
+                "claimed_epsilon": point["epsilon"],
+                "delivered_epsilon": worst,
+                "delta": of.budget.delta,
+                "accountant": method,
+                "adjacency": ADJACENCY,
+                "sampling": of.sampling,
+                "noise_multiplier": of.noise_multiplier,
+                "holds": worst <= point["epsilon"],
+            }
+        )
+    columns = [*PRIVACY_COLUMNS, "phase_length", "reported"]
+    frame = pd.DataFrame(rows, columns=columns)
+    # Where trials chose different phase lengths, the row of the merged table is the one that promises least.
+    frame = frame.sort_values(
+        ["algorithm", "reading", "M", "R", "epsilon", "reported", "delivered_epsilon"], kind="stable"
+    )
+    last = ~frame.duplicated(["algorithm", "reading", "M", "R", "epsilon", "reported"], keep="last")
+    return frame.assign(reported=frame["reported"] & last).reset_index(drop=True)
+
+
+def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], float]:
+    """Function from a trial row (`source` in place of its algorithm) to its delivered ε in `rows`."""
+    values = {
+        (
+            row["algorithm"],
+            row["reading"],
+            int(row["M"]),
+            int(row["R"]),
+            float(row["epsilon"]),
+            int(row["phase_length"]),
+        ): float(row["delivered_epsilon"])
+        for row in rows.to_dict("records")
+    }
+
+    def delivered(row: pd.Series) -> float:
+        return values[
+            row["source"], row["reading"], int(row["M"]), int(row["R"]), row["epsilon"], int(row["phase_length"])
+        ]
+
+    return delivered

@@ -1,0 +1,391 @@
+"""A training job: one algorithm in one setting, its grid as one stack, some of its trials.
+
+A job's result is a table with one row for each trial and point of the grid. Nothing in it but `seconds` depends on how
+trials are cut into jobs, on threads, or on the order of work.
+"""
+
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import Algorithm, Federation
+from silodp.config import Experiment, Readings, Run, Setting
+from silodp.datasets import DATASETS, Data, label_classes, labels
+from silodp.heterogeneity import Heterogeneity, heterogeneity
+from silodp.messages import Messages
+from silodp.models import MODELS, Model
+from silodp.preprocess import preprocess
+from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.rng import Streams
+from silodp.silos import Partition, partition
+
+# A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).
+DIVERGENCE = 10.0
+# Training records of each silo on which divergence is watched after every round; the final check uses all records.
+PROBE = 16
+# Outputs held at once when a model is evaluated.
+EVALUATED = 2**22
+
+POINT = ["epsilon", "stepsize", "clip", "phase_length"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One algorithm in one setting of one experiment, under one reading."""
+
+    experiment: str
+    config: Experiment
+    algorithm: str
+    setting: Setting
+    label: str = ""
+
+    @property
+    def readings(self) -> Readings:
+        """The options behind the reading's label."""
+        return self.config.variants()[self.label]
+
+    def options(self) -> dict:
+        """Everything an algorithm may want to know to be made, except what varies over the grid."""
+        readings = self.readings
+        log_term = self.config.log_term if readings.log_term == "paper" else readings.log_term
+        return {
+            "rounds": self.setting.R,
+            "log_term": log_term,
+            "spider_q1_noise": readings.spider_q1_noise,
+            "fed_spider_releases": readings.fed_spider_releases,
+        }
+
+    def make(self, phase_length: int) -> Algorithm:
+        """The algorithm at one point of the grid."""
+        return ALGORITHMS[self.algorithm].with_options(self.options() | {"phase_length": phase_length})
+
+    def grid(self) -> pd.DataFrame:
+        """All points, columns `POINT`; epsilon is NaN for the baseline without noise."""
+        own = self.config.algorithms[self.algorithm]
+        spacing = None if self.readings.stepsize_grid == "as_given" else self.readings.stepsize_grid
+        stepsizes = (own.stepsizes or self.setting.stepsizes or self.config.stepsizes).values(spacing)
+        clips = own.clips or self.config.clips
+        has_phases = "phase_length" in {field.name for field in dataclasses.fields(ALGORITHMS[self.algorithm])}
+        phases = (own.phase_lengths or self.setting.phase_lengths or self.config.phase_lengths) if has_phases else [1]
+        points = []
+        if own.private != "non_private":
+            finite = [clip for clip in clips if math.isfinite(clip)]
+            points += list(itertools.product(self.config.epsilons, stepsizes, finite, phases))
+        if own.private != "private":
+            points += list(itertools.product([math.nan], stepsizes, clips, phases))
+        return pd.DataFrame(points, columns=POINT).astype({"phase_length": int})
+
+    def plans(self, epsilon: float, phase_length: int, sizes: list[int]) -> list[PrivacyPlan]:
+        """The privacy plan of every silo; `epsilon` is NaN for no noise, `sizes` are the silos' training records."""
+        config, readings = self.config, self.readings
+        claimed = None if math.isnan(epsilon) else epsilon
+        batch_epsilon = config.batch_epsilon if readings.batch == "eps_max" or claimed is None else claimed
+        algorithm = self.make(phase_length)
+        plans: dict[int, PrivacyPlan] = {}
+        smallest = min(sizes)
+        for size in {smallest} if readings.records == "equal" else set(sizes):
+            delta = size**-2.0 if config.delta == "1/n^2" else config.delta
+            budget = Budget(size, self.setting.R, claimed, delta, batch_epsilon, config.batch_records)
+            plans[size] = algorithm.plan(budget)
+        return [plans[smallest if readings.records == "equal" else size] for size in sizes]
+
+
+@dataclass(frozen=True)
+class TrialData:
+    """The records of one trial, silo by silo, on the device and in the precision of training."""
+
+    train: list[tuple[Tensor, Tensor]]
+    test: list[tuple[Tensor, Tensor]]
+    features: int
+    classes: int | None
+
+    @property
+    def sizes(self) -> list[int]:
+        """Training records of each silo."""
+        return [len(y) for _, y in self.train]
+
+
+def load_dataset(config: Experiment, run: Run) -> Data:
+    """The experiment's data set, from the cache where it is not embedded."""
+    return DATASETS[config.dataset].load(run.data.cache)
+
+
+def number_of_silos(config: Experiment) -> int:
+    """N, as the scheme or the config fixes it."""
+    if config.silos.scheme == "digit_pairs":
+        return 25
+    return config.silos.count or len(DATASETS[config.dataset].class_counts or ())
+
+
+def partition_and_measure(
+    name: str, config: Experiment, readings: Readings, run: Run, data: Data
+) -> tuple[list[Partition], list[Heterogeneity]]:
+    """The silos of every trial, and how far apart they are: υ*² of the linear model on the preprocessed records."""
+    parts, measured = [], []
+    plan = config.silos
+    y = labels(data, config.label)
+    for trial in range(config.trials):
+        part = partition(
+            data.y,
+            scheme=plan.scheme,
+            silos=number_of_silos(config),
+            train_share=plan.train_share,
+            mixed=plan.mixed,
+            per_class=plan.per_class,
+            resample=readings.resample,
+            official_test=data.official_test if plan.official_test else None,
+            generator=Streams(run.seed).generator(name, trial, "partition"),
+        )
+        used, local = part.compact()
+        x = _features(data, used, local, config, readings)
+        x = x.reshape(len(x), -1)
+        target = y[used]
+        parts.append(part)
+        measured.append(
+            heterogeneity(
+                [x[i] for i in local.train],
+                [target[i] for i in local.train],
+                DATASETS[config.dataset].task,
+                label_classes(data, config.label),
+            )
+        )
+    return parts, measured
+
+
+def _features(data: Data, used: np.ndarray, local: Partition, config: Experiment, readings: Readings) -> np.ndarray:
+    """Preprocessed features of the records in use."""
+    steps = config.preprocess
+    mode = readings.standardise if steps.standardise else "none"
+    named = DATASETS[config.dataset].standardise_columns
+    return preprocess(
+        data.x[used],
+        local.train_records(),
+        standardise=mode,
+        pca=steps.pca,
+        columns=None if named is None else data.columns(named),
+        constant_column=steps.constant_column,
+    )
+
+
+def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
+    """Preprocess the records and hand them to the silos."""
+    used, local = part.compact()
+    x = _features(data, used, local, config, readings)
+    device = torch.device(config.device or run.device)
+    dtype = getattr(torch, run.dtype)
+    y = torch.from_numpy(np.ascontiguousarray(labels(data, config.label)[used]))
+    y = (y if config.model.name in ("softmax", "perceptron") else y.to(dtype)).to(device)
+    features = torch.from_numpy(np.ascontiguousarray(x)).to(device=device, dtype=dtype)
+
+    def silos(records: list[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
+        return [(features[index], y[index]) for index in (torch.from_numpy(r).to(device) for r in records)]
+
+    return TrialData(silos(local.train), silos(local.test), features.shape[1], label_classes(data, config.label))
+
+
+def build_model(config: Experiment, trial: TrialData) -> Model:
+    """The experiment's model for the trial's features and classes."""
+    return MODELS[config.model.name](trial.features, trial.classes, **config.model.model_dump(exclude={"name"}))
+
+
+def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Mean loss and mean error of every point, (G,) each: the mean over silos of each silo's mean.
+
+    A record with an output that is not finite counts as wrong, or as an infinite squared error.
+    """
+    loss, error = torch.zeros(len(weights)), torch.zeros(len(weights))
+    worst = math.inf if model.size and hasattr(model, "link") and model.link == 0 else 1.0
+    for x, y in silos:
+        step = max(EVALUATED // max(len(x) * 2, 1), 1)
+        for start in range(0, len(weights), step):
+            part = slice(start, start + step)
+            outputs = model.outputs(weights[part], x)
+            finite = torch.isfinite(outputs)
+            finite = finite.all(2) if finite.ndim == 3 else finite
+            errors = torch.where(finite, model.errors(outputs, y), worst)
+            loss[part] += model.losses(outputs, y).double().mean(1).float().cpu() / len(silos)
+            error[part] += errors.double().mean(1).float().cpu() / len(silos)
+    return loss, error
+
+
+def train_stack(
+    algorithm: Algorithm,
+    federation: Federation,
+    model: Model,
+    start: Tensor,
+    probe: list[tuple[Tensor, Tensor]],
+    output: str = "last",
+) -> tuple[Tensor, Tensor]:
+    """Run all rounds for a stack of G points; a point that diverges leaves the stack with the weights it has then.
+
+    Args:
+        algorithm: whose rounds are run.
+        federation: its silos; points leave it with the stack.
+        model: the model.
+        start: the common starting point, (d,).
+        probe: records on which the loss is watched after every round.
+        output: "last" iterate, or "mean_of_last_8".
+
+    Returns:
+        The outputs (G, d), and for each point the round after which it left, or −1.
+    """
+    points = len(federation.clip)
+    state = algorithm.start(start.expand(points, -1).clone())
+    result = state["w"].clone()
+    left = torch.full((points,), -1)
+    active = torch.arange(points, device=start.device)
+    first = evaluate(model, start[None], probe)[0]
+    recent: list[Tensor] = []
+    for r in range(algorithm.rounds):
+        state = algorithm.round(r, state, federation)
+        loss = evaluate(model, state["w"], probe)[0]
+        good = (loss <= DIVERGENCE * first).to(active.device)
+        if output != "last":
+            recent = [*recent, state["w"]][-8:]
+        if not bool(good.all()):
+            gone = active[~good]
+            result[gone], left[gone.cpu()] = state["w"][~good], r
+            active = active[good]
+            state = {name: tensor[good] for name, tensor in state.items()}
+            recent = [tensor[good] for tensor in recent]
+            federation.keep(good)
+            if not len(active):
+                break
+    if len(active):
+        result[active] = torch.stack(recent).mean(0) if recent else state["w"]
+    return result, left
+
+
+def run_trial(
+    task: Task, run: Run, data: Data, part: Partition, trial: int, points: pd.DataFrame, purpose: str = "grid"
+) -> pd.DataFrame:
+    """Train `points` of one trial; returns them with their results, in the given order.
+
+    Args:
+        task: algorithm, setting and reading.
+        run: seed, device, precision.
+        data: the data set.
+        part: the trial's silos.
+        trial: the trial's number.
+        points: rows with the columns `POINT`.
+        purpose: "grid", or "fresh" for new batches and new noise at points chosen before.
+    """
+    prepared = prepare(data, task.config, task.readings, part, run)
+    model = build_model(task.config, prepared)
+    streams = Streams(run.seed).child(task.experiment, trial)
+    like = prepared.train[0][0]
+    start = torch.from_numpy(model.initial(streams.generator("initial"))).to(like)
+    probe = [(x[:PROBE], y[:PROBE]) for x, y in prepared.train]
+    spread = _spread(prepared) if prepared.classes is None else 1.0
+    first = evaluate(model, start[None], prepared.train)[0].item()
+    results = []
+    for stack, plans in _stacks(task, points, prepared.sizes):
+        began = time.perf_counter()
+        messages = Messages(model, prepared.train, streams.child(task.algorithm, task.setting.name, purpose))
+        federation = Federation(
+            messages,
+            plans,
+            torch.tensor(stack["stepsize"].to_numpy()).to(like),
+            torch.tensor(stack["clip"].to_numpy()).to(like),
+            task.setting.M,
+            streams,
+            task.readings.server_update,
+        )
+        algorithm = task.make(int(stack["phase_length"].iloc[0]))
+        weights, left = train_stack(algorithm, federation, model, start, probe, task.readings.output)
+        train_loss, train_error = evaluate(model, weights, prepared.train)
+        test_loss, test_error = evaluate(model, weights, prepared.test)
+        if prepared.classes is None:
+            train_error, test_error = (train_error / spread).sqrt(), (test_error / spread).sqrt()
+        diverged = (left >= 0).numpy() | ~(train_loss.numpy() <= DIVERGENCE * first)
+        releases = plans[0][int(np.argmin(prepared.sizes))].releases
+        results.append(
+            stack.assign(
+                K=releases[0].drawn,
+                train_loss=train_loss.numpy().astype(float),
+                test_error=test_error.numpy().astype(float),
+                train_error=train_error.numpy().astype(float),
+                test_loss=test_loss.numpy().astype(float),
+                diverged=diverged,
+                left_after=left.numpy(),
+                seconds=(time.perf_counter() - began) / len(stack),
+            )
+        )
+    table = pd.concat(results).sort_index()
+    smallest = min(prepared.sizes)
+    delta = smallest**-2.0 if task.config.delta == "1/n^2" else task.config.delta
+    table.insert(0, "trial", trial)
+    return table.assign(N=len(prepared.sizes), n=smallest, delta=delta)
+
+
+def _spread(prepared: TrialData) -> float:
+    """Mean squared error on the test records of always predicting the training mean; the yardstick of a regression."""
+    mean = torch.cat([y for _, y in prepared.train]).double().mean()
+    return float(np.mean([((y.double() - mean) ** 2).mean().item() for _, y in prepared.test]))
+
+
+def _stacks(
+    task: Task, points: pd.DataFrame, sizes: list[int]
+) -> Iterable[tuple[pd.DataFrame, list[list[PrivacyPlan]]]]:
+    """Points that can be trained together, with their plans: those of one phase length and the same batch sizes."""
+    plans: dict[tuple[float | None, int], list[PrivacyPlan]] = {}
+    shapes, each = [], []
+    for epsilon, phase_length in zip(points["epsilon"], points["phase_length"], strict=True):
+        key = (None if math.isnan(epsilon) else epsilon, int(phase_length))
+        if key not in plans:
+            plans[key] = task.plans(epsilon, int(phase_length), sizes)
+        each.append(plans[key])
+        shapes.append((int(phase_length), *(release.drawn for plan in plans[key] for release in plan.releases)))
+    for shape in sorted(set(shapes)):
+        members = [position for position, other in enumerate(shapes) if other == shape]
+        yield points.iloc[members], [each[position] for position in members]
+
+
+def run_trials(
+    task: Task,
+    run: Run,
+    partition_of: Callable[[int], Partition],
+    trials: Iterable[int],
+    points: pd.DataFrame | None = None,
+    purpose: str = "grid",
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> pd.DataFrame:
+    """Train all `trials` of a task one after the other, so that memory does not grow with their number.
+
+    Args:
+        task: algorithm, setting and reading.
+        run: seed, device, precision.
+        partition_of: trial → its silos.
+        trials: their numbers.
+        points: what to train, default the task's grid; a column `trial`, where present, says which trial a row is for.
+        purpose: as `run_trial`.
+        progress: wraps the trials, to show how far the job is.
+    """
+    data = load_dataset(task.config, run)
+    tables = []
+    for trial in progress(trials):
+        rows = task.grid() if points is None else points
+        if "trial" in rows:
+            rows = rows[rows["trial"] == trial].drop(columns="trial").reset_index(drop=True)
+        rows = rows[POINT].drop_duplicates().reset_index(drop=True)
+        tables.append(run_trial(task, run, data, partition_of(trial), trial, rows, purpose))
+    table = pd.concat(tables, ignore_index=True)
+    identity = {
+        "experiment": task.experiment,
+        "algorithm": task.algorithm,
+        "reading": task.label,
+        "M": task.setting.M,
+        "R": task.setting.R,
+    }
+    for position, (name, value) in enumerate(identity.items()):
+        table.insert(position, name, value)
+    return table

@@ -1,0 +1,179 @@
+"""Choosing points by training loss, and the table that reports them."""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from silodp.config import Experiment
+from silodp.results import TABLE_COLUMNS
+from silodp.training import POINT
+
+RUN = ["experiment", "algorithm", "reading", "M", "R"]
+# The two implementations whose better one, by training loss, is reported as SPIDER (non-convex paper, Appendix H).
+SPIDERS = ["fedprox_spider", "fed_spider"]
+
+
+def _scores(frame: pd.DataFrame) -> pd.Series:
+    """Training losses to be minimised; a loss that is not a number is worse than any."""
+    return frame["train_loss"].fillna(math.inf)
+
+
+def choose(trials: pd.DataFrame, selection: str) -> pd.DataFrame:
+    """The point of smallest training loss for each run and ε.
+
+    Args:
+        trials: rows of grid runs: `RUN`, trial, `POINT` and train_loss.
+        selection: "pooled", one point by its mean over trials; "per_trial", one in each trial.
+
+    Returns:
+        One row for each run, ε and trial: `RUN`, trial, `POINT`. Ties go to the first point of the grid.
+    """
+    frame = trials.assign(score=_scores(trials), order=trials.groupby([*RUN, "trial"]).cumcount())
+    by = [*RUN, "epsilon"]
+    if selection == "per_trial":
+        ranked = frame.sort_values([*by, "trial", "score", "order"], kind="stable")
+        return ranked.groupby([*by, "trial"], dropna=False).head(1)[[*RUN, "trial", *POINT]].reset_index(drop=True)
+    if selection != "pooled":
+        raise ValueError(f"selection = {selection!r}: must be pooled or per_trial")
+    means = frame.groupby([*by, "stepsize", "clip", "phase_length"], dropna=False, as_index=False).agg(
+        score=("score", "mean"), order=("order", "first")
+    )
+    best = means.sort_values([*by, "score", "order"], kind="stable").groupby(by, dropna=False).head(1)
+    each = trials[[*RUN, "trial"]].drop_duplicates()
+    return each.merge(best[[*RUN, *POINT]], on=RUN)
+
+
+def select(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
+    """What every selection of the experiment chooses; a column `selection` says which."""
+    kinds = list(dict.fromkeys(report.selection for report in config.reports))
+    return pd.concat([choose(trials, kind).assign(selection=kind) for kind in kinds], ignore_index=True)
+
+
+def _spiders(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterator[pd.DataFrame]:
+    """Rows of the better SPIDER for each run without its algorithm, renamed to `spider`.
+
+    Args:
+        rows: evaluated rows of the chosen points.
+        losses: training losses of the runs that chose them, same points.
+        selection: whether one of the two is chosen for all trials, or in each.
+    """
+    members = losses[losses["algorithm"].isin(SPIDERS)]
+    if set(members["algorithm"]) != set(SPIDERS):
+        return
+    by = ["experiment", "reading", "M", "R", "epsilon"] + (["trial"] if selection == "per_trial" else [])
+    means = members.assign(score=_scores(members)).groupby([*by, "algorithm"], as_index=False)["score"].mean()
+    # SPIDERS is in the paper's order: a tie goes to FedProx-SPIDER.
+    means["order"] = means["algorithm"].map(SPIDERS.index)
+    winners = means.sort_values(["score", "order"], kind="stable").drop_duplicates(by)[[*by, "algorithm"]]
+    yield rows.merge(winners, on=[*by, "algorithm"]).assign(algorithm="spider")
+
+
+def report_rows(
+    grid: pd.DataFrame, fresh: pd.DataFrame | None, chosen: pd.DataFrame, selection: str, evaluation: str
+) -> pd.DataFrame:
+    """One row a trial for every chosen point under one kind of report, SPIDER included; `source` is who trained it.
+
+    Args:
+        grid: rows of the grid runs.
+        fresh: rows of the fresh runs at the chosen points, or None where no report asks for them.
+        chosen: what `select` gives.
+        selection: which selection to report.
+        evaluation: "same", the runs that chose the point; "fresh", new ones.
+    """
+    points = chosen[chosen["selection"] == selection][[*RUN, "trial", *POINT]]
+    losses = grid.merge(points, on=[*RUN, "trial", *POINT])
+    if evaluation == "same":
+        rows = losses
+    elif fresh is None:
+        raise ValueError("evaluation = 'fresh': no fresh runs were given")
+    else:
+        rows = fresh.merge(points, on=[*RUN, "trial", *POINT])
+    rows = rows.assign(source=rows["algorithm"])
+    return pd.concat([rows, *_spiders(rows, losses, selection)], ignore_index=True)
+
+
+def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd.DataFrame:
+    """One table row for each run and ε: means and percentiles over trials.
+
+    Args:
+        rows: one row a trial, as `report_rows` gives them.
+        delivered: delivered ε of a row of `rows`, by its `source`, setting, ε and phase length.
+    """
+    summary = []
+    for key, group in rows.groupby([*RUN, "epsilon"], dropna=False, sort=False):
+        first = group.iloc[0]
+        private = not math.isnan(first["epsilon"])
+        errors = group["test_error"].to_numpy()
+        point = {
+            name: group[name].iloc[0] if group[name].nunique() == 1 else math.nan
+            for name in ("stepsize", "clip", "phase_length")
+        }
+        # Trials may have chosen different shapes; the largest delivered ε is the one that holds for the row.
+        values = (
+            [delivered(row) for _, row in group.drop_duplicates(["phase_length", "source"]).iterrows()]
+            if private
+            else []
+        )
+        summary.append(
+            dict(zip([*RUN, "epsilon"], key, strict=True))
+            | point
+            | {
+                "private": private,
+                "N": int(first["N"]),
+                "n": int(first["n"]),
+                "K": int(first["K"]),
+                "delta": first["delta"],
+                "delivered_epsilon": max(values) if values else math.nan,
+                "trials": len(group),
+                "diverged": int(group["diverged"].sum()),
+                "train_loss_mean": group["train_loss"].mean(),
+                "test_error_mean": _mean(errors),
+                "test_error_p05": _percentile(errors, 5),
+                "test_error_p95": _percentile(errors, 95),
+                "seconds": group["seconds"].mean(),
+            }
+        )
+    return pd.DataFrame(summary)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.mean(values)) if np.isfinite(values).all() else math.inf
+
+
+def _percentile(values: np.ndarray, q: float) -> float:
+    """Percentile that allows infinities (a diverged regression)."""
+    return float(np.percentile(values, q, method="linear" if np.isfinite(values).all() else "nearest"))
+
+
+def table(
+    grid: pd.DataFrame,
+    fresh: pd.DataFrame | None,
+    chosen: pd.DataFrame,
+    config: Experiment,
+    delivered: Callable[[pd.Series], float],
+) -> pd.DataFrame:
+    """The experiment's table: a row for each algorithm, M, R, ε and reading.
+
+    The first of the experiment's reports is the default; another one's rows carry how they differ in `reading`.
+    """
+    default = config.reports[0]
+    parts = []
+    for report in config.reports:
+        rows = report_rows(grid, fresh, chosen, report.selection, report.evaluation)
+        part = summarise(rows, delivered)
+        part["selection"], part["evaluation"] = report.selection, report.evaluation
+        extra = [
+            f"{name}={getattr(report, name)}"
+            for name in ("selection", "evaluation")
+            if getattr(report, name) != getattr(default, name)
+        ]
+        part["reading"] = [";".join([label, *extra] if label else extra) for label in part["reading"]]
+        parts.append(part)
+    result = pd.concat(parts, ignore_index=True)
+    order = {name: position for position, name in enumerate([*config.algorithms, "spider"])}
+    result = result.assign(position=result["algorithm"].map(order)).sort_values(
+        ["reading", "M", "R", "position", "epsilon"], kind="stable"
+    )
+    return result[TABLE_COLUMNS].reset_index(drop=True)

@@ -1,0 +1,152 @@
+"""What every registered dataset must be, and the facts of each."""
+
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from silodp.datasets import DATASETS, Data, label_classes, labels
+from silodp.datasets.cifar10 import read_batch
+from silodp.datasets.mnist import read_idx
+from silodp.datasets.sources import sources
+
+EMBEDDED = sorted(name for name, dataset in DATASETS.items() if dataset.embedded)
+DOWNLOADED = sorted(name for name, dataset in DATASETS.items() if not dataset.embedded)
+
+
+@pytest.fixture(scope="module", params=sorted(DATASETS))
+def loaded(request: pytest.FixtureRequest, needs_data: Callable[[str], Path]) -> tuple[str, Data]:
+    name = request.param
+    return name, DATASETS[name].load(None if DATASETS[name].embedded else needs_data(name))
+
+
+def test_registry_is_the_folder() -> None:
+    assert EMBEDDED == ["diabetes", "digits", "wbcd"]
+    assert DOWNLOADED == ["cifar10", "insurance", "mnist"]
+
+
+def test_loaded_data_are_as_declared(loaded: tuple[str, Data]) -> None:
+    name, data = loaded
+    dataset = DATASETS[name]
+    assert len(data.x) == len(data.y) == len(data.official_test) == dataset.records
+    assert data.x.dtype in (np.float32, np.float64)
+    assert np.isfinite(data.x).all()
+    if dataset.task == "classification":
+        assert data.y.dtype == np.int64
+        assert tuple(np.bincount(data.y)) == dataset.class_counts
+        assert data.classes == len(data.class_names) == len(np.bincount(data.y))
+    else:
+        assert data.y.dtype == np.float64
+        assert data.classes is None is dataset.class_counts
+    if data.x.ndim == 2:
+        assert len(data.feature_names) == data.x.shape[1]
+        assert len(data.columns(dataset.standardise_columns or data.feature_names)) >= 2
+
+
+def test_insurance(needs_data: Callable[[str], Path]) -> None:
+    data = DATASETS["insurance"].load(needs_data("insurance"))
+    # First row of the file: 19, female, 27.9, 0, yes, southwest, 16884.924.
+    assert data.x[0].tolist() == [19, 0, 27.9, 0, 1, 3]
+    assert data.y[0] == 16884.924
+    assert data.y.mean() == pytest.approx(13270.42, abs=0.005)
+    assert data.x[:, data.columns(["smoker"])].sum() == 274
+    assert data.columns(DATASETS["insurance"].standardise_columns or ()) == [0, 2]
+
+
+def test_mnist(needs_data: Callable[[str], Path]) -> None:
+    data = DATASETS["mnist"].load(needs_data("mnist"))
+    assert data.x.shape == (70_000, 784)
+    assert (data.x.min(), data.x.max()) == (0.0, 1.0)
+    assert data.y[:5].tolist() == [5, 0, 4, 1, 9]
+    assert np.flatnonzero(data.official_test).tolist() == list(range(60_000, 70_000))
+    assert np.bincount(data.y[data.official_test])[5] == 892
+    assert labels(data, "parity")[:5].tolist() == [1, 0, 0, 1, 1]
+
+
+def test_cifar10(needs_data: Callable[[str], Path]) -> None:
+    data = DATASETS["cifar10"].load(needs_data("cifar10"))
+    assert data.x.shape == (60_000, 3, 32, 32)
+    training = data.x[~data.official_test]
+    assert len(training) == 50_000
+    assert training.mean(axis=(0, 2, 3), dtype=np.float64) == pytest.approx([0.4914, 0.4822, 0.4465], abs=1e-4)
+    assert np.bincount(data.y[data.official_test]).tolist() == [1000] * 10
+    assert data.class_names[0] == "airplane"
+
+
+@pytest.mark.parametrize("name", DOWNLOADED)
+def test_table_and_dataset_state_the_same_licence(name: str) -> None:
+    known = sources(name)
+    assert {source.licence for source in (*known.files, *known.archives.values())} == {DATASETS[name].licence}
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_embedded_data_have_no_rows_in_the_table(name: str) -> None:
+    with pytest.raises(ValueError, match="no dataset called"):
+        sources(name)
+
+
+def test_labels_must_fit_the_task() -> None:
+    digits, diabetes = DATASETS["digits"].load(), DATASETS["diabetes"].load()
+    assert label_classes(digits, "class") == 10
+    assert label_classes(digits, "parity") == 2
+    assert label_classes(diabetes, "target") is None
+    np.testing.assert_array_equal(labels(digits, "parity"), digits.y % 2)
+    np.testing.assert_array_equal(labels(diabetes, "target"), diabetes.y)
+    with pytest.raises(ValueError, match="class or parity"):
+        labels(digits, "target")
+    with pytest.raises(ValueError, match="allows target"):
+        labels(diabetes, "parity")
+    with pytest.raises(ValueError, match="one of class, parity, target"):
+        labels(digits, "colour")
+
+
+def test_unknown_column_is_named() -> None:
+    with pytest.raises(ValueError, match="'weight'"):
+        DATASETS["diabetes"].load().columns(["age", "weight"])
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="3, 2 and 2 records"):
+        Data(np.zeros((3, 1)), np.zeros(2), None)
+
+
+class _Harmful:
+    def __reduce__(self) -> tuple:
+        return os.mkdir, ("harm",)
+
+
+@pytest.mark.parametrize("content", [_Harmful(), sys.exit, np.int64])
+def test_unpickler_refuses_what_a_batch_does_not_need(
+    content: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "batch").write_bytes(pickle.dumps(content, protocol=2))
+    with pytest.raises(ValueError, match="is not allowed in a CIFAR-10 batch"):
+        read_batch(tmp_path / "batch")
+    assert not (tmp_path / "harm").exists()
+
+
+def test_unpickler_reads_arrays(tmp_path: Path) -> None:
+    pixels = np.arange(12, dtype=np.uint8).reshape(2, 6)
+    (tmp_path / "batch").write_bytes(pickle.dumps({b"data": pixels, b"labels": [3, 1]}, protocol=3))
+    batch = read_batch(tmp_path / "batch")
+    np.testing.assert_array_equal(batch[b"data"], pixels)
+    assert batch[b"labels"] == [3, 1]
+
+
+def test_idx_with_missing_values_is_refused(tmp_path: Path) -> None:
+    import gzip
+
+    path = tmp_path / "images.gz"
+    path.write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x03" + b"abc"))
+    assert read_idx(path).tolist() == [97, 98, 99]
+    path.write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x04" + b"abc"))
+    with pytest.raises(ValueError, match=r"promises \(4,\) values, the file holds 3"):
+        read_idx(path)
+    path.write_bytes(gzip.compress(b"\0\0\x0d\x01\0\0\0\x03" + b"abc"))
+    with pytest.raises(ValueError, match="not an IDX file"):
+        read_idx(path)

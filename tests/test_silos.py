@@ -1,0 +1,277 @@
+"""Partitions: who holds what, disjoint training and test records, and files that read back."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from silodp.datasets import DATASETS
+from silodp.heterogeneity import Heterogeneity
+from silodp.silos import (
+    DIGIT_PAIRS,
+    Partition,
+    label_counts,
+    multiplicity,
+    partition,
+    read_partition,
+    sharing,
+    write_partition,
+)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def digits(each: int, seed: int = 1) -> np.ndarray:
+    """Labels 0..9 in a random order, at least `each` of every digit."""
+    extra = rng(seed).integers(0, 10, 37)
+    return rng(seed).permutation(np.concatenate([np.repeat(np.arange(10), each), extra]))
+
+
+def assert_disjoint(result: Partition) -> None:
+    assert not np.intersect1d(result.train_records(), np.concatenate(result.test)).size
+
+
+def test_digit_pairs_of_the_papers() -> None:
+    y = digits(774)
+    result = partition(y, scheme="digit_pairs", silos=25, per_class=774, generator=rng())
+    assert DIGIT_PAIRS[:2] == ((0, 1), (0, 3))
+    assert DIGIT_PAIRS[-1] == (8, 9)
+    assert len(result) == 25
+    for pair, (train, test) in zip(DIGIT_PAIRS, result.silos, strict=True):
+        assert (len(train), len(test)) == (1238, 310)
+        assert [np.sum(y[train] == digit) for digit in pair] == [619, 619]
+        assert set(y[test]) == set(pair)
+    assert_disjoint(result)
+    assert sharing(result) == 5
+    assert multiplicity(result) == 1
+    assert len(result.records()) == 7740
+
+
+def test_first_k_of_each_class_are_used() -> None:
+    y = digits(20)
+    result = partition(y, scheme="digit_pairs", silos=25, per_class=8, generator=rng())
+    firsts = np.concatenate([np.flatnonzero(y == digit)[:8] for digit in range(10)])
+    np.testing.assert_array_equal(result.records(), np.sort(firsts))
+
+
+def test_mixed_silos_are_uniform_at_one_and_keep_their_size() -> None:
+    y = digits(200)
+    pure, half, uniform = (
+        partition(y, scheme="digit_pairs", silos=25, per_class=200, mixed=p, generator=rng()) for p in (0.0, 0.5, 1.0)
+    )
+    own = {}
+    for name, result in (("half", half), ("uniform", uniform)):
+        assert_disjoint(result)
+        assert multiplicity(result) == 1
+        assert [len(train) for train in result.train] == [len(train) for train in pure.train]
+        shares = [np.isin(y[train], pair).mean() for pair, train in zip(DIGIT_PAIRS, result.train, strict=True)]
+        own[name] = np.mean(shares)
+    # 320 records a silo, 25 silos: the standard error of the mean share is below 0.005.
+    assert own["half"] == pytest.approx(0.5 + 0.5 * 0.2, abs=0.02)
+    assert own["uniform"] == pytest.approx(0.2, abs=0.02)
+    assert sharing(uniform) > 5
+
+
+def test_by_class_gives_a_class_to_each_silo() -> None:
+    y = DATASETS["wbcd"].load().y
+    result = partition(y, scheme="by_class", silos=2, generator=rng())
+    assert [(len(a), len(b)) for a, b in result.silos] == [(169, 43), (285, 72)]
+    assert all(set(y[np.concatenate(parts)]) == {silo} for silo, parts in enumerate(result.silos))
+    assert_disjoint(result)
+    assert sharing(result) == 1
+
+
+def test_sorted_target_cuts_runs() -> None:
+    y = DATASETS["diabetes"].load().y
+    result = partition(y, scheme="sorted_target", silos=5, generator=rng())
+    assert [len(a) + len(b) for a, b in result.silos] == [89, 89, 88, 88, 88]
+    assert [len(a) for a, _ in result.silos] == [71, 71, 70, 70, 70]
+    values = [y[np.concatenate(parts)] for parts in result.silos]
+    assert all(low.max() <= high.min() for low, high in itertools.pairwise(values))
+    assert_disjoint(result)
+
+
+def test_iid_parts_hold_every_record_once() -> None:
+    y = rng().normal(size=103)
+    result = partition(y, scheme="iid", silos=4, generator=rng())
+    np.testing.assert_array_equal(result.records(), np.arange(103))
+    assert sum(len(a) + len(b) for a, b in result.silos) == 103
+
+
+def test_resampling_overlaps_training_and_test() -> None:
+    y = digits(100)
+    result = partition(y, scheme="digit_pairs", silos=25, per_class=100, resample=True, generator=rng())
+    assert [(len(a), len(b)) for a, b in result.silos] == [(160, 40)] * 25
+    shared = [np.isin(test, train).mean() for train, test in result.silos]
+    # A test draw is missed by all 160 training draws from 200 records with probability (1 - 1/200)^160 = 0.448.
+    assert np.mean(shared) == pytest.approx(0.552, abs=0.06)
+    assert multiplicity(result) > 1
+    assert all(set(y[train]) == set(pair) for pair, train in zip(DIGIT_PAIRS, result.train, strict=True))
+
+
+def test_official_test_records_are_the_test_side() -> None:
+    y = np.concatenate([np.repeat(np.arange(10), 50), np.repeat(np.arange(10), 10)])
+    official = np.arange(len(y)) >= 500
+    result = partition(y, scheme="by_class", silos=10, train_share=0.2, official_test=official, generator=rng())
+    assert [(len(a), len(b)) for a, b in result.silos] == [(10, 10)] * 10
+    assert not official[result.train_records()].any()
+    assert official[np.concatenate(result.test)].all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    scheme=st.sampled_from(["digit_pairs", "by_class", "sorted_target", "iid"]),
+    each=st.integers(4, 30),
+    share=st.floats(0.3, 0.9),
+    p=st.floats(0, 1),
+    seed=st.integers(0, 2**32),
+)
+def test_partition_properties(scheme: str, each: int, share: float, p: float, seed: int) -> None:
+    y = digits(each, seed)
+    options = {"scheme": scheme, "silos": 25 if scheme == "digit_pairs" else 10, "train_share": share}
+    options |= {"mixed": p} if scheme == "digit_pairs" else {}
+    result = partition(y, generator=rng(seed), **options)  # type: ignore[arg-type]
+    again = partition(y, generator=rng(seed), **options)  # type: ignore[arg-type]
+    assert_disjoint(result)
+    for parts, same in zip(result.silos, again.silos, strict=True):
+        for records, others in zip(parts, same, strict=True):
+            np.testing.assert_array_equal(records, others)
+            assert records.dtype == np.int64
+            assert (np.diff(records) > 0).all()
+    if scheme != "digit_pairs":
+        np.testing.assert_array_equal(result.records(), np.arange(len(y)))
+        for train, test in result.silos:
+            assert len(train) == int(share * (len(train) + len(test)) + 1e-9)
+
+
+def test_another_stream_gives_another_split() -> None:
+    y = digits(30)
+    one, two = (partition(y, scheme="by_class", silos=10, generator=rng(seed)) for seed in (1, 2))
+    assert any(not np.array_equal(a, b) for a, b in zip(one.train, two.train, strict=True))
+
+
+def test_share_is_rounded_down_despite_rounding_of_products() -> None:
+    # 0.29 · 100 is 28.999999999999996 in binary.
+    result = partition(np.zeros(100), scheme="iid", silos=1, train_share=0.29, generator=rng())
+    assert len(result.train[0]) == 29
+
+
+def test_compact_renumbers() -> None:
+    y = digits(20)
+    result = partition(y, scheme="digit_pairs", silos=25, per_class=5, generator=rng())
+    used, small = result.compact()
+    assert len(used) == 50
+    for parts, renumbered in zip(result.silos, small.silos, strict=True):
+        for records, places in zip(parts, renumbered, strict=True):
+            np.testing.assert_array_equal(used[places], records)
+
+
+BAD = [
+    ({"scheme": "random"}, "must be one of digit_pairs, by_class"),
+    ({"silos": 24}, "silos is 24; scheme digit_pairs makes 25"),
+    ({"scheme": "by_class", "silos": 9}, "makes 10"),
+    ({"train_share": 1.0}, "train_share is 1.0"),
+    ({"mixed": 1.5}, "mixed is 1.5"),
+    ({"per_class": 1000}, "class 0 has"),
+    ({"per_class": 0}, "class 0 has"),
+    ({"scheme": "iid", "mixed": 0.5}, "only digit_pairs"),
+    ({"scheme": "iid", "per_class": 3}, "per_class and official_test"),
+    ({"scheme": "iid", "silos": 0}, "between 1 and"),
+    ({"scheme": "sorted_target", "silos": 500}, "between 1 and"),
+    ({"official_test": np.zeros(3, dtype=bool)}, "a bool for each"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD)
+def test_bad_arguments(change: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        partition(digits(20), **({"scheme": "digit_pairs", "silos": 25, "generator": rng()} | change))
+
+
+def test_schemes_by_class_need_classes() -> None:
+    with pytest.raises(ValueError, match="must be integers"):
+        partition(np.linspace(0, 1, 50), scheme="by_class", silos=2, generator=rng())
+    with pytest.raises(ValueError, match="needs the 10 digits"):
+        partition(np.arange(50) % 3, scheme="digit_pairs", silos=25, generator=rng())
+    y = digits(20)
+    none = np.zeros(len(y), dtype=bool)
+    with pytest.raises(ValueError, match="drawn anew"):
+        partition(y, scheme="by_class", silos=10, resample=True, official_test=none, generator=rng())
+
+
+def test_label_counts_by_hand() -> None:
+    result = Partition(((np.array([0, 1, 2]), np.array([3])), (np.array([4, 4]), np.array([5]))))
+    frame = label_counts(result, np.array([7, 7, 8, 7, 8, 8]))
+    expected = [
+        (0, "train", 7, 2),
+        (0, "train", 8, 1),
+        (0, "test", 7, 1),
+        (1, "train", 8, 2),
+        (1, "test", 8, 1),
+    ]
+    assert list(frame.itertuples(index=False, name=None)) == expected
+    targets = label_counts(result, np.array([1.0, 2.0, 6.0, 4.0, 5.0, 0.5]))
+    assert tuple(targets.iloc[0]) == (0, "train", 3, 1.0, 3.0, 6.0)
+    assert list(targets.columns) == ["silo", "part", "count", "min", "mean", "max"]
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_files_read_back(tmp_path: Path, resample: bool) -> None:
+    y = digits(20)
+    trials = [partition(y, scheme="digit_pairs", silos=25, resample=resample, generator=rng(t)) for t in range(3)]
+    write_partition(tmp_path, trials, y=y, heterogeneity=[Heterogeneity(0.1 + t, 1e-12, t < 2) for t in range(3)])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["heterogeneity.csv", "indices.parquet", "labels.csv"]
+    for trial, written in enumerate(trials):
+        for parts, same in zip(written.silos, read_partition(tmp_path, trial).silos, strict=True):
+            for records, others in zip(parts, same, strict=True):
+                np.testing.assert_array_equal(records, others)
+                assert others.dtype == np.int64
+    spread = pd.read_csv(tmp_path / "heterogeneity.csv")
+    assert spread["value"].tolist() == [0.1, 1.1, 2.1]
+    assert spread["converged"].tolist() == [True, True, False]
+    counts = pd.read_csv(tmp_path / "labels.csv")
+    assert list(counts.columns) == ["trial", "silo", "part", "label", "count"]
+    assert counts["count"].sum() == sum(len(records) for one in trials for parts in one.silos for records in parts)
+
+
+def test_files_of_a_regression(tmp_path: Path) -> None:
+    y = DATASETS["diabetes"].load().y
+    write_partition(tmp_path, [partition(y, scheme="sorted_target", silos=5, generator=rng())], y=y)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["indices.parquet", "labels.csv"]
+    assert pd.read_csv(tmp_path / "labels.csv")["count"].sum() == 442
+
+
+def test_missing_partitions_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"indices.parquet: no such file"):
+        read_partition(tmp_path, 0)
+    y = digits(5)
+    one = partition(y, scheme="by_class", silos=10, generator=rng())
+    with pytest.raises(ValueError, match="heterogeneity has 0 trials, the partition 1"):
+        write_partition(tmp_path, [one], y=y, heterogeneity=[])
+    write_partition(tmp_path, [one], y=y)
+    with pytest.raises(ValueError, match="trial is 4"):
+        read_partition(tmp_path, 4)
+
+
+def test_mnist_as_in_the_papers(needs_data: Callable[[str], Path]) -> None:
+    data = DATASETS["mnist"].load(needs_data("mnist"))
+    result = partition(data.y, scheme="digit_pairs", silos=25, per_class=774, generator=rng())
+    assert {len(train) for train in result.train} == {1238}
+    assert not data.official_test[result.records()].any()
+
+
+def test_insurance_has_the_papers_sizes(needs_data: Callable[[str], Path]) -> None:
+    y = DATASETS["insurance"].load(needs_data("insurance")).y
+    sizes = {
+        silos: {len(train) for train in partition(y, scheme="sorted_target", silos=silos, generator=rng()).train}
+        for silos in (3, 5, 10)
+    }
+    # The paper's n = 1070/N, rounded down or up.
+    assert sizes == {3: {356}, 5: {213, 214}, 10: {106, 107}}

@@ -1,0 +1,26 @@
+rule figure:
+    input:
+        lambda wc: f"{PLAN.folder}/tables/{PLAN.figure(wc.name)['experiment']}.csv",
+    output:
+        pdf=f"{PLAN.folder}/figures/{{name}}.pdf",
+        png=f"{PLAN.folder}/figures/{{name}}.png",
+    log:
+        f"{PLAN.folder}/logs/figure/{{name}}.log",
+    params:
+        run_file=RUN_FILE,
+        experiment=lambda wc: PLAN.figure(wc.name)["experiment"],
+        stem=f"{PLAN.folder}/figures/{{name}}",
+        digest=lambda wc: PLAN.figure_digest(PLAN.figure(wc.name)["experiment"]),
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    shell:
+        "silodp figure {params.run_file} {params.experiment} {wildcards.name} --table {input} --output {params.stem}"
+        " > {log} 2>&1"
+
+
+rule figures:
+    input:
+        PLAN.figures(),

@@ -1,0 +1,41 @@
+rule provenance:
+    input:
+        listings=PLAN.listings(),
+        tables=PLAN.tables(),
+    output:
+        record=f"{PLAN.folder}/provenance.json",
+        config=f"{PLAN.folder}/config.json",
+    log:
+        f"{PLAN.folder}/logs/provenance.log",
+    params:
+        run_file=RUN_FILE,
+        digest=PLAN.digest(),
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    shell:
+        "silodp provenance {params.run_file} --listings {input.listings} --output {output.record} > {log} 2>&1"
+
+
+rule report:
+    input:
+        tables=PLAN.tables(),
+        figures=PLAN.figures(),
+        privacy=f"{PLAN.folder}/privacy.csv",
+        record=f"{PLAN.folder}/provenance.json",
+    output:
+        f"{PLAN.folder}/report.html",
+    log:
+        f"{PLAN.folder}/logs/report.log",
+    params:
+        folder=PLAN.folder,
+        digest=PLAN.report_digest(),
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=1000,
+        runtime=5,
+    shell:
+        "silodp report {params.folder} --output {output} > {log} 2>&1"

@@ -9,7 +9,9 @@ min_version("9.0")
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
 
-RUN_FILE = str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
+RUN_FILE = (
+    str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
+)
 
 try:
     PLAN = Plan(load(RUN_FILE))
@@ -39,9 +41,9 @@ localrules:
 
 
 rule all:
+    default_target: True
     input:
         f"{PLAN.folder}/report.html",
-    default_target: True
 
 
 include: "workflow/rules/data.smk"

@@ -58,7 +58,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = _experiment_command(add, "figure", figure, "draw one figure from a table")
     sub.add_argument("name", help="name of the figure, as in wbcd_mlp_M2_R25")
     sub.add_argument("--table", type=Path, required=True, help="CSV file that `silodp table` wrote")
-    sub.add_argument("--output", type=Path, required=True, help="path without suffix; .pdf and .png are written")
+    sub.add_argument("--output", type=Path, required=True, help="PNG file; a PDF is written beside it")
 
     sub = add("merge-privacy", merge_privacy, "one privacy.csv from the experiments' privacy tables")
     sub.add_argument("files", type=Path, nargs="+", help="CSV files that `silodp privacy` wrote")
@@ -121,9 +121,10 @@ def fetch(options: argparse.Namespace) -> None:
             f"{len(paths)} files in {paths[0].parent}" if paths else "ships with scikit-learn, nothing to fetch",
         )
         if paths:
-            rows += [{"dataset": name, "file": source.file, "sha256": source.sha256} for source in sources(name).files]
+            files = sources(name).files
+            rows += [{"dataset": name, "file": source.file, "checksum": source.digest} for source in files]
     if options.listing:
-        write_csv(pd.DataFrame(rows, columns=["dataset", "file", "sha256"]), options.listing)
+        write_csv(pd.DataFrame(rows, columns=["dataset", "file", "checksum"]), options.listing)
 
 
 def partition(options: argparse.Namespace) -> None:
@@ -257,7 +258,7 @@ def figure(options: argparse.Namespace) -> None:
         FIGURES[shows["kind"]](
             rows, title=title, **({"ylabel": ylabel[shows["kind"]]} if shows["kind"] in ylabel else {})
         ),
-        options.output,
+        options.output.with_suffix(""),
     )
 
 
@@ -266,10 +267,10 @@ def provenance(options: argparse.Namespace) -> None:
     from silodp import provenance as records
 
     resolved = configuration.load(options.run_file)
-    hashes = {}
+    hashes: dict[str, str] = {}
     for path in options.listings:
         rows = pd.read_csv(path)
-        hashes |= {f"{row.dataset}/{row.file}": row.sha256 for row in rows.itertuples()}
+        hashes |= {row.file: row.checksum for row in rows.itertuples()}
     root = configuration.project_root()
     resolved_config = resolved.dump()
     record = records.collect(
@@ -290,10 +291,12 @@ def report(options: argparse.Namespace) -> None:
 
 def config(options: argparse.Namespace) -> None:
     """Check a run file, or print the JSON schema or the reference page of all keys."""
+    from silodp import config_pages as pages
+
     if options.action == "schema":
-        print(configuration.schema_text(), end="")
+        print(pages.schema_text(), end="")
     elif options.action == "reference":
-        print(configuration.reference_text(), end="")
+        print(pages.reference_text(), end="")
     else:
         if options.run_file is None:
             raise ConfigError("command line: run_file: missing: must name the file to check")

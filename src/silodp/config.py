@@ -1,12 +1,11 @@
-"""Run files and experiments: one Pydantic model is the source of defaults, of the JSON schema and of the reference page.
+"""Run files and experiments: one Pydantic model is the source of defaults, of the schema and of the reference page.
 
-A run file (`config/default.yaml`) names experiments; each has a file of its own under `config/experiments/`, and the run
-file may override any of its keys. Everything is checked before a job starts; `ConfigError` carries one line that names
-file, key, value and what is allowed.
+A run file (`config/default.yaml`) names experiments; each has a file of its own under `config/experiments/`, and
+the run file may override any of its keys. Everything is checked before a job starts; `ConfigError` carries one line
+that names file, key, value and what is allowed.
 """
 
 import copy
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,7 +33,7 @@ class Strict(BaseModel):
 
 
 class Grid(Strict):
-    """Step sizes: `points` values from e^low to e^high, evenly spaced in value (linear) or in exponent (exponential)."""
+    """Step sizes: `points` values from e^low to e^high, spaced evenly in value (linear) or exponent (exponential)."""
 
     low: float = Field(description="natural logarithm of the smallest step size")
     high: float = Field(description="natural logarithm of the largest step size")
@@ -74,7 +73,7 @@ class Partitioning(Strict):
     """How records are cut into silos."""
 
     scheme: Literal["digit_pairs", "by_class", "sorted_target", "iid"] = Field(
-        description="digit_pairs: 25 (even, odd) pairs; by_class: one class a silo; sorted_target: equal parts by target"
+        description="digit_pairs: 25 (even, odd) pairs; by_class: one class a silo; sorted_target: parts by target"
     )
     count: Count | None = Field(None, description="number of silos N, where the scheme does not fix it")
     mixed: float = Field(0.0, ge=0, le=1, description="share p of a silo's records drawn from all digits")
@@ -155,6 +154,14 @@ class Readings(Strict):
     output: Literal["last", "mean_of_last_8"] = Field("last", description="iterate that is evaluated")
 
 
+# Readings that speak to some algorithms only; the others are not trained again for them.
+SPEAKS_TO = {
+    "log_term": {"minibatch_sgd", "fedprox_spider"},
+    "spider_q1_noise": {"fedprox_spider"},
+    "fed_spider_releases": {"fed_spider"},
+}
+
+
 class Report(Strict):
     """How a point is chosen and on which runs it is reported."""
 
@@ -223,6 +230,12 @@ class Experiment(Strict):
             label = ";".join(f"{key}={_short(value)}" for key, value in given.items() if value != default[key])
             found[label] = options
         return found
+
+    def trained_as(self, algorithm: str, label: str) -> str:
+        """Label of the reading whose runs stand for `label`: the default's where it says nothing to `algorithm`."""
+        default, options = self.readings.model_dump(), self.variants()[label].model_dump()
+        changed = [key for key in options if options[key] != default[key]]
+        return label if any(algorithm in SPEAKS_TO.get(key, {algorithm}) for key in changed) else ""
 
 
 class DataConfig(Strict):
@@ -306,14 +319,15 @@ def _explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigEr
     if first["type"] == "missing":
         value, allowed = "missing", "this key must be given"
     elif first["type"] == "extra_forbidden":
-        value, allowed = _shown(first["input"]), "unknown key; see docs/configuration.md for the keys allowed here"
+        value, allowed = shown(first["input"]), "unknown key; see docs/configuration.md for the keys allowed here"
     else:
-        value, allowed = _shown(first["input"]), first["msg"].removeprefix("Value error, ")
+        value, allowed = shown(first["input"]), first["msg"].removeprefix("Value error, ")
     tail = f" (and {more} more)" if more else ""
     return ConfigError(f"{path}: {_key(prefix + location)}: {value}: {allowed}{tail}")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """`value` as messages show it, at most 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -342,6 +356,8 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     Raises:
         ConfigError: one line naming file, key, value and what is allowed.
     """
+    from silodp.config_check import check  # needs the models above
+
     path = Path(path)
     folder = (root or project_root()) / "config" / "experiments"
     raw = _read_yaml(path)
@@ -368,155 +384,3 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
             ),
         )
     return Resolved(path, run, experiments)
-
-
-def check(experiment: Experiment, place: Any) -> None:
-    """What the model alone cannot know: registered names, M ≤ N, K ≤ n, a finite clip for private training.
-
-    Args:
-        experiment: the experiment.
-        place: key -> "file: key" for messages.
-
-    Raises:
-        ConfigError: as `load`.
-    """
-    from silodp.algorithms import ALGORITHMS
-    from silodp.datasets import DATASETS
-
-    def fail(key: str, value: object, allowed: str) -> None:
-        raise ConfigError(f"{place(key)}: {_shown(value)}: {allowed}")
-
-    if experiment.dataset not in DATASETS:
-        fail("dataset", experiment.dataset, f"must be one of {', '.join(sorted(DATASETS))}")
-    for name, options in experiment.algorithms.items():
-        if name not in ALGORITHMS:
-            fail(f"algorithms.{name}", name, f"no such algorithm: must be one of {', '.join(sorted(ALGORITHMS))}")
-        clips = options.clips or experiment.clips
-        if options.private != "non_private" and math.inf in clips and len(clips) == 1:
-            fail("clips", clips, "private training needs a finite clip threshold")
-    dataset = DATASETS[experiment.dataset]
-    regression = dataset.task == "regression"
-    if regression != (experiment.model.name == "linear"):
-        fail("model", experiment.model.name, f"must fit the task of {experiment.dataset}, which is {dataset.task}")
-    if regression != (experiment.label == "target"):
-        fail("label", experiment.label, f"must be {'target' if regression else 'class or parity'} for {dataset.task}")
-    silos, smallest = _silo_sizes(experiment, dataset, fail)
-    for index, setting in enumerate(experiment.settings):
-        if silos < setting.M:
-            fail(f"settings[{index}].M", setting.M, f"must be at most N = {silos}, the number of silos")
-    if experiment.batch_records is not None and experiment.batch_records > smallest:
-        fail("batch_records", experiment.batch_records, f"K must be at most n = {smallest}, the records of a silo")
-
-
-def _silo_sizes(experiment: Experiment, dataset: Any, fail: Any) -> tuple[int, int]:
-    """(N, training records of the smallest silo), from the data set's stated class sizes."""
-    plan = experiment.silos
-    counts = dataset.class_counts
-    if plan.scheme == "digit_pairs":
-        if not counts or len(counts) != 10:
-            fail("silos.scheme", plan.scheme, "needs a data set with ten classes")
-        if plan.count not in (None, 25):
-            fail("silos.count", plan.count, "must be 25 (or left out) for digit_pairs")
-        each = min(plan.per_class or min(counts), min(counts))
-        return 25, 2 * math.floor(plan.train_share * each + 1e-9)
-    if plan.scheme == "by_class":
-        if not counts:
-            fail("silos.scheme", plan.scheme, "needs a data set with classes")
-        if plan.count not in (None, len(counts)):
-            fail("silos.count", plan.count, f"must be {len(counts)} (or left out), one class a silo")
-        each = min(counts) if plan.per_class is None else min(plan.per_class, min(counts))
-        return len(counts), math.floor(plan.train_share * each + 1e-9)
-    if plan.count is None:
-        fail("silos.count", None, f"must be given for {plan.scheme}")
-    if plan.count > dataset.records:
-        fail("silos.count", plan.count, f"must be at most {dataset.records}, the records of {experiment.dataset}")
-    return plan.count, math.floor(plan.train_share * (dataset.records // plan.count) + 1e-9)
-
-
-def schema() -> dict:
-    """JSON schema of a run file, with the experiment's schema for its overrides."""
-    top = Run.model_json_schema()
-    experiment = Experiment.model_json_schema()
-    return {"run": top, "experiment": experiment}
-
-
-def schema_text() -> str:
-    """What `config/schema.json` holds: an editor's schema for experiments, run files beside it."""
-    experiment = Experiment.model_json_schema(ref_template="#/$defs/{model}")
-    run = Run.model_json_schema(ref_template="#/$defs/{model}")
-    definitions = experiment.pop("$defs", {}) | run.pop("$defs", {})
-    definitions |= {"Experiment": experiment, "Run": run}
-    return (
-        json.dumps(
-            {
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "title": "silodp run files and experiments",
-                "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/Experiment"}],
-                "$defs": definitions,
-            },
-            indent=1,
-            sort_keys=True,
-        )
-        + "\n"
-    )
-
-
-def reference_text() -> str:
-    """The reference page `docs/configuration.md`, made from the models above."""
-    lines = [
-        "# Configuration reference",
-        "",
-        "Made from the models in `src/silodp/config.py` by `silodp config reference`; do not edit by hand.",
-        "",
-    ]
-    sections = [
-        Run,
-        DataConfig,
-        Experiment,
-        Partitioning,
-        Preprocessing,
-        Setting,
-        Grid,
-        LinearModel,
-        LogisticModel,
-        SoftmaxModel,
-        PerceptronModel,
-        AlgorithmOptions,
-        Readings,
-        Report,
-    ]
-    for section in sections:
-        lines += [f"## {section.__name__}", "", (section.__doc__ or "").strip(), ""]
-        lines += ["| key | allowed | default | meaning |", "| --- | --- | --- | --- |"]
-        properties = section.model_json_schema()["properties"]
-        for key, field in section.model_fields.items():
-            default = "required" if field.is_required() else _default_text(field.get_default(call_default_factory=True))
-            lines.append(f"| `{key}` | {_allowed(properties[key])} | {default} | {field.description or ''} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _default_text(value: Any) -> str:
-    if isinstance(value, BaseModel):
-        return f"{type(value).__name__} defaults"
-    if isinstance(value, list) and value and isinstance(value[0], BaseModel):
-        return f"one {type(value[0]).__name__}"
-    return "none" if value is None else f"`{json.dumps(value)}`"
-
-
-def _allowed(field: dict) -> str:
-    if "enum" in field:
-        return ", ".join(f"`{value}`" for value in field["enum"])
-    if "const" in field:
-        return f"`{field['const']}`"
-    if "$ref" in field:
-        return field["$ref"].rsplit("/", 1)[-1]
-    for key in ("anyOf", "oneOf"):
-        if key in field:
-            return " or ".join(_allowed(option) for option in field[key])
-    if field.get("type") == "array":
-        return f"list of {_allowed(field['items'])}"
-    text = {"null": "none"}.get(field.get("type", "any"), field.get("type", "any"))
-    bounds = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤", "pattern": "matches"}
-    limits = [f"{sign} {field[key]}" for key, sign in bounds.items() if key in field]
-    return " ".join([text, *limits]).replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""What the workflow needs to know before it runs: names of files, cuts into jobs, and digests that say when to redo one.
+"""What the workflow needs to know before it runs: names of files, cuts into jobs, digests that say when to redo one.
 
 The Snakefile asks a `Plan` and computes nothing itself.
 """
@@ -99,7 +99,8 @@ class Plan:
             f"{self.folder}/trials/{experiment}/{algorithm}/{setting.name}/{reading}_{suffix}.parquet"
             for algorithm in config.algorithms
             for setting in config.settings
-            for reading in self.readings(experiment)
+            for reading, label in self.readings(experiment).items()
+            if config.trained_as(algorithm, label) == label
             for suffix in suffixes
         ]
 

@@ -12,8 +12,8 @@ from silodp.rng import Streams
 class Messages:
     """Makes the messages of all silos of one trial, for the whole stack at once.
 
-    The G points of the stack share the drawn records and the base Gaussian draw of a message; each adds its own multiple
-    of that draw. Different silos, rounds and kinds of message draw from different streams.
+    The G points of the stack share the drawn records and the base Gaussian draw of a message; each adds its own
+    multiple of that draw. Different silos, rounds and kinds of message draw from different streams.
 
     Args:
         model: the model whose gradients are sent.

@@ -60,7 +60,7 @@ def _plan(options: argparse.Namespace, epsilon: float) -> PrivacyPlan:
 
 
 def epsilon(options: argparse.Namespace) -> None:
-    """Delivered epsilon of a federated run: what one silo's whole transcript guarantees for the replacement of one record.
+    """Delivered epsilon of a federated run: what a silo's whole transcript guarantees against replacing one record.
 
     Prints a proven upper bound, a lower bound from an explicit pair of neighbouring silos, and an estimate between.
     """

@@ -64,6 +64,10 @@ PRIVACY_HEADINGS = {
     "noise_multiplier": "noise multiplier",
     "holds": "holds",
 }
+CAPTIONS = {
+    "error_vs_epsilon": "test error against ε, mean and 5th to 95th percentile over trials",
+    "delivered_vs_claimed": "ε delivered against ε claimed",
+}
 MOST_SILOS = 30
 
 
@@ -134,7 +138,7 @@ class Page:
             setting = f"M = {M}, R = {R}" + (f", {reading}" if reading else "")
             wanted = {kind: figure_name(name, M, R, reading, kind) for kind in FIGURES}
             figures = [
-                self.figure(stem, f"{title}: {kind.replace('_', ' ')}, {setting}")
+                self.figure(stem, f"{title}: {CAPTIONS.get(kind) or kind.replace('_', ' ')}, {setting}")
                 for kind, stem in wanted.items()
                 if kind == "error_vs_epsilon" or stem in self.figures
             ]

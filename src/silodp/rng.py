@@ -1,8 +1,8 @@
 """Named random streams.
 
 Every random number of a run comes from a stream that is named by what it is for, as in
-`Streams(seed).generator("wbcd_mlp", "minibatch_sgd", trial, "noise", silo, round)`. A stream's state depends on the seed
-and its name alone, so results do not depend on how a run is cut into jobs, on the cores, or on the order of work.
+`Streams(seed).generator("wbcd_mlp", trial, "minibatch_sgd", "noise", silo, round)`. A stream's state depends on the
+seed and its name alone, so results do not depend on how a run is cut into jobs, on the cores, or on the order of work.
 """
 
 import hashlib

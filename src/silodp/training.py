@@ -297,7 +297,7 @@ def run_trial(
             torch.tensor(stack["stepsize"].to_numpy()).to(like),
             torch.tensor(stack["clip"].to_numpy()).to(like),
             task.setting.M,
-            streams,
+            streams.child(purpose),
             task.readings.server_update,
         )
         algorithm = task.make(int(stack["phase_length"].iloc[0]))

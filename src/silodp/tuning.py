@@ -20,6 +20,18 @@ def _scores(frame: pd.DataFrame) -> pd.Series:
     return frame["train_loss"].fillna(math.inf)
 
 
+def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
+    """`trials` with the default reading's rows standing for every reading that does not speak to their algorithm."""
+    default = trials[trials["reading"] == ""]
+    copies = [
+        default[default["algorithm"] == algorithm].assign(reading=label)
+        for label in config.variants()
+        for algorithm in config.algorithms
+        if label and config.trained_as(algorithm, label) == ""
+    ]
+    return pd.concat([trials, *copies], ignore_index=True) if copies else trials
+
+
 def choose(trials: pd.DataFrame, selection: str) -> pd.DataFrame:
     """The point of smallest training loss for each run and ε.
 
@@ -47,6 +59,7 @@ def choose(trials: pd.DataFrame, selection: str) -> pd.DataFrame:
 
 def select(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
     """What every selection of the experiment chooses; a column `selection` says which."""
+    trials = complete(trials, config)
     kinds = list(dict.fromkeys(report.selection for report in config.reports))
     return pd.concat([choose(trials, kind).assign(selection=kind) for kind in kinds], ignore_index=True)
 
@@ -158,6 +171,7 @@ def table(
 
     The first of the experiment's reports is the default; another one's rows carry how they differ in `reading`.
     """
+    grid, fresh = complete(grid, config), None if fresh is None else complete(fresh, config)
     default = config.reports[0]
     parts = []
     for report in config.reports:

@@ -6,15 +6,15 @@ rule privacy:
         f"{PLAN.folder}/privacy/{{experiment}}.csv",
     log:
         f"{PLAN.folder}/logs/privacy/{{experiment}}.log",
-    params:
-        run_file=RUN_FILE,
-        silos=subpath(input.silos, parent=True),
-        digest=lambda wc: PLAN.privacy_digest(wc.experiment),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=PLAN.run.memory_mb,
         runtime=60,
+    params:
+        run_file=RUN_FILE,
+        silos=subpath(input.silos, parent=True),
+        digest=lambda wc: PLAN.privacy_digest(wc.experiment),
     shell:
         "silodp privacy {params.run_file} {wildcards.experiment} --chosen {input.chosen} --silos {params.silos}"
         " --output {output} > {log} 2>&1"
@@ -46,14 +46,14 @@ rule table:
         f"{PLAN.folder}/tables/{{experiment}}.csv",
     log:
         f"{PLAN.folder}/logs/table/{{experiment}}.log",
-    params:
-        run_file=RUN_FILE,
-        digest=lambda wc: PLAN.reports_digest(wc.experiment),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=2000,
         runtime=15,
+    params:
+        run_file=RUN_FILE,
+        digest=lambda wc: PLAN.reports_digest(wc.experiment),
     shell:
         "silodp table {params.run_file} {wildcards.experiment} --grid {input.grid} --fresh {input.fresh}"
         " --chosen {input.chosen} --privacy {input.privacy} --output {output} > {log} 2>&1"

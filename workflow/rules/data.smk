@@ -3,13 +3,13 @@ rule fetch:
         f"{PLAN.folder}/data/{{dataset}}.csv",
     log:
         f"{PLAN.folder}/logs/fetch/{{dataset}}.log",
-    params:
-        places=PLAN.places(),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=1000,
         runtime=60,
+    params:
+        places=PLAN.places(),
     shell:
         "silodp fetch {wildcards.dataset} {params.places} --listing {output} > {log} 2>&1"
 
@@ -23,15 +23,15 @@ rule partition:
         heterogeneity=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/heterogeneity.csv",
     log:
         f"{PLAN.folder}/logs/partition/{{experiment}}/{{reading}}.log",
-    params:
-        run_file=RUN_FILE,
-        folder=subpath(output.indices, parent=True),
-        digest=lambda wc: PLAN.partition_digest(wc.experiment),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=PLAN.run.memory_mb,
         runtime=60,
+    params:
+        run_file=RUN_FILE,
+        folder=subpath(output.indices, parent=True),
+        digest=lambda wc: PLAN.partition_digest(wc.experiment),
     shell:
         "silodp partition {params.run_file} {wildcards.experiment} --reading {wildcards.reading}"
         " --output {params.folder} > {log} 2>&1"

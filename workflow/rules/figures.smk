@@ -6,18 +6,17 @@ rule figure:
         png=f"{PLAN.folder}/figures/{{name}}.png",
     log:
         f"{PLAN.folder}/logs/figure/{{name}}.log",
-    params:
-        run_file=RUN_FILE,
-        experiment=lambda wc: PLAN.figure(wc.name)["experiment"],
-        stem=f"{PLAN.folder}/figures/{{name}}",
-        digest=lambda wc: PLAN.figure_digest(PLAN.figure(wc.name)["experiment"]),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=1000,
         runtime=5,
+    params:
+        run_file=RUN_FILE,
+        experiment=lambda wc: PLAN.figure(wc.name)["experiment"],
+        digest=lambda wc: PLAN.figure_digest(PLAN.figure(wc.name)["experiment"]),
     shell:
-        "silodp figure {params.run_file} {params.experiment} {wildcards.name} --table {input} --output {params.stem}"
+        "silodp figure {params.run_file} {params.experiment} {wildcards.name} --table {input} --output {output.png}"
         " > {log} 2>&1"
 
 

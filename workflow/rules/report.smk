@@ -7,14 +7,14 @@ rule provenance:
         config=f"{PLAN.folder}/config.json",
     log:
         f"{PLAN.folder}/logs/provenance.log",
-    params:
-        run_file=RUN_FILE,
-        digest=PLAN.digest(),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=1000,
         runtime=5,
+    params:
+        run_file=RUN_FILE,
+        digest=PLAN.digest(),
     shell:
         "silodp provenance {params.run_file} --listings {input.listings} --output {output.record} > {log} 2>&1"
 
@@ -29,13 +29,13 @@ rule report:
         f"{PLAN.folder}/report.html",
     log:
         f"{PLAN.folder}/logs/report.log",
-    params:
-        folder=PLAN.folder,
-        digest=PLAN.report_digest(),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=1000,
         runtime=5,
+    params:
+        folder=subpath(output[0], parent=True),
+        digest=PLAN.report_digest(),
     shell:
         "silodp report {params.folder} --output {output} > {log} 2>&1"

@@ -5,16 +5,16 @@ rule train:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.parquet",
     log:
         f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.log",
+    conda:
+        "../../environment.yml"
+    threads: PLAN.run.threads
+    resources:
+        mem_mb=PLAN.run.memory_mb,
+        runtime=240,
     params:
         run_file=RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
-    threads: PLAN.run.threads
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=240,
     shell:
         "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
         " --reading {wildcards.reading} --trials {wildcards.trials} --silos {params.silos} --threads {threads}"
@@ -28,14 +28,14 @@ rule select:
         f"{PLAN.folder}/selection/{{experiment}}.parquet",
     log:
         f"{PLAN.folder}/logs/select/{{experiment}}.log",
-    params:
-        run_file=RUN_FILE,
-        digest=lambda wc: PLAN.reports_digest(wc.experiment),
     conda:
         "../../environment.yml"
     resources:
         mem_mb=2000,
         runtime=15,
+    params:
+        run_file=RUN_FILE,
+        digest=lambda wc: PLAN.reports_digest(wc.experiment),
     shell:
         "silodp select {params.run_file} {wildcards.experiment} --trials {input} --output {output} > {log} 2>&1"
 
@@ -48,16 +48,16 @@ rule train_chosen:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.parquet",
     log:
         f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.log",
+    conda:
+        "../../environment.yml"
+    threads: PLAN.run.threads
+    resources:
+        mem_mb=PLAN.run.memory_mb,
+        runtime=240,
     params:
         run_file=RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
-    threads: PLAN.run.threads
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=240,
     shell:
         "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
         " --reading {wildcards.reading} --chosen {input.chosen} --silos {params.silos} --threads {threads}"

@@ -1,4 +1,4 @@
-"""Algorithms, one file each: `ALGORITHMS["fedprox_spider"]` is the subclass of `Algorithm` that the file of that name holds.
+"""Algorithms, one file each: `ALGORITHMS["fedprox_spider"]` is the `Algorithm` that the file of that name holds.
 
 Names are those of the files of this folder; a file is imported when its algorithm is first asked for, so that commands
 which train nothing need not load PyTorch.

@@ -78,7 +78,7 @@ class Federation:
         previous: Tensor | None = None,
         noise_factor: Tensor | None = None,
     ) -> Tensor:
-        """The silo's noisy message of the plan's `kind`; see `Messages.message`. `noise_factor` (G,) scales its noise."""
+        """The silo's noisy message of the plan's `kind`; `noise_factor` (G,) scales its noise."""
         noise = self.noise[silo][kind]
         if noise_factor is not None:
             noise = noise * noise_factor
@@ -108,7 +108,7 @@ class Federation:
         return total if add_up and self.server_update == "sum" else total / len(taking_part)
 
     def keep(self, points: Tensor) -> None:
-        """Let all but the `points` (indices) leave the stack."""
+        """Let all points but those marked in `points` (G,) leave the stack."""
         self.stepsize, self.clip = self.stepsize[points], self.clip[points]
         self.noise = [{kind: noise[points] for kind, noise in kinds.items()} for kinds in self.noise]
 

@@ -18,8 +18,8 @@ class FedProxSpider(Algorithm):
         phase_length: q. With q = 1 every round takes a fresh gradient, which is minibatch SGD.
         spider_q1_noise: noise at q = 1: the algorithm's "own" formula, or that of "minibatch" SGD.
         log_term: log of minibatch SGD's noise, used by spider_q1_noise = "minibatch".
-        smoothness: β, where it is known: then a difference's noise is scaled by min(β‖w_r − w_{r−1}‖/(2L), 1), as in the
-            algorithm; without it (the experiments) the factor is 1, that is σ₂ = ∞.
+        smoothness: β, where it is known: then a difference's noise is scaled by min(β‖w_r − w_{r−1}‖/(2L), 1), as in
+            the algorithm; without it (the experiments) the factor is 1, that is σ₂ = ∞.
     """
 
     phase_length: int = 1

@@ -8,7 +8,10 @@ from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 @dataclass(frozen=True)
 class LocalSGD(Algorithm):
-    """Each silo makes K one-record steps w ← w − η(clipped gradient + noise) from the broadcast model; models are averaged."""
+    """Each silo makes K one-record steps w ← w − η(clipped gradient + noise) from the broadcast model.
+
+    The server averages the silos' models.
+    """
 
     name = "local_sgd"
     label = "Local SGD"

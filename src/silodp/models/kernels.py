@@ -4,6 +4,7 @@ Each point of the stack is worked on by itself, so the result for a point depend
 number of threads. Models fall back to tensor operations where a kernel does not apply; tests hold the two together.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +51,7 @@ def perceptron_gradient_sum(hidden: int, weights: Tensor, x: Tensor, y: Tensor, 
     """Clipped gradient sums (G, d) of the two-class perceptron; arguments as `Model.clipped_gradient_sum`."""
     out = torch.empty_like(weights)
     arrays = weights.contiguous().numpy(), x.contiguous().numpy(), y.numpy(), clip.numpy(), out.numpy()
-    _over_points(lambda start, stop: _perceptron_points(hidden, *arrays, start, stop), len(weights))
+    _over_points(functools.partial(_perceptron_points, hidden, *arrays), len(weights))
     return out
 
 
@@ -58,7 +59,7 @@ def perceptron_outputs(hidden: int, weights: Tensor, x: Tensor) -> Tensor:
     """Logits (G, B, 2) of the two-class perceptron."""
     out = torch.empty((len(weights), len(x), 2), dtype=weights.dtype)
     arrays = weights.contiguous().numpy(), x.contiguous().numpy(), out.numpy()
-    _over_points(lambda start, stop: _perceptron_logits(hidden, *arrays, start, stop), len(weights))
+    _over_points(functools.partial(_perceptron_logits, hidden, *arrays), len(weights))
     return out
 
 
@@ -222,7 +223,7 @@ def _in_blocks(kernel, option, weights, x, y, clip, stepsize, noise, base):
     for begin in range(0, len(x), STEP_BLOCK):
         part = slice(begin, begin + STEP_BLOCK)
         arrays = w, features[part], labels[part], *columns, draws[part]
-        _over_points(lambda start, stop, arrays=arrays: kernel(option, *arrays, start, stop), len(w))
+        _over_points(functools.partial(kernel, option, *arrays), len(w))
     return weights
 
 

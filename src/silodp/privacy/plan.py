@@ -68,7 +68,7 @@ class Release:
         kind: its name in the algorithm.
         count: how many of them a silo sends when it takes part in every round.
         records: records drawn with replacement for each.
-        noise: standard deviation per coordinate of the noise on the mean over the drawn records, in units of the clip L.
+        noise: standard deviation per coordinate of the noise on the mean over the drawn records, in units of the clip.
         gradients: clipped gradients that a record contributes (2 for a difference of two).
         steps: releases that a silo makes in one go before it sends anything (local steps); `count` includes them.
     """
@@ -100,8 +100,8 @@ class Release:
 class PrivacyPlan:
     """What one silo releases over a whole run, and under which claim.
 
-    The adversary sees every message of the silo; a message answers for the record's replacement by any other. That only M
-    of N silos are drawn in a round is not counted in the silo's favour, as the draw is public.
+    The adversary sees every message of the silo. That only M of N silos are drawn in a round is not counted in its
+    favour, as the draw is public.
     """
 
     algorithm: str

@@ -1,0 +1,72 @@
+"""What the configuration models alone cannot know: registered names, M ≤ N, K ≤ n, a finite clip if noise is added."""
+
+import math
+from collections.abc import Callable
+from typing import NoReturn
+
+from silodp.algorithms import ALGORITHMS
+from silodp.config import ConfigError, Experiment, shown
+from silodp.datasets import DATASETS, Dataset
+
+
+def check(experiment: Experiment, place: Callable[[str], str]) -> None:
+    """What the model alone cannot know: registered names, M ≤ N, K ≤ n, a finite clip for private training.
+
+    Args:
+        experiment: the experiment.
+        place: key -> "file: key" for messages.
+
+    Raises:
+        ConfigError: as `load`.
+    """
+
+    def fail(key: str, value: object, allowed: str) -> NoReturn:
+        raise ConfigError(f"{place(key)}: {shown(value)}: {allowed}")
+
+    if experiment.dataset not in DATASETS:
+        fail("dataset", experiment.dataset, f"must be one of {', '.join(sorted(DATASETS))}")
+    for name, options in experiment.algorithms.items():
+        if name not in ALGORITHMS:
+            fail(f"algorithms.{name}", name, f"no such algorithm: must be one of {', '.join(sorted(ALGORITHMS))}")
+        clips = options.clips or experiment.clips
+        if options.private != "non_private" and math.inf in clips and len(clips) == 1:
+            fail("clips", clips, "private training needs a finite clip threshold")
+    dataset = DATASETS[experiment.dataset]
+    regression = dataset.task == "regression"
+    if regression != (experiment.model.name == "linear"):
+        fail("model", experiment.model.name, f"must fit the task of {experiment.dataset}, which is {dataset.task}")
+    if regression != (experiment.label == "target"):
+        fail("label", experiment.label, f"must be {'target' if regression else 'class or parity'} for {dataset.task}")
+    silos, smallest = _silo_sizes(experiment, dataset, fail)
+    for index, setting in enumerate(experiment.settings):
+        if silos < setting.M:
+            fail(f"settings[{index}].M", setting.M, f"must be at most N = {silos}, the number of silos")
+    if experiment.batch_records is not None and experiment.batch_records > smallest:
+        fail("batch_records", experiment.batch_records, f"K must be at most n = {smallest}, the records of a silo")
+
+
+def _silo_sizes(
+    experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]
+) -> tuple[int, int]:
+    """(N, training records of the smallest silo), from the data set's stated class sizes."""
+    plan = experiment.silos
+    counts = dataset.class_counts
+    if plan.scheme == "digit_pairs":
+        if not counts or len(counts) != 10:
+            fail("silos.scheme", plan.scheme, "needs a data set with ten classes")
+        if plan.count not in (None, 25):
+            fail("silos.count", plan.count, "must be 25 (or left out) for digit_pairs")
+        each = min(plan.per_class or min(counts), min(counts))
+        return 25, 2 * math.floor(plan.train_share * each + 1e-9)
+    if plan.scheme == "by_class":
+        if not counts:
+            fail("silos.scheme", plan.scheme, "needs a data set with classes")
+        if plan.count not in (None, len(counts)):
+            fail("silos.count", plan.count, f"must be {len(counts)} (or left out), one class a silo")
+        each = min(counts) if plan.per_class is None else min(plan.per_class, min(counts))
+        return len(counts), math.floor(plan.train_share * each + 1e-9)
+    if plan.count is None:
+        fail("silos.count", None, f"must be given for {plan.scheme}")
+    if plan.count > dataset.records:
+        fail("silos.count", plan.count, f"must be at most {dataset.records}, the records of {experiment.dataset}")
+    return plan.count, math.floor(plan.train_share * (dataset.records // plan.count) + 1e-9)

@@ -174,9 +174,11 @@ def _number(value: Any, digits: int, rounding: str, *, pad: bool) -> str:
     if np.isinf(value):
         return "∞" if value > 0 else "−∞"
     number = Decimal(repr(float(value)))
-    # Whole numbers keep all their digits before the point: a rounded count would be wrong.
-    last = min(number.adjusted() - digits + 1, 0) if number.adjusted() < 7 else number.adjusted() - digits + 1
-    number = number.quantize(Decimal(1).scaleb(last), rounding=rounding) if number else Decimal(0)
+    for _ in range(2):  # again, for 9.999 that became 10.00
+        last = number.adjusted() - digits + 1
+        # Whole numbers keep all their digits before the point: a rounded count would be wrong.
+        last = min(last, 0) if number.adjusted() < 7 else last
+        number = number.quantize(Decimal(1).scaleb(last), rounding=rounding) if number else Decimal(0)
     if number and not -4 <= number.adjusted() < 7:
         power = number.adjusted()
         mantissa = number.scaleb(-power).normalize()
@@ -203,7 +205,7 @@ def _json(path: Path) -> dict[str, Any]:
 def _table(path: Path, columns: list[str]) -> pd.DataFrame:
     """A CSV file that has `columns`."""
     try:
-        table = pd.read_csv(path)
+        table = pd.read_csv(path, float_precision="round_trip")  # the comparison of ε must not hang on parsing
     except ValueError as error:
         raise ValueError(f"{path}: not a table ({error})") from error
     missing = [name for name in columns if name not in table.columns]
@@ -249,7 +251,7 @@ def _result_row(row: Mapping[Any, Any], columns: list[str]) -> dict[str, Any]:
     exceeds = bool(row["private"]) and row["delivered_epsilon"] > row["epsilon"]
     shown = {
         "algorithm": label(row["algorithm"], bool(row["private"])),
-        "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲ exceeds the claim" if exceeds else ""),
+        "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
         "spread": f"{measured(row['test_error_p05'])} – {measured(row['test_error_p95'])}",
         "diverged": f"{int(row['diverged'])} of {int(row['trials'])}" if row["diverged"] else "0",
         "selection": str(row["selection"]),
@@ -293,29 +295,32 @@ def _held(silo: pd.DataFrame) -> list[str]:
 
 
 def _privacy(path: Path) -> dict[str, Any] | None:
-    """Heading and body of the privacy table; None where there is no file."""
+    """Heading, body and shared settings of the privacy table; None where there is no file."""
     if not path.is_file():
         return None
     table = _table(path, [name for name in PRIVACY_COLUMNS if name != "reading"])
-    columns = [name for name in PRIVACY_HEADINGS if name in table]
+    columns, settings = [name for name in PRIVACY_HEADINGS if name in table], []
+    for name in ("accountant", "adjacency", "sampling"):
+        if table[name].nunique(dropna=False) == 1:
+            columns.remove(name)
+            settings.append(f"{name} {table[name].iloc[0]}")
     if "reading" in columns and table["reading"].isna().all():
         columns.remove("reading")
-    body = []
-    for row in table.to_dict("records"):
-        over = row["delivered_epsilon"] > row["claimed_epsilon"]
-        cells = []
-        for name in columns:
-            value = row[name]
-            if name == "holds":
-                cells.append("yes" if value else "▲ no")
-            elif name == "algorithm":
-                cells.append(label(value))
-            elif isinstance(value, str):
-                cells.append(value)
-            else:
-                cells.append(bounded(value) if name == "delivered_epsilon" else exact(value))
-        body.append({"cells": cells, "classes": "exceeds" if over or not row["holds"] else ""})
-    return {"heading": [PRIVACY_HEADINGS[name] for name in columns], "rows": body}
+    if table["epsilon"].equals(table["claimed_epsilon"]):
+        columns.remove("epsilon")
+    rows = [_privacy_row(row, columns) for row in table.to_dict("records")]
+    return {"settings": settings, "heading": [PRIVACY_HEADINGS[name] for name in columns], "rows": rows}
+
+
+def _privacy_row(row: Mapping[Any, Any], columns: list[str]) -> dict[str, Any]:
+    exceeds = row["delivered_epsilon"] > row["claimed_epsilon"]
+    shown = {
+        "algorithm": label(row["algorithm"]),
+        "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
+        "holds": "yes" if row["holds"] else "▲ no",
+    }
+    cells = [shown.get(name) or (row[name] if isinstance(row[name], str) else exact(row[name])) for name in columns]
+    return {"cells": cells, "classes": "exceeds" if exceeds or not row["holds"] else ""}
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[str]:

@@ -11,10 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 
+from silodp.figures.style import Look
+
 TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite are marked
 
 # Inches. The axes keep their size whatever stands around them; the page grows with title, legend and notes.
-_WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 5.4, 2.9, 0.72, 0.12
+_WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 5.4, 2.9, 0.74, 0.12
 _TITLE_LINE, _XLABEL, _LEGEND_ROW, _NOTE_LINE, _MARGIN = 0.19, 0.46, 0.185, 0.135, 0.1
 
 
@@ -23,7 +25,11 @@ def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
     figure = Figure(figsize=(_WIDTH, _AXES_HEIGHT))
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    axes.set(title="\n".join(textwrap.wrap(title, 54)), xlabel=xlabel, ylabel="\n".join(textwrap.wrap(ylabel, 44)))
+    axes.set(
+        title="\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, 54)),
+        xlabel=xlabel,
+        ylabel="\n".join(textwrap.wrap(ylabel, 44)),
+    )
     return axes
 
 
@@ -42,7 +48,8 @@ def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Fig
     below = _MARGIN + _NOTE_LINE * len(lines) + legend_height + _XLABEL
     height = below + _AXES_HEIGHT + _TITLE_LINE * title + 2 * _MARGIN
     figure.set_size_inches(_WIDTH, round(height, 2))
-    axes.set_position((_LEFT / _WIDTH, below / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH, _AXES_HEIGHT / height))
+    left = _LEFT + _TITLE_LINE * axes.get_ylabel().count("\n")
+    axes.set_position((left / _WIDTH, below / height, (_WIDTH - left - _RIGHT) / _WIDTH, _AXES_HEIGHT / height))
     figure.legend(
         handles,
         labels,
@@ -55,9 +62,29 @@ def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Fig
         labelspacing=0.35,
     )
     if lines:
-        left, top = 0.5 / _WIDTH, (_MARGIN + _NOTE_LINE * len(lines)) / height
-        figure.text(left, top, "\n".join(lines), va="top", fontsize=6.8, color="#333333", linespacing=1.25)
+        x, y = 0.5 / _WIDTH, (_MARGIN + _NOTE_LINE * len(lines)) / height
+        figure.text(x, y, "\n".join(lines), va="top", fontsize=6.8, color="#333333", linespacing=1.25)
     return figure
+
+
+def mark(axes: Axes, x: np.ndarray, y: np.ndarray, look: Look, gid: str, **options: Any) -> None:
+    """Empty markers, over the filled ones of a line, on points to be taken with care."""
+    if len(x):
+        empty: dict[str, Any] = {
+            "ls": "none",
+            "marker": look.marker,
+            "mfc": "white",
+            "mec": look.colour,
+            "mew": 1.4,
+            "zorder": 4,
+        }
+        axes.plot(x, y, gid=gid, **empty, **options)
+
+
+def mark_beyond(axes: Axes, x: np.ndarray, look: Look, gid: str) -> None:
+    """Empty markers on the upper edge, for values that are not finite."""
+    edge = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+    mark(axes, x, np.full(len(x), TOP_EDGE), look, gid, **edge)
 
 
 def epsilon_positions(epsilons: pd.Series) -> tuple[dict[float, float], float]:

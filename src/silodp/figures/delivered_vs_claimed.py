@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from silodp.figures.axes import TOP_EDGE, new_axes, set_page
+from silodp.figures.axes import mark, mark_beyond, new_axes, set_page
 from silodp.figures.notes import beyond_axis, over_claim
 from silodp.figures.slices import checked
-from silodp.figures.style import hollow, label, looks, styled
+from silodp.figures.style import label, looks, styled
 
 OVER: dict[str, Any] = {"facecolor": "#f4f4f4", "edgecolor": "#c9c9c9", "hatch": "////", "lw": 0}
 
@@ -41,11 +41,8 @@ def delivered_vs_claimed(
             of = rows["algorithm"] == name
             x, y = rows.loc[of, "epsilon"].to_numpy(float), finite[of].to_numpy(float)
             handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=label(name), zorder=3)
-            axes.plot(x[y > x], y[y > x], gid=f"over:{name}", **hollow(look))
-            beyond = np.isnan(y)
-            edge = np.full(beyond.sum(), TOP_EDGE)
-            at_edge = {"transform": axes.get_xaxis_transform(), "clip_on": False, **hollow(look)}
-            axes.plot(x[beyond], edge, gid=f"beyond:{name}", **at_edge)
+            mark(axes, x[y > x], y[y > x], look, f"over:{name}")
+            mark_beyond(axes, x[np.isnan(y)], look, f"beyond:{name}")
         handles += _draw_agreement(axes, np.r_[rows["epsilon"], finite.dropna()])
         return set_page(axes, handles, [note, beyond_axis(rows, "delivered_epsilon"), over_claim(rows)])
 

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from silodp.figures.axes import TOP_EDGE, epsilon_positions, new_axes, set_epsilon_ticks, set_page
+from silodp.figures.axes import TOP_EDGE, epsilon_positions, mark, mark_beyond, new_axes, set_epsilon_ticks, set_page
 from silodp.figures.notes import BARS, beyond_axis, diverged, over_claim
 from silodp.figures.slices import checked
-from silodp.figures.style import baseline_looks, hollow, in_order, label, looks, styled, tint
+from silodp.figures.style import baseline_looks, in_order, label, looks, styled, tint
 
 COLUMNS = ["delivered_epsilon", "trials", "diverged", "test_error_mean", "test_error_p05", "test_error_p95"]
 
@@ -51,20 +51,21 @@ def _draw_private(axes: Axes, rows: pd.DataFrame) -> list[Line2D]:
     for (name, look), shift in zip(looks(names).items(), dodge, strict=True):
         of = rows[rows["algorithm"] == name]
         x = of["epsilon"].map(position).to_numpy(float) + shift
-        mean = of["test_error_mean"].to_numpy(float)
-        low, high = of["test_error_p05"].to_numpy(float), of["test_error_p95"].to_numpy(float)
+        low, high = _finite(of["test_error_p05"]), _finite(of["test_error_p95"])
         # About their own middle, not the mean: a skewed mean may lie outside its percentiles.
         axes.errorbar(x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, capsize=2.5, lw=1.0)
-        finite = np.where(np.isfinite(mean), mean, np.nan)
+        finite = _finite(of["test_error_mean"])
         lines += axes.plot(x, finite, color=look.colour, ls=look.line, marker=look.marker, label=label(name), zorder=3)
-        empty = hollow(look)
         some = of["diverged"].to_numpy() > 0
-        axes.plot(x[some], finite[some], gid=f"diverged:{name}", **empty)
-        beyond = ~np.isfinite(mean)
-        edge = np.full(beyond.sum(), TOP_EDGE)
-        axes.plot(x[beyond], edge, gid=f"beyond:{name}", transform=axes.get_xaxis_transform(), clip_on=False, **empty)
+        mark(axes, x[some], finite[some], look, f"diverged:{name}")
+        mark_beyond(axes, x[np.isnan(finite)], look, f"beyond:{name}")
     set_epsilon_ticks(axes, position, gap)
     return lines
+
+
+def _finite(values: pd.Series) -> np.ndarray:
+    """Values with NaN for what is not finite."""
+    return values.where(np.isfinite(values)).to_numpy(float)
 
 
 def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> list[tuple[Patch, Line2D]]:
@@ -94,10 +95,10 @@ def _hollow_key() -> Line2D:
 
 
 def _set_error_axis(axes: Axes, rows: pd.DataFrame) -> None:
-    """Linear from no less than 0; logarithmic where a diverged loss would flatten everything else."""
+    """Linear, from 0 where that costs little room; logarithmic where a diverged loss would flatten everything else."""
     values = rows[["test_error_mean", "test_error_p05", "test_error_p95"]].to_numpy(float)
     values = values[np.isfinite(values)]
     if values.size and values.min() > 0 and values.max() > max(1.0, 20 * np.median(values)):
         axes.set_yscale("log")
-    elif values.size and axes.get_ylim()[0] < 0 <= values.min():
+    elif values.size and 0 <= values.min() < 0.3 * values.max():
         axes.set_ylim(bottom=0)

@@ -7,6 +7,8 @@ import pandas as pd
 
 from silodp.figures.style import label
 
+_NB = "\u00a0"  # keeps "ε = 3" on one line
+
 BARS = "Bars and bands: 5th to 95th percentile over trials."
 
 
@@ -44,4 +46,4 @@ def _by_algorithm(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _where(of: pd.DataFrame) -> str:
     values = of["epsilon"].dropna()
-    return f" at ε = {', '.join(f'{value:g}' for value in values)}" if len(values) else ""
+    return f" at ε{_NB}={_NB}{', '.join(f'{value:g}' for value in values)}" if len(values) else ""

@@ -109,11 +109,6 @@ def baseline_looks(algorithms: Iterable[str]) -> dict[str, BaselineLook]:
     }
 
 
-def hollow(look: Look) -> dict[str, Any]:
-    """Plot options of an empty marker over a filled one: a point to be taken with care."""
-    return {"ls": "none", "marker": look.marker, "mfc": "white", "mec": look.colour, "mew": 1.4, "zorder": 4}
-
-
 def tint(colour: str, share: float) -> tuple[float, float, float]:
     """`colour` mixed with white; opaque, because hatches in a PDF know no transparency."""
     red, green, blue = matplotlib.colors.to_rgb(colour)

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from silodp.figures import delivered_vs_claimed
+
+
+def drawn(figure, text):
+    return next(line for line in figure.axes[0].get_lines() if line.get_label() == text)
+
+
+def test_every_private_row_is_drawn_beside_the_diagonal(table):
+    figure = delivered_vs_claimed(table, title="t")
+    axes = figure.axes[0]
+    for name, text in (("minibatch_sgd", "ISRL-DP MB-SGD"), ("spider", "ISRL-DP SPIDER")):
+        rows = table[table["private"] & (table["algorithm"] == name)]
+        np.testing.assert_array_equal(drawn(figure, text).get_xdata(), rows["epsilon"])
+        np.testing.assert_array_equal(drawn(figure, text).get_ydata(), rows["delivered_epsilon"])
+    x, y = drawn(figure, "delivered = claimed").get_data()
+    np.testing.assert_array_equal(x, y)
+    assert axes.get_xlim() == axes.get_ylim()
+    assert not any("exceeds" in text.get_text() for text in figure.texts)
+
+
+def test_a_broken_claim_is_hollow_and_an_unbounded_one_on_the_edge(table):
+    table.loc[[0, 1], "delivered_epsilon"] = [0.9, np.inf]
+    figure = delivered_vs_claimed(table, title="t")
+    by_gid = {line.get_gid(): line for line in figure.axes[0].get_lines()}
+    assert by_gid["over:minibatch_sgd"].get_data()[1].tolist() == [0.9]
+    assert by_gid["beyond:minibatch_sgd"].get_data()[0].tolist() == [1.0]
+    assert "0.9 for 0.75, inf for 1." in figure.texts[-1].get_text()
+
+
+def test_a_table_without_private_rows_or_with_a_wrong_epsilon_is_refused(table):
+    with pytest.raises(ValueError, match="needs private rows"):
+        delivered_vs_claimed(table[~table["private"]], title="t")
+    table.loc[0, "delivered_epsilon"] = 0.0
+    with pytest.raises(ValueError, match="not above 0"):
+        delivered_vs_claimed(table, title="t")

@@ -1,0 +1,201 @@
+import numpy as np
+import pandas as pd
+import pytest
+from example_table import BASELINES, EPSILONS, results_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
+
+from silodp.figures import error_vs_epsilon
+from silodp.figures.style import label
+
+DRAWN = ("minibatch_sgd", "local_sgd", "spider")
+
+
+def line(figure, text):
+    found = [line for line in figure.axes[0].get_lines() if line.get_label() == text]
+    assert len(found) == 1
+    return found[0]
+
+
+def artist(figure, gid):
+    return next(child for child in figure.axes[0].get_children() if child.get_gid() == gid)
+
+
+def notes(figure):
+    return " ".join(text.get_text() for text in figure.texts).replace("\u00a0", " ").replace("\n", " ")
+
+
+def lightness(colour):
+    """CIE L*, 0 to 100: what a grey print keeps of a colour."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    y = float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+    return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
+
+
+@pytest.mark.parametrize(("private", "drawn"), [(("minibatch_sgd", "fed_spider"), None), (None, DRAWN)])
+def test_every_row_is_drawn(private, drawn):
+    table = results_table(private) if private else results_table()
+    figure = error_vs_epsilon(table, title="t")
+    for name in drawn or private:
+        rows = table[table["private"] & (table["algorithm"] == name)]
+        np.testing.assert_array_equal(line(figure, label(name)).get_ydata(), rows["test_error_mean"])
+    for name in BASELINES:
+        row = table[~table["private"] & (table["algorithm"] == name)].iloc[0]
+        assert set(line(figure, label(name, private=False)).get_ydata()) == {row["test_error_mean"]}
+        band = artist(figure, f"band:{name}").get_window_extent()
+        low, high = figure.axes[0].transData.inverted().transform([(0, band.y0), (0, band.y1)])[:, 1]
+        assert (low, high) == pytest.approx((row["test_error_p05"], row["test_error_p95"]))
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == [label(name) for name in drawn or private] + [label(name, False) for name in BASELINES]
+
+
+def test_the_members_of_spider_stand_in_for_it_only_where_it_is_missing(table):
+    with_it = {line.get_label() for line in error_vs_epsilon(table, title="t").axes[0].get_lines()}
+    without = error_vs_epsilon(table[table["algorithm"] != "spider"], title="t")
+    members = {"ISRL-DP FedProx-SPIDER", "ISRL-DP FedSPIDER"}
+    assert not members & with_it
+    assert members <= {line.get_label() for line in without.axes[0].get_lines()}
+
+
+def test_bars_reach_from_the_5th_to_the_95th_percentile_even_beside_the_mean(table):
+    table = table[table["algorithm"] == "minibatch_sgd"].reset_index(drop=True)
+    table.loc[0, "test_error_mean"] = 2 * table.loc[0, "test_error_p95"]  # one wild trial of many
+    axes = error_vs_epsilon(table, title="t").axes[0]
+    bars = axes.containers[0].lines[2][0].get_segments()
+    private = table[table["private"]]
+    np.testing.assert_allclose([segment[0][1] for segment in bars], private["test_error_p05"])
+    np.testing.assert_allclose([segment[1][1] for segment in bars], private["test_error_p95"])
+
+
+def test_ticks_are_the_epsilons_that_were_run_and_bars_do_not_hide_each_other(table):
+    figure = error_vs_epsilon(table, title="t")
+    axes = figure.axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.75", "1", "1.5", "3", "6", "12", "18"]
+    np.testing.assert_allclose(axes.get_xticks(), np.log10(EPSILONS))
+    x = np.array([line(figure, label(name)).get_xdata() for name in DRAWN])
+    assert np.all(np.diff(x, axis=0) > 0)
+    assert np.all(x[-1, :-1] < x[0, 1:])  # and no line's point comes near the next ε's
+
+
+def test_close_epsilons_are_spaced_evenly():
+    figure = error_vs_epsilon(results_table(epsilons=(1.0, 1.01, 100.0)), title="t")
+    np.testing.assert_array_equal(figure.axes[0].get_xticks(), [0, 1, 2])
+
+
+def test_a_diverged_point_is_hollow_and_named(table):
+    table.loc[[0, 1], "diverged"] = [3, 1]
+    figure = error_vs_epsilon(table, title="t")
+    hollow = artist(figure, "diverged:minibatch_sgd")
+    np.testing.assert_array_equal(hollow.get_ydata(), table.loc[[0, 1], "test_error_mean"])
+    assert to_rgb(hollow.get_markerfacecolor()) == (1, 1, 1)
+    assert "ISRL-DP MB-SGD 4 of 20 at ε = 0.75, 1." in notes(figure)
+    assert "hollow: trials diverged" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "diverged:local_sgd" not in [child.get_gid() for child in figure.axes[0].get_children()]
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_a_mean_that_is_not_finite_stays_on_the_upper_edge(table, value):
+    table.loc[2, ["test_error_mean", "test_error_p05", "test_error_p95"]] = value
+    table.loc[len(table) - 1, ["test_error_mean", "test_error_p05", "test_error_p95"]] = value
+    figure = error_vs_epsilon(table, title="t")
+    edge = artist(figure, "beyond:minibatch_sgd")
+    x = line(figure, "ISRL-DP MB-SGD").get_xdata()
+    np.testing.assert_array_equal(edge.get_xdata(), x[[2]])
+    assert 0.9 < edge.get_ydata()[0] < 1
+    assert "upper edge: ISRL-DP MB-SGD at ε = 1.5; Local SGD (non-private)." in notes(figure)
+    assert line(figure, "Local SGD (non-private)") is not None
+
+
+def test_a_delivered_epsilon_over_the_claim_is_in_the_note(table):
+    assert "exceeds" not in notes(error_vs_epsilon(table, title="t"))
+    table.loc[9, "delivered_epsilon"] = 1.62
+    note = notes(error_vs_epsilon(table, title="t", note="Its own words."))
+    assert note.startswith("Its own words.")
+    assert "Delivered ε exceeds the claim: ISRL-DP Local SGD 1.62 for 1.5." in note
+
+
+def test_an_exploded_loss_makes_the_axis_logarithmic_and_flattens_nothing(table):
+    assert error_vs_epsilon(table, title="t").axes[0].get_yscale() == "linear"
+    table.loc[0, "test_error_mean"] = 1e6
+    axes = error_vs_epsilon(table, title="t").axes[0]
+    assert axes.get_yscale() == "log"
+    assert axes.get_ylim()[1] > 1e6
+
+
+@pytest.mark.parametrize("private", [DRAWN, ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider", "noisy_gd")])
+def test_grey_prints_tell_lines_apart(private):
+    table = results_table(private)
+    figure = error_vs_epsilon(table, title="t")
+    lines = [line(figure, label(name)) for name in private]
+    grey = sorted(lightness(one.get_color()) for one in lines)
+    assert min(np.diff(grey)) >= 10
+    assert max(grey) <= 75  # against white paper, L* = 100
+    assert len({one.get_marker() for one in lines}) == len(lines)
+    assert len({str(one._dash_pattern) for one in lines}) == len(lines)
+    baselines = [line(figure, label(name, False)) for name in BASELINES]
+    assert abs(np.diff([lightness(one.get_color()) for one in baselines])[0]) >= 20
+    assert len({artist(figure, f"band:{name}").get_hatch() for name in BASELINES}) == 2
+
+
+def test_legend_notes_and_title_are_on_the_page_and_off_the_axes(table):
+    table["diverged"] = 1
+    table["delivered_epsilon"] *= 2
+    title = "digits_mlp · M = 12, R = 50 · a reading with a name that goes on for long"
+    ylabel = "test error relative to predicting the training mean"
+    figure = error_vs_epsilon(table, title=title, ylabel=ylabel, note="n")
+    figure.canvas.draw()
+    renderer, page = figure.canvas.get_renderer(), figure.bbox
+    axes = figure.axes[0].get_tightbbox(renderer)
+    legend, (note,) = figure.legends[0].get_window_extent(renderer), figure.texts
+    for box in (axes, legend, note.get_window_extent(renderer)):
+        assert page.x0 <= box.x0
+        assert box.x1 <= page.x1
+        assert page.y0 <= box.y0
+        assert box.y1 <= page.y1
+    assert not legend.overlaps(axes)
+    assert not legend.overlaps(note.get_window_extent(renderer))
+
+
+def test_a_title_keeps_its_lines_and_breaks_long_ones(table):
+    figure = error_vs_epsilon(table, title=f"Digits\nM = 2, R = 25, {'reading ' * 8}")
+    lines = figure.axes[0].get_title(loc="left").split("\n")
+    assert lines[0] == "Digits"
+    assert len(lines) == 3
+    assert " ".join(lines[1:]) == "M = 2, R = 25, " + " ".join(["reading"] * 8)
+
+
+def test_only_baselines_or_only_private_rows_make_a_figure_too(table):
+    for private, count in ((False, len(BASELINES)), (True, len(DRAWN))):
+        figure = error_vs_epsilon(table[table["private"] == private], title="t")
+        assert len(figure.legends[0].get_texts()) == count
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.drop(columns="diverged"), "lacks the columns diverged"),
+        (lambda t: t.iloc[:0], "no rows"),
+        (lambda t: t.assign(private="True"), "column private"),
+        (lambda t: t.assign(M=[1, *t["M"][1:]]), "shows one M, the table has 1, 2"),
+        (lambda t: t.assign(epsilon=[np.nan, *t["epsilon"][1:]]), "minibatch_sgd has private = True"),
+        (lambda t: t.assign(epsilon=[-1.0, *t["epsilon"][1:]]), "epsilon = -1.0"),
+        (lambda t: pd.concat([t, t.iloc[:1]]), "two rows for minibatch_sgd at ε = 0.75"),
+    ],
+)
+def test_what_is_not_a_slice_is_refused_in_one_line(table, change, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        error_vs_epsilon(change(table), title="t")
+    assert "\n" not in str(caught.value)
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    epsilons=st.lists(st.floats(0.01, 1e4), min_size=1, max_size=9, unique=True),
+    private=st.lists(st.from_regex(r"[a-z]{1,9}(_[a-z]{1,9})?", fullmatch=True), min_size=1, max_size=6, unique=True),
+)
+def test_any_algorithms_at_any_epsilon_are_all_drawn(epsilons, private):
+    table = results_table(tuple(private), (), tuple(epsilons))
+    axes = error_vs_epsilon(table, title="t").axes[0]
+    points = sum(len(one.get_xdata()) for one in axes.get_lines() if str(one.get_label()).startswith("ISRL-DP"))
+    assert points == len(table)

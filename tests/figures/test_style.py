@@ -1,0 +1,71 @@
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import matplotlib
+import pytest
+from example_table import results_table
+
+import silodp.figures
+from silodp.figures import FIGURES, save
+from silodp.figures.style import label
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_the_same_table_gives_the_same_bytes(kind, tmp_path):
+    first = save(FIGURES[kind](results_table(), title="t"), tmp_path / "a")
+    assert [path.name for path in first] == ["a.pdf", "a.png"]
+    time.sleep(1.1)  # a date in the file would show
+    with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9}):  # the user's own style must not
+        second = save(FIGURES[kind](results_table(), title="t"), tmp_path / "b")
+    third = save(FIGURES[kind](results_table().sample(frac=1, random_state=1), title="t"), tmp_path / "c")
+    for one, two, three in zip(first, second, third, strict=True):
+        assert one.read_bytes() == two.read_bytes() == three.read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["a.pdf", "a.png", "b.pdf", "b.png", "c.pdf", "c.png"]
+
+
+def test_another_process_with_other_hashes_gives_the_same_bytes(tmp_path):
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from example_table import results_table\n"
+        "from silodp.figures import error_vs_epsilon, save\n"
+        "save(error_vs_epsilon(results_table(), title='t'), sys.argv[2])"
+    )
+    here = Path(__file__).parent
+    for name, seed in (("a", "1"), ("b", "2")):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "MPLBACKEND": "pdf", "PYTHONDONTWRITEBYTECODE": "1"}
+        subprocess.run([sys.executable, "-c", program, here, tmp_path / name], check=True, env=environment)
+    for suffix in ("pdf", "png"):
+        assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+
+
+def test_files_hold_their_fonts_and_no_date_and_keep_dots_in_their_name(tmp_path):
+    pdf, png = save(FIGURES["error_vs_epsilon"](results_table(), title="t"), tmp_path / "x_M2_R25_p=0.5")
+    assert (pdf.name, png.name) == ("x_M2_R25_p=0.5.pdf", "x_M2_R25_p=0.5.png")
+    assert b"/FontFile2" in pdf.read_bytes()
+    assert b"CreationDate" not in pdf.read_bytes()
+    width = int.from_bytes(png.read_bytes()[16:20], "big")
+    assert width == round(5.4 * 150)
+
+
+def test_every_file_with_a_figure_is_registered():
+    folder = Path(silodp.figures.__file__).parent
+    functions = {path.stem for path in folder.glob("*.py") if f"def {path.stem}(" in path.read_text(encoding="utf-8")}
+    functions -= {"slices"}  # cuts tables, draws none
+    assert functions == set(FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("name", "private", "text"),
+    [
+        ("minibatch_sgd", True, "ISRL-DP MB-SGD"),
+        ("local_sgd", True, "ISRL-DP Local SGD"),
+        ("spider", True, "ISRL-DP SPIDER"),
+        ("minibatch_sgd", False, "MB-SGD (non-private)"),
+        ("noisy_dp_gd", True, "ISRL-DP Noisy DP GD"),
+    ],
+)
+def test_labels(name, private, text):
+    assert label(name, private) == text

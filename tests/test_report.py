@@ -1,0 +1,302 @@
+import base64
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from silodp import report
+from silodp.figures import delivered_vs_claimed, error_vs_epsilon, figure_name, save, slices
+from silodp.results import PRIVACY_COLUMNS, TABLE_COLUMNS, write_csv
+
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+
+
+class Page(HTMLParser):
+    """Reads a page, failing on tags that do not nest, and keeps its tags, its table rows and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.rows, self.text = [], [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append({"class": dict(attrs).get("class") or "", "cells": []})
+        if tag in ("td", "th"):
+            self.rows[-1]["cells"].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1]["cells"][-1] += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def results(experiment, M=2, R=25, reading=""):
+    points = [(name, e) for name in ("minibatch_sgd", "spider", "fed_spider") for e in (0.75, 18.0)]
+    points.append(("minibatch_sgd", np.nan))
+    table = pd.DataFrame(points, columns=["algorithm", "epsilon"])
+    error = 0.1 + 0.0138 * np.arange(len(table))
+    return table.assign(
+        experiment=experiment, reading=reading, private=table["epsilon"].notna(), M=M, R=R, N=M, n=170, K=83,
+        delta=np.where(table["epsilon"].notna(), 1 / 170**2, np.nan), delivered_epsilon=0.9 * table["epsilon"],
+        selection="pooled", evaluation="fresh", stepsize=0.1, clip=[1.0] * 6 + [np.inf], phase_length=np.nan, trials=10,
+        diverged=0, train_loss_mean=error, test_error_mean=error, test_error_p05=error / 2, test_error_p95=2 * error,
+        seconds=1.5,
+    )[TABLE_COLUMNS]  # fmt: skip
+
+
+def privacy(table):
+    rows = table[table["private"]]
+    return rows.assign(
+        claimed_epsilon=rows["epsilon"], accountant="pld", adjacency="replace-one", sampling="fixed size",
+        noise_multiplier=3.21, holds=rows["delivered_epsilon"] <= rows["epsilon"],
+    )[PRIVACY_COLUMNS]  # fmt: skip
+
+
+@pytest.fixture
+def run(whole_run, tmp_path):
+    """A run folder to change at will."""
+    return Path(shutil.copytree(whole_run, tmp_path / "results" / "smoke"))
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory):
+    """A run folder with every part: one experiment of one setting, one of two settings and a reading."""
+    folder = tmp_path_factory.mktemp("whole")
+    parts = [results("digits_mlp", 25, 25), results("digits_mlp", 12, 50), results("digits_mlp", 12, 50, "grid=exp")]
+    tables = {"wbcd_mlp": results("wbcd_mlp"), "digits_mlp": pd.concat(parts, ignore_index=True)}
+    for name, table in tables.items():
+        write_csv(table, folder / "tables" / f"{name}.csv")
+        for (M, R, reading), rows in slices(table):
+            save(error_vs_epsilon(rows, title=name), folder / "figures" / figure_name(name, M, R, reading))
+    kind = figure_name("wbcd_mlp", 2, 25, kind="delivered_vs_claimed")
+    save(delivered_vs_claimed(tables["wbcd_mlp"], title="t"), folder / "figures" / kind)
+    write_csv(pd.concat(map(privacy, tables.values())), folder / "privacy.csv")
+    spread = pd.DataFrame({"trial": [0, 1], "value": [0.01, 0.03], "gradient_norm": 1e-9, "converged": [True, False]})
+    write_csv(spread, folder / "silos" / "wbcd_mlp" / "heterogeneity.csv")
+    held = {"trial": 0, "silo": [0, 0, 1], "part": ["train", "test", "train"], "label": [0, 0, 1], "count": [7, 2, 9]}
+    write_csv(pd.DataFrame(held), folder / "silos" / "wbcd_mlp" / "labels.csv")
+    bounds = {"trial": 0, "silo": [0, 0], "part": ["train", "test"], "count": [8, 2], "min": [25.0, 30.0]}
+    targets = pd.DataFrame({**bounds, "mean": 40.0, "max": [90.5, 80.0]})
+    write_csv(targets, folder / "silos" / "digits_mlp" / "labels.csv")
+    about = {"wbcd_mlp": {"title": "Breast cancer", "paper": "non-convex paper, Figure 8"}, "digits_mlp": {}}
+    (folder / "config.json").write_text(json.dumps({"run": "smoke", "experiments": about}))
+    record = {"silodp": "0.1.0", "git": {"commit": "c" * 40, "dirty": True}, "finished": "2025-01-02T03:04:05Z"}
+    (folder / "provenance.json").write_text(json.dumps({**record, "packages": {"numpy": "2.4.6"}}))
+    return folder
+
+
+def built(run, output=None):
+    output = output or run / "report.html"
+    report.build(run, output)
+    return Page(output.read_text(encoding="utf-8"))
+
+
+def test_the_heading_says_which_run_when_and_by_what(run):
+    page = built(run)
+    assert "Run smoke" in page.text
+    assert "2025-01-02T03:04:05Z · silodp 0.1.0 · commit cccccccccccc with uncommitted changes" in page.text
+    assert "Breast cancer" in page.text
+    assert "non-convex paper, Figure 8" in page.text
+    assert "is not there" not in page.text
+    assert ["packages.numpy", "2.4.6"] in [row["cells"] for row in page.rows]
+
+
+def test_every_figure_is_inside_once_with_links_to_files_that_exist(run):
+    page = built(run)
+    found = sorted(base64.b64decode(image["src"].removeprefix("data:image/png;base64,")) for image in page.all("img"))
+    assert found == sorted(path.read_bytes() for path in (run / "figures").glob("*.png"))
+    assert all(image["alt"] for image in page.all("img"))
+    links = {unquote(a["href"]) for a in page.all("a") if not a["href"].startswith("#")}
+    expected = {f"figures/{path.name}" for path in (run / "figures").glob("*.pdf")}
+    assert links == expected | {"tables/wbcd_mlp.csv", "tables/digits_mlp.csv"}
+
+
+def test_links_are_relative_to_where_the_page_is_written(run, tmp_path):
+    page = built(run, tmp_path / "pages" / "deep" / "r.html")
+    links = [unquote(a["href"]) for a in page.all("a") if not a["href"].startswith("#")]
+    assert links
+    assert all((tmp_path / "pages" / "deep" / link).is_file() for link in links)
+
+
+def test_every_row_of_every_table_is_shown_with_claimed_and_delivered_epsilon(run):
+    rows = [row["cells"] for row in built(run).rows]
+    tables = [pd.read_csv(path) for path in (run / "tables").glob("*.csv")]
+    bodies = [row for row in rows if re.search(r"^ISRL-DP|\(non-private\)$", row[0])]
+    assert len(bodies) == sum(map(len, tables))
+    head = rows[0]
+    assert head[:5] == ["algorithm", "claimed ε", "delivered ε", "test error", "5–95 %"]
+    assert head.count("q") == 0  # no SPIDER phase in this table
+    # 0.9 × 0.75 = 0.675 and 0.9 × 18 = 16.2; errors 0.1 + 0.0138 i, halved and doubled.
+    assert bodies[0][:5] == ["ISRL-DP MB-SGD", "0.75", "0.675", "0.100", "0.0500 – 0.200"]
+    assert bodies[1][:5] == ["ISRL-DP MB-SGD", "18", "16.2", "0.114", "0.0569 – 0.228"]
+    assert bodies[6][:4] == ["MB-SGD (non-private)", "–", "–", "0.183"]
+    assert "∞" in bodies[6]
+    in_privacy = [row for row in rows if row[-1] == "yes"]
+    assert len(in_privacy) == sum(int(table["private"].sum()) for table in tables)
+    # digits_mlp's reading makes a column; accountant, adjacency and sampling are the same everywhere.
+    assert in_privacy[0] == ["wbcd_mlp", "ISRL-DP MB-SGD", "–", "2", "25", "0.75", "0.675", "3.46×10⁻⁵", "3.21", "yes"]
+
+
+def test_what_is_alike_in_all_rows_is_said_once(run):
+    page = built(run)
+    assert "accountant pld; adjacency replace-one; sampling fixed size" in page.text
+    assert "silos N = 2; training records a silo n = 170; batch K = 83; δ = 3.46×10⁻⁵; trials 10" in page.text
+    table = pd.read_csv(run / "tables" / "wbcd_mlp.csv")
+    table.loc[0, "K"] = 41
+    write_csv(table, run / "tables" / "wbcd_mlp.csv")
+    rows = pd.read_csv(run / "privacy.csv")
+    rows.loc[3, "accountant"] = "rdp"
+    write_csv(rows, run / "privacy.csv")
+    page = built(run)
+    assert next(row["cells"] for row in page.rows if "rdp" in row["cells"])[1] == "ISRL-DP SPIDER"
+    head = page.rows[0]["cells"]
+    assert page.rows[1]["cells"][head.index("K")] == "41"
+
+
+def test_a_delivered_epsilon_over_the_claim_is_marked(run):
+    page = built(run)
+    assert "No private row delivers a larger ε than it claims." in page.text
+    assert not any("exceeds" in row["class"] for row in page.rows)
+    table = pd.read_csv(run / "tables" / "wbcd_mlp.csv")
+    table.loc[1, ["delivered_epsilon", "diverged"]] = [18.01, 2]
+    write_csv(table, run / "tables" / "wbcd_mlp.csv")
+    write_csv(privacy(table), run / "privacy.csv")
+    page = built(run)
+    assert "The delivered ε exceeds the claim in 1 of 24 private rows." in page.text
+    in_table, in_privacy = [row for row in page.rows if "exceeds" in row["class"]]
+    assert in_table["cells"][2] == "18.1 ▲"  # an upper bound is rounded up
+    assert "2 of 10" in in_table["cells"]
+    assert in_privacy["cells"][-1] == "▲ no"
+    assert page.text.count("; ▲ the delivered ε exceeds the claim") == 2
+
+
+def test_the_partition_is_summed_up(run):
+    page = built(run)
+    assert "0.0200 (0.0100 to 0.0300 over 2 trials); Newton's method did not converge in 1" in page.text
+    rows = [row["cells"] for row in page.rows]
+    assert ["0", "7", "2", "0: 7"] in rows
+    assert ["1", "9", "0", "1: 9"] in rows
+    assert ["0", "8", "2", "25.0 to 90.5"] in rows
+
+
+def test_the_page_loads_nothing_and_runs_nothing(run):
+    page = built(run)
+    tags = {tag for tag, _ in page.tags}
+    assert not tags & {"script", "link", "iframe", "object", "embed", "video", "audio", "source"}
+    for _, attributes in page.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        for name in ("src", "href", "srcset", "action"):
+            assert not re.match(r"\s*(?:https?:)?//", attributes.get(name) or "")
+    text = (run / "report.html").read_text(encoding="utf-8")
+    assert "@import" not in text
+    assert "url(" not in text
+    assert any("default-src 'none'" in (meta.get("content") or "") for meta in page.all("meta"))
+
+
+def test_titles_and_values_are_escaped(run):
+    evil = '"><script>alert(1)</script><img src=http://x>'
+    config = {"run": evil, "experiments": {"wbcd_mlp": {"title": evil, "paper": evil}}}
+    (run / "config.json").write_text(json.dumps(config))
+    (run / "provenance.json").write_text(json.dumps({"command": evil, evil: "x"}))
+    page = built(run)
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert len(page.all("img")) == len(list((run / "figures").glob("*.png")))
+    assert page.text.count("<script>alert(1)</script>") >= 4
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        ("config.json", None),
+        ("provenance.json", "provenance.json is not there"),
+        ("privacy.csv", "privacy.csv is not there"),
+        ("tables/wbcd_mlp.csv", "tables/wbcd_mlp.csv is not there"),
+        ("figures/wbcd_mlp_M2_R25.png", "figures/wbcd_mlp_M2_R25.png is not there"),
+        ("figures/wbcd_mlp_M2_R25.pdf", None),
+        ("silos/wbcd_mlp/labels.csv", "silos/wbcd_mlp/labels.csv is not there"),
+        ("silos/digits_mlp/labels.csv", "silos/digits_mlp has neither"),
+        ("silos/wbcd_mlp/heterogeneity.csv", "No heterogeneity was computed"),
+    ],
+)
+def test_a_missing_part_is_said_in_a_line(run, part, line):
+    (run / part).unlink()
+    page = built(run)
+    assert line is None or line in page.text
+    rows = len([row for row in page.rows if re.search(r"^ISRL-DP|\(non-private\)$", row["cells"][0])])
+    assert rows == (21 if part == "tables/wbcd_mlp.csv" else 28)
+    assert len(page.all("img")) == len(list((run / "figures").glob("*.png")))
+
+
+def test_an_empty_run_makes_a_page_and_no_run_none(tmp_path):
+    (tmp_path / "empty").mkdir()
+    page = built(tmp_path / "empty")
+    assert "Run empty" in page.text
+    assert "time not recorded" in page.text
+    assert "No experiments" in page.text
+    with pytest.raises(ValueError, match="no such run folder"):
+        report.build(tmp_path / "none", tmp_path / "none.html")
+    assert not (tmp_path / "none.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "words"),
+    [
+        ("config.json", "{", "not JSON"),
+        ("provenance.json", "[]", "a JSON list, allowed: an object"),
+        ("tables/wbcd_mlp.csv", "a,b\n1,2\n", "lacks the columns experiment"),
+        ("tables/wbcd_mlp.csv", "", "not a table"),
+        ("privacy.csv", ",".join(PRIVACY_COLUMNS) + "\n" + ",".join(["1"] * 13 + ["perhaps"]) + "\n", "column holds"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(run, part, text, words):
+    (run / part).write_text(text)
+    with pytest.raises(ValueError, match=words) as caught:
+        built(run)
+    assert Path(part).name in str(caught.value)
+    assert not (run / "report.html").exists()
+
+
+def test_the_same_run_gives_the_same_page(run, tmp_path):
+    built(run)
+    first = (run / "report.html").read_bytes()
+    built(run)
+    assert (run / "report.html").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("value", "exact", "measured", "bounded"),
+    [
+        (0.5, "0.5", "0.500", "0.500"),
+        (10000.0, "10000", "10000", "10000"),
+        (1234.56, "1235", "1235", "1235"),
+        (0.12345, "0.1234", "0.123", "0.124"),  # half to even at the 4th digit
+        (1.0001, "1", "1.00", "1.01"),
+        (9.9999, "10", "10.0", "10.0"),
+        (1.2345e-5, "1.234×10⁻⁵", "1.23×10⁻⁵", "1.24×10⁻⁵"),
+        (2.5e9, "2.5×10⁹", "2.5×10⁹", "2.5×10⁹"),
+        (-0.25, "−0.25", "−0.250", "−0.250"),
+        (0.0, "0", "0", "0"),
+        (float("inf"), "∞", "∞", "∞"),
+        (float("nan"), "–", "–", "–"),
+    ],
+)
+def test_numbers(value, exact, measured, bounded):
+    assert (report.exact(value), report.measured(value), report.bounded(value)) == (exact, measured, bounded)

@@ -6,6 +6,7 @@ disagree. Noise and sensitivity are in units of the clip threshold L, as every g
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,15 +42,18 @@ class Budget:
             raise ValueError(f"epsilon = {self.epsilon}: must be positive and finite")
         if not 0 < self.delta < 1:
             raise ValueError(f"delta = {self.delta}: must lie between 0 and 1")
+        if not 0 < self.batch_epsilon < math.inf:
+            raise ValueError(f"batch_epsilon = {self.batch_epsilon}: must be positive and finite")
         if self.batch_records is not None and not 1 <= self.batch_records <= self.n:
             raise ValueError(f"K = {self.batch_records}: must lie between 1 and n = {self.n}")
 
-    def batch(self, share: float | None = None) -> int:
-        """K = ⌊n·√batch_epsilon/2·share⌋, at least 1 and at most n; `share` is 1/√R unless given."""
+    def batch(self, phase: int = 1) -> int:
+        """K = ⌊n·√batch_epsilon/2·min(1, √(phase/R))⌋, at least 1 and at most n."""
         if self.batch_records is not None:
             return self.batch_records
-        share = self.rounds**-0.5 if share is None else share
-        return min(max(math.floor(self.n * math.sqrt(self.batch_epsilon) / 2 * share), 1), self.n)
+        # In whole numbers, as a product of rounded roots can fall below a K that is exact.
+        square = self.n**2 * Fraction(self.batch_epsilon) * min(Fraction(phase, self.rounds), 1) / 4
+        return min(max(math.isqrt(math.floor(square)), 1), self.n)
 
     def noise(self, variance: float) -> float:
         """√(variance)/(nε): the standard deviation of a formula σ² = variance·L²/(n²ε²), in units of L; 0 without ε."""
@@ -118,13 +122,13 @@ class PrivacyPlan:
 
     @property
     def noise_multiplier(self) -> float:
-        """The smallest noise multiplier among the kinds of messages."""
-        return min(release.noise_multiplier for release in self.releases)
+        """The smallest noise multiplier among the kinds of messages that are sent."""
+        return min(release.noise_multiplier for release in self.releases if release.count)
 
     @property
     def sampling(self) -> str:
         """How a message's records are drawn, in words."""
-        sizes = ", ".join(str(size) for size in sorted({release.records for release in self.releases}))
+        sizes = ", ".join(str(size) for size in sorted({release.records for release in self.releases if release.count}))
         return f"{sizes} of {self.budget.n} with replacement"
 
     @property

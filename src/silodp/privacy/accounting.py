@@ -1,0 +1,256 @@
+"""How much privacy a transcript really gives: ε at δ, from below and from above.
+
+Guarantee: (ε, δ)-DP under replacing one record of one silo by any other, against an adversary who sees every release
+of the event and knows all other records, the order of releases and all that earlier releases showed (adaptive
+composition). Records are drawn afresh and in secret for every release. No credit is taken for a silo's being drawn or
+not: under inter-silo record-level DP the server sees which silos take part. Noise is treated as exact real Gaussian
+noise. `upper` holds for every silo, data set and Lipschitz loss; `lower` is reached by two neighbouring silos and a
+linear loss, so no analysis that looks at the transcript only can go below it. docs/accounting.md has the proofs.
+"""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from dp_accounting import dp_event
+from scipy.optimize import minimize_scalar
+
+from silodp.privacy.composition import Composition, epsilon_at
+from silodp.privacy.losses import pair_losses, replace_one_losses
+from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.profiles import (
+    Occurrences,
+    gaussian_occurrences,
+    replace_one_profile,
+    with_replacement,
+    without_replacement,
+)
+
+_ACCURACY = 2e-4  # relative error of ε that the lattice may cost
+_NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
+_POINTS = 1 << 20
+
+
+class DeliveredEpsilon(NamedTuple):
+    """ε at δ: `lower` is reached by some neighbours, `upper` holds for all; `estimate` lies half-way between."""
+
+    lower: float
+    estimate: float
+    upper: float
+    method: str
+
+
+class HasEvent(Protocol):
+    """Anything with a dp-accounting event, such as a privacy plan."""
+
+    @property
+    def event(self) -> dp_event.DpEvent: ...
+
+
+class _Release(NamedTuple):
+    """One kind of release: how its records are drawn ("all", "with", "without", "poisson") and its noise."""
+
+    sampling: str
+    records: int
+    drawn: float
+    noise_multiplier: float
+
+
+_NAMES = {
+    "with": "drawn with replacement",
+    "without": "drawn without replacement",
+    "poisson": "Poisson-sampled",
+    "all": "all records",
+}
+
+
+def delivered_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> DeliveredEpsilon:
+    """ε that the composed releases of an event give at δ, bracketed.
+
+    Args:
+        event: a dp-accounting event, or an object with one as `.event`. Supported: Gaussian, Gaussian on records drawn
+            with or without replacement, Poisson-sampled Gaussian, their (self-)compositions, no-op and non-private. A
+            noise multiplier is σ over the replace-one sensitivity of one occurrence (2L/K for a clipped mean), and
+            over the add/remove sensitivity where sampling is Poisson.
+        delta: δ, strictly between 0 and 1.
+
+    Returns:
+        (lower, estimate, upper, method). Infinite only if an event has no noise; the method then says "not private".
+
+    Raises:
+        ValueError: δ out of range, an event that is not supported, sizes that make no sense, or Poisson sampling
+            (add/remove adjacency) beside sampling under replace-one adjacency.
+    """
+    if not 0 < delta < 1:
+        raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
+    event = event if isinstance(event, dp_event.DpEvent) else event.event
+    counts: dict[_Release, int] = {}
+    if not _collect(event, 1, counts):
+        return DeliveredEpsilon(math.inf, math.inf, math.inf, "not private")
+    if not counts:
+        return DeliveredEpsilon(0.0, 0.0, 0.0, "nothing is released")
+    samplings = {release.sampling for release in counts}
+    if samplings == {"all"}:
+        epsilon = gaussian_epsilon(delta, _gaussian_mu(counts))
+        return DeliveredEpsilon(epsilon, epsilon, epsilon, "Gaussian composition, closed form")
+    if "poisson" in samplings and len(samplings - {"all"}) > 1:
+        raise ValueError("Poisson sampling is accounted for add/remove neighbours and cannot join replace-one sampling")
+    kinds = _occurrences(counts, delta)
+    poisson = "poisson" in samplings
+    lower, upper = _bracket(kinds, delta, poisson)
+    adjacency = "add/remove" if poisson else "replace-one"
+    sampling = ", ".join(_NAMES[name] for name in sorted(samplings))
+    method = f"privacy loss distribution, {adjacency}, {sampling}"
+    return DeliveredEpsilon(lower, (lower + upper) / 2, upper, method)
+
+
+def _collect(event: dp_event.DpEvent, count: int, counts: dict[_Release, int]) -> bool:
+    """Adds the event's releases to `counts`; False if one of them is not private."""
+    if isinstance(event, dp_event.NoOpDpEvent) or count == 0:
+        return True
+    if isinstance(event, dp_event.NonPrivateDpEvent):
+        return False
+    if isinstance(event, dp_event.SelfComposedDpEvent):
+        if event.count < 0 or event.count != int(event.count):
+            raise ValueError(f"composition count = {event.count}: must be a whole number, at least 0")
+        return _collect(event.event, count * int(event.count), counts)
+    if isinstance(event, dp_event.ComposedDpEvent):
+        return all([_collect(part, count, counts) for part in event.events])
+    release = _release(event)
+    if release.noise_multiplier == 0 and release.drawn > 0:
+        return False
+    if math.isfinite(release.noise_multiplier) and release.drawn > 0:
+        counts[release] = counts.get(release, 0) + count
+    return True
+
+
+def _release(event: dp_event.DpEvent) -> _Release:
+    """The release that a leaf of the event tree stands for."""
+    inner = getattr(event, "event", event)
+    if not isinstance(inner, dp_event.GaussianDpEvent):
+        raise ValueError(f"event {type(event).__name__}({type(inner).__name__}): only Gaussian releases are supported")
+    z = float(inner.noise_multiplier)
+    if not z >= 0:
+        raise ValueError(f"noise multiplier = {z}: must not be negative")
+    if isinstance(event, dp_event.GaussianDpEvent):
+        return _Release("all", 1, 1, z)
+    if isinstance(event, dp_event.PoissonSampledDpEvent):
+        if not 0 <= event.sampling_probability <= 1:
+            raise ValueError(f"sampling probability = {event.sampling_probability}: must lie in [0, 1]")
+        return _Release("poisson", 1, float(event.sampling_probability), z)
+    if isinstance(event, dp_event.SampledWithReplacementDpEvent | dp_event.SampledWithoutReplacementDpEvent):
+        n, drawn = event.source_dataset_size, event.sample_size
+        replaced = isinstance(event, dp_event.SampledWithReplacementDpEvent)
+        if n < 1 or drawn < 0 or (drawn > n and not replaced):
+            raise ValueError(f"sample of {drawn} out of {n} records: needs 0 ≤ K ≤ n and n ≥ 1 (K > n only replaced)")
+        if n == 1 and drawn > 0:
+            return _Release("all", 1, 1, z / drawn)
+        if drawn == n and not replaced:
+            return _Release("all", 1, 1, z)
+        return _Release("with" if replaced and drawn > 1 else "without", n, drawn, z)
+    raise ValueError(f"event {type(event).__name__}: not supported")
+
+
+def _gaussian_mu(counts: dict[_Release, int]) -> float:
+    """μ of all releases on all records together: √Σ 1/z²."""
+    return math.sqrt(
+        sum(count / release.noise_multiplier**2 for release, count in counts.items() if release.sampling == "all")
+    )
+
+
+def _occurrences(counts: dict[_Release, int], delta: float) -> list[tuple[Occurrences, int]]:
+    """The releases as laws of occurrences; plain Gaussians are pooled, which is exact."""
+    total = sum(counts.values())
+    mu = _gaussian_mu(counts)
+    kinds = [(gaussian_occurrences(mu), 1)] if mu > 0 else []
+    for (sampling, n, drawn, z), count in counts.items():
+        if sampling == "with":
+            kinds.append((with_replacement(n, int(drawn), z, _NEGLIGIBLE * delta / total), count))
+        elif sampling in ("without", "poisson"):
+            kinds.append((without_replacement(n, drawn, z), count))
+    return kinds
+
+
+def _bracket(kinds: list[tuple[Occurrences, int]], delta: float, poisson: bool) -> tuple[float, float]:
+    """(lower, upper) ε of the composed releases."""
+    order, step = _resolution(kinds, delta)
+    total = sum(count for _, count in kinds)
+    tops = [_top(occurrences, 2 * _NEGLIGIBLE * delta / total) for occurrences, _ in kinds]
+    paired = list(zip(kinds, tops, strict=True))
+
+    def pair(reverse: bool, upper: bool) -> float:
+        parts = [
+            (pair_losses(occurrences, step, top, upper=upper, reverse=reverse, order=order), count)
+            for (occurrences, count), top in paired
+        ]
+        return epsilon_at(Composition(parts), delta, upper=upper)
+
+    if poisson:
+        return tuple(max(pair(reverse, upper) for reverse in (False, True)) for upper in (False, True))
+    dominating = [(replace_one_losses(occurrences, step, top), count) for (occurrences, count), top in paired]
+    return pair(False, False), epsilon_at(Composition(dominating), delta, upper=True)
+
+
+def _top(occurrences: Occurrences, level: float) -> float:
+    """A loss beyond which one release's profile is at most `level`."""
+    reach = occurrences.times[-1] * occurrences.shift
+    low, high = 0.0, reach * reach / 2 + reach * math.sqrt(-2 * math.log(level))
+    for _ in range(2):
+        grid = np.linspace(low, high, 40)[1:]
+        fits = np.flatnonzero(replace_one_profile(occurrences, grid) <= level)
+        if len(fits) == 0:
+            return high
+        high = float(grid[fits[0]])
+        low = float(grid[fits[0] - 1]) if fits[0] else low
+    return high
+
+
+def _resolution(kinds: list[tuple[Occurrences, int]], delta: float) -> tuple[float, float]:
+    """(λ, step): the order at which losses matter, and a lattice step that costs about `_ACCURACY` of ε.
+
+    From single points of the explicit pair's loss; nothing here has to be sound.
+    """
+    points = [_loss_points(occurrences) for occurrences, _ in kinds]
+
+    def moment(order: float) -> float:
+        return sum(
+            count * np.logaddexp.reduce(log_p + order * losses)
+            for (losses, log_p), (_, count) in zip(points, kinds, strict=True)
+        )
+
+    def crude(log_order: float) -> float:
+        order = math.exp(log_order)
+        slack = order * math.log(order) - (1 + order) * math.log1p(order)
+        return (moment(order) - math.log(delta) + slack) / order
+
+    grid = np.linspace(-10, 10, 21)
+    start = grid[int(np.argmin([crude(point) for point in grid]))]
+    found = minimize_scalar(crude, bounds=(start - 1, start + 1), method="bounded", options={"xatol": 0.01})
+    order, epsilon = math.exp(found.x), max(float(found.fun), 1e-3)
+    h = 1e-2 * order
+    deviation = math.sqrt(max(moment(order + h) - 2 * moment(order) + moment(order - h), 1e-12)) / h
+
+    def cost(step: float) -> float:
+        """About how much ε grows: splitting a loss over lattice neighbours adds up to step²/6 of variance."""
+        total = 0.0
+        for (losses, log_p), (_, count) in zip(points, kinds, strict=True):
+            weight = np.exp(log_p + order * losses - np.logaddexp.reduce(log_p + order * losses))
+            total += count * float(weight @ np.minimum(np.abs(losses) * step, step * step / 6))
+        return (order + 1) / 2 * total
+
+    step = deviation / 10
+    while cost(step) > _ACCURACY * epsilon:
+        step *= 0.8
+    return order, max(step, 16 * deviation / _POINTS)
+
+
+def _loss_points(occurrences: Occurrences) -> tuple[np.ndarray, np.ndarray]:
+    """(losses, ln masses) of P = Σ p_j N(js, 1) against N(0, 1) at evenly spaced outcomes."""
+    j = np.arange(len(occurrences.weights))
+    means = j * occurrences.shift
+    x = np.linspace(-8, means[-1] + 8, 1000)[:, None]
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(occurrences.weights)
+    losses = np.logaddexp.reduce(log_weights + means * x - means**2 / 2, axis=1)
+    log_p = np.logaddexp.reduce(log_weights - (x - means) ** 2 / 2, axis=1)
+    return losses, log_p - np.logaddexp.reduce(log_p)

@@ -1,0 +1,178 @@
+"""Composition of discrete privacy losses, exact to a controlled error at any δ.
+
+Losses of independent releases add, so their law is a convolution: one product of Fourier transforms. The law is tilted
+by e^λℓ first, with λ chosen so that the losses that decide about ε at δ are the likely ones; rounding errors are then
+small relative to δ itself, however small δ is, and ε may be in the thousands. (An untilted transform, as in common
+libraries, has an absolute error near 1e-15 in every mass, which drowns δ below 1e-12.)
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+from scipy.optimize import minimize_scalar
+from scipy.signal import lfilter
+
+from silodp.privacy.losses import LossPmf
+
+_OUTSIDE = 1e-10  # tilted mass allowed beyond the window, charged to δ
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Independent releases, each kind `count` times, all on lattices of one step."""
+
+    parts: Sequence[tuple[LossPmf, int]]
+
+    def __post_init__(self) -> None:
+        if len({part.step for part, _ in self.parts}) != 1:
+            raise ValueError("the releases of a composition need losses on lattices of one step")
+
+    @property
+    def count(self) -> int:
+        """Releases in all."""
+        return sum(count for _, count in self.parts)
+
+    @property
+    def infinite(self) -> float:
+        """Probability of an infinite loss."""
+        return -math.expm1(sum(count * math.log1p(-min(part.infinite, 1 - 1e-16)) for part, count in self.parts))
+
+    def log_moment(self, order: float) -> float:
+        """ln E e^(order·loss) over the finite losses."""
+        return sum(count * _log_moment(part, order) for part, count in self.parts)
+
+    def chernoff_order(self, delta: float) -> tuple[float, float]:
+        """(λ, ε): ε = min_λ [ln E e^λℓ − ln δ + λ ln λ − (1+λ) ln(1+λ)]/λ, an upper bound on ε at δ.
+
+        From (1 − e^(ε−ℓ))₊ ≤ e^λ(ℓ−ε)·λ^λ/(1+λ)^(1+λ), as in the conversion from Rényi DP.
+        """
+
+        def bound(log_order: float) -> float:
+            order = math.exp(log_order)
+            return (self.log_moment(order) - math.log(delta) + _slack(order)) / order
+
+        low, high = -12.0, 12.0
+        grid = np.linspace(low, high, 25)
+        best = grid[int(np.argmin([bound(point) for point in grid]))]
+        found = minimize_scalar(bound, bounds=(best - 1, best + 1), method="bounded", options={"xatol": 1e-3})
+        return math.exp(found.x), float(found.fun)
+
+
+def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
+    """ε ≥ 0 at which the composed losses have hockey-stick divergence δ, from above or from below.
+
+    Args:
+        composition: what is composed.
+        delta: δ in (0, 1).
+        upper: charge every numerical error to δ so that ε errs upwards; otherwise so that it errs downwards.
+
+    Returns:
+        ε; infinite only if an upper composition has an infinite loss with probability δ or more.
+    """
+    if upper:
+        delta -= composition.infinite
+    if delta <= 0:
+        return math.inf
+    order, crude = composition.chernoff_order(delta)
+    law = _tilted_law(composition, order)
+    log_divergence = law.log_divergence(upper)
+    below = np.flatnonzero(log_divergence <= math.log(delta))
+    if len(below) == 0 or (below[0] == 0 and not upper):
+        return max(crude, 0.0) if upper else max(float(law.losses[-1 if len(below) == 0 else 0]), 0.0)
+    k = int(below[0])
+    if k == 0:
+        return max(float(law.losses[0]), 0.0)
+    # Between two lattice losses the divergence is linear in e^ε.
+    excess, lack = np.expm1(log_divergence[k - 1 : k + 1] - math.log(delta))
+    epsilon = law.losses[k - 1] + math.log1p(excess / (excess - lack) * math.expm1(law.losses[k] - law.losses[k - 1]))
+    return max(min(float(epsilon), crude) if upper else float(epsilon), 0.0)
+
+
+@dataclass(frozen=True)
+class _TiltedLaw:
+    """Law of the total loss, tilted by e^λℓ, over a window of lattice losses.
+
+    Attributes:
+        losses, masses: (N,) lattice and tilted masses.
+        order: λ.
+        log_scale: ln E e^λℓ.
+        outside: tilted mass that may lie beyond the window or be folded into it.
+        rounding: bound on the rounding error of each mass.
+    """
+
+    losses: np.ndarray
+    masses: np.ndarray
+    order: float
+    log_scale: float
+    outside: float
+    rounding: float
+
+    def log_divergence(self, upper: bool) -> np.ndarray:
+        """(N,) ln δ(ε) at ε = losses, erring upwards or downwards: δ(ε) = Σ_{ℓ>ε} (1 − e^(ε−ℓ))·e^(κ−λℓ)·mass(ℓ)."""
+        step = self.losses[1] - self.losses[0]
+        masses = np.maximum(self.masses, 0.0) if upper else self.masses
+
+        def discounted(rate: float) -> np.ndarray:
+            """(N,) Σ_{i≥k} mass_i e^(−rate(ℓ_i − ℓ_k))."""
+            return lfilter([1.0], [1.0, -math.exp(-rate * step)], masses[::-1])[::-1]
+
+        mass = discounted(self.order) - discounted(self.order + 1)
+        # What lies outside counts as if at the worst loss; rounding as if it hit every mass.
+        error = self.outside * math.exp(_slack(self.order))
+        error += self.rounding * (1 / -math.expm1(-self.order * step) - 1 / -math.expm1(-(self.order + 1) * step))
+        total = np.maximum(mass, 0.0) + error if upper else mass - error
+        with np.errstate(divide="ignore"):
+            return self.log_scale - self.order * self.losses + np.log(np.maximum(total, 0.0))
+
+
+def _slack(order: float) -> float:
+    """ln max_y e^(−λy)(1 − e^−y) = λ ln λ − (1+λ) ln(1+λ)."""
+    return order * math.log(order) - (1 + order) * math.log1p(order)
+
+
+def _log_moment(part: LossPmf, order: float) -> float:
+    """ln E e^(order·loss) over the finite losses of one release."""
+    exponent = order * part.losses
+    top = np.max(np.where(part.masses > 0, exponent, -np.inf))
+    return float(top + np.log(np.dot(np.exp(np.minimum(exponent - top, 0.0)), part.masses)))
+
+
+def _tilted_law(composition: Composition, order: float) -> _TiltedLaw:
+    step = composition.parts[0][0].step
+    log_scale = composition.log_moment(order)
+    bottom, top = _window(composition, order, log_scale)
+    offset = sum(count * part.offset for part, count in composition.parts)
+    first = math.floor((bottom - offset) / step)
+    size = fft.next_fast_len(math.ceil((top - bottom) / step) + 2, real=True)
+    spectrum = np.ones(size // 2 + 1, dtype=complex)
+    sensitivity = np.zeros(size // 2 + 1)  # how much an error in the single spectra matters in the product
+    for part, count in composition.parts:
+        tilted = part.masses * np.exp(order * part.losses - _log_moment(part, order))
+        where = (part.first + np.arange(len(tilted))) % size
+        single = fft.rfft(np.bincount(where, weights=tilted, minlength=size))
+        power = single ** (count - 1)
+        sensitivity = sensitivity * np.abs(power * single) + count * np.abs(spectrum * power)
+        spectrum = spectrum * power * single
+    masses = np.roll(fft.irfft(spectrum, size), -(first % size))
+    unit = 4 * np.finfo(float).eps * math.log2(size)
+    rounding = unit * (2 * float(np.mean(sensitivity)) + float(np.linalg.norm(masses)))
+    losses = offset + (first + np.arange(size)) * step
+    return _TiltedLaw(losses, masses, order, log_scale, 2 * _OUTSIDE, rounding)
+
+
+def _window(composition: Composition, order: float, log_scale: float) -> tuple[float, float]:
+    """Losses between which all but 2·_OUTSIDE of the tilted mass lies, by Chernoff bounds on either side."""
+    h = 1e-3 * order
+    spread = composition.log_moment(order + h) - 2 * log_scale + composition.log_moment(order - h)
+    deviation = math.sqrt(max(spread, 1e-30)) / h
+    bottom, top = -math.inf, math.inf
+    for scale in np.geomspace(1, 20, 10):
+        tilt = scale / deviation
+        rise = composition.log_moment(order + tilt) - log_scale - math.log(_OUTSIDE)
+        top = min(top, rise / tilt)
+        fall = composition.log_moment(order - tilt) - log_scale - math.log(_OUTSIDE)
+        bottom = max(bottom, -fall / tilt)
+    return bottom, top

@@ -1,0 +1,156 @@
+"""Closed forms of privacy: the Gaussian mechanism exactly, zero-concentrated DP, composition and amplification theorems.
+
+Pure functions of numbers. μ stands for the ratio of a release's ℓ2 sensitivity to the standard deviation of its noise,
+which is one over the noise multiplier; every sensitivity here is that of replacing one record.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr
+
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
+
+
+def _check_positive(**values: float) -> None:
+    for name, value in values.items():
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} = {value}: must be positive and finite")
+
+
+def gaussian_log_profile(epsilon: np.ndarray, mu: float) -> np.ndarray:
+    """ln δ(ε) of one Gaussian mechanism, for ε ≥ 0 of any shape, without underflow.
+
+    δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang 2018, Theorem 8). With m(x) = Φ(x)/φ(x) the Mills ratio
+    and a = μ/2 − ε/μ this is φ(a)·(m(a) − m(a − μ)), which keeps its digits however small δ is.
+    """
+    a = mu / 2 - np.asarray(epsilon, dtype=float) / mu
+    below = np.minimum(a, 0.0)
+    half_pi = math.sqrt(math.pi / 2)
+    mills_gap = half_pi * (erfcx(-below / math.sqrt(2)) - erfcx((mu - below) / math.sqrt(2)))
+    with np.errstate(divide="ignore"):
+        tail = -(below**2) / 2 - _LOG_SQRT_2PI + np.log(mills_gap)
+        # Above a = 0 the first term is at least 1/2 and nothing cancels.
+        above = np.maximum(a, 0.0)
+        body = ndtr(above) - np.exp(-(above**2) / 2 - _LOG_SQRT_2PI) * half_pi * erfcx((mu - above) / math.sqrt(2))
+        return np.where(a <= 0, tail, np.log(np.maximum(body, 0.0)))
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """Smallest δ for which a Gaussian mechanism with sensitivity over noise μ is (ε, δ)-DP. ε ≥ 0, μ ≥ 0."""
+    if epsilon < 0:
+        raise ValueError(f"epsilon = {epsilon}: must not be negative")
+    if mu == 0:
+        return 0.0
+    _check_positive(mu=mu)
+    return float(np.exp(gaussian_log_profile(np.float64(epsilon), mu)))
+
+
+def gaussian_epsilon(delta: float, mu: float) -> float:
+    """Smallest ε ≥ 0 for which a Gaussian mechanism with sensitivity over noise μ is (ε, δ)-DP."""
+    _check_delta(delta)
+    if mu == 0:
+        return 0.0
+    _check_positive(mu=mu)
+    log_delta = math.log(delta)
+
+    def excess(epsilon: float) -> float:
+        return float(gaussian_log_profile(np.float64(epsilon), mu)) - log_delta
+
+    if excess(0.0) <= 0:
+        return 0.0
+    # δ(ε) ≤ Φ(μ/2 − ε/μ) ≤ exp(−(ε/μ − μ/2)²/2) ends the search from above.
+    top = mu * mu / 2 + mu * math.sqrt(-2 * log_delta)
+    return float(brentq(excess, 0.0, top, xtol=1e-14 * top, rtol=1e-14))
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Largest μ (smallest noise) for which a Gaussian mechanism is (ε, δ)-DP: Balle and Wang 2018, Algorithm 1."""
+    _check_delta(delta)
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon = {epsilon}: must be finite and not negative")
+    log_delta = math.log(delta)
+
+    def excess(mu: float) -> float:
+        return float(gaussian_log_profile(np.float64(epsilon), mu)) - log_delta
+
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2
+    low = high
+    while excess(low) > 0:
+        low /= 2
+    return low if low == high else float(brentq(excess, low, high, rtol=1e-14))
+
+
+def classical_gaussian_noise(sensitivity: float, epsilon: float, delta: float) -> float:
+    """σ = Δ√(2 ln(1.25/δ))/ε, private for ε ≤ 1 only: Dwork and Roth 2014, Theorem A.1 (convex paper, App. D.2)."""
+    _check_delta(delta)
+    _check_positive(sensitivity=sensitivity, epsilon=epsilon)
+    if epsilon > 1:
+        raise ValueError(f"epsilon = {epsilon}: the classical Gaussian bound is proven for epsilon at most 1")
+    return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def gaussian_zcdp(mu: float) -> float:
+    """ρ = μ²/2 of a Gaussian mechanism: Bun and Steinke 2016, Proposition 1.6 (non-convex paper, Proposition D.2).
+
+    ρ of a composition is the sum of the ρ's (Lemma D.1).
+    """
+    if mu < 0:
+        raise ValueError(f"mu = {mu}: must not be negative")
+    return mu * mu / 2
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """ε = ρ + 2√(ρ ln(1/δ)): Bun and Steinke 2016, Proposition 1.3 (non-convex paper, Proposition D.1)."""
+    _check_delta(delta)
+    if rho < 0:
+        raise ValueError(f"rho = {rho}: must not be negative")
+    return rho + 2 * math.sqrt(rho * -math.log(delta))
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Largest ρ with ρ + 2√(ρ ln(1/δ)) ≤ ε, the inverse of `zcdp_epsilon`.
+
+    The non-convex paper's ε²/(8 ln(1/δ)) is smaller wherever it is claimed, ε ≤ 2 ln(1/δ).
+    """
+    _check_delta(delta)
+    _check_positive(epsilon=epsilon)
+    log = -math.log(delta)
+    return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2
+
+
+def advanced_composition(epsilon: float, delta: float, count: int, slack: float) -> tuple[float, float]:
+    """(ε', δ') of `count` adaptive (ε, δ)-DP releases at slack δ'': Dwork and Roth 2014, Theorem 3.20.
+
+    ε' = ε√(2k ln(1/δ'')) + kε(e^ε − 1), δ' = kδ + δ'' (non-convex paper, Theorem D.1).
+    """
+    _check_delta(slack)
+    _check_positive(epsilon=epsilon)
+    if count < 1:
+        raise ValueError(f"count = {count}: must be at least 1")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta = {delta}: must lie in [0, 1)")
+    total = epsilon * math.sqrt(2 * count * -math.log(slack)) + count * epsilon * math.expm1(epsilon)
+    return total, count * delta + slack
+
+
+def subsampling_epsilon(epsilon: float, drawn: int, records: int) -> float:
+    """2ε̃K/n: the ε of an ε̃-DP release, ε̃ ≤ 1, on K of n records (convex paper, App. D.2, from Ullman 2017).
+
+    Its δ is that of the release for draws without replacement (or times K/n); draws with replacement need the
+    release to be private for groups, which the papers pass over and the accountant does not.
+    """
+    _check_positive(epsilon=epsilon)
+    if epsilon > 1:
+        raise ValueError(f"epsilon = {epsilon}: amplification by 2K/n is stated for epsilon at most 1")
+    if not 1 <= drawn <= records:
+        raise ValueError(f"drawn = {drawn}: must lie between 1 and records = {records}")
+    return 2 * epsilon * drawn / records

@@ -1,0 +1,113 @@
+"""What one noisy minibatch can reveal about one record: bounds that hold for every silo, data set and loss.
+
+A release draws records, averages their clipped gradients and adds Gaussian noise. `Occurrences` says how often the
+replaced record is among them: J times with probability p_J, and each occurrence moves the mean by at most `shift`
+standard deviations of the noise. `replace_one_profile` bounds the hockey-stick divergence of any two neighbours. The
+argument stands in docs/accounting.md.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.stats import binom
+
+from silodp.privacy.mechanisms import gaussian_log_profile
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """The law of how often the replaced record is drawn, and how far each time moves the mean.
+
+    Attributes:
+        weights: (J_max + 1,) probabilities of 0, 1, …, J_max occurrences.
+        tail: probability of more than J_max.
+        shift: one occurrence's replace-one sensitivity over the noise's standard deviation, 1/noise multiplier.
+    """
+
+    weights: np.ndarray
+    tail: float
+    shift: float
+
+    @property
+    def times(self) -> np.ndarray:
+        """(J_max,) the occurrences 1, …, J_max."""
+        return np.arange(1, len(self.weights))
+
+
+def gaussian_occurrences(mu: float) -> Occurrences:
+    """Every record always takes part once: the Gaussian mechanism with sensitivity over noise μ."""
+    return Occurrences(np.array([0.0, 1.0]), 0.0, mu)
+
+
+def without_replacement(records: int, drawn: int, noise_multiplier: float) -> Occurrences:
+    """K of n records drawn without replacement: the record is among them with probability K/n."""
+    share = drawn / records
+    return Occurrences(np.array([1 - share, share]), 0.0, 1 / noise_multiplier)
+
+
+def with_replacement(records: int, drawn: int, noise_multiplier: float, tail: float) -> Occurrences:
+    """K of n records drawn with replacement: J ~ Bin(K, 1/n), cut where more occurrences have probability ≤ `tail`."""
+    mean = drawn / records
+    times = np.arange(min(drawn, math.ceil(mean + 40 * math.sqrt(mean) + 400)) + 1)
+    beyond = binom.sf(times, drawn, 1 / records)
+    last = int(np.argmax(beyond <= tail))
+    return Occurrences(binom.pmf(times[: last + 1], drawn, 1 / records), float(beyond[last]), 1 / noise_multiplier)
+
+
+def replace_one_profile(occurrences: Occurrences, epsilon: np.ndarray) -> np.ndarray:
+    """Upper bound on δ(ε) of one release between any two neighbouring silos, for ε ≥ 0 of shape (E,).
+
+    It holds for both orders of the neighbours; for ε < 0 use δ(−ε) = 1 − e^−ε + e^−ε·δ(ε). It is the least value of
+    Σ_j p_j δ_j(α_j), δ_j the profile of a Gaussian shifted by j occurrences, over the ways to spread the mass e^ε of
+    the second neighbour: α_0 = 1, and what has k occurrences may serve only j ≥ k. The optimum gives j ≥ m the ratio
+    α_j = e^ε and cuts all smaller j at one common threshold t, where Σ_{1≤j<m} p_j e^{jst − j²s²/2} =
+    e^ε P(J < m) − p_0. Uniform α_j give the bound of Balle, Barthe and Gaboardi (2018), never below this one.
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    p, s, times = occurrences.weights, occurrences.shift, occurrences.times
+    bound = np.full(len(epsilon), occurrences.tail)
+    cut = _first_cut(occurrences, epsilon)
+    pending = np.ones(len(epsilon), dtype=bool)
+    below = np.cumsum(p)
+    while pending.any():
+        for m in np.unique(cut[pending]):
+            at = np.flatnonzero(pending & (cut == m))
+            t, log_budget = _threshold(p, s, int(m), below[m - 1], epsilon[at])
+            # The block below m keeps its budget only if its last member still gets ratio ≥ e^ε; m = 2 always does.
+            fits = (m == 2) | ((m - 1) * s * t - ((m - 1) * s) ** 2 / 2 >= epsilon[at])
+            t, log_budget, kept = t[fits], log_budget[fits], at[fits]
+            served = ndtr(times[: m - 1] * s - t[:, None]) @ p[1:m]
+            bound[kept] += np.maximum(served - np.exp(log_budget + log_ndtr(-t)), 0.0)
+            for j in range(m, len(p)):
+                bound[kept] += p[j] * np.exp(gaussian_log_profile(epsilon[kept], j * s))
+            pending[kept] = False
+            cut[at[~fits]] -= 1
+    return np.minimum(bound, 1.0)
+
+
+def _threshold(p: np.ndarray, s: float, m: int, below: float, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """t with Σ_{1≤j<m} p_j e^{jst − j²s²/2} = B = e^ε·below − p_0, and ln B; Newton from the right, where it is convex."""
+    j = np.arange(1, m)
+    with np.errstate(divide="ignore"):
+        log_p = np.log(p[1:m])
+    log_budget = epsilon + np.log(np.maximum(below - p[0] * np.exp(-epsilon), np.finfo(float).tiny))
+    t = np.min((log_budget[:, None] - log_p) / (j * s) + j * s / 2, axis=1)
+    for _ in range(50 if m > 2 else 0):
+        terms = log_p + j * s * t[:, None] - (j * s) ** 2 / 2
+        total = logsumexp(terms, axis=1)
+        step = (total - log_budget) / (np.exp(terms - total[:, None]) @ (j * s))
+        t -= step
+        if np.max(np.abs(step)) < 1e-12 * (1 + np.max(np.abs(t))):
+            break
+    return t, log_budget
+
+
+def _first_cut(occurrences: Occurrences, epsilon: np.ndarray) -> np.ndarray:
+    """(E,) a first guess, from above, of the cut m of `replace_one_profile`, 2 ≤ m ≤ J_max + 1."""
+    p, s, times = occurrences.weights, occurrences.shift, occurrences.times
+    t, _ = _threshold(p, s, len(p), 1.0, epsilon)
+    # j is worth the common threshold where j s t − j²s²/2 ≥ ε: up to the larger root.
+    root = t + np.sqrt(np.maximum(t * t - 2 * epsilon, 0.0))
+    return np.clip(np.floor(root / s).astype(int) + 2, 2, len(times) + 1)

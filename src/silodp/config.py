@@ -6,6 +6,7 @@ that names file, key, value and what is allowed.
 """
 
 import copy
+import functools
 import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -304,6 +305,12 @@ def _key(location: tuple) -> str:
     return text
 
 
+def _place(run_file: Path, source: Path, name: str, overrides: dict, key: str) -> str:
+    """File and key to name in a message: the run file's where it sets the key, else the experiment's."""
+    first = key.split("[")[0].split(".")[0]
+    return f"{run_file}: experiments.{name}.{key}" if _within(overrides, (first,)) else f"{source}: {key}"
+
+
 def _within(mapping: Any, location: tuple) -> bool:
     """Whether the first key of `location` is set in `mapping`, so that an error is named after the right file."""
     return isinstance(mapping, dict) and bool(location) and location[0] in mapping
@@ -377,10 +384,5 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         except ValidationError as error:
             here = _within(overrides, error.errors()[0]["loc"])
             raise _explain(error, path if here else source, ("experiments", name) if here else ()) from None
-        check(
-            experiments[name],
-            lambda key, o=overrides, s=source, n=name: (
-                f"{path}: experiments.{n}.{key}" if _within(o, (key.split("[")[0].split(".")[0],)) else f"{s}: {key}"
-            ),
-        )
+        check(experiments[name], functools.partial(_place, path, source, name, overrides or {}))
     return Resolved(path, run, experiments)

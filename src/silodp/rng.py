@@ -30,6 +30,8 @@ class Streams:
     def generator(self, *names: object) -> np.random.Generator:
         """A fresh generator for the stream called `names`; the same name always gives the same numbers."""
         parts = [str(self.seed), *self.path, *(str(name) for name in names)]
-        # A separator that no name holds, so that ("a", "bc") and ("ab", "c") are different streams.
+        # A separator that no name may hold, so that ("a", "bc") and ("ab", "c") are different streams.
+        if any("\x1f" in part for part in parts):
+            raise ValueError(f"stream {parts!r}: a name must not hold the separator '\\x1f'")
         digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
         return np.random.Generator(np.random.SFC64(np.frombuffer(digest, dtype=np.uint32).tolist()))

@@ -45,7 +45,7 @@ class FedProxSpider(Algorithm):
         own = budget.noise(16 * budget.log() * max(R / q, 1))
         if q == 1 and self.spider_q1_noise == "minibatch":
             own = MinibatchSGD(R, self.log_term).plan(budget)["gradient"].noise
-        k1 = budget.batch(min(1.0, (q / R) ** 0.5))
+        k1 = budget.batch(phase=q)
         correction = budget.noise(64 * R * budget.log())
         return PrivacyPlan(
             self.name,

@@ -229,7 +229,7 @@ def accelerated_rounds_strong(*, n: int, d: int, M: float, N: int, R: int, K: in
 
 @theorem("convex-4.1", "Theorem 4.1 (part 1), eqs (14), (48)",
          "Algorithm 1 behind a shuffler, convex, i.i.d.: LD(1/√(nM) + √(d logs)/(εnN)).", "upper", constant="hidden",
-         example={"M": 400, "N": 500})  # fmt: skip
+         example={"M": 450, "N": 500})  # fmt: skip
 def shuffled_risk(*, n: int, d: int, N: int, M: float, R: int, L: float, D: float, epsilon: float,
                   delta: float) -> Result:  # fmt: skip
     """Rate LD(1/√(nM) + √(d ln(RM²/(Nδ))ln(R/δ)ln(1/δ))/(εnN)) (convex paper, Theorem 4.1, part 1, eq. (48))."""
@@ -240,7 +240,7 @@ def shuffled_risk(*, n: int, d: int, N: int, M: float, R: int, L: float, D: floa
 
 @theorem("convex-4.1-strong", "Theorem 4.1 (part 2), eqs (15), (49)",
          "Algorithm 1 behind a shuffler, strongly convex, i.i.d.: (L²/μ)(1/(nM) + d logs/(εnN)²).", "upper",
-         constant="hidden", example={"M": 400, "N": 500})  # fmt: skip
+         constant="hidden", example={"M": 450, "N": 500})  # fmt: skip
 def shuffled_risk_strong(*, n: int, d: int, N: int, M: float, R: int, L: float, mu: float, epsilon: float,
                          delta: float) -> Result:  # fmt: skip
     """Rate (L²/μ)(1/(nM) + d logs/(ε²n²N²)) (convex paper, Theorem 4.1, part 2, eq. (49))."""

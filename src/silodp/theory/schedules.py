@@ -5,18 +5,23 @@ depends on them too, so R is the smallest fixed point that the search finds of "
 R". Accelerated schedules come as stages; within one, α_r = 2/(r+1) and η_r = 4υ/(r(r+1)), r = 1, 2, ….
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from math import ceil, log, sqrt
+from typing import ParamSpec
 
 import numpy as np
 
 from silodp.theory.convex import privacy_term
 from silodp.theory.convex_lemmas import message_variance
 from silodp.theory.convex_privacy import check_epsilon, one_pass_noise, smallest_batch
-from silodp.theory.registry import AssumptionError, Reading, require
+from silodp.theory.registry import SYMBOLS, AssumptionError, Reading, require
 
 MOST_ROUNDS = 10**9
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,41 @@ class Schedule:
         return powers / powers.sum()
 
 
+SCHEDULES: dict[str, Callable[..., Schedule]] = {}
+
+
+def schedule(name: str) -> Callable[[Callable[P, Schedule]], Callable[P, Schedule]]:
+    """Register a schedule under `name`, and check each call's parameters against the theorems' symbols."""
+
+    def register(function: Callable[P, Schedule]) -> Callable[P, Schedule]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> Schedule:
+            values = signature.bind(*args, **kwargs).arguments
+            try:
+                for parameter, value in values.items():
+                    # None is the default of an optional parameter, never a value in range.
+                    if value is not None or signature.parameters[parameter].default is inspect.Parameter.empty:
+                        symbol = SYMBOLS[parameter]
+                        require(symbol.holds(value), symbol.meaning, parameter, value, symbol.allowed)
+                if {"mu", "beta"} <= set(values):
+                    require(values["mu"] <= values["beta"], "strong convexity below smoothness", "mu", values["mu"],
+                            f"at most β = {values['beta']:g}")  # fmt: skip
+                if {"M", "N"} <= set(values):
+                    require(
+                        values["M"] <= values["N"], "silos in a round", "M", values["M"], f"at most N = {values['N']}"
+                    )
+                return function(*args, **kwargs)
+            except AssumptionError as error:
+                raise AssumptionError(f"{name}: {error}") from None
+
+        SCHEDULES[name] = checked
+        return checked
+
+    return register
+
+
 def _rounds(needed: Callable[[int], float]) -> int:
     """Smallest R found with R ≥ needed(R), by doubling and bisection; `needed` grows slower than R."""
     high = 1
@@ -112,6 +152,7 @@ def _guess(K: int | None, n: int, R: int, epsilon: float, delta: float) -> int:
     return smallest_batch(n, R, epsilon, delta) if K is None else K
 
 
+@schedule("theorem-2.1")
 def theorem_2_1(*, n: int, d: int, M: float, L: float, D: float, beta: float, epsilon: float, delta: float,
                 K: int | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
     """Algorithm 1, smooth convex, i.i.d. silos (convex paper, Theorem 2.1, part 1). K: smallest allowed by default.
@@ -133,6 +174,7 @@ def theorem_2_1(*, n: int, d: int, M: float, L: float, D: float, beta: float, ep
                     first_iterate=1 if reading == "right" else 0)  # fmt: skip
 
 
+@schedule("theorem-2.1-strong")
 def theorem_2_1_strong(*, n: int, d: int, M: float, L: float, D: float, beta: float, mu: float, epsilon: float,
                        delta: float, K: int | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
     """Algorithm 1, smooth strongly convex, i.i.d. silos (convex paper, Theorem 2.1, part 2).
@@ -141,7 +183,6 @@ def theorem_2_1_strong(*, n: int, d: int, M: float, L: float, D: float, beta: fl
     γ_r = (1−μη)^(−(r+1)).
     """
     check_epsilon(epsilon, delta)
-    require(mu <= beta, "strong convexity below smoothness", "mu", mu, f"at most β = {beta:g}")
 
     def needed(R: int) -> float:
         noise = d * privacy_term(n, R, epsilon, delta)
@@ -154,6 +195,7 @@ def theorem_2_1_strong(*, n: int, d: int, M: float, L: float, D: float, beta: fl
     return Schedule("theorem-2.1-strong", R, batch, sigma2, step, mu, first_iterate=1 if reading == "right" else 0)
 
 
+@schedule("theorem-2.2")
 def theorem_2_2(*, n: int, d: int, M: float, L: float, D: float, epsilon: float, delta: float, K: int | None = None,
                 reading: Reading = "right") -> Schedule:  # fmt: skip
     """Algorithm 1 on the envelope of a non-smooth convex loss (convex paper, Theorem 2.2, part 1).
@@ -172,6 +214,7 @@ def theorem_2_2(*, n: int, d: int, M: float, L: float, D: float, epsilon: float,
                     envelope=beta, first_iterate=1 if reading == "right" else 0)  # fmt: skip
 
 
+@schedule("theorem-2.2-strong")
 def theorem_2_2_strong(*, n: int, d: int, M: float, L: float, D: float, mu: float, epsilon: float, delta: float,
                        K: int | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
     """Algorithm 1 on the envelope of a non-smooth strongly convex loss (convex paper, Theorem 2.2, part 2).
@@ -228,6 +271,7 @@ def multi_stage(rounds: int, beta: float, mu: float, Delta: float, V: float,
     return tuple(stages)
 
 
+@schedule("theorem-2.3")
 def theorem_2_3(*, n: int, d: int, M: float, L: float, D: float, beta: float, epsilon: float,
                 delta: float) -> Schedule:  # fmt: skip
     """Algorithm 2 in one pass, K = 1, R = n, without replacement (convex paper, Theorem 2.3, part 1).
@@ -239,6 +283,7 @@ def theorem_2_3(*, n: int, d: int, M: float, L: float, D: float, beta: float, ep
     return Schedule("theorem-2.3", n, 1, sigma2, regularisation=strength, stages=(stage,))
 
 
+@schedule("theorem-2.3-strong")
 def theorem_2_3_strong(*, n: int, d: int, M: float, L: float, D: float, beta: float, mu: float, epsilon: float,
                        delta: float, Delta: float | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
     """Multi-stage Algorithm 2 in one pass (convex paper, Theorem 2.3, part 2). Δ = LD unless given."""
@@ -276,6 +321,7 @@ def _accelerated_rounds(
     return R, batch, sigma2, sqrt(spread.value)
 
 
+@schedule("theorem-D.1")
 def theorem_d_1(*, n: int, d: int, M: float, N: int, L: float, D: float, beta: float, epsilon: float, delta: float,
                 phi: float | None = None, upsilon: float = 0.0, K: int | None = None) -> Schedule:  # fmt: skip
     """Algorithm 2, smooth convex ERM (convex paper, Theorem D.1, part 1). φ = L unless given.
@@ -289,6 +335,7 @@ def theorem_d_1(*, n: int, d: int, M: float, N: int, L: float, D: float, beta: f
     return Schedule("theorem-D.1", R, batch, sigma2, regularisation=strength, stages=(stage,))
 
 
+@schedule("theorem-D.1-strong")
 def theorem_d_1_strong(*, n: int, d: int, M: float, N: int, L: float, D: float, beta: float, mu: float, epsilon: float,
                        delta: float, phi: float | None = None, upsilon: float = 0.0, K: int | None = None,
                        Delta: float | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
@@ -304,6 +351,7 @@ def theorem_d_1_strong(*, n: int, d: int, M: float, N: int, L: float, D: float, 
     return Schedule("theorem-D.1-strong", R, batch, sigma2, stages=stages)
 
 
+@schedule("theorem-2.4")
 def theorem_2_4(*, n: int, d: int, M: float, N: int, L: float, D: float, epsilon: float, delta: float,
                 phi: float | None = None, upsilon: float = 0.0, K: int | None = None) -> Schedule:  # fmt: skip
     """Algorithm 2 on the envelope, non-smooth convex ERM (convex paper, Theorem 2.4, part 1). φ = L unless given.
@@ -318,6 +366,7 @@ def theorem_2_4(*, n: int, d: int, M: float, N: int, L: float, D: float, epsilon
     return Schedule("theorem-2.4", R, batch, sigma2, envelope=beta, regularisation=strength, stages=(stage,))
 
 
+@schedule("theorem-2.4-strong")
 def theorem_2_4_strong(*, n: int, d: int, M: float, N: int, L: float, D: float, mu: float, epsilon: float, delta: float,
                        phi: float | None = None, upsilon: float = 0.0, K: int | None = None,
                        Delta: float | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
@@ -332,11 +381,3 @@ def theorem_2_4_strong(*, n: int, d: int, M: float, N: int, L: float, D: float, 
     beta = mu * M / (d * privacy_term(n, R, epsilon, delta))
     return Schedule("theorem-2.4-strong", R, batch, sigma2, envelope=beta,
                     stages=multi_stage(R, beta, mu, gap, V, reading))  # fmt: skip
-
-
-SCHEDULES: dict[str, Callable[..., Schedule]] = {
-    "theorem-2.1": theorem_2_1, "theorem-2.1-strong": theorem_2_1_strong, "theorem-2.2": theorem_2_2,
-    "theorem-2.2-strong": theorem_2_2_strong, "theorem-2.3": theorem_2_3, "theorem-2.3-strong": theorem_2_3_strong,
-    "theorem-2.4": theorem_2_4, "theorem-2.4-strong": theorem_2_4_strong, "theorem-D.1": theorem_d_1,
-    "theorem-D.1-strong": theorem_d_1_strong,
-}  # fmt: skip

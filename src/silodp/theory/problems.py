@@ -1,0 +1,355 @@
+"""Problems whose constants are known exactly: losses, gradients, Lipschitz and smoothness constants, and optima.
+
+Each class is frozen and made from few numbers; records are rows of a float64 matrix, drawn by `draw` from a NumPy
+generator. `optimum(records)` minimises the mean loss over the parameter set, in closed form or with a certificate: its
+`gap` is a proven bound on F(w) − F*. All parameter sets are balls of radius D around 0, written W.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from silodp.theory.problem_base import (
+    Array,
+    Constants,
+    Optimum,
+    Problem,
+    ball_gap,
+    check_positive,
+    minimise_on_ball,
+    project,
+)
+
+
+@dataclass(frozen=True)
+class LinearOnBall:
+    """f(w, x) = −(L/D)⟨w, x⟩ with x in {±D/√d}^d: the convex paper's hard instance (Theorem E.3, part 1).
+
+    Every record's gradient has norm L exactly; smooth with every β. Coordinates of x are +D/√d with probability
+    (1+bias)/2.
+
+    Attributes:
+        d: parameters.
+        L, D: Lipschitz constant and radius.
+        bias: mean of a coordinate's sign, in [−1, 1]; ±1 makes the data constant.
+    """
+
+    d: int
+    L: float = 1.0
+    D: float = 1.0
+    bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive(d=self.d, L=self.L, D=self.D)
+        if not -1 <= self.bias <= 1:
+            raise ValueError(f"problem: bias = {self.bias} is not allowed, it has to be in [-1, 1]")
+
+    @property
+    def constants(self) -> Constants:
+        """β = 0: the loss is linear."""
+        return Constants(self.L, 0.0, 0.0, self.D)
+
+    def draw(self, count: int, generator: np.random.Generator) -> Array:
+        """Records, shape (count, d)."""
+        up = generator.random((count, self.d)) < (1 + self.bias) / 2
+        return np.where(up, 1.0, -1.0) * (self.D / np.sqrt(self.d))
+
+    def losses(self, w: Array, records: Array) -> Array:
+        """Loss of each record, shape (n,)."""
+        return -(self.L / self.D) * (records @ w)
+
+    def gradients(self, w: Array, records: Array) -> Array:
+        """Gradient of each record, shape (n, d)."""
+        return -(self.L / self.D) * records
+
+    def optimum(self, records: Array) -> Optimum:
+        """Closed form: w* = D x̄/‖x̄‖, F* = −L‖x̄‖."""
+        mean = records.mean(axis=0)
+        norm = float(np.linalg.norm(mean))
+        w = np.zeros(self.d) if norm == 0 else mean * (self.D / norm)
+        return Optimum(w, -self.L * norm, 0.0)
+
+    def population_optimum(self) -> Optimum:
+        """Closed form for the population: the mean record is bias·D/√d in every coordinate."""
+        return self.optimum(np.full((1, self.d), self.bias * self.D / np.sqrt(self.d)))
+
+    def excess_population_risk(self, w: Array) -> float:
+        """F(w) − F* exactly."""
+        mean = np.full(self.d, self.bias * self.D / np.sqrt(self.d))
+        return float(-(self.L / self.D) * (mean @ w) + self.L * np.linalg.norm(mean))
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """f(w, x) = ½(w−x)ᵀ diag(h) (w−x), h geometric from μ to β, x in {±D/√d}^d, on the ball of radius D.
+
+    With μ = β = 1 it is the strongly convex hard instance (convex paper, Theorem E.3, part 2; footnote 17).
+    """
+
+    d: int
+    mu: float = 1.0
+    beta: float = 1.0
+    D: float = 1.0
+    bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive(d=self.d, mu=self.mu, beta=self.beta, D=self.D)
+        if self.mu > self.beta:
+            raise ValueError(f"problem: mu = {self.mu} is not allowed, it has to be at most beta = {self.beta}")
+        if not -1 <= self.bias <= 1:
+            raise ValueError(f"problem: bias = {self.bias} is not allowed, it has to be in [-1, 1]")
+
+    @property
+    def curvatures(self) -> Array:
+        """The diagonal h, shape (d,)."""
+        return np.geomspace(self.mu, self.beta, self.d) if self.d > 1 else np.array([self.beta])
+
+    @property
+    def constants(self) -> Constants:
+        """L = sup ‖diag(h)(w−x)‖ ≤ 2βD, as ‖w−x‖ ≤ 2D; reached at w = −x for μ = β."""
+        mu = float(self.curvatures.min())
+        return Constants(2 * self.beta * self.D, self.beta, mu, self.D)
+
+    def draw(self, count: int, generator: np.random.Generator) -> Array:
+        """Records, shape (count, d)."""
+        return LinearOnBall(self.d, 1.0, self.D, self.bias).draw(count, generator)
+
+    def losses(self, w: Array, records: Array) -> Array:
+        """Loss of each record, shape (n,)."""
+        return 0.5 * ((w - records) ** 2 @ self.curvatures)
+
+    def gradients(self, w: Array, records: Array) -> Array:
+        """Gradient of each record, shape (n, d)."""
+        return (w - records) * self.curvatures
+
+    def optimum(self, records: Array) -> Optimum:
+        """Closed form: the mean record, which lies in the ball as all records do."""
+        w = records.mean(axis=0)
+        return Optimum(w, float(self.losses(w, records).mean()), 0.0)
+
+    def excess_population_risk(self, w: Array) -> float:
+        """F(w) − F* exactly: ½ of the weighted squared distance to the mean record."""
+        return float(0.5 * ((w - self.bias * self.D / np.sqrt(self.d)) ** 2 @ self.curvatures))
+
+
+@dataclass(frozen=True)
+class _Margin:
+    """Losses ℓ(y⟨w, a⟩) of a margin: features a of norm 1, label y = ±1, stored as the row y·a; W is a ball."""
+
+    d: int
+    D: float = 1.0
+    noise: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_positive(d=self.d, D=self.D)
+        if not 0 <= self.noise <= 0.5:
+            raise ValueError(f"problem: noise = {self.noise} is not allowed, it has to be in [0, 0.5]")
+
+    def draw(self, count: int, generator: np.random.Generator) -> Array:
+        """Rows y·a, shape (count, d): a uniform on the sphere, y its first sign, flipped by chance `noise`."""
+        a = generator.standard_normal((count, self.d))
+        a /= np.linalg.norm(a, axis=1, keepdims=True)
+        signs = np.where(a[:, 0] >= 0, 1.0, -1.0) * np.where(generator.random(count) < self.noise, -1.0, 1.0)
+        return a * signs[:, None]
+
+
+@dataclass(frozen=True)
+class LogisticOnBall(_Margin):
+    """f(w, ya) = ln(1 + exp(−y⟨w, a⟩)) on the ball of radius D, ‖a‖ = 1; labels flip with probability `noise`."""
+
+    @property
+    def constants(self) -> Constants:
+        """L = 1/(1+e^−D), reached at margin −D; β = 1/4."""
+        return Constants(float(expit(self.D)), 0.25, 0.0, self.D)
+
+    def losses(self, w: Array, records: Array) -> Array:
+        """Loss of each record, shape (n,)."""
+        return np.logaddexp(0.0, -(records @ w))
+
+    def gradients(self, w: Array, records: Array) -> Array:
+        """Gradient of each record, shape (n, d)."""
+        return -expit(-(records @ w))[:, None] * records
+
+    def optimum(self, records: Array) -> Optimum:
+        """Accelerated projected gradient to a Frank–Wolfe gap of 1e-12, which bounds F(w) − F*."""
+        w = minimise_on_ball(self, records, self.D, 0.25, tolerance=1e-12)
+        gap = ball_gap(w, self.gradients(w, records).mean(axis=0), self.D)
+        return Optimum(w, float(self.losses(w, records).mean()), gap)
+
+
+@dataclass(frozen=True)
+class HingeOnBall(_Margin):
+    """f(w, ya) = max(0, 1 − y⟨w, a⟩) on the ball of radius D, ‖a‖ = 1: convex, not smooth."""
+
+    @property
+    def constants(self) -> Constants:
+        """L = 1; no β."""
+        return Constants(1.0, None, 0.0, self.D)
+
+    def losses(self, w: Array, records: Array) -> Array:
+        """Loss of each record, shape (n,)."""
+        return np.maximum(0.0, 1.0 - records @ w)
+
+    def gradients(self, w: Array, records: Array) -> Array:
+        """A subgradient of each record, shape (n, d): 0 at the kink."""
+        return -np.where(records @ w < 1.0, 1.0, 0.0)[:, None] * records
+
+    def envelope_gradients(self, w: Array, records: Array, beta: float) -> Array:
+        """Gradient of each record's β-Moreau envelope over all of ℝ^d, shape (n, d): −clip(β(1−m)/‖a‖², 0, 1)·ya."""
+        slack = beta * (1.0 - records @ w) / np.einsum("ij,ij->i", records, records)
+        return -np.clip(slack, 0.0, 1.0)[:, None] * records
+
+    def optimum(self, records: Array) -> Optimum:
+        """Dual box problem max Σα_i/n − D‖Σα_i y_i a_i/n‖ over α in [0, 1]^n; the gap is primal less dual.
+
+        The dual is solved smoothly (norm → √(‖·‖²+s²), s shrinking) by L-BFGS-B; weak duality proves the gap whatever
+        α.
+        """
+        count = len(records)
+        best = Optimum(np.zeros(self.d), float(self.losses(np.zeros(self.d), records).mean()), np.inf)
+        alpha, lower = np.full(count, 0.5), 0.0  # hinge losses are never below 0
+        for smoothing in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+
+            def negative_dual(a: Array, s: float = smoothing) -> tuple[float, Array]:
+                v = a @ records / count
+                size = np.sqrt(v @ v + s**2)
+                return self.D * size - a.mean(), self.D * (records @ v) / (size * count) - 1.0 / count
+
+            found = minimize(negative_dual, alpha, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * count,
+                             options={"maxiter": 5000, "ftol": 1e-16, "gtol": 1e-14 / count})  # fmt: skip
+            alpha = found.x
+            v = alpha @ records / count
+            lower = max(lower, float(alpha.mean() - self.D * np.linalg.norm(v)))
+            w = project(self.D * v / np.sqrt(v @ v + smoothing**2), self.D)
+            value = float(self.losses(w, records).mean())
+            if value <= best.value:
+                best = Optimum(w, value, max(value - lower, 0.0))
+        return Optimum(best.w, best.value, max(best.value - lower, 0.0))
+
+
+@dataclass(frozen=True)
+class SparseLeastSquares:
+    """f⁰(w, (a, b)) = ½(⟨w, a⟩ − b)², f¹ = penalty·‖w‖₁: proximal-PL. Records are rows (a, b); a in {±1/√d}^d.
+
+    L bounds ‖∇f⁰‖ on the ball of radius D; the problem itself is unconstrained, and all its minimisers lie in that ball
+    when D ≥ ‖b‖²/(2n·penalty).
+
+    Attributes:
+        penalty: weight of the ℓ1 norm.
+        label: bound on |b|: b is the sign of the first entry of a, times `label`.
+    """
+
+    d: int
+    penalty: float = 0.1
+    D: float = 10.0
+    label: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive(d=self.d, penalty=self.penalty, D=self.D, label=self.label)
+
+    @property
+    def constants(self) -> Constants:
+        """L = D + label, β = 1 as ‖a‖ = 1; μ is that of the data: see `curvature`."""
+        return Constants(self.D + self.label, 1.0, 0.0, self.D)
+
+    def curvature(self, records: Array) -> tuple[float, float]:
+        """(μ, β) of the mean of f⁰: extreme eigenvalues of its Hessian. F is μ-proximal-PL when μ > 0."""
+        a = records[:, :-1]
+        values = np.linalg.eigvalsh(a.T @ a / len(a))
+        return float(max(values[0], 0.0)), float(values[-1])
+
+    def draw(self, count: int, generator: np.random.Generator) -> Array:
+        """Rows (a, b), shape (count, d+1)."""
+        a = np.where(generator.random((count, self.d)) < 0.5, -1.0, 1.0) / np.sqrt(self.d)
+        return np.column_stack([a, self.label * np.sign(a[:, 0])])
+
+    def losses(self, w: Array, records: Array) -> Array:
+        """f⁰ + f¹ of each record, shape (n,)."""
+        return 0.5 * (records[:, :-1] @ w - records[:, -1]) ** 2 + self.penalty * np.abs(w).sum()
+
+    def gradients(self, w: Array, records: Array) -> Array:
+        """Gradient of f⁰ of each record, shape (n, d)."""
+        return (records[:, :-1] @ w - records[:, -1])[:, None] * records[:, :-1]
+
+    def proximal(self, w: Array, eta: float) -> Array:
+        """prox of η·penalty·‖·‖₁: soft thresholding."""
+        return np.sign(w) * np.maximum(np.abs(w) - eta * self.penalty, 0.0)
+
+    def optimum(self, records: Array) -> Optimum:
+        """FISTA with restarts to a duality gap of 1e-13: ½‖r‖²/n + λ‖w‖₁ − (½‖b‖² − ½‖b − sr‖²)/n, sr dual feasible."""
+        a, b, count = records[:, :-1], records[:, -1], len(records)
+        step = 1.0 / max(self.curvature(records)[1], 1e-300)
+        w = v = np.zeros(self.d)
+        t = 1.0
+        gap = np.inf
+        for _ in range(200_000):
+            new = self.proximal(v - step * (a.T @ (a @ v - b)) / count, step)
+            if (v - new) @ (new - w) > 0:
+                t = 1.0  # restart: the momentum points uphill
+            following = (1 + np.sqrt(1 + 4 * t * t)) / 2
+            v, w, t = new + (t - 1) / following * (new - w), new, following
+            residual = b - a @ w
+            scale = min(1.0, self.penalty / max(float(np.abs(a.T @ residual).max()) / count, 1e-300))
+            dual = (b @ b - (b - scale * residual) @ (b - scale * residual)) / (2 * count)
+            primal = residual @ residual / (2 * count) + self.penalty * np.abs(w).sum()
+            gap = float(max(primal - dual, 0.0))
+            if gap <= 1e-13:
+                break
+        return Optimum(w, float(self.losses(w, records).mean()), gap)
+
+
+@dataclass(frozen=True)
+class SmoothNonconvex:
+    """f(w, x) = scale · mean_j (w_j − x_j)²/(1 + (w_j − x_j)²): bounded, smooth, non-convex.
+
+    Per coordinate u²/(1+u²) has slope at most 3√3/8 and second derivative in [−1/2, 2].
+    """
+
+    d: int
+    scale: float = 1.0
+    spread: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_positive(d=self.d, scale=self.scale, spread=self.spread)
+
+    @property
+    def constants(self) -> Constants:
+        """L = (3√3/8)·scale/√d, β = 2·scale/d."""
+        return Constants(3 * np.sqrt(3) / 8 * self.scale / np.sqrt(self.d), 2 * self.scale / self.d, 0.0, np.inf)
+
+    def draw(self, count: int, generator: np.random.Generator) -> Array:
+        """Records uniform in [−spread, spread]^d, shape (count, d)."""
+        return generator.uniform(-self.spread, self.spread, (count, self.d))
+
+    def losses(self, w: Array, records: Array) -> Array:
+        """Loss of each record, shape (n,), in [0, scale)."""
+        square = (w - records) ** 2
+        return self.scale * (square / (1 + square)).mean(axis=1)
+
+    def gradients(self, w: Array, records: Array) -> Array:
+        """Gradient of each record, shape (n, d)."""
+        u = w - records
+        return self.scale / self.d * 2 * u / (1 + u**2) ** 2
+
+    def optimum(self, records: Array) -> Optimum:
+        """Best point of a fine grid per coordinate; gap: scale·cell²/4.
+
+        The loss separates and its unconstrained minimisers lie in [−spread, spread]; the slope is 0 there and the
+        second derivative at most 2, so the nearest grid point is within (2/2)(cell/2)² of the minimum.
+        """
+        grid = np.linspace(-self.spread, self.spread, 20_001)
+        cell = grid[1] - grid[0]
+        w = np.empty(self.d)
+        for j in range(self.d):
+            means = np.array([np.mean((u := (g - records[:, j]) ** 2) / (1 + u)) for g in grid])
+            w[j] = grid[means.argmin()]
+        gap = self.scale * cell**2 / 4
+        return Optimum(w, float(self.losses(w, records).mean()), float(gap))
+
+
+PROBLEMS: dict[str, type[Problem]] = {
+    "linear": LinearOnBall, "quadratic": Quadratic, "logistic": LogisticOnBall, "hinge": HingeOnBall,
+    "sparse_least_squares": SparseLeastSquares, "smooth_nonconvex": SmoothNonconvex,
+}  # fmt: skip

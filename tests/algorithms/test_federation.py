@@ -1,0 +1,155 @@
+"""Who takes part, how messages are averaged, and what algorithms refuse."""
+
+import math
+
+import pytest
+import torch
+from scipy import stats
+
+import small
+from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import no_prox
+from silodp.rng import Streams
+from small import ALGORITHM_CASES, MODEL_CASES, Point
+
+SIZES = (4, 6, 5, 7, 3)
+ONE = (Point(1.0, 0.1, 1.0),)
+
+
+def make(M, seed=1, points=ONE, method=None, **more):
+    case = MODEL_CASES["linear"]
+    method = method or ALGORITHMS["minibatch_sgd"](3)
+    silos = small.records(case, SIZES, torch.float64)
+    streams = Streams(seed).child("federation")
+    return small.federation(case.model(), silos, small.plans(method, points, SIZES), points, M, streams, **more)
+
+
+def test_all_silos_take_part_when_m_is_n():
+    assert all(make(5).silos(r) == [0, 1, 2, 3, 4] for r in range(10))
+
+
+def test_silos_of_a_round_are_distinct_sorted_and_the_same_each_time_they_are_asked_for():
+    federation = make(3)
+    for r in range(50):
+        chosen = federation.silos(r)
+        assert len(set(chosen)) == 3
+        assert chosen == sorted(chosen)
+        assert set(chosen) <= set(range(5))
+        assert chosen == federation.silos(r)
+
+
+def test_every_set_of_silos_is_equally_likely():
+    """χ² over the 10 pairs of 5 silos in 4,000 rounds; the seed is fixed, the level is 0.001."""
+    federation, rounds = make(2), 4000
+    counts: dict[tuple, int] = {}
+    for r in range(rounds):
+        pair = tuple(federation.silos(r))
+        counts[pair] = counts.get(pair, 0) + 1
+    assert len(counts) == 10
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-3
+
+
+def test_all_algorithms_of_a_trial_meet_the_same_silos():
+    a = make(2, method=ALGORITHMS["minibatch_sgd"](3))
+    b = make(2, method=ALGORITHMS["fed_spider"](3))
+    assert [a.silos(r) for r in range(20)] == [b.silos(r) for r in range(20)]
+    assert [a.silos(r) for r in range(20)] != [make(2, seed=2).silos(r) for r in range(20)]
+
+
+def test_noise_is_the_plans_noise_times_the_clip_silo_by_silo():
+    points = [Point(1.0, 0.1, 2.0), Point(None, 0.1, math.inf), Point(4.0, 0.1, 3.0)]
+    method = ALGORITHMS["fed_spider"](3)
+    federation = make(5, points=points, method=method)
+    plans = small.plans(method, points, SIZES)
+    for silo in range(5):
+        for kind in ("gradient", "difference"):
+            wanted = [
+                plans[g][silo][kind].noise * points[g].clip if points[g].epsilon is not None else 0.0 for g in range(3)
+            ]
+            assert federation.noise[silo][kind].tolist() == wanted
+            assert federation.records[silo][kind] == plans[0][silo][kind].records
+
+
+def test_points_that_leave_take_their_step_clip_and_noise_with_them():
+    points = [Point(1.0, 0.1, 2.0), Point(None, 0.2, math.inf), Point(4.0, 0.3, 3.0)]
+    whole, cut = make(5, points=points), make(5, points=points)
+    cut.keep(torch.tensor([True, False, True]))
+    assert cut.stepsize[:, 0].tolist() == [0.1, 0.3]
+    assert cut.clip.tolist() == [2.0, 3.0]
+    for silo in range(5):
+        assert cut.noise[silo]["gradient"].tolist() == whole.noise[silo]["gradient"][[0, 2]].tolist()
+
+
+def test_the_average_is_over_the_silos_of_the_round():
+    federation = make(2)
+    seen: list[int] = []
+
+    def send(silo):
+        seen.append(silo)
+        return torch.full((1, 4), float(silo))
+
+    found = federation.average(7, send)
+    assert seen == federation.silos(7)
+    assert found.tolist() == [[sum(seen) / 2] * 4]
+    added = make(2, server_update="sum")
+    assert added.average(7, send).tolist() == [[float(sum(federation.silos(7)))] * 4]
+    assert added.average(7, send, add_up=False).tolist() == found.tolist()
+
+
+def test_without_a_penalty_the_proximal_map_does_nothing():
+    w = torch.randn(2, 3)
+    assert no_prox(w, torch.ones(2, 1)) is w
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("rounds", [0, -3])
+def test_an_algorithm_needs_a_round(name, rounds):
+    with pytest.raises(ValueError, match=f"rounds = {rounds}: must be at least 1"):
+        ALGORITHMS[name](rounds)
+
+
+def test_spider_needs_a_phase():
+    with pytest.raises(ValueError, match="phase_length = 0: must be at least 1"):
+        ALGORITHMS["fedprox_spider"](3, phase_length=0)
+
+
+def test_options_of_other_algorithms_are_left_aside():
+    method = ALGORITHMS["local_sgd"].with_options({"rounds": 3, "phase_length": 2, "log_term": "2/delta"})
+    assert method == ALGORITHMS["local_sgd"](3)
+
+
+def test_an_unknown_algorithm_is_a_key_error():
+    with pytest.raises(KeyError):
+        ALGORITHMS["adam"]
+    assert "adam" not in ALGORITHMS
+    assert "base" not in ALGORITHMS
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
+def test_a_silo_sends_no_more_than_its_plan_counts(algorithm):
+    """Counts messages (local steps one by one) against the plan's releases, over a whole run with M = N."""
+    case, rounds, sizes = MODEL_CASES["linear"], 7, (5, 4)
+    method, points = ALGORITHM_CASES[algorithm].make(rounds), [Point(1.0, 0.01, 1.0)]
+    silos = small.records(case, sizes, torch.float64)
+    plans = small.plans(method, points, sizes)
+    federation = small.federation(case.model(), silos, plans, points)
+    sent: dict[tuple[int, str], int] = {}
+    message, local = federation.messages.message, federation.messages.local_model
+
+    def count_message(weights, silo, records, clip, noise, **names):
+        assert records == plans[0][silo][names["kind"]].records
+        assert (noise > 0).all()
+        sent[silo, names["kind"]] = sent.get((silo, names["kind"]), 0) + 1
+        return message(weights, silo, records, clip, noise, **names)
+
+    def count_local(weights, silo, steps, clip, noise, stepsize, **names):
+        assert (noise > 0).all()
+        sent[silo, names["kind"]] = sent.get((silo, names["kind"]), 0) + steps
+        return local(weights, silo, steps, clip, noise, stepsize, **names)
+
+    federation.messages.message, federation.messages.local_model = count_message, count_local
+    small.iterates(method, federation, small.start(case.model(), torch.float64), 1)
+    for silo in range(2):
+        for release in plans[0][silo].releases:
+            assert sent.get((silo, release.kind), 0) == release.count, release.kind
+    assert set(kind for _, kind in sent) <= {release.kind for release in plans[0][0].releases}

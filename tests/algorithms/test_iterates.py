@@ -1,0 +1,127 @@
+"""Every algorithm on every model makes the iterates of a plain loop over one model with gradients by autograd."""
+
+import math
+
+import pytest
+import torch
+
+import small
+import textbook
+from silodp.algorithms import ALGORITHMS
+from silodp.models import MODELS
+from silodp.training import train_stack
+from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, TOLERANCE, Point
+
+ROUNDS = 4
+SIZES = (7, 5, 9)
+# Without and with noise, clip far below and far above every gradient, and one between.
+ALL_CLIPPED, NONE_CLIPPED = 0.01, 60.0
+POINTS = [
+    Point(None, 0.2, math.inf),
+    Point(None, 0.5, 0.4),
+    Point(500.0, 0.05, NONE_CLIPPED),
+    Point(2.0, 0.3, ALL_CLIPPED),
+    Point(20.0, 0.1, 0.7),
+]
+
+
+def compare(model, algorithm, dtype, *, points=POINTS, sizes=SIZES, M=None, server="mean", prox=None, **budget):
+    """Run both and compare every iterate of every point; returns the textbook's gradient norms, point by point."""
+    case, plain = MODEL_CASES[model], ALGORITHM_CASES[algorithm]
+    made, silos = case.model(), small.records(case, sizes, DTYPES[dtype])
+    method = plain.make(ROUNDS)
+    plans = small.plans(method, points, sizes, **budget)
+    first = small.start(made, DTYPES[dtype])
+    stack_prox = {} if prox is None else {"prox": prox}
+    federation = small.federation(made, silos, plans, points, M, server_update=server, **stack_prox)
+    found = small.iterates(method, federation, first, len(points))
+    assert found[0].dtype == DTYPES[dtype]
+    norms = []
+    for g, point in enumerate(points):
+        problem = small.problem(case.loss, silos, plans[g], point, M, add_up=server == "sum", **stack_prox)
+        wanted = plain.run(problem, first.double(), ROUNDS)
+        assert len(found) == len(wanted) == ROUNDS
+        for r in range(ROUNDS):
+            error = textbook.relative_error(found[r][g], wanted[r])
+            assert error <= TOLERANCE[dtype], f"{point}, round {r}: {error:.2e}"
+        norms.append(problem.norms)
+    return norms
+
+
+def test_every_registered_model_and_algorithm_is_compared():
+    assert {case.registered for case in MODEL_CASES.values()} == set(MODELS)
+    assert {case.registered for case in ALGORITHM_CASES.values()} == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
+@pytest.mark.parametrize("model", MODEL_CASES)
+@pytest.mark.parametrize(("dtype", "M"), [("float64", 3), ("float64", 2), ("float32", 2)])
+def test_the_stack_makes_the_textbooks_iterates(model, algorithm, dtype, M):
+    norms = compare(model, algorithm, dtype, M=M)
+    assert all(norm > ALL_CLIPPED for norm in norms[3])
+    assert all(norm < NONE_CLIPPED for norm in norms[2])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
+@pytest.mark.parametrize("model", MODEL_CASES)
+def test_one_record_a_silo_one_silo_a_round_and_one_point(model, algorithm):
+    compare(model, algorithm, "float64", points=[Point(4.0, 0.1, 0.5)], sizes=(1, 1, 1), M=1)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
+def test_one_silo_with_as_many_draws_as_records(algorithm):
+    compare("perceptron-2", algorithm, "float64", sizes=(11,), batch_records=11)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
+@pytest.mark.parametrize("server", ["mean", "sum"])
+def test_server_update_and_a_proximal_map(algorithm, server):
+    """An ℓ1 penalty's soft threshold; a server that adds messages up still averages local models."""
+
+    def soft_threshold(w, eta):
+        return torch.sign(w) * torch.clamp(w.abs() - 0.1 * eta, min=0)
+
+    prox = None if algorithm == "local_sgd" else soft_threshold
+    compare("linear", algorithm, "float64", points=POINTS[1:2] + POINTS[3:], M=2, server=server, prox=prox)
+
+
+def test_adding_up_moves_further_than_averaging():
+    case, algorithm = MODEL_CASES["linear"], ALGORITHM_CASES["minibatch_sgd"].make(1)
+    silos, point = small.records(case, (4, 4), torch.float64), Point(None, 0.1, 1.0)
+    plans, first = small.plans(algorithm, [point], (4, 4)), torch.zeros(4, dtype=torch.float64)
+    mean, total = (
+        small.iterates(
+            algorithm, small.federation(case.model(), silos, plans, [point], server_update=server), first, 1
+        )[0]
+        for server in ("mean", "sum")
+    )
+    torch.testing.assert_close(total, 2 * mean, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("smoothness", [0.01, 0.5, 1e6])
+def test_spider_scales_a_differences_noise_by_the_last_move_where_smoothness_is_known(smoothness, dtype):
+    case, points = MODEL_CASES["logistic"], POINTS[2:]
+    model, silos = case.model(), small.records(case, SIZES, DTYPES[dtype])
+    algorithm = ALGORITHM_CASES["fedprox_spider-q3"].make(ROUNDS, smoothness=smoothness)
+    plans, first = small.plans(algorithm, points, SIZES), small.start(model, DTYPES[dtype])
+    found = small.iterates(algorithm, small.federation(model, silos, plans, points), first, len(points))
+    for g, point in enumerate(points):
+        problem = small.problem(case.loss, silos, plans[g], point)
+        wanted = textbook.fedprox_spider(problem, first.double(), ROUNDS, 3, smoothness)
+        for r in range(ROUNDS):
+            assert textbook.relative_error(found[r][g], wanted[r]) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("output", ["last", "mean_of_last_8"])
+def test_training_a_stack_returns_the_last_iterate_or_the_mean_of_the_last_eight(output):
+    case, rounds = MODEL_CASES["perceptron-2"], 11
+    model, silos, points = case.model(), small.records(case, SIZES, torch.float64), POINTS[:3]
+    algorithm = ALGORITHM_CASES["minibatch_sgd"].make(rounds)
+    plans, first = small.plans(algorithm, points, SIZES), small.start(model, torch.float64)
+    found, left = train_stack(algorithm, small.federation(model, silos, plans, points, 2), model, first, silos, output)
+    assert left.tolist() == [-1, -1, -1]
+    for g, point in enumerate(points):
+        wanted = textbook.minibatch_sgd(small.problem(case.loss, silos, plans[g], point, 2), first, rounds)
+        expected = wanted[-1] if output == "last" else torch.stack(wanted[-8:]).mean(0)
+        assert textbook.relative_error(found[g], expected) <= 1e-10

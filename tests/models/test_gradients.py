@@ -1,0 +1,217 @@
+"""Losses, outputs, errors and clipped gradient sums of every model against their plain form."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import small
+import textbook
+from silodp.models import MODELS
+from small import DTYPES, MODEL_CASES, TOLERANCE
+
+
+def plain_sum(case, w, x, y, clip):
+    total = torch.zeros(len(w), dtype=torch.float64)
+    for record in range(len(x)):
+        g = textbook.gradient(case.loss, w.double(), x[record].double(), y[record])
+        total += textbook.clip_to(g, clip)
+    return total
+
+
+def example(case, records, points, dtype, seed=0, scale=1.0):
+    ((x, y),) = small.records(case, (records,), dtype, seed)
+    model = case.model()
+    weights = np.random.default_rng(seed + 1).standard_normal((points, model.size)) * scale
+    return model, torch.from_numpy(weights).to(dtype), x, y
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MODEL_CASES)
+@pytest.mark.parametrize(("records", "points"), [(1, 1), (1, 5), (13, 1), (13, 5)])
+def test_clipped_gradient_sums_are_those_of_autograd(name, dtype, records, points):
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, records, points, DTYPES[dtype])
+    for clips in ([math.inf] * points, [1e3] * points, [0.01] * points, [0.3 * (g + 1) for g in range(points)]):
+        clip = torch.tensor(clips, dtype=torch.float64).to(DTYPES[dtype])
+        found = model.clipped_gradient_sum(weights, x, y, clip)
+        assert found.shape == (points, model.size)
+        assert found.dtype == DTYPES[dtype]
+        for g in range(points):
+            wanted = plain_sum(case, weights[g], x, y, clip[g].item())
+            assert textbook.relative_error(found[g], wanted) <= TOLERANCE[dtype]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(sorted(MODEL_CASES)),
+    st.floats(-3, 3),
+    st.floats(-3, 3),
+    st.integers(1, 9),
+    st.integers(0, 2**31),
+)
+def test_clipped_gradient_sums_over_many_scales(name, log_scale, log_clip, records, seed):
+    """Weights and clips over six orders of magnitude, float64."""
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, records, 2, torch.float64, seed, 10**log_scale)
+    clip = torch.full((2,), 10**log_clip, dtype=torch.float64)
+    found = model.clipped_gradient_sum(weights, x, y, clip)
+    assert (found.norm(dim=1) <= records * clip * (1 + 1e-12)).all()
+    for g in range(2):
+        wanted = plain_sum(case, weights[g], x, y, clip[g].item())
+        # The sum may cancel, so the error is measured in units of what is summed.
+        assert (found[g] - wanted).norm() <= 1e-9 * max(records * min(clip[g].item(), 1), wanted.norm().item())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_every_record_is_clipped_by_its_own_norm_over_the_whole_vector(name, dtype):
+    """One record at a time: the norm is that of the plain gradient, or the clip, whichever is smaller."""
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, 20, 1, DTYPES[dtype])
+    norms = [float(textbook.gradient(case.loss, weights[0].double(), x[i].double(), y[i]).norm()) for i in range(20)]
+    clip = float(np.median(norms))
+    for i in range(20):
+        one = slice(i, i + 1)
+        found = model.clipped_gradient_sum(weights, x[one], y[one], torch.tensor([clip], dtype=DTYPES[dtype]))
+        assert float(found.norm()) == pytest.approx(min(norms[i], clip), rel=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_a_zero_gradient_stays_zero_and_is_not_divided_by(name):
+    case = MODEL_CASES[name]
+    model, _, x, y = example(case, 3, 1, torch.float64)
+    if case.classes is None:
+        weights = torch.ones((1, model.size), dtype=torch.float64)
+        y = x @ weights[0]
+    else:
+        # Outputs so far apart that every probability is 0 or 1 in floating point, and labels that agree.
+        weights = torch.zeros((1, model.size), dtype=torch.float64)
+        if case.registered == "logistic":
+            x, y = torch.full_like(x, 1e3), torch.ones_like(y)
+            weights += 1
+        else:
+            weights[:, model.blocks[-1].start] = 1e4
+            y = torch.zeros_like(y)
+    found = model.clipped_gradient_sum(weights, x, y, torch.tensor([0.5], dtype=torch.float64))
+    assert torch.equal(found.abs(), torch.zeros_like(found))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_losses_are_the_plain_ones(name, dtype):
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, 11, 3, DTYPES[dtype])
+    found = model.losses(model.outputs(weights, x), y)
+    assert found.shape == (3, 11)
+    records = [(features.double(), label) for features, label in zip(x, y, strict=True)]
+    wanted = torch.stack([torch.stack([case.loss(w.double(), *record) for record in records]) for w in weights])
+    assert textbook.relative_error(found, wanted) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_errors_count_wrong_classes_or_square_deviations(name):
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, 50, 2, torch.float64)
+    outputs = model.outputs(weights, x)
+    errors = model.errors(outputs, y)
+    assert errors.shape == (2, 50)
+    for g in range(2):
+        for i in range(50):
+            # The predicted class is the one under which the record's loss is smallest.
+            if case.classes is None:
+                wanted = 2 * float(case.loss(weights[g], x[i], y[i]))
+                assert float(errors[g, i]) == pytest.approx(wanted, rel=1e-10)
+            else:
+                losses = [float(case.loss(weights[g], x[i], torch.tensor(c))) for c in range(case.classes)]
+                assert float(errors[g, i]) == float(np.argmin(losses) != int(y[i]))
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_a_loss_far_out_is_finite_and_right(name):
+    """Logits of ±1,000, where exponentials overflow: the loss of the wrong class is their distance."""
+    case = MODEL_CASES[name]
+    model = case.model()
+    if case.classes is None:
+        outputs, y, wanted = torch.tensor([[1000.0]]), torch.tensor([-1000.0]), 2e6
+    elif case.registered == "logistic":
+        outputs, y, wanted = torch.tensor([[1000.0]]), torch.tensor([0.0]), 1000.0
+    else:
+        outputs = torch.full((1, 1, case.classes), -1000.0)
+        outputs[..., 0] = 1000.0
+        y, wanted = torch.tensor([1]), 2000.0
+    assert model.losses(outputs, y).item() == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_local_steps_follow_the_plain_chain(name):
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, 9, 3, torch.float64)
+    clip = torch.tensor([math.inf, 0.3, 2.0], dtype=torch.float64)
+    stepsize = torch.tensor([0.1, 0.3, 0.02], dtype=torch.float64)
+    noise = torch.tensor([0.0, 0.5, 3.0], dtype=torch.float64)
+    base = torch.from_numpy(np.random.default_rng(0).standard_normal((9, model.size)))
+    before = weights.clone()
+    found = model.local_steps(weights, x, y, clip, stepsize, noise, base)
+    assert torch.equal(weights, before), "the weights that were sent are the server's"
+    for g in range(3):
+        w = weights[g]
+        for k in range(9):
+            g_k = textbook.clip_to(textbook.gradient(case.loss, w, x[k], y[k]), clip[g].item())
+            w = w - stepsize[g] * (g_k + noise[g] * base[k])
+        assert textbook.relative_error(found[g], w) <= 1e-10
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_gradients_leave_their_arguments_alone(name):
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, 6, 2, torch.float64)
+    clip = torch.tensor([0.1, 5.0], dtype=torch.float64)
+    copies = [tensor.clone() for tensor in (weights, x, y, clip)]
+    model.clipped_gradient_sum(weights, x, y, clip)
+    model.losses(model.outputs(weights, x), y)
+    assert all(torch.equal(a, b) for a, b in zip((weights, x, y, clip), copies, strict=True))
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_a_starting_point_comes_from_its_stream(name):
+    model = MODEL_CASES[name].model()
+    a, b = (model.initial(np.random.default_rng(3)) for _ in range(2))
+    assert a.shape == (model.size,)
+    assert (a == b).all()
+
+
+def test_a_perceptron_starts_within_one_over_the_root_of_each_layers_inputs():
+    model = MODELS["perceptron"](30, 2, hidden=50)
+    w = model.initial(np.random.default_rng(0))
+    for block, inputs in zip(model.blocks, (30, 30, 50, 50), strict=True):
+        part = np.abs(w[block.start : block.stop])
+        assert part.max() <= inputs**-0.5
+        if part.size > 50:
+            assert part.max() > 0.9 * inputs**-0.5
+            assert part.mean() == pytest.approx(inputs**-0.5 / 2, rel=0.2)
+
+
+def test_the_papers_networks_have_the_papers_sizes():
+    """50-64-2 has 3,394 parameters, 30-5-2 has 167 (non-convex paper, Appendix H)."""
+    assert MODELS["perceptron"](50, 2, hidden=64).size == 3394
+    assert MODELS["perceptron"](30, 2, hidden=5).size == 30 * 5 + 5 + 5 * 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "options", "message"),
+    [
+        ("logistic", 3, {}, "logistic: classes = 3: must be 2"),
+        ("logistic", None, {}, "logistic: classes = None: must be 2"),
+        ("softmax", 1, {}, "softmax: classes = 1: must be at least 2"),
+        ("softmax", None, {}, "softmax: classes = None: must be at least 2"),
+        ("perceptron", None, {"hidden": 3}, "perceptron: classes = None: must be at least 2"),
+        ("perceptron", 1, {"hidden": 3}, "perceptron: classes = 1: must be at least 2"),
+    ],
+)
+def test_a_model_that_does_not_fit_the_labels_is_refused(name, classes, options, message):
+    with pytest.raises(ValueError, match=message):
+        MODELS[name](4, classes, **options)

@@ -1,0 +1,139 @@
+"""Compiled kernels against tensor operations, at the sizes where their loops are cut."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from silodp.models import MODELS, kernels
+from silodp.models.base import sequential_steps
+from small import DTYPES
+
+NEAR = {"float64": 1e-11, "float32": 2e-5}
+
+
+def perceptron(records, hidden, dtype, points=3, features=6, seed=0):
+    generator = np.random.default_rng(seed)
+    model = MODELS["perceptron"](features, 2, hidden=hidden)
+    x = torch.from_numpy(generator.standard_normal((records, features))).to(DTYPES[dtype])
+    y = torch.from_numpy(generator.integers(0, 2, records))
+    weights = torch.from_numpy(generator.standard_normal((points, model.size))).to(DTYPES[dtype])
+    return model, weights, x, y
+
+
+def close(found, wanted, dtype):
+    scale = wanted.abs().max().item()
+    assert (found - wanted).abs().max().item() <= NEAR[dtype] * scale
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "records", [1, 7, kernels.RECORD_BLOCK - 1, kernels.RECORD_BLOCK, kernels.RECORD_BLOCK + 1, 2500]
+)
+@pytest.mark.parametrize("hidden", [1, 5])
+def test_perceptron_gradient_sums_at_every_cut_of_the_records(records, hidden, dtype):
+    model, weights, x, y = perceptron(records, hidden, dtype)
+    clip = torch.tensor([0.2, 2.0, math.inf], dtype=DTYPES[dtype])
+    close(model.clipped_gradient_sum(weights, x, y, clip), model.plain_clipped_gradient_sum(weights, x, y, clip), dtype)
+    close(model.outputs(weights, x), model._forward(weights, x)[1], dtype)
+
+
+class Plain:
+    """The two-class perceptron without its kernels."""
+
+    def __init__(self, model):
+        self.clipped_gradient_sum = model.plain_clipped_gradient_sum
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("steps", [1, kernels.STEP_BLOCK - 1, kernels.STEP_BLOCK, kernels.STEP_BLOCK + 1, 40])
+def test_perceptron_local_steps_at_every_cut_of_the_steps(steps, noisy, dtype):
+    model, weights, x, y = perceptron(steps, 5, dtype)
+    clip = torch.tensor([0.2, 2.0, 50.0], dtype=DTYPES[dtype])
+    stepsize = torch.tensor([0.3, 0.05, 0.01], dtype=DTYPES[dtype])
+    noise = torch.tensor([0.5, 0.0, 0.1] if noisy else [0.0] * 3, dtype=DTYPES[dtype])
+    base = torch.from_numpy(np.random.default_rng(1).standard_normal((steps, model.size))).to(DTYPES[dtype])
+    arguments = weights, x, y, clip, stepsize, noise, base if noisy else None
+    close(model.local_steps(*arguments), sequential_steps(Plain(model), *arguments), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("name", ["linear", "logistic"])
+@pytest.mark.parametrize("steps", [1, kernels.STEP_BLOCK, kernels.STEP_BLOCK + 1, 40])
+def test_affine_local_steps_at_every_cut_of_the_steps(name, steps, noisy, dtype):
+    model, generator = MODELS[name](6, 2), np.random.default_rng(2)
+    x = torch.from_numpy(generator.standard_normal((steps, 6))).to(DTYPES[dtype])
+    y = torch.from_numpy(generator.integers(0, 2, steps)).to(DTYPES[dtype])
+    weights = torch.from_numpy(generator.standard_normal((3, 6))).to(DTYPES[dtype])
+    clip = torch.tensor([0.2, 2.0, math.inf], dtype=DTYPES[dtype])
+    stepsize = torch.tensor([0.3, 0.05, 0.01], dtype=DTYPES[dtype])
+    noise = torch.tensor([0.5, 0.0, 0.1] if noisy else [0.0] * 3, dtype=DTYPES[dtype])
+    base = torch.from_numpy(generator.standard_normal((steps, 6))).to(DTYPES[dtype])
+    arguments = weights, x, y, clip, stepsize, noise, base if noisy else None
+    close(model.local_steps(*arguments), sequential_steps(model, *arguments), dtype)
+
+
+@pytest.fixture
+def threads():
+    yield kernels.use_threads
+    kernels.use_threads(1)
+
+
+@pytest.mark.parametrize("points", [1, 2, 3, 7])
+def test_results_do_not_depend_on_threads(points, threads):
+    model, weights, x, y = perceptron(33, 5, "float32", points)
+    clip = torch.linspace(0.1, 3, points)
+    stepsize, noise = torch.full((points,), 0.05), torch.full((points,), 0.1)
+    base = torch.randn((33, model.size), generator=torch.Generator().manual_seed(0))
+    found = []
+    for count in (1, 2, 3):
+        threads(count)
+        found.append(
+            [
+                model.clipped_gradient_sum(weights, x, y, clip),
+                model.outputs(weights, x),
+                model.local_steps(weights, x, y, clip, stepsize, noise, base),
+            ]
+        )
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_a_point_does_not_feel_the_other_points():
+    model, weights, x, y = perceptron(50, 5, "float32", 7)
+    clip = torch.linspace(0.1, 3, 7)
+    together = model.clipped_gradient_sum(weights, x, y, clip)
+    for g in range(7):
+        one = slice(g, g + 1)
+        assert torch.equal(model.clipped_gradient_sum(weights[one], x, y, clip[one]), together[one])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_model_that_is_not_finite_stays_so_and_shows_it_in_its_outputs(value, dtype):
+    """Divergence is told by it: neither a step nor the clip may make such a model look sound again."""
+    model, weights, x, y = perceptron(5, 4, dtype)
+    weights[0, model.blocks[2].start], weights[1] = value, value
+    clip = torch.tensor([1.0, 1.0, 1.0], dtype=DTYPES[dtype])
+    stepsize, noise = torch.full_like(clip, 0.1), torch.zeros_like(clip)
+    stepped = weights - 0.1 * model.clipped_gradient_sum(weights, x, y, clip)
+    for after in (stepped, model.local_steps(weights, x, y, clip, stepsize, noise, None)):
+        assert not torch.isfinite(after[0]).all()
+        assert not torch.isfinite(after[1]).all()
+        assert torch.isfinite(after[2]).all()
+        outputs = torch.isfinite(model.outputs(after, x))
+        assert not outputs[1].any()
+        assert outputs[2].all()
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4, 1e8])
+def test_saturated_units_do_not_overflow(scale):
+    model, weights, x, y = perceptron(20, 4, "float64")
+    weights = weights * scale
+    clip = torch.full((3,), 1.0, dtype=torch.float64)
+    found = model.clipped_gradient_sum(weights, x, y, clip)
+    assert torch.isfinite(found).all()
+    torch.testing.assert_close(found, model.plain_clipped_gradient_sum(weights, x, y, clip), rtol=1e-9, atol=1e-9)

@@ -1,0 +1,198 @@
+"""Small models, silos, federations and experiments that several tests share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import textbook
+from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import Algorithm, Federation
+from silodp.config import Experiment, Run, project_root
+from silodp.messages import Messages
+from silodp.models import MODELS, Model
+from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.rng import Streams
+
+FEATURES = 4
+DTYPES = {"float64": torch.float64, "float32": torch.float32}
+# How far the stack may be from the textbook, relative to the largest entry.
+TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
+STREAMS = Streams(7).child("small", 0)
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A registered model at a small size, and the plain loss that it must agree with."""
+
+    registered: str
+    classes: int | None
+    options: tuple[tuple[str, int], ...]
+    loss: textbook.Loss
+
+    def model(self, features: int = FEATURES) -> Model:
+        return MODELS[self.registered](features, self.classes, **dict(self.options))
+
+
+MODEL_CASES = {
+    "linear": ModelCase("linear", None, (), textbook.linear),
+    "logistic": ModelCase("logistic", 2, (), textbook.logistic),
+    "softmax": ModelCase("softmax", 3, (), textbook.softmax(3)),
+    "perceptron-2": ModelCase("perceptron", 2, (("hidden", 3),), textbook.perceptron(3, 2)),
+    "perceptron-3": ModelCase("perceptron", 3, (("hidden", 3),), textbook.perceptron(3, 3)),
+}
+
+
+@dataclass(frozen=True)
+class AlgorithmCase:
+    """A registered algorithm with its options, and the plain loop that it must agree with."""
+
+    registered: str
+    options: tuple[tuple[str, Any], ...]
+    run: Callable[..., list[Tensor]]
+
+    def make(self, rounds: int, **more: Any) -> Algorithm:
+        return ALGORITHMS[self.registered].with_options({"rounds": rounds, **dict(self.options), **more})
+
+
+ALGORITHM_CASES = {
+    "minibatch_sgd": AlgorithmCase("minibatch_sgd", (), textbook.minibatch_sgd),
+    "local_sgd": AlgorithmCase("local_sgd", (), textbook.local_sgd),
+    **{
+        f"fedprox_spider-q{q}": AlgorithmCase(
+            "fedprox_spider", (("phase_length", q),), lambda p, w, rounds, q=q: textbook.fedprox_spider(p, w, rounds, q)
+        )
+        for q in (1, 2, 3)
+    },
+    "fed_spider": AlgorithmCase("fed_spider", (), textbook.fed_spider),
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the grid; epsilon None is the baseline without noise."""
+
+    epsilon: float | None
+    stepsize: float
+    clip: float
+
+
+def records(case: ModelCase, sizes: Sequence[int], dtype: torch.dtype, seed: int = 0, features: int = FEATURES) -> list:
+    """(x, y) of each silo, Gaussian features and labels that depend on them."""
+    generator = np.random.default_rng(seed)
+    silos = []
+    for shift, size in enumerate(sizes):
+        x = generator.standard_normal((size, features)) + 0.3 * shift
+        score = x @ generator.standard_normal(features) + generator.standard_normal(size)
+        y: np.ndarray = score
+        if case.classes is not None:
+            y = np.digitize(score, np.linspace(-1, 1, case.classes + 1)[1:-1])
+        labels = torch.from_numpy(y)
+        labels = labels if case.registered in ("softmax", "perceptron") else labels.to(dtype)
+        silos.append((torch.from_numpy(x).to(dtype), labels))
+    return silos
+
+
+def plans(
+    algorithm: Algorithm, points: Sequence[Point], sizes: Sequence[int], **budget: Any
+) -> list[list[PrivacyPlan]]:
+    """Plans of every point and silo, each silo by its own number of records."""
+    options = {"delta": 0.02, "batch_epsilon": 9.0} | budget
+    return [
+        [algorithm.plan(Budget(size, algorithm.rounds, point.epsilon, **options)) for size in sizes] for point in points
+    ]
+
+
+def federation(
+    model: Model,
+    silos: list[tuple[Tensor, Tensor]],
+    plans_: list[list[PrivacyPlan]],
+    points: Sequence[Point],
+    taking_part: int | None = None,
+    streams: Streams = STREAMS,
+    **more: Any,
+) -> Federation:
+    """A federation whose messages draw from `streams` below "messages"."""
+    like = silos[0][0]
+    return Federation(
+        Messages(model, silos, streams.child("messages")),
+        plans_,
+        torch.tensor([point.stepsize for point in points], dtype=torch.float64).to(like),
+        torch.tensor([point.clip for point in points], dtype=torch.float64).to(like),
+        len(silos) if taking_part is None else taking_part,
+        streams,
+        **more,
+    )
+
+
+def problem(
+    loss: textbook.Loss,
+    silos: list[tuple[Tensor, Tensor]],
+    plans_: list[PrivacyPlan],
+    point: Point,
+    taking_part: int | None = None,
+    streams: Streams = STREAMS,
+    **more: Any,
+) -> textbook.Problem:
+    """The same federation as the textbook sees it, at one point."""
+    noisy = point.epsilon is not None
+    return textbook.Problem(
+        loss,
+        [(x.double(), y) for x, y in silos],
+        streams.child("messages"),
+        streams,
+        np.float32 if silos[0][0].dtype == torch.float32 else np.float64,
+        point.stepsize,
+        point.clip,
+        [{release.kind: release.records * release.steps for release in plan.releases} for plan in plans_],
+        [{release.kind: release.noise * point.clip if noisy else 0.0 for release in plan.releases} for plan in plans_],
+        len(silos) if taking_part is None else taking_part,
+        **more,
+    )
+
+
+def start(model: Model, dtype: torch.dtype, seed: int = 5) -> Tensor:
+    """A starting point (d,) at which no model is degenerate."""
+    return torch.from_numpy(0.5 * np.random.default_rng(seed).standard_normal(model.size)).to(dtype)
+
+
+def iterates(algorithm: Algorithm, federation_: Federation, first: Tensor, points: int) -> list[Tensor]:
+    """The models (G, d) after every round."""
+    state = algorithm.start(first.expand(points, -1).clone())
+    found = []
+    for r in range(algorithm.rounds):
+        state = algorithm.round(r, state, federation_)
+        found.append(state["w"].clone())
+    return found
+
+
+def experiment(**changes: Any) -> Experiment:
+    """Breast cancer with a small perceptron and every algorithm, in seconds; top-level keys may be replaced."""
+    keys: dict[str, Any] = {
+        "title": "small",
+        "dataset": "wbcd",
+        "label": "class",
+        "silos": {"scheme": "by_class"},
+        "model": {"name": "perceptron", "hidden": 3},
+        "settings": [{"M": 2, "R": 3}],
+        "epsilons": [2.0, 8.0],
+        "trials": 3,
+        "batch_epsilon": 1.0,
+        "log_term": "2/delta",
+        "stepsizes": {"low": -3, "high": 0, "points": 2},
+        "clips": [0.5, 5.0],
+        "phase_lengths": [1, 2],
+        "algorithms": {name: {} for name in ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")},
+    }
+    return Experiment.model_validate(keys | changes)
+
+
+def run(**changes: Any) -> Run:
+    """A run file's own keys."""
+    return Run.model_validate({"run": "small", "experiments": {"small": None}} | changes)
+
+
+ROOT = project_root()

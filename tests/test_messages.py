@@ -1,0 +1,430 @@
+"""A silo's message: how far a record can move it, and the noise it carries."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import small
+from silodp.algorithms import ALGORITHMS
+from silodp.messages import Messages
+from silodp.privacy.plan import Budget
+from silodp.rng import Streams
+from small import DTYPES, MODEL_CASES, Point
+
+STREAMS = Streams(11).child("messages")
+# Rounding of a sum of clipped gradients, in units of the clip.
+SLACK = {"float64": 1e-12, "float32": 2e-5}
+
+
+def release_of(name, kind, n=8, K=6, **options):
+    algorithm = ALGORITHMS[name].with_options({"rounds": 3, **options})
+    return algorithm.plan(Budget(n, 3, 1.0, 0.01, 1.0, K))[kind]
+
+
+GRADIENT = release_of("minibatch_sgd", "gradient")
+DIFFERENCES = [release_of("fedprox_spider", "difference", phase_length=3), release_of("fed_spider", "difference")]
+STEP = release_of("local_sgd", "step")
+
+
+def drawn(n, K, r, kind):
+    """Record numbers of a message, from its stream."""
+    return STREAMS.generator("records", 0, r, kind).integers(0, n, size=K)
+
+
+def neighbours(silo, j, x, y):
+    """The silo with record j replaced."""
+    features, labels = silo[0].clone(), silo[1].clone()
+    features[j], labels[j] = (
+        torch.tensor(x, dtype=torch.float64).to(features),
+        torch.tensor(y, dtype=torch.float64).to(labels),
+    )
+    return features, labels
+
+
+def extreme(case, dtype, j):
+    """Records made to pull as far as they can: opposite, huge, tiny, zero."""
+    huge = 1e12 if dtype == "float32" else 1e60
+    xs = [
+        [1, 0, 0, 0],
+        [-1, 0, 0, 0],
+        [huge] * 4,
+        [-huge, huge, -huge, huge],
+        [1e-20] * 4,
+        [0, 0, 0, 0],
+        [1e4, 0, 0, -1e4],
+    ]
+    ys = [-huge, -1.0, 0.0, 3.0, huge] if case.classes is None else range(case.classes)
+    found = list(itertools.product(xs, ys))
+    return found[j % len(found)]
+
+
+def moved(case, dtype, kind, sensitivity, x_old, y_old, x_new, y_new, scales, clips, noise, seed):
+    """Largest move of a silo's message over the bound 2·gradients·L·J/K, when one record is replaced."""
+    n, K, generator = 8, 6, np.random.default_rng(seed)
+    model = case.model()
+    ((x, y),) = small.records(case, (n,), DTYPES[dtype], seed)
+    silo = neighbours((x, y), 3, x_old, y_old)
+    other = neighbours((x, y), 3, x_new, y_new)
+    w = torch.from_numpy(generator.standard_normal((len(clips), model.size)) * np.array(scales)[:, None]).to(
+        DTYPES[dtype]
+    )
+    previous = torch.from_numpy(generator.standard_normal((len(clips), model.size))).to(DTYPES[dtype])
+    clip = torch.tensor(clips, dtype=torch.float64).to(DTYPES[dtype])
+    worst = 0.0
+    for r in range(4):
+        times = int((drawn(n, K, r, kind) == 3).sum())
+        a, b = (
+            Messages(model, [records], STREAMS).message(
+                w, 0, K, clip, clip * noise, round=r, kind=kind, previous=previous if kind == "difference" else None
+            )
+            for records in (silo, other)
+        )
+        assert torch.isfinite(a).all()
+        assert torch.isfinite(b).all()
+        distance = (a - b).double().norm(dim=1) / clip.double()
+        if times == 0:
+            assert torch.equal(a, b), "a record that was not drawn moves nothing"
+        else:
+            assert (distance <= sensitivity * times + SLACK[dtype] * (1 + 10 * noise)).all()
+            worst = max(worst, float(distance.max()) / (sensitivity * times))
+    return worst
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_no_message_moves_by_more_than_its_sensitivity_between_the_worst_neighbours(name, dtype, noise):
+    case, clips, scales = MODEL_CASES[name], [0.01, 1.0, 100.0], [0.1, 1.0, 30.0]
+    worst = {"gradient": 0.0, "difference": 0.0}
+    total = 35 if case.classes is None else 7 * case.classes
+    for j in range(total):
+        for step in (1, 3, total // 2):
+            old, new = extreme(case, dtype, j), extreme(case, dtype, j + step)
+            for kind, release in [("gradient", GRADIENT), *(("difference", one) for one in DIFFERENCES)]:
+                found = moved(case, dtype, kind, release.sensitivity, *old, *new, scales, clips, noise, j)
+                worst[kind] = max(worst[kind], found)
+    # The search is worth something: it finds pairs that come near the bound.
+    assert worst["gradient"] > 0.7
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(sorted(MODEL_CASES)),
+    st.sampled_from(["gradient", "difference"]),
+    *(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4) for _ in range(2)),
+    *(st.integers(0, 10**6) for _ in range(2)),
+    st.floats(-6, 6),
+    st.floats(-6, 6),
+    st.integers(0, 1000),
+)
+def test_no_message_moves_by_more_than_its_sensitivity(name, kind, x_old, x_new, y_old, y_new, log_w, log_clip, seed):
+    """Any records and weights, clips over twelve orders of magnitude."""
+    case = MODEL_CASES[name]
+    if case.classes is not None:
+        y_old, y_new = y_old % case.classes, y_new % case.classes
+    release = GRADIENT if kind == "gradient" else DIFFERENCES[0]
+    moved(
+        case,
+        "float64",
+        kind,
+        release.sensitivity,
+        x_old,
+        y_old,
+        x_new,
+        y_new,
+        [10**log_w] * 2,
+        [10**log_clip, 1.0],
+        0,
+        seed,
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(sorted(MODEL_CASES)),
+    st.sampled_from(sorted(DTYPES)),
+    *(st.lists(st.floats(-1e6, 1e6, width=32), min_size=4, max_size=4) for _ in range(2)),
+    *(st.integers(0, 1000) for _ in range(2)),
+    st.floats(-4, 4),
+    st.floats(-4, 1),
+    st.integers(0, 1000),
+)
+@example("perceptron-2", "float32", [1e6] * 4, [-1e6] * 4, 0, 1, 0.0, 0.0, 0)
+@example("logistic", "float32", [1.0] * 4, [-1.0] * 4, 0, 0, 0.0, -2.0, 0)
+def test_no_local_step_moves_by_more_than_its_sensitivity(
+    name, dtype, x_old, x_new, y_old, y_new, log_clip, log_eta, seed
+):
+    """One step from the same weights with the same noise: w moves by at most η·2L."""
+    case, kind = MODEL_CASES[name], "step"
+    if case.classes is not None:
+        y_old, y_new = y_old % case.classes, y_new % case.classes
+    model, one = case.model(), DTYPES[dtype]
+    ((x, y),) = small.records(case, (1,), one, seed)
+    w = small.start(model, one, seed)[None]
+    clip, eta = torch.tensor([10**log_clip], dtype=one), torch.tensor([10**log_eta], dtype=one)
+    a, b = (
+        Messages(model, [neighbours((x, y), 0, *record)], STREAMS).local_model(
+            w, 0, 1, clip, 2 * clip, eta, round=0, kind=kind
+        )
+        for record in ((x_old, y_old), (x_new, y_new))
+    )
+    assert STEP.records == 1
+    bound = STEP.sensitivity * clip.double() * eta.double()
+    # What the subtraction from the weights rounds off, beside the clip's own rounding.
+    rounding = torch.finfo(one).eps * 10 * (w.norm() + eta * clip * 30)
+    assert float((a - b).double().norm()) <= float(bound * (1 + SLACK[dtype]) + rounding)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("K", [1, 2, 9])
+def test_the_sensitivity_of_a_gradient_is_attained(K, dtype):
+    """Least squares with targets of ±∞ in all but name: gradients +L·x and −L·x, so each occurrence moves 2L/K."""
+    case, n = MODEL_CASES["linear"], 4
+    silo = small.records(case, (n,), DTYPES[dtype])[0]
+    clip = torch.tensor([0.7], dtype=DTYPES[dtype])
+    attained = 0
+    for r in range(40):
+        times = int((drawn(n, K, r, "gradient") == 1).sum())
+        a, b = (
+            Messages(case.model(), [neighbours(silo, 1, [0.5, 0, 0, 0], y)], STREAMS).message(
+                torch.zeros((1, 4), dtype=DTYPES[dtype]), 0, K, clip, clip, round=r
+            )
+            for y in (1e4, -1e4)
+        )
+        bound = release_of("minibatch_sgd", "gradient", n=10, K=K).sensitivity * 0.7 * times
+        assert float((a - b).norm()) == pytest.approx(bound, rel=1e-5, abs=1e-7)
+        attained += times > 1
+    assert attained > 0 or K == 1
+
+
+@pytest.mark.parametrize("name", ["fedprox_spider", "fed_spider"])
+def test_the_sensitivity_of_a_difference_is_attained(name):
+    """Two records whose gradients turn from −L to +L between the weights, in almost opposite directions.
+
+    A convex loss's gradient grows along the move, so the two cannot be opposite, but they can be as good as that.
+    """
+    case, n, K, tilt = MODEL_CASES["linear"], 4, 5, 1e-4
+    silo = small.records(case, (n,), torch.float64)[0]
+    previous, w = torch.zeros((1, 4), dtype=torch.float64), torch.zeros((1, 4), dtype=torch.float64)
+    previous[0, 1], w[0, 1] = -1e8, 1e8
+    clip = torch.tensor([0.7], dtype=torch.float64)
+    sensitivity = release_of(name, "difference", n=10, K=K, phase_length=2).sensitivity
+    seen = 0
+    for r in range(10):
+        times = int((drawn(n, K, r, "difference") == 1).sum())
+        a, b = (
+            Messages(case.model(), [neighbours(silo, 1, [sign, tilt, 0, 0], 0.0)], STREAMS).message(
+                w, 0, K, clip, clip, round=r, kind="difference", previous=previous
+            )
+            for sign in (1.0, -1.0)
+        )
+        assert float((a - b).norm()) == pytest.approx(sensitivity * 0.7 * times, rel=1e-7, abs=1e-12)
+        seen = max(seen, times)
+    assert seen > 1
+
+
+def test_the_sensitivity_of_a_local_step_is_attained():
+    case = MODEL_CASES["linear"]
+    silo = small.records(case, (1,), torch.float64)[0]
+    clip, eta = torch.tensor([0.7], dtype=torch.float64), torch.tensor([0.1], dtype=torch.float64)
+    a, b = (
+        Messages(case.model(), [neighbours(silo, 0, [2.0, 0, 0, 0], y)], STREAMS).local_model(
+            torch.zeros((1, 4), dtype=torch.float64), 0, 1, clip, clip, eta, round=0
+        )
+        for y in (1e4, -1e4)
+    )
+    assert float((a - b).norm()) == pytest.approx(STEP.sensitivity * 0.7 * 0.1, rel=1e-12)
+
+
+def test_clipping_the_average_would_not_bound_one_record_so():
+    """What the bound rests on: with the same records, an averaged gradient clipped as one vector moves by 2L whole."""
+    case, K = MODEL_CASES["linear"], 50
+    model, x = case.model(), torch.zeros((K, 4), dtype=torch.float64)
+    x[:, 0] = 1
+    y = torch.zeros(K, dtype=torch.float64)
+    clip, w = torch.tensor([1.0], dtype=torch.float64), torch.zeros((1, 4), dtype=torch.float64)
+    means = []
+    for extreme_y in (1e6, -1e6):
+        y[0] = extreme_y
+        means.append(model.clipped_gradient_sum(w, x, y, torch.tensor([math.inf], dtype=torch.float64)) / K)
+    assert float((means[0] / means[0].norm() - means[1] / means[1].norm()).norm()) == pytest.approx(2.0)
+    per_record = []
+    for extreme_y in (1e6, -1e6):
+        y[0] = extreme_y
+        per_record.append(model.clipped_gradient_sum(w, x, y, clip) / K)
+    assert float((per_record[0] - per_record[1]).norm()) == pytest.approx(2 / K)
+
+
+# Noise
+
+
+def noise_of(messages, w, clip, scale, silo, r, kind, K=3, previous=None):
+    """A message's noise: what is left when the same message without it is taken away; (G, d)."""
+    loud = messages.message(w, silo, K, clip, scale, round=r, kind=kind, previous=previous)
+    quiet = messages.message(w, silo, K, clip, scale * 0, round=r, kind=kind, previous=previous)
+    return (loud - quiet).double()
+
+
+def wide(dtype, features=400, silos=3):
+    """Least squares on many features with zero records, so that a message is its noise."""
+    case = MODEL_CASES["linear"]
+    zero = [(torch.zeros((4, features), dtype=dtype), torch.zeros(4, dtype=dtype)) for _ in range(silos)]
+    return Messages(case.model(features), zero, STREAMS), torch.zeros((1, features), dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("minibatch_sgd", ["gradient"]), ("fed_spider", ["gradient", "difference"])]
+)
+def test_noise_has_the_plans_standard_deviation_and_is_gaussian(name, kinds, dtype):
+    """16,000 draws: the deviation within 4 standard errors (2.2 %), Kolmogorov–Smirnov at level 0.001."""
+    rounds, clip = 40, 1.7
+    method, point = ALGORITHMS[name](rounds), Point(0.8, 0.1, clip)
+    messages, w = wide(DTYPES[dtype])
+    federation = small.federation(messages.model, messages.silos, small.plans(method, [point], (4, 4, 4)), [point])
+    plan = method.plan(Budget(4, rounds, 0.8, 0.02, 9.0))
+    for kind in kinds:
+        draws = torch.cat(
+            [
+                federation.message(w, 1, r, kind, previous=w if kind == "difference" else None)[0].double()
+                for r in range(rounds)
+            ]
+        ).numpy()
+        sigma = plan[kind].noise * clip
+        assert len(draws) == 16_000
+        assert draws.std() == pytest.approx(sigma, rel=4 / math.sqrt(2 * len(draws)))
+        assert abs(draws.mean()) <= 4 * sigma / math.sqrt(len(draws))
+        assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3
+
+
+def test_a_local_steps_noise_has_the_plans_standard_deviation():
+    """On zero records the model moves by −η·σ·Σz over K steps: variance K·(ησ)²."""
+    rounds, clip, eta = 40, 1.7, 0.3
+    method, point = ALGORITHMS["local_sgd"](rounds), Point(0.8, eta, clip)
+    messages, w = wide(torch.float64)
+    plans = small.plans(method, [point], (4, 4, 4), batch_records=3)
+    federation = small.federation(messages.model, messages.silos, plans, [point])
+    draws = torch.cat([federation.local_model(w, 1, r)[0] for r in range(rounds)]).numpy()
+    sigma = plans[0][1]["step"].noise * clip * eta * math.sqrt(3)
+    assert draws.std() == pytest.approx(sigma, rel=4 / math.sqrt(2 * len(draws)))
+    assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3
+
+
+def test_noise_is_independent_over_silos_rounds_kinds_and_purposes():
+    """Correlations of 400 coordinates of 24 messages: none beyond what 276 pairs allow (level 0.001)."""
+    messages, w = wide(torch.float64)
+    other = Messages(messages.model, messages.silos, STREAMS.child("fresh"))
+    scale = torch.tensor([1.0], dtype=torch.float64)
+    draws = np.stack(
+        [
+            noise_of(source, w, scale, scale, silo, r, kind, previous=w)[0].numpy()
+            for source in (messages, other)
+            for silo in range(3)
+            for r in range(2)
+            for kind in ("gradient", "difference")
+        ]
+    )
+    correlations = np.corrcoef(draws)[np.triu_indices(len(draws), 1)]
+    assert len(correlations) == 276
+    assert np.abs(correlations).max() <= stats.norm.isf(0.001 / 2 / 276) / math.sqrt(400)
+
+
+def test_noise_of_local_steps_differs_from_step_to_step():
+    messages, w = wide(torch.float64)
+    seen: list[torch.Tensor] = []
+    model = messages.model
+    one = torch.ones(1, dtype=torch.float64)
+
+    class Spy:
+        def local_steps(self, weights, x, y, clip, stepsize, noise, base):
+            seen.append(base)
+            return weights
+
+    messages.model = Spy()
+    messages.local_model(w, 0, 5, one, one, one, round=0)
+    messages.model = model
+    (base,) = seen
+    assert base.shape == (5, 400)
+    correlations = np.corrcoef(base.numpy())[np.triu_indices(5, 1)]
+    assert np.abs(correlations).max() < 4 / math.sqrt(400)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_points_share_one_draw_up_to_their_scale_and_a_point_without_noise_has_none(dtype):
+    case = MODEL_CASES["logistic"]
+    model, silos = case.model(), small.records(case, (6,), DTYPES[dtype])
+    w = small.start(model, DTYPES[dtype]).expand(4, -1).clone()
+    clip = torch.tensor([1.0, 1.0, math.inf, 1.0], dtype=torch.float64).to(DTYPES[dtype])
+    scale = torch.tensor([1.0, 2.5, 0.0, 0.0], dtype=torch.float64).to(DTYPES[dtype])
+    messages = Messages(model, silos, STREAMS)
+    noise = noise_of(messages, w, clip, scale, 0, 3, "gradient")
+    assert float(noise[0].norm()) > 0
+    torch.testing.assert_close(noise[1], 2.5 * noise[0], rtol=1e-5, atol=1e-6)
+    loud = messages.message(w, 0, 3, clip, scale, round=3)
+    quiet = messages.message(w, 0, 3, clip, scale * 0, round=3)
+    assert torch.equal(loud[2:], quiet[2:])
+    stepsize = torch.full_like(clip, 0.1)
+    loud = messages.local_model(w, 0, 3, clip, scale, stepsize, round=3)
+    quiet = messages.local_model(w, 0, 3, clip, scale * 0, stepsize, round=3)
+    assert torch.equal(loud[2:], quiet[2:])
+    assert not torch.isclose(loud[:2], quiet[:2]).any()
+
+
+def test_points_share_the_drawn_records():
+    """Equal points in one stack send equal messages; so do they whoever else is in the stack."""
+    case = MODEL_CASES["perceptron-2"]
+    model, silos = case.model(), small.records(case, (9,), torch.float64)
+    w = small.start(model, torch.float64).expand(3, -1).clone()
+    w[1] *= 2
+    clip = torch.full((3,), 0.5, dtype=torch.float64)
+    messages = Messages(model, silos, STREAMS)
+    together = messages.message(w, 0, 4, clip, clip, round=0)
+    assert torch.equal(together[0], together[2])
+    assert torch.equal(messages.message(w[:1], 0, 4, clip[:1], clip[:1], round=0), together[:1])
+
+
+def test_records_are_drawn_uniformly_with_replacement():
+    """χ² over 5 records in 6,000 draws, and repetitions within a batch larger than the silo."""
+    case = MODEL_CASES["linear"]
+    x = torch.arange(5, dtype=torch.float64)[:, None].expand(5, 4).contiguous()
+    messages = Messages(case.model(), [(x, x[:, 0])], STREAMS)
+    counts = torch.zeros(5, dtype=torch.int64)
+    for r in range(600):
+        features, labels = messages._draw(0, 10, r, "gradient")
+        assert torch.equal(features[:, 0], labels)
+        counts += torch.bincount(labels.long(), minlength=5)
+    assert int(counts.sum()) == 6000
+    assert stats.chisquare(counts.numpy()).pvalue > 1e-3
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 5), st.integers(0, 5), st.sampled_from(["gradient", "difference"]))
+def test_a_message_is_the_same_whenever_it_is_asked_for(silo, r, kind):
+    case = MODEL_CASES["softmax"]
+    model, silos = case.model(), small.records(case, (6,) * 6, torch.float64)
+    w = small.start(model, torch.float64)[None]
+    clip = torch.ones(1, dtype=torch.float64)
+    messages = Messages(model, silos, STREAMS)
+    first = messages.message(w, silo, 3, clip, clip, round=r, kind=kind)
+    messages.message(w, (silo + 1) % 6, 5, clip, clip, round=r + 1, kind=kind)
+    assert torch.equal(messages.message(w, silo, 3, clip, clip, round=r, kind=kind), first)
+    assume(r > 0)
+    assert not torch.equal(messages.message(w, silo, 3, clip, clip, round=r - 1, kind=kind), first)
+
+
+def test_a_message_averages_over_the_drawn_records():
+    """Each record once in the batch: the message is the mean clipped gradient of the silo."""
+    case = MODEL_CASES["logistic"]
+    model, silos = case.model(), small.records(case, (7,), torch.float64)
+    messages = Messages(model, silos, STREAMS)
+    messages._draw = lambda *_: silos[0]
+    w, clip = small.start(model, torch.float64)[None], torch.tensor([0.3], dtype=torch.float64)
+    found = messages.message(w, 0, 7, clip, clip * 0, round=0)
+    torch.testing.assert_close(found, model.clipped_gradient_sum(w, *silos[0], clip) / 7)
+    assert float(found.norm()) <= 0.3

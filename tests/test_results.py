@@ -1,0 +1,129 @@
+"""Files appear whole or not at all, and read back as they were written."""
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from silodp.results import PRIVACY_COLUMNS, TABLE_COLUMNS, write_atomically, write_csv, write_parquet, write_text
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_written_whole_and_alone(tmp_path):
+    path = tmp_path / "deep" / "er" / "a.txt"
+    write_text("häl\n", path)
+    assert path.read_bytes() == "häl\n".encode()
+    assert listing(path.parent) == ["a.txt"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_failure_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError, match="stop"), write_atomically(tmp_path / "a.csv") as temporary:  # noqa: PT012
+        temporary.write_text("half")
+        assert temporary.suffix == ".csv"
+        assert temporary.parent == tmp_path
+        raise RuntimeError("stop")
+    assert listing(tmp_path) == []
+
+
+def test_a_failure_leaves_what_was_there(tmp_path):
+    path = tmp_path / "a.txt"
+    write_text("old", path)
+    with pytest.raises(KeyboardInterrupt), write_atomically(path) as temporary:  # noqa: PT012
+        temporary.write_text("new, but half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert listing(tmp_path) == ["a.txt"]
+
+
+def test_nothing_is_seen_under_the_name_before_it_is_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    with write_atomically(path) as temporary:
+        temporary.write_text("part")
+        assert not path.exists()
+        temporary.write_text("whole")
+    assert path.read_text() == "whole"
+
+
+def test_a_reader_never_sees_a_half_file(tmp_path):
+    path, seen, done = tmp_path / "a.txt", set(), threading.Event()
+    texts = {letter * 200_000 for letter in "xy"}
+    write_text("x" * 200_000, path)
+
+    def read():
+        while not done.is_set():
+            seen.add(path.read_text())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for k in range(20):
+        write_text("xy"[k % 2] * 200_000, path)
+    done.set()
+    reader.join()
+    assert seen <= texts
+
+
+def test_a_failing_writer_of_tables_leaves_nothing(tmp_path, monkeypatch):
+    frame = pd.DataFrame({"a": [1.5]})
+
+    def fail(self, path, **_):
+        Path(path).write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", fail)
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", fail)
+    for write in (write_csv, write_parquet):
+        with pytest.raises(OSError, match="No space"):
+            write(frame, tmp_path / "table")
+    assert listing(tmp_path) == []
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=8))
+def test_floats_read_back_exactly(tmp_path_factory, values):
+    folder = tmp_path_factory.mktemp("floats")
+    frame = pd.DataFrame({"value": np.array(values, dtype=float)})
+    write_csv(frame, folder / "a.csv")
+    write_parquet(frame, folder / "a.parquet")
+    pd.testing.assert_frame_equal(pd.read_csv(folder / "a.csv", float_precision="round_trip"), frame, check_exact=True)
+    pd.testing.assert_frame_equal(pd.read_parquet(folder / "a.parquet"), frame, check_exact=True)
+
+
+def test_the_same_table_is_the_same_file(tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "b": [0.1, float("nan")], "c": ["x", ""]})
+    for name in ("one", "two"):
+        write_csv(frame, tmp_path / f"{name}.csv")
+        write_parquet(frame, tmp_path / f"{name}.parquet")
+    for suffix in ("csv", "parquet"):
+        assert (tmp_path / f"one.{suffix}").read_bytes() == (tmp_path / f"two.{suffix}").read_bytes()
+    assert (tmp_path / "one.csv").read_bytes() == b"a,b,c\n1,0.1,x\n2,,\n"
+
+
+def test_a_table_has_the_columns_that_others_read():
+    assert (
+        TABLE_COLUMNS
+        == (
+            "experiment algorithm reading private M R N n K delta epsilon delivered_epsilon selection evaluation stepsize"
+            " clip phase_length trials diverged train_loss_mean test_error_mean test_error_p05 test_error_p95 seconds"
+        ).split()
+    )
+    wanted = "claimed_epsilon delivered_epsilon delta accountant adjacency sampling noise_multiplier holds".split()
+    assert [name for name in PRIVACY_COLUMNS if name in wanted] == wanted
+    assert set(PRIVACY_COLUMNS) - set(wanted) == {"experiment", "algorithm", "reading", "M", "R", "epsilon"}
+
+
+def test_a_path_that_is_a_folder_is_an_error_that_leaves_nothing(tmp_path):
+    (tmp_path / "a.txt").mkdir()
+    with pytest.raises(OSError, match=r"a\.txt"):
+        write_text("x", tmp_path / "a.txt")
+    assert listing(tmp_path) == ["a.txt"]
+    assert os.listdir(tmp_path / "a.txt") == []

@@ -1,0 +1,209 @@
+"""The algorithms as a textbook has them, to hold the stack against.
+
+One model, one silo, one record at a time, always in float64; gradients by automatic differentiation of losses that
+are written out plainly. Nothing here calls a model, a kernel, a message or an algorithm of the package; only the random
+draws come from the same named streams, since the noise has to be shared to compare iterates.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from silodp.rng import Streams
+
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def linear(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Half the squared error of ⟨w, x⟩."""
+    return (torch.dot(w, x) - y) ** 2 / 2
+
+
+def logistic(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Minus the log-likelihood of y under P(1) = 1/(1 + exp(−⟨w, x⟩))."""
+    z = torch.dot(w, x)
+    return -y * torch.nn.functional.logsigmoid(z) - (1 - y) * torch.nn.functional.logsigmoid(-z)
+
+
+def softmax(classes: int) -> Loss:
+    """Minus the log-probability of class y; w holds the matrix row by row, then the intercepts."""
+
+    def loss(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        rows, intercepts = w[: classes * len(x)].split(len(x)), w[classes * len(x) :]
+        logits = [torch.dot(row, x) + intercept for row, intercept in zip(rows, intercepts, strict=True)]
+        return -torch.log_softmax(torch.stack(logits), 0)[int(y)]
+
+    return loss
+
+
+def perceptron(hidden: int, classes: int) -> Loss:
+    """Minus the log-probability of class y under V·relu(Wx + b) + c; w holds W, b, V, c, matrices row by row."""
+
+    def loss(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        first, bias, second, offset = torch.split(w, [hidden * len(x), hidden, classes * hidden, classes])
+        activations = torch.relu(torch.mv(first.reshape(hidden, len(x)), x) + bias)
+        logits = torch.mv(second.reshape(classes, hidden), activations) + offset
+        return -torch.log_softmax(logits, 0)[int(y)]
+
+    return loss
+
+
+def gradient(loss: Loss, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """∇_w of one record's loss."""
+    w = w.detach().requires_grad_()
+    return torch.autograd.grad(loss(w, x, y), w)[0]
+
+
+def clip_to(g: Tensor, clip: float) -> Tensor:
+    """g·min(1, L/‖g‖)."""
+    norm = float(torch.linalg.vector_norm(g))
+    return g if norm <= clip else g * (clip / norm)
+
+
+@dataclass
+class Problem:
+    """One point of the grid on one trial's federation.
+
+    Attributes:
+        loss: one record's loss.
+        silos: (x, y) of each silo, float64.
+        streams: where messages draw from; `participants` is where the silos of a round are drawn from.
+        draw_dtype: precision of the base Gaussian draws, that of the stack.
+        stepsize, clip: η and L.
+        records: for each silo, kind of message → records drawn (local steps for "step").
+        noise: for each silo, kind of message → standard deviation per coordinate.
+        taking_part: M.
+        add_up: the server adds messages up in place of averaging.
+        prox: proximal map (w, η) → w of the non-smooth part.
+        norms: norm of every gradient before its clipping, as it is met.
+    """
+
+    loss: Loss
+    silos: list[tuple[Tensor, Tensor]]
+    streams: Streams
+    participants: Streams
+    draw_dtype: type
+    stepsize: float
+    clip: float
+    records: list[dict[str, int]]
+    noise: list[dict[str, float]]
+    taking_part: int
+    add_up: bool = False
+    prox: Callable[[Tensor, float], Tensor] = lambda w, eta: w
+    norms: list[float] = field(default_factory=list)
+
+    def clipped(self, w: Tensor, silo: int, record: int) -> Tensor:
+        x, y = self.silos[silo]
+        g = gradient(self.loss, w, x[record], y[record])
+        self.norms.append(float(torch.linalg.vector_norm(g)))
+        return clip_to(g, self.clip)
+
+    def drawn(self, silo: int, r: int, kind: str) -> list[int]:
+        generator = self.streams.generator("records", silo, r, kind)
+        return generator.integers(0, len(self.silos[silo][0]), size=self.records[silo][kind]).tolist()
+
+    def gaussian(self, silo: int, r: int, kind: str, rows: int, d: int) -> Tensor:
+        draws = self.streams.generator("noise", silo, r, kind).standard_normal((rows, d), dtype=self.draw_dtype)
+        return torch.from_numpy(draws).double()
+
+    def message(self, w: Tensor, silo: int, r: int, kind: str = "gradient", previous: Tensor | None = None) -> Tensor:
+        """Mean of clipped gradients (or of their differences) over the drawn records, without noise."""
+        total = torch.zeros_like(w)
+        for record in self.drawn(silo, r, kind):
+            total += self.clipped(w, silo, record)
+            if previous is not None:
+                total -= self.clipped(previous, silo, record)
+        return total / self.records[silo][kind]
+
+    def noisy(self, w: Tensor, silo: int, r: int, kind: str = "gradient", scale: float = 1.0, **more) -> Tensor:
+        z = self.gaussian(silo, r, kind, 1, len(w))[0]
+        return self.message(w, silo, r, kind, **more) + scale * self.noise[silo][kind] * z
+
+    def chosen(self, r: int) -> list[int]:
+        n = len(self.silos)
+        if self.taking_part == n:
+            return list(range(n))
+        generator = self.participants.generator("silos", self.taking_part, r)
+        return generator.choice(n, size=self.taking_part, replace=False).tolist()
+
+    def server(self, r: int, send: Callable[[int], Tensor]) -> Tensor:
+        messages = [send(silo) for silo in self.chosen(r)]
+        return sum(messages[1:], messages[0]) / (1 if self.add_up else len(messages))
+
+    def step(self, w: Tensor, direction: Tensor) -> Tensor:
+        return self.prox(w - self.stepsize * direction, self.stepsize)
+
+
+def minibatch_sgd(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
+    """Iterates w_1, …, w_R."""
+    iterates = []
+    for r in range(rounds):
+        w = problem.step(w, problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r)))
+        iterates.append(w)
+    return iterates
+
+
+def local_sgd(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
+    """Models after each averaging."""
+    iterates = []
+    for r in range(rounds):
+        models = []
+        for silo in problem.chosen(r):
+            own = w
+            draws = problem.drawn(silo, r, "step")
+            z = problem.gaussian(silo, r, "step", len(draws), len(w))
+            for k, record in enumerate(draws):
+                g = problem.clipped(own, silo, record) + problem.noise[silo]["step"] * z[k]
+                own = own - problem.stepsize * g
+            models.append(own)
+        w = torch.stack(models).mean(0)
+        iterates.append(w)
+    return iterates
+
+
+def fedprox_spider(
+    problem: Problem, w: Tensor, rounds: int, q: int = 1, smoothness: float | None = None
+) -> list[Tensor]:
+    """Iterates w_1, …, w_R of FedProx-SPIDER with phases of q rounds."""
+    iterates, before, h = [], w, torch.zeros_like(w)
+    for r in range(rounds):
+        if r % q == 0:
+            h = problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r))
+        else:
+            scale = 1.0
+            if smoothness is not None:
+                moved = float(torch.linalg.vector_norm(w - before))
+                scale = min(1.0, smoothness * moved / (2 * problem.clip))
+            h = h + problem.server(
+                r,
+                lambda silo, w=w, r=r, before=before, scale=scale: problem.noisy(
+                    w, silo, r, "difference", scale, previous=before
+                ),
+            )
+        before, w = w, problem.step(w, h)
+        iterates.append(w)
+    return iterates
+
+
+def fed_spider(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
+    """Iterates after each round of the alternate implementation; the first round leaves w where it is."""
+    v = problem.server(0, lambda silo: problem.noisy(w, silo, 0))
+    iterates = [w]
+    for r in range(1, rounds):
+        middle = problem.step(w, v)
+        corrected = v + problem.server(
+            r, lambda silo, w=w, m=middle, r=r: problem.noisy(m, silo, r, "difference", previous=w)
+        )
+        w = problem.step(middle, corrected)
+        v = problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r))
+        iterates.append(w)
+    return iterates
+
+
+def relative_error(found: Tensor, wanted: Tensor) -> float:
+    """Largest deviation in units of the largest entry."""
+    difference = float((found.double() - wanted.double()).abs().max())
+    return difference / max(float(wanted.double().abs().max()), np.finfo(float).tiny)

@@ -1,0 +1,159 @@
+"""Schedules of the convex paper: what they prescribe, and that Algorithm 2 run on one keeps to its rate."""
+
+import inspect
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from silodp.theory import SCHEDULES, AssumptionError
+from silodp.theory.convex import privacy_term
+from silodp.theory.schedules import multi_stage
+
+POINT = {
+    "n": 1000,
+    "d": 10,
+    "M": 50,
+    "N": 100,
+    "L": 1.0,
+    "D": 1.0,
+    "beta": 1.0,
+    "mu": 0.1,
+    "epsilon": 1.0,
+    "delta": 1e-6,
+}
+
+
+def plan(name, **change):
+    accepted = inspect.signature(SCHEDULES[name]).parameters
+    return SCHEDULES[name](**{k: v for k, v in (POINT | change).items() if k in accepted})
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedule_is_complete(name):
+    got = plan(name)
+    assert got.name == name
+    assert got.rounds >= 1
+    assert got.sigma2 > 0
+    assert 1 <= got.batch <= 1000
+    if got.stages:
+        assert sum(stage.rounds for stage in got.stages) == got.rounds
+        stage = got.stages[0]
+        assert stage.alphas[0] == 1.0
+        assert stage.etas.shape == stage.alphas.shape == (stage.rounds,)
+        assert stage.etas[0] == pytest.approx(2 * stage.upsilon)
+        with pytest.raises(ValueError, match="of Algorithm 2"):
+            _ = got.steps
+    else:
+        assert got.steps.shape == got.weights.shape == (got.rounds,)
+        assert got.weights.sum() == pytest.approx(1)
+    assert (got.envelope is None) == (not name.startswith(("theorem-2.2", "theorem-2.4")))
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(10, 10**5), d=st.integers(1, 200), M=st.integers(1, 500), beta=st.floats(1e-3, 100))
+def test_rounds_are_a_fixed_point_of_theorem_2_1(n, d, M, beta):
+    got = plan("theorem-2.1", n=n, d=d, M=M, beta=beta)
+    gain = min(sqrt(n), 1 / sqrt(d * privacy_term(n, got.rounds, 1.0, 1e-6)))
+    assert got.rounds >= max(beta * sqrt(M) * gain, gain**2 / got.batch)
+    assert got.step == pytest.approx(min(1 / (4 * beta), sqrt(M) * gain / got.rounds))
+    assert got.batch >= n / (4 * sqrt(2 * got.rounds * log(2e6)))
+    assert got.sigma2 == pytest.approx(256 * got.rounds * privacy_term(n, got.rounds, 1.0, 1e-6))
+
+
+def test_theorem_2_1_by_hand():
+    # n = 4, private term small (ε large), K = 4: s = 2; βD√M/L·s = 0.5·3·2 = 3 ≥ s²/K = 1: R = 3, η = min{0.5, 3·2/3}.
+    got = plan("theorem-2.1", n=4, d=1, M=9, beta=0.5, epsilon=14.0, delta=1e-6, K=4)
+    assert privacy_term(4, 3, 14.0, 1e-6) < 0.25
+    assert (got.rounds, got.step) == (3, 0.5)
+    # β = 0.1: s²/K = 4/4 = 1 ≥ 0.1·3·2 = 0.6: R = 1, η = min{2.5, 6}.
+    got = plan("theorem-2.1", n=4, d=1, M=9, beta=0.1, epsilon=14.0, delta=1e-6, K=4)
+    assert (got.rounds, got.step) == (1, 2.5)
+
+
+def test_batch_has_to_allow_amplification():
+    with pytest.raises(AssumptionError, match="batch size"):
+        plan("theorem-2.1", K=1)
+
+
+def test_one_pass_uses_every_record_once():
+    got = plan("theorem-2.3")
+    assert (got.rounds, got.batch) == (1000, 1)
+    assert got.sigma2 == pytest.approx(8 * log(1.25e6))
+    V = sqrt((5 + 10 * got.sigma2) / 50)
+    assert got.regularisation == pytest.approx(V / (2 * sqrt(1000)))
+
+
+def test_strong_weights_grow_by_the_stated_factor():
+    got = plan("theorem-2.1-strong")
+    ratio = got.weights[1:] / got.weights[:-1]
+    assert ratio == pytest.approx(np.full(got.rounds - 1, 1 / (1 - 0.1 * got.step)))
+
+
+def test_stages_by_hand():
+    # β = 8, μ = 1, Δ = 1, V² = 3: 4√16 = 16 and 128·3/(3·2^-2) = 512; then 1024 (V² part doubles with each stage).
+    stages = multi_stage(2000, 8.0, 1.0, 1.0, sqrt(3.0))
+    assert [s.rounds for s in stages] == [512, 1024, 464]
+    # υ_1 = √(1·3/(3·1)·512·513·514).
+    assert stages[0].upsilon == pytest.approx(sqrt(512 * 513 * 514))
+    assert multi_stage(2000, 8.0, 1.0, 1.0, sqrt(3.0), reading="printed")[0].upsilon == 16
+    assert multi_stage(5, 8.0, 1.0, 1.0, 0.0) == multi_stage(5, 8.0, 1.0, 1.0, 0.0, reading="printed")
+
+
+def accelerate(stages, curvatures, start, V, regularisation, generator, trials):
+    """Algorithm 2 on ½wᵀdiag(h)w (+ λ/2‖w‖²), unconstrained, with gradient noise of standard deviation V in norm."""
+    ag = np.tile(start, (trials, 1))
+    h, d = curvatures + regularisation, len(curvatures)
+    for stage in stages:
+        w = ag.copy()
+        mu = stage.mu
+        for a, eta in zip(stage.alphas, stage.etas, strict=True):
+            middle = (1 - a) * (mu + eta) * ag + a * ((1 - a) * mu + eta) * w
+            middle /= eta + (1 - a * a) * mu
+            g = middle * h + generator.standard_normal(middle.shape) * V / sqrt(d)
+            w = (a * mu * middle + ((1 - a) * mu + eta) * w - a * g) / (mu + eta)
+            ag = a * w + (1 - a) * ag
+    return float((0.5 * ag**2 @ curvatures).mean())
+
+
+@pytest.mark.parametrize("V", [0.0, 0.1, 1.0])
+def test_single_stage_keeps_the_accelerated_rate(V):
+    """Lemma D.10's βD²/R² + VD/√R with a constant of 4, on a badly conditioned quadratic (noise from 200 trials)."""
+    R, D, beta = 200, 1.0, 1.0
+    h = np.geomspace(1e-6, beta, 20)
+    strength = V / (2 * D * sqrt(R)) if V else 0.0
+    got = plan("theorem-D.1")
+    stage = type(got.stages[0])(R, 2 * (beta + strength), strength)
+    start = np.full(20, D / sqrt(20))
+    risk = accelerate((stage,), h, start, V, strength, np.random.default_rng(3), 200)
+    assert risk <= 4 * (beta * D**2 / R**2 + V * D / sqrt(R))
+
+
+def test_multi_stage_reaches_its_target():
+    """The stages' promise, Δ halves with each, is met under both readings of υ: two full stages, Δ/4."""
+    h = np.linspace(0.05, 1.0, 20)
+    start = np.full(20, sqrt(2 / h.sum()))
+    for reading in ("right", "printed"):
+        stages = multi_stage(2560, 1.0, 0.05, 1.0, 0.5, reading=reading)
+        assert [stage.rounds for stage in stages] == [854, 1706]
+        assert accelerate(stages, h, start, 0.5, 0.0, np.random.default_rng(4), 100) <= 0.5 ** len(stages)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_bad_parameters_are_refused_in_one_line(name):
+    bad = {"n": 0, "d": 1.5, "M": 0.5, "L": -1.0, "epsilon": 0.0, "delta": 1.0, "D": float("nan")}
+    for key, wrong in bad.items():
+        if key in inspect.signature(SCHEDULES[name]).parameters:
+            with pytest.raises(AssumptionError, match=rf"^{name}: .*{key} = .* is not allowed, it has to be [^\n]*$"):
+                plan(name, **{key: wrong})
+
+
+def test_parameters_have_to_fit_together():
+    with pytest.raises(AssumptionError, match=r"theorem-2.1-strong: .* mu = 2 is not allowed"):
+        plan("theorem-2.1-strong", mu=2.0)
+    with pytest.raises(AssumptionError, match=r"theorem-2.4: .* M = 200 is not allowed"):
+        plan("theorem-2.4", M=200)
+    with pytest.raises(AssumptionError, match=r"theorem-2.3: .* epsilon = 2 is not allowed, it has to be at most 1"):
+        plan("theorem-2.3", epsilon=2.0)

@@ -40,8 +40,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"silodp {__version__}")
     # Options that make sense for every subcommand, so that `silodp train -q …` works as well as `silodp -q train …`.
+    quiet = "say nothing but warnings and errors"
+    parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    common.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def add(name: str, function: Callable, text: str) -> argparse.ArgumentParser:

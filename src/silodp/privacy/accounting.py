@@ -15,6 +15,7 @@ import numpy as np
 from dp_accounting import dp_event
 from scipy.optimize import minimize_scalar
 
+from silodp.privacy.adaptive import adaptive_lower_epsilon
 from silodp.privacy.composition import Composition, epsilon_at
 from silodp.privacy.losses import pair_losses, replace_one_losses
 from silodp.privacy.mechanisms import gaussian_epsilon
@@ -29,6 +30,7 @@ from silodp.privacy.profiles import (
 _ACCURACY = 2e-4  # relative error of ε that the lattice may cost
 _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
 _POINTS = 1 << 20
+_ADAPTIVE_RELEASES = 200  # up to so many releases the adaptive lower bound is worth its time
 
 
 class DeliveredEpsilon(NamedTuple):
@@ -188,7 +190,13 @@ def _bracket(kinds: list[tuple[Occurrences, int]], delta: float, poisson: bool) 
     if poisson:
         return tuple(max(pair(reverse, upper) for reverse in (False, True)) for upper in (False, True))
     dominating = [(replace_one_losses(occurrences, step, top), count) for (occurrences, count), top in paired]
-    return pair(False, False), epsilon_at(Composition(dominating), delta, upper=True)
+    lower, upper = pair(False, False), epsilon_at(Composition(dominating), delta, upper=True)
+    if len(kinds) == 1 and total <= _ADAPTIVE_RELEASES and kinds[0][0].weights[0] > 0 and upper > 0:
+        found = adaptive_lower_epsilon(
+            kinds[0][0], total, delta, order=order, step=step, top=tops[0], upper=upper
+        )
+        lower = max(lower, found)
+    return lower, upper
 
 
 def _top(occurrences: Occurrences, level: float) -> float:

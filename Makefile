@@ -3,6 +3,8 @@ RUN ?= default
 CORES ?= all
 PYTHON ?= python3.11
 BIN := .venv/bin
+# Threads of BLAS and OpenMP would multiply with processes side by side.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: help reproduce smoke figures paper test test-slow lint format docs clean
 

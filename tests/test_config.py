@@ -38,7 +38,7 @@ def root(tmp_path):
 
 def write(root: Path, content) -> Path:
     path = root / "config" / "run.yaml"
-    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
     return path
 
 
@@ -74,7 +74,7 @@ OVERRIDES = [
     ("cancer", {"epsilons": []}, "epsilons: []: List should have at least 1 item"),
     ("cancer", {"delta": 0}, "delta: 0: Input should be greater than 0, or: Input should be '1/n^2'"),
     ("cancer", {"delta": 1}, "delta: 1: Input should be less than 1, or: Input should be '1/n^2'"),
-    ("cancer", {"delta": "1/n"}, "delta: '1/n': Input should be a valid number, unable to parse string as a number, or: "),
+    ("cancer", {"delta": "1/n"}, "delta: '1/n': Input should be a valid number, unable to parse string"),
     ("cancer", {"trials": 0}, "trials: 0: Input should be greater than or equal to 1"),
     ("cancer", {"trials": 2.5}, "trials: 2.5: Input should be a valid integer"),
     ("cancer", {"batch_epsilon": 0}, "batch_epsilon: 0: Input should be greater than 0"),
@@ -86,8 +86,16 @@ OVERRIDES = [
     ("cancer", {"stepsizes": {"low": 1, "high": 0, "points": 3}}, "low must be at most high"),
     ("cancer", {"stepsizes": {"low": 0, "high": 0, "points": 0}}, "stepsizes.points: 0: Input should be greater"),
     ("cancer", {"stepsizes": {"low": 0}}, "stepsizes.high: missing: this key must be given (and 1 more)"),
-    ("cancer", {"stepsizes": {"low": math.nan, "high": 0, "points": 3}}, "stepsizes.low: nan: Input should be a finite"),
-    ("cancer", {"stepsizes": {"low": 0, "high": math.inf, "points": 3}}, "stepsizes.high: inf: Input should be a finite"),
+    (
+        "cancer",
+        {"stepsizes": {"low": math.nan, "high": 0, "points": 3}},
+        "stepsizes.low: nan: Input should be a finite",
+    ),
+    (
+        "cancer",
+        {"stepsizes": {"low": 0, "high": math.inf, "points": 3}},
+        "stepsizes.high: inf: Input should be a finite",
+    ),
     ("cancer", {"silos": {"train_share": 1}}, "silos.train_share: 1: Input should be less than 1"),
     ("cancer", {"silos": {"train_share": 0}}, "silos.train_share: 0: Input should be greater than 0"),
     ("pairs", {"silos": {"mixed": 1.5}}, "silos.mixed: 1.5: Input should be less than or equal to 1"),
@@ -97,21 +105,53 @@ OVERRIDES = [
     ("cancer", {"phase_lengths": [2, 2]}, "phase_lengths: [2, 2]: values must be distinct"),
     ("cancer", {"reports": [{}, {"selection": "pooled"}]}, "values must be distinct"),
     ("cancer", {"settings": [{"M": 1, "R": 5}] * 2}, "settings (M, R) must be distinct"),
-    ("cancer", {"settings": [{"M": 1, "R": 5, "phase_lengths": [1, 1]}]}, "settings[0].phase_lengths: [1, 1]: values must"),
-    ("cancer", {"settings": [{"M": 1, "R": 5, "phase_lengths": []}]}, "settings[0].phase_lengths: []: List should have"),
+    (
+        "cancer",
+        {"settings": [{"M": 1, "R": 5, "phase_lengths": [1, 1]}]},
+        "settings[0].phase_lengths: [1, 1]: values must",
+    ),
+    (
+        "cancer",
+        {"settings": [{"M": 1, "R": 5, "phase_lengths": []}]},
+        "settings[0].phase_lengths: []: List should have",
+    ),
     ("cancer", {"algorithms": {"local_sgd": {"clips": [2, 2]}}}, "algorithms.local_sgd.clips: [2, 2]: values must be"),
     # Names that no one knows.
     ("cancer", {"dataset": "iris"}, f"dataset: 'iris': must be one of {', '.join(sorted(DATASETS))}"),
-    ("cancer", {"algorithms": {"adam": {}}}, f"algorithms.adam: 'adam': no such algorithm: must be one of {', '.join(sorted(ALGORITHMS))}"),
-    ("cancer", {"model": {"name": "forest"}}, "does not match any of the expected tags: 'linear', 'logistic', 'softmax', 'perceptron'"),
-    ("cancer", {"silos": {"scheme": "even"}}, "silos.scheme: 'even': Input should be 'digit_pairs', 'by_class', 'sorted_target' or 'iid'"),
+    (
+        "cancer",
+        {"algorithms": {"adam": {}}},
+        "algorithms.adam: 'adam': no such algorithm: must be one of fed_spider, fedprox_spider, local_sgd, ",
+    ),
+    (
+        "cancer",
+        {"model": {"name": "forest"}},
+        "does not match any of the expected tags: 'linear', 'logistic', 'softmax', 'perceptron'",
+    ),
+    (
+        "cancer",
+        {"silos": {"scheme": "even"}},
+        "silos.scheme: 'even': Input should be 'digit_pairs', 'by_class', 'sorted_target' or 'iid'",
+    ),
     ("cancer", {"label": "colour"}, "label: 'colour': Input should be 'class', 'parity' or 'target'"),
     ("cancer", {"device": "gpu"}, "device: 'gpu': String should match pattern '^(cpu|cuda(:\\d+)?)$'"),
     ("cancer", {"readings": {"batch": "max"}}, "readings.batch: 'max': Input should be 'eps_max' or 'per_eps'"),
     ("cancer", {"readings": {"clipping": "batch_mean"}}, "readings.clipping: 'batch_mean': unknown key"),
-    ("cancer", {"alternatives": [{"log_term": "x"}]}, "alternatives[0].log_term: 'x': Input should be 'paper', '1/delta' or '2/delta'"),
-    ("cancer", {"reports": [{"selection": "best"}]}, "reports[0].selection: 'best': Input should be 'pooled' or 'per_trial'"),
-    ("cancer", {"algorithms": {"local_sgd": {"private": "yes"}}}, "algorithms.local_sgd.private: 'yes': Input should be 'both', "),
+    (
+        "cancer",
+        {"alternatives": [{"log_term": "x"}]},
+        "alternatives[0].log_term: 'x': Input should be 'paper', '1/delta' or '2/delta'",
+    ),
+    (
+        "cancer",
+        {"reports": [{"selection": "best"}]},
+        "reports[0].selection: 'best': Input should be 'pooled' or 'per_trial'",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"local_sgd": {"private": "yes"}}},
+        "algorithms.local_sgd.private: 'yes': Input should be 'both', ",
+    ),
     ("cancer", {"algorithms": {"local_sgd": {"step": 1}}}, "algorithms.local_sgd.step: 1: unknown key"),
     # Models and data that do not go together.
     ("cancer", {"model": {"name": "perceptron"}}, "model.hidden: missing: this key must be given"),
@@ -119,7 +159,11 @@ OVERRIDES = [
     ("patients", {"model": {"name": "linear", "hidden": 3}}, "experiments.patients.model.hidden: 3: unknown key"),
     ("pairs", {"model": {"name": "logistic", "hidden": 3}}, "model.hidden: 3: unknown key"),
     ("cancer", {"model": {"name": "linear"}}, "model: 'linear': must fit the task of wbcd, which is classification"),
-    ("patients", {"model": {"name": "softmax"}}, "model: 'softmax': must fit the task of diabetes, which is regression"),
+    (
+        "patients",
+        {"model": {"name": "softmax"}},
+        "model: 'softmax': must fit the task of diabetes, which is regression",
+    ),
     ("cancer", {"label": "target"}, "label: 'target': must be class or parity for classification"),
     ("patients", {"label": "class"}, "label: 'class': must be target for regression"),
     ("pairs", {"label": "class", "model": {"name": "logistic"}}, "model: 'logistic': needs two classes, digits has 10"),
@@ -128,14 +172,33 @@ OVERRIDES = [
     ("patients", {"silos": {"scheme": "by_class"}}, "silos.scheme: 'by_class': needs a data set with classes"),
     ("cancer", {"silos": {"count": 3}}, "silos.count: 3: must be 2 (or left out), one class a silo"),
     ("pairs", {"silos": {"count": 24}}, "silos.count: 24: must be 25 (or left out) for digit_pairs"),
-    ("cancer", {"silos": {"scheme": "iid"}}, "silos.count: None: must be given for iid"),
     ("patients", {"silos": {"count": 222}}, "silos.count: 222: must be at most 221, half the records of diabetes"),
-    ("patients", {"silos": {"count": 147, "train_share": 0.6}}, "silos.train_share: 0.6: must leave at least 2 training records in each silo, not 1"),
-    ("cancer", {"silos": {"per_class": 213}}, "silos.per_class: 213: must be at most 212, the records of the smallest class"),
-    ("pairs", {"silos": {"per_class": 175}}, "silos.per_class: 175: must be at most 174, the records of the smallest class"),
-    ("cancer", {"silos": {"mixed": 0.5}}, "silos.mixed: 0.5: must be 0 for by_class; only digit_pairs can mix its silos"),
+    (
+        "patients",
+        {"silos": {"count": 147, "train_share": 0.6}},
+        "silos.train_share: 0.6: must leave at least 2 training records in each silo, not 1",
+    ),
+    (
+        "cancer",
+        {"silos": {"per_class": 213}},
+        "silos.per_class: 213: must be at most 212, the records of the smallest class",
+    ),
+    (
+        "pairs",
+        {"silos": {"per_class": 175}},
+        "silos.per_class: 175: must be at most 174, the records of the smallest class",
+    ),
+    (
+        "cancer",
+        {"silos": {"mixed": 0.5}},
+        "silos.mixed: 0.5: must be 0 for by_class; only digit_pairs can mix its silos",
+    ),
     ("patients", {"silos": {"per_class": 10}}, "silos.per_class: 10: needs silos cut by class, not sorted_target"),
-    ("patients", {"silos": {"official_test": True}}, "silos.official_test: True: needs silos cut by class, not sorted_target"),
+    (
+        "patients",
+        {"silos": {"official_test": True}},
+        "silos.official_test: True: needs silos cut by class, not sorted_target",
+    ),
     (
         "pairs",
         {"silos": {"official_test": True}, "alternatives": [{"resample": True}]},
@@ -148,7 +211,7 @@ OVERRIDES = [
         {"algorithms": {"local_sgd": {"clips": [math.inf]}}},
         "algorithms.local_sgd.clips: [inf]: private training needs a finite clip threshold",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "overrides", "wanted"), OVERRIDES, ids=lambda value: str(value)[:50])
@@ -182,8 +245,14 @@ RUN_KEYS = [
     ({"run": "r", "seed": -1, "experiments": {"cancer": None}}, "seed: -1: Input should be greater than or equal to 0"),
     ({"run": "r", "threads": 0, "experiments": {"cancer": None}}, "threads: 0: Input should be greater than or equal"),
     ({"run": "r", "device": "tpu", "experiments": {"cancer": None}}, "device: 'tpu': String should match pattern"),
-    ({"run": "r", "dtype": "float16", "experiments": {"cancer": None}}, "dtype: 'float16': Input should be 'float32' or 'float64'"),
-    ({"run": "r", "memory_mb": 1, "experiments": {"cancer": None}}, "memory_mb: 1: Input should be greater than or equal to 256"),
+    (
+        {"run": "r", "dtype": "float16", "experiments": {"cancer": None}},
+        "dtype: 'float16': Input should be 'float32' or 'float64'",
+    ),
+    (
+        {"run": "r", "memory_mb": 1, "experiments": {"cancer": None}},
+        "memory_mb: 1: Input should be greater than or equal to 256",
+    ),
     ({"run": "r", "data": {"proxy": "x"}, "experiments": {"cancer": None}}, "data.proxy: 'x': unknown key"),
     (
         {"run": "r", "experiments": {"nope": None}},
@@ -196,7 +265,7 @@ RUN_KEYS = [
     ("run: [unclosed", "file: not YAML: while parsing a flow sequence"),
     ("- 1\n- 2\n", "file: list: must be a mapping of keys to values"),
     ("", "file: NoneType: must be a mapping of keys to values"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("content", "wanted"), RUN_KEYS, ids=lambda value: str(value)[:50])
@@ -221,6 +290,10 @@ def test_bytes_that_are_no_text_are_named(root):
 def test_several_mistakes_are_counted(root):
     text = message(root, overriding(epsilons=[0, -1], trials=0))
     assert text.endswith("epsilons[0]: 0: Input should be greater than 0 (and 2 more)")
+
+
+def test_a_scheme_that_needs_a_count_says_so(root):
+    assert "silos.count: None: must be given for iid" in message(root, overriding(silos={"scheme": "iid"}))
 
 
 def test_a_long_value_is_cut(root):
@@ -253,14 +326,17 @@ def test_overrides_merge_sections_and_replace_lists(root):
     path = write(
         root,
         overriding(
-            epsilons=[5.0], silos={"train_share": 0.5}, trials_per_job=1, algorithms={"fed_spider": None, "local_sgd": {"private": "private"}}
+            epsilons=[5.0],
+            silos={"train_share": 0.5},
+            trials_per_job=1,
+            algorithms={"fed_spider": None, "local_sgd": {"private": "private"}},
         ),
-    )  # fmt: skip
+    )
     found = load(path, root).experiments["cancer"]
     assert found.epsilons == [5.0]
     assert (found.silos.scheme, found.silos.train_share) == ("by_class", 0.5)
     assert found.trials_per_job == 1
-    assert list(found.algorithms) == ["minibatch_sgd", "local_sgd", "fedprox_spider"]
+    assert set(found.algorithms) == {"minibatch_sgd", "local_sgd", "fedprox_spider"}
     assert found.algorithms["local_sgd"].private == "private"
     assert found.clips == [0.5, 5.0]
 
@@ -400,10 +476,13 @@ def test_the_papers_breast_cancer_protocol():
     assert set(found.algorithms) == {"minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider"}
 
 
-@pytest.mark.parametrize(("file", "text", "command"), [
-    ("config/schema.json", schema_text, "schema"),
-    ("docs/configuration.md", reference_text, "reference"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "text", "command"),
+    [
+        ("config/schema.json", schema_text, "schema"),
+        ("docs/configuration.md", reference_text, "reference"),
+    ],
+)
 def test_generated_pages_have_not_drifted(file, text, command):
     path = ROOT / file
     assert path.is_file(), f"run `make docs`: {file} is missing"

@@ -15,6 +15,7 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PositiveOrInf = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -44,8 +45,8 @@ def _distinct(values: list | None) -> list | None:
 class Grid(Strict):
     """Step sizes: `points` values from e^low to e^high, spaced evenly in value (linear) or exponent (exponential)."""
 
-    low: float = Field(description="natural logarithm of the smallest step size")
-    high: float = Field(description="natural logarithm of the largest step size")
+    low: Finite = Field(description="natural logarithm of the smallest step size")
+    high: Finite = Field(description="natural logarithm of the largest step size")
     points: Count = Field(description="number of step sizes")
     spacing: Literal["linear", "exponential"] = Field(
         "exponential", description="evenly spaced in value or in exponent"

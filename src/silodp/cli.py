@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.function(options) or 0
     except ValueError as error:
+        if options.verbose:
+            raise
         # Bad input is one line without a traceback; anything else is a fault of the program and shows where.
         print(f"silodp {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -43,6 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
     quiet = "say nothing but warnings and errors"
     parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
     common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("-v", "--verbose", action="store_true", help="show where an error came from")
     common.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
 

@@ -14,12 +14,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input."""
     parser = make_parser()
     options = parser.parse_args(arguments)
+    # Other libraries speak from warnings on only; some report every glyph they draw.
     logging.basicConfig(
-        level=logging.WARNING if options.quiet else logging.INFO,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(message)s",
-        force=True,
+        level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", force=True
     )
+    log.setLevel(logging.WARNING if options.quiet else logging.INFO)
     try:
         return options.function(options) or 0
     except ValueError as error:

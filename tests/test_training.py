@@ -164,6 +164,25 @@ def test_a_loss_of_more_than_ten_times_the_first_at_the_end_is_divergence_too():
     assert found["diverged"].all()
 
 
+@pytest.mark.parametrize("how", ["left", "loss"])
+def test_leaving_the_stack_and_a_large_loss_at_the_end_are_each_divergence(how, monkeypatch):
+    """One without the other: a loss that came down again, and one that the watched records did not show."""
+
+    def changed(*arguments):
+        weights, left = train_stack(*arguments)
+        if how == "left":
+            left[1] = 2
+        else:
+            weights[1] *= 1e4
+        return weights, left
+
+    monkeypatch.setattr("silodp.training.train_stack", changed)
+    job = task()
+    found = train(job, [0], points=job.grid().assign(stepsize=0.01).iloc[[0, 5, 9]])
+    assert found["diverged"].tolist() == [False, True, False]
+    assert found["left_after"].tolist() == [-1, 2 if how == "left" else -1, -1]
+
+
 # Evaluation
 
 

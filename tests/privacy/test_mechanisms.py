@@ -31,7 +31,8 @@ def exact_log_delta(epsilon: float, mu: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "mu"), [(0, 1), (0, 1e-4), (1, 0.3), (1, 3), (20, 1), (3, 0.05), (150, 12), (600, 30), (2000, 40), (5, 9)]
+    ("epsilon", "mu"),
+    [(0, 1), (0, 1e-4), (1, 0.3), (1, 3), (20, 1), (3, 0.05), (150, 12), (600, 30), (2000, 40), (5, 9)],
 )
 def test_gaussian_profile_has_its_digits_everywhere(epsilon: float, mu: float) -> None:
     assert float(gaussian_log_profile(epsilon, mu)) == pytest.approx(exact_log_delta(epsilon, mu), rel=1e-11, abs=1e-11)

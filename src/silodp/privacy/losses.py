@@ -197,7 +197,7 @@ def _mix(log_p: np.ndarray, log_q: np.ndarray, step: float, anchor: float) -> Lo
     for row, log_mass in zip(joint, (log_p, log_q), strict=True):
         np.logaddexp.at(row, place - first, log_mass[some])
     lattice = anchor + (first + np.arange(joint.shape[1])) * step
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         p = np.exp(joint[0])
         rise = np.where(p > 0, joint[0] - joint[1] - lattice, 0.0)
         here = p * -np.expm1(-rise)  # to spare at the own lattice loss, negative where it lacks

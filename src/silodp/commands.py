@@ -179,6 +179,7 @@ def partition(options: argparse.Namespace) -> None:
 
 def train(options: argparse.Namespace) -> None:
     """Train one algorithm in one setting over its grid, or at chosen points, for some trials."""
+    import torch
     from tqdm import tqdm
 
     from silodp.models import kernels
@@ -190,6 +191,9 @@ def train(options: argparse.Namespace) -> None:
     _among("algorithm", options.algorithm, experiment.algorithms)
     _among("setting", options.setting, [setting.name for setting in experiment.settings])
     _among("reading", options.reading, plan.readings(name))
+    device = experiment.device or resolved.run.device
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"{options.run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
     kernels.use_threads(options.threads or resolved.run.threads)
     task = plan.task(name, options.algorithm, options.setting, options.reading)
     points = None

@@ -43,6 +43,9 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
             # A value that is no number must not pass for one that holds.
             if math.isnan(known[key][0]) or known[key][0] > worst:
                 (worst, method), of = known[key], one
+        if task.readings.resample:
+            # A record that was drawn into a silo several times moves a message several times as far as the plan counts.
+            worst, method = math.inf, "none: resampled records occur several times in a silo"
         rows.append(
             point
             | {

@@ -32,6 +32,8 @@ from silodp.silos import Partition, partition
 DIVERGENCE = 10.0
 # Training records of each silo on which divergence is watched after every round; the final check uses all records.
 PROBE = 16
+# Largest absolute value of a preprocessed feature.
+LARGEST_FEATURE = 1e9
 # Outputs held at once when a model is evaluated.
 EVALUATED = 2**22
 
@@ -180,6 +182,12 @@ def prepare(data: Data, config: Experiment, readings: Readings, part: Partition,
     """Preprocess the records and hand them to the silos."""
     used, local = part.compact()
     x = _features(data, used, local, config, readings)
+    # Beyond this, squares leave the range of float32 and a clipped gradient is no longer one.
+    if not np.abs(x).max() <= LARGEST_FEATURE:
+        raise ValueError(
+            f"{config.dataset}: a preprocessed feature is {np.abs(x).max()}; features must be finite and at most "
+            f"{LARGEST_FEATURE:g}"
+        )
     device = torch.device(config.device or run.device)
     dtype = getattr(torch, run.dtype)
     y = torch.from_numpy(np.ascontiguousarray(labels(data, config.label)[used]))
@@ -202,7 +210,7 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
 
     A record with an output that is not finite counts as wrong, or as an infinite squared error.
     """
-    loss, error = torch.zeros(len(weights)), torch.zeros(len(weights))
+    loss, error = torch.zeros(2, len(weights), dtype=torch.float64)
     for x, y in silos:
         step = max(EVALUATED // max(len(x) * 2, 1), 1)
         for start in range(0, len(weights), step):
@@ -211,8 +219,8 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
             finite = torch.isfinite(outputs)
             finite = finite.all(2) if finite.ndim == 3 else finite
             errors = torch.where(finite, model.errors(outputs, y), model.worst_error)
-            loss[part] += model.losses(outputs, y).double().mean(1).float().cpu() / len(silos)
-            error[part] += errors.double().mean(1).float().cpu() / len(silos)
+            loss[part] += model.losses(outputs, y).double().mean(1).cpu() / len(silos)
+            error[part] += errors.double().mean(1).cpu() / len(silos)
     return loss, error
 
 

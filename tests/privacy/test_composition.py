@@ -41,7 +41,7 @@ def test_mixture_agrees_with_dp_accounting() -> None:
     occurrences = with_replacement(100, 30, 1.0, 1e-16)
     times = [float(j) for j in range(len(occurrences.weights))]
     theirs = privacy_loss_distribution.from_mixture_gaussian_mechanism(
-        1.0, times, (occurrences.weights / occurrences.weights.sum()).tolist(), value_discretization_interval=1e-3
+        1.0, times, (occurrences.weights / occurrences.weights.sum()).tolist(), value_discretization_interval=4e-3
     ).self_compose(30)
     for delta in (1e-3, 1e-6):
         both = [
@@ -100,11 +100,11 @@ def test_composition_of_small_distributions_is_exact(raw: list[float], first: in
     upper = epsilon_at(Composition([(part, count)]), delta, upper=True)
     lower = epsilon_at(Composition([(part, count)]), delta, upper=False)
     assert lower <= upper + 1e-12
-    assert divergence(upper) <= delta * (1 + 1e-12)
+    assert divergence(upper + 1e-12) <= delta * (1 + 1e-12)
     if upper > 0 and math.log(count) + math.log(masses.max()) < 0:
         assert divergence(max(upper - 1e-3, 0)) >= delta * (1 - 1e-6)
     if lower > 0:
-        assert divergence(lower) >= delta * (1 - 1e-12)
+        assert divergence(max(lower - 1e-12, 0)) >= delta * (1 - 1e-12)
 
 
 def test_infinite_loss_is_infinite_only_from_delta_on() -> None:

@@ -1,0 +1,101 @@
+"""The quadratic certificate: its inequality over many neighbours, its closed form for Gaussians, and where it is void."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from silodp.privacy.certificate import certified_epsilon
+from silodp.privacy.composition import Composition, epsilon_at
+from silodp.privacy.losses import pair_losses
+from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.profiles import at_most_once, gaussian_occurrences
+
+GRID = np.linspace(-8.5, 12.5, 500)
+CELL = GRID[1] - GRID[0]
+
+
+def bump(mean: np.ndarray) -> np.ndarray:
+    """Density of a unit Gaussian in the plane on GRID × GRID."""
+    parts = [np.exp(-((GRID - m) ** 2) / 2) / math.sqrt(2 * math.pi) for m in mean]
+    return np.outer(parts[0], parts[1])
+
+
+def hinge(p: np.ndarray, q: np.ndarray, t: float) -> float:
+    """∫ (p − tq)₊²/q over the plane."""
+    return float((np.maximum(p - t * q, 0) ** 2 / np.maximum(q, 1e-300)).sum() * CELL**2)
+
+
+@given(
+    share=st.floats(0.01, 1),
+    shift=st.floats(0.2, 1.9),
+    radii=st.tuples(*[st.floats(0.5, 1)] * 3),
+    angles=st.tuples(*[st.floats(0, 2 * math.pi)] * 2),
+    t=st.one_of(st.floats(0, 2), st.floats(-1.2, 0.5)),
+)
+@settings(deadline=None, max_examples=60)
+def test_no_neighbours_exceed_the_explicit_pairs_quadratic_hinge(
+    share: float, shift: float, radii: tuple[float, ...], angles: tuple[float, ...], t: float
+) -> None:
+    """Theorem 2 of docs/accounting.md, the other record anywhere in the ball and the two records at any angles."""
+    t = max(1 + t * share, 0.0) if t < 0.5 else t  # near 1 − q is where it is not obvious
+    turns = np.array([0.0, angles[0], angles[1]])
+    u, a, b = (shift / 2 * r * np.array([math.cos(turn), math.sin(turn)]) for r, turn in zip(radii, turns, strict=True))
+    other = (1 - share) * bump(u)
+    p, q = other + share * bump(a), other + share * bump(b)
+    plain = bump(np.zeros(2))
+    explicit = hinge((1 - share) * plain + share * bump(np.array([shift, 0.0])), plain, t)
+    assert hinge(p, q, t) <= explicit * (1 + 1e-5) + 1e-12
+
+
+def test_inscribed_triangles_come_close_to_the_explicit_pair_but_not_above() -> None:
+    shift, share = 1.5, 0.2
+    plain = bump(np.zeros(2))
+    explicit = (1 - share) * plain + share * bump(np.array([shift, 0.0]))
+    largest = 0.0
+    for angle in np.linspace(0, math.pi / 2, 10):
+        # u and a at the ends of a diameter, a' on the circle.
+        b = shift / 2 * np.array([1 - math.cos(2 * angle), math.sin(2 * angle)])
+        p = (1 - share) * plain + share * bump(np.array([shift, 0.0]))
+        q = (1 - share) * plain + share * bump(b)
+        for t in (0.8, 0.9, 0.97, 1.0):
+            ratio = hinge(p, q, t) / hinge(explicit, plain, t)
+            largest = max(largest, ratio)
+    assert 1 - 1e-6 <= largest <= 1 + 1e-6
+
+
+@pytest.mark.parametrize(("mu", "count", "delta"), [(0.1, 60, 1e-5), (0.05, 1000, 1e-8), (0.4, 10, 1e-6)])
+def test_certificate_of_a_gaussian_is_above_its_epsilon_and_close(mu: float, count: int, delta: float) -> None:
+    exact = gaussian_epsilon(delta, mu * math.sqrt(count))
+    bound = certified_epsilon([(gaussian_occurrences(mu), count)], delta, mu / 50)
+    assert exact < bound < 1.15 * exact
+
+
+@given(
+    share=st.floats(0.0005, 0.9),
+    noise=st.floats(0.5, 20),
+    count=st.integers(1, 2000),
+    log_delta=st.floats(-28, -3),
+)
+@settings(deadline=None, max_examples=40)
+def test_certificate_is_above_the_explicit_pair(share: float, noise: float, count: int, log_delta: float) -> None:
+    occurrences, delta = at_most_once(share, noise), math.exp(log_delta)
+    step = max(share / noise / 30, 1e-5)
+    bound = certified_epsilon([(occurrences, count)], delta, step)
+    part = pair_losses(occurrences, step, 40.0, upper=False)
+    assert bound >= epsilon_at(Composition([(part, count)]), delta, upper=False)
+
+
+def test_certificate_is_void_where_small_orders_decide() -> None:
+    assert certified_epsilon([(gaussian_occurrences(6.0), 1)], 1e-3, 0.01) == math.inf
+
+
+def test_certificate_of_two_kinds() -> None:
+    kinds = [(at_most_once(0.01, 1.0), 300), (gaussian_occurrences(0.2), 1)]
+    step = 2e-4
+    bound = certified_epsilon(kinds, 1e-6, step)
+    parts = [(pair_losses(occurrences, step, 20.0, upper=False), count) for occurrences, count in kinds]
+    explicit = epsilon_at(Composition(parts), 1e-6, upper=False)
+    assert explicit < bound < 1.12 * explicit

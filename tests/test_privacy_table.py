@@ -156,3 +156,10 @@ def test_a_trial_row_finds_its_delivered_epsilon(accountant, tmp_path):
         assert delivered(pd.Series(row | {"phase_length": 2})) == wanted
         with pytest.raises(KeyError):
             delivered(pd.Series(row | {"phase_length": 1}))
+
+
+def test_resampled_records_claim_no_epsilon(accountant):
+    frame = rows(point(), readings={"resample": True})
+    assert frame["delivered_epsilon"].tolist() == [math.inf]
+    assert not frame["holds"].any()
+    assert "several times" in frame["accountant"].iloc[0]

@@ -1,5 +1,6 @@
 """What a training job is made of, and options that do what they say."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -257,3 +258,14 @@ def test_an_experiments_own_device_goes_before_the_runs():
 
 def test_settings_are_named_by_silos_and_rounds():
     assert Setting(M=12, R=25).name == "M12_R25"
+
+
+@pytest.mark.parametrize("value", [1e12, math.inf, math.nan])
+def test_features_out_of_range_are_refused_before_training(value):
+    config = small.experiment(preprocess={"standardise": False})
+    records = data("wbcd")
+    spoilt = records.x.copy()
+    spoilt[3, 2] = value
+    spoilt = dataclasses.replace(records, x=spoilt)
+    with pytest.raises(ValueError, match="features must be finite and at most"):
+        prepare(spoilt, config, config.readings, silos_of(config)(0), small.run())

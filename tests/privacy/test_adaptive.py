@@ -22,7 +22,7 @@ def programme(occurrences: Occurrences, count: int, delta: float) -> tuple[float
         loss = np.logaddexp.reduce(np.log(p) + j * s * y[:, None] - (j * s) ** 2 / 2, axis=1)
     under_p = np.diff(ndtr(edges[:, None] - j * s) @ p)
     under_q = np.diff(ndtr(edges))
-    x = np.linspace(-12, 14, 4001)
+    x = np.linspace(-14, 26, 5001)
     best = plain = np.maximum(-np.expm1(x), 0)
 
     def ahead(value: np.ndarray, masses: np.ndarray, losses: np.ndarray) -> np.ndarray:
@@ -59,6 +59,7 @@ def test_one_release_reaches_its_profile_where_the_explicit_pair_does() -> None:
     occurrences = with_replacement(50, 25, 1.0, 1e-12)
     step, top, delta = 5e-4, 40.0, 1e-3
     upper = epsilon_at(Composition([(replace_one_losses(occurrences, step, top), 1)]), delta, upper=True)
-    found = adaptive_lower_epsilon(occurrences, 1, delta, order=2.0, step=step, top=top, upper=upper)
+    order = Composition([(pair_losses(occurrences, step, top, upper=False), 1)]).chernoff_order(delta)[0]
+    found = adaptive_lower_epsilon(occurrences, 1, delta, order=order, step=step, top=top, upper=upper)
     assert found == pytest.approx(upper, rel=2e-3)
     assert found <= upper

@@ -1,4 +1,4 @@
-"""The quadratic certificate: its inequality over many neighbours, its closed form for Gaussians, and where it is void."""
+"""The quadratic certificate: its inequality over many neighbours, its form for Gaussians, and where it is void."""
 
 import math
 
@@ -75,14 +75,14 @@ def test_certificate_of_a_gaussian_is_above_its_epsilon_and_close(mu: float, cou
 
 @given(
     share=st.floats(0.0005, 0.9),
-    noise=st.floats(0.5, 20),
+    noise=st.floats(0.7, 20),
     count=st.integers(1, 2000),
     log_delta=st.floats(-28, -3),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 def test_certificate_is_above_the_explicit_pair(share: float, noise: float, count: int, log_delta: float) -> None:
     occurrences, delta = at_most_once(share, noise), math.exp(log_delta)
-    step = max(share / noise / 30, 1e-5)
+    step = max(share / noise / 10, 2e-4)
     bound = certified_epsilon([(occurrences, count)], delta, step)
     part = pair_losses(occurrences, step, 40.0, upper=False)
     assert bound >= epsilon_at(Composition([(part, count)]), delta, upper=False)

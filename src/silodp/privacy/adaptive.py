@@ -78,7 +78,6 @@ def _kernel(pmf: LossPmf, order: float) -> tuple[int, np.ndarray]:
 def _shifted(values: np.ndarray, first: int, size: int) -> np.ndarray:
     """(size,) values[k − first], 0 where there is none."""
     shifted = np.zeros(size)
-    start = max(first, 0)
-    piece = values[start - first : size - first]
-    shifted[start : start + len(piece)] = piece
+    start, end = min(max(first, 0), size), min(max(first + len(values), 0), size)
+    shifted[start:end] = values[start - first : end - first]
     return shifted

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import itertools
 import math
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from silodp.training import Task
 
 PACKAGE = Path(__file__).resolve().parent
-# Sources whose change makes trained results stale; an algorithm's own file is added to them.
+# Sources whose change makes trained results stale; an algorithm's own files are added to them.
 TRAINED_BY = (
     "algorithms/base.py",
     "messages.py",
@@ -48,6 +49,14 @@ def sources_digest(names: tuple[str, ...]) -> str:
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             found.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()
+
+
+@functools.cache
+def algorithm_files(algorithm: str) -> tuple[str, ...]:
+    """The algorithm's own file and those of the algorithms that it is built on."""
+    text = (PACKAGE / "algorithms" / f"{algorithm}.py").read_text(encoding="utf-8")
+    built_on = re.findall(r"^from silodp\.algorithms\.(\w+) import", text, flags=re.MULTILINE)
+    return tuple(f"algorithms/{name}.py" for name in sorted({algorithm, *built_on} - {"base"}))
 
 
 class Plan:
@@ -179,7 +188,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, f"algorithms/{algorithm}.py")),
+                sources_digest((*TRAINED_BY, *algorithm_files(algorithm))),
             ]
         )
 

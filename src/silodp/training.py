@@ -214,7 +214,6 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
     A record with an output that is not finite counts as wrong, or as an infinite squared error.
     """
     loss, error = torch.zeros(len(weights)), torch.zeros(len(weights))
-    worst = math.inf if model.size and hasattr(model, "link") and model.link == 0 else 1.0
     for x, y in silos:
         step = max(EVALUATED // max(len(x) * 2, 1), 1)
         for start in range(0, len(weights), step):
@@ -222,7 +221,7 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
             outputs = model.outputs(weights[part], x)
             finite = torch.isfinite(outputs)
             finite = finite.all(2) if finite.ndim == 3 else finite
-            errors = torch.where(finite, model.errors(outputs, y), worst)
+            errors = torch.where(finite, model.errors(outputs, y), model.worst_error)
             loss[part] += model.losses(outputs, y).double().mean(1).float().cpu() / len(silos)
             error[part] += errors.double().mean(1).float().cpu() / len(silos)
     return loss, error

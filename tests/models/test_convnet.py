@@ -1,5 +1,6 @@
 """The convolutional network over a stack, against automatic differentiation of a network of PyTorch's own layers."""
 
+import dataclasses
 import math
 import subprocess
 import sys
@@ -105,6 +106,16 @@ def test_the_papers_network_is_exact_over_all_its_62006_parameters():
     assert textbook.relative_error(found, wanted_sum(net, weights, x, y, clip)) <= 1e-10
 
 
+def test_the_network_keeps_a_models_contract():
+    net = MODELS["convnet"](3072, 10)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        net.side = 3
+    assert hash(net) == hash(MODELS["convnet"](3072, 10))
+    assert net.worst_error == 1.0
+    assert [b.start for b in net.blocks] == [0, *(b.stop for b in net.blocks[:-1])]
+    assert len({b.name for b in net.blocks}) == len(net.blocks)
+
+
 def test_every_record_is_clipped_by_its_norm_over_all_layers():
     net = small()
     weights, x, y = example(net, 9, 1, torch.float64)
@@ -181,6 +192,35 @@ def test_temporary_memory_stays_in_the_workspace_however_much_there_is_to_do(wor
     command = [sys.executable, "-c", MEASURE, str(workspace), str(points), str(records)]
     spent = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert 0.25 * workspace <= spent <= workspace
+
+
+def test_convolutions_are_not_rounded_to_tf32(monkeypatch):
+    seen = []
+    plain = torch.nn.functional.conv2d
+
+    def watched(*arguments, **options):
+        seen.append(torch.backends.cudnn.allow_tf32)
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "conv2d", watched)
+    before = torch.backends.cudnn.allow_tf32
+    net = small()
+    weights, x, y = example(net, 2, 2, torch.float32)
+    net.outputs(weights, x)
+    net.clipped_gradient_sum(weights, x, y, torch.ones(2))
+    assert seen == [False] * 4
+    assert torch.backends.cudnn.allow_tf32 == before
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_gpu_gives_the_same_sums(dtype):
+    net = MODELS["convnet"](3072, 10)
+    weights, x, y = example(net, 40, 5, DTYPES[dtype])
+    clip = torch.linspace(0.1, 3, 5, dtype=DTYPES[dtype])
+    wanted = net.clipped_gradient_sum(weights, x, y, clip)
+    found = net.clipped_gradient_sum(weights.cuda(), x.cuda(), y.cuda(), clip.cuda()).cpu()
+    assert textbook.relative_error(found, wanted) <= {"float32": 1e-4, "float64": 1e-10}[dtype]
 
 
 def test_a_zero_gradient_stays_zero():

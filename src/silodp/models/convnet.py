@@ -1,6 +1,7 @@
 """The convolutional network of the non-convex paper's CIFAR-10 figures, over a stack of points."""
 
 import math
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -92,7 +93,8 @@ class ConvNet:
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         out = weights.new_empty((len(weights), len(x), self.classes))
         for points, records in self._pieces(len(weights), len(x), weights.element_size()):
-            out[points, records] = _Pass(self, weights[points], x[records]).logits
+            with _exact():
+                out[points, records] = _Pass(self, weights[points], x[records]).logits
         return out
 
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
@@ -104,7 +106,8 @@ class ConvNet:
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         out = torch.zeros_like(weights, memory_format=torch.contiguous_format)
         for points, records in self._pieces(len(weights), len(x), weights.element_size()):
-            _Pass(self, weights[points], x[records]).add_gradients(y[records], clip[points], out[points])
+            with _exact():
+                _Pass(self, weights[points], x[records]).add_gradients(y[records], clip[points], out[points])
         return out
 
     def local_steps(
@@ -141,6 +144,11 @@ class ConvNet:
         held = maps[0] + 3 * maps[1] + 2 * maps[2] + 4 * maps[3] + 2 * sum(self.hidden)
         gradients = f1 * square * (self.channels + f2)
         return held + 2 * patches + maps[0] + gradients, self.channels * square * first**2
+
+
+def _exact() -> AbstractContextManager:
+    """cuDNN without TF32, which would leave convolutions three digits, and without sums in an order of the moment."""
+    return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
 
 
 class _Pass:

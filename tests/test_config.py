@@ -1,0 +1,220 @@
+"""Run files and experiments: overrides, values, and the files that are checked in."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from runfiles import message, overriding, project, write
+from silodp.algorithms import ALGORITHMS
+from silodp.config import Experiment, Grid, Readings, load
+from silodp.config_pages import reference_text, schema_text
+from silodp.datasets import DATASETS
+from small import ROOT, experiment
+
+EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
+RUNS = sorted((ROOT / "config").glob("*.yaml"))
+
+
+@pytest.fixture
+def root(tmp_path):
+    return project(tmp_path)
+
+
+# What overrides do
+
+
+def test_overrides_merge_sections_and_replace_lists(root):
+    path = write(
+        root,
+        overriding(
+            epsilons=[5.0],
+            silos={"train_share": 0.5},
+            trials_per_job=1,
+            algorithms={"fed_spider": None, "local_sgd": {"private": "private"}},
+        ),
+    )
+    found = load(path, root).experiments["cancer"]
+    assert found.epsilons == [5.0]
+    assert (found.silos.scheme, found.silos.train_share) == ("by_class", 0.5)
+    assert found.trials_per_job == 1
+    assert set(found.algorithms) == {"minibatch_sgd", "local_sgd", "fedprox_spider"}
+    assert found.algorithms["local_sgd"].private == "private"
+    assert found.clips == [0.5, 5.0]
+
+
+def test_an_override_of_null_takes_the_key_away(root):
+    assert "epsilons: missing: this key must be given" in message(root, overriding(epsilons=None))
+    found = load(write(root, overriding(phase_lengths=None)), root).experiments["cancer"]
+    assert found.phase_lengths == [1]
+
+
+def test_grids_and_models_are_replaced_as_a_whole(root):
+    path = write(root, overriding("pairs", stepsizes={"low": -1, "high": 1, "points": 3}, model={"name": "softmax"}))
+    found = load(path, root).experiments["pairs"]
+    assert found.stepsizes == Grid(low=-1, high=1, points=3)
+    assert found.model.name == "softmax"
+
+
+def test_experiments_keep_the_run_files_order(root):
+    path = write(root, {"run": "r", "experiments": {"patients": None, "cancer": {}, "pairs": None}})
+    assert list(load(path, root).experiments) == ["patients", "cancer", "pairs"]
+
+
+def test_what_is_recorded_can_be_loaded_again(root):
+    resolved = load(write(root, overriding(clips=[1.0, math.inf])), root)
+    text = json.dumps(resolved.dump())
+    back = json.loads(text)
+    again = Experiment.model_validate(back["experiments"]["cancer"])
+    assert again == resolved.experiments["cancer"]
+    assert back["run"] == "r"
+
+
+def test_a_configuration_does_not_change_once_made():
+    with pytest.raises(ValidationError):
+        experiment().trials = 9
+    with pytest.raises(ValidationError):
+        Readings().batch = "per_eps"
+
+
+# Values
+
+
+def test_step_sizes():
+    grid = Grid(low=-9, high=0, points=5)
+    np.testing.assert_allclose(grid.values(), np.exp([-9, -6.75, -4.5, -2.25, 0]))
+    np.testing.assert_allclose(grid.values("linear"), np.exp(-9) + (1 - np.exp(-9)) * np.arange(5) / 4)
+    assert Grid(low=-9, high=0, points=5, spacing="linear").values() == grid.values("linear")
+    assert Grid(low=-2, high=-2, points=1).values() == [pytest.approx(math.exp(-2))]
+    assert sorted(grid.values()) == grid.values()
+
+
+def test_readings_are_labelled_by_what_differs():
+    config = experiment(
+        readings={"output": "mean_of_last_8"},
+        alternatives=[{"batch": "per_eps"}, {"resample": True, "standardise": "all"}, {"output": "mean_of_last_8"}],
+    )
+    found = config.variants()
+    assert list(found) == ["", "batch=per_eps", "resample=true;standardise=all"]
+    assert found["batch=per_eps"].output == "mean_of_last_8"
+    assert found["resample=true;standardise=all"].resample
+
+
+def test_a_reading_that_does_not_speak_to_an_algorithm_is_its_default():
+    config = experiment(
+        alternatives=[{"spider_q1_noise": "minibatch"}, {"fed_spider_releases": "2R-1"}, {"batch": "per_eps"}]
+    )
+    for label, trained in {
+        "spider_q1_noise=minibatch": {"fedprox_spider"},
+        "fed_spider_releases=2R-1": {"fed_spider"},
+        "batch=per_eps": set(ALGORITHMS),
+    }.items():
+        assert {name for name in ALGORITHMS if config.trained_as(name, label) == label} == trained
+        assert {config.trained_as(name, label) for name in set(ALGORITHMS) - trained} <= {""}
+    assert all(config.trained_as(name, "") == "" for name in ALGORITHMS)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name):
+    """The list of whom a reading speaks to, held against what algorithms and plans do with it."""
+    from silodp.training import Task
+
+    choices = {
+        "spider_q1_noise": "minibatch",
+        "fed_spider_releases": "2R-1",
+        "log_term": "1/delta",
+        "batch": "per_eps",
+        "records": "own",
+    }
+    for key, value in choices.items():
+        config = experiment(alternatives=[{key: value}])
+        (label,) = set(config.variants()) - {""}
+        default, other = (Task("e", config, name, config.settings[0], one) for one in ("", label))
+        for q in (1, 2):
+            changes = default.plans(2.0, q, [169, 285]) != other.plans(2.0, q, [169, 285])
+            assert not changes or config.trained_as(name, label) == label, (key, q)
+
+
+# Files that are checked in
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_experiment_loads(path, tmp_path):
+    found = load(write_run(tmp_path, path.stem)).experiments[path.stem]
+    assert found.title
+    assert found.paper
+    assert path.read_text().splitlines()[0] == "# yaml-language-server: $schema=../schema.json"
+
+
+def write_run(folder: Path, name: str) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump({"run": "r", "experiments": {name: None}}))
+    return path
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_every_run_file_loads(path):
+    found = load(path)
+    assert found.run.run == path.stem
+    assert path.read_text().splitlines()[0] == "# yaml-language-server: $schema=schema.json"
+
+
+def test_the_default_run_is_embedded():
+    for name in ("smoke", "default"):
+        for found in load(ROOT / "config" / f"{name}.yaml").experiments.values():
+            assert DATASETS[found.dataset].embedded
+
+
+def test_the_papers_breast_cancer_protocol():
+    """Non-convex paper, Figure 8: 15 step sizes × 4 clips × 7 ε × q in 1..10, 10 trials, N = M = 2, R = 25."""
+    found = load(ROOT / "config" / "default.yaml").experiments["wbcd_mlp"]
+    np.testing.assert_allclose(found.stepsizes.values(), np.exp(np.linspace(-9, 0, 15)))
+    assert found.clips == [0.1, 1, 5, 10]
+    assert found.epsilons == [0.75, 1, 1.5, 3, 6, 12, 18]
+    assert found.phase_lengths == list(range(1, 11))
+    assert found.trials == 10
+    assert [(s.M, s.R) for s in found.settings] == [(2, 25)]
+    assert (found.batch_epsilon, found.log_term, found.delta) == (24, "2/delta", "1/n^2")
+    assert set(found.algorithms) == {"minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "command"),
+    [
+        ("config/schema.json", schema_text, "schema"),
+        ("docs/configuration.md", reference_text, "reference"),
+    ],
+)
+def test_generated_pages_have_not_drifted(file, text, command):
+    path = ROOT / file
+    assert path.is_file(), f"run `make docs`: {file} is missing"
+    assert path.read_text(encoding="utf-8") == text(), (
+        f"run `make docs`: {file} is not what `silodp config {command}` says"
+    )
+
+
+def test_the_schema_allows_the_checked_in_files_and_no_unknown_key():
+    """With the validator that Snakemake brings along."""
+    import jsonschema
+
+    schema = json.loads(schema_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    for path in EXPERIMENTS + RUNS:
+        content = yaml.safe_load(path.read_text())
+        assert validator.is_valid(content), path
+        assert not validator.is_valid(content | {"epsilom": [1]}), path
+
+
+def test_the_reference_names_every_key_with_its_meaning():
+    text = reference_text()
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    keys = {line.split("`")[1] for line in lines}
+    assert set(Experiment.model_fields) | set(Readings.model_fields) <= keys
+    for line in lines:
+        assert line.count("|") - line.count("\\|") == 5, line
+    assert not os.path.isabs(text.split()[0])

@@ -1,0 +1,225 @@
+"""Training jobs: the same table however work is cut, every run recorded, every record counted."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import small
+import textbook
+from jobs import CASES, data, same, silos_of, task, train
+from silodp.algorithms import ALGORITHMS
+from silodp.models import kernels
+from silodp.rng import Streams
+from silodp.training import (
+    build_model,
+    evaluate,
+    prepare,
+    train_stack,
+)
+from small import DTYPES, MODEL_CASES, Point
+
+# Cuts of the work
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("case", CASES)
+def test_jobs_of_one_trial_or_of_ten_give_the_same_table(case, algorithm):
+    job = task(algorithm, trials=10, settings=[{"M": 1, "R": 2}], **CASES[case])
+    whole = train(job, range(10))
+    assert len(whole) == 10 * len(job.grid())
+    parts = [train(job, [trial]) for trial in range(10)]
+    same(pd.concat(parts, ignore_index=True), whole, check_exact=True)
+    order = train(job, [7, 2])
+    same(order, pd.concat([parts[7], parts[2]], ignore_index=True), check_exact=True)
+
+
+@pytest.fixture
+def threads():
+    before = torch.get_num_threads()
+    yield kernels.use_threads
+    kernels.use_threads(1)
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_threads_do_not_change_the_table(case, threads):
+    for algorithm in ("minibatch_sgd", "local_sgd"):
+        job, found = task(algorithm, **CASES[case]), []
+        for count in (1, 2, 3):
+            threads(count)
+            found.append(train(job, range(1)))
+        same(found[1], found[0], check_exact=True)
+        same(found[2], found[0], check_exact=True)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("case", CASES)
+def test_points_together_are_points_one_at_a_time(case, algorithm):
+    """Exactly where a kernel works point by point, to rounding where points share a matrix product."""
+    job, run = task(algorithm, **CASES[case]), small.run(dtype="float64")
+    whole = train(job, [0], run)
+    ones = [train(job, [0], run, points=job.grid().iloc[[g]]) for g in range(len(job.grid()))]
+    exact = {"check_exact": True} if case == "perceptron" else {"rtol": 1e-6}
+    same(pd.concat(ones, ignore_index=True), whole, **exact)
+
+
+def exploding(dtype, steps=(0.1, 50.0, 0.02, 1e4, 0.05)):
+    """Least squares without a clip: steps above 2/λ blow up, sooner the longer they are."""
+    case = MODEL_CASES["linear"]
+    points = [Point(None, step, math.inf) for step in steps]
+    silos = small.records(case, (9, 6), DTYPES[dtype])
+    return case.model(), points, silos
+
+
+@pytest.mark.parametrize("output", ["last", "mean_of_last_8"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_points_go_on_as_before_when_others_leave_the_stack(name, dtype, output):
+    model, points, silos = exploding(dtype)
+    method, rounds = ALGORITHMS[name].with_options({"rounds": 6, "phase_length": 2}), 6
+    first = small.start(model, DTYPES[dtype])
+
+    def train_(chosen):
+        federation = small.federation(model, silos, small.plans(method, chosen, (9, 6)), chosen, 1)
+        return train_stack(method, federation, model, first, silos, output)
+
+    weights, left = train_(points)
+    assert left[[0, 2, 4]].tolist() == [-1, -1, -1]
+    assert all(0 <= r < rounds for r in left[[1, 3]].tolist())
+    for g in range(5):
+        alone, gone = train_([points[g]])
+        assert gone[0] == left[g]
+        assert textbook.relative_error(weights[g], alone[0]) < (1e-12 if dtype == "float64" else 1e-4)
+    # All may leave; the rounds that are left are not run.
+    weights, left = train_([points[1], points[3]])
+    assert (left >= 0).all()
+
+
+def test_a_point_leaves_with_the_weights_that_diverged():
+    """Its loss is over ten times the first, and it is evaluated as it was when it left."""
+    model, points, silos = exploding("float64", steps=(50.0,))
+    method, first = ALGORITHMS["minibatch_sgd"](6), small.start(model, torch.float64)
+    plans = small.plans(method, points, (9, 6))
+    weights, left = train_stack(method, small.federation(model, silos, plans, points), model, first, silos)
+    wanted = small.iterates(method, small.federation(model, silos, plans, points), first, 1)
+    losses = [evaluate(model, w, silos)[0].item() for w in wanted]
+    limit = 10 * evaluate(model, first[None], silos)[0].item()
+    expected = next(r for r, loss in enumerate(losses) if loss > limit)
+    assert left.tolist() == [expected]
+    assert torch.equal(weights[0], wanted[expected][0])
+
+
+# Divergence in the table
+
+
+def diverging(dtype="float32", clip=math.inf, **changes):
+    """A sound step, one that explodes within the rounds, and one that overflows at once."""
+    steps = [0.01, 1e3, 1e38]
+    points = pd.DataFrame({"epsilon": math.nan, "stepsize": steps, "clip": clip, "phase_length": 1})
+    job = task(settings=[{"M": 2, "R": 8}], algorithms={"minibatch_sgd": {"private": "non_private"}}, **changes)
+    return train(job, range(2), small.run(dtype=dtype), points=points)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_that_diverges_is_recorded_and_never_dropped(case):
+    changes = CASES[case] | ({"settings": [{"M": 3, "R": 8}]} if case == "linear" else {})
+    changes.pop("settings", None)
+    found = diverging(**changes)
+    assert len(found) == 2 * 3
+    assert found.groupby("trial").size().tolist() == [3, 3]
+    sound, wild = found[found["stepsize"] == 0.01], found[found["stepsize"] == 1e38]
+    assert not sound["diverged"].any()
+    assert (sound["left_after"] == -1).all()
+    assert np.isfinite(sound[["train_loss", "test_loss", "test_error", "train_error"]]).all(axis=None)
+    assert wild["diverged"].all()
+    assert (wild["left_after"] == 0).all()
+    if case == "linear":
+        assert np.isposinf(wild["test_error"]).all()
+        assert np.isposinf(wild["train_error"]).all()
+    else:
+        assert wild["test_error"].between(0, 1).all()
+    assert not found["test_error"].isna().any()
+
+
+def test_a_model_that_overflows_is_wrong_on_nearly_every_record():
+    """Class 0, which the larger of two NaN would be taken for, is not right by accident."""
+    found = diverging()
+    wild = found[found["stepsize"] == 1e38]
+    assert not np.isfinite(wild["train_loss"]).any()
+    assert (wild[["test_error", "train_error"]] > 0.9).all(axis=None)
+
+
+def test_a_loss_of_more_than_ten_times_the_first_at_the_end_is_divergence_too():
+    """Watched on a few records after every round, and on all of them at the end."""
+    job = task(settings=[{"M": 2, "R": 2}])
+    found = train(job, [0], points=job.grid().assign(stepsize=30.0, clip=5.0, epsilon=math.nan).iloc[:1])
+    prepared = prepare(data("wbcd"), job.config, job.readings, silos_of(job.config)(0), small.run())
+    model = build_model(job.config, prepared)
+    start = model.initial(Streams(2023).generator("small", 0, "initial"))
+    first = evaluate(model, torch.from_numpy(start).float()[None], prepared.train)[0].item()
+    assert found["diverged"].tolist() == [bool(found["left_after"][0] >= 0 or found["train_loss"][0] > 10 * first)]
+    assert found["diverged"].all()
+
+
+# Evaluation
+
+
+def test_evaluation_is_the_mean_over_silos_of_each_silos_mean():
+    case = MODEL_CASES["softmax"]
+    model, silos = case.model(), small.records(case, (3, 17), torch.float64)
+    weights = torch.stack([small.start(model, torch.float64, seed) for seed in (1, 2, 3)])
+    loss, error = evaluate(model, weights, silos)
+    for g in range(3):
+        wanted = np.mean(
+            [np.mean([float(case.loss(weights[g], a, b)) for a, b in zip(x, y, strict=True)]) for x, y in silos]
+        )
+        assert loss[g].item() == pytest.approx(wanted, rel=1e-6)
+        wrong = np.mean(
+            [(model.outputs(weights[g : g + 1], x)[0].argmax(1) != y).double().mean().item() for x, y in silos]
+        )
+        assert error[g].item() == pytest.approx(wrong, rel=1e-6)
+
+
+def test_evaluation_in_parts_is_evaluation_at_once(monkeypatch):
+    case = MODEL_CASES["perceptron-2"]
+    model, silos = case.model(), small.records(case, (30, 11), torch.float32)
+    weights = torch.stack([small.start(model, torch.float32, seed) for seed in range(7)])
+    whole = evaluate(model, weights, silos)
+    monkeypatch.setattr("silodp.training.EVALUATED", 70)
+    parts = evaluate(model, weights, silos)
+    assert torch.equal(whole[0], parts[0])
+    assert torch.equal(whole[1], parts[1])
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_model_that_is_not_finite_is_wrong_everywhere(name, value):
+    case = MODEL_CASES[name]
+    model, silos = case.model(), small.records(case, (6, 4), torch.float64)
+    weights = torch.stack([small.start(model, torch.float64)] * 2)
+    weights[1] = value
+    loss, error = evaluate(model, weights, silos)
+    assert torch.isfinite(loss[0])
+    assert torch.isfinite(error[0])
+    assert not torch.isfinite(loss[1])
+    assert error[1].item() == (math.inf if case.classes is None else 1.0)
+
+
+def test_regression_errors_are_relative_to_predicting_the_training_mean():
+    job = task("minibatch_sgd", **CASES["linear"])
+    points = pd.DataFrame({"epsilon": [math.nan], "stepsize": [1e-30], "clip": [1.0], "phase_length": [1]})
+    found = train(job, [0], points=points)
+    part, y = silos_of(job.config)(0), data("diabetes").y
+    mean = np.concatenate([y[records] for records in part.train]).mean()
+    around_zero = np.mean([np.mean(y[records] ** 2) for records in part.test])
+    around_mean = np.mean([np.mean((y[records] - mean) ** 2) for records in part.test])
+    assert found["test_error"][0] == pytest.approx(math.sqrt(around_zero / around_mean), rel=1e-5)
+    # A model that does predict the training mean has error 1: the constant column is the last feature.
+    prepared = prepare(data("diabetes"), job.config, job.readings, part, small.run())
+    weights = torch.zeros((1, prepared.features))
+    weights[0, -1] = mean
+    _, error = evaluate(build_model(job.config, prepared), weights, prepared.test)
+    assert math.sqrt(error.item() / around_mean) == pytest.approx(1, rel=1e-5)

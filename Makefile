@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures paper test test-slow lint format docs clean
+.PHONY: help reproduce smoke figures paper test test-slow bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ test: .venv/installed  ## the tests
 
 test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild
 	$(BIN)/python -m pytest -m slow
+
+bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
+	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md
 
 lint: .venv/installed  ## formatters, linters and types, changing nothing
 	$(BIN)/ruff check .

@@ -45,6 +45,9 @@ MODEL_CASES = {
     "perceptron-3": ModelCase("perceptron", 3, (("hidden", 3),), textbook.perceptron(3, 3)),
 }
 
+# Models that take images have tests of their own (tests/models/test_convnet.py, tests/test_images.py).
+IMAGE_MODELS = {"convnet"}
+
 
 @dataclass(frozen=True)
 class AlgorithmCase:

@@ -147,9 +147,7 @@ def test_a_missing_run_file_and_an_unknown_experiment(tmp_path, capsys):
     path.write_text(yaml.safe_dump({"run": "r", "experiments": {"nope": None}}))
     assert call("config", "check", path) == 2
     text = one_line(capsys)
-    assert text.startswith(
-        f"silodp config: {path}: experiments.nope: no such experiment: must be one of diabetes_linear, "
-    )
+    assert text.startswith(f"silodp config: {path}: experiments.nope: no such experiment: must be one of cifar10_cnn, ")
     assert call("config", "check") == 2
     assert one_line(capsys) == "silodp config: command line: run_file: missing: must name the file to check"
 

@@ -136,7 +136,7 @@ def test_releases_and_budgets_are_frozen():
 # Models
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sorted(set(MODELS) - small.IMAGE_MODELS))
 def test_a_model_says_what_it_computes(name):
     (case,) = [case for case in MODEL_CASES.values() if case.registered == name][:1]
     model = case.model()
@@ -245,5 +245,5 @@ def test_an_embedded_dataset_is_what_it_declares(name):
 
 
 def test_every_case_of_these_tests_is_registered():
-    assert {case.registered for case in MODEL_CASES.values()} == set(MODELS)
+    assert {case.registered for case in MODEL_CASES.values()} == set(MODELS) - small.IMAGE_MODELS
     assert {case.registered for case in ALGORITHM_CASES.values()} == set(ALGORITHMS)

@@ -129,7 +129,16 @@ class PerceptronModel(Strict):
     hidden: Count = Field(description="hidden units")
 
 
-ModelConfig = Annotated[LinearModel | LogisticModel | SoftmaxModel | PerceptronModel, Field(discriminator="name")]
+class ConvNetModel(Strict):
+    """The non-convex paper's network for CIFAR-10: two convolutions and three dense layers, cross-entropy loss."""
+
+    name: Literal["convnet"]
+    workspace_mb: Count = Field(256, description="temporary memory of a gradient, in MB; a GPU is faster with more")
+
+
+ModelConfig = Annotated[
+    LinearModel | LogisticModel | SoftmaxModel | PerceptronModel | ConvNetModel, Field(discriminator="name")
+]
 
 
 class AlgorithmOptions(Strict):
@@ -337,7 +346,7 @@ def _within(overrides: Any, location: tuple) -> bool:
 
 
 # Parts of Pydantic's error locations that name an alternative and are no keys.
-_TAGS = {"linear", "logistic", "softmax", "perceptron", "constrained-float", "literal['1/n^2']", "float"}
+_TAGS = {"linear", "logistic", "softmax", "perceptron", "convnet", "constrained-float", "literal['1/n^2']", "float"}
 
 
 def _explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:

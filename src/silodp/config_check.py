@@ -38,6 +38,12 @@ def check(experiment: Experiment, place: Callable[[str], str]) -> None:
         fail("model", experiment.model.name, f"must fit the task of {experiment.dataset}, which is {dataset.task}")
     if regression != (experiment.label == "target"):
         fail("label", experiment.label, f"must be {'target' if regression else 'class or parity'} for {dataset.task}")
+    if dataset.images != (experiment.model.name == "convnet"):
+        allowed = "must be convnet" if dataset.images else "convnet needs images"
+        fail("model", experiment.model.name, f"{allowed}: the records of {experiment.dataset} are its input")
+    steps = experiment.preprocess
+    if dataset.images and (steps.pca or steps.constant_column):
+        fail("preprocess", steps.model_dump(), f"pca and constant_column are not for images, as {experiment.dataset}'s")
     classes = 2 if experiment.label == "parity" else len(dataset.class_counts or ())
     if experiment.model.name == "logistic" and classes != 2:
         fail("model", "logistic", f"needs two classes, {experiment.dataset} has {classes}; softmax takes any number")

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from silodp.config import (
     AlgorithmOptions,
+    ConvNetModel,
     DataConfig,
     Experiment,
     Grid,
@@ -64,6 +65,7 @@ def reference_text() -> str:
         LogisticModel,
         SoftmaxModel,
         PerceptronModel,
+        ConvNetModel,
         AlgorithmOptions,
         Readings,
         Report,

@@ -149,7 +149,7 @@ def partition_and_measure(
         )
         used, local = part.compact()
         x = _features(data, used, local, config, readings)
-        x = x.reshape(len(x), -1)
+        x = _windows(x) if x.ndim > 2 else x
         target = y[used]
         parts.append(part)
         measured.append(
@@ -178,6 +178,17 @@ def _features(data: Data, used: np.ndarray, local: Partition, config: Experiment
     )
 
 
+def _windows(x: np.ndarray) -> np.ndarray:
+    """Means of every channel over a 4×4 grid of windows, (n, 16·channels) for images (n, channels, height, width).
+
+    Images' heterogeneity is measured on them: with all pixels the linear model's Hessian would take gigabytes.
+    """
+    n, channels, height, width = x.shape
+    height, width = height // 4, width // 4
+    cut = x[:, :, : 4 * height, : 4 * width].reshape(n, channels, 4, height, 4, width)
+    return cut.mean(axis=(3, 5), dtype=np.float64).reshape(n, -1)
+
+
 def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
     """Preprocess the records and hand them to the silos."""
     used, local = part.compact()
@@ -191,13 +202,13 @@ def prepare(data: Data, config: Experiment, readings: Readings, part: Partition,
     device = torch.device(config.device or run.device)
     dtype = getattr(torch, run.dtype)
     y = torch.from_numpy(np.ascontiguousarray(labels(data, config.label)[used]))
-    y = (y if config.model.name in ("softmax", "perceptron") else y.to(dtype)).to(device)
+    y = (y if config.model.name in ("softmax", "perceptron", "convnet") else y.to(dtype)).to(device)
     features = torch.from_numpy(np.ascontiguousarray(x)).to(device=device, dtype=dtype)
 
     def silos(records: list[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
         return [(features[index], y[index]) for index in (torch.from_numpy(r).to(device) for r in records)]
 
-    return TrialData(silos(local.train), silos(local.test), features.shape[1], label_classes(data, config.label))
+    return TrialData(silos(local.train), silos(local.test), features[0].numel(), label_classes(data, config.label))
 
 
 def build_model(config: Experiment, trial: TrialData) -> Model:

@@ -64,6 +64,7 @@ class Dataset:
         class_counts: how many of each class; None for regression. Known without the files, so that a config can be
             checked before anything is fetched.
         standardise_columns: the features to standardise; None for all of them.
+        images: True when records are colour images, (3, side, side), in place of flat features.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Dataset:
     loader: Callable[[dict[str, Path]], Data]
     class_counts: tuple[int, ...] | None = None
     standardise_columns: tuple[str, ...] | None = None
+    images: bool = False
 
     def load(self, cache: Path | str | None = None) -> Data:
         """Read the records; the network is never touched.

@@ -42,9 +42,11 @@ def _load(files: dict[str, Path]) -> Data:
     names = read_batch(files[f"{folder}/batches.meta"])[b"label_names"]
     batches = [read_batch(files[f"{folder}/{name}"]) for name in (*_TRAINING, "test_batch")]
     pixels = np.concatenate([batch[b"data"] for batch in batches]).reshape(-1, 3, 32, 32)
+    x = pixels.astype(np.float32)
+    x /= 255  # in place: a second copy would take 737 MB
     sizes = [len(batch[b"labels"]) for batch in batches]
     return Data(
-        x=pixels.astype(np.float32) / np.float32(255),
+        x=x,
         y=np.concatenate([np.asarray(batch[b"labels"], dtype=np.int64) for batch in batches]),
         classes=10,
         official_test=np.repeat([False] * len(_TRAINING) + [True], sizes),
@@ -62,4 +64,5 @@ DATASET = Dataset(
     records=60_000,
     class_counts=(6_000,) * 10,
     loader=_load,
+    images=True,
 )

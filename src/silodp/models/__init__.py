@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from silodp.models.base import Model
+from silodp.models.convnet import ConvNet
 from silodp.models.linear import Linear
 from silodp.models.logistic import Logistic
 from silodp.models.perceptron import Perceptron
@@ -13,6 +14,7 @@ MODELS: dict[str, Callable[..., Model]] = {
     "logistic": Logistic.build,
     "softmax": Softmax.build,
     "perceptron": Perceptron.build,
+    "convnet": ConvNet.build,
 }
 
 __all__ = ["MODELS", "Model"]

@@ -1,0 +1,239 @@
+"""Speed and memory of the training engine against its targets and against the ways a user would otherwise train.
+
+    python benchmarks/run.py --threads 2 --output benchmarks/RESULTS.md
+
+Everything is measured in one run, in turn, several times; a row shows the smallest, median and largest value, and a
+ratio is taken within each turn. `--quick` is for tests: a small problem whose figures mean nothing.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_info
+
+from memory import job_peaks
+from peers import disagreement, jacobian_run, vmap_run
+from silodp.datasets.fetch import FetchError, local_files
+from silodp.models import kernels
+from timing import Clock, Figure, Work, interleaved
+from workload import FLOP, FULL, QUICK, Workload
+
+# Rounds from the start that show an algorithm's whole cycle.
+ROUNDS = {"minibatch_sgd": 1, "fedprox_spider": 2, "fed_spider": 2}
+# Bound on a job's memory in MB, the default of run files.
+MEMORY = 4000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table; a target is what the median is held against."""
+
+    what: str
+    unit: str
+    figure: Figure
+    target: str = ""
+    met: bool | None = None
+
+    def line(self) -> str:
+        """As Markdown."""
+        values = " | ".join(_short(v) for v in (self.figure.low, self.figure.median, self.figure.high))
+        verdict = "" if self.met is None else "yes" if self.met else "**no**"
+        return f"| {self.what} | {self.unit} | {values} | {self.target} | {verdict} |"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _at_least(what: str, unit: str, figure: Figure, bound: float) -> Row:
+    return Row(what, unit, figure, f"≥ {_short(bound)}", figure.median >= bound)
+
+
+def _at_most(what: str, unit: str, figure: Figure, bound: float) -> Row:
+    return Row(what, unit, figure, f"≤ {_short(bound)}", figure.median <= bound)
+
+
+def matrix_products(device: torch.device, side: int, threads: int) -> dict[str, tuple[Work, float]]:
+    """Square float32 matrix products by each library at hand, and their floating-point operations."""
+    a, b = (torch.randn((side, side), device=device) for _ in range(2))
+    out = torch.empty_like(a)
+    found = {f"matrix product {side}³, PyTorch": (Work(lambda: torch.mm(a, b, out=out), threads), 2.0 * side**3)}
+    if device.type == "cpu":
+        # The kernels hold NumPy's BLAS at one thread and put points side by side: so do its products here.
+        x, y = a.numpy(), b.numpy()
+        outs = np.empty((threads, side, side), dtype=np.float32)
+
+        def some(start: int, stop: int) -> None:
+            for part in range(start, stop):
+                np.dot(x, y, out=outs[part])
+
+        work = Work(lambda: kernels._over_points(some, threads), threads)
+        found[f"matrix product {side}³, NumPy"] = (work, 2.0 * side**3 * threads)
+    return found
+
+
+def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
+    """Rows of the table, and notes on them."""
+    device, threads = torch.device(options.device), options.threads
+    kernels.use_threads(threads)
+    clock, workload = Clock(options.clock, device), Workload(QUICK if options.quick else FULL, device)
+    size = workload.size
+    distance = disagreement(workload)
+    if not distance <= 1e-4:
+        raise SystemExit(f"the peers' clipped gradient sums are {distance:.1e} from the stack's: must be within 1e-4")
+    chunk, tried = best_chunk(workload, clock, options.quick)
+    vmap, jacobian = vmap_run(workload, chunk), jacobian_run(workload)
+    products = matrix_products(device, 128 if options.quick else 1024 if device.type == "cpu" else 8192, threads)
+    seconds = interleaved(
+        {name: work for name, (work, _) in products.items()}
+        | {name: Work(workload.rounds(name, count), threads) for name, count in ROUNDS.items()}
+        | {"local_sgd": Work(workload.rounds("local_sgd", 1), threads)}
+        | {"vmap": Work(vmap.round, 1), "jacobian": Work(lambda: jacobian.round(silos=1), 1)},
+        options.repeats,
+        clock,
+    )
+
+    rates = {name: Figure(tuple(flop / s / 1e9 for s in seconds[name].values)) for name, (_, flop) in products.items()}
+    fastest = max(rates, key=lambda name: rates[name].median)
+    rows = [Row(name, "GFLOP/s", rate) for name, rate in rates.items()]
+    for name, count in ROUNDS.items():
+        flop = FLOP * workload.gradients(name, count)
+        rate = Figure(tuple(flop / s / 1e9 for s in seconds[name].values))
+        rows.append(Row(f"`{name}` rounds", "GFLOP/s", rate))
+        share = rate.per(rates[fastest]).map(lambda v: 100 * v)
+        rows.append(_at_least("the same, of the faster matrix product", "%", share, 40))
+    cores = threads if device.type == "cpu" else 1
+    step = seconds["local_sgd"].map(lambda s: 1e6 * s * cores / workload.gradients("local_sgd", 1))
+    rows.append(_at_most("`local_sgd`, one step of one point on one core", "µs", step, 1.0))
+    # The best a loop of single runs can do with several cores is one loop a core.
+    run = seconds["minibatch_sgd"].map(lambda s: s * size.rounds / size.points)
+    by_vmap = seconds["vmap"].map(lambda s: s * size.rounds / cores)
+    by_jacobian = seconds["jacobian"].map(lambda s: s * size.silos * size.rounds / cores)
+    rows += [
+        Row("a trained run of `minibatch_sgd` in the stack", "s", run),
+        Row("a trained run by `torch.func.vmap(grad)`", "s", by_vmap),
+        Row("a trained run by `autograd.functional.jacobian`", "s", by_jacobian),
+        _at_least("`vmap(grad)`'s time over the stack's", "times", by_vmap.per(run), 15),
+        _at_least("`jacobian`'s time over the stack's", "times", by_jacobian.per(run), 500),
+    ]
+    drawn = workload.plan("minibatch_sgd")["gradient"].drawn
+    notes = [
+        f"N = {size.silos}, n = {size.records}, K = {drawn}, R = {size.rounds}, G = {size.points}; "
+        f"{threads} thread(s), {options.repeats} repetitions, {options.clock} time.",
+        "Records are Gaussian. Rounds go through federation, messages, sampling and noise.",
+        f"A record's clipped gradient at one point counts as {FLOP:,} floating-point operations, a difference of two "
+        "gradients as twice that.",
+        f"A trained run is R = {size.rounds} rounds, evaluation left out everywhere: one measured round of all "
+        f"silos, times R, over G for the stack; for `jacobian` one silo's message, times {size.silos}·R, as all "
+        "messages of a run cost the same.",
+        f"Peers run on one thread; with several cores their time is divided by the {cores} core(s), as if loops side "
+        f"by side did not slow one another. `vmap` is chunked at its best on this machine ({tried}).",
+        f"The peers' clipped gradient sums agree with the stack's within {distance:.0e}, relative.",
+    ]
+    return rows, notes
+
+
+def best_chunk(workload: Workload, clock: Clock, quick: bool) -> tuple[int | None, str]:
+    """Records at once with which `vmap(grad)` is fastest on one thread, None for all; and what every choice takes."""
+    chunks = [None, 16] if quick else [None, 32, 64, 128, 256, 302]
+    runs = {chunk: vmap_run(workload, chunk) for chunk in chunks}
+    work = {str(chunk): Work(lambda run=run: run.round(silos=1), 1) for chunk, run in runs.items()}
+    medians = {name: figure.median for name, figure in interleaved(work, 2 if quick else 15, clock).items()}
+    best = min(chunks, key=lambda chunk: medians[str(chunk)])
+    shown = [f"{chunk or 'all'}: {1e3 * medians[str(chunk)]:.1f} ms" for chunk in chunks]
+    return best, "records at once and time of a message: " + ", ".join(shown)
+
+
+def memory(quick: bool, device: str) -> tuple[list[Row], list[str]]:
+    """Peak memory of training jobs of one, three and six trials, the setting's whole grid in the stack."""
+    name, records, trials = "mnist_mlp", 604, [1, 3, 6]
+    changes: dict = {"trials": trials[-1], "alternatives": []}
+    try:
+        local_files("mnist")
+    except FetchError:
+        name, records = "digits_mlp", 100
+    algorithms = ["minibatch_sgd", "fedprox_spider", "fed_spider", "local_sgd"]
+    if quick:
+        name, records, algorithms = "digits_mlp", 20, ["fedprox_spider"]
+        changes |= {"epsilons": [1.0, 6.0], "clips": [1.0]}
+    changes |= {"settings": [{"M": 25, "R": 2, "phase_lengths": [2]}], "batch_records": records}
+    run_file = {"run": "benchmark", "device": device, "experiments": {name: changes}}
+    rows = []
+    for algorithm, values in job_peaks(run_file, name, "M25_R2", algorithms, trials).items():
+        for count, value in zip(trials, values, strict=True):
+            what = f"peak memory of a `{algorithm}` job, trials: {count}"
+            rows.append(_at_most(what, "MB", Figure((value,)), MEMORY))
+        rows.append(_at_most("the last over the one before", "times", Figure((values[-1] / values[-2],)), 1.05))
+    return rows, [
+        f"Memory: one `silodp train` of `{name}` each, whole grid, K = {records}, two of the rounds. A first trial "
+        "peaks while its records are prepared, when compiled code is not yet loaded; from the second on it is."
+    ]
+
+
+def page(rows: list[Row], notes: list[str], arguments: list[str]) -> str:
+    """The table with where, when and how it was made."""
+    blas = {f"{i['internal_api']} {i['version']} ({i.get('architecture', '')})" for i in threadpool_info()}
+    machine = [f"{os.cpu_count()} × {_processor()}", f"load {os.getloadavg()[0]:.1f} at the end"]
+    if torch.cuda.is_available():
+        machine.append(torch.cuda.get_device_name())
+    versions = f"Python {platform.python_version()}, PyTorch {torch.__version__}, NumPy {np.__version__}"
+    return "\n".join(
+        [
+            "# Benchmarks",
+            "",
+            f"Made by `python benchmarks/run.py {shlex.join(arguments)}` on {datetime.date.today().isoformat()}.",
+            "",
+            f"Machine: {'; '.join(machine)}. {versions}; {', '.join(sorted(b for b in blas if 'blas' in b))}.",
+            "",
+            "| what | unit | min | median | max | target | met |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+            *(row.line() for row in rows),
+            "",
+            *(f"- {note}" for note in notes),
+            "",
+        ]
+    )
+
+
+def _processor() -> str:
+    """The processor's name, as Linux has it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and write the table; returns 0."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:<index>")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the stack's rounds")
+    parser.add_argument("--repeats", type=int, default=7, help="repetitions of every measurement")
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: for a machine that is busy")
+    parser.add_argument("--quick", action="store_true", help="a small problem, in seconds; the figures mean nothing")
+    parser.add_argument("--output", type=Path, help="Markdown file; default: the terminal")
+    options = parser.parse_args(arguments)
+    if options.threads < 1 or options.repeats < 1:
+        parser.error("--threads and --repeats must be at least 1")
+    rows, notes = speed(options)
+    more_rows, more_notes = memory(options.quick, options.device)
+    text = page([*rows, *more_rows], [*notes, *more_notes], arguments)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    else:
+        print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,285 @@
+"""The convolutional network over a stack, against automatic differentiation of a network of PyTorch's own layers."""
+
+import dataclasses
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import textbook
+from silodp.models import MODELS
+from silodp.models.convnet import ConvNet
+from small import DTYPES, TOLERANCE
+
+# Sides that leave a row over at the first maximum, at the second, at both, at none.
+SIDES = [16, 17, 18, 23]
+
+
+def layers(net: ConvNet) -> nn.Sequential:
+    """The network as the paper describes it, in float64."""
+    (f1, f2), (h1, h2) = net.filters, net.hidden
+    return nn.Sequential(
+        nn.Conv2d(net.channels, f1, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(f1, f2, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.LazyLinear(h1),
+        nn.ReLU(),
+        nn.Linear(h1, h2),
+        nn.ReLU(),
+        nn.Linear(h2, net.classes),
+    ).double()
+
+
+def loss(net):
+    """One record's loss as a function of the flat vector; `layers` keeps its parameters in the vector's order."""
+    torch.manual_seed(0)
+    plain = layers(net)
+    plain(torch.zeros((1, net.channels, net.side, net.side), dtype=torch.float64))
+    names = dict(plain.named_parameters())
+
+    def of(w, x, y):
+        parts = torch.split(w, [p.numel() for p in names.values()])
+        state = {name: part.reshape(p.shape) for (name, p), part in zip(names.items(), parts, strict=True)}
+        logits = torch.func.functional_call(plain, state, (x[None],))
+        return nn.functional.cross_entropy(logits, y[None])
+
+    return of
+
+
+def small(side=18, workspace=2**28):
+    return ConvNet(side, classes=3, filters=(2, 3), hidden=(5, 4), workspace=workspace)
+
+
+def example(net, records, points, dtype, seed=0):
+    generator = np.random.default_rng(seed)
+    x = torch.from_numpy(generator.standard_normal((records, net.channels, net.side, net.side)))
+    y = torch.from_numpy(generator.integers(0, net.classes, records))
+    weights = torch.from_numpy(np.stack([2 * net.initial(generator) for _ in range(points)]))
+    return weights.to(dtype), x.to(dtype), y
+
+
+def wanted_sum(net, weights, x, y, clip):
+    of = loss(net)
+    return torch.stack(
+        [
+            sum(
+                textbook.clip_to(textbook.gradient(of, w.double(), x[k].double(), y[k]), c.item())
+                for k in range(len(x))
+            )
+            for w, c in zip(weights, clip, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("records", "points"), [(1, 1), (1, 3), (7, 1), (7, 3)])
+@pytest.mark.parametrize("side", SIDES)
+def test_clipped_gradient_sums_are_those_of_autograd(side, records, points, dtype):
+    net = small(side)
+    weights, x, y = example(net, records, points, DTYPES[dtype], side)
+    for clips in ([math.inf] * points, [1e3] * points, [0.01] * points, [0.5 * (g + 1) for g in range(points)]):
+        clip = torch.tensor(clips, dtype=DTYPES[dtype])
+        found = net.clipped_gradient_sum(weights, x, y, clip)
+        assert found.dtype == DTYPES[dtype]
+        for mine, wanted in zip(found, wanted_sum(net, weights, x, y, clip), strict=True):
+            assert textbook.relative_error(mine, wanted) <= TOLERANCE[dtype]
+
+
+def test_the_papers_network_is_exact_over_all_its_62006_parameters():
+    net = MODELS["convnet"](3 * 32 * 32, 10)
+    assert net.size == 62_006
+    assert [b.stop - b.start for b in net.blocks] == [450, 6, 2400, 16, 48_000, 120, 10_080, 84, 840, 10]
+    weights, x, y = example(net, 3, 2, torch.float64)
+    of = loss(net)
+    norms = [float(textbook.gradient(of, weights[0], x[k], y[k]).norm()) for k in range(3)]
+    clip = torch.tensor([float(np.median(norms)), math.inf], dtype=torch.float64)
+    assert min(norms) < clip[0] < max(norms), "some records must be clipped and some not"
+    found = net.clipped_gradient_sum(weights, x, y, clip)
+    assert textbook.relative_error(found, wanted_sum(net, weights, x, y, clip)) <= 1e-10
+
+
+def test_the_network_keeps_a_models_contract():
+    net = MODELS["convnet"](3072, 10)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        net.side = 3
+    assert hash(net) == hash(MODELS["convnet"](3072, 10))
+    assert net.worst_error == 1.0
+    assert [b.start for b in net.blocks] == [0, *(b.stop for b in net.blocks[:-1])]
+    assert len({b.name for b in net.blocks}) == len(net.blocks)
+
+
+def test_every_record_is_clipped_by_its_norm_over_all_layers():
+    net = small()
+    weights, x, y = example(net, 9, 1, torch.float64)
+    of = loss(net)
+    norms = [float(textbook.gradient(of, weights[0], x[k], y[k]).norm()) for k in range(9)]
+    clip = float(np.median(norms))
+    for k in range(9):
+        found = net.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], torch.tensor([clip], dtype=torch.float64))
+        assert float(found.norm()) == pytest.approx(min(norms[k], clip), rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_outputs_and_losses_are_those_of_the_plain_layers(dtype):
+    net = small(17)
+    weights, x, y = example(net, 6, 3, DTYPES[dtype])
+    of = loss(net)
+    wanted = torch.stack([torch.stack([of(w.double(), x[k].double(), y[k]) for k in range(6)]) for w in weights])
+    outputs = net.outputs(weights, x)
+    assert outputs.shape == (3, 6, 3)
+    assert textbook.relative_error(net.losses(outputs, y), wanted.detach()) <= TOLERANCE[dtype]
+    classes = [torch.tensor(c) for c in range(3)]
+    for g, w in enumerate(weights.double()):
+        # The predicted class is the one under which the record's loss is smallest.
+        predicted = [int(np.argmin([float(of(w, x[k].double(), c)) for c in classes])) for k in range(6)]
+        assert net.errors(outputs, y)[g].tolist() == [float(p != t) for p, t in zip(predicted, y.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize(("points", "records"), [(1, 1), (3, 1), (1, 70), (5, 70), (40, 3)])
+@pytest.mark.parametrize("workspace", [1, 10_000, 100_000, 1_000_000, 2**30])
+def test_any_cut_gives_the_same_sums(points, records, workspace):
+    net = small(workspace=workspace)
+    weights, x, y = example(net, records, points, torch.float64)
+    clip = torch.linspace(0.1, 3, points, dtype=torch.float64)
+    whole = small(workspace=2**34)
+    assert whole.piece(points, records, 8) == (points, records)
+    found, wanted = net.clipped_gradient_sum(weights, x, y, clip), whole.clipped_gradient_sum(weights, x, y, clip)
+    assert textbook.relative_error(found, wanted) <= 1e-13
+    assert textbook.relative_error(net.outputs(weights, x), whole.outputs(weights, x)) <= 1e-13
+    covered = torch.zeros((points, records))
+    for piece in net._pieces(points, records, 8):
+        covered[piece] += 1
+    assert (covered == 1).all()
+
+
+MEASURE = """
+import sys, torch
+from pathlib import Path
+from silodp.models.convnet import ConvNet
+
+def peak():
+    line = next(l for l in Path("/proc/self/status").read_text().splitlines() if l.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+def spent(workspace, points, records):
+    net = ConvNet.build(3072, 10, workspace)
+    weights = 0.05 * torch.randn(points, net.size)
+    x, y, clip = torch.randn(records, 3, 32, 32), torch.zeros(records, dtype=torch.long), torch.ones(points)
+    result = torch.ones_like(weights)  # room for the result is no temporary memory
+    before = peak()
+    del result
+    net.clipped_gradient_sum(weights, x, y, clip)
+    net.outputs(weights, x)
+    return peak() - before
+
+torch.set_num_threads(1)
+spent(1, 1, 1)
+print(spent(*map(int, sys.argv[1:])))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
+@pytest.mark.parametrize(("workspace", "points", "records"), [(48, 4, 32), (48, 4, 500), (48, 60, 32)])
+def test_temporary_memory_stays_in_the_workspace_however_much_there_is_to_do(workspace, points, records):
+    command = [sys.executable, "-c", MEASURE, str(workspace), str(points), str(records)]
+    spent = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert 0.25 * workspace <= spent <= workspace
+
+
+def test_convolutions_are_not_rounded_to_tf32(monkeypatch):
+    seen = []
+    plain = torch.nn.functional.conv2d
+
+    def watched(*arguments, **options):
+        seen.append(torch.backends.cudnn.allow_tf32)
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "conv2d", watched)
+    before = torch.backends.cudnn.allow_tf32
+    net = small()
+    weights, x, y = example(net, 2, 2, torch.float32)
+    net.outputs(weights, x)
+    net.clipped_gradient_sum(weights, x, y, torch.ones(2))
+    assert seen == [False] * 4
+    assert torch.backends.cudnn.allow_tf32 == before
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_gpu_gives_the_same_sums(dtype):
+    net = MODELS["convnet"](3072, 10)
+    weights, x, y = example(net, 40, 5, DTYPES[dtype])
+    clip = torch.linspace(0.1, 3, 5, dtype=DTYPES[dtype])
+    wanted = net.clipped_gradient_sum(weights, x, y, clip)
+    found = net.clipped_gradient_sum(weights.cuda(), x.cuda(), y.cuda(), clip.cuda()).cpu()
+    assert textbook.relative_error(found, wanted) <= {"float32": 1e-4, "float64": 1e-10}[dtype]
+
+
+def test_a_zero_gradient_stays_zero():
+    net = small()
+    weights, x, _ = example(net, 4, 2, torch.float64)
+    weights[:, net.blocks[-1].start] = 1e6
+    found = net.clipped_gradient_sum(weights, x, torch.zeros(4, dtype=torch.int64), torch.tensor([0.5, 1.0]).double())
+    assert (found == 0).all()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_model_that_is_not_finite_shows_it_and_leaves_the_others_alone(value):
+    net = small()
+    weights, x, y = example(net, 4, 2, torch.float64)
+    alone = net.clipped_gradient_sum(weights[1:], x, y, torch.tensor([1.0]).double())
+    weights[0, 0] = value
+    found = net.clipped_gradient_sum(weights, x, y, torch.tensor([1.0, 1.0]).double())
+    assert not torch.isfinite(found[0]).all()
+    assert not torch.isfinite(net.outputs(weights, x)[0]).all()
+    assert textbook.relative_error(found[1], alone[0]) <= 1e-13
+
+
+def test_local_steps_follow_the_plain_chain():
+    net = small(16)
+    weights, x, y = example(net, 5, 2, torch.float64)
+    clip, stepsize, noise = torch.tensor([[0.3, math.inf], [0.1, 0.02], [0.5, 0.0]], dtype=torch.float64)
+    base = torch.from_numpy(np.random.default_rng(0).standard_normal((5, net.size)))
+    before, of = weights.clone(), loss(net)
+    found = net.local_steps(weights, x, y, clip, stepsize, noise, base)
+    assert torch.equal(weights, before)
+    for g in range(2):
+        w = weights[g]
+        for k in range(5):
+            step = textbook.clip_to(textbook.gradient(of, w, x[k], y[k]), clip[g].item())
+            w = w - stepsize[g] * (step + noise[g] * base[k])
+        assert textbook.relative_error(found[g], w) <= 1e-10
+
+
+def test_it_starts_within_one_over_the_root_of_a_units_inputs():
+    net = MODELS["convnet"](3072, 10)
+    w = net.initial(np.random.default_rng(0))
+    assert w.shape == (net.size,)
+    inputs = (75, 75, 150, 150, 400, 400, 120, 120, 84, 84)
+    for block, count in zip(net.blocks, inputs, strict=True):
+        part = np.abs(w[block.start : block.stop])
+        assert part.max() <= count**-0.5
+        if part.size > 400:
+            assert part.max() > 0.95 * count**-0.5
+
+
+@pytest.mark.parametrize(
+    ("features", "classes", "message"),
+    [
+        (3072, None, "classes = None: must be at least 2"),
+        (3072, 1, "classes = 1: must be at least 2"),
+        (784, 10, "features = 784: must be 3·s²"),
+        (3 * 15**2, 10, "features = 675: must be 3·s²"),
+    ],
+)
+def test_data_that_it_cannot_read_are_refused(features, classes, message):
+    with pytest.raises(ValueError, match=f"convnet: {message}"):
+        MODELS["convnet"](features, classes)

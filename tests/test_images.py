@@ -1,0 +1,143 @@
+"""Images from the config to a trained stack: CIFAR-10's protocol, and what does not fit images."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import yaml
+
+import silodp.training as training
+import small
+from silodp.config import ConfigError, Experiment, load
+from silodp.config_check import check
+from silodp.datasets import DATASETS
+from silodp.datasets.base import Data
+from silodp.training import Task, build_model, partition_and_measure, prepare, run_trial
+
+CIFAR = {
+    "dataset": "cifar10",
+    "silos": {"scheme": "by_class", "train_share": 0.5},
+    "model": {"name": "convnet", "workspace_mb": 4},
+    "settings": [{"M": 10, "R": 2}],
+    "epsilons": [8.0],
+    "trials": 1,
+    "batch_records": 2,
+    "stepsizes": {"low": -2, "high": -2, "points": 1},
+    "phase_lengths": [2],
+}
+
+
+@pytest.fixture(scope="module")
+def images() -> Data:
+    """Eight images of each of ten classes; a class shows in a corner's brightness."""
+    generator = np.random.default_rng(0)
+    y = np.repeat(np.arange(10), 8)
+    x = generator.random((80, 3, 32, 32), dtype=np.float32)
+    x[:, :, :8, :8] += y[:, None, None, None] / 10
+    return Data(x=x, y=y, classes=10)
+
+
+def test_the_experiment_has_the_papers_settings_and_grids():
+    """Non-convex paper, Appendix H.3; n = 1,000 as in the released program."""
+    config = load(small.ROOT / "config" / "cifar-smoke.yaml").experiments["cifar10_cnn"]
+    assert config.trials == 2, "the smoke run thins the experiment"
+    source = small.ROOT / "config" / "experiments" / "cifar10_cnn.yaml"
+    raw = Experiment.model_validate(yaml.safe_load(source.read_text(encoding="utf-8")))
+    check(raw, lambda key: key)
+    assert [(s.M, s.R) for s in raw.settings] == [(10, 50), (10, 100)]
+    ends = {
+        ("minibatch_sgd", 0): (12, 0),
+        ("minibatch_sgd", 1): (8, 1),
+        ("fed_spider", 0): (12, 0),
+        ("fed_spider", 1): (8, 1),
+        ("local_sgd", 0): (20, 1),
+        ("local_sgd", 1): (20, 1),
+        ("fedprox_spider", 0): (12, 0),
+        ("fedprox_spider", 1): (8, 1),
+    }
+    for (algorithm, number), (count, high) in ends.items():
+        task = Task("cifar10_cnn", raw, algorithm, raw.settings[number])
+        grid = task.grid()
+        steps = np.sort(grid["stepsize"].unique())
+        np.testing.assert_allclose(np.log(steps), np.linspace(-5, high, count), atol=1e-12)
+        assert sorted(grid["clip"].unique()) == [0.001, 0.01, 0.1, 1, 5, 10]
+        phases = [1] if algorithm != "fedprox_spider" else list(range(1, (4, 8)[number] + 1))
+        assert sorted(grid["phase_length"].unique()) == phases
+        baseline = 0 if "spider" in algorithm else 1
+        assert len(grid) == (7 + baseline) * count * 6 * len(phases)
+    for number, K in enumerate((346, 244)):
+        task = Task("cifar10_cnn", raw, "minibatch_sgd", raw.settings[number])
+        assert task.plans(1.0, 1, [1000] * 10)[0].releases[0].drawn == K
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": {"name": "perceptron", "hidden": 3}}, "model: 'perceptron': must be convnet"),
+        ({"dataset": "digits"}, "model: 'convnet': convnet needs images"),
+        ({"preprocess": {"pca": 50}}, "preprocess: .*: pca and constant_column are not for images"),
+        ({"preprocess": {"constant_column": True}}, "preprocess: .*: pca and constant_column are not for images"),
+    ],
+)
+def test_what_does_not_fit_images_is_refused_before_any_job(changes, message):
+    check(small.experiment(**CIFAR), lambda key: f"run.yaml: {key}")
+    with pytest.raises(ConfigError, match=f"^run.yaml: {message}"):
+        check(small.experiment(**{**CIFAR, **changes}), lambda key: f"run.yaml: {key}")
+
+
+def test_images_are_trained_by_every_algorithm_whatever_the_workspace(images):
+    run = small.run()
+    tables = []
+    for workspace in (1, 64):
+        config = small.experiment(**CIFAR | {"model": {"name": "convnet", "workspace_mb": workspace}})
+        (part,), _ = partition_and_measure("cifar", config, config.readings, run, images)
+        for algorithm in config.algorithms:
+            task = Task("cifar", config, algorithm, config.settings[0])
+            tables.append(run_trial(task, run, images, part, 0, task.grid()).drop(columns="seconds"))
+    half = len(tables) // 2
+    for narrow, wide in zip(tables[:half], tables[half:], strict=True):
+        assert narrow["n"].eq(4).all()
+        assert narrow["K"].eq(2).all()
+        assert np.isfinite(narrow["train_loss"]).all()
+        pd.testing.assert_frame_equal(narrow, wide, rtol=1e-4)
+
+
+def test_a_prepared_trial_feeds_whole_images_to_the_network(images):
+    config, run = small.experiment(**CIFAR), small.run()
+    (part,), (spread,) = partition_and_measure("cifar", config, config.readings, run, images)
+    trial = prepare(images, config, config.readings, part, run)
+    assert trial.features == 3 * 32 * 32
+    model = build_model(config, trial)
+    assert model.size == 62_006
+    x, y = trial.train[3]
+    assert x.shape == (4, 3, 32, 32)
+    assert y.dtype == torch.int64
+    assert set(y.tolist()) == {3}
+    together = torch.cat([x for x, _ in trial.train])
+    torch.testing.assert_close(together.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(together.std((0, 2, 3), correction=0), torch.ones(3), atol=1e-5, rtol=0)
+    assert spread.value > 0
+
+
+def test_heterogeneity_of_images_is_that_of_their_windows_means():
+    x = np.arange(2 * 3 * 9 * 8, dtype=np.float32).reshape(2, 3, 9, 8)
+    found = training._windows(x)
+    assert found.shape == (2, 48)
+    # Rows of a window are 2 high and 2 wide; the ninth row is left out.
+    assert found[1, 0] == x[1, 0, :2, :2].mean()
+    assert found[1, 16 + 5] == x[1, 1, 2:4, 2:4].mean()
+    assert found[0, 47] == x[0, 2, 6:8, 6:8].mean()
+
+
+def test_only_cifar10_is_said_to_hold_images():
+    assert [name for name, dataset in DATASETS.items() if dataset.images] == ["cifar10"]
+
+
+def test_the_real_images_have_their_shape_and_range(needs_data):
+    data = DATASETS["cifar10"].load(needs_data("cifar10"))
+    assert data.x.shape == (60_000, 3, 32, 32)
+    assert data.x.dtype == np.float32
+    assert (data.x.min(), data.x.max()) == (0, 1)
+    # Bytes over 255, rounded once.
+    bytes_ = np.rint(data.x[:50] * 255)
+    assert (data.x[:50] == bytes_ / np.float32(255)).all()

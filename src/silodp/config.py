@@ -13,11 +13,18 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-PositiveOrInf = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
+from silodp.config_parts import (
+    AbsoluteModel,
+    Constants,
+    Count,
+    HingeModel,
+    Positive,
+    PositiveOrInf,
+    StageOptions,
+    Strict,
+)
 
 SELECTION = Literal["pooled", "per_trial"]
 EVALUATION = Literal["fresh", "same"]
@@ -25,12 +32,6 @@ EVALUATION = Literal["fresh", "same"]
 
 class ConfigError(ValueError):
     """A configuration that cannot be run; its text is one line naming file, key, value and what is allowed."""
-
-
-class Strict(BaseModel):
-    """Base of all sections: unknown keys are an error, and a section does not change once made."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Grid(Strict):
@@ -60,6 +61,9 @@ class Setting(Strict):
     """One (M, R): silos that take part in a round, and rounds."""
 
     M: Count = Field(description="silos drawn in each round")
+    participants: list[Count] | None = Field(
+        None, min_length=1, description="values of a random M_r, each as likely; M is then their harmonic mean, rounded"
+    )
     R: Count = Field(description="rounds of communication")
     phase_lengths: list[Count] | None = Field(None, description="q of FedProx-SPIDER; default: the experiment's")
     stepsizes: Grid | None = Field(None, description="step sizes in this setting; default: the experiment's")
@@ -116,7 +120,10 @@ class PerceptronModel(Strict):
     hidden: Count = Field(description="hidden units")
 
 
-ModelConfig = Annotated[LinearModel | LogisticModel | SoftmaxModel | PerceptronModel, Field(discriminator="name")]
+ModelConfig = Annotated[
+    LinearModel | LogisticModel | SoftmaxModel | PerceptronModel | HingeModel | AbsoluteModel,
+    Field(discriminator="name"),
+]
 
 
 class AlgorithmOptions(Strict):
@@ -128,6 +135,16 @@ class AlgorithmOptions(Strict):
     stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
     clips: list[PositiveOrInf] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
     phase_lengths: list[Count] | None = Field(None, min_length=1, description="q of FedProx-SPIDER")
+    noise: Literal["moments", "theorem"] | Positive = Field(
+        "moments", description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms)"
+    )
+    mu: float = Field(0.0, ge=0, description="strong convexity: weights of the average, steps of accelerated SGD")
+    regularisation: float = Field(0.0, ge=0, description="lambda of accelerated SGD's added lambda/2 |w|^2")
+    stages: list[StageOptions] = Field(default=[], description="stages of accelerated SGD; default: one")
+    schedule: str | None = Field(
+        None, description="theorem that gives rounds (at most R), K, sigma, steps and output, as in theorem-2.1"
+    )
+    constants: Constants | None = Field(None, description="what the schedule's theorem asks for")
 
 
 class Readings(Strict):
@@ -152,12 +169,21 @@ class Readings(Strict):
     standardise: Literal["train", "all"] = Field(
         "train", description="records that standardisation and PCA are fitted on"
     )
-    output: Literal["last", "mean_of_last_8"] = Field("last", description="iterate that is evaluated")
+    output: Literal["last", "mean_of_last_8", "own"] = Field(
+        "last", description="iterate that is evaluated; own: what the paper's algorithm returns (weighted average)"
+    )
+    clipping: Literal["record", "batch_mean"] = Field(
+        "record", description="what is clipped; batch_mean is not private as claimed"
+    )
+    clip_rule: Literal["grid", "max_norm"] = Field(
+        "grid", description="clip thresholds; max_norm: 2 max|x| of the training data, hence not private as claimed"
+    )
 
 
 # Readings that speak to some algorithms only; the others are not trained again for them.
 SPEAKS_TO = {
-    "log_term": {"minibatch_sgd", "fedprox_spider"},
+    "log_term": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider"},
+    "clipping": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider", "fed_spider"},
     "spider_q1_noise": {"fedprox_spider"},
     "fed_spider_releases": {"fed_spider"},
 }
@@ -184,6 +210,9 @@ class Experiment(Strict):
     silos: Partitioning
     preprocess: Preprocessing = Preprocessing()
     model: ModelConfig
+    radius: Positive | None = Field(
+        None, description="radius D of the ball around 0 that weights are projected onto; default: none"
+    )
     settings: list[Setting] = Field(min_length=1)
     epsilons: list[Positive] = Field(min_length=1, description="claimed epsilon of the private algorithms")
     delta: Annotated[float, Field(gt=0, lt=1)] | Literal["1/n^2"] = Field("1/n^2", description="delta, or 1/n^2")
@@ -298,6 +327,21 @@ def _merge(base: dict, override: dict) -> dict:
     return merged
 
 
+def _read_experiment(folder: Path, source: Path) -> dict:
+    """The experiment's file, laid over the one that it `extends`."""
+    own = _read_yaml(source)
+    base = own.pop("extends", None)
+    if base is None:
+        return own
+    path = folder / f"{base}.yaml"
+    if not path.is_file():
+        raise ConfigError(f"{source}: extends: {shown(base)}: must name another experiment's file")
+    found = _read_yaml(path)
+    if "extends" in found:
+        raise ConfigError(f"{source}: extends: {shown(base)}: must be an experiment that extends none itself")
+    return _merge(found, own)
+
+
 def _key(location: tuple) -> str:
     text = ""
     for part in location:
@@ -316,7 +360,18 @@ def _within(mapping: Any, location: tuple) -> bool:
     return isinstance(mapping, dict) and bool(location) and location[0] in mapping
 
 
-_KEYWORDS = {"linear", "logistic", "softmax", "perceptron", "constrained-float", "literal['1/n^2']", "float"}
+_KEYWORDS = {
+    "linear",
+    "logistic",
+    "softmax",
+    "perceptron",
+    "hinge",
+    "absolute",
+    "literal['moments','theorem']",
+    "constrained-float",
+    "literal['1/n^2']",
+    "float",
+}
 
 
 def _explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:
@@ -378,7 +433,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         if not source.is_file():
             known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
             raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {known}")
-        merged = _merge(_read_yaml(source), overrides or {})
+        merged = _merge(_read_experiment(folder, source), overrides or {})
         try:
             experiments[name] = Experiment.model_validate(merged)
         except ValidationError as error:

@@ -21,6 +21,7 @@ from silodp.config import (
     Setting,
     SoftmaxModel,
 )
+from silodp.config_parts import AbsoluteModel, Constants, HingeModel, StageOptions
 
 
 def schema_text() -> str:
@@ -64,7 +65,11 @@ def reference_text() -> str:
         LogisticModel,
         SoftmaxModel,
         PerceptronModel,
+        HingeModel,
+        AbsoluteModel,
         AlgorithmOptions,
+        StageOptions,
+        Constants,
         Readings,
         Report,
     ]

@@ -3,6 +3,7 @@
 The Snakefile asks a `Plan` and computes nothing itself.
 """
 
+import ast
 import functools
 import hashlib
 import itertools
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from silodp.training import Task
 
 PACKAGE = Path(__file__).resolve().parent
-# Sources whose change makes trained results stale; an algorithm's own file is added to them.
+# Sources whose change makes trained results stale; an algorithm's own file and what it imports are added to them.
 TRAINED_BY = (
     "algorithms/base.py",
     "messages.py",
     "models",
     "preprocess.py",
+    "prescribed.py",
     "privacy/plan.py",
+    "prox.py",
     "rng.py",
     "training.py",
 )
@@ -48,6 +51,23 @@ def sources_digest(names: tuple[str, ...]) -> str:
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             found.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()
+
+
+@functools.cache
+def imported_by(name: str) -> tuple[str, ...]:
+    """A source file of the package and all others of it that it imports, directly or not, sorted."""
+    found, waiting = set(), [name]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("silodp"):
+                base = (node.module or "").removeprefix("silodp").replace(".", "/").lstrip("/")
+                candidates = [f"{base}.py", *(f"{base}/{alias.name}.py".lstrip("/") for alias in node.names)]
+                waiting += [candidate for candidate in candidates if (PACKAGE / candidate).is_file()]
+    return tuple(sorted(found))
 
 
 class Plan:
@@ -179,7 +199,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, f"algorithms/{algorithm}.py")),
+                sources_digest((*TRAINED_BY, *imported_by(f"algorithms/{algorithm}.py"))),
             ]
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from silodp.models.base import Model
 from silodp.models.linear import Linear
 from silodp.models.logistic import Logistic
+from silodp.models.nonsmooth import L1, Absolute, Hinge
 from silodp.models.perceptron import Perceptron
 from silodp.models.softmax import Softmax
 
@@ -13,6 +14,9 @@ MODELS: dict[str, Callable[..., Model]] = {
     "logistic": Logistic.build,
     "softmax": Softmax.build,
     "perceptron": Perceptron.build,
+    "absolute": Absolute.build,
+    "hinge": Hinge.build,
+    "l1": L1.build,
 }
 
 __all__ = ["MODELS", "Model"]

@@ -1,0 +1,45 @@
+"""ISRL-DP one-pass accelerated SGD (convex paper, Theorem 2.3): Algorithm 2, every record in one message at most."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+from silodp.algorithms.accelerated_minibatch_sgd import AcceleratedMinibatchSGD
+from silodp.privacy.mechanisms import gaussian_mu
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.theory import convex_privacy
+
+# The classical bound on the Gaussian mechanism is proven up to here.
+CLASSICAL = 1.0
+
+
+@dataclass(frozen=True)
+class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
+    """Accelerated minibatch SGD on disjoint batches: K = 1 record a round, R = n rounds, unless K is given."""
+
+    name = "one_pass_accelerated_sgd"
+    label = "One-pass accelerated SGD"
+
+    def fitted(self, n: int, batch_records: int | None) -> Self:
+        return self if self.schedule else replace(self, rounds=n // (batch_records or 1))
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """σ² = 8L² ln(1.25/δ)/(K²ε²) for ε ≤ 1 (convex paper, Theorem 2.3, with K = 1).
+
+        Beyond ε = 1, where that bound is not proven, the least σ for which the Gaussian mechanism is (ε, δ)-DP.
+        """
+        k = budget.batch_records or 1
+        if self.rounds * k > budget.n:
+            raise ValueError(
+                f"rounds = {self.rounds}: one pass over n = {budget.n}, K = {k} a round, has at most {budget.n // k}"
+            )
+        sigma = 0.0
+        if budget.epsilon is not None and not isinstance(self.noise, str):
+            sigma = self.noise * k
+        elif budget.epsilon is not None and budget.epsilon <= CLASSICAL:
+            sigma = math.sqrt(convex_privacy.one_pass_noise(L=1.0, epsilon=budget.epsilon, delta=budget.delta).value)
+        elif budget.epsilon is not None:
+            # Rounded to the private side.
+            sigma = 2 / gaussian_mu(budget.epsilon, budget.delta) * (1 + 1e-9)
+        release = Release("gradient", self.rounds, k, sigma / k, sampler="disjoint")
+        return PrivacyPlan(self.name, budget, (release,))

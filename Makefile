@@ -3,11 +3,8 @@ RUN ?= default
 CORES ?= all
 PYTHON ?= python3.11
 BIN := .venv/bin
-# Commands of the rules are found in the environment, whatever shell started make.
-export PATH := $(CURDIR)/$(BIN):$(PATH)
-# BLAS and OpenMP threads multiply with jobs side by side; a job's threads are set by the run file.
+# Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
-SNAKEMAKE := $(BIN)/snakemake --profile workflow/profiles/default --cores $(CORES) --configfile config/$(RUN).yaml
 
 .PHONY: help reproduce smoke figures paper test test-slow lint format docs clean
 
@@ -22,11 +19,17 @@ help:  ## list the targets
 	@touch $@
 
 reproduce: .venv/installed  ## rebuild everything of RUN (default: config/default.yaml) on data that needs no download
-	@$(SNAKEMAKE)
+	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES)
 	@echo "results/$(RUN)/report.html is up to date"
 
 smoke: .venv/installed  ## the default run in miniature, under a minute
 	@$(MAKE) --no-print-directory reproduce RUN=smoke
+
+figures: .venv/installed  ## the figures of RUN, from its tables where they are there
+	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- figures
+
+paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
+	@$(MAKE) --no-print-directory reproduce RUN=paper
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)

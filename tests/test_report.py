@@ -90,12 +90,12 @@ def whole_run(tmp_path_factory):
     save(delivered_vs_claimed(tables["wbcd_mlp"], title="t"), folder / "figures" / kind)
     write_csv(pd.concat(map(privacy, tables.values())), folder / "privacy.csv")
     spread = pd.DataFrame({"trial": [0, 1], "value": [0.01, 0.03], "gradient_norm": 1e-9, "converged": [True, False]})
-    write_csv(spread, folder / "silos" / "wbcd_mlp" / "heterogeneity.csv")
+    write_csv(spread, folder / "silos" / "wbcd_mlp" / "default" / "heterogeneity.csv")
     held = {"trial": 0, "silo": [0, 0, 1], "part": ["train", "test", "train"], "label": [0, 0, 1], "count": [7, 2, 9]}
-    write_csv(pd.DataFrame(held), folder / "silos" / "wbcd_mlp" / "labels.csv")
+    write_csv(pd.DataFrame(held), folder / "silos" / "wbcd_mlp" / "default" / "labels.csv")
     bounds = {"trial": 0, "silo": [0, 0], "part": ["train", "test"], "count": [8, 2], "min": [25.0, 30.0]}
     targets = pd.DataFrame({**bounds, "mean": 40.0, "max": [90.5, 80.0]})
-    write_csv(targets, folder / "silos" / "digits_mlp" / "labels.csv")
+    write_csv(targets, folder / "silos" / "digits_mlp" / "default" / "labels.csv")
     about = {"wbcd_mlp": {"title": "Breast cancer", "paper": "non-convex paper, Figure 8"}, "digits_mlp": {}}
     (folder / "config.json").write_text(json.dumps({"run": "smoke", "experiments": about}))
     record = {"silodp": "0.1.0", "git": {"commit": "c" * 40, "dirty": True}, "finished": "2025-01-02T03:04:05Z"}
@@ -231,9 +231,9 @@ def test_titles_and_values_are_escaped(run):
         ("tables/wbcd_mlp.csv", "tables/wbcd_mlp.csv is not there"),
         ("figures/wbcd_mlp_M2_R25.png", "figures/wbcd_mlp_M2_R25.png is not there"),
         ("figures/wbcd_mlp_M2_R25.pdf", None),
-        ("silos/wbcd_mlp/labels.csv", "silos/wbcd_mlp/labels.csv is not there"),
-        ("silos/digits_mlp/labels.csv", "silos/digits_mlp has neither"),
-        ("silos/wbcd_mlp/heterogeneity.csv", "No heterogeneity was computed"),
+        ("silos/wbcd_mlp/default/labels.csv", "silos/wbcd_mlp/default/labels.csv is not there"),
+        ("silos/digits_mlp/default/labels.csv", "silos/digits_mlp/default has neither"),
+        ("silos/wbcd_mlp/default/heterogeneity.csv", "No heterogeneity was computed"),
     ],
 )
 def test_a_missing_part_is_said_in_a_line(run, part, line):

@@ -14,15 +14,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input."""
     parser = make_parser()
     options = parser.parse_args(arguments)
+    # Other libraries speak from warnings on only; some report every glyph they draw.
     logging.basicConfig(
-        level=logging.WARNING if options.quiet else logging.INFO,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(message)s",
-        force=True,
+        level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", force=True
     )
+    log.setLevel(logging.WARNING if options.quiet else logging.INFO)
     try:
         return options.function(options) or 0
     except ValueError as error:
+        if options.verbose:
+            raise
         # Bad input is one line without a traceback; anything else is a fault of the program and shows where.
         print(f"silodp {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -40,8 +41,11 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"silodp {__version__}")
     # Options that make sense for every subcommand, so that `silodp train -q …` works as well as `silodp -q train …`.
+    quiet = "say nothing but warnings and errors"
+    parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    common.add_argument("-v", "--verbose", action="store_true", help="show where an error came from")
+    common.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def add(name: str, function: Callable, text: str) -> argparse.ArgumentParser:

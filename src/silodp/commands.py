@@ -4,7 +4,10 @@ import argparse
 import json
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -60,6 +63,12 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--table", type=Path, required=True, help="CSV file that `silodp table` wrote")
     sub.add_argument("--output", type=Path, required=True, help="PNG file; a PDF is written beside it")
 
+    sub = add("rebuild", rebuild, "run the workflow of a run file")
+    sub.add_argument("run_file", type=Path, help="as in config/default.yaml")
+    sub.add_argument("--cores", default="all", help="cores used at once (default all)")
+    sub.add_argument("--profile", default="workflow/profiles/default", help="Snakemake profile")
+    sub.add_argument("arguments", nargs="*", help="targets or options for Snakemake, after --")
+
     sub = add("merge-privacy", merge_privacy, "one privacy.csv from the experiments' privacy tables")
     sub.add_argument("files", type=Path, nargs="+", help="CSV files that `silodp privacy` wrote")
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
@@ -78,6 +87,32 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = add("config", config, "check a run file, or print the schema or the reference of all keys")
     sub.add_argument("action", choices=["check", "schema", "reference"])
     sub.add_argument("run_file", type=Path, nargs="?", help="the file to check")
+
+
+def rebuild(options: argparse.Namespace) -> int:
+    """Run the workflow of a run file: what is finished stays, what is missing or stale is made.
+
+    A lock that dies with its process keeps two rebuilds of a folder apart; a killed one is simply started again.
+    """
+    from filelock import FileLock, Timeout
+
+    configuration.load(options.run_file)
+    folder = Path(".snakemake")
+    folder.mkdir(exist_ok=True)
+    lock = FileLock(folder / "silodp-rebuild.lock")
+    try:
+        with lock.acquire(blocking=False):
+            bin_folder = str(Path(sys.executable).parent)
+            environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+            # Threads of BLAS and OpenMP would multiply with jobs side by side; the run file sets a job's threads.
+            environment.setdefault("OMP_NUM_THREADS", "1")
+            command = [sys.executable, "-m", "snakemake", "--profile", options.profile, "--nolock"]
+            command += ["--configfile", os.fspath(options.run_file), "--cores", options.cores, *options.arguments]
+            return subprocess.call(command, env=environment)
+    except Timeout:
+        raise ConfigError(
+            "command line: rebuild: another rebuild is running in this folder: wait for its end"
+        ) from None
 
 
 def _experiment_command(add: Callable, name: str, function: Callable, text: str) -> argparse.ArgumentParser:
@@ -144,7 +179,6 @@ def partition(options: argparse.Namespace) -> None:
 
 def train(options: argparse.Namespace) -> None:
     """Train one algorithm in one setting over its grid, or at chosen points, for some trials."""
-    import torch
     from tqdm import tqdm
 
     from silodp.models import kernels
@@ -156,9 +190,7 @@ def train(options: argparse.Namespace) -> None:
     _among("algorithm", options.algorithm, experiment.algorithms)
     _among("setting", options.setting, [setting.name for setting in experiment.settings])
     _among("reading", options.reading, plan.readings(name))
-    threads = options.threads or resolved.run.threads
-    torch.set_num_threads(threads)
-    kernels.use_threads(threads)
+    kernels.use_threads(options.threads or resolved.run.threads)
     task = plan.task(name, options.algorithm, options.setting, options.reading)
     points = None
     if options.chosen:
@@ -274,7 +306,13 @@ def provenance(options: argparse.Namespace) -> None:
     root = configuration.project_root()
     resolved_config = resolved.dump()
     record = records.collect(
-        resolved.run.run, resolved_config, root=root, data_hashes=hashes, lock=root / "requirements.lock"
+        resolved.run.run,
+        resolved_config,
+        root=root,
+        data_hashes=hashes,
+        lock=root / "requirements.lock",
+        device=resolved.run.device,
+        finished=datetime.now(UTC),
     )
     write_text(json.dumps(resolved_config, indent=1, sort_keys=True) + "\n", options.output.parent / "config.json")
     records.write(options.output, record)

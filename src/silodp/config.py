@@ -19,6 +19,8 @@ from silodp.config_parts import (
     AbsoluteModel,
     Constants,
     Count,
+    Device,
+    Finite,
     HingeModel,
     Positive,
     PositiveOrInf,
@@ -34,11 +36,18 @@ class ConfigError(ValueError):
     """A configuration that cannot be run; its text is one line naming file, key, value and what is allowed."""
 
 
+def _distinct(values: list | None) -> list | None:
+    """Validator of a grid: a value that is given twice would be trained and reported twice."""
+    if values is not None and any(value in values[:place] for place, value in enumerate(values)):
+        raise ValueError("values must be distinct")
+    return values
+
+
 class Grid(Strict):
     """Step sizes: `points` values from e^low to e^high, spaced evenly in value (linear) or exponent (exponential)."""
 
-    low: float = Field(description="natural logarithm of the smallest step size")
-    high: float = Field(description="natural logarithm of the largest step size")
+    low: Finite = Field(description="natural logarithm of the smallest step size")
+    high: Finite = Field(description="natural logarithm of the largest step size")
     points: Count = Field(description="number of step sizes")
     spacing: Literal["linear", "exponential"] = Field(
         "exponential", description="evenly spaced in value or in exponent"
@@ -65,8 +74,12 @@ class Setting(Strict):
         None, min_length=1, description="values of a random M_r, each as likely; M is then their harmonic mean, rounded"
     )
     R: Count = Field(description="rounds of communication")
-    phase_lengths: list[Count] | None = Field(None, description="q of FedProx-SPIDER; default: the experiment's")
+    phase_lengths: list[Count] | None = Field(
+        None, min_length=1, description="q of FedProx-SPIDER; default: the experiment's"
+    )
     stepsizes: Grid | None = Field(None, description="step sizes in this setting; default: the experiment's")
+
+    _grid = field_validator("phase_lengths")(_distinct)
 
     @property
     def name(self) -> str:
@@ -145,6 +158,8 @@ class AlgorithmOptions(Strict):
         None, description="theorem that gives rounds (at most R), K, sigma, steps and output, as in theorem-2.1"
     )
     constants: Constants | None = Field(None, description="what the schedule's theorem asks for")
+
+    _grid = field_validator("clips", "phase_lengths")(_distinct)
 
 
 class Readings(Strict):
@@ -234,14 +249,9 @@ class Experiment(Strict):
         default=[Report()], min_length=1, description="the first is the default row of a table"
     )
     trials_per_job: Count | None = Field(None, description="trials in one training job; default: the run's")
-    device: str | None = Field(None, description="the experiment's own device; default: the run's")
+    device: Device | None = Field(None, description="the experiment's own device; default: the run's")
 
-    @field_validator("epsilons", "clips", "phase_lengths")
-    @classmethod
-    def _distinct(cls, values: list) -> list:
-        if len(set(values)) != len(values):
-            raise ValueError("values must be distinct")
-        return values
+    _grid = field_validator("epsilons", "clips", "phase_lengths", "reports")(_distinct)
 
     @field_validator("settings")
     @classmethod
@@ -282,7 +292,7 @@ class Run(Strict):
         description="name of the results folder"
     )
     seed: int = Field(2023, ge=0, description="the only entropy of a run")
-    device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?)$", description="cpu, cuda or cuda:<index>")
+    device: Device = Field("cpu", description="cpu, cuda or cuda:<index>")
     dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
     threads: Count = Field(1, description="threads of one job; jobs run side by side")
     trials_per_job: Count = Field(5, description="trials trained in one job")
@@ -314,13 +324,17 @@ def _read_yaml(path: Path) -> dict:
     return content
 
 
+# Sections that an override replaces as a whole.
+_REPLACED = ("stepsizes", "model")
+
+
 def _merge(base: dict, override: dict) -> dict:
     """`override` laid over `base`; mappings merge key by key, anything else replaces; None removes a key."""
     merged = copy.deepcopy(base)
     for key, value in override.items():
         if value is None:
             merged.pop(key, None)
-        elif isinstance(value, dict) and isinstance(merged.get(key), dict) and key not in ("stepsizes", "model"):
+        elif isinstance(value, dict) and isinstance(merged.get(key), dict) and key not in _REPLACED:
             merged[key] = _merge(merged[key], value)
         else:
             merged[key] = copy.deepcopy(value)
@@ -351,41 +365,44 @@ def _key(location: tuple) -> str:
 
 def _place(run_file: Path, source: Path, name: str, overrides: dict, key: str) -> str:
     """File and key to name in a message: the run file's where it sets the key, else the experiment's."""
-    first = key.split("[")[0].split(".")[0]
-    return f"{run_file}: experiments.{name}.{key}" if _within(overrides, (first,)) else f"{source}: {key}"
+    here = _within(overrides, tuple(key.split("[")[0].split(".")))
+    return f"{run_file}: experiments.{name}.{key}" if here else f"{source}: {key}"
 
 
-def _within(mapping: Any, location: tuple) -> bool:
-    """Whether the first key of `location` is set in `mapping`, so that an error is named after the right file."""
-    return isinstance(mapping, dict) and bool(location) and location[0] in mapping
+def _within(overrides: Any, location: tuple) -> bool:
+    """Whether what stands at `location` comes from the run file, so that an error is named after the right file."""
+    for part in location:
+        if not isinstance(overrides, dict):
+            break
+        if part not in overrides:
+            return False
+        overrides = None if part in _REPLACED else overrides[part]
+    return bool(location)
 
 
-_KEYWORDS = {
-    "linear",
-    "logistic",
-    "softmax",
-    "perceptron",
-    "hinge",
-    "absolute",
-    "literal['moments','theorem']",
-    "constrained-float",
-    "literal['1/n^2']",
-    "float",
+# Parts of Pydantic's error locations that name an alternative and are no keys.
+_TAGS = {
+    *("linear", "logistic", "softmax", "perceptron", "hinge", "absolute"),
+    *("constrained-float", "literal['1/n^2']", "literal['moments','theorem']", "float"),
 }
 
 
 def _explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:
-    first = error.errors()[0]
-    more = error.error_count() - 1
-    location = tuple(part for part in first["loc"] if str(part).lower() not in _KEYWORDS or part in ("linear",))
-    if first["type"] == "missing":
+    """One line about the first key that is wrong, with all that it allows, and the number of other wrong keys."""
+    wrong: dict[str, list] = {}
+    for one in error.errors():
+        key = _key(prefix + tuple(part for part in one["loc"] if str(part).lower() not in _TAGS))
+        wrong.setdefault(key, []).append(one)
+    (key, found), *others = wrong.items()
+    if found[0]["type"] == "missing":
         value, allowed = "missing", "this key must be given"
-    elif first["type"] == "extra_forbidden":
-        value, allowed = shown(first["input"]), "unknown key; see docs/configuration.md for the keys allowed here"
+    elif found[0]["type"] == "extra_forbidden":
+        value, allowed = shown(found[0]["input"]), "unknown key; see docs/configuration.md for the keys allowed here"
     else:
-        value, allowed = shown(first["input"]), first["msg"].removeprefix("Value error, ")
-    tail = f" (and {more} more)" if more else ""
-    return ConfigError(f"{path}: {_key(prefix + location)}: {value}: {allowed}{tail}")
+        value = shown(found[0]["input"])
+        allowed = ", or: ".join(dict.fromkeys(one["msg"].removeprefix("Value error, ") for one in found))
+    tail = f" (and {len(others)} more)" if others else ""
+    return ConfigError(f"{path}: {key}: {value}: {allowed}{tail}")
 
 
 def shown(value: object) -> str:
@@ -430,9 +447,9 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     experiments = {}
     for name, overrides in run.experiments.items():
         source = folder / f"{name}.yaml"
-        if not source.is_file():
-            known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
-            raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {known}")
+        known = sorted(file.stem for file in folder.glob("*.yaml"))
+        if name not in known:
+            raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {', '.join(known)}")
         merged = _merge(_read_experiment(folder, source), overrides or {})
         try:
             experiments[name] = Experiment.model_validate(merged)

@@ -32,15 +32,24 @@ def check(experiment: Experiment, place: Callable[[str], str]) -> None:
         if name not in ALGORITHMS:
             fail(f"algorithms.{name}", name, f"no such algorithm: must be one of {', '.join(sorted(ALGORITHMS))}")
         clips = options.clips or experiment.clips
-        if options.private != "non_private" and math.inf in clips and len(clips) == 1:
-            fail("clips", clips, "private training needs a finite clip threshold")
+        if options.private != "non_private" and all(math.isinf(clip) for clip in clips):
+            key = f"algorithms.{name}.clips" if options.clips else "clips"
+            fail(key, clips, "private training needs a finite clip threshold")
     dataset = DATASETS[experiment.dataset]
     regression = dataset.task == "regression"
     if regression != (experiment.model.name in ("linear", "absolute")):
         fail("model", experiment.model.name, f"must fit the task of {experiment.dataset}, which is {dataset.task}")
     if regression != (experiment.label == "target"):
         fail("label", experiment.label, f"must be {'target' if regression else 'class or parity'} for {dataset.task}")
+    classes = 2 if experiment.label == "parity" else len(dataset.class_counts or ())
+    if experiment.model.name == "logistic" and classes != 2:
+        fail("model", "logistic", f"needs two classes, {experiment.dataset} has {classes}; softmax takes any number")
+    _check_silos(experiment, dataset, fail)
     silos, smallest = _silo_sizes(experiment, dataset, fail)
+    least = 2 if experiment.delta == "1/n^2" else 1
+    if smallest < least:
+        share = experiment.silos.train_share
+        fail("silos.train_share", share, f"must leave at least {least} training records in each silo, not {smallest}")
     for index, setting in enumerate(experiment.settings):
         if silos < setting.M:
             fail(f"settings[{index}].M", setting.M, f"must be at most N = {silos}, the number of silos")
@@ -92,6 +101,21 @@ def _check_options(
                 fail(f"{key}.schedule", options.schedule, str(error))
 
 
+def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]) -> None:
+    """Options that do not go with the scheme, as `silos.partition` would find out in a job."""
+    plan, counts = experiment.silos, dataset.class_counts
+    if plan.mixed and plan.scheme != "digit_pairs":
+        fail("silos.mixed", plan.mixed, f"must be 0 for {plan.scheme}; only digit_pairs can mix its silos")
+    for key in ("per_class", "official_test"):
+        value = getattr(plan, key)
+        if value and plan.scheme not in ("digit_pairs", "by_class"):
+            fail(f"silos.{key}", value, f"needs silos cut by class, not {plan.scheme}")
+    if plan.official_test and any(readings.resample for readings in experiment.variants().values()):
+        fail("silos.official_test", True, "must be false where a reading resamples, which draws anew before a split")
+    if plan.per_class and counts and plan.per_class > min(counts):
+        fail("silos.per_class", plan.per_class, f"must be at most {min(counts)}, the records of the smallest class")
+
+
 def _silo_sizes(
     experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]
 ) -> tuple[int, int]:
@@ -103,17 +127,18 @@ def _silo_sizes(
             fail("silos.scheme", plan.scheme, "needs a data set with ten classes")
         if plan.count not in (None, 25):
             fail("silos.count", plan.count, "must be 25 (or left out) for digit_pairs")
-        each = min(plan.per_class or min(counts), min(counts))
+        each = plan.per_class or min(counts)
         return 25, 2 * math.floor(plan.train_share * each + 1e-9)
     if plan.scheme == "by_class":
         if not counts:
             fail("silos.scheme", plan.scheme, "needs a data set with classes")
         if plan.count not in (None, len(counts)):
             fail("silos.count", plan.count, f"must be {len(counts)} (or left out), one class a silo")
-        each = min(counts) if plan.per_class is None else min(plan.per_class, min(counts))
+        each = plan.per_class or min(counts)
         return len(counts), math.floor(plan.train_share * each + 1e-9)
     if plan.count is None:
         fail("silos.count", None, f"must be given for {plan.scheme}")
-    if plan.count > dataset.records:
-        fail("silos.count", plan.count, f"must be at most {dataset.records}, the records of {experiment.dataset}")
+    most = dataset.records // 2
+    if plan.count > most:
+        fail("silos.count", plan.count, f"must be at most {most}, half the records of {experiment.dataset}")
     return plan.count, math.floor(plan.train_share * (dataset.records // plan.count) + 1e-9)

@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PositiveOrInf = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
+Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
 
 
 class Strict(BaseModel):

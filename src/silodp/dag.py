@@ -3,11 +3,11 @@
 The Snakefile asks a `Plan` and computes nothing itself.
 """
 
-import ast
 import functools
 import hashlib
 import itertools
 import math
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from silodp.training import Task
 
 PACKAGE = Path(__file__).resolve().parent
-# Sources whose change makes trained results stale; an algorithm's own file and what it imports are added to them.
+# Sources whose change makes trained results stale; an algorithm's own files are added to them.
 TRAINED_BY = (
     "algorithms/base.py",
     "messages.py",
@@ -32,6 +32,8 @@ TRAINED_BY = (
     "rng.py",
     "training.py",
 )
+# Folders whose files algorithms are built on.
+_FORMULAS = {"algorithms", "privacy", "theory"}
 PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "paper", "reports", "trials_per_job", "device"}
@@ -54,20 +56,22 @@ def sources_digest(names: tuple[str, ...]) -> str:
 
 
 @functools.cache
-def imported_by(name: str) -> tuple[str, ...]:
-    """A source file of the package and all others of it that it imports, directly or not, sorted."""
-    found, waiting = set(), [name]
+def algorithm_files(algorithm: str) -> tuple[str, ...]:
+    """The algorithm's own file, and those of the algorithms, formulas and accounting that it is built on."""
+    found: set[str] = set()
+    waiting = [f"algorithms/{algorithm}.py"]
     while waiting:
         file = waiting.pop()
-        if file in found:
-            continue
         found.add(file)
-        for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("silodp"):
-                base = (node.module or "").removeprefix("silodp").replace(".", "/").lstrip("/")
-                candidates = [f"{base}.py", *(f"{base}/{alias.name}.py".lstrip("/") for alias in node.names)]
-                waiting += [candidate for candidate in candidates if (PACKAGE / candidate).is_file()]
-    return tuple(sorted(found))
+        for module, names in re.findall(
+            r"^from silodp\.([\w.]+) import ([\w, ]+)", (PACKAGE / file).read_text(encoding="utf-8"), flags=re.MULTILINE
+        ):
+            base = module.replace(".", "/")
+            candidates = {f"{base}.py", *(f"{base}/{name.strip()}.py" for name in names.split(","))}
+            waiting += [
+                one for one in candidates - found if one.split("/")[0] in _FORMULAS and (PACKAGE / one).is_file()
+            ]
+    return tuple(sorted(found - set(TRAINED_BY)))
 
 
 class Plan:
@@ -199,7 +203,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, *imported_by(f"algorithms/{algorithm}.py"))),
+                sources_digest((*TRAINED_BY, *algorithm_files(algorithm))),
             ]
         )
 

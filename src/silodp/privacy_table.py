@@ -42,7 +42,8 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
             if key not in known:
                 result = delivered_shuffled(one) if one.shuffler else delivered_epsilon(one, one.budget.delta)
                 known[key] = (result.upper, result.method)
-            if known[key][0] > worst:
+            # A value that is no number must not pass for one that holds.
+            if not known[key][0] <= worst:
                 (worst, method), of = known[key], one
         rows.append(
             point

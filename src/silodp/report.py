@@ -140,16 +140,17 @@ class Page:
             figures = [
                 self.figure(stem, f"{title}: {CAPTIONS.get(kind) or kind.replace('_', ' ')}, {setting}")
                 for kind, stem in wanted.items()
-                if kind == "error_vs_epsilon" or stem in self.figures
+                if (kind == "error_vs_epsilon" and not reading) or stem in self.figures
             ]
-            parts.append({"setting": setting, "figures": figures, **_results(rows)})
+            # Rows of another reading than the default one stand folded, so that the default is read first.
+            parts.append({"setting": setting, "figures": figures, "folded": bool(reading), **_results(rows)})
         return {
             "name": name,
             "title": title,
             "paper": about.get("paper") or "",
             "csv": self.link(self.folder / "tables" / f"{name}.csv"),
             "parts": parts,
-            "partition": _partition(self.folder / "silos" / name),
+            "partition": _partition(self.folder / "silos" / name / "default"),
         }
 
 

@@ -1,12 +1,15 @@
 """Files of a run: written whole or not at all, and the columns that every table keeps."""
 
+import glob
 import os
-import tempfile
+import platform
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+import psutil
 
 TABLE_COLUMNS = [
     "experiment",
@@ -55,12 +58,19 @@ PRIVACY_COLUMNS = [
 
 @contextmanager
 def write_atomically(path: Path | str) -> Iterator[Path]:
-    """Give a temporary path beside `path`; on success it is synced and renamed to `path`, on failure removed."""
+    """Give a temporary path beside `path`; on success it is synced and renamed to `path`, on failure removed.
+
+    What a killed process of this machine left behind for the same `path` is removed too.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(descriptor)
-    temporary = Path(name)
+    # Machine and process are in the name, so that two writers of one file, on one machine or two, never share it.
+    machine = f"{zlib.crc32(platform.node().encode()):08x}"
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{machine}.*"):
+        if not psutil.pid_exists(int(left.name.removesuffix(path.suffix).rsplit(".", 1)[-1])):
+            left.unlink(missing_ok=True)
+    temporary = path.parent / f".{path.name}.{machine}.{os.getpid()}{path.suffix}"
+    temporary.touch()
     try:
         yield temporary
         with open(temporary, "rb+") as handle:

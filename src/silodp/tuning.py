@@ -76,7 +76,8 @@ def _spiders(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterat
     if set(members["algorithm"]) != set(SPIDERS):
         return
     by = ["experiment", "reading", "M", "R", "epsilon"] + (["trial"] if selection == "per_trial" else [])
-    means = members.assign(score=_scores(members)).groupby([*by, "algorithm"], as_index=False)["score"].mean()
+    scored = members.assign(score=_scores(members)).groupby([*by, "algorithm"], dropna=False, as_index=False)
+    means = scored["score"].mean()
     # SPIDERS is in the paper's order: a tie goes to FedProx-SPIDER.
     means["order"] = means["algorithm"].map(SPIDERS.index)
     winners = means.sort_values(["score", "order"], kind="stable").drop_duplicates(by)[[*by, "algorithm"]]
@@ -121,7 +122,7 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd
         errors = group["test_error"].to_numpy()
         point = {
             name: group[name].iloc[0] if group[name].nunique() == 1 else math.nan
-            for name in ("stepsize", "clip", "phase_length")
+            for name in ("stepsize", "clip", "phase_length", "K")
         }
         # Trials may have chosen different shapes; the largest delivered ε is the one that holds for the row.
         values = (
@@ -136,12 +137,11 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd
                 "private": private,
                 "N": int(first["N"]),
                 "n": int(first["n"]),
-                "K": int(first["K"]),
                 "delta": first["delta"],
                 "delivered_epsilon": max(values) if values else math.nan,
                 "trials": len(group),
                 "diverged": int(group["diverged"].sum()),
-                "train_loss_mean": group["train_loss"].mean(),
+                "train_loss_mean": _mean(group["train_loss"].to_numpy()),
                 "test_error_mean": _mean(errors),
                 "test_error_p05": _percentile(errors, 5),
                 "test_error_p95": _percentile(errors, 95),
@@ -152,6 +152,7 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd
 
 
 def _mean(values: np.ndarray) -> float:
+    """Mean over all trials: one that is not finite makes the mean infinite and is not left out."""
     return float(np.mean(values)) if np.isfinite(values).all() else math.inf
 
 
@@ -185,7 +186,8 @@ def table(
         ]
         part["reading"] = [";".join([label, *extra] if label else extra) for label in part["reading"]]
         parts.append(part)
-    result = pd.concat(parts, ignore_index=True)
+    # Whole numbers that are empty where trials chose differently.
+    result = pd.concat(parts, ignore_index=True).astype({"K": "Int64", "phase_length": "Int64"})
     order = {name: position for position, name in enumerate([*config.algorithms, "spider"])}
     result = result.assign(position=result["algorithm"].map(order)).sort_values(
         ["reading", "M", "R", "position", "epsilon"], kind="stable"

@@ -17,7 +17,12 @@ def test_every_private_row_is_drawn_beside_the_diagonal(table):
         np.testing.assert_array_equal(drawn(figure, text).get_ydata(), rows["delivered_epsilon"])
     x, y = drawn(figure, "delivered = claimed").get_data()
     np.testing.assert_array_equal(x, y)
-    assert axes.get_xlim() == axes.get_ylim()
+    private = table[table["private"]]
+    left, right = axes.get_xlim()
+    assert left < private["epsilon"].min() < private["epsilon"].max() < right
+    low, high = axes.get_ylim()
+    assert low <= min(left, private["delivered_epsilon"].min())
+    assert high >= max(right, private["delivered_epsilon"].max())
     assert not any("exceeds" in text.get_text() for text in figure.texts)
 
 

@@ -157,3 +157,95 @@ def test_parameters_have_to_fit_together():
         plan("theorem-2.4", M=200)
     with pytest.raises(AssumptionError, match=r"theorem-2.3: .* epsilon = 2 is not allowed, it has to be at most 1"):
         plan("theorem-2.3", epsilon=2.0)
+
+
+WEIRD = {"n": 370, "d": 3, "M": 5, "N": 11, "L": 1.7, "D": 2.3, "beta": 3.1, "mu": 0.6, "epsilon": 0.9, "delta": 1e-4}
+
+
+def xi(R):
+    return log(2.5 * R / 1e-4) * log(2 / 1e-4) / (370 * 0.9) ** 2
+
+
+def expected_rounds(name, R, K, Xi):
+    """R that the theorem asks for, written from the paper."""
+    draw, dpsi = 0.6 * 0.8**2, 3 * 1.7**2 * Xi
+    s2 = min(370, 1 / (3 * Xi))
+    erm = (1.3**2 / K + draw) / dpsi
+    gap = 1.7 * 2.3
+    return {
+        "theorem-2.1": max(3.1 * 2.3 * sqrt(5) / 1.7 * sqrt(s2), s2 / K),
+        "theorem-2.1-strong": max(8 * 3.1 / 0.6 * log(3.1 * 2.3**2 * 0.6 * 5 / dpsi), 1.7**2 / dpsi),
+        "theorem-2.2": 5 * s2,
+        "theorem-2.2-strong": max(8 * 5 * s2 * log(0.6 * 5 * s2 * 2.3**2 * 0.6 * 5 / dpsi), 1.7**2 / dpsi),
+        "theorem-2.4": max(1.7 * sqrt(5) / sqrt(dpsi), erm),
+        "theorem-2.4-strong": max(sqrt(5 * 1.7**2 / dpsi) * log(gap * 0.6 * 5 / dpsi), erm),
+        "theorem-D.1": max(sqrt(3.1 * 2.3 * sqrt(5) / sqrt(dpsi)), erm),
+        "theorem-D.1-strong": max(sqrt(3.1 / 0.6) * log(gap * 0.6 * 5 / dpsi), erm),
+    }[name]
+
+
+@pytest.mark.parametrize("name", [name for name in SCHEDULES if not name.startswith("theorem-2.3")])
+def test_rounds_noise_and_steps_at_a_point_without_ones(name):
+    accepted = inspect.signature(SCHEDULES[name]).parameters
+    extra = {"phi": 1.3, "upsilon": 0.8, "K": 60}
+    got = SCHEDULES[name](**{k: v for k, v in (WEIRD | extra).items() if k in accepted})
+    R, Xi = got.rounds, xi(got.rounds)
+    assert expected_rounds(name, R, 60, Xi) <= R < expected_rounds(name, R, 60, xi(R)) + 2
+    assert got.batch == 60
+    assert got.sigma2 == pytest.approx(256 * 1.7**2 * R * Xi)
+    s2 = min(370, 1 / (3 * Xi))
+    envelope = {"theorem-2.2": 1.7 * sqrt(5 * s2) / 2.3, "theorem-2.2-strong": 0.6 * 5 * s2,
+                "theorem-2.4": sqrt(5) * 1.7 / (2.3 * sqrt(3 * Xi)),
+                "theorem-2.4-strong": 0.6 * 5 / (3 * Xi)}  # fmt: skip
+    assert got.envelope == (pytest.approx(envelope[name]) if name in envelope else None)
+    beta = got.envelope or 3.1
+    if not got.stages:
+        variance = 4 * 1.7**2 / (5 * 60) + 3 * got.sigma2 / 5
+        free = 2.3 * sqrt(5 * s2) / (1.7 * R)
+        if name.endswith("strong"):
+            free = log(max(2, (0.6 * 2.3 * R) ** 2 / (2 * variance))) / (0.6 * R)
+        assert got.step == pytest.approx(min(1 / (4 * beta), free))
+        assert got.first_iterate == 1
+    V = sqrt(1.3**2 / 300 + 0.6 * 0.8**2 / 5 + 3 * got.sigma2 / 5)
+    if name in ("theorem-2.4", "theorem-D.1"):
+        assert got.regularisation == pytest.approx(V / (2 * 2.3 * sqrt(R)))
+        assert got.stages[0].upsilon == pytest.approx(2 * (beta + got.regularisation))
+    elif got.stages:
+        assert got.stages == multi_stage(R, beta, 0.6, 1.7 * 2.3, V)
+
+
+@pytest.mark.parametrize("name", ["theorem-2.1-strong", "theorem-2.2-strong"])
+def test_strong_step_is_cut_at_smoothness_or_free(name):
+    """Both sides of the minimum, by the variance: many rounds against few."""
+    accepted = inspect.signature(SCHEDULES[name]).parameters
+    cut = SCHEDULES[name](**{k: v for k, v in WEIRD.items() if k in accepted})
+    beta = cut.envelope or 3.1
+    assert cut.step <= 1 / (4 * beta)
+    free = SCHEDULES[name](**{k: v for k, v in (WEIRD | {"d": 300, "epsilon": 0.1}).items() if k in accepted})
+    assert free.step <= 1 / (4 * (free.envelope or 3.1))
+
+
+def test_one_pass_at_a_point_without_ones():
+    sigma2 = 8 * 1.7**2 * log(1.25e4) / 0.9**2
+    V = sqrt((5 * 1.7**2 + 3 * sigma2) / 5)
+    accepted = {k: v for k, v in WEIRD.items() if k not in ("N", "mu")}
+    got = SCHEDULES["theorem-2.3"](**accepted)
+    assert got.sigma2 == pytest.approx(sigma2)
+    assert got.regularisation == pytest.approx(V / (2 * 2.3 * sqrt(370)))
+    strong = SCHEDULES["theorem-2.3-strong"](**accepted, mu=0.6)
+    assert strong.stages == multi_stage(370, 3.1, 0.6, 1.7 * 2.3, V)
+    assert SCHEDULES["theorem-2.3-strong"](**accepted, mu=0.6, Delta=9.0).stages == multi_stage(370, 3.1, 0.6, 9.0, V)
+
+
+def test_stages_without_noise_last_four_roots_of_the_condition():
+    # 4√(2·8/1) = 16.
+    assert [s.rounds for s in multi_stage(40, 8.0, 1.0, 1.0, 0.0)] == [16, 16, 8]
+
+
+def test_strong_free_step_by_hand():
+    # Many rounds at little noise: η = ln((μDR)²/(2V²))/(μR) below 1/(4β).
+    point = {"n": 5000, "d": 3, "M": 5, "L": 1.7, "D": 2.3, "beta": 3.1, "mu": 0.6, "epsilon": 5.0, "delta": 1e-4}
+    got = SCHEDULES["theorem-2.1-strong"](**point, K=1000)
+    variance = 4 * 1.7**2 / (5 * 1000) + 3 * got.sigma2 / 5
+    assert got.step == pytest.approx(log((0.6 * 2.3 * got.rounds) ** 2 / (2 * variance)) / (0.6 * got.rounds))
+    assert got.step < 1 / 12.4

@@ -43,16 +43,17 @@ def delivered_vs_claimed(
             handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=label(name), zorder=3)
             mark(axes, x[y > x], y[y > x], look, f"over:{name}")
             mark_beyond(axes, x[np.isnan(y)], look, f"beyond:{name}")
-        handles += _draw_agreement(axes, np.r_[rows["epsilon"], finite.dropna()])
+        handles += _draw_agreement(axes, rows["epsilon"].to_numpy(float), np.r_[rows["epsilon"], finite.dropna()])
         return set_page(axes, handles, [note, beyond_axis(rows, "delivered_epsilon"), over_claim(rows)])
 
 
-def _draw_agreement(axes: Axes, values: np.ndarray) -> list[Line2D | Patch]:
-    """The diagonal over the range of `values`, the half above it, and 1-2-5 ticks alike on both axes."""
-    low, high = values.min() / 1.3, values.max() * 1.3
-    axes.fill_between([low, high], [low, high], high, zorder=0.5, **OVER)
-    (agree,) = axes.plot([low, high], [low, high], color="black", lw=1.0, label="delivered = claimed", zorder=2)
-    axes.set(xlim=(low, high), ylim=(low, high))
+def _draw_agreement(axes: Axes, claims: np.ndarray, values: np.ndarray) -> list[Line2D | Patch]:
+    """The diagonal over the range of the claims, the half above it, and 1-2-5 ticks on both axes."""
+    left, right = claims.min() / 1.3, claims.max() * 1.3
+    low, high = min(values.min() / 1.3, left), max(values.max() * 1.3, right)
+    axes.fill_between([left, right], [left, right], high, zorder=0.5, **OVER)
+    (agree,) = axes.plot([left, right], [left, right], color="black", lw=1.0, label="delivered = claimed", zorder=2)
+    axes.set(xlim=(left, right), ylim=(low, high))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

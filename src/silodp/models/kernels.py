@@ -29,13 +29,18 @@ _threads = 1
 
 
 def use_threads(threads: int) -> None:
-    """Work on points with `threads` threads; the kernels' own matrix products stay single-threaded."""
+    """Work on points with `threads` threads; matrix products stay single-threaded.
+
+    A library cuts a product by the number of its threads, which changes the last bits of a float32 sum: results would
+    depend on the cores that a job is given.
+    """
     global _pool, _threads
     if _pool is not None:
         _pool.shutdown()
     _pool = ThreadPoolExecutor(threads) if threads > 1 else None
     _threads = threads
     threadpool_limits(1, user_api="blas")
+    torch.set_num_threads(1)
 
 
 def _over_points(work: Callable[[int, int], None], points: int) -> None:

@@ -15,6 +15,8 @@ import numpy as np
 from dp_accounting import dp_event
 from scipy.optimize import minimize_scalar
 
+from silodp.privacy.adaptive import adaptive_lower_epsilon
+from silodp.privacy.certificate import certified_epsilon
 from silodp.privacy.composition import Composition, epsilon_at
 from silodp.privacy.losses import pair_losses, replace_one_losses
 from silodp.privacy.mechanisms import gaussian_epsilon
@@ -26,9 +28,11 @@ from silodp.privacy.profiles import (
     without_replacement,
 )
 
-_ACCURACY = 2e-4  # relative error of ε that the lattice may cost
+_ACCURACY = 1e-4  # relative error of ε that the lattice may cost
 _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
 _POINTS = 1 << 20
+_ADAPTIVE_RELEASES = 200  # the adaptive lower bound takes time for each release,
+_ADAPTIVE_RATIO = 1.02  # and is worth it only where the two ends are apart
 
 
 class DeliveredEpsilon(NamedTuple):
@@ -188,7 +192,15 @@ def _bracket(kinds: list[tuple[Occurrences, int]], delta: float, poisson: bool) 
     if poisson:
         return tuple(max(pair(reverse, upper) for reverse in (False, True)) for upper in (False, True))
     dominating = [(replace_one_losses(occurrences, step, top), count) for (occurrences, count), top in paired]
-    return pair(False, False), epsilon_at(Composition(dominating), delta, upper=True)
+    upper = epsilon_at(Composition(dominating), delta, upper=True)
+    if all(len(occurrences.weights) == 2 for occurrences, _ in kinds):
+        upper = min(upper, certified_epsilon(kinds, delta, step))
+    lower = pair(False, False)
+    (first, count), top = paired[0]
+    if len(kinds) == 1 and count <= _ADAPTIVE_RELEASES and upper > _ADAPTIVE_RATIO * lower and first.weights[0] > 0:
+        found = adaptive_lower_epsilon(first, count, delta, order=order, step=step / 3, top=top, upper=upper)
+        lower = max(lower, found)
+    return lower, upper
 
 
 def _top(occurrences: Occurrences, level: float) -> float:

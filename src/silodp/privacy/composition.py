@@ -77,7 +77,7 @@ def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
     if delta <= 0:
         return math.inf
     order, crude = composition.chernoff_order(delta)
-    law = _tilted_law(composition, order)
+    law = tilted_law(composition, order)
     log_divergence = law.log_divergence(upper)
     below = np.flatnonzero(log_divergence <= math.log(delta))
     if len(below) == 0 or (below[0] == 0 and not upper):
@@ -92,7 +92,7 @@ def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
 
 
 @dataclass(frozen=True)
-class _TiltedLaw:
+class TiltedLaw:
     """Law of the total loss, tilted by e^λℓ, over a window of lattice losses.
 
     Attributes:
@@ -110,16 +110,15 @@ class _TiltedLaw:
     outside: float
     rounding: float
 
+    def discounted(self, rate: float) -> np.ndarray:
+        """(N,) Σ_{i≥k} mass_i e^(−rate(ℓ_i − ℓ_k)) for every k, with negative masses, mere rounding, as they are."""
+        step = self.losses[1] - self.losses[0]
+        return lfilter([1.0], [1.0, -math.exp(-rate * step)], self.masses[::-1])[::-1]
+
     def log_divergence(self, upper: bool) -> np.ndarray:
         """(N,) ln δ(ε) at ε = losses, erring upwards or downwards: δ(ε) = Σ_{ℓ>ε} (1 − e^(ε−ℓ))·e^(κ−λℓ)·mass(ℓ)."""
         step = self.losses[1] - self.losses[0]
-        masses = np.maximum(self.masses, 0.0) if upper else self.masses
-
-        def discounted(rate: float) -> np.ndarray:
-            """(N,) Σ_{i≥k} mass_i e^(−rate(ℓ_i − ℓ_k))."""
-            return lfilter([1.0], [1.0, -math.exp(-rate * step)], masses[::-1])[::-1]
-
-        mass = discounted(self.order) - discounted(self.order + 1)
+        mass = self.discounted(self.order) - self.discounted(self.order + 1)
         # What lies outside counts as if at the worst loss; rounding as if it hit every mass.
         error = self.outside * math.exp(_slack(self.order))
         error += self.rounding * (1 / -math.expm1(-self.order * step) - 1 / -math.expm1(-(self.order + 1) * step))
@@ -140,7 +139,8 @@ def _log_moment(part: LossPmf, order: float) -> float:
     return float(top + np.log(np.dot(np.exp(np.minimum(exponent - top, 0.0)), part.masses)))
 
 
-def _tilted_law(composition: Composition, order: float) -> _TiltedLaw:
+def tilted_law(composition: Composition, order: float) -> TiltedLaw:
+    """The total loss's law tilted by e^(order·ℓ), over a window that all but a negligible tilted mass falls into."""
     step = composition.parts[0][0].step
     log_scale = composition.log_moment(order)
     bottom, top = _window(composition, order, log_scale)
@@ -160,7 +160,7 @@ def _tilted_law(composition: Composition, order: float) -> _TiltedLaw:
     unit = 4 * np.finfo(float).eps * math.log2(size)
     rounding = unit * (2 * float(np.mean(sensitivity)) + float(np.linalg.norm(masses)))
     losses = offset + (first + np.arange(size)) * step
-    return _TiltedLaw(losses, masses, order, log_scale, 2 * _OUTSIDE, rounding)
+    return TiltedLaw(losses, masses, order, log_scale, 2 * _OUTSIDE, rounding)
 
 
 def _window(composition: Composition, order: float, log_scale: float) -> tuple[float, float]:

@@ -57,7 +57,14 @@ def replace_one_losses(occurrences: Occurrences, step: float, top: float) -> Los
 
 
 def pair_losses(
-    occurrences: Occurrences, step: float, top: float, *, upper: bool, reverse: bool = False, order: float = 0.0
+    occurrences: Occurrences,
+    step: float,
+    top: float,
+    *,
+    upper: bool,
+    reverse: bool = False,
+    order: float = 0.0,
+    part: float | None = None,
 ) -> LossPmf:
     """Losses of the pair P = Σ_j p_j N(js, 1) against Q = N(0, 1), or of Q against P.
 
@@ -65,8 +72,8 @@ def pair_losses(
     way, against the silo where it pulls with them. `upper`: every piece of the real line between two lattice losses
     goes to its two ends, keeping its mass under both P and Q (connect the dots). Otherwise the line is cut half-way
     between lattice losses, each piece merged into one outcome, and all losses rounded down to a common offset: that is
-    post-processing, hence dominated, and errs by O(step²) a release only. `order` is the λ of e^λℓ by which losses
-    matter for the choice of that offset.
+    post-processing, hence dominated, and errs by O(step²) a release only. The offset is ±ln p_0 plus `part` steps;
+    without `part` the part that wastes least is taken, losses ℓ mattering by e^(order·ℓ).
     """
     with np.errstate(divide="ignore"):
         floor = float(np.log(occurrences.weights[0]))  # the loss cannot fall below ln p_0, and gathers there
@@ -77,12 +84,14 @@ def pair_losses(
     cuts = anchor + (indices if upper else indices - 0.5) * step
     x = np.concatenate([[-np.inf], _outcome_at(occurrences, cuts), [np.inf]])
     mass_p, mass_q = _piece_masses(occurrences, x)
+    if reverse:  # what is cut from P must not make it smaller where P is the one compared against
+        mass_p = mass_p + occurrences.tail * ndtr(x[1:] - len(occurrences.weights) * occurrences.shift)
     if reverse:
         mass_p, mass_q, cuts, anchor = mass_q[::-1], mass_p[::-1], -cuts[::-1], -anchor
         indices = -indices[::-1]
     if upper:
         return _connect(mass_p, mass_q, cuts, step, int(indices[0]))
-    return _merge(mass_p, mass_q, step, anchor, order)
+    return _merge(mass_p, mass_q, step, anchor, order, part)
 
 
 def _outcome_at(occurrences: Occurrences, losses: np.ndarray) -> np.ndarray:
@@ -135,18 +144,24 @@ def _connect(mass_p: np.ndarray, mass_q: np.ndarray, cuts: np.ndarray, step: flo
     return LossPmf(step, first, masses, float(mass_p[-1]))
 
 
-def _merge(mass_p: np.ndarray, mass_q: np.ndarray, step: float, anchor: float, order: float) -> LossPmf:
-    """One outcome a piece, its loss rounded down to a lattice whose common offset wastes as little as can be."""
+def _merge(
+    mass_p: np.ndarray, mass_q: np.ndarray, step: float, anchor: float, order: float, part: float | None
+) -> LossPmf:
+    """One outcome a piece, its loss rounded down to the lattice anchor + (i + part)·step."""
     some = (mass_p > 0) & (mass_q > 0)
     mass_p, mass_q = mass_p[some], mass_q[some]
     position = (np.log(mass_p / mass_q) - anchor) / step
-    part = position - np.round(position)
-    ranks = np.argsort(part)
-    log_weight = np.log(mass_p) + order * position * step
-    weight = np.exp(log_weight - log_weight.max())[ranks]
-    # Raising the offset to one part gains everywhere but costs a whole step where the part is smaller.
-    gain = part[ranks] * weight.sum() - (np.cumsum(weight) - weight)
-    offset = float(part[ranks][np.argmax(gain)]) - 1e-9
-    lattice = np.floor(position - offset).astype(int)
+    part = _best_part(position, np.log(mass_p) + order * step * position) if part is None else part
+    lattice = np.floor(position - part).astype(int)
     masses = np.bincount(lattice - lattice.min(), weights=mass_p)
-    return LossPmf(step, int(lattice.min()), masses, 0.0, anchor + offset * step)
+    return LossPmf(step, int(lattice.min()), masses, 0.0, anchor + part * step)
+
+
+def _best_part(position: np.ndarray, log_weight: np.ndarray) -> float:
+    """The common fractional part to which rounding down costs least: a higher one gains everywhere, but costs a whole
+    step where a position's own part is smaller."""
+    parts = position - np.round(position)
+    ranks = np.argsort(parts)
+    weight = np.exp(log_weight - log_weight.max())[ranks]
+    gain = parts[ranks] * weight.sum() - (np.cumsum(weight) - weight)
+    return float(parts[ranks][np.argmax(gain)]) - 1e-9

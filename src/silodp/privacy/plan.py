@@ -55,7 +55,7 @@ class Budget:
         if self.batch_records is not None:
             return self.batch_records
         # In whole numbers, as a product of rounded roots can fall below a K that is exact.
-        square = self.n**2 * Fraction(self.batch_epsilon) * min(Fraction(phase, self.rounds), 1) / 4
+        square = self.n**2 * Fraction(self.batch_epsilon) * min(Fraction(phase, self.rounds), Fraction(1)) / 4
         return min(max(math.isqrt(math.floor(square)), 1), self.n)
 
     def noise(self, variance: float) -> float:

@@ -1,6 +1,6 @@
 """Utility of random check-ins (check-ins paper, Theorems 3.5, 4.2) and the number of dummy updates (Props 3.4, 4.4)."""
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 from silodp.theory.checkins import CHECKINS
 from silodp.theory.registry import Result, at_least, positive, require, theorem
@@ -49,7 +49,7 @@ def fixed_window_risk(*, n: int, m: int, p0: float, p: int, sigma: float, L: flo
     The step of slot i is the term `step` over √i. Assumes n p0/m > ln 2, or else the factor is not positive.
     """
     used = 1 - 2 * exp(-n * p0 / m)
-    require(used > 0, "enough check-ins a slot (n p0/m > ln 2)", "p0", p0, f"above m ln(2)/n = {m * 0.6931472 / n:.6g}")
+    require(used > 0, "enough check-ins a slot (n p0/m > ln 2)", "p0", p0, f"above m ln(2)/n = {m * log(2) / n:.6g}")
     size = sqrt(p * sigma**2 + L**2)
     terms = {"used_share": used, "step": width * used / size}
     return Result(size * width / (used * sqrt(m)), terms, ("a polylogarithm in m dropped",))

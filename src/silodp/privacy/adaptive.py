@@ -1,0 +1,92 @@
+"""A better lower bound on ε for a few releases: neighbours whose other records react to what was released before.
+
+Two silos that differ in one record, whose gradient always points one way in the first and the other way in the second.
+The other records share one gradient: against the first silo's record ("plain" pair, P against Q) or with it (mirrored
+pair, Q against P), as the transcript so far suggests. Both are silos with clipped gradients, so the guarantee has to
+cover them. Losses are rounded as for the plain lower bound, so the result errs downwards.
+"""
+
+import math
+
+import numpy as np
+from scipy import fft
+
+from silodp.privacy.losses import LossPmf, pair_losses
+from silodp.privacy.profiles import Occurrences
+
+
+def adaptive_lower_epsilon(
+    occurrences: Occurrences, count: int, delta: float, *, order: float, step: float, top: float, upper: float
+) -> float:
+    """ε that `count` releases reach at δ when the other records' direction is chosen best after every release.
+
+    With x = ε less the loss so far, the divergence still to come obeys V_0(x) = (1 − e^x)₊ and
+    V_{r+1}(x) = max over the two pairs of E V_r(x − ℓ). The recursion runs on e^{λx}V(x), which stays of one scale.
+
+    Args:
+        occurrences: one release's sampling and noise; p_0 must be positive.
+        count: how many releases.
+        delta: δ.
+        order: λ, the order at which losses matter for ε at δ.
+        step: about the lattice step; it is adapted so that ln p_0 is a multiple.
+        top: loss of one release above which outcomes are merged.
+        upper: an upper bound on ε at δ.
+    """
+    floor = -math.log(occurrences.weights[0])
+    step = floor / max(round(floor / step), 1)
+    parts = [pair_losses(occurrences, step, top, upper=False, reverse=way, order=order) for way in (False, True)]
+    part = min((pmf.offset / step + 0.5) % 1 - 0.5 for pmf in parts) - 1e-9
+    pair = [
+        pair_losses(occurrences, step, top, upper=False, reverse=way, order=order, part=part) for way in (False, True)
+    ]
+    # The recursion has to see where V_0 counts, and some way above ε; what it does not see counts as 0.
+    margin = 4 * math.sqrt(count * _tilted_variance(pair[0], order)) + 2 * floor
+    x = np.arange(math.floor(-(15 / order + margin) / step), math.ceil((upper + margin) / step)) * step
+    kernels = [_kernel(pmf, order, part) for pmf in pair]
+    size = fft.next_fast_len(len(x) + max(len(masses) for _, masses in kernels), real=True)
+    spectra = [fft.rfft(masses, size) for _, masses in kernels]
+    gain, norm = (max(measure(masses) for _, masses in kernels) for measure in (np.sum, np.linalg.norm))
+    unit = 8 * np.finfo(float).eps * math.log2(size)
+    value = np.exp(np.minimum(order * x, 0.0)) * np.maximum(-np.expm1(x), 0.0)
+    log_scale = error = 0.0
+    for _ in range(count):
+        spectrum = fft.rfft(value, size)
+        ahead = [
+            _shifted(fft.irfft(spectrum * kernel, size), first, len(x))
+            for kernel, (first, _) in zip(spectra, kernels, strict=True)
+        ]
+        error = error * gain + unit * float(np.linalg.norm(value)) * norm
+        value = np.maximum(np.maximum(*ahead), 0.0)
+        peak = float(value.max())
+        value, error, log_scale = value / peak, error / peak, log_scale + math.log(peak)
+    with np.errstate(divide="ignore"):
+        log_divergence = np.log(np.maximum(value - error, 0.0)) + log_scale - order * x
+    reached = np.flatnonzero(log_divergence >= math.log(delta))
+    # Each release moved the lattice by part·step, which x left out.
+    return max(float(x[reached[-1]]) + count * part * step, 0.0) if len(reached) else 0.0
+
+
+def _tilted_variance(pmf: LossPmf, order: float) -> float:
+    """Variance of a loss under the law tilted by e^(order·ℓ)."""
+    weight = _kernel(pmf, order, 0.0)[1]
+    losses = np.arange(len(weight)) * pmf.step
+    mean = weight @ losses / weight.sum()
+    return float(weight @ (losses - mean) ** 2 / weight.sum())
+
+
+def _kernel(pmf: LossPmf, order: float, part: float) -> tuple[int, np.ndarray]:
+    """(lattice index of the first mass, masses times e^(order·ℓ)) without masses too small to matter."""
+    first = pmf.first + round(pmf.offset / pmf.step - part)
+    with np.errstate(divide="ignore"):
+        log_tilted = np.log(pmf.masses) + order * (first + np.arange(len(pmf.masses))) * pmf.step
+    kept = np.flatnonzero(log_tilted > log_tilted.max() - 45)
+    return first + int(kept[0]), np.exp(log_tilted[kept[0] : kept[-1] + 1])
+
+
+def _shifted(values: np.ndarray, first: int, size: int) -> np.ndarray:
+    """(size,) values[k − first], 0 where there is none."""
+    shifted = np.zeros(size)
+    start = max(first, 0)
+    piece = values[start - first : size - first]
+    shifted[start : start + len(piece)] = piece
+    return shifted

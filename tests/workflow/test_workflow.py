@@ -1,0 +1,91 @@
+"""The workflow as a person meets it: dry runs, bad input, a rebuild, and a rebuild of what is there already."""
+
+import pytest
+from runs import ROOT, TINY, checkout, contents, run
+
+
+@pytest.fixture(scope="module")
+def rebuilt(tmp_path_factory):
+    """A folder with a finished tiny run, four trials in jobs of 2."""
+    folder = checkout(tmp_path_factory.mktemp("rebuilt"))
+    (folder / "config" / "tiny.yaml").write_text(TINY.format(trials_per_job=2))
+    result = run(folder, "--configfile", "config/tiny.yaml")
+    assert result.returncode == 0, result.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "config").glob("*.yaml")))
+def test_every_run_file_plans(tmp_path, name):
+    result = run(checkout(tmp_path), "--configfile", f"config/{name}", "--dry-run", "--quiet", "all")
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+def test_the_default_run_is_planned_without_a_configfile(tmp_path):
+    result = run(checkout(tmp_path), "--dry-run")
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert "results/default/report.html" in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("run: x\nexperiments: {wbcd_mlp: {epsilons: [-1]}}", "experiments.wbcd_mlp.epsilons[0]: -1"),
+        ("run: x\nexperiments: {wbcd_mlp: {settings: [{M: 3, R: 25}]}}", "settings[0].M: 3: must be at most N = 2"),
+        ("run: x\nexperiments: {wbcd_mlp: {batch_records: 5000}}", "batch_records: 5000: K must be at most n"),
+        ("run: x\nexperiments: {nobody: {}}", "experiments.nobody: no such experiment"),
+        ("run: x\nsede: 3\nexperiments: {wbcd_mlp: {}}", "sede: 3: unknown key"),
+    ],
+)
+def test_bad_input_stops_before_any_job_with_one_line_and_exit_code_2(tmp_path, text, said):
+    folder = checkout(tmp_path)
+    (folder / "config" / "bad.yaml").write_text(text)
+    result = run(folder, "--configfile", "config/bad.yaml")
+    assert result.returncode == 2
+    lines = [line for line in result.stderr.splitlines() if "config/bad.yaml" in line]
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert "Traceback" not in result.stderr
+    assert not (folder / "results").exists()
+
+
+def test_a_rebuild_writes_every_door(rebuilt):
+    results = rebuilt / "results" / "tiny"
+    expected = {"report.html", "provenance.json", "config.json", "privacy.csv", "tables/wbcd_mlp.csv"}
+    expected |= {f"figures/wbcd_mlp_M2_R5.{suffix}" for suffix in ("pdf", "png")}
+    expected |= {f"trials/wbcd_mlp/{name}/M2_R5/default_0-1.parquet" for name in ("minibatch_sgd", "fed_spider")}
+    assert expected <= set(contents(results))
+
+
+def test_a_second_rebuild_does_nothing_and_says_so(rebuilt):
+    before = {path: path.stat().st_mtime_ns for path in (rebuilt / "results").rglob("*")}
+    result = run(rebuilt, "--configfile", "config/tiny.yaml")
+    assert result.returncode == 0
+    assert "Nothing to be done" in result.stdout + result.stderr
+    assert {path: path.stat().st_mtime_ns for path in (rebuilt / "results").rglob("*")} == before
+
+
+def test_the_cut_into_jobs_does_not_change_the_tables(rebuilt, tmp_path):
+    folder = checkout(tmp_path)
+    (folder / "config" / "tiny.yaml").write_text(TINY.format(trials_per_job=1))
+    result = run(folder, "--configfile", "config/tiny.yaml")
+    assert result.returncode == 0, result.stderr[-3000:]
+    ours, theirs = contents(folder / "results" / "tiny"), contents(rebuilt / "results" / "tiny")
+    shared = {
+        name for name in theirs if name.split("/")[0] in ("tables", "privacy.csv", "selection", "figures", "silos")
+    }
+    assert shared
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
+
+
+def test_a_cosmetic_change_redraws_and_trains_nothing(rebuilt):
+    config = rebuilt / "config" / "tiny.yaml"
+    text = config.read_text()
+    config.write_text(text + "    title: Another title\n")
+    try:
+        result = run(rebuilt, "--configfile", "config/tiny.yaml", "--dry-run")
+    finally:
+        config.write_text(text)
+    planned = result.stdout + result.stderr
+    assert "rule figure:" in planned
+    assert "rule train:" not in planned
+    assert "rule table:" not in planned

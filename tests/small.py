@@ -212,7 +212,7 @@ def experiment(**changes: Any) -> Experiment:
         "stepsizes": {"low": -3, "high": 0, "points": 2},
         "clips": [0.5, 5.0],
         "phase_lengths": [1, 2],
-        "algorithms": {name: {} for name in ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")},
+        "algorithms": {name: {"noise": 0.4} if name.startswith("shuffled") else {} for name in ALGORITHMS},
     }
     return Experiment.model_validate(keys | changes)
 

@@ -150,6 +150,9 @@ def test_an_unknown_selection_is_refused():
 
 def experiment(**changes):
     changes.setdefault("reports", [{"selection": "pooled", "evaluation": "same"}])
+    changes.setdefault(
+        "algorithms", {name: {} for name in ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")}
+    )
     return small.experiment(**changes)
 
 

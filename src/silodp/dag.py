@@ -168,6 +168,11 @@ class Plan:
         """What the figure called `name` shows."""
         return next(found[name] for found in map(self.figure_names, self.experiments) if name in found)
 
+    def heterogeneity(self, figure: str) -> str:
+        """The file that says how different the silos behind a figure are."""
+        shows = self.figure(figure)
+        return f"{self.silos(shows['experiment'], slug(shows['reading']))}/heterogeneity.csv"
+
     def places(self) -> str:
         """Options of `silodp fetch` for the run's cache and mirror."""
         data = self.run.data

@@ -54,8 +54,62 @@ def overriding(name="cancer", **overrides):
     return {"run": "r", "experiments": {name: overrides}}
 
 
+SCHEDULED = {"schedule": "theorem-2.1", "private": "private", "clips": [1], "constants": {"d": 30, "beta": 1}}
+
 # What stands after the file and "experiments.<name>.".
 OVERRIDES = [
+    # The convex paper's options.
+    ("cancer", {"radius": 1}, "radius: 1.0: local_sgd does not project: must be left out, or local_sgd be"),
+    (
+        "cancer",
+        {"settings": [{"M": 2, "R": 5, "participants": [1, 3]}]},
+        "settings[0].participants: [1, 3]: must be at most N = 2, the number of silos",
+    ),
+    (
+        "cancer",
+        {"settings": [{"M": 2, "R": 5, "participants": [1, 2]}]},
+        "settings[0].M: 2: must be the harmonic mean of participants, 1.333, rounded",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"accelerated_minibatch_sgd": {"stages": [{"rounds": 2, "upsilon": 1}]}}},
+        "algorithms.accelerated_minibatch_sgd.stages: 2: rounds of the stages must add up to R = 3",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"shuffled_minibatch_sgd": {"noise": "moments"}}},
+        "algorithms.shuffled_minibatch_sgd: 'M2_R3': ",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"minibatch_sgd": {"noise": -1}}},
+        "algorithms.minibatch_sgd.noise: -1: ",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"local_sgd": {"schedule": "theorem-2.1"}}},
+        "algorithms.local_sgd.schedule: 'theorem-2.1': schedules of local_sgd: none",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"minibatch_sgd": {"schedule": "theorem-2.3"}}},
+        "algorithms.minibatch_sgd.schedule: 'theorem-2.3': schedules of minibatch_sgd: theorem-2.1, ",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"minibatch_sgd": SCHEDULED | {"private": "both"}}},
+        "algorithms.minibatch_sgd.private: 'both': must be private, as the schedule's theorem is about an epsilon",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"minibatch_sgd": SCHEDULED | {"clips": [1, 2]}}},
+        "algorithms.minibatch_sgd.clips: [1.0, 2.0]: must be one value, the theorem's L",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"minibatch_sgd": SCHEDULED}},
+        "algorithms.minibatch_sgd.schedule: 'theorem-2.1': theorem-2.1 asks for radius",
+    ),
     # The doors of the design: unknown key, ε ≤ 0, M > N, K > n, clip ≤ 0.
     ("cancer", {"epsilon": [1]}, "epsilon: [1]: unknown key; see docs/configuration.md for the keys allowed here"),
     ("cancer", {"epsilons": [0]}, "epsilons[0]: 0: Input should be greater than 0"),
@@ -136,7 +190,11 @@ OVERRIDES = [
     ("cancer", {"label": "colour"}, "label: 'colour': Input should be 'class', 'parity' or 'target'"),
     ("cancer", {"device": "gpu"}, "device: 'gpu': String should match pattern '^(cpu|cuda(:\\d+)?)$'"),
     ("cancer", {"readings": {"batch": "max"}}, "readings.batch: 'max': Input should be 'eps_max' or 'per_eps'"),
-    ("cancer", {"readings": {"clipping": "batch_mean"}}, "readings.clipping: 'batch_mean': unknown key"),
+    (
+        "cancer",
+        {"readings": {"clipping": "per_tensor"}},
+        "readings.clipping: 'per_tensor': Input should be 'record' or ",
+    ),
     (
         "cancer",
         {"alternatives": [{"log_term": "x"}]},
@@ -336,7 +394,7 @@ def test_overrides_merge_sections_and_replace_lists(root):
     assert found.epsilons == [5.0]
     assert (found.silos.scheme, found.silos.train_share) == ("by_class", 0.5)
     assert found.trials_per_job == 1
-    assert set(found.algorithms) == {"minibatch_sgd", "local_sgd", "fedprox_spider"}
+    assert set(found.algorithms) == set(ALGORITHMS) - {"fed_spider"}
     assert found.algorithms["local_sgd"].private == "private"
     assert found.clips == [0.5, 5.0]
 
@@ -511,3 +569,30 @@ def test_the_reference_names_every_key_with_its_meaning():
     for line in lines:
         assert line.count("|") - line.count("\\|") == 5, line
     assert not os.path.isabs(text.split()[0])
+
+
+def test_an_experiment_may_extend_another(root):
+    """Keys are laid over the other's; None removes one."""
+    text = "extends: cancer\nmodel: {name: logistic}\nphase_lengths: [3]\nalgorithms: {fed_spider: null}\n"
+    (root / "config" / "experiments" / "again.yaml").write_text(text)
+    found = load(write(root, {"run": "r", "experiments": {"cancer": None, "again": {"trials": 7}}}), root).experiments
+    assert found["again"].model.name == "logistic"
+    assert found["again"].trials == 7
+    assert found["again"].phase_lengths == [3]
+    assert set(found["again"].algorithms) == set(found["cancer"].algorithms) - {"fed_spider"}
+    assert found["again"].silos == found["cancer"].silos
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("extends: nothing", "extends: 'nothing': must name another experiment's file"),
+        ("extends: chain", "extends: 'chain': must be an experiment that extends none itself"),
+    ],
+)
+def test_what_is_extended_must_be_there_and_stand_by_itself(root, text, wanted):
+    folder = root / "config" / "experiments"
+    (folder / "chain.yaml").write_text("extends: cancer")
+    (folder / "again.yaml").write_text(text)
+    found = message(root, {"run": "r", "experiments": {"again": None}})
+    assert found == f"{folder}/again.yaml: {wanted}"

@@ -152,7 +152,7 @@ class AlgorithmOptions(Strict):
         "moments", description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms)"
     )
     mu: float = Field(0.0, ge=0, description="strong convexity: weights of the average, steps of accelerated SGD")
-    regularisation: float = Field(0.0, ge=0, description="lambda of accelerated SGD's added lambda/2 |w|^2")
+    regularisation: float = Field(0.0, ge=0, description="lambda of accelerated SGD's added lambda/2 norm(w)^2")
     stages: list[StageOptions] = Field(default=[], description="stages of accelerated SGD; default: one")
     schedule: str | None = Field(
         None, description="theorem that gives rounds (at most R), K, sigma, steps and output, as in theorem-2.1"
@@ -191,7 +191,7 @@ class Readings(Strict):
         "record", description="what is clipped; batch_mean is not private as claimed"
     )
     clip_rule: Literal["grid", "max_norm"] = Field(
-        "grid", description="clip thresholds; max_norm: 2 max|x| of the training data, hence not private as claimed"
+        "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
     )
 
 

@@ -1,6 +1,5 @@
-"""Training jobs: the same table however work is cut, every run recorded, options that do what they say."""
+"""Training jobs: the same table however work is cut, every run recorded, every record counted."""
 
-import functools
 import math
 
 import numpy as np
@@ -10,76 +9,17 @@ import torch
 
 import small
 import textbook
+from jobs import CASES, data, same, silos_of, task, train
 from silodp.algorithms import ALGORITHMS
-from silodp.config import Setting
-from silodp.datasets import DATASETS
-from silodp.models import MODELS, kernels
+from silodp.models import kernels
 from silodp.rng import Streams
-from silodp.silos import partition
 from silodp.training import (
-    POINT,
-    Task,
     build_model,
     evaluate,
-    number_of_silos,
-    partition_and_measure,
     prepare,
-    run_trial,
-    run_trials,
     train_stack,
 )
 from small import DTYPES, MODEL_CASES, Point
-
-CASES = {
-    "perceptron": {},
-    "logistic": {"model": {"name": "logistic"}},
-    "softmax": {"model": {"name": "softmax"}},
-    "linear": {
-        "dataset": "diabetes",
-        "label": "target",
-        "silos": {"scheme": "sorted_target", "count": 3},
-        "preprocess": {"constant_column": True},
-        "model": {"name": "linear"},
-        "clips": [0.5, 50.0],
-    },
-}
-
-
-@functools.cache
-def data(name):
-    return DATASETS[name].load()
-
-
-def silos_of(config, seed=2023, name="small"):
-    """trial → its silos, as the partition job makes them."""
-
-    @functools.cache
-    def one(trial):
-        return partition(
-            data(config.dataset).y,
-            scheme=config.silos.scheme,
-            silos=number_of_silos(config),
-            train_share=config.silos.train_share,
-            generator=Streams(seed).generator(name, trial, "partition"),
-        )
-
-    return one
-
-
-def task(algorithm="minibatch_sgd", reading="", **changes):
-    config = small.experiment(**changes)
-    return Task("small", config, algorithm, config.settings[0], reading)
-
-
-def train(job, trials=range(3), run=None, **more):
-    return run_trials(job, run or small.run(), silos_of(job.config), trials, **more)
-
-
-def same(a, b, **how):
-    pd.testing.assert_frame_equal(
-        a.drop(columns="seconds").reset_index(drop=True), b.drop(columns="seconds").reset_index(drop=True), **how
-    )
-
 
 # Cuts of the work
 
@@ -224,6 +164,25 @@ def test_a_loss_of_more_than_ten_times_the_first_at_the_end_is_divergence_too():
     assert found["diverged"].all()
 
 
+@pytest.mark.parametrize("how", ["left", "loss"])
+def test_leaving_the_stack_and_a_large_loss_at_the_end_are_each_divergence(how, monkeypatch):
+    """One without the other: a loss that came down again, and one that the watched records did not show."""
+
+    def changed(*arguments):
+        weights, left = train_stack(*arguments)
+        if how == "left":
+            left[1] = 2
+        else:
+            weights[1] *= 1e4
+        return weights, left
+
+    monkeypatch.setattr("silodp.training.train_stack", changed)
+    job = task()
+    found = train(job, [0], points=job.grid().assign(stepsize=0.01).iloc[[0, 5, 9]])
+    assert found["diverged"].tolist() == [False, True, False]
+    assert found["left_after"].tolist() == [-1, 2 if how == "left" else -1, -1]
+
+
 # Evaluation
 
 
@@ -283,238 +242,3 @@ def test_regression_errors_are_relative_to_predicting_the_training_mean():
     weights[0, -1] = mean
     _, error = evaluate(build_model(job.config, prepared), weights, prepared.test)
     assert math.sqrt(error.item() / around_mean) == pytest.approx(1, rel=1e-5)
-
-
-# What a job is made of
-
-
-def test_a_trial_is_the_textbooks_run_on_the_real_records():
-    """Data, start, silos of a round, batches, noise and plan, wired from the task to the table."""
-    job, trial = task("fedprox_spider", settings=[{"M": 1, "R": 4}], readings={"records": "own"}), 2
-    run, part = small.run(dtype="float64", seed=77), silos_of(small.experiment(), 77)(2)
-    found = run_trial(job, run, data("wbcd"), part, trial, job.grid())
-    prepared = prepare(data("wbcd"), job.config, job.readings, part, run)
-    model, streams = build_model(job.config, prepared), Streams(77).child("small", trial)
-    start = torch.from_numpy(model.initial(streams.generator("initial")))
-    loss = textbook.perceptron(3, 2)
-    assert prepared.sizes == [169, 285]
-    for g in (1, 6, 13):
-        row = found.iloc[g]
-        point = Point(None if math.isnan(row["epsilon"]) else row["epsilon"], row["stepsize"], row["clip"])
-        plans = job.plans(row["epsilon"], int(row["phase_length"]), prepared.sizes)
-        problem = small.problem(loss, prepared.train, plans, point, 1)
-        problem.streams = streams.child("fedprox_spider", "M1_R4", "grid")
-        problem.participants = streams.child("grid")
-        w = textbook.fedprox_spider(problem, start, 4, int(row["phase_length"]))[-1]
-        wanted_loss, wanted_error = evaluate(model, w[None], prepared.test)
-        assert row["test_loss"] == pytest.approx(wanted_loss.item(), rel=1e-6)
-        assert row["test_error"] == pytest.approx(wanted_error.item(), rel=1e-6)
-        assert row["K"] == plans[0]["gradient"].records
-
-
-def test_rows_say_what_was_trained():
-    job = task("local_sgd", settings=[{"M": 1, "R": 3}])
-    found = train(job, [0, 2])
-    assert found["trial"].tolist() == [0] * len(job.grid()) + [2] * len(job.grid())
-    assert list(found.columns[:6]) == ["experiment", "algorithm", "reading", "M", "R", "trial"]
-    assert set(found[["experiment", "algorithm", "reading"]].agg(tuple, axis=1)) == {("small", "local_sgd", "")}
-    assert (found[["M", "R", "N", "n"]] == [1, 3, 2, 169]).all(axis=None)
-    assert (found["delta"] == 169**-2.0).all()
-    assert (found["K"] == math.floor(169 / (2 * math.sqrt(3)))).all()
-    pd.testing.assert_frame_equal(found[found["trial"] == 2][POINT].reset_index(drop=True), job.grid())
-    assert (found["seconds"] > 0).all()
-
-
-def test_points_may_be_chosen_trial_by_trial():
-    job, grid = task(), task().grid()
-    points = pd.concat([grid.iloc[[3]].assign(trial=0), grid.iloc[[1, 1, 0]].assign(trial=1)], ignore_index=True)
-    found = train(job, [0, 1], points=points)
-    assert found["trial"].tolist() == [0, 1, 1]
-    pd.testing.assert_frame_equal(found[POINT], grid.iloc[[3, 1, 0]].reset_index(drop=True))
-    whole = train(job, [0, 1])
-    for row in found.to_dict("records"):
-        other = whole[
-            (whole[["trial", *POINT]].astype(str) == pd.Series(row)[["trial", *POINT]].astype(str)).all(axis=1)
-        ]
-        assert other["train_loss"].item() == pytest.approx(row["train_loss"], rel=1e-5)
-
-
-def test_fresh_runs_share_the_data_and_nothing_that_is_random():
-    """New batches, new noise, new silos; the same start and the same records."""
-    job = task(settings=[{"M": 1, "R": 3}])
-    grid, fresh = train(job), train(job, purpose="fresh")
-    assert not np.isclose(grid["train_loss"], fresh["train_loss"], rtol=1e-6).any()
-    same(fresh, train(job, purpose="fresh"), check_exact=True)
-    same(
-        grid[["trial", *POINT, "K", "N", "n", "delta", "seconds"]],
-        fresh[["trial", *POINT, "K", "N", "n", "delta", "seconds"]],
-    )
-
-
-def test_algorithms_of_a_trial_share_data_but_not_noise():
-    """MB-SGD and SPIDER at q = 1 would agree if they drew the same; they draw batches and noise of their own."""
-    a = train(task("minibatch_sgd"), [0])
-    b = train(task("fedprox_spider", phase_lengths=[1], readings={"spider_q1_noise": "minibatch"}), [0])
-    assert (a[POINT].to_numpy() == b[POINT].to_numpy())[:, 1:].all()
-    assert not np.isclose(a["train_loss"], b["train_loss"], rtol=1e-6).any()
-
-
-def test_the_seed_changes_everything_and_nothing_else_does():
-    job = task()
-    assert not np.isclose(train(job)["train_loss"], train(job, run=small.run(seed=1))["train_loss"]).any()
-    same(train(job), train(job, run=small.run(threads=2, trials_per_job=1)), check_exact=True)
-
-
-# Options
-
-
-def test_the_grid_holds_private_points_then_baselines():
-    grid = task("fedprox_spider", clips=[0.5, math.inf]).grid()
-    private = grid[grid["epsilon"].notna()]
-    assert list(grid.columns) == POINT
-    assert len(private) == 2 * 2 * 1 * 2
-    assert np.isfinite(private["clip"]).all()
-    assert len(grid) - len(private) == 2 * 2 * 2
-    assert set(grid["phase_length"]) == {1, 2}
-    np.testing.assert_allclose(sorted(set(grid["stepsize"])), [math.exp(-3), 1])
-    assert set(task("minibatch_sgd").grid()["phase_length"]) == {1}
-
-
-@pytest.mark.parametrize(("which", "private", "baseline"), [("both", 8, 4), ("private", 8, 0), ("non_private", 0, 4)])
-def test_private_form_and_baseline_are_chosen_by_the_algorithm(which, private, baseline):
-    grid = task(algorithms={"minibatch_sgd": {"private": which}}).grid()
-    assert (grid["epsilon"].notna().sum(), grid["epsilon"].isna().sum()) == (private, baseline)
-
-
-def test_an_algorithms_own_grid_goes_before_the_settings_and_that_before_the_experiments():
-    own = {"low": 0, "high": 0, "points": 1}
-    setting = {"M": 2, "R": 3, "stepsizes": {"low": 1, "high": 1, "points": 1}, "phase_lengths": [3]}
-    plain = task("fedprox_spider", settings=[setting])
-    assert set(plain.grid()["stepsize"]) == {math.e}
-    assert set(plain.grid()["phase_length"]) == {3}
-    options = {"stepsizes": own, "clips": [9.0], "phase_lengths": [5]}
-    mine = task("fedprox_spider", settings=[setting], algorithms={"fedprox_spider": options}).grid()
-    assert set(mine["stepsize"]) == {1.0}
-    assert set(mine["clip"]) == {9.0}
-    assert set(mine["phase_length"]) == {5}
-
-
-def test_readings_of_the_step_size_grid():
-    grid = {"low": -9, "high": 0, "points": 5, "spacing": "linear"}
-    linear = sorted(set(task(stepsizes=grid).grid()["stepsize"]))
-    np.testing.assert_allclose(np.diff(linear), (1 - math.exp(-9)) / 4)
-    exponential = sorted(set(task(stepsizes=grid, readings={"stepsize_grid": "exponential"}).grid()["stepsize"]))
-    np.testing.assert_allclose(np.diff(np.log(exponential)), 9 / 4)
-    assert linear[0] == pytest.approx(exponential[0])
-    assert linear[-1] == pytest.approx(exponential[-1])
-
-
-def test_readings_of_records_delta_and_batch():
-    sizes = [169, 285]
-    equal = task().plans(2.0, 1, sizes)
-    assert [plan.budget.n for plan in equal] == [169, 169]
-    assert [plan.budget.delta for plan in equal] == [169**-2.0] * 2
-    own = task(readings={"records": "own"}).plans(2.0, 1, sizes)
-    assert [plan.budget.n for plan in own] == sizes
-    assert [plan.budget.delta for plan in own] == [169**-2.0, 285**-2.0]
-    assert own[0] == equal[0]
-    assert task(delta=1e-3).plans(2.0, 1, sizes)[1].budget.delta == 1e-3
-    # K = ⌊169·√ε/(2√3)⌋ with ε of the batch (1) or the point's own (2, 8).
-    assert [task().plans(e, 1, sizes)[0]["gradient"].records for e in (2.0, 8.0, math.nan)] == [48, 48, 48]
-    each = task(readings={"batch": "per_eps"})
-    assert [each.plans(e, 1, sizes)[0]["gradient"].records for e in (2.0, 8.0, math.nan)] == [68, 137, 48]
-    assert task(batch_records=11).plans(2.0, 1, sizes)[0]["gradient"].records == 11
-
-
-def test_readings_that_an_algorithm_hears_of():
-    assert task().options()["log_term"] == "2/delta"
-    assert task(readings={"log_term": "1/delta"}).options()["log_term"] == "1/delta"
-    assert task("fed_spider", readings={"fed_spider_releases": "2R-1"}).make(1).fed_spider_releases == "2R-1"
-    made = task("fedprox_spider", readings={"spider_q1_noise": "minibatch"}).make(4)
-    assert (made.rounds, made.phase_length, made.spider_q1_noise, made.log_term) == (3, 4, "minibatch", "2/delta")
-    assert made.smoothness is None
-
-
-def test_a_task_reads_its_own_reading():
-    changes = {"alternatives": [{"batch": "per_eps"}], "readings": {"output": "mean_of_last_8"}}
-    assert task(**changes).readings.batch == "eps_max"
-    other = task(reading="batch=per_eps", **changes).readings
-    assert (other.batch, other.output) == ("per_eps", "mean_of_last_8")
-
-
-def test_batches_of_their_own_are_trained_beside_each_other():
-    """Points of unlike K cannot share draws; their rows come back in the order of the grid all the same."""
-    job = task(readings={"batch": "per_eps"})
-    found = train(job, [0])
-    pd.testing.assert_frame_equal(found[POINT], job.grid())
-    assert found.groupby("epsilon", dropna=False)["K"].unique().map(list).tolist() == [[68], [137], [48]]
-
-
-@pytest.mark.parametrize("output", ["last", "mean_of_last_8"])
-def test_the_output_that_is_asked_for_is_evaluated(output):
-    found = train(task(readings={"output": output}), [0])
-    other = train(task(readings={"output": {"last": "mean_of_last_8", "mean_of_last_8": "last"}[output]}), [0])
-    assert not np.isclose(found["test_loss"], other["test_loss"], rtol=1e-6).any()
-
-
-def test_a_server_that_adds_up_is_one_with_a_longer_step():
-    added = train(task(readings={"server_update": "sum"}), [0], run=small.run(dtype="float64"))
-    job = task()
-    longer = train(
-        job, [0], run=small.run(dtype="float64"), points=job.grid().assign(stepsize=2 * job.grid()["stepsize"])
-    )
-    np.testing.assert_allclose(added["train_loss"], longer["train_loss"], rtol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_records_reach_the_silos_as_the_partition_says(dtype):
-    config = small.experiment(preprocess={"standardise": False})
-    part = silos_of(config)(0)
-    prepared = prepare(data("wbcd"), config, config.readings, part, small.run(dtype=dtype))
-    assert (prepared.features, prepared.classes, prepared.sizes) == (30, 2, [169, 285])
-    for found, records in [*zip(prepared.train, part.train, strict=True), *zip(prepared.test, part.test, strict=True)]:
-        assert found[0].dtype == DTYPES[dtype]
-        np.testing.assert_array_equal(found[0].numpy(), data("wbcd").x[records].astype(dtype))
-        np.testing.assert_array_equal(found[1].numpy(), data("wbcd").y[records])
-
-
-def test_labels_are_whole_numbers_for_classes_and_reals_for_the_rest():
-    for case, kind in (
-        ("perceptron", torch.int64),
-        ("softmax", torch.int64),
-        ("logistic", torch.float32),
-        ("linear", torch.float32),
-    ):
-        config = small.experiment(**CASES[case])
-        prepared = prepare(data(config.dataset), config, config.readings, silos_of(config)(0), small.run())
-        assert {y.dtype for _, y in prepared.train} == {kind}
-        model = build_model(config, prepared)
-        assert isinstance(model, type(MODELS[case](3, 2, **({"hidden": 2} if case == "perceptron" else {}))))
-
-
-def test_number_of_silos():
-    digits = {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs"}}
-    assert number_of_silos(small.experiment(**digits)) == 25
-    assert number_of_silos(small.experiment()) == 2
-    assert number_of_silos(small.experiment(**CASES["linear"])) == 3
-
-
-def test_partitions_of_all_trials_and_how_far_their_silos_are_apart():
-    config = small.experiment(trials=2, **CASES["linear"])
-    parts, measured = partition_and_measure("small", config, config.readings, small.run(), data("diabetes"))
-    assert len(parts) == len(measured) == 2
-    for trial, part in enumerate(parts):
-        wanted = silos_of(config)(trial)
-        assert all((a == b).all() for a, b in zip(part.train + part.test, wanted.train + wanted.test, strict=True))
-    assert any((a != b).any() for a, b in zip(parts[0].train, parts[1].train, strict=True))
-    assert all(one.value > 0 and one.converged for one in measured)
-
-
-def test_an_experiments_own_device_goes_before_the_runs():
-    config = small.experiment(device="cpu")
-    prepared = prepare(data("wbcd"), config, config.readings, silos_of(config)(0), small.run(device="cuda"))
-    assert prepared.train[0][0].device.type == "cpu"
-
-
-def test_settings_are_named_by_silos_and_rounds():
-    assert Setting(M=12, R=25).name == "M12_R25"

@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"silodp {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        print(f"silodp {options.command}: {error.filename}: {error.strerror}: must be a readable file", file=sys.stderr)
+        # Errors of the parquet reader name the file in their text only.
+        what = f"{error.filename}: {error.strerror}" if error.filename else " ".join(str(error).split())
+        print(f"silodp {options.command}: {what}: must be a readable file", file=sys.stderr)
         return 2
 
 

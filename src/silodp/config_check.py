@@ -9,7 +9,6 @@ from silodp.algorithms import ALGORITHMS
 from silodp.config import ConfigError, Experiment, shown
 from silodp.datasets import DATASETS, Dataset
 from silodp.prescribed import participation, prescribe, schedules_of
-from silodp.theory import convex_privacy
 
 
 def check(experiment: Experiment, place: Callable[[str], str]) -> None:
@@ -77,14 +76,6 @@ def _check_options(
             total = sum(stage.rounds for stage in options.stages)
             if total != setting.R:
                 fail(f"{key}.stages", total, f"rounds of the stages must add up to R = {setting.R}")
-        if name == "shuffled_minibatch_sgd" and options.private != "non_private" and options.noise == "moments":
-            for setting, epsilon in itertools.product(experiment.settings, experiment.epsilons):
-                try:
-                    convex_privacy.shuffled_noise(
-                        n=smallest, N=silos, M=setting.M, R=setting.R, L=1.0, epsilon=epsilon, delta=delta
-                    )
-                except ValueError as error:
-                    fail(key, setting.name, str(error))
         if options.schedule is None:
             continue
         if options.schedule not in schedules_of(name):

@@ -26,7 +26,6 @@ TRAINED_BY = (
     "messages.py",
     "models",
     "preprocess.py",
-    "prescribed.py",
     "privacy/plan.py",
     "prox.py",
     "rng.py",
@@ -56,22 +55,24 @@ def sources_digest(names: tuple[str, ...]) -> str:
 
 
 @functools.cache
-def algorithm_files(algorithm: str) -> tuple[str, ...]:
-    """The algorithm's own file, and those of the algorithms, formulas and accounting that it is built on."""
+def built_on(file: str) -> tuple[str, ...]:
+    """A source file, and those of the algorithms, formulas and accounting that it is built on."""
     found: set[str] = set()
-    waiting = [f"algorithms/{algorithm}.py"]
+    waiting = [file]
     while waiting:
-        file = waiting.pop()
-        found.add(file)
-        for module, names in re.findall(
-            r"^from silodp\.([\w.]+) import ([\w, ]+)", (PACKAGE / file).read_text(encoding="utf-8"), flags=re.MULTILINE
-        ):
-            base = module.replace(".", "/")
-            candidates = {f"{base}.py", *(f"{base}/{name.strip()}.py" for name in names.split(","))}
-            waiting += [
-                one for one in candidates - found if one.split("/")[0] in _FORMULAS and (PACKAGE / one).is_file()
-            ]
+        one = waiting.pop()
+        found.add(one)
+        text = (PACKAGE / one).read_text(encoding="utf-8")
+        for module in re.findall(r"^from silodp\.([\w.]+) import ", text, flags=re.MULTILINE):
+            other = f"{module.replace('.', '/')}.py"
+            if other.split("/")[0] in _FORMULAS and other not in found and (PACKAGE / other).is_file():
+                waiting.append(other)
     return tuple(sorted(found - set(TRAINED_BY)))
+
+
+def algorithm_files(algorithm: str) -> tuple[str, ...]:
+    """The algorithm's own file, and those that it is built on."""
+    return built_on(f"algorithms/{algorithm}.py")
 
 
 class Plan:
@@ -201,6 +202,8 @@ class Plan:
         """Changes when what a training job computes would: config, seed, precision, or the sources behind it."""
         config = self.experiments[experiment]
         device = config.device or self.run.device
+        own = config.algorithms[algorithm]
+        prescribed = built_on("prescribed.py") if own.schedule or own.stages else ()
         return digest(
             [
                 self.run.seed,
@@ -208,7 +211,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, *algorithm_files(algorithm))),
+                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *prescribed}))),
             ]
         )
 

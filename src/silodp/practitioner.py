@@ -137,4 +137,5 @@ def _print(options: argparse.Namespace, values: dict) -> None:
         return
     width = max(map(len, values))
     for name, value in values.items():
-        print(f"{name:<{width}}  {f'{value:.6g}' if isinstance(value, float) else value}")
+        # Every digit: a rounded noise could be too small, a rounded ε too good.
+        print(f"{name:<{width}}  {value}")

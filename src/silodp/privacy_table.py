@@ -43,7 +43,7 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
                 result = delivered_shuffled(one) if one.shuffler else delivered_epsilon(one, one.budget.delta)
                 known[key] = (result.upper, result.method)
             # A value that is no number must not pass for one that holds.
-            if not known[key][0] <= worst:
+            if math.isnan(known[key][0]) or known[key][0] > worst:
                 (worst, method), of = known[key], one
         rows.append(
             point

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -24,12 +25,13 @@ from silodp.heterogeneity import Heterogeneity, heterogeneity
 from silodp.messages import Messages
 from silodp.models import MODELS, Model
 from silodp.preprocess import preprocess
-from silodp.prescribed import prescribe
 from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.prox import ball, no_prox
 from silodp.rng import Streams
 from silodp.silos import Partition, partition
-from silodp.theory.schedules import Schedule, Stage
+
+if TYPE_CHECKING:
+    from silodp.theory.schedules import Schedule, Stage
 
 # A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).
 DIVERGENCE = 10.0
@@ -67,7 +69,7 @@ class Task:
             "noise": own.noise,
             "mu": own.mu,
             "regularisation": own.regularisation,
-            "stages": tuple(Stage(stage.rounds, stage.upsilon, stage.mu) for stage in own.stages),
+            "stages": self._stages(),
             "average": readings.output == "own",
             "log_term": log_term,
             "spider_q1_noise": readings.spider_q1_noise,
@@ -78,6 +80,8 @@ class Task:
         """The algorithm at one point of the grid, for silos of at least n training records where it depends on them."""
         own, options = self.config.algorithms[self.algorithm], self.options() | {"phase_length": phase_length}
         if own.schedule and n is not None:
+            from silodp.prescribed import prescribe
+
             delta = self._delta(n)
             silos = number_of_silos(self.config)
             found = prescribe(self.config, self.algorithm, self.setting, N=silos, n=n, epsilon=epsilon, delta=delta)
@@ -85,6 +89,15 @@ class Task:
             options |= {"mu": found.strong, "average": True}
         made = ALGORITHMS[self.algorithm].with_options(options)
         return made if n is None else made.fitted(n, self.config.batch_records)
+
+    def _stages(self) -> "tuple[Stage, ...]":
+        """Stages of accelerated SGD, as the experiment gives them."""
+        given = self.config.algorithms[self.algorithm].stages
+        if not given:
+            return ()
+        from silodp.theory.schedules import Stage
+
+        return tuple(Stage(stage.rounds, stage.upsilon, stage.mu) for stage in given)
 
     def _delta(self, n: int) -> float:
         return n**-2.0 if self.config.delta == "1/n^2" else self.config.delta
@@ -230,7 +243,6 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
     A record with an output that is not finite counts as wrong, or as an infinite squared error.
     """
     loss, error = torch.zeros(len(weights)), torch.zeros(len(weights))
-    worst = math.inf if model.size and hasattr(model, "link") and model.link == 0 else 1.0
     for x, y in silos:
         step = max(EVALUATED // max(len(x) * 2, 1), 1)
         for start in range(0, len(weights), step):
@@ -238,7 +250,7 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
             outputs = model.outputs(weights[part], x)
             finite = torch.isfinite(outputs)
             finite = finite.all(2) if finite.ndim == 3 else finite
-            errors = torch.where(finite, model.errors(outputs, y), worst)
+            errors = torch.where(finite, model.errors(outputs, y), model.worst_error)
             loss[part] += model.losses(outputs, y).double().mean(1).float().cpu() / len(silos)
             error[part] += errors.double().mean(1).float().cpu() / len(silos)
     return loss, error
@@ -370,7 +382,7 @@ def _probe(prepared: TrialData) -> list[tuple[Tensor, Tensor]]:
 
 
 def _steps_and_clips(
-    stack: pd.DataFrame, prepared: TrialData, schedule: Schedule | None
+    stack: pd.DataFrame, prepared: TrialData, schedule: "Schedule | None"
 ) -> tuple[np.ndarray, np.ndarray]:
     """η and L of every point (G,), with the schedule's step, and L = 2·max‖x‖ of the training data, for a NaN."""
     # Schedules of Algorithm 2 have no step size of their own: it is in their stages.

@@ -25,7 +25,9 @@ POINTS = [
 ]
 
 
-def compare(model, algorithm, dtype, *, points=POINTS, sizes=SIZES, M=None, server="mean", prox=None, **budget):
+def compare(
+    model, algorithm, dtype, *, points=POINTS, sizes=SIZES, M=None, server="mean", prox=None, device="cpu", **budget
+):
     """Run both and compare every iterate of every point; returns the textbook's gradient norms, point by point."""
     case, plain = MODEL_CASES[model], ALGORITHM_CASES[algorithm]
     made, silos = case.model(), small.records(case, sizes, DTYPES[dtype])
@@ -33,9 +35,12 @@ def compare(model, algorithm, dtype, *, points=POINTS, sizes=SIZES, M=None, serv
     plans = small.plans(method, points, sizes, **budget)
     first = small.start(made, DTYPES[dtype])
     stack_prox = {} if prox is None else {"prox": prox}
-    federation = small.federation(made, silos, plans, points, M, server_update=server, **stack_prox)
-    found = small.iterates(method, federation, first, len(points))
-    assert found[0].dtype == DTYPES[dtype]
+    there = [(x.to(device), y.to(device)) for x, y in silos]
+    federation = small.federation(made, there, plans, points, M, server_update=server, **stack_prox)
+    found = small.iterates(method, federation, first.to(device), len(points))
+    assert {w.dtype for w in found} == {DTYPES[dtype]}
+    assert {w.device.type for w in found} == {device}
+    found = [w.cpu() for w in found]
     norms = []
     for g, point in enumerate(points):
         problem = small.problem(case.loss, silos, plans[g], point, M, add_up=server == "sum", **stack_prox)
@@ -60,6 +65,14 @@ def test_the_stack_makes_the_textbooks_iterates(model, algorithm, dtype, M):
     norms = compare(model, algorithm, dtype, M=M)
     assert all(norm > ALL_CLIPPED for norm in norms[3])
     assert all(norm < NONE_CLIPPED for norm in norms[2])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
+@pytest.mark.parametrize("model", MODEL_CASES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_stack_makes_the_textbooks_iterates_on_an_accelerator(model, algorithm, dtype):
+    compare(model, algorithm, dtype, M=2, device="cuda")
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHM_CASES)

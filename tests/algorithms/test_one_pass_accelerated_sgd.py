@@ -96,9 +96,15 @@ def test_noise_of_larger_batches_is_that_of_their_sensitivity():
     assert five.sampling == "5 of 100 without replacement over the run"
 
 
-def test_more_rounds_than_records_are_refused():
-    with pytest.raises(ValueError, match="rounds = 21: one pass over n = 100, K = 5 a round, has at most 20"):
-        ALGORITHMS["one_pass_accelerated_sgd"](21).plan(Budget(100, 21, 0.5, 1e-4, 1.0, 5))
+def test_the_pass_is_over_with_the_smallest_silo():
+    method, sizes, point = ALGORITHMS["one_pass_accelerated_sgd"](6), (6, 3), [Point(1.0, 0.1, 1.0)]
+    case = MODEL_CASES["linear"]
+    silos, plans = small.records(case, sizes, torch.float64), small.plans(method, point, sizes)
+    assert [plan["gradient"].count for plan in plans[0]] == [6, 3]
+    federation = small.federation(case.model(), silos, plans, point)
+    found = small.iterates(method, federation, small.start(case.model(), torch.float64), 1)
+    assert all(torch.equal(w, found[2]) for w in found[3:])
+    assert not torch.equal(found[1], found[2])
 
 
 def test_training_takes_as_many_rounds_as_the_smallest_silo_has_records():

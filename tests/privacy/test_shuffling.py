@@ -61,11 +61,22 @@ def test_the_algorithms_plan_is_calibrated_and_needs_less_noise_than_without_a_s
     assert delivered_shuffled(method.plan(Budget(50, 35, None, 1e-6, 1.0))).upper == math.inf
 
 
+def test_outside_the_theorem_there_is_noise_but_no_c():
+    """Theorem 4.1 asks for hundreds of silos; the bounds do not."""
+    sigma, C = shuffled_noise(1.0, **RUN | {"N": 10, "M": 5})
+    assert math.isnan(C)
+    assert 0.99 <= shuffled_epsilon(sigma, **RUN | {"N": 10, "M": 5}) <= 1.0
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"M": 100, "N": 100}, "M"), ({"M": 1001}, "M"), ({"epsilon": 20.0}, "epsilon")],
+    [
+        ({"M": 1001}, "M = 1001: must lie between 1 and N = 1000"),
+        ({"epsilon": 0.0}, "epsilon = 0.0: must be positive and finite"),
+        ({"epsilon": math.inf}, "epsilon = inf: must be positive and finite"),
+    ],
 )
-def test_outside_the_theorem_is_an_error(changes, message):
+def test_numbers_that_make_no_sense_are_refused(changes, message):
     values = {"epsilon": 1.0, **RUN, **changes}
     with pytest.raises(ValueError, match=message):
         shuffled_noise(values.pop("epsilon"), **values)

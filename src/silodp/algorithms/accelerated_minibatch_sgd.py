@@ -1,7 +1,7 @@
 """ISRL-DP accelerated minibatch SGD (convex paper, Algorithm 2 and Appendix D.4): plain, regularised, multi-stage."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
@@ -9,7 +9,9 @@ from torch import Tensor
 from silodp.algorithms.base import Algorithm, Federation, State
 from silodp.algorithms.minibatch_sgd import gradient_noise
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.theory.schedules import Schedule, Stage
+
+if TYPE_CHECKING:
+    from silodp.theory.schedules import Schedule, Stage
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class AcceleratedMinibatchSGD(Algorithm):
     noise: Literal["moments", "theorem"] | float = "moments"
     mu: float = 0.0
     regularisation: float = 0.0
-    stages: tuple[Stage, ...] = ()
-    schedule: Schedule | None = None
+    stages: "tuple[Stage, ...]" = ()
+    schedule: "Schedule | None" = None
     clip: float | None = None
 
     name = "accelerated_minibatch_sgd"

@@ -43,7 +43,7 @@ class Federation:
         self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
         self.M, self.streams, self.server_update = taking_part, streams, server_update
         self.records = [{release.kind: release.drawn for release in plan.releases} for plan in plans[0]]
-        self.releases = {release.kind: release for release in plans[0][0].releases}
+        self.releases = [{release.kind: release for release in plan.releases} for plan in plans[0]]
         self.noise = [
             {
                 release.kind: self._scaled([plan[silo][release.kind].noise for plan in plans])
@@ -89,8 +89,8 @@ class Federation:
             round=round,
             kind=kind,
             previous=previous,
-            sampler=self.releases[kind].sampler,
-            clipping=self.releases[kind].clipping,
+            sampler=self.releases[silo][kind].sampler,
+            clipping=self.releases[silo][kind].clipping,
         )
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:

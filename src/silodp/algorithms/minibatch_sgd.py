@@ -2,18 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, Federation, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.theory import convex_privacy
-from silodp.theory.schedules import Schedule
+from silodp.theory.convex_privacy import minibatch_noise
+
+if TYPE_CHECKING:
+    from silodp.theory.schedules import Schedule
 
 
 def gradient_noise(
-    budget: Budget, rounds: int, log_term: str, noise: str | float, schedule: Schedule | None, clip: float | None
+    budget: Budget, rounds: int, log_term: str, noise: str | float, schedule: "Schedule | None", clip: float | None
 ) -> Release:
     """K and σ (in units of L) of R gradient messages, as Algorithms 1 and 2 have them.
 
@@ -35,9 +37,7 @@ def gradient_noise(
     if noise == "moments":
         sigma = budget.noise(8 * rounds * budget.log(float(log_term[0])))
     elif noise == "theorem":
-        theorem = convex_privacy.minibatch_noise(
-            n=budget.n, R=rounds, L=1.0, epsilon=budget.epsilon, delta=budget.delta, K=k
-        )
+        theorem = minibatch_noise(n=budget.n, R=rounds, L=1.0, epsilon=budget.epsilon, delta=budget.delta, K=k)
         sigma = math.sqrt(theorem.value)
     else:
         sigma = float(noise)
@@ -61,7 +61,7 @@ class MinibatchSGD(Algorithm):
     noise: Literal["moments", "theorem"] | float = "moments"
     average: bool = False
     mu: float = 0.0
-    schedule: Schedule | None = None
+    schedule: "Schedule | None" = None
     clip: float | None = None
 
     name = "minibatch_sgd"

@@ -17,6 +17,9 @@ class ShuffledMinibatchSGD(MinibatchSGD):
 
     Attributes:
         silos, taking_part: N and M.
+        noise: σ in units of L where it is a number; else calibrated.
+        average, mu, schedule, clip: as in minibatch SGD; no schedule is for this algorithm.
+        log_term: of no effect.
     """
 
     silos: int = 1

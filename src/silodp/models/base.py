@@ -1,7 +1,7 @@
 """What every model offers to the stack, and what its gradients share."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ class Model(Protocol):
 
     Records come as features `x` (B, features) and labels `y` (B,): class indices (int64) or targets (floating).
     """
+
+    # Error of a record whose output is not a number: 1 (wrong class), or infinite for a regression.
+    worst_error: ClassVar[float]
 
     @property
     def size(self) -> int:

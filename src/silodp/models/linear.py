@@ -1,6 +1,8 @@
 """Linear regression: half the squared error, no intercept of its own (append a constant column for one)."""
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -15,6 +17,8 @@ class Linear:
 
     features: int
     link: int = kernels.IDENTITY
+
+    worst_error: ClassVar[float] = math.inf
 
     @classmethod
     def build(cls, features: int, classes: int | None) -> "Linear":

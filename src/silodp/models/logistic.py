@@ -1,6 +1,7 @@
 """Logistic regression on the classes 0 and 1, no intercept of its own."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -15,6 +16,8 @@ class Logistic(Linear):
     """Loss log(1 + exp(z)) − y·z with z = ⟨w, x⟩; its gradient is (1/(1 + e^{−z}) − y)·x."""
 
     link: int = kernels.LOGISTIC
+
+    worst_error: ClassVar[float] = 1.0
 
     @classmethod
     def build(cls, features: int, classes: int | None) -> "Logistic":

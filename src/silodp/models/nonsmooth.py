@@ -6,7 +6,9 @@ it over the constraint set, which changes the envelope near that set's boundary 
 gradients are subgradients. Losses and errors are always those of f itself.
 """
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -62,6 +64,8 @@ class Absolute(_Kinked):
 class Hinge(_Kinked):
     """max(0, 1 − m), m = ±⟨w, x⟩ for the classes 1, 0; the envelope's slope by m is −β(1 − m)/‖x‖², cut to [−1, 0]."""
 
+    worst_error: ClassVar[float] = 1.0
+
     @classmethod
     def build(cls, features: int, classes: int | None, smoothing: float | None = None) -> "Hinge":
         """The model for records of `features` features; needs two classes."""
@@ -86,6 +90,8 @@ class L1:
 
     features: int
     smoothing: float | None = None
+
+    worst_error: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
         _check(self.smoothing)

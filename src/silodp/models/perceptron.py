@@ -1,6 +1,7 @@
 """A perceptron with one hidden ReLU layer, the network of the non-convex paper's MNIST and breast cancer figures."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ class Perceptron:
     features: int
     hidden: int
     classes: int
+
+    worst_error: ClassVar[float] = 1.0
 
     @classmethod
     def build(cls, features: int, classes: int | None, hidden: int) -> "Perceptron":

@@ -1,6 +1,7 @@
 """Multinomial logistic regression with intercepts."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,6 +16,8 @@ class Softmax:
 
     features: int
     classes: int
+
+    worst_error: ClassVar[float] = 1.0
 
     @classmethod
     def build(cls, features: int, classes: int | None) -> "Softmax":

@@ -34,20 +34,16 @@ def adaptive_lower_epsilon(
     """
     floor = -math.log(occurrences.weights[0])
     step = floor / max(round(floor / step), 1)
-    parts = [pair_losses(occurrences, step, top, upper=False, reverse=way, order=order) for way in (False, True)]
-    part = min((pmf.offset / step + 0.5) % 1 - 0.5 for pmf in parts) - 1e-9
-    pair = [
-        pair_losses(occurrences, step, top, upper=False, reverse=way, order=order, part=part) for way in (False, True)
-    ]
+    pair = [pair_losses(occurrences, step, top, upper=False, reverse=way, aligned=True) for way in (False, True)]
     # The recursion has to see where V_0 counts, and some way above ε; what it does not see counts as 0.
     margin = 4 * math.sqrt(count * _tilted_variance(pair[0], order)) + 2 * floor
     x = np.arange(math.floor(-(15 / order + margin) / step), math.ceil((upper + margin) / step)) * step
-    kernels = [_kernel(pmf, order, part) for pmf in pair]
+    kernels = [_kernel(pmf, order) for pmf in pair]
     size = fft.next_fast_len(len(x) + max(len(masses) for _, masses in kernels), real=True)
     spectra = [fft.rfft(masses, size) for _, masses in kernels]
     gain, norm = (max(measure(masses) for _, masses in kernels) for measure in (np.sum, np.linalg.norm))
     unit = 8 * np.finfo(float).eps * math.log2(size)
-    value = np.exp(np.minimum(order * x, 0.0)) * np.maximum(-np.expm1(x), 0.0)
+    value = np.exp(np.minimum(order * x, 0.0)) * -np.expm1(np.minimum(x, 0.0))
     log_scale = error = 0.0
     for _ in range(count):
         spectrum = fft.rfft(value, size)
@@ -62,23 +58,19 @@ def adaptive_lower_epsilon(
     with np.errstate(divide="ignore"):
         log_divergence = np.log(np.maximum(value - error, 0.0)) + log_scale - order * x
     reached = np.flatnonzero(log_divergence >= math.log(delta))
-    # Each release moved the lattice by part·step, which x left out.
-    return max(float(x[reached[-1]]) + count * part * step, 0.0) if len(reached) else 0.0
+    return max(float(x[reached[-1]]), 0.0) if len(reached) else 0.0
 
 
 def _tilted_variance(pmf: LossPmf, order: float) -> float:
     """Variance of a loss under the law tilted by e^(order·ℓ)."""
-    weight = _kernel(pmf, order, 0.0)[1]
-    losses = np.arange(len(weight)) * pmf.step
-    mean = weight @ losses / weight.sum()
-    return float(weight @ (losses - mean) ** 2 / weight.sum())
+    weight = pmf.tilted(order)
+    return float(weight @ (pmf.losses - weight @ pmf.losses) ** 2)
 
 
-def _kernel(pmf: LossPmf, order: float, part: float) -> tuple[int, np.ndarray]:
+def _kernel(pmf: LossPmf, order: float) -> tuple[int, np.ndarray]:
     """(lattice index of the first mass, masses times e^(order·ℓ)) without masses too small to matter."""
-    first = pmf.first + round(pmf.offset / pmf.step - part)
-    with np.errstate(divide="ignore"):
-        log_tilted = np.log(pmf.masses) + order * (first + np.arange(len(pmf.masses))) * pmf.step
+    first = pmf.first + round(pmf.offset / pmf.step)
+    log_tilted = pmf.log_masses + order * ((first + np.arange(len(pmf.masses))) * pmf.step)
     kept = np.flatnonzero(log_tilted > log_tilted.max() - 45)
     return first + int(kept[0]), np.exp(log_tilted[kept[0] : kept[-1] + 1])
 

@@ -14,7 +14,7 @@ It is tight to a few percent where ε at δ is decided by moments of order above
 import math
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 
 from silodp.privacy.composition import Composition, TiltedLaw, tilted_law
 from silodp.privacy.losses import LossPmf, pair_losses
@@ -41,6 +41,8 @@ def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: 
     if order < _LEAST_ORDER:
         return math.inf
     law = tilted_law(composition, order)
+    if law is None:
+        return math.inf
     return max(float(np.min(law.losses + np.logaddexp(0.0, _log_hinge(law) - math.log(delta)))), 0.0)
 
 
@@ -48,23 +50,24 @@ def _finite_losses(occurrences: Occurrences, step: float, level: float) -> LossP
     """Losses that stand above the explicit pair's for every quadratic hinge, all finite.
 
     Any neighbours' losses may be cut at ln T if the mass above, at most the profile at ln T, is charged to δ
-    (`infinite`). Below T the explicit pair's outcomes r > T may then be merged into T + √E[r² | r > T], which is worth
-    more to every hinge (r − t)₊² with t ≤ T.
+    (`infinite`). With r = P/Q, the explicit pair's outcomes r > T may then be merged into one at
+    T + √E_Q[(r − T)² | r > T] of the same mass under Q, which is worth more to every hinge (r − t)₊² with t ≤ T.
     """
     q, s = float(occurrences.weights[1]), occurrences.shift
+    log_rest = math.log1p(-q) if q < 1 else -math.inf
     x = 2 * s - float(ndtri_exp(math.log(level)))  # where the tail is small even under weights r²
-    top = float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + s * x - s * s / 2))
-    pmf = pair_losses(occurrences, step, top, upper=True)
+    pmf = pair_losses(occurrences, step, float(np.logaddexp(log_rest, math.log(q) + s * x - s * s / 2)), upper=True)
     cut = float(pmf.losses[-1])
-    # r = 1 − q + qX with X = e^(sx − s²/2); P(r > T) for X's order k moves the normal law by ks.
-    log_x = math.log(math.exp(min(cut, 700.0)) - 1 + q) - math.log(q) if cut < 700 else cut - math.log(q)
-    x = log_x / s + s / 2
-    square = (1 - q) ** 2 * ndtr(-x) + 2 * (1 - q) * q * ndtr(s - x) + q * q * math.exp(s * s + log_ndtr(2 * s - x))
-    log_mean_square = math.log(max(square, 1e-300)) - float(log_ndtr(-x))
-    merged = float(np.logaddexp(cut, log_mean_square / 2))
+    # r = 1 − q + qX with X = e^(sx − s²/2), so X > k at the cut, where ln k = ln((T − 1 + q)/q).
+    x = (cut + math.log(-math.expm1(log_rest - cut)) - math.log(q)) / s + s / 2
+    # (X − k)² ≤ X²s²(x − x_k)² and E(g − u)₊² ≤ 2φ(u)/u³ for a normal g, at u = x_k − 2s after weighting by X².
+    u = x - 2 * s
+    log_square = 2 * math.log(q * s) + s * s + math.log(2) - 3 * math.log(u) - (u * u + math.log(2 * math.pi)) / 2
+    log_tail = float(log_ndtr(-x))
+    merged = float(np.logaddexp(cut, (log_square - log_tail) / 2))
     place = math.ceil((merged - cut) / step)
     masses = np.append(pmf.masses, np.zeros(place))
-    masses[-1] += math.exp(float(log_ndtr(-x)) + cut + place * step)
+    masses[-1] += math.exp(log_tail + cut + place * step)
     return LossPmf(step, pmf.first, masses, pmf.infinite)
 
 

@@ -18,6 +18,7 @@ from scipy.signal import lfilter
 from silodp.privacy.losses import LossPmf
 
 _OUTSIDE = 1e-10  # tilted mass allowed beyond the window, charged to δ
+_LARGEST = 1 << 22  # points of a transform; more than that are not worth their memory
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Composition:
 
     def log_moment(self, order: float) -> float:
         """ln E e^(order·loss) over the finite losses."""
-        return sum(count * _log_moment(part, order) for part, count in self.parts)
+        return sum(count * part.log_moment(order) for part, count in self.parts)
 
     def chernoff_order(self, delta: float) -> tuple[float, float]:
         """(λ, ε): ε = min_λ [ln E e^λℓ − ln δ + λ ln λ − (1+λ) ln(1+λ)]/λ, an upper bound on ε at δ.
@@ -54,8 +55,7 @@ class Composition:
             order = math.exp(log_order)
             return (self.log_moment(order) - math.log(delta) + _slack(order)) / order
 
-        low, high = -12.0, 12.0
-        grid = np.linspace(low, high, 25)
+        grid = np.linspace(-25, 25, 51)
         best = grid[int(np.argmin([bound(point) for point in grid]))]
         found = minimize_scalar(bound, bounds=(best - 1, best + 1), method="bounded", options={"xatol": 1e-3})
         return math.exp(found.x), float(found.fun)
@@ -77,16 +77,22 @@ def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
     if delta <= 0:
         return math.inf
     order, crude = composition.chernoff_order(delta)
-    law = tilted_law(composition, order)
+    law = tilted_law(composition, order) if crude > 0 or not upper else None
+    if law is None:
+        return max(crude, 0.0) if upper else 0.0
     log_divergence = law.log_divergence(upper)
     below = np.flatnonzero(log_divergence <= math.log(delta))
-    if len(below) == 0 or (below[0] == 0 and not upper):
-        return max(crude, 0.0) if upper else max(float(law.losses[-1 if len(below) == 0 else 0]), 0.0)
-    k = int(below[0])
-    if k == 0:
-        return max(float(law.losses[0]), 0.0)
+    above = np.flatnonzero(log_divergence > math.log(delta))
+    if upper:
+        if len(below) == 0 or below[0] == 0:
+            return max(crude if len(below) == 0 else float(law.losses[0]), 0.0)
+        k = int(below[0])
+    else:  # far below ε the errors drown the lower estimate, so the last place counts
+        if len(above) == 0 or above[-1] == len(law.losses) - 1:
+            return 0.0 if len(above) == 0 else max(float(law.losses[-1]), 0.0)
+        k = int(above[-1]) + 1
     # Between two lattice losses the divergence is linear in e^ε.
-    excess, lack = np.expm1(log_divergence[k - 1 : k + 1] - math.log(delta))
+    excess, lack = np.expm1(np.minimum(log_divergence[k - 1 : k + 1] - math.log(delta), 700.0))
     epsilon = law.losses[k - 1] + math.log1p(excess / (excess - lack) * math.expm1(law.losses[k] - law.losses[k - 1]))
     return max(min(float(epsilon), crude) if upper else float(epsilon), 0.0)
 
@@ -132,25 +138,30 @@ def _slack(order: float) -> float:
     return order * math.log(order) - (1 + order) * math.log1p(order)
 
 
-def _log_moment(part: LossPmf, order: float) -> float:
-    """ln E e^(order·loss) over the finite losses of one release."""
-    exponent = order * part.losses
-    top = np.max(np.where(part.masses > 0, exponent, -np.inf))
-    return float(top + np.log(np.dot(np.exp(np.minimum(exponent - top, 0.0)), part.masses)))
+def _tilted_variance(part: LossPmf, order: float) -> float:
+    """Variance of one release's loss under its law tilted by e^(order·ℓ); at least one lattice step squared / 1e6."""
+    weight = part.tilted(order)
+    mean = weight @ part.losses
+    return max(float(weight @ (part.losses - mean) ** 2), 1e-6 * part.step**2)
 
 
-def tilted_law(composition: Composition, order: float) -> TiltedLaw:
-    """The total loss's law tilted by e^(order·ℓ), over a window that all but a negligible tilted mass falls into."""
+def tilted_law(composition: Composition, order: float) -> TiltedLaw | None:
+    """The total loss's law tilted by e^(order·ℓ), over a window that all but a negligible tilted mass falls into.
+
+    None if the window has too many lattice points.
+    """
     step = composition.parts[0][0].step
     log_scale = composition.log_moment(order)
     bottom, top = _window(composition, order, log_scale)
+    if not top - bottom < _LARGEST * step:
+        return None
     offset = sum(count * part.offset for part, count in composition.parts)
     first = math.floor((bottom - offset) / step)
     size = fft.next_fast_len(math.ceil((top - bottom) / step) + 2, real=True)
     spectrum = np.ones(size // 2 + 1, dtype=complex)
     sensitivity = np.zeros(size // 2 + 1)  # how much an error in the single spectra matters in the product
     for part, count in composition.parts:
-        tilted = part.masses * np.exp(order * part.losses - _log_moment(part, order))
+        tilted = part.tilted(order)
         where = (part.first + np.arange(len(tilted))) % size
         single = fft.rfft(np.bincount(where, weights=tilted, minlength=size))
         power = single ** (count - 1)
@@ -165,9 +176,7 @@ def tilted_law(composition: Composition, order: float) -> TiltedLaw:
 
 def _window(composition: Composition, order: float, log_scale: float) -> tuple[float, float]:
     """Losses between which all but 2·_OUTSIDE of the tilted mass lies, by Chernoff bounds on either side."""
-    h = 1e-3 * order
-    spread = composition.log_moment(order + h) - 2 * log_scale + composition.log_moment(order - h)
-    deviation = math.sqrt(max(spread, 1e-30)) / h
+    deviation = math.sqrt(sum(count * _tilted_variance(part, order) for part, count in composition.parts))
     bottom, top = -math.inf, math.inf
     for scale in np.geomspace(1, 20, 10):
         tilt = scale / deviation

@@ -4,10 +4,12 @@ A `LossPmf` stands for a pair of distributions by the law of its privacy loss ln
 single operations aside, the upper ones dominate and the lower ones are dominated by what they stand for.
 """
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+from scipy.special import log_ndtr, logsumexp
 
 from silodp.privacy.profiles import Occurrences, replace_one_profile
 
@@ -30,10 +32,26 @@ class LossPmf:
     infinite: float = 0.0
     offset: float = 0.0
 
-    @property
+    @cached_property
     def losses(self) -> np.ndarray:
         """(N,) the finite losses."""
         return self.offset + (self.first + np.arange(len(self.masses))) * self.step
+
+    @cached_property
+    def log_masses(self) -> np.ndarray:
+        """(N,) ln of the masses."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.masses)
+
+    def log_moment(self, order: float) -> float:
+        """ln E e^(order·loss) over the finite losses."""
+        exponent = self.log_masses + order * self.losses
+        top = exponent.max()
+        return float(top + np.log(np.sum(np.exp(exponent - top))))
+
+    def tilted(self, order: float) -> np.ndarray:
+        """(N,) the masses weighted by e^(order·loss), summing to 1."""
+        return np.exp(self.log_masses + order * self.losses - self.log_moment(order))
 
 
 def replace_one_losses(occurrences: Occurrences, step: float, top: float) -> LossPmf:
@@ -48,50 +66,70 @@ def replace_one_losses(occurrences: Occurrences, step: float, top: float) -> Los
     profile = np.minimum.accumulate(replace_one_profile(occurrences, np.arange(count + 1) * step))
     gaps = np.diff(profile)
     # Second differences in e^ε, in units that do not overflow.
-    inner = (gaps[1:] - np.exp(step) * gaps[:-1]) / np.expm1(step)
-    positive = np.maximum(np.append(inner, gaps[-1] / np.expm1(-step)), 0.0)
+    shrink = math.exp(-step)
+    inner = (gaps[1:] * shrink - gaps[:-1]) / (-math.expm1(-step))
+    positive = np.maximum(np.append(inner, -gaps[-1] / (-math.expm1(-step))), 0.0)
     losses = np.arange(1, count + 1) * step
-    at_zero = (2 * profile[1] - (1 + np.exp(step)) * profile[0]) / np.expm1(step) + 1
+    at_zero = (2 * shrink * profile[1] - (1 + shrink) * profile[0]) / (-math.expm1(-step)) + 1
     masses = np.concatenate([(positive * np.exp(-losses))[::-1], [max(at_zero, 0.0)], positive])
     return LossPmf(step, -count, masses, float(profile[-1]))
 
 
 def pair_losses(
-    occurrences: Occurrences,
-    step: float,
-    top: float,
-    *,
-    upper: bool,
-    reverse: bool = False,
-    order: float = 0.0,
-    part: float | None = None,
+    occurrences: Occurrences, step: float, top: float, *, upper: bool, reverse: bool = False, aligned: bool = False
 ) -> LossPmf:
     """Losses of the pair P = Σ_j p_j N(js, 1) against Q = N(0, 1), or of Q against P.
 
     The pair is what a silo shows whose other records all pull the mean one way and whose own record pulls the other
-    way, against the silo where it pulls with them. `upper`: every piece of the real line between two lattice losses
-    goes to its two ends, keeping its mass under both P and Q (connect the dots). Otherwise the line is cut half-way
-    between lattice losses, each piece merged into one outcome, and all losses rounded down to a common offset: that is
-    post-processing, hence dominated, and errs by O(step²) a release only. The offset is ±ln p_0 plus `part` steps;
-    without `part` the part that wastes least is taken, losses ℓ mattering by e^(order·ℓ).
+    way, against the silo where it pulls with them. `upper`: the real line is cut where the loss is on the lattice and
+    each piece goes to its two ends, keeping its mass under both P and Q (connect the dots), which dominates. Otherwise
+    it is cut half-way, each piece is merged into one outcome, and these are mixed at random into outcomes with losses
+    on the lattice: post-processing, hence dominated. Either errs by O(step²) a release. `aligned`: the lower lattice
+    contains ln p_0; without it the lattice has what offset suits.
     """
     with np.errstate(divide="ignore"):
-        floor = float(np.log(occurrences.weights[0]))  # the loss cannot fall below ln p_0, and gathers there
-    anchor = 0.0 if upper or not np.isfinite(floor) else floor
-    bottom = max(floor, -top)
-    first = int(np.floor((bottom - anchor) / step))
-    indices = np.arange(first, int(np.ceil((top - anchor) / step)) + 1)
-    cuts = anchor + (indices if upper else indices - 0.5) * step
-    x = np.concatenate([[-np.inf], _outcome_at(occurrences, cuts), [np.inf]])
-    mass_p, mass_q = _piece_masses(occurrences, x)
-    if reverse:  # what is cut from P must not make it smaller where P is the one compared against
-        mass_p = mass_p + occurrences.tail * ndtr(x[1:] - len(occurrences.weights) * occurrences.shift)
-    if reverse:
-        mass_p, mass_q, cuts, anchor = mass_q[::-1], mass_p[::-1], -cuts[::-1], -anchor
-        indices = -indices[::-1]
+        floor = float(np.log(occurrences.weights[0]))
+    floor = floor if floor > -top else -math.inf
     if upper:
-        return _connect(mass_p, mass_q, cuts, step, int(indices[0]))
-    return _merge(mass_p, mass_q, step, anchor, order, part)
+        cuts = np.arange(math.floor(max(floor, -top) / step), math.ceil(top / step) + 1) * step
+    else:
+        cuts, anchor = _lower_cuts(occurrences, step, top, floor, aligned)
+    x = np.concatenate([[-np.inf], _outcome_at(occurrences, cuts), [np.inf]])
+    log_p, log_q = _log_masses(occurrences, x)
+    if reverse:
+        if occurrences.tail > 0:  # what was cut from P must not make it smaller where P is the one compared against
+            beyond = log_ndtr(x[1:] - len(occurrences.weights) * occurrences.shift)
+            log_p = np.logaddexp(log_p, math.log(occurrences.tail) + beyond)
+        log_p, log_q, cuts = log_q[::-1], log_p[::-1], -cuts[::-1]
+    if upper:
+        return _connect(log_p, log_q, cuts, step, round(cuts[0] / step))
+    return _mix(log_p, log_q, step, -anchor if reverse else anchor)
+
+
+def _lower_cuts(
+    occurrences: Occurrences, step: float, top: float, floor: float, aligned: bool
+) -> tuple[np.ndarray, float]:
+    """(cuts, one lattice loss): half-way between lattice losses, but the lowest piece ends where it suits the lattice.
+
+    Losses gather above their infimum ln p_0, so the lowest piece may hold most of the mass; it should have its loss on
+    the lattice. `reach` is its width in steps.
+    """
+    if not math.isfinite(floor):
+        return (np.arange(math.floor(-top / step), math.ceil(top / step) + 1) + 0.5) * step, 0.0
+    reach = np.arange(1, 301) / 50
+    x = np.concatenate([[-np.inf], _outcome_at(occurrences, floor + reach * step)])
+    log_p, log_q = (np.logaddexp.accumulate(log_mass) for log_mass in _log_masses(occurrences, x))
+    with np.errstate(invalid="ignore"):
+        merged = np.nan_to_num((log_p - log_q - floor) / step, nan=0.0)  # the piece's loss, in steps
+    if aligned:
+        k = int(np.argmax(merged >= 1)) if merged[99] >= 1 else 24
+        anchor, centre = floor, floor + (step if merged[99] >= 1 else 0.0)
+    else:
+        k = int(np.argmax(reach - 0.5 >= merged))
+        anchor = centre = floor + float(merged[k]) * step
+    rest = centre + (np.arange(math.ceil((top - centre) / step) + 1) + 0.5) * step
+    end = floor + float(reach[k]) * step
+    return np.concatenate([[end], rest[rest > end + 0.25 * step]]), anchor
 
 
 def _outcome_at(occurrences: Occurrences, losses: np.ndarray) -> np.ndarray:
@@ -117,51 +155,72 @@ def _outcome_at(occurrences: Occurrences, losses: np.ndarray) -> np.ndarray:
     return np.maximum.accumulate(x)
 
 
-def _piece_masses(occurrences: Occurrences, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Masses under P and Q of the pieces between consecutive x, each with small relative error in both tails."""
-    under_p = np.zeros(len(x) - 1)
-    under_q = np.zeros(len(x) - 1)
-    for j, weight in enumerate(occurrences.weights):
-        y = x - j * occurrences.shift
-        left, right = ndtr(y), ndtr(-y)
-        piece = np.where(y[:-1] > 0, right[:-1] - right[1:], left[1:] - left[:-1])
-        under_p += weight * piece
-        if j == 0:
-            under_q = piece
+def _log_masses(occurrences: Occurrences, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """ln of the masses under P and Q of the pieces between consecutive x, to small relative error in both tails."""
+    under_p = np.full(len(x) - 1, -np.inf)
+    under_q = under_p
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for j, log_weight in enumerate(np.log(occurrences.weights)):
+            y = x - j * occurrences.shift
+            near = np.where(y[:-1] > 0, -y[:-1], y[1:])  # the end of the piece on the side of the mean
+            far = np.where(y[:-1] > 0, -y[1:], y[:-1])
+            log_near = log_ndtr(near)
+            piece = np.where(near > far, log_near + np.log(-np.expm1(log_ndtr(far) - log_near)), -np.inf)
+            under_p = np.logaddexp(under_p, log_weight + piece)
+            under_q = piece if j == 0 else under_q
     return under_p, under_q
 
 
-def _connect(mass_p: np.ndarray, mass_q: np.ndarray, cuts: np.ndarray, step: float, first: int) -> LossPmf:
-    """Splits each inner piece over its two ends; what lies below the cuts moves up, what lies above them to infinity."""
-    inner_p, inner_q = mass_p[1:-1], mass_q[1:-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = -np.expm1(np.log(inner_q) - np.log(inner_p) + cuts[:-1]) / -np.expm1(-step)
-    up = inner_p * np.clip(np.nan_to_num(share, nan=1.0, neginf=0.0), 0.0, 1.0)
+def _connect(log_p: np.ndarray, log_q: np.ndarray, cuts: np.ndarray, step: float, first: int) -> LossPmf:
+    """Splits each inner piece over its two ends; what lies below the cuts moves up, what lies above to infinity."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        share = -np.expm1(log_q[1:-1] - log_p[1:-1] + cuts[:-1]) / -math.expm1(-step)
+    inner = np.exp(log_p[1:-1])
+    up = inner * np.clip(np.nan_to_num(share, nan=1.0, neginf=0.0), 0.0, 1.0)
     masses = np.zeros(len(cuts))
     masses[1:] += up
-    masses[:-1] += inner_p - up
-    masses[0] += mass_p[0]
-    return LossPmf(step, first, masses, float(mass_p[-1]))
+    masses[:-1] += inner - up
+    masses[0] += math.exp(log_p[0])
+    return LossPmf(step, first, masses, math.exp(log_p[-1]))
 
 
-def _merge(
-    mass_p: np.ndarray, mass_q: np.ndarray, step: float, anchor: float, order: float, part: float | None
-) -> LossPmf:
-    """One outcome a piece, its loss rounded down to the lattice anchor + (i + part)·step."""
-    some = (mass_p > 0) & (mass_q > 0)
-    mass_p, mass_q = mass_p[some], mass_q[some]
-    position = (np.log(mass_p / mass_q) - anchor) / step
-    part = _best_part(position, np.log(mass_p) + order * step * position) if part is None else part
-    lattice = np.floor(position - part).astype(int)
-    masses = np.bincount(lattice - lattice.min(), weights=mass_p)
-    return LossPmf(step, int(lattice.min()), masses, 0.0, anchor + part * step)
+def _mix(log_p: np.ndarray, log_q: np.ndarray, step: float, anchor: float) -> LossPmf:
+    """Merges each piece and mixes neighbouring ones so that every outcome's loss is at least its lattice loss.
 
-
-def _best_part(position: np.ndarray, log_weight: np.ndarray) -> float:
-    """The common fractional part to which rounding down costs least: a higher one gains everywhere, but costs a whole
-    step where a position's own part is smaller."""
-    parts = position - np.round(position)
-    ranks = np.argsort(parts)
-    weight = np.exp(log_weight - log_weight.max())[ranks]
-    gain = parts[ranks] * weight.sum() - (np.cumsum(weight) - weight)
-    return float(parts[ranks][np.argmax(gain)]) - 1e-9
+    A piece is near a lattice loss g_i, on which it has p − q·e^(g_i) to spare, or lacks it. Where it lacks, the next
+    piece sends down the share that has as much to spare at g_i; where it spares, the piece below sends a share up.
+    """
+    some = np.isfinite(log_p) & np.isfinite(log_q)
+    place = np.round((log_p[some] - log_q[some] - anchor) / step).astype(int)
+    first = int(place.min()) - 1
+    joint = np.full((2, int(place.max()) - first + 2), -np.inf)
+    for row, log_mass in zip(joint, (log_p, log_q), strict=True):
+        np.logaddexp.at(row, place - first, log_mass[some])
+    lattice = anchor + (first + np.arange(joint.shape[1])) * step
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        p = np.exp(joint[0])
+        rise = np.where(p > 0, joint[0] - joint[1] - lattice, 0.0)
+        here = p * -np.expm1(-rise)  # to spare at the own lattice loss, negative where it lacks
+        below = p * -np.expm1(-rise - step)  # to spare one lattice loss below, by the whole piece
+        above = p * np.expm1(np.minimum(step - rise, 600.0))  # lacking one lattice loss above
+        # Shares sent down solve down_{i+1} = (1 − down_i)·lack_i/below_{i+1}; the third iterate from 0 errs upwards.
+        ratio = np.nan_to_num(np.maximum(-here[:-1], 0.0) / below[1:], nan=0.0, posinf=1e300)
+        down = np.zeros(len(p))
+        for _ in range(3):
+            down[1:] = np.minimum((1 - down[:-1]) * ratio, 1.0)
+        spare = (1 - down) * here + np.append((down * below)[1:], 0.0)
+        # Shares sent up use what is spared above them, less what that piece may itself send up.
+        most = np.nan_to_num(np.append(np.maximum(spare, 0.0)[1:], 0.0) / above, nan=0.0, posinf=0.0)
+        left = np.maximum(spare - most * np.maximum(here, 0.0), 0.0)
+        up = np.nan_to_num(np.append(left[1:], 0.0) / above, nan=0.0, posinf=0.0)
+    up = np.minimum(up, (1 - down) / 2)
+    # Where the next piece has too little to spare, what is left of a piece goes down a whole step.
+    short = (1 - down - up) * here + np.append((down * below)[1:], 0.0) - np.append(0.0, (up * above)[:-1])
+    fall = short < -1e-15 * np.abs(here)
+    up[:-1][fall[1:]] = 0.0
+    down = np.where(fall, 1.0, down)
+    up = np.where(fall, 0.0, up)
+    masses = p * (1 - down - up)
+    masses[:-1] += (p * down)[1:]
+    masses[1:] += (p * up)[:-1]
+    return LossPmf(step, first, masses, 0.0, anchor)

@@ -1,4 +1,4 @@
-"""Closed forms of privacy: the Gaussian mechanism exactly, zero-concentrated DP, composition and amplification theorems.
+"""Closed forms of privacy: the Gaussian mechanism exactly, zero-concentrated DP, composition, amplification.
 
 Pure functions of numbers. μ stands for the ratio of a release's ℓ2 sensitivity to the standard deviation of its noise,
 which is one over the noise multiplier; every sensitivity here is that of replacing one record.
@@ -24,7 +24,7 @@ def _check_positive(**values: float) -> None:
             raise ValueError(f"{name} = {value}: must be positive and finite")
 
 
-def gaussian_log_profile(epsilon: np.ndarray, mu: float) -> np.ndarray:
+def gaussian_log_profile(epsilon: np.ndarray | float, mu: float) -> np.ndarray:
     """ln δ(ε) of one Gaussian mechanism, for ε ≥ 0 of any shape, without underflow.
 
     δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang 2018, Theorem 8). With m(x) = Φ(x)/φ(x) the Mills ratio
@@ -49,7 +49,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     if mu == 0:
         return 0.0
     _check_positive(mu=mu)
-    return float(np.exp(gaussian_log_profile(np.float64(epsilon), mu)))
+    return float(np.exp(gaussian_log_profile(epsilon, mu)))
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
@@ -61,7 +61,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     log_delta = math.log(delta)
 
     def excess(epsilon: float) -> float:
-        return float(gaussian_log_profile(np.float64(epsilon), mu)) - log_delta
+        return float(gaussian_log_profile(epsilon, mu)) - log_delta
 
     if excess(0.0) <= 0:
         return 0.0
@@ -78,7 +78,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     log_delta = math.log(delta)
 
     def excess(mu: float) -> float:
-        return float(gaussian_log_profile(np.float64(epsilon), mu)) - log_delta
+        return float(gaussian_log_profile(epsilon, mu)) - log_delta
 
     high = 1.0
     while excess(high) < 0:

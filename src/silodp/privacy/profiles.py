@@ -41,9 +41,8 @@ def gaussian_occurrences(mu: float) -> Occurrences:
     return Occurrences(np.array([0.0, 1.0]), 0.0, mu)
 
 
-def without_replacement(records: int, drawn: int, noise_multiplier: float) -> Occurrences:
-    """K of n records drawn without replacement: the record is among them with probability K/n."""
-    share = drawn / records
+def at_most_once(share: float, noise_multiplier: float) -> Occurrences:
+    """The record is drawn with probability `share`, and never twice: K/n for K of n without replacement."""
     return Occurrences(np.array([1 - share, share]), 0.0, 1 / noise_multiplier)
 
 
@@ -88,7 +87,10 @@ def replace_one_profile(occurrences: Occurrences, epsilon: np.ndarray) -> np.nda
 
 
 def _threshold(p: np.ndarray, s: float, m: int, below: float, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """t with Σ_{1≤j<m} p_j e^{jst − j²s²/2} = B = e^ε·below − p_0, and ln B; Newton from the right, where it is convex."""
+    """t with Σ_{1≤j<m} p_j e^{jst − j²s²/2} = B, and ln B, where B = e^ε·below − p_0.
+
+    Newton's method from the right; in logarithms the sum is convex and increasing, so it does not overshoot.
+    """
     j = np.arange(1, m)
     with np.errstate(divide="ignore"):
         log_p = np.log(p[1:m])

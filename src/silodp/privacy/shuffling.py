@@ -18,7 +18,8 @@ from dp_accounting.dp_event import GaussianDpEvent, SampledWithoutReplacementDpE
 from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
 from silodp.privacy.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import PrivacyPlan
-from silodp.theory import convex_privacy
+from silodp.theory.convex_privacy import shuffled_noise as theorem_4_1
+from silodp.theory.convex_privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
 
 # Relative width at which the search for σ stops.
@@ -28,7 +29,7 @@ _RANGE = (1e-3, 1e9)
 
 
 class ShuffledNoise(NamedTuple):
-    """σ in units of L, and the constant C of Theorem 4.1 that it amounts to."""
+    """σ in units of L, and the constant C of Theorem 4.1 that it amounts to; NaN where that theorem says nothing."""
 
     sigma: float
     C: float
@@ -58,7 +59,7 @@ def _by_shuffling(sigma: float, N: int, M: int, n: int, R: int, delta: float) ->
     epsilon0 = gaussian_epsilon(slack / (2 * M * (math.e + 1)), 2 / sigma)
     delta0 = slack / (2 * M * (math.e + 1))
     try:
-        one = convex_privacy.shuffled_round(N=M, n=1, epsilon0=epsilon0, delta0=delta0, delta=slack)
+        one = shuffled_round(N=M, n=1, epsilon0=epsilon0, delta0=delta0, delta=slack)
     except AssumptionError:
         return math.inf
     epsilon, failure = math.log1p(share * math.expm1(one.value)), share * one.terms["delta_tilde"]
@@ -74,15 +75,19 @@ def _by_shuffling(sigma: float, N: int, M: int, n: int, R: int, delta: float) ->
 def shuffled_noise(epsilon: float, *, N: int, M: int, n: int, R: int, delta: float) -> ShuffledNoise:
     """Least σ (to 1e-4, on the private side) for which `shuffled_epsilon` is at most ε, and its C.
 
-    Raises:
-        ValueError: outside Theorem 4.1: ε ≤ ln(2/δ), 16 ln(18RM²/(Nδ)) ≤ M ≤ N.
+    The bounds hold for every N ≥ M ≥ 1; Theorem 4.1 asks for ε ≤ ln(2/δ) and M ≥ 16 ln(18RM²/(Nδ)).
     """
-    unit = convex_privacy.shuffled_noise(n=n, N=N, M=M, R=R, L=1.0, epsilon=epsilon, delta=delta).terms["unit"]
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon = {epsilon}: must be positive and finite")
+    try:
+        unit = theorem_4_1(n=n, N=N, M=M, R=R, L=1.0, epsilon=epsilon, delta=delta).terms["unit"]
+    except AssumptionError:
+        unit = math.nan
 
     def fits(sigma: float) -> bool:
         return shuffled_epsilon(sigma, N=N, M=M, n=n, R=R, delta=delta) <= epsilon
 
-    high = max(math.sqrt(unit), _RANGE[0])
+    high = 1.0
     while not fits(high):
         high *= 2
         if high > _RANGE[1]:

@@ -1,0 +1,66 @@
+"""The least noise that keeps a promise: noise multipliers for a wanted (ε, δ)."""
+
+import math
+from collections.abc import Callable
+
+from dp_accounting import dp_event
+
+from silodp.privacy.accounting import upper_epsilon
+
+_RANGE = 1e-6, 1e9  # noise multipliers between which a solution is looked for
+
+
+def noise_multiplier(
+    make_event: Callable[[float], dp_event.DpEvent], epsilon: float, delta: float, *, tolerance: float = 1e-4
+) -> float:
+    """Smallest noise multiplier with which an event is (ε, δ)-private by the accountant's upper bound.
+
+    Args:
+        make_event: the event at a noise multiplier; more noise has to mean more privacy.
+        epsilon: wanted ε, positive.
+        delta: wanted δ, strictly between 0 and 1.
+        tolerance: relative error of the result, which errs to the private side.
+
+    Returns:
+        A multiplier z with upper ε at z ≤ `epsilon`, and upper ε > `epsilon` at z/(1 + tolerance).
+
+    Raises:
+        ValueError: an ε or δ out of range, or no multiplier between 1e-6 and 1e9 that fits.
+    """
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon = {epsilon}: must be positive and finite")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance = {tolerance}: must be positive")
+
+    def excess(log_noise: float) -> float:
+        """ln of upper ε over the wanted one: positive where noise is too small."""
+        delivered = upper_epsilon(make_event(math.exp(log_noise)), delta)
+        return math.log(delivered / epsilon) if delivered > 0 else -math.inf
+
+    least, most = (math.log(limit) for limit in _RANGE)
+    high, above = 0.0, excess(0.0)
+    low, below = high, above
+    stride = math.log(2)
+    while above > 0:
+        low, below = high, above
+        high = min(high + stride, most)
+        above = excess(high)
+        stride *= 1.5
+        if above > 0 and high == most:
+            raise ValueError(f"epsilon = {epsilon}: not reached at any noise multiplier up to {_RANGE[1]:g}")
+    while below <= 0:
+        high, above = low, below
+        low = max(low - stride, least)
+        below = excess(low)
+        stride *= 1.5
+        if below <= 0 and low == least:
+            raise ValueError(f"epsilon = {epsilon}: reached with any noise multiplier down to {_RANGE[0]:g}")
+    while high - low > tolerance:
+        share = below / (below - above) if math.isfinite(above) else 0.5
+        # ε falls almost like a power of the noise: aim a little to either side of the secant's zero, else halve.
+        guess = low + share * (high - low)
+        for point in (guess + 0.4 * tolerance, guess - 0.4 * tolerance, (low + high) / 2):
+            if low < point < high and high - low > tolerance:
+                value = excess(point)
+                low, below, high, above = (point, value, high, above) if value > 0 else (low, below, point, value)
+    return math.exp(high)

@@ -1,0 +1,128 @@
+"""Composed losses against closed forms, dp-accounting's distributions and simulation."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from silodp.privacy.composition import Composition, epsilon_at
+from silodp.privacy.losses import LossPmf, pair_losses
+from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.profiles import gaussian_occurrences, with_replacement
+
+
+@pytest.mark.parametrize(
+    ("mu", "count", "delta"),
+    [(0.1, 100, 1e-5), (0.02, 2500, 1e-12), (0.5, 25, 1e-40), (3.0, 60, 1e-9), (0.003, 60000, 1e-6), (1.0, 1, 1e-3)],
+)
+def test_composed_gaussians_meet_their_closed_form_from_both_sides(mu: float, count: int, delta: float) -> None:
+    exact = gaussian_epsilon(delta, mu * math.sqrt(count))
+    step = exact / 1e4 if count == 1 else min(math.sqrt(exact / count) / 100, mu / 8)
+    reach = mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta * 1e-8 / count))
+    for upper in (False, True):
+        part = pair_losses(gaussian_occurrences(mu), step, reach, upper=upper)
+        epsilon = epsilon_at(Composition([(part, count)]), delta, upper=upper)
+        assert epsilon == pytest.approx(exact, rel=5e-4)
+        assert epsilon >= exact - 1e-12 if upper else epsilon <= exact + 1e-12
+
+
+def test_two_kinds_compose_like_one_gaussian() -> None:
+    parts = [(0.3, 20), (0.8, 3)]
+    mu = math.sqrt(sum(count * m * m for m, count in parts))
+    for upper in (False, True):
+        pmfs = [(pair_losses(gaussian_occurrences(m), 2e-3, 9.0, upper=upper), count) for m, count in parts]
+        assert epsilon_at(Composition(pmfs), 1e-6, upper=upper) == pytest.approx(gaussian_epsilon(1e-6, mu), rel=1e-3)
+
+
+def test_mixture_agrees_with_dp_accounting() -> None:
+    occurrences = with_replacement(100, 30, 1.0, 1e-16)
+    times = [float(j) for j in range(len(occurrences.weights))]
+    theirs = privacy_loss_distribution.from_mixture_gaussian_mechanism(
+        1.0, times, (occurrences.weights / occurrences.weights.sum()).tolist(), value_discretization_interval=1e-3
+    ).self_compose(30)
+    for delta in (1e-3, 1e-6):
+        both = [
+            max(
+                epsilon_at(
+                    Composition([(pair_losses(occurrences, 2e-3, 60.0, upper=upper, reverse=reverse), 30)]),
+                    delta,
+                    upper=upper,
+                )
+                for reverse in (False, True)
+            )
+            for upper in (False, True)
+        ]
+        assert both[0] <= both[1]
+        assert both[1] == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-3)
+        assert both[0] == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-3)
+
+
+def test_mixture_agrees_with_simulated_transcripts() -> None:
+    n, drawn, z, count, delta = 20, 8, 1.5, 12, 0.02
+    occurrences = with_replacement(n, drawn, z, 1e-16)
+    rng = np.random.default_rng(5)
+    times = rng.binomial(drawn, 1 / n, (200_000, count))
+    x = times / z + rng.standard_normal(times.shape)
+    j = np.arange(len(occurrences.weights))[:, None, None]
+    density = np.zeros_like(x)
+    for k, weight in zip(j.ravel(), occurrences.weights, strict=True):
+        density += weight * np.exp(k / z * x - (k / z) ** 2 / 2)
+    losses = np.log(density).sum(axis=1)
+    for upper in (False, True):
+        part = pair_losses(occurrences, 1e-3, 40.0, upper=upper)
+        epsilon = epsilon_at(Composition([(part, count)]), delta, upper=upper)
+        gains = np.maximum(-np.expm1(np.minimum(epsilon - losses, 0)), 0)
+        error = gains.std() / math.sqrt(len(gains))
+        assert gains.mean() == pytest.approx(delta, abs=4 * error)
+
+
+@given(
+    st.lists(st.floats(0.001, 1), min_size=2, max_size=12),
+    st.integers(-6, 3),
+    st.integers(1, 7),
+    st.floats(1e-9, 0.4),
+)
+@settings(deadline=None, max_examples=80)
+def test_composition_of_small_distributions_is_exact(raw: list[float], first: int, count: int, delta: float) -> None:
+    masses = np.array(raw) / sum(raw)
+    part = LossPmf(0.25, first, masses)
+    law = np.array([1.0])
+    for _ in range(count):
+        law = np.convolve(law, masses)
+    losses = (count * first + np.arange(len(law))) * 0.25
+
+    def divergence(epsilon: float) -> float:
+        return float(law @ np.maximum(-np.expm1(np.minimum(epsilon - losses, 0)), 0))
+
+    upper = epsilon_at(Composition([(part, count)]), delta, upper=True)
+    lower = epsilon_at(Composition([(part, count)]), delta, upper=False)
+    assert lower <= upper + 1e-12
+    assert divergence(upper) <= delta * (1 + 1e-12)
+    if upper > 0 and math.log(count) + math.log(masses.max()) < 0:
+        assert divergence(max(upper - 1e-3, 0)) >= delta * (1 - 1e-6)
+    if lower > 0:
+        assert divergence(lower) >= delta * (1 - 1e-12)
+
+
+def test_infinite_loss_is_infinite_only_from_delta_on() -> None:
+    part = LossPmf(0.1, -1, np.array([0.4, 0.2, 0.399]), 0.001)
+    assert epsilon_at(Composition([(part, 1)]), 0.0009, upper=True) == math.inf
+    assert epsilon_at(Composition([(part, 1)]), 0.002, upper=True) < 0.11
+    assert epsilon_at(Composition([(part, 3)]), 0.002, upper=True) == math.inf
+
+
+def test_lattices_have_to_match() -> None:
+    parts = [(LossPmf(0.1, 0, np.array([1.0])), 1), (LossPmf(0.2, 0, np.array([1.0])), 1)]
+    with pytest.raises(ValueError, match="lattices of one step"):
+        Composition(parts)
+
+
+def test_chernoff_order_bounds_epsilon() -> None:
+    part = pair_losses(gaussian_occurrences(0.4), 1e-3, 6.0, upper=True)
+    composition = Composition([(part, 20)])
+    _, crude = composition.chernoff_order(1e-6)
+    exact = gaussian_epsilon(1e-6, 0.4 * math.sqrt(20))
+    assert exact < crude < 1.1 * exact

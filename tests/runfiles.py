@@ -1,0 +1,45 @@
+"""A project of small experiments, and run files that override them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from silodp.config import ConfigError, load
+from small import experiment
+
+
+def project(tmp_path: Path) -> Path:
+    """A project with three experiments of its own, valid as they stand."""
+    folder = tmp_path / "config" / "experiments"
+    folder.mkdir(parents=True)
+    base = experiment().model_dump(mode="json", exclude_none=True)
+    (folder / "cancer.yaml").write_text(yaml.safe_dump(base))
+    pairs = base | {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs"}}
+    pairs |= {"model": {"name": "logistic"}, "settings": [{"M": 25, "R": 3}]}
+    (folder / "pairs.yaml").write_text(yaml.safe_dump(pairs))
+    patients = base | {"dataset": "diabetes", "label": "target", "silos": {"scheme": "sorted_target", "count": 5}}
+    patients |= {"model": {"name": "linear"}, "settings": [{"M": 5, "R": 3}]}
+    (folder / "patients.yaml").write_text(yaml.safe_dump(patients))
+    return tmp_path
+
+
+def write(root: Path, content) -> Path:
+    """The run file of a project."""
+    path = root / "config" / "run.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def overriding(name="cancer", **overrides) -> dict:
+    """A run of one experiment with keys of its own."""
+    return {"run": "r", "experiments": {name: overrides}}
+
+
+def message(root: Path, content) -> str:
+    """What is wrong with a run file."""
+    with pytest.raises(ConfigError) as caught:
+        load(write(root, content), root)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text

@@ -1,0 +1,237 @@
+"""What the workflow asks before it runs: names, cuts of the work, and digests that change when results would."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import small
+from silodp.algorithms import ALGORITHMS
+from silodp.config import Resolved, load
+from silodp.dag import PACKAGE, PARTITIONED_BY, TRAINED_BY, Plan, algorithm_files, built_on, slug, sources_digest
+
+RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
+
+
+def plan(name="small", run=None, **changes) -> Plan:
+    resolved = Resolved(Path("run.yaml"), run or small.run(), {name: small.experiment(**changes)})
+    return Plan(resolved, "out")
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_names_of_files_follow_the_doors(path):
+    one = Plan(load(path))
+    run = f"results/{path.stem}"
+    assert one.tables() == [f"{run}/tables/{name}.csv" for name in one.experiments]
+    for name, config in one.experiments.items():
+        files = one.grids(name) + one.fresh(name)
+        assert len(set(files)) == len(files)
+        for algorithm in config.algorithms:
+            for setting in config.settings:
+                assert f"{run}/trials/{name}/{algorithm}/{setting.name}/default_{one.chunks(name)[0]}.parquet" in files
+    figures = one.figures()
+    assert len(set(figures)) == len(figures)
+    assert {Path(name).suffix for name in figures} == {".pdf", ".png"}
+    assert all(name.startswith(f"{run}/figures/") for name in figures)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_trials_are_cut_into_jobs_without_gap_or_overlap(trials, size):
+    chunks = plan(trials=trials, trials_per_job=size).chunks("small")
+    found = [range(int(first), int(last) + 1) for first, last in (chunk.split("-") for chunk in chunks)]
+    assert [trial for chunk in found for trial in chunk] == list(range(trials))
+    assert max(len(chunk) for chunk in found) <= size
+    assert max(len(chunk) for chunk in found) - min(len(chunk) for chunk in found) <= 1
+
+
+def test_an_experiments_cut_goes_before_the_runs():
+    assert plan(trials=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-1", "2-3"]
+    assert plan(trials=4, trials_per_job=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-3"]
+
+
+def test_readings_are_names_of_files():
+    assert slug("") == "default"
+    assert slug("log_term=1/delta") == "log_term-1delta"
+    assert slug("resample=true;standardise=all") == "resample-true+standardise-all"
+    one = plan(alternatives=[{"log_term": "1/delta"}, {"resample": True}])
+    assert one.readings("small") == {
+        "default": "",
+        "log_term-1delta": "log_term=1/delta",
+        "resample-true": "resample=true",
+    }
+    assert all("/" not in name for name in one.readings("small"))
+
+
+def test_a_task_is_found_by_its_names():
+    one = plan(settings=[{"M": 1, "R": 3}, {"M": 2, "R": 3}], alternatives=[{"batch": "per_eps"}])
+    task = one.task("small", "local_sgd", "M1_R3", "batch-per_eps")
+    assert (task.experiment, task.algorithm, task.setting.M, task.label) == ("small", "local_sgd", 1, "batch=per_eps")
+    assert task.readings.batch == "per_eps"
+
+
+def test_only_resampled_readings_have_silos_of_their_own():
+    one = plan(alternatives=[{"resample": True}, {"batch": "per_eps"}])
+    assert one.silos("small", "default") == "out/small/silos/small/default"
+    assert one.silos("small", "batch-per_eps") == "out/small/silos/small/default"
+    assert one.silos("small", "resample-true") == "out/small/silos/small/resample-true"
+
+
+def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm():
+    one = plan(alternatives=[{"spider_q1_noise": "minibatch"}])
+    own = [name for name in one.grids("small") if "spider_q1_noise" in name]
+    assert own == ["out/small/trials/small/fedprox_spider/M2_R3/spider_q1_noise-minibatch_0-2.parquet"]
+
+
+def test_fresh_runs_are_made_only_where_a_report_asks_for_them():
+    assert plan(reports=[{"evaluation": "same"}]).fresh("small") == []
+    assert len(plan(reports=[{"evaluation": "same"}, {}]).fresh("small")) == len(ALGORITHMS)
+
+
+def test_data_that_must_be_fetched_is_an_input():
+    assert plan().data_files("small") == []
+    digits = {"dataset": "mnist", "label": "parity", "silos": {"scheme": "digit_pairs"}}
+    one = plan(run=small.run(data={"mirror": "/a b", "cache": "c"}), **digits)
+    assert one.data_files("small") == ["out/small/data/mnist.csv"]
+    assert one.places() == "--cache c --mirror '/a b'"
+
+
+DIGESTS = ["partition_digest", "training_digest", "reports_digest", "figure_digest", "privacy_digest"]
+
+
+def digests(one: Plan) -> dict[str, str]:
+    found = {name: getattr(one, name)("small") for name in DIGESTS if name != "training_digest"}
+    return found | {"training_digest": one.training_digest("small", "minibatch_sgd")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed"),
+    [
+        ({}, set()),
+        ({"title": "other"}, {"figure_digest"}),
+        ({"paper": "other"}, {"figure_digest"}),
+        ({"trials_per_job": 1}, {"reports_digest"}),
+        ({"reports": [{"selection": "per_trial"}]}, {"reports_digest"}),
+        ({"alternatives": [{"batch": "per_eps"}]}, {"reports_digest"}),
+        ({"epsilons": [2.0]}, {"training_digest", "reports_digest", "privacy_digest"}),
+        ({"clips": [0.5]}, {"training_digest", "reports_digest", "privacy_digest"}),
+        ({"batch_epsilon": 2.0}, {"training_digest", "reports_digest", "privacy_digest"}),
+        ({"log_term": "1/delta"}, {"training_digest", "reports_digest", "privacy_digest"}),
+        ({"stepsizes": {"low": -2, "high": 0, "points": 2}}, {"training_digest", "reports_digest", "privacy_digest"}),
+        ({"model": {"name": "perceptron", "hidden": 4}}, {"training_digest", "reports_digest", "privacy_digest"}),
+        ({"preprocess": {"pca": 3}}, set(DIGESTS) - {"figure_digest"}),
+        ({"silos": {"scheme": "by_class", "train_share": 0.7}}, set(DIGESTS) - {"figure_digest"}),
+        ({"readings": {"output": "mean_of_last_8"}}, set(DIGESTS) - {"figure_digest"}),
+        ({"trials": 9}, {"partition_digest", "reports_digest"}),
+    ],
+)
+def test_digests_change_with_what_they_stand_for(changes, changed):
+    before, after = digests(plan()), digests(plan(**changes))
+    assert {name for name in DIGESTS if before[name] != after[name]} == changed
+
+
+@pytest.mark.parametrize(
+    ("keys", "changed"),
+    [
+        ({"seed": 1}, {"partition_digest", "training_digest", "privacy_digest"}),
+        ({"dtype": "float64"}, {"training_digest", "privacy_digest"}),
+        ({"device": "cuda"}, {"training_digest", "privacy_digest"}),
+        ({"threads": 3}, set()),
+        ({"trials_per_job": 1}, set()),
+        ({"memory_mb": 999}, set()),
+        ({"run": "other"}, set()),
+    ],
+)
+def test_digests_change_with_the_run_where_results_do(keys, changed):
+    before, after = digests(plan()), digests(plan(run=small.run(**keys)))
+    assert {name for name in DIGESTS if before[name] != after[name]} == changed
+
+
+def test_another_algorithms_options_retrain_only_that_one():
+    one = {name: {} for name in ALGORITHMS}
+    before, after = plan(algorithms=one), plan(algorithms=one | {"local_sgd": {"clips": [3.0]}})
+    for name in ALGORITHMS:
+        same = before.training_digest("small", name) == after.training_digest("small", name)
+        assert same == (name != "local_sgd")
+
+
+def imported(path: Path) -> set[str]:
+    """Files of the package that `path` imports, `TYPE_CHECKING` blocks aside."""
+    found = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    guarded = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or id(node) in guarded or not (node.module or "").startswith("silodp"):
+            continue
+        base = PACKAGE.joinpath(*node.module.split(".")[1:])
+        candidates = [base.with_suffix(".py"), base / "__init__.py", *(base / f"{name.name}.py" for name in node.names)]
+        found |= {file.relative_to(PACKAGE).as_posix() for file in candidates if file.is_file()}
+    return found
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_source_behind_a_trained_result_is_in_its_digest(algorithm):
+    """Follows the imports of a training job; what is left over decides no number of a run by itself."""
+    seen: set[str] = set()
+    front = {"training.py", f"algorithms/{algorithm}.py"}
+    while front:
+        name = front.pop()
+        seen.add(name)
+        front |= imported(PACKAGE / name) - seen
+    # What follows a schedule is in the digest of the experiments that name one.
+    covered = (*TRAINED_BY, *PARTITIONED_BY, *algorithm_files(algorithm), *built_on("prescribed.py"))
+    rest = {name for name in seen if not any(name == one or name.startswith(f"{one}/") for one in covered)}
+    # The registry; the configuration, whose values are in the digest; files and their formats.
+    assert rest <= {
+        "algorithms/__init__.py",
+        "theory/__init__.py",
+        "config.py",
+        "config_check.py",
+        "config_parts.py",
+        "results.py",
+        "__init__.py",
+    }
+
+
+def test_an_algorithm_that_is_built_on_another_hears_of_its_changes():
+    assert algorithm_files("local_sgd") == ("algorithms/local_sgd.py",)
+    noise = ("theory/convex_privacy.py", "theory/registry.py")
+    assert algorithm_files("minibatch_sgd") == ("algorithms/minibatch_sgd.py", *noise)
+    assert algorithm_files("fedprox_spider") == (
+        "algorithms/fedprox_spider.py",
+        "algorithms/minibatch_sgd.py",
+        *noise,
+    )
+    assert {"algorithms/minibatch_sgd.py", "privacy/mechanisms.py"} < set(algorithm_files("one_pass_accelerated_sgd"))
+
+
+def test_digests_of_sources_change_with_their_text(tmp_path, monkeypatch):
+    (tmp_path / "models").mkdir()
+    for name in ("rng.py", "models/a.py", "models/b.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    monkeypatch.setattr("silodp.dag.PACKAGE", tmp_path)
+    fresh = sources_digest.__wrapped__
+    before = fresh(("rng.py", "models"))
+    assert fresh(("rng.py", "models")) == before
+    (tmp_path / "models" / "b.py").write_text("x = 2\n")
+    changed = fresh(("rng.py", "models"))
+    assert changed != before
+    (tmp_path / "models" / "b.py").rename(tmp_path / "models" / "c.py")
+    assert fresh(("rng.py", "models")) not in (before, changed)
+
+
+def test_figures_are_found_by_name():
+    one = plan(settings=[{"M": 1, "R": 3}, {"M": 2, "R": 3}])
+    for name, shows in one.figure_names("small").items():
+        assert one.figure(name) == shows
+        assert shows["experiment"] == "small"
+    assert {(shows["M"], shows["kind"]) for shows in one.figure_names("small").values()} == {
+        (M, kind) for M in (1, 2) for kind in ("error_vs_epsilon", "delivered_vs_claimed")
+    }

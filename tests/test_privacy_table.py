@@ -1,0 +1,158 @@
+"""Claimed against delivered ε: one row for each private point that was chosen, and the worst silo's value in it."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import small
+from silodp.config import Resolved
+from silodp.dag import Plan
+from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
+from silodp.privacy.plan import ADJACENCY
+from silodp.privacy_table import delivered_lookup, privacy_rows
+from silodp.results import PRIVACY_COLUMNS, write_csv
+
+SIZES = [169, 285]
+
+
+def plan(**changes) -> Plan:
+    return Plan(Resolved(Path("run.yaml"), small.run(), {"small": small.experiment(**changes)}))
+
+
+def point(algorithm="minibatch_sgd", epsilon=2.0, q=1, selection="pooled", reading="", trial=0, stepsize=0.1, clip=1.0):
+    return {
+        "experiment": "small",
+        "algorithm": algorithm,
+        "reading": reading,
+        "M": 2,
+        "R": 3,
+        "trial": trial,
+        "epsilon": epsilon,
+        "stepsize": stepsize,
+        "clip": clip,
+        "phase_length": q,
+        "selection": selection,
+    }
+
+
+def rows(*points, sizes=SIZES, **changes):
+    return privacy_rows(plan(**changes), "small", pd.DataFrame(points), sizes)
+
+
+def stand_in(one) -> float:
+    """A number that tells plans apart."""
+    return sum(release.count * release.gradients / release.noise_multiplier**2 for release in one.releases)
+
+
+@pytest.fixture
+def accountant(monkeypatch):
+    """A stand-in that is quick and keeps what it was asked."""
+    asked = []
+
+    def fake(one, delta):
+        asked.append((one, delta))
+        value = stand_in(one)
+        return DeliveredEpsilon(value / 2, value * 0.75, value, "stand-in")
+
+    monkeypatch.setattr("silodp.privacy_table.delivered_epsilon", fake)
+    return asked
+
+
+def test_the_real_accountants_upper_end_is_delivered():
+    (row,) = rows(point()).to_dict("records")
+    task = plan().task("small", "minibatch_sgd", "M2_R3", "default")
+    wanted = task.plans(2.0, 1, SIZES)[0]
+    result = delivered_epsilon(wanted, 169**-2.0)
+    assert row["delivered_epsilon"] == result.upper
+    assert row["accountant"] == result.method
+    assert row["noise_multiplier"] == wanted.noise_multiplier
+    assert row["sampling"] == "48 of 169 with replacement"
+    assert row["delta"] == 169**-2.0
+    assert row["adjacency"] == ADJACENCY
+    assert row["claimed_epsilon"] == row["epsilon"] == 2.0
+    assert row["holds"] == (result.upper <= 2.0)
+
+
+def test_there_is_one_row_for_each_point_whatever_its_step_clip_and_trial(accountant):
+    points = [point(trial=t, stepsize=s, clip=c) for t in range(3) for s in (0.1, 0.2) for c in (1.0, 5.0)]
+    points += [point(epsilon=8.0), point(epsilon=math.nan), point("local_sgd"), point("local_sgd", math.nan)]
+    found = rows(*points)
+    assert list(found.columns) == [*PRIVACY_COLUMNS, "phase_length", "reported"]
+    keys = found[["algorithm", "epsilon"]].apply(tuple, axis=1).tolist()
+    assert sorted(keys) == [("local_sgd", 2.0), ("minibatch_sgd", 2.0), ("minibatch_sgd", 8.0)]
+    assert found["reported"].all()
+    assert len(accountant) == 3
+
+
+def test_equal_plans_are_accounted_once(accountant):
+    """A reading that changes no plan asks for no new accounting."""
+    points = [point(), point(reading="output=mean_of_last_8")]
+    found = rows(*points, alternatives=[{"output": "mean_of_last_8"}])
+    assert len(found) == 2
+    assert len(accountant) == 1
+
+
+def test_of_silos_with_plans_of_their_own_the_worst_is_given(accountant):
+    found = rows(point(), readings={"records": "own"})
+    task = plan(readings={"records": "own"}).task("small", "minibatch_sgd", "M2_R3", "default")
+    values = {one.budget.n: stand_in(one) for one in task.plans(2.0, 1, SIZES)}
+    assert len(accountant) == 2
+    assert found["delivered_epsilon"].tolist() == [max(values.values())]
+    worst = max(values, key=values.get)
+    assert found["delta"].tolist() == [worst**-2.0]
+    assert found["sampling"][0].endswith(f"of {worst} with replacement")
+
+
+def test_of_phase_lengths_that_trials_chose_the_one_that_promises_least_is_reported(accountant):
+    found = rows(point("fedprox_spider", q=1), point("fedprox_spider", q=2, trial=1))
+    assert sorted(found["phase_length"]) == [1, 2]
+    worst = found["delivered_epsilon"].idxmax()
+    assert found["reported"].sum() == 1
+    assert found.loc[worst, "reported"]
+
+
+def test_what_only_another_report_chose_is_accounted_but_not_reported(accountant):
+    reports = [{"selection": "pooled"}, {"selection": "per_trial"}]
+    points = [point("fedprox_spider", q=1), point("fedprox_spider", q=2, selection="per_trial")]
+    found = rows(*points, reports=reports).set_index("phase_length")["reported"]
+    assert found.to_dict() == {1: True, 2: False}
+
+
+def test_nothing_private_gives_an_empty_table(accountant, tmp_path):
+    found = rows(point(epsilon=math.nan))
+    assert len(found) == 0
+    assert list(found.columns) == [*PRIVACY_COLUMNS, "phase_length", "reported"]
+    write_csv(found, tmp_path / "privacy.csv")
+    assert len(pd.read_csv(tmp_path / "privacy.csv")) == 0
+
+
+@pytest.mark.parametrize(("upper", "holds"), [(1.9, True), (2.0, True), (2.0000001, False), (math.inf, False)])
+def test_a_claim_holds_when_the_upper_end_is_below_it(upper, holds, monkeypatch):
+    monkeypatch.setattr("silodp.privacy_table.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 1.0, upper, "m"))
+    assert rows(point())["holds"].tolist() == [holds]
+
+
+def test_a_value_that_is_no_number_does_not_hold(monkeypatch):
+    answers = iter([math.nan, 0.1])
+    monkeypatch.setattr(
+        "silodp.privacy_table.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 0.1, next(answers), "m")
+    )
+    found = rows(point(), readings={"records": "own"})
+    assert found["holds"].tolist() == [False]
+    assert np.isnan(found["delivered_epsilon"][0])
+
+
+def test_a_trial_row_finds_its_delivered_epsilon(accountant, tmp_path):
+    """Also from the CSV file, where an empty reading is an empty cell; SPIDER's row by what trained it."""
+    found = rows(point("fedprox_spider", q=2), point("fed_spider", epsilon=8.0))
+    write_csv(found, tmp_path / "privacy.csv")
+    for table in (found, pd.read_csv(tmp_path / "privacy.csv", keep_default_na=False)):
+        delivered = delivered_lookup(table)
+        wanted = found[found["algorithm"] == "fedprox_spider"]["delivered_epsilon"].item()
+        row = {"source": "fedprox_spider", "algorithm": "spider", "reading": "", "M": 2, "R": 3, "epsilon": 2.0}
+        assert delivered(pd.Series(row | {"phase_length": 2})) == wanted
+        with pytest.raises(KeyError):
+            delivered(pd.Series(row | {"phase_length": 1}))

@@ -1,0 +1,227 @@
+"""The tables that report chosen points, worked out by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gridrows import INF, NAN, experiment, reported, rows, spiders
+from silodp.config import Report
+from silodp.results import TABLE_COLUMNS
+from silodp.training import POINT
+from silodp.tuning import RUN, complete, select, summarise, table
+
+# Reports
+
+
+def test_same_reports_the_runs_that_chose_and_fresh_the_new_ones():
+    grid = rows("minibatch_sgd", [[1.0, 2.0], [3.0, 2.5]])
+    fresh = rows("minibatch_sgd", [[1.5, 9.0], [3.5, 8.0]])
+    found = reported(grid, fresh=fresh, evaluation="same")
+    assert found["train_loss"].tolist() == [1.0, 3.0]
+    found = reported(grid, fresh=fresh, evaluation="fresh")
+    assert found["train_loss"].tolist() == [1.5, 3.5]
+    assert found["stepsize"].tolist() == [0.1, 0.1]
+    found = reported(grid, "per_trial", fresh=fresh, evaluation="fresh")
+    assert found["train_loss"].tolist() == [1.5, 8.0]
+
+
+def test_fresh_runs_that_are_asked_for_must_be_there():
+    with pytest.raises(ValueError, match="evaluation = 'fresh': no fresh runs were given"):
+        reported(rows("minibatch_sgd", [[1.0]]), evaluation="fresh")
+
+
+def delivered(row):
+    """A delivered ε that says whose it is."""
+    return {"fedprox_spider": 1.0, "fed_spider": 2.0}.get(row["source"], 3.0) + 0.1 * row["phase_length"]
+
+
+def test_summaries_by_hand():
+    """Errors 0.1 … 0.5: mean 0.3, percentiles 5 and 95 at 0.12 and 0.48."""
+    frame = rows("minibatch_sgd", [[1.0], [2.0], [3.0], [4.0], [5.0]], errors=[[0.1], [0.2], [0.3], [0.4], [0.5]])
+    frame["seconds"] = [1.0, 2.0, 3.0, 4.0, 5.0]
+    (row,) = summarise(reported(frame), delivered).to_dict("records")
+    assert row["trials"] == 5
+    assert row["diverged"] == 0
+    assert row["train_loss_mean"] == pytest.approx(3.0)
+    assert row["test_error_mean"] == pytest.approx(0.3)
+    assert row["test_error_p05"] == pytest.approx(0.12)
+    assert row["test_error_p95"] == pytest.approx(0.48)
+    assert row["seconds"] == pytest.approx(3.0)
+    assert (row["N"], row["n"], row["K"], row["delta"]) == (4, 100, 5, 1e-4)
+    assert (row["stepsize"], row["clip"], row["phase_length"]) == (0.1, 1.0, 1)
+    assert row["private"]
+    assert row["delivered_epsilon"] == pytest.approx(3.1)
+
+
+def test_a_baseline_has_no_delivered_epsilon():
+    (row,) = summarise(reported(rows("minibatch_sgd", [[1.0]], epsilon=NAN)), delivered).to_dict("records")
+    assert not row["private"]
+    assert math.isnan(row["epsilon"])
+    assert math.isnan(row["delivered_epsilon"])
+
+
+@pytest.mark.parametrize("bad", [NAN, INF])
+def test_a_diverged_trial_stays_in_the_means(bad):
+    frame = rows("minibatch_sgd", [[1.0], [bad], [3.0]], errors=[[0.1], [1.0], [0.2]])
+    (row,) = summarise(reported(frame), delivered).to_dict("records")
+    assert (row["trials"], row["diverged"]) == (3, 1)
+    assert row["test_error_mean"] == pytest.approx(1.3 / 3)
+    assert row["train_loss_mean"] == INF, "a loss that is no number must not vanish from the mean"
+
+
+def test_a_diverged_regression_has_an_infinite_error():
+    frame = rows("minibatch_sgd", [[1.0]] * 21, errors=[[0.5]] * 20 + [[INF]])
+    (row,) = summarise(reported(frame), delivered).to_dict("records")
+    assert row["test_error_mean"] == INF
+    assert row["test_error_p05"] == 0.5
+    assert row["test_error_p95"] == 0.5
+    frame = rows("minibatch_sgd", [[1.0]] * 3, errors=[[INF]] * 3)
+    (row,) = summarise(reported(frame), delivered).to_dict("records")
+    assert (row["test_error_p05"], row["test_error_p95"]) == (INF, INF)
+
+
+def test_what_trials_chose_differently_has_no_single_value():
+    frame = pd.concat(
+        [
+            rows("fedprox_spider", [[1.0], [9.0]], q=1, K=5),
+            rows("fedprox_spider", [[9.0], [1.0]], q=4, K=8),
+        ],
+        ignore_index=True,
+    )
+    (row,) = summarise(reported(frame, "per_trial"), delivered).to_dict("records")
+    assert row["stepsize"] == 0.1
+    assert math.isnan(row["phase_length"])
+    assert math.isnan(row["K"]), "K goes with the phase length"
+    assert row["delivered_epsilon"] == pytest.approx(1.4), "the largest of what the trials deliver holds for the row"
+
+
+def test_a_spider_row_delivers_what_its_source_does():
+    frame = spiders([[1.0], [3.0]], [[2.0], [2.0]])
+    found = summarise(reported(frame, "per_trial"), delivered).set_index("algorithm")["delivered_epsilon"]
+    assert found.to_dict() == pytest.approx({"fedprox_spider": 1.2, "fed_spider": 2.1, "spider": 2.1})
+    found = summarise(reported(frame), delivered).set_index("algorithm")["delivered_epsilon"]
+    assert found.to_dict() == pytest.approx({"fedprox_spider": 1.2, "fed_spider": 2.1, "spider": 1.2})
+
+
+# Tables
+
+
+def full(**changes):
+    """A grid of every algorithm at two ε and without noise, and fresh runs of it."""
+    generator = np.random.default_rng(0)
+    parts = []
+    for algorithm in ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider"):
+        for epsilon in (8.0, NAN, 1.0):
+            for M in (2, 1):
+                for reading in changes.get("readings", [""]):
+                    losses = generator.random((3, 4)).tolist()
+                    parts.append(rows(algorithm, losses, epsilon=epsilon, M=M, reading=reading))
+    grid = pd.concat(parts, ignore_index=True)
+    return grid, grid.assign(train_loss=grid["train_loss"] + 1, test_error=0.5)
+
+
+def test_a_table_has_its_columns_and_one_row_for_each_key():
+    grid, fresh = full()
+    config = experiment(
+        settings=[{"M": 2, "R": 3}, {"M": 1, "R": 3}],
+        reports=[
+            {"selection": "pooled", "evaluation": "fresh"},
+            {"selection": "pooled", "evaluation": "same"},
+            {"selection": "per_trial", "evaluation": "fresh"},
+        ],
+    )
+    found = table(grid, fresh, select(grid, config), config, delivered)
+    assert list(found.columns) == TABLE_COLUMNS
+    assert not found.duplicated(["algorithm", "M", "R", "epsilon", "reading"]).any()
+    assert set(found["reading"]) == {"", "evaluation=same", "selection=per_trial"}
+    assert len(found) == 3 * 2 * (4 * 3 + 3)
+    assert set(found["algorithm"]) == {"minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider", "spider"}
+    first = found[found["reading"] == ""]
+    assert set(first["selection"]) == {"pooled"}
+    assert set(first["evaluation"]) == {"fresh"}
+    assert (first["test_error_mean"] == 0.5).all()
+    assert (found[found["reading"] == "evaluation=same"]["test_error_mean"] != 0.5).all()
+    assert set(found[found["reading"] == "selection=per_trial"]["selection"]) == {"per_trial"}
+    assert (found["private"] == found["epsilon"].notna()).all()
+    # Settings, then algorithms in the config's order with spider last, then ε upwards and the baseline.
+    assert first["M"].tolist() == sorted(first["M"])
+    one = first[first["M"] == 1]
+    assert list(dict.fromkeys(one["algorithm"])) == [*config.algorithms, "spider"]
+    assert one["epsilon"].fillna(-1).tolist() == [1.0, 8.0, -1] * 5
+
+
+def test_a_reports_reading_is_added_to_the_runs():
+    grid, fresh = full(readings=["", "batch=per_eps"])
+    reports = [{"selection": "pooled", "evaluation": "fresh"}, {"selection": "per_trial", "evaluation": "same"}]
+    config = experiment(alternatives=[{"batch": "per_eps"}], reports=reports)
+    found = table(grid, fresh, select(grid, config), config, delivered)
+    assert set(found["reading"]) == {
+        "",
+        "batch=per_eps",
+        "selection=per_trial;evaluation=same",
+        "batch=per_eps;selection=per_trial;evaluation=same",
+    }
+    assert not found.duplicated(["algorithm", "M", "R", "epsilon", "reading"]).any()
+
+
+def test_the_table_reads_back_as_it_was(tmp_path):
+    from silodp.results import write_csv
+
+    grid, fresh = full()
+    config = experiment()
+    found = table(grid, fresh, select(grid, config), config, delivered)
+    write_csv(found, tmp_path / "table.csv")
+    back = pd.read_csv(tmp_path / "table.csv", float_precision="round_trip")
+    back["reading"] = back["reading"].fillna("")
+    pd.testing.assert_frame_equal(back, found.astype(back.dtypes), check_exact=True)
+    text = (tmp_path / "table.csv").read_text().splitlines()
+    assert text[0] == ",".join(TABLE_COLUMNS)
+    baseline = next(line for line in text if ",False," in line).split(",")
+    assert baseline[TABLE_COLUMNS.index("epsilon")] == ""
+
+
+def test_readings_that_say_nothing_to_an_algorithm_are_shown_with_the_defaults_runs():
+    config = experiment(alternatives=[{"spider_q1_noise": "minibatch"}, {"batch": "per_eps"}])
+    labels = ["", "spider_q1_noise=minibatch", "batch=per_eps"]
+    parts = [
+        rows(algorithm, [[1.0, 2.0]], reading=label)
+        for algorithm in config.algorithms
+        for label in labels
+        if config.trained_as(algorithm, label) == label
+    ]
+    trained = {(part["algorithm"][0], part["reading"][0]) for part in parts}
+    assert ("fedprox_spider", "spider_q1_noise=minibatch") in trained
+    assert ("minibatch_sgd", "spider_q1_noise=minibatch") not in trained
+    assert ("fed_spider", "spider_q1_noise=minibatch") not in trained
+    found = complete(pd.concat(parts, ignore_index=True), config)
+    keys = found[["algorithm", "reading"]].drop_duplicates()
+    assert {tuple(key) for key in keys.to_numpy()} == {(a, r) for a in config.algorithms for r in labels}
+    assert not found.duplicated([*RUN, "trial", *POINT]).any()
+    whole = table(found, None, select(pd.concat(parts, ignore_index=True), config), config, delivered)
+    assert len(whole) == 3 * 5
+
+
+def test_whole_numbers_stay_whole_where_trials_chose_differently(tmp_path):
+    """A table of trials that disagree on q has an empty cell, and no 5.0 in the others."""
+    from silodp.results import write_csv
+
+    grid = pd.concat(
+        [
+            rows("fedprox_spider", [[1.0], [9.0]], q=1, K=5),
+            rows("fedprox_spider", [[9.0], [1.0]], q=4, K=8),
+            rows("minibatch_sgd", [[1.0], [1.0]], K=5),
+        ],
+        ignore_index=True,
+    )
+    config = experiment(reports=[{"selection": "per_trial", "evaluation": "same"}])
+    write_csv(table(grid, None, select(grid, config), config, delivered), tmp_path / "table.csv")
+    back = pd.read_csv(tmp_path / "table.csv", dtype=str, keep_default_na=False).set_index("algorithm")
+    assert back["K"].to_dict() == {"fedprox_spider": "", "minibatch_sgd": "5"}
+    assert back["phase_length"].to_dict() == {"fedprox_spider": "", "minibatch_sgd": "1"}
+
+
+def test_the_default_report_is_the_first():
+    assert Report().selection == "pooled"
+    assert Report().evaluation == "fresh"

@@ -49,13 +49,26 @@ MODEL_CASES = {
 IMAGE_MODELS = {"convnet"}
 
 
+# Losses with kinks: their own tests are in tests/models/test_nonsmooth.py.
+KINKED_CASES = {
+    "absolute": ModelCase("absolute", None, (), textbook.absolute),
+    "hinge": ModelCase("hinge", 2, (), textbook.hinge),
+    "l1": ModelCase("l1", None, (), textbook.l1),
+}
+
+
 @dataclass(frozen=True)
 class AlgorithmCase:
-    """A registered algorithm with its options, and the plain loop that it must agree with."""
+    """A registered algorithm with its options, and the plain loop that it must agree with.
+
+    `once` says that no record is drawn twice in a run; `formula` that its noise is proportional to 1/ε.
+    """
 
     registered: str
     options: tuple[tuple[str, Any], ...]
     run: Callable[..., list[Tensor]]
+    once: bool = False
+    formula: bool = True
 
     def make(self, rounds: int, **more: Any) -> Algorithm:
         return ALGORITHMS[self.registered].with_options({"rounds": rounds, **dict(self.options), **more})
@@ -71,6 +84,19 @@ ALGORITHM_CASES = {
         for q in (1, 2, 3)
     },
     "fed_spider": AlgorithmCase("fed_spider", (), textbook.fed_spider),
+    "accelerated_minibatch_sgd": AlgorithmCase("accelerated_minibatch_sgd", (), textbook.accelerated),
+    "accelerated_minibatch_sgd-regularised": AlgorithmCase(
+        "accelerated_minibatch_sgd",
+        (("mu", 0.3), ("regularisation", 0.2)),
+        lambda p, w, rounds: textbook.accelerated(p, w, rounds, mu=0.5, added=0.2),
+    ),
+    "one_pass_accelerated_sgd": AlgorithmCase(
+        "one_pass_accelerated_sgd", (), textbook.accelerated, once=True, formula=False
+    ),
+    # Its own noise needs hundreds of silos.
+    "shuffled_minibatch_sgd": AlgorithmCase(
+        "shuffled_minibatch_sgd", (("noise", 0.4),), textbook.minibatch_sgd, formula=False
+    ),
 }
 
 
@@ -153,6 +179,7 @@ def problem(
         [{release.kind: release.records * release.steps for release in plan.releases} for plan in plans_],
         [{release.kind: release.noise * point.clip if noisy else 0.0 for release in plan.releases} for plan in plans_],
         len(silos) if taking_part is None else taking_part,
+        once={release.kind for release in plans_[0].releases if release.sampler == "disjoint"},
         **more,
     )
 
@@ -188,7 +215,7 @@ def experiment(**changes: Any) -> Experiment:
         "stepsizes": {"low": -3, "high": 0, "points": 2},
         "clips": [0.5, 5.0],
         "phase_lengths": [1, 2],
-        "algorithms": {name: {} for name in ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")},
+        "algorithms": {name: {"noise": 0.4} if name.startswith("shuffled") else {} for name in ALGORITHMS},
     }
     return Experiment.model_validate(keys | changes)
 

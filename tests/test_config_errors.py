@@ -82,7 +82,7 @@ OVERRIDES = [
     (
         "cancer",
         {"algorithms": {"adam": {}}},
-        "algorithms.adam: 'adam': no such algorithm: must be one of fed_spider, fedprox_spider, local_sgd, ",
+        "algorithms.adam: 'adam': no such algorithm: must be one of accelerated_minibatch_sgd, fed_spider, ",
     ),
     (
         "cancer",
@@ -97,7 +97,11 @@ OVERRIDES = [
     ("cancer", {"label": "colour"}, "label: 'colour': Input should be 'class', 'parity' or 'target'"),
     ("cancer", {"device": "gpu"}, "device: 'gpu': String should match pattern '^(cpu|cuda(:\\d+)?)$'"),
     ("cancer", {"readings": {"batch": "max"}}, "readings.batch: 'max': Input should be 'eps_max' or 'per_eps'"),
-    ("cancer", {"readings": {"clipping": "batch_mean"}}, "readings.clipping: 'batch_mean': unknown key"),
+    (
+        "cancer",
+        {"readings": {"clipping": "per_tensor"}},
+        "readings.clipping: 'per_tensor': Input should be 'record' or",
+    ),
     (
         "cancer",
         {"alternatives": [{"log_term": "x"}]},

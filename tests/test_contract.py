@@ -19,6 +19,7 @@ from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.plan import Budget, Release
 from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, Point
 
+ALL_MODELS = MODEL_CASES | small.KINKED_CASES
 BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
 
 
@@ -138,7 +139,7 @@ def test_releases_and_budgets_are_frozen():
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - small.IMAGE_MODELS))
 def test_a_model_says_what_it_computes(name):
-    (case,) = [case for case in MODEL_CASES.values() if case.registered == name][:1]
+    (case,) = [case for case in ALL_MODELS.values() if case.registered == name][:1]
     model = case.model()
     assert inspect.getmodule(type(model)).__doc__.strip()
     assert type(model).__doc__.strip()
@@ -149,15 +150,15 @@ def test_a_model_says_what_it_computes(name):
     assert hash(model) == hash(case.model())
 
 
-@pytest.mark.parametrize("name", MODEL_CASES)
+@pytest.mark.parametrize("name", ALL_MODELS)
 def test_a_model_says_what_an_output_that_is_no_number_costs(name):
-    case = MODEL_CASES[name]
+    case = ALL_MODELS[name]
     assert case.model().worst_error == (np.inf if case.classes is None else 1.0)
 
 
-@pytest.mark.parametrize("name", MODEL_CASES)
+@pytest.mark.parametrize("name", ALL_MODELS)
 def test_blocks_cover_the_flat_vector_in_order(name):
-    model = MODEL_CASES[name].model()
+    model = ALL_MODELS[name].model()
     position = 0
     for block in model.blocks:
         assert block.start == position
@@ -245,5 +246,5 @@ def test_an_embedded_dataset_is_what_it_declares(name):
 
 
 def test_every_case_of_these_tests_is_registered():
-    assert {case.registered for case in MODEL_CASES.values()} == set(MODELS) - small.IMAGE_MODELS
+    assert {case.registered for case in ALL_MODELS.values()} == set(MODELS) - small.IMAGE_MODELS
     assert {case.registered for case in ALGORITHM_CASES.values()} == set(ALGORITHMS)

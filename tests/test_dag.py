@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import small
 from silodp.algorithms import ALGORITHMS
 from silodp.config import Resolved, load
-from silodp.dag import PACKAGE, PARTITIONED_BY, TRAINED_BY, Plan, algorithm_files, slug, sources_digest
+from silodp.dag import PACKAGE, PARTITIONED_BY, TRAINED_BY, Plan, algorithm_files, built_on, slug, sources_digest
 
 RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
@@ -185,15 +185,31 @@ def test_every_source_behind_a_trained_result_is_in_its_digest(algorithm):
         name = front.pop()
         seen.add(name)
         front |= imported(PACKAGE / name) - seen
-    covered = (*TRAINED_BY, *PARTITIONED_BY, *algorithm_files(algorithm))
+    # What follows a schedule is in the digest of the experiments that name one.
+    covered = (*TRAINED_BY, *PARTITIONED_BY, *algorithm_files(algorithm), *built_on("prescribed.py"))
     rest = {name for name in seen if not any(name == one or name.startswith(f"{one}/") for one in covered)}
     # The registry; the configuration, whose values are in the digest; files and their formats.
-    assert rest <= {"algorithms/__init__.py", "config.py", "config_check.py", "results.py", "__init__.py"}
+    assert rest <= {
+        "algorithms/__init__.py",
+        "theory/__init__.py",
+        "config.py",
+        "config_check.py",
+        "config_parts.py",
+        "results.py",
+        "__init__.py",
+    }
 
 
 def test_an_algorithm_that_is_built_on_another_hears_of_its_changes():
-    assert algorithm_files("minibatch_sgd") == ("algorithms/minibatch_sgd.py",)
-    assert algorithm_files("fedprox_spider") == ("algorithms/fedprox_spider.py", "algorithms/minibatch_sgd.py")
+    assert algorithm_files("local_sgd") == ("algorithms/local_sgd.py",)
+    noise = ("theory/convex_privacy.py", "theory/registry.py")
+    assert algorithm_files("minibatch_sgd") == ("algorithms/minibatch_sgd.py", *noise)
+    assert algorithm_files("fedprox_spider") == (
+        "algorithms/fedprox_spider.py",
+        "algorithms/minibatch_sgd.py",
+        *noise,
+    )
+    assert {"algorithms/minibatch_sgd.py", "privacy/mechanisms.py"} < set(algorithm_files("one_pass_accelerated_sgd"))
 
 
 def test_digests_of_sources_change_with_their_text(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """How far one record can move a silo's message."""
 
+import dataclasses
 import itertools
 import math
 
@@ -258,3 +259,48 @@ def test_clipping_the_average_would_not_bound_one_record_so():
         y[0] = extreme_y
         per_record.append(model.clipped_gradient_sum(w, x, y, clip) / K)
     assert float((per_record[0] - per_record[1]).norm()) == pytest.approx(2 / K)
+
+
+# The convex paper's other ways of drawing and clipping.
+
+
+def test_disjoint_batches_cover_the_silo_once_and_then_end():
+    case, n = MODEL_CASES["linear"], 7
+    silo, model = small.records(case, (n,), torch.float64)[0], case.model()
+    messages = Messages(model, [silo], STREAMS)
+    w = torch.zeros((1, 4), dtype=torch.float64)
+    free, none = torch.full((1,), math.inf, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+    parts = [messages.message(w, 0, 2, free, none, round=r, sampler="disjoint") for r in range(3)]
+    parts.append(messages.message(w, 0, 1, free, none, round=6, sampler="disjoint") / 2)
+    whole = model.clipped_gradient_sum(w, *silo, free)
+    torch.testing.assert_close(sum(2 * part for part in parts), whole, rtol=1e-12, atol=0)
+    with pytest.raises(ValueError, match="round 3: 2 new records a round: silo 0 has only 7"):
+        messages.message(w, 0, 2, free, none, round=3, sampler="disjoint")
+
+
+def test_a_clipped_mean_moves_by_two_clips_however_large_the_batch():
+    """The sensitivity that a release with clipping = batch_mean states is attained, and is not 2L/K."""
+    case, K, w = MODEL_CASES["linear"], 40, torch.zeros((1, 4), dtype=torch.float64)
+    release = dataclasses.replace(release_of("minibatch_sgd", "gradient", n=50, K=K), clipping="batch_mean")
+    assert release.sensitivity == 2
+    silo, clip = small.records(case, (50,), torch.float64)[0], torch.tensor([0.7], dtype=torch.float64)
+    moved = []
+    for r in range(20):
+        a, b = (
+            Messages(case.model(), [neighbours(silo, 1, [0.5, 0, 0, 0], y)], STREAMS).message(
+                w, 0, K, clip, clip, round=r, clipping="batch_mean"
+            )
+            for y in (1e9, -1e9)
+        )
+        moved.append(float((a - b).norm()))
+    assert max(moved) == pytest.approx(2 * 0.7, rel=1e-5)
+    quiet = Messages(case.model(), [silo], STREAMS).message(
+        w, 0, K, clip * 1e-3, clip * 0, round=0, clipping="batch_mean"
+    )
+    assert float(quiet.norm()) == pytest.approx(0.7e-3)
+    free = torch.tensor([math.inf], dtype=torch.float64)
+    a, b = (
+        Messages(case.model(), [silo], STREAMS).message(w, 0, K, free, clip * 0, round=0, clipping=how)
+        for how in ("batch_mean", "record")
+    )
+    torch.testing.assert_close(a, b, rtol=1e-12, atol=0)

@@ -93,7 +93,7 @@ def test_the_noise_of_differences_must_be_given_where_they_are_sent(capsys, more
     [
         (
             {"--algorithm": "adam"},
-            "--algorithm: 'adam': must be one of fed_spider, fedprox_spider, local_sgd, minibatch_sgd",
+            f"--algorithm: 'adam': must be one of {', '.join(sorted(ALGORITHMS))}",
         ),
         ({"--rounds": "0"}, "--rounds: 0: must be at least 1"),
         ({"--records": "0"}, "--records: 0: must be at least 1"),

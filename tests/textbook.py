@@ -51,6 +51,21 @@ def perceptron(hidden: int, classes: int) -> Loss:
     return loss
 
 
+def absolute(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Absolute error of ⟨w, x⟩."""
+    return (torch.dot(w, x) - y).abs()
+
+
+def hinge(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """What a margin of ±⟨w, x⟩, + for class 1, lacks to 1."""
+    return torch.relu(1 - (torch.dot(w, x) if int(y) == 1 else -torch.dot(w, x)))
+
+
+def l1(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Sum of absolute differences to the record."""
+    return (w - x).abs().sum()
+
+
 def gradient(loss: Loss, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """∇_w of one record's loss."""
     w = w.detach().requires_grad_()
@@ -78,6 +93,7 @@ class Problem:
         taking_part: M.
         add_up: the server adds messages up in place of averaging.
         prox: proximal map (w, η) → w of the non-smooth part.
+        once: kinds of message for which a silo's records are taken in one random order, none twice.
         norms: norm of every gradient before its clipping, as it is met.
     """
 
@@ -93,6 +109,7 @@ class Problem:
     taking_part: int
     add_up: bool = False
     prox: Callable[[Tensor, float], Tensor] = lambda w, eta: w
+    once: set[str] = field(default_factory=set)
     norms: list[float] = field(default_factory=list)
 
     def clipped(self, w: Tensor, silo: int, record: int) -> Tensor:
@@ -102,6 +119,10 @@ class Problem:
         return clip_to(g, self.clip)
 
     def drawn(self, silo: int, r: int, kind: str) -> list[int]:
+        if kind in self.once:
+            order = self.streams.generator("order", silo).permutation(len(self.silos[silo][0])).tolist()
+            k = self.records[silo][kind]
+            return order[r * k : r * k + k]
         generator = self.streams.generator("records", silo, r, kind)
         return generator.integers(0, len(self.silos[silo][0]), size=self.records[silo][kind]).tolist()
 
@@ -207,3 +228,24 @@ def relative_error(found: Tensor, wanted: Tensor) -> float:
     """Largest deviation in units of the largest entry."""
     difference = float((found.double() - wanted.double()).abs().max())
     return difference / max(float(wanted.double().abs().max()), np.finfo(float).tiny)
+
+
+def accelerated(
+    problem: Problem, w: Tensor, rounds: int, mu: float = 0.0, added: float = 0.0, stages: list | None = None
+) -> list[Tensor]:
+    """w^ag after every round; `stages` are (rounds, υ, μ) each, by default one with υ = 1/(2η)."""
+    iterates, ag = [], w
+    r = 0
+    for length, upsilon, mu_k in stages or [(rounds, 1 / (2 * problem.stepsize), mu)]:
+        w = ag
+        for t in range(1, length + 1):
+            a, e = 2 / (t + 1), 4 * upsilon / (t * (t + 1))
+            bottom = e + (1 - a * a) * mu_k
+            md = ((1 - a) * (mu_k + e) * ag + a * ((1 - a) * mu_k + e) * w) / bottom
+            g = problem.server(r, lambda silo, md=md, r=r: problem.noisy(md, silo, r)) + added * md
+            w = (a * mu_k * md + ((1 - a) * mu_k + e) * w - a * g) / (mu_k + e)
+            w = problem.prox(w, a / (mu_k + e))
+            ag = a * w + (1 - a) * ag
+            iterates.append(ag)
+            r += 1
+    return iterates

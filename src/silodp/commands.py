@@ -61,6 +61,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = _experiment_command(add, "figure", figure, "draw one figure from a table")
     sub.add_argument("name", help="name of the figure, as in wbcd_mlp_M2_R25")
     sub.add_argument("--table", type=Path, required=True, help="CSV file that `silodp table` wrote")
+    sub.add_argument("--heterogeneity", type=Path, help="heterogeneity.csv that `silodp partition` wrote")
     sub.add_argument("--output", type=Path, required=True, help="PNG file; a PDF is written beside it")
 
     sub = add("rebuild", rebuild, "run the workflow of a run file")
@@ -287,6 +288,11 @@ def figure(options: argparse.Namespace) -> None:
     title = f"{experiment.title}\nM = {shows['M']}, R = {shows['R']}" + (
         f", {shows['reading']}" if shows["reading"] else ""
     )
+    if options.heterogeneity and experiment.model.name in ("linear", "logistic"):
+        title += _heterogeneity_note(pd.read_csv(options.heterogeneity))
+    readings = experiment.variants().get(shows["reading"], experiment.readings)
+    if readings.clipping != "record" or readings.clip_rule != "grid":
+        title += " – not private as claimed"
     ylabel = {
         "error_vs_epsilon": "test error" if experiment.label != "target" else "test RMSE relative to the training mean"
     }
@@ -296,6 +302,11 @@ def figure(options: argparse.Namespace) -> None:
         ),
         options.output.with_suffix(""),
     )
+
+
+def _heterogeneity_note(measured: pd.DataFrame) -> str:
+    """υ*² as the convex paper's figures have it, the mean over trials; it needs a minimiser in every trial."""
+    return f", υ*² = {measured['value'].mean():.3g}" if measured["converged"].all() else ", υ*²: no minimiser"
 
 
 def provenance(options: argparse.Namespace) -> None:

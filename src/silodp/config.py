@@ -13,13 +13,20 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-PositiveOrInf = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
-Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+from silodp.config_parts import (
+    AbsoluteModel,
+    Constants,
+    Count,
+    Device,
+    Finite,
+    HingeModel,
+    Positive,
+    PositiveOrInf,
+    StageOptions,
+    Strict,
+)
 
 SELECTION = Literal["pooled", "per_trial"]
 EVALUATION = Literal["fresh", "same"]
@@ -27,12 +34,6 @@ EVALUATION = Literal["fresh", "same"]
 
 class ConfigError(ValueError):
     """A configuration that cannot be run; its text is one line naming file, key, value and what is allowed."""
-
-
-class Strict(BaseModel):
-    """Base of all sections: unknown keys are an error, and a section does not change once made."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def _distinct(values: list | None) -> list | None:
@@ -69,6 +70,9 @@ class Setting(Strict):
     """One (M, R): silos that take part in a round, and rounds."""
 
     M: Count = Field(description="silos drawn in each round")
+    participants: list[Count] | None = Field(
+        None, min_length=1, description="values of a random M_r, each as likely; M is then their harmonic mean, rounded"
+    )
     R: Count = Field(description="rounds of communication")
     phase_lengths: list[Count] | None = Field(
         None, min_length=1, description="q of FedProx-SPIDER; default: the experiment's"
@@ -137,7 +141,8 @@ class ConvNetModel(Strict):
 
 
 ModelConfig = Annotated[
-    LinearModel | LogisticModel | SoftmaxModel | PerceptronModel | ConvNetModel, Field(discriminator="name")
+    LinearModel | LogisticModel | SoftmaxModel | PerceptronModel | ConvNetModel | HingeModel | AbsoluteModel,
+    Field(discriminator="name"),
 ]
 
 
@@ -150,6 +155,16 @@ class AlgorithmOptions(Strict):
     stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
     clips: list[PositiveOrInf] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
     phase_lengths: list[Count] | None = Field(None, min_length=1, description="q of FedProx-SPIDER")
+    noise: Literal["moments", "theorem"] | Positive = Field(
+        "moments", description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms)"
+    )
+    mu: float = Field(0.0, ge=0, description="strong convexity: weights of the average, steps of accelerated SGD")
+    regularisation: float = Field(0.0, ge=0, description="lambda of accelerated SGD's added lambda/2 norm(w)^2")
+    stages: list[StageOptions] = Field(default=[], description="stages of accelerated SGD; default: one")
+    schedule: str | None = Field(
+        None, description="theorem that gives rounds (at most R), K, sigma, steps and output, as in theorem-2.1"
+    )
+    constants: Constants | None = Field(None, description="what the schedule's theorem asks for")
 
     _grid = field_validator("clips", "phase_lengths")(_distinct)
 
@@ -176,12 +191,21 @@ class Readings(Strict):
     standardise: Literal["train", "all"] = Field(
         "train", description="records that standardisation and PCA are fitted on"
     )
-    output: Literal["last", "mean_of_last_8"] = Field("last", description="iterate that is evaluated")
+    output: Literal["last", "mean_of_last_8", "own"] = Field(
+        "last", description="iterate that is evaluated; own: what the paper's algorithm returns (weighted average)"
+    )
+    clipping: Literal["record", "batch_mean"] = Field(
+        "record", description="what is clipped; batch_mean is not private as claimed"
+    )
+    clip_rule: Literal["grid", "max_norm"] = Field(
+        "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
+    )
 
 
 # Readings that speak to some algorithms only; the others are not trained again for them.
 SPEAKS_TO = {
-    "log_term": {"minibatch_sgd", "fedprox_spider"},
+    "log_term": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider"},
+    "clipping": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider", "fed_spider"},
     "spider_q1_noise": {"fedprox_spider"},
     "fed_spider_releases": {"fed_spider"},
 }
@@ -208,6 +232,9 @@ class Experiment(Strict):
     silos: Partitioning
     preprocess: Preprocessing = Preprocessing()
     model: ModelConfig
+    radius: Positive | None = Field(
+        None, description="radius D of the ball around 0 that weights are projected onto; default: none"
+    )
     settings: list[Setting] = Field(min_length=1)
     epsilons: list[Positive] = Field(min_length=1, description="claimed epsilon of the private algorithms")
     delta: Annotated[float, Field(gt=0, lt=1)] | Literal["1/n^2"] = Field("1/n^2", description="delta, or 1/n^2")
@@ -321,6 +348,21 @@ def _merge(base: dict, override: dict) -> dict:
     return merged
 
 
+def _read_experiment(folder: Path, source: Path) -> dict:
+    """The experiment's file, laid over the one that it `extends`."""
+    own = _read_yaml(source)
+    base = own.pop("extends", None)
+    if base is None:
+        return own
+    path = folder / f"{base}.yaml"
+    if not path.is_file():
+        raise ConfigError(f"{source}: extends: {shown(base)}: must name another experiment's file")
+    found = _read_yaml(path)
+    if "extends" in found:
+        raise ConfigError(f"{source}: extends: {shown(base)}: must be an experiment that extends none itself")
+    return _merge(found, own)
+
+
 def _key(location: tuple) -> str:
     text = ""
     for part in location:
@@ -346,7 +388,10 @@ def _within(overrides: Any, location: tuple) -> bool:
 
 
 # Parts of Pydantic's error locations that name an alternative and are no keys.
-_TAGS = {"linear", "logistic", "softmax", "perceptron", "convnet", "constrained-float", "literal['1/n^2']", "float"}
+_TAGS = {
+    *("linear", "logistic", "softmax", "perceptron", "convnet", "hinge", "absolute"),
+    *("constrained-float", "literal['1/n^2']", "literal['moments','theorem']", "float"),
+}
 
 
 def _explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:
@@ -412,7 +457,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         known = sorted(file.stem for file in folder.glob("*.yaml"))
         if name not in known:
             raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {', '.join(known)}")
-        merged = _merge(_read_yaml(source), overrides or {})
+        merged = _merge(_read_experiment(folder, source), overrides or {})
         try:
             experiments[name] = Experiment.model_validate(merged)
         except ValidationError as error:

@@ -1,5 +1,6 @@
 """What the configuration models alone cannot know: registered names, M ≤ N, K ≤ n, a finite clip if noise is added."""
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import NoReturn
@@ -7,6 +8,7 @@ from typing import NoReturn
 from silodp.algorithms import ALGORITHMS
 from silodp.config import ConfigError, Experiment, shown
 from silodp.datasets import DATASETS, Dataset
+from silodp.prescribed import participation, prescribe, schedules_of
 
 
 def check(experiment: Experiment, place: Callable[[str], str]) -> None:
@@ -34,7 +36,7 @@ def check(experiment: Experiment, place: Callable[[str], str]) -> None:
             fail(key, clips, "private training needs a finite clip threshold")
     dataset = DATASETS[experiment.dataset]
     regression = dataset.task == "regression"
-    if regression != (experiment.model.name == "linear"):
+    if regression != (experiment.model.name in ("linear", "absolute")):
         fail("model", experiment.model.name, f"must fit the task of {experiment.dataset}, which is {dataset.task}")
     if regression != (experiment.label == "target"):
         fail("label", experiment.label, f"must be {'target' if regression else 'class or parity'} for {dataset.task}")
@@ -56,8 +58,44 @@ def check(experiment: Experiment, place: Callable[[str], str]) -> None:
     for index, setting in enumerate(experiment.settings):
         if silos < setting.M:
             fail(f"settings[{index}].M", setting.M, f"must be at most N = {silos}, the number of silos")
+        values = setting.participants or [setting.M]
+        if silos < max(values):
+            fail(f"settings[{index}].participants", values, f"must be at most N = {silos}, the number of silos")
+        if round(participation(setting)) != setting.M:
+            mean = participation(setting)
+            fail(f"settings[{index}].M", setting.M, f"must be the harmonic mean of participants, {mean:.4g}, rounded")
+    _check_options(experiment, silos, smallest, fail)
     if experiment.batch_records is not None and experiment.batch_records > smallest:
         fail("batch_records", experiment.batch_records, f"K must be at most n = {smallest}, the records of a silo")
+
+
+def _check_options(
+    experiment: Experiment, silos: int, smallest: int, fail: Callable[[str, object, str], NoReturn]
+) -> None:
+    """What the convex paper's algorithms are told: stages that fill R, schedules whose assumptions hold at every ε."""
+    if experiment.radius is not None and "local_sgd" in experiment.algorithms:
+        fail("radius", experiment.radius, "local_sgd does not project: must be left out, or local_sgd be")
+    delta = smallest**-2.0 if experiment.delta == "1/n^2" else experiment.delta
+    for name, options in experiment.algorithms.items():
+        key = f"algorithms.{name}"
+        for setting in experiment.settings if options.stages else []:
+            total = sum(stage.rounds for stage in options.stages)
+            if total != setting.R:
+                fail(f"{key}.stages", total, f"rounds of the stages must add up to R = {setting.R}")
+        if options.schedule is None:
+            continue
+        if options.schedule not in schedules_of(name):
+            known = ", ".join(schedules_of(name)) or "none"
+            fail(f"{key}.schedule", options.schedule, f"schedules of {name}: {known}")
+        if options.private != "private":
+            fail(f"{key}.private", options.private, "must be private, as the schedule's theorem is about an epsilon")
+        if len(options.clips or experiment.clips) != 1:
+            fail(f"{key}.clips", options.clips or experiment.clips, "must be one value, the theorem's L")
+        for setting, epsilon in itertools.product(experiment.settings, experiment.epsilons):
+            try:
+                prescribe(experiment, name, setting, N=silos, n=smallest, epsilon=epsilon, delta=delta)
+            except ValueError as error:
+                fail(f"{key}.schedule", options.schedule, str(error))
 
 
 def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]) -> None:

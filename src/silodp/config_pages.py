@@ -22,6 +22,7 @@ from silodp.config import (
     Setting,
     SoftmaxModel,
 )
+from silodp.config_parts import AbsoluteModel, Constants, HingeModel, StageOptions
 
 
 def schema_text() -> str:
@@ -29,13 +30,19 @@ def schema_text() -> str:
     experiment = Experiment.model_json_schema(ref_template="#/$defs/{model}")
     run = Run.model_json_schema(ref_template="#/$defs/{model}")
     definitions = experiment.pop("$defs", {}) | run.pop("$defs", {})
-    definitions |= {"Experiment": experiment, "Run": run}
+    extending = experiment | {
+        "title": "Extending",
+        "description": "An experiment laid over the one that it extends.",
+        "properties": {"extends": {"type": "string"}} | experiment["properties"],
+        "required": ["extends"],
+    }
+    definitions |= {"Experiment": experiment, "Extending": extending, "Run": run}
     return (
         json.dumps(
             {
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
                 "title": "silodp run files and experiments",
-                "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/Experiment"}],
+                "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/Experiment"}, {"$ref": "#/$defs/Extending"}],
                 "$defs": definitions,
             },
             indent=1,
@@ -66,7 +73,11 @@ def reference_text() -> str:
         SoftmaxModel,
         PerceptronModel,
         ConvNetModel,
+        HingeModel,
+        AbsoluteModel,
         AlgorithmOptions,
+        StageOptions,
+        Constants,
         Readings,
         Report,
     ]

@@ -27,9 +27,12 @@ TRAINED_BY = (
     "models",
     "preprocess.py",
     "privacy/plan.py",
+    "prox.py",
     "rng.py",
     "training.py",
 )
+# Folders whose files algorithms are built on.
+_FORMULAS = {"algorithms", "privacy", "theory"}
 PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "paper", "reports", "trials_per_job", "device"}
@@ -52,11 +55,24 @@ def sources_digest(names: tuple[str, ...]) -> str:
 
 
 @functools.cache
+def built_on(file: str) -> tuple[str, ...]:
+    """A source file, and those of the algorithms, formulas and accounting that it is built on."""
+    found: set[str] = set()
+    waiting = [file]
+    while waiting:
+        one = waiting.pop()
+        found.add(one)
+        text = (PACKAGE / one).read_text(encoding="utf-8")
+        for module in re.findall(r"^from silodp\.([\w.]+) import ", text, flags=re.MULTILINE):
+            other = f"{module.replace('.', '/')}.py"
+            if other.split("/")[0] in _FORMULAS and other not in found and (PACKAGE / other).is_file():
+                waiting.append(other)
+    return tuple(sorted(found - set(TRAINED_BY)))
+
+
 def algorithm_files(algorithm: str) -> tuple[str, ...]:
-    """The algorithm's own file and those of the algorithms that it is built on."""
-    text = (PACKAGE / "algorithms" / f"{algorithm}.py").read_text(encoding="utf-8")
-    built_on = re.findall(r"^from silodp\.algorithms\.(\w+) import", text, flags=re.MULTILINE)
-    return tuple(f"algorithms/{name}.py" for name in sorted({algorithm, *built_on} - {"base"}))
+    """The algorithm's own file, and those that it is built on."""
+    return built_on(f"algorithms/{algorithm}.py")
 
 
 class Plan:
@@ -153,6 +169,11 @@ class Plan:
         """What the figure called `name` shows."""
         return next(found[name] for found in map(self.figure_names, self.experiments) if name in found)
 
+    def heterogeneity(self, figure: str) -> str:
+        """The file that says how different the silos behind a figure are."""
+        shows = self.figure(figure)
+        return f"{self.silos(shows['experiment'], slug(shows['reading']))}/heterogeneity.csv"
+
     def places(self) -> str:
         """Options of `silodp fetch` for the run's cache and mirror."""
         data = self.run.data
@@ -181,6 +202,8 @@ class Plan:
         """Changes when what a training job computes would: config, seed, precision, or the sources behind it."""
         config = self.experiments[experiment]
         device = config.device or self.run.device
+        own = config.algorithms[algorithm]
+        prescribed = built_on("prescribed.py") if own.schedule or own.stages else ()
         return digest(
             [
                 self.run.seed,
@@ -188,7 +211,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, *algorithm_files(algorithm))),
+                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *prescribed}))),
             ]
         )
 

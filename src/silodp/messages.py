@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from silodp.models import Model
+from silodp.models.base import clip_factors
+from silodp.privacy.plan import Clipping, Sampler
 from silodp.rng import Streams
 
 
@@ -23,6 +26,7 @@ class Messages:
 
     def __init__(self, model: Model, silos: Sequence[tuple[Tensor, Tensor]], streams: Streams):
         self.model, self.silos, self.streams = model, list(silos), streams
+        self._order: dict[int, np.ndarray] = {}
 
     def message(
         self,
@@ -35,27 +39,36 @@ class Messages:
         round: int,
         kind: str = "gradient",
         previous: Tensor | None = None,
+        sampler: Sampler = "replacement",
+        clipping: Clipping = "record",
     ) -> Tensor:
         """Mean over K drawn records of the clipped gradient, plus noise.
 
         Args:
             weights: parameters of every point, (G, d).
             silo: which silo sends.
-            records: K, drawn uniformly with replacement.
+            records: K.
             clip: L of every point, (G,); a record's gradient over all parameters is scaled to norm at most L.
             noise_scale: standard deviation per coordinate of every point, (G,).
             round: r, names the streams.
             kind: names the streams; two messages of one round differ in it.
             previous: if given (G, d), the message is the difference between the clipped gradients at `weights` and at
                 `previous`, on the same records.
+            sampler: "replacement", uniformly with replacement; "disjoint", the K records of round r in a random order
+                of the silo's records that is fixed for the run, so that no record is drawn twice.
+            clipping: "record"; or "batch_mean", only the mean is scaled to norm at most L (a released program's way).
 
         Returns:
-            (G, d). Replacing one record that was drawn J times moves it by at most 2LJ/K (4LJ/K for a difference).
+            (G, d). Replacing one record that was drawn J times moves it by at most 2LJ/K (4LJ/K for a difference). With
+            "batch_mean" it is 2L (4L) however large K is.
+
+        Raises:
+            ValueError: "disjoint" when the silo's records are used up.
         """
-        x, y = self._draw(silo, records, round, kind)
-        total = self.model.clipped_gradient_sum(weights, x, y, clip)
+        x, y = self._draw(silo, records, round, kind) if sampler == "replacement" else self._next(silo, records, round)
+        total = self._gradient_sum(weights, x, y, clip, clipping)
         if previous is not None:
-            total = total - self.model.clipped_gradient_sum(previous, x, y, clip)
+            total = total - self._gradient_sum(previous, x, y, clip, clipping)
         mean = total / records
         if bool((noise_scale > 0).any()):
             base = self._noise(1, weights, silo, round, kind)
@@ -82,6 +95,21 @@ class Messages:
         x, y = self._draw(silo, steps, round, kind)
         base = self._noise(steps, weights, silo, round, kind) if bool((noise_scale > 0).any()) else None
         return self.model.local_steps(weights, x, y, clip, stepsize, noise_scale, base)
+
+    def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
+        if clipping == "record":
+            return self.model.clipped_gradient_sum(weights, x, y, clip)
+        total = self.model.clipped_gradient_sum(weights, x, y, torch.full_like(clip, torch.inf))
+        return total * clip_factors(((total / len(x)) ** 2).sum(1), clip)[:, None]
+
+    def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
+        x, y = self.silos[silo]
+        if (round + 1) * records > len(x):
+            raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {len(x)}")
+        if silo not in self._order:
+            self._order[silo] = self.streams.generator("order", silo).permutation(len(x))
+        index = torch.from_numpy(self._order[silo][round * records : (round + 1) * records]).to(x.device)
+        return x[index], y[index]
 
     def _draw(self, silo: int, records: int, round: int, kind: str) -> tuple[Tensor, Tensor]:
         x, y = self.silos[silo]

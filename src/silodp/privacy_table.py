@@ -8,6 +8,7 @@ import pandas as pd
 from silodp.dag import Plan, slug
 from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.plan import ADJACENCY
+from silodp.privacy.shuffling import delivered_shuffled
 from silodp.results import PRIVACY_COLUMNS
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
@@ -33,12 +34,13 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
     for point in points.to_dict("records"):
         setting = f"M{point['M']}_R{point['R']}"
         task = plan.task(experiment, point["algorithm"], setting, slug(point["reading"]))
+        public = task.readings.clip_rule == "grid"
         plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
         worst, method, of = -math.inf, "", next(iter(plans))
         for one in plans:
             key = (one.releases, one.budget.n, one.budget.delta)
             if key not in known:
-                result = delivered_epsilon(one, one.budget.delta)
+                result = delivered_shuffled(one) if one.shuffler else delivered_epsilon(one, one.budget.delta)
                 known[key] = (result.upper, result.method)
             # A value that is no number must not pass for one that holds.
             if math.isnan(known[key][0]) or known[key][0] > worst:
@@ -51,13 +53,13 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
             | {
                 "experiment": experiment,
                 "claimed_epsilon": point["epsilon"],
-                "delivered_epsilon": worst,
+                "delivered_epsilon": worst if public else math.inf,
                 "delta": of.budget.delta,
-                "accountant": method,
+                "accountant": method if public else "not private: the clip threshold is read off the data",
                 "adjacency": ADJACENCY,
                 "sampling": of.sampling,
                 "noise_multiplier": of.noise_multiplier,
-                "holds": worst <= point["epsilon"],
+                "holds": public and worst <= point["epsilon"],
             }
         )
     columns = [*PRIVACY_COLUMNS, "phase_length", "reported"]

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,12 @@ from silodp.messages import Messages
 from silodp.models import MODELS, Model
 from silodp.preprocess import preprocess
 from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.prox import ball, no_prox
 from silodp.rng import Streams
 from silodp.silos import Partition, partition
+
+if TYPE_CHECKING:
+    from silodp.theory.schedules import Schedule, Stage
 
 # A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).
 DIVERGENCE = 10.0
@@ -57,30 +62,64 @@ class Task:
 
     def options(self) -> dict:
         """Everything an algorithm may want to know to be made, except what varies over the grid."""
-        readings = self.readings
+        readings, own = self.readings, self.config.algorithms[self.algorithm]
         log_term = self.config.log_term if readings.log_term == "paper" else readings.log_term
         return {
             "rounds": self.setting.R,
+            "silos": number_of_silos(self.config),
+            "taking_part": self.setting.M,
+            "noise": own.noise,
+            "mu": own.mu,
+            "regularisation": own.regularisation,
+            "stages": self._stages(),
+            "average": readings.output == "own",
             "log_term": log_term,
             "spider_q1_noise": readings.spider_q1_noise,
             "fed_spider_releases": readings.fed_spider_releases,
         }
 
-    def make(self, phase_length: int) -> Algorithm:
-        """The algorithm at one point of the grid."""
-        return ALGORITHMS[self.algorithm].with_options(self.options() | {"phase_length": phase_length})
+    def make(self, phase_length: int, epsilon: float = math.nan, n: int | None = None) -> Algorithm:
+        """The algorithm at one point of the grid, for silos of at least n training records where it depends on them."""
+        own, options = self.config.algorithms[self.algorithm], self.options() | {"phase_length": phase_length}
+        if own.schedule and n is not None:
+            from silodp.prescribed import prescribe
+
+            delta = self._delta(n)
+            silos = number_of_silos(self.config)
+            found = prescribe(self.config, self.algorithm, self.setting, N=silos, n=n, epsilon=epsilon, delta=delta)
+            options |= {"schedule": found, "clip": (own.clips or self.config.clips)[0], "rounds": found.rounds}
+            options |= {"mu": found.strong, "average": True}
+        made = ALGORITHMS[self.algorithm].with_options(options)
+        return made if n is None else made.fitted(n, self.config.batch_records)
+
+    def _stages(self) -> "tuple[Stage, ...]":
+        """Stages of accelerated SGD, as the experiment gives them."""
+        given = self.config.algorithms[self.algorithm].stages
+        if not given:
+            return ()
+        from silodp.theory.schedules import Stage
+
+        return tuple(Stage(stage.rounds, stage.upsilon, stage.mu) for stage in given)
+
+    def _delta(self, n: int) -> float:
+        return n**-2.0 if self.config.delta == "1/n^2" else self.config.delta
 
     def grid(self) -> pd.DataFrame:
-        """All points, columns `POINT`; epsilon is NaN for the baseline without noise."""
+        """All points, columns `POINT`; epsilon is NaN for the baseline without noise.
+
+        A step size that a schedule prescribes, or a clip threshold that is read off the data, is NaN.
+        """
         own = self.config.algorithms[self.algorithm]
         spacing = None if self.readings.stepsize_grid == "as_given" else self.readings.stepsize_grid
         stepsizes = (own.stepsizes or self.setting.stepsizes or self.config.stepsizes).values(spacing)
+        stepsizes = [math.nan] if own.schedule else stepsizes
         clips = own.clips or self.config.clips
+        clips = [math.nan] if self.readings.clip_rule == "max_norm" else clips
         has_phases = "phase_length" in {field.name for field in dataclasses.fields(ALGORITHMS[self.algorithm])}
         phases = (own.phase_lengths or self.setting.phase_lengths or self.config.phase_lengths) if has_phases else [1]
         points = []
         if own.private != "non_private":
-            finite = [clip for clip in clips if math.isfinite(clip)]
+            finite = [clip for clip in clips if not math.isinf(clip)]
             points += list(itertools.product(self.config.epsilons, stepsizes, finite, phases))
         if own.private != "private":
             points += list(itertools.product([math.nan], stepsizes, clips, phases))
@@ -91,13 +130,14 @@ class Task:
         config, readings = self.config, self.readings
         claimed = None if math.isnan(epsilon) else epsilon
         batch_epsilon = config.batch_epsilon if readings.batch == "eps_max" or claimed is None else claimed
-        algorithm = self.make(phase_length)
         plans: dict[int, PrivacyPlan] = {}
         smallest = min(sizes)
+        algorithm = self.make(phase_length, epsilon, smallest)
         for size in {smallest} if readings.records == "equal" else set(sizes):
-            delta = size**-2.0 if config.delta == "1/n^2" else config.delta
-            budget = Budget(size, self.setting.R, claimed, delta, batch_epsilon, config.batch_records)
-            plans[size] = algorithm.plan(budget)
+            budget = Budget(size, algorithm.rounds, claimed, self._delta(size), batch_epsilon, config.batch_records)
+            plan = algorithm.plan(budget)
+            clipped = tuple(dataclasses.replace(one, clipping=readings.clipping) for one in plan.releases)
+            plans[size] = dataclasses.replace(plan, releases=clipped)
         return [plans[smallest if readings.records == "equal" else size] for size in sizes]
 
 
@@ -251,7 +291,7 @@ def train_stack(
         model: the model.
         start: the common starting point, (d,).
         probe: records on which the loss is watched after every round.
-        output: "last" iterate, or "mean_of_last_8".
+        output: "last" iterate, "mean_of_last_8", or "own", what the algorithm itself returns.
 
     Returns:
         The outputs (G, d), and for each point the round after which it left, or −1.
@@ -267,7 +307,7 @@ def train_stack(
         state = algorithm.round(r, state, federation)
         loss = evaluate(model, state["w"], probe)[0]
         good = (loss <= DIVERGENCE * first).to(active.device)
-        if output != "last":
+        if output == "mean_of_last_8":
             recent = [*recent, state["w"]][-8:]
         if not bool(good.all()):
             gone = active[~good]
@@ -279,7 +319,8 @@ def train_stack(
             if not len(active):
                 break
     if len(active):
-        result[active] = torch.stack(recent).mean(0) if recent else state["w"]
+        final = algorithm.output(state) if output == "own" else state["w"]
+        result[active] = torch.stack(recent).mean(0) if recent else final
     return result, left
 
 
@@ -302,24 +343,30 @@ def run_trial(
     streams = Streams(run.seed).child(task.experiment, trial)
     like = prepared.train[0][0]
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(like)
-    probe = [(x[:PROBE], y[:PROBE]) for x, y in prepared.train]
+    probe = _probe(prepared)
     spread = _spread(prepared) if prepared.classes is None else 1.0
     first = evaluate(model, start[None], prepared.train)[0].item()
     results = []
-    for stack, plans in _stacks(task, points, prepared.sizes):
+    for stack, plans, algorithm in _stacks(task, points, prepared.sizes):
         began = time.perf_counter()
-        messages = Messages(model, prepared.train, streams.child(task.algorithm, task.setting.name, purpose))
+        schedule: Schedule | None = getattr(algorithm, "schedule", None)
+        trained = model
+        if schedule is not None and schedule.envelope is not None:
+            trained = dataclasses.replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
+        messages = Messages(trained, prepared.train, streams.child(task.algorithm, task.setting.name, purpose))
+        stepsize, clip = _steps_and_clips(stack, prepared, schedule)
         federation = Federation(
             messages,
             plans,
-            torch.tensor(stack["stepsize"].to_numpy()).to(like),
-            torch.tensor(stack["clip"].to_numpy()).to(like),
-            task.setting.M,
+            torch.tensor(stepsize).to(like),
+            torch.tensor(clip).to(like),
+            task.setting.participants or task.setting.M,
             streams.child(purpose),
             task.readings.server_update,
+            no_prox if task.config.radius is None else ball(task.config.radius),
         )
-        algorithm = task.make(int(stack["phase_length"].iloc[0]))
-        weights, left = train_stack(algorithm, federation, model, start, probe, task.readings.output)
+        output = "own" if schedule is not None else task.readings.output
+        weights, left = train_stack(algorithm, federation, model, start, probe, output)
         train_loss, train_error = evaluate(model, weights, prepared.train)
         test_loss, test_error = evaluate(model, weights, prepared.test)
         if prepared.classes is None:
@@ -345,6 +392,27 @@ def run_trial(
     return table.assign(N=len(prepared.sizes), n=smallest, delta=delta)
 
 
+def _probe(prepared: TrialData) -> list[tuple[Tensor, Tensor]]:
+    """The first records of every silo, as one part where each silo has as many, which gives the same mean faster."""
+    parts = [(x[:PROBE], y[:PROBE]) for x, y in prepared.train]
+    if min(prepared.sizes) < PROBE:
+        return parts
+    return [(torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts]))]
+
+
+def _steps_and_clips(
+    stack: pd.DataFrame, prepared: TrialData, schedule: "Schedule | None"
+) -> tuple[np.ndarray, np.ndarray]:
+    """η and L of every point (G,), with the schedule's step, and L = 2·max‖x‖ of the training data, for a NaN."""
+    # Schedules of Algorithm 2 have no step size of their own: it is in their stages.
+    step = 1.0 if schedule is None or schedule.step is None else schedule.step
+    stepsize, clip = stack["stepsize"].fillna(step).to_numpy(), stack["clip"].to_numpy()
+    if np.isnan(clip).any():
+        longest = max(float(x.flatten(1).norm(dim=1).max()) for x, _ in prepared.train)
+        clip = np.where(np.isnan(clip), 2 * longest, clip)
+    return stepsize, clip
+
+
 def _spread(prepared: TrialData) -> float:
     """Mean squared error on the test records of always predicting the training mean; the yardstick of a regression."""
     mean = torch.cat([y for _, y in prepared.train]).double().mean()
@@ -353,19 +421,22 @@ def _spread(prepared: TrialData) -> float:
 
 def _stacks(
     task: Task, points: pd.DataFrame, sizes: list[int]
-) -> Iterable[tuple[pd.DataFrame, list[list[PrivacyPlan]]]]:
-    """Points that can be trained together, with their plans: those of one phase length and the same batch sizes."""
-    plans: dict[tuple[float | None, int], list[PrivacyPlan]] = {}
-    shapes, each = [], []
+) -> Iterable[tuple[pd.DataFrame, list[list[PrivacyPlan]], Algorithm]]:
+    """Points that can be trained together, with plans and algorithm: those with the same batch sizes and rounds."""
+    made: dict[tuple[float | None, int], tuple[list[PrivacyPlan], Algorithm]] = {}
+    stacks: dict[tuple[Algorithm, tuple[int, ...]], list[int]] = {}
+    each: list[list[PrivacyPlan]] = []
     for epsilon, phase_length in zip(points["epsilon"], points["phase_length"], strict=True):
         key = (None if math.isnan(epsilon) else epsilon, int(phase_length))
-        if key not in plans:
-            plans[key] = task.plans(epsilon, int(phase_length), sizes)
-        each.append(plans[key])
-        shapes.append((int(phase_length), *(release.drawn for plan in plans[key] for release in plan.releases)))
-    for shape in sorted(set(shapes)):
-        members = [position for position, other in enumerate(shapes) if other == shape]
-        yield points.iloc[members], [each[position] for position in members]
+        if key not in made:
+            plans = task.plans(epsilon, int(phase_length), sizes)
+            made[key] = plans, task.make(int(phase_length), epsilon, min(sizes))
+        plans, algorithm = made[key]
+        shape = (algorithm, tuple(release.drawn for plan in plans for release in plan.releases))
+        stacks.setdefault(shape, []).append(len(each))
+        each.append(plans)
+    for (algorithm, _), members in stacks.items():
+        yield points.iloc[members], [each[position] for position in members], algorithm
 
 
 def run_trials(

@@ -60,7 +60,7 @@ def test_no_noise_and_a_clip_above_every_gradient_is_the_baseline(model, algorit
         torch.testing.assert_close(both[0], both[1], rtol=1e-13 if dtype == "float64" else 2e-6, atol=0)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
+@pytest.mark.parametrize("algorithm", [name for name, case in ALGORITHM_CASES.items() if case.formula])
 def test_less_noise_leads_to_the_baseline(algorithm):
     """ε → ∞ with the clip held: iterates approach those without noise linearly in 1/ε."""
     case, method = MODEL_CASES["logistic"], ALGORITHM_CASES[algorithm].make(ROUNDS)

@@ -1,6 +1,7 @@
 rule figure:
     input:
-        lambda wc: f"{PLAN.folder}/tables/{PLAN.figure(wc.name)['experiment']}.csv",
+        table=lambda wc: f"{PLAN.folder}/tables/{PLAN.figure(wc.name)['experiment']}.csv",
+        heterogeneity=lambda wc: PLAN.heterogeneity(wc.name),
     output:
         pdf=f"{PLAN.folder}/figures/{{name}}.pdf",
         png=f"{PLAN.folder}/figures/{{name}}.png",
@@ -16,8 +17,8 @@ rule figure:
         experiment=lambda wc: PLAN.figure(wc.name)["experiment"],
         digest=lambda wc: PLAN.figure_digest(PLAN.figure(wc.name)["experiment"]),
     shell:
-        "silodp figure {params.run_file} {params.experiment} {wildcards.name} --table {input} --output {output.png}"
-        " > {log} 2>&1"
+        "silodp figure {params.run_file} {params.experiment} {wildcards.name} --table {input.table}"
+        " --heterogeneity {input.heterogeneity} --output {output.png} > {log} 2>&1"
 
 
 rule figures:

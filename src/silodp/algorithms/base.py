@@ -1,6 +1,6 @@
 """What algorithms are written against: the federation they run on, and the shape that all of them share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -9,15 +9,10 @@ from torch import Tensor
 
 from silodp.messages import Messages
 from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.prox import Prox, no_prox
 from silodp.rng import Streams
 
 State = dict[str, Tensor]
-Prox = Callable[[Tensor, Tensor], Tensor]
-
-
-def no_prox(weights: Tensor, stepsize: Tensor) -> Tensor:
-    """The proximal map of f¹ = 0."""
-    return weights
 
 
 class Federation:
@@ -28,7 +23,7 @@ class Federation:
         plans: for each point of the stack, the privacy plan of each silo: `plans[g][i]`. All points share batch sizes.
         stepsize: η of every point, (G,).
         clip: L of every point, (G,).
-        taking_part: M, silos drawn in each round.
+        taking_part: M, silos drawn in each round; or the values of a random M_r, each as likely as the others.
         streams: the tree that the draw of silos comes from; shared by all algorithms of a trial.
         server_update: "mean", or "sum" as the convex paper's released programs have it.
         prox: proximal map of f¹.
@@ -40,7 +35,7 @@ class Federation:
         plans: list[list[PrivacyPlan]],
         stepsize: Tensor,
         clip: Tensor,
-        taking_part: int,
+        taking_part: int | Sequence[int],
         streams: Streams,
         server_update: str = "mean",
         prox: Prox = no_prox,
@@ -48,6 +43,7 @@ class Federation:
         self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
         self.M, self.streams, self.server_update = taking_part, streams, server_update
         self.records = [{release.kind: release.drawn for release in plan.releases} for plan in plans[0]]
+        self.releases = [{release.kind: release for release in plan.releases} for plan in plans[0]]
         self.noise = [
             {
                 release.kind: self._scaled([plan[silo][release.kind].noise for plan in plans])
@@ -62,11 +58,13 @@ class Federation:
         return torch.where(units > 0, units * self.clip, 0)
 
     def silos(self, round: int) -> list[int]:
-        """S_r: M distinct silos drawn uniformly, in ascending order."""
-        total = len(self.messages.silos)
-        if total == self.M:
+        """S_r: M_r distinct silos drawn uniformly, in ascending order; M_r = M unless it is random (Assumption 2)."""
+        total, size = len(self.messages.silos), self.M
+        if not isinstance(size, int):
+            size = int(self.streams.generator("participants", *size, round).choice(size))
+        if total == size:
             return list(range(total))
-        drawn = self.streams.generator("silos", self.M, round).choice(total, size=self.M, replace=False)
+        drawn = self.streams.generator("silos", size, round).choice(total, size=size, replace=False)
         return sorted(drawn.tolist())
 
     def message(
@@ -83,7 +81,16 @@ class Federation:
         if noise_factor is not None:
             noise = noise * noise_factor
         return self.messages.message(
-            weights, silo, self.records[silo][kind], self.clip, noise, round=round, kind=kind, previous=previous
+            weights,
+            silo,
+            self.records[silo][kind],
+            self.clip,
+            noise,
+            round=round,
+            kind=kind,
+            previous=previous,
+            sampler=self.releases[silo][kind].sampler,
+            clipping=self.releases[silo][kind].clipping,
         )
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
@@ -100,7 +107,7 @@ class Federation:
         )
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        """(1/M) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
+        """(1/M_r) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
         taking_part = self.silos(round)
         total = send(taking_part[0])
         for silo in taking_part[1:]:
@@ -146,3 +153,11 @@ class Algorithm:
     def round(self, r: int, state: State, federation: Federation) -> State:
         """The state after round r."""
         raise NotImplementedError
+
+    def output(self, state: State) -> Tensor:
+        """What the paper's algorithm returns after its rounds, (G, d); the last iterate unless it says otherwise."""
+        return state["w"]
+
+    def fitted(self, n: int, batch_records: int | None) -> Self:
+        """The algorithm for silos of n records; only one whose rounds follow from n differs from itself."""
+        return self

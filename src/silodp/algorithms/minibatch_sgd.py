@@ -1,10 +1,47 @@
 """ISRL-DP minibatch SGD (convex paper, Algorithm 1), and the same without noise as a baseline."""
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, Federation, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.theory.convex_privacy import minibatch_noise
+
+if TYPE_CHECKING:
+    from silodp.theory.schedules import Schedule
+
+
+def gradient_noise(
+    budget: Budget, rounds: int, log_term: str, noise: str | float, schedule: "Schedule | None", clip: float | None
+) -> Release:
+    """K and σ (in units of L) of R gradient messages, as Algorithms 1 and 2 have them.
+
+    Args:
+        budget: what the noise is made for.
+        rounds: R.
+        log_term: of the moments form.
+        noise: "moments", σ² = 8L²R ln(·/δ)/(n²ε²) (remark after Theorem 2.1); "theorem", σ² =
+            256L²R ln(2.5R/δ)ln(2/δ)/(n²ε²) with its conditions on ε and K (Theorem 2.1); or σ/L itself.
+        schedule: where given, K and σ² are its own.
+        clip: L that the schedule was made for.
+    """
+    if schedule is not None:
+        assert clip is not None
+        return Release("gradient", rounds, schedule.batch, math.sqrt(schedule.sigma2) / clip)
+    k = budget.batch()
+    if budget.epsilon is None:
+        return Release("gradient", rounds, k, 0.0)
+    if noise == "moments":
+        sigma = budget.noise(8 * rounds * budget.log(float(log_term[0])))
+    elif noise == "theorem":
+        theorem = minibatch_noise(n=budget.n, R=rounds, L=1.0, epsilon=budget.epsilon, delta=budget.delta, K=k)
+        sigma = math.sqrt(theorem.value)
+    else:
+        sigma = float(noise)
+    return Release("gradient", rounds, k, sigma)
 
 
 @dataclass(frozen=True)
@@ -13,20 +50,47 @@ class MinibatchSGD(Algorithm):
 
     Attributes:
         log_term: log in the moments-form noise; the non-convex experiments print ln(2/δ), the convex ones ln(1/δ).
+        noise: "moments", "theorem", or σ in units of L; see `gradient_noise`.
+        average: keep Σγ_r w_r/Σγ_r over w_1 … w_R, the paper's output.
+        mu: μ in γ_r = (1−μη)^−(r+1); 0 for uniform weights.
+        schedule: what a theorem prescribes for K, σ² and γ_r; R and η are then given as it has them.
+        clip: L that the schedule was made for.
     """
 
     log_term: Literal["1/delta", "2/delta"] = "1/delta"
+    noise: Literal["moments", "theorem"] | float = "moments"
+    average: bool = False
+    mu: float = 0.0
+    schedule: "Schedule | None" = None
+    clip: float | None = None
 
     name = "minibatch_sgd"
     label = "MB-SGD"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """K = ⌊n√ε/(2√R)⌋ and σ² = 8L²R ln(·/δ)/(n²ε²) (convex paper, remark after Theorem 2.1)."""
-        log = budget.log(float(self.log_term[0]))
-        noise = budget.noise(8 * self.rounds * log)
-        return PrivacyPlan(self.name, budget, (Release("gradient", self.rounds, budget.batch(), noise),))
+        """K = ⌊n√ε/(2√R)⌋ and σ² = 8L²R ln(·/δ)/(n²ε²) (convex paper, remark after Theorem 2.1), unless told."""
+        release = gradient_noise(budget, self.rounds, self.log_term, self.noise, self.schedule, self.clip)
+        return PrivacyPlan(self.name, budget, (release,))
+
+    def start(self, weights: Tensor) -> State:
+        return {"w": weights} | ({"average": weights} if self.average else {})
 
     def round(self, r: int, state: State, federation: Federation) -> State:
         w = state["w"]
         gradient = federation.average(r, lambda silo: federation.message(w, silo, r))
-        return {"w": federation.prox(w - federation.stepsize * gradient, federation.stepsize)}
+        w = federation.prox(w - federation.stepsize * gradient, federation.stepsize)
+        if not self.average:
+            return {"w": w}
+        share = _share(r, self.mu * federation.stepsize)
+        return {"w": w, "average": state["average"] + share * (w - state["average"])}
+
+    def output(self, state: State) -> Tensor:
+        return state["average"] if self.average else state["w"]
+
+
+def _share(r: int, decay: Tensor) -> Tensor | float:
+    """γ_r/(γ_0 + … + γ_r) = (1−q)^0/((1−q)^r + … + 1) with q = μη, which cannot overflow as γ_r can."""
+    if not bool((decay > 0).any()):
+        return 1 / (r + 1)
+    powers = (1 - decay.clamp(max=1.0)) ** (r + 1)
+    return decay / (1 - powers)

@@ -39,6 +39,9 @@ _PAPER_NAMES = {
     "spider": "SPIDER",
     "fedprox_spider": "FedProx-SPIDER",
     "fed_spider": "FedSPIDER",
+    "accelerated_minibatch_sgd": "Accelerated MB-SGD",
+    "one_pass_accelerated_sgd": "One-pass accelerated SGD",
+    "shuffled_minibatch_sgd": "Shuffled MB-SGD",
 }
 _ACRONYMS = {"sgd": "SGD", "dp": "DP", "mb": "MB", "gd": "GD", "erm": "ERM"}
 
@@ -58,6 +61,8 @@ _LOOKS = {
     "fed_spider": Look("#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
     "minibatch_sgd": Look("#b3485a", "o", (0, (5, 1.8))),
     "local_sgd": Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
+    "accelerated_minibatch_sgd": Look("#30102f", "D", (0, (1.2, 1.2))),
+    "one_pass_accelerated_sgd": Look("#9fd3e6", "X", (0, (3, 1, 1, 1))),
 }
 _OTHER_LOOKS = [
     Look("#30102f", "D", (0, (1.2, 1.2))),

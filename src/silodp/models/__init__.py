@@ -6,6 +6,7 @@ from silodp.models.base import Model
 from silodp.models.convnet import ConvNet
 from silodp.models.linear import Linear
 from silodp.models.logistic import Logistic
+from silodp.models.nonsmooth import L1, Absolute, Hinge
 from silodp.models.perceptron import Perceptron
 from silodp.models.softmax import Softmax
 
@@ -15,6 +16,9 @@ MODELS: dict[str, Callable[..., Model]] = {
     "softmax": Softmax.build,
     "perceptron": Perceptron.build,
     "convnet": ConvNet.build,
+    "absolute": Absolute.build,
+    "hinge": Hinge.build,
+    "l1": L1.build,
 }
 
 __all__ = ["MODELS", "Model"]

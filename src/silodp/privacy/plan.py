@@ -7,12 +7,15 @@ disagree. Noise and sensitivity are in units of the clip threshold L, as every g
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import dp_accounting
 
 ADJACENCY = "replace one record of one silo"
+
+Sampler = Literal["replacement", "disjoint"]
+Clipping = Literal["record", "batch_mean"]
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,12 @@ class Release:
     Attributes:
         kind: its name in the algorithm.
         count: how many of them a silo sends when it takes part in every round.
-        records: records drawn with replacement for each.
+        records: records drawn for each.
         noise: standard deviation per coordinate of the noise on the mean over the drawn records, in units of the clip.
         gradients: clipped gradients that a record contributes (2 for a difference of two).
         steps: releases that a silo makes in one go before it sends anything (local steps); `count` includes them.
+        sampler: "replacement"; or "disjoint", no record is drawn twice in a run.
+        clipping: what is scaled to norm at most L: each "record"'s gradient, or the "batch_mean" only.
     """
 
     kind: str
@@ -83,6 +88,8 @@ class Release:
     noise: float
     gradients: int = 1
     steps: int = 1
+    sampler: Sampler = "replacement"
+    clipping: Clipping = "record"
 
     @property
     def drawn(self) -> int:
@@ -91,8 +98,11 @@ class Release:
 
     @property
     def sensitivity(self) -> float:
-        """How far one drawn occurrence of a replaced record moves the mean, in units of the clip: 2·gradients/K."""
-        return 2 * self.gradients / self.records
+        """How far one drawn occurrence of a replaced record moves the mean, in units of the clip: 2·gradients/K.
+
+        A clipped mean of unclipped gradients can turn round whole: 2·gradients.
+        """
+        return 2 * self.gradients / (self.records if self.clipping == "record" else 1)
 
     @property
     def noise_multiplier(self) -> float:
@@ -101,16 +111,26 @@ class Release:
 
 
 @dataclass(frozen=True)
+class Shuffler:
+    """A trusted shuffler: each round it hands on the messages of M of N silos, drawn in secret, in random order."""
+
+    N: int
+    M: int
+
+
+@dataclass(frozen=True)
 class PrivacyPlan:
     """What one silo releases over a whole run, and under which claim.
 
     The adversary sees every message of the silo. That only M of N silos are drawn in a round is not counted in its
-    favour, as the draw is public.
+    favour, as the draw is public. Under a `shuffler` the claim is about the shuffled messages of all silos instead;
+    `event` stays what the silo's own messages give without it.
     """
 
     algorithm: str
     budget: Budget
     releases: tuple[Release, ...]
+    shuffler: Shuffler | None = None
 
     def __getitem__(self, kind: str) -> Release:
         return next(release for release in self.releases if release.kind == kind)
@@ -129,7 +149,8 @@ class PrivacyPlan:
     def sampling(self) -> str:
         """How a message's records are drawn, in words."""
         sizes = ", ".join(str(size) for size in sorted({release.records for release in self.releases if release.count}))
-        return f"{sizes} of {self.budget.n} with replacement"
+        once = any(release.sampler == "disjoint" for release in self.releases if release.count)
+        return f"{sizes} of {self.budget.n} {'without replacement over the run' if once else 'with replacement'}"
 
     @property
     def event(self) -> "dp_accounting.DpEvent":
@@ -138,14 +159,14 @@ class PrivacyPlan:
 
         if not self.private:
             return dp_accounting.NonPrivateDpEvent()
-        kinds = [
-            dp_accounting.SelfComposedDpEvent(
-                dp_accounting.SampledWithReplacementDpEvent(
-                    self.budget.n, release.records, dp_accounting.GaussianDpEvent(release.noise_multiplier)
-                ),
-                release.count,
-            )
-            for release in self.releases
-            if release.count
-        ]
+
+        def composed(release: Release) -> dp_accounting.DpEvent:
+            one = dp_accounting.GaussianDpEvent(release.noise_multiplier)
+            if release.sampler == "disjoint":
+                # Parallel composition: a record is in one message at most, and no other depends on it.
+                return one
+            sampled = dp_accounting.SampledWithReplacementDpEvent(self.budget.n, release.records, one)
+            return dp_accounting.SelfComposedDpEvent(sampled, release.count)
+
+        kinds = [composed(release) for release in self.releases if release.count]
         return kinds[0] if len(kinds) == 1 else dp_accounting.ComposedDpEvent(kinds)

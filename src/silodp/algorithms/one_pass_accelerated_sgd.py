@@ -1,0 +1,55 @@
+"""ISRL-DP one-pass accelerated SGD (convex paper, Theorem 2.3): Algorithm 2, every record in one message at most."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+from silodp.algorithms.accelerated_minibatch_sgd import AcceleratedMinibatchSGD
+from silodp.algorithms.base import Federation, State
+from silodp.privacy.mechanisms import gaussian_mu
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.theory.convex_privacy import one_pass_noise
+
+# The classical bound on the Gaussian mechanism is proven up to here.
+CLASSICAL = 1.0
+
+
+@dataclass(frozen=True)
+class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
+    """Accelerated minibatch SGD on disjoint batches: K = 1 record a round, R = n rounds, unless K is given.
+
+    The pass is over when the smallest silo has used all its records: later rounds, if any, change nothing.
+
+    Attributes:
+        noise: σ in units of L where it is a number, for K = 1; else by the plan's formula.
+        mu, regularisation, stages, schedule, clip: as in accelerated minibatch SGD.
+        log_term: of no effect; the noise has no moments form.
+    """
+
+    name = "one_pass_accelerated_sgd"
+    label = "One-pass accelerated SGD"
+
+    def fitted(self, n: int, batch_records: int | None) -> Self:
+        return self if self.schedule else replace(self, rounds=n // (batch_records or 1))
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """σ² = 8L² ln(1.25/δ)/(K²ε²) for ε ≤ 1 (convex paper, Theorem 2.3, with K = 1).
+
+        Beyond ε = 1, where that bound is not proven, the least σ for which the Gaussian mechanism is (ε, δ)-DP.
+        """
+        k = budget.batch_records or 1
+        sigma = 0.0
+        if budget.epsilon is not None and not isinstance(self.noise, str):
+            sigma = self.noise * k
+        elif budget.epsilon is not None and budget.epsilon <= CLASSICAL:
+            sigma = math.sqrt(one_pass_noise(L=1.0, epsilon=budget.epsilon, delta=budget.delta).value)
+        elif budget.epsilon is not None:
+            # Rounded to the private side.
+            sigma = 2 / gaussian_mu(budget.epsilon, budget.delta) * (1 + 1e-9)
+        release = Release("gradient", min(self.rounds, budget.n // k), k, sigma / k, sampler="disjoint")
+        return PrivacyPlan(self.name, budget, (release,))
+
+    def round(self, r: int, state: State, federation: Federation) -> State:
+        if any(r >= releases["gradient"].count for releases in federation.releases):
+            return state
+        return super().round(r, state, federation)

@@ -97,9 +97,7 @@ def pair_losses(
     x = np.concatenate([[-np.inf], _outcome_at(occurrences, cuts), [np.inf]])
     log_p, log_q = _log_masses(occurrences, x)
     if reverse:
-        if occurrences.tail > 0:  # what was cut from P must not make it smaller where P is the one compared against
-            beyond = log_ndtr(x[1:] - len(occurrences.weights) * occurrences.shift)
-            log_p = np.logaddexp(log_p, math.log(occurrences.tail) + beyond)
+        log_p = _with_tail(occurrences, x, log_p)
         log_p, log_q, cuts = log_q[::-1], log_p[::-1], -cuts[::-1]
     if upper:
         return _connect(log_p, log_q, cuts, step, round(cuts[0] / step))
@@ -133,7 +131,7 @@ def _lower_cuts(
 
 
 def _outcome_at(occurrences: Occurrences, losses: np.ndarray) -> np.ndarray:
-    """Where ln(P/Q)(x) = Σ-of-exponentials takes the given increasing values; −∞ below its infimum ln p_0."""
+    """Where ln(P/Q) takes the given increasing values; −∞ where these lie below its infimum ln p_0."""
     p, s = occurrences.weights, occurrences.shift
     with np.errstate(divide="ignore"):
         log_p = np.log(p)
@@ -158,17 +156,33 @@ def _outcome_at(occurrences: Occurrences, losses: np.ndarray) -> np.ndarray:
 def _log_masses(occurrences: Occurrences, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """ln of the masses under P and Q of the pieces between consecutive x, to small relative error in both tails."""
     under_p = np.full(len(x) - 1, -np.inf)
-    under_q = under_p
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(occurrences.weights)
+    for j, log_weight in enumerate(log_weights):
+        under_p = np.logaddexp(under_p, log_weight + _log_normal_masses(x - j * occurrences.shift))
+    return under_p, _log_normal_masses(x)
+
+
+def _log_normal_masses(x: np.ndarray) -> np.ndarray:
+    """ln of a standard normal's masses between consecutive x."""
+    near = np.where(x[:-1] > 0, -x[:-1], x[1:])  # the end of the piece on the side of the mean
+    far = np.where(x[:-1] > 0, -x[1:], x[:-1])
+    log_near = log_ndtr(near)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for j, log_weight in enumerate(np.log(occurrences.weights)):
-            y = x - j * occurrences.shift
-            near = np.where(y[:-1] > 0, -y[:-1], y[1:])  # the end of the piece on the side of the mean
-            far = np.where(y[:-1] > 0, -y[1:], y[:-1])
-            log_near = log_ndtr(near)
-            piece = np.where(near > far, log_near + np.log(-np.expm1(log_ndtr(far) - log_near)), -np.inf)
-            under_p = np.logaddexp(under_p, log_weight + piece)
-            under_q = piece if j == 0 else under_q
-    return under_p, under_q
+        return np.where(near > far, log_near + np.log(-np.expm1(log_ndtr(far) - log_near)), -np.inf)
+
+
+def _with_tail(occurrences: Occurrences, x: np.ndarray, log_p: np.ndarray) -> np.ndarray:
+    """ln of the masses under P and an upper bound on what was cut from it, for comparisons against P.
+
+    Left of the first component that was cut, none of those has more mass in a piece than the first. A piece where the
+    bound outweighs the rest is given up: −∞.
+    """
+    if occurrences.tail == 0:
+        return log_p
+    mean = len(occurrences.weights) * occurrences.shift
+    beyond = math.log(occurrences.tail) + np.where(x[1:] <= mean, _log_normal_masses(x - mean), 0.0)
+    return np.where(beyond < log_p, np.logaddexp(log_p, beyond), -np.inf)
 
 
 def _connect(log_p: np.ndarray, log_q: np.ndarray, cuts: np.ndarray, step: float, first: int) -> LossPmf:

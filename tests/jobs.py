@@ -8,7 +8,8 @@ import small
 from silodp.datasets import DATASETS
 from silodp.rng import Streams
 from silodp.silos import partition
-from silodp.training import Task, number_of_silos, run_trials
+from silodp.tasks import Task, number_of_silos
+from silodp.training import run_trials
 
 # The models, each with a data set that fits it; keys of the small experiment.
 CASES = {

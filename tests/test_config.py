@@ -122,7 +122,7 @@ def test_a_reading_that_does_not_speak_to_an_algorithm_is_its_default():
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name):
     """The list of whom a reading speaks to, held against what algorithms and plans do with it."""
-    from silodp.training import Task
+    from silodp.tasks import Task
 
     choices = {
         "spider_q1_noise": "minibatch",

@@ -6,13 +6,15 @@ import pytest
 import torch
 import yaml
 
-import silodp.training as training
+import silodp.trialdata as trialdata
 import small
 from silodp.config import ConfigError, Experiment, load
 from silodp.config_check import check
 from silodp.datasets import DATASETS
 from silodp.datasets.base import Data
-from silodp.training import Task, build_model, partition_and_measure, prepare, run_trial
+from silodp.tasks import Task
+from silodp.training import run_trial
+from silodp.trialdata import build_model, partition_and_measure, prepare
 
 CIFAR = {
     "dataset": "cifar10",
@@ -121,7 +123,7 @@ def test_a_prepared_trial_feeds_whole_images_to_the_network(images):
 
 def test_heterogeneity_of_images_is_that_of_their_windows_means():
     x = np.arange(2 * 3 * 9 * 8, dtype=np.float32).reshape(2, 3, 9, 8)
-    found = training._windows(x)
+    found = trialdata._windows(x)
     assert found.shape == (2, 48)
     # Rows of a window are 2 high and 2 wide; the ninth row is left out.
     assert found[1, 0] == x[1, 0, :2, :2].mean()

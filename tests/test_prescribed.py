@@ -12,8 +12,9 @@ from silodp.datasets import DATASETS
 from silodp.prescribed import participation, prescribe, schedules_of
 from silodp.rng import Streams
 from silodp.silos import partition
+from silodp.tasks import Task
 from silodp.theory.schedules import SCHEDULES
-from silodp.training import Task, run_trials
+from silodp.training import run_trials
 
 CONSTANTS = {"d": 30, "beta": 8.0, "mu": 0.1}
 
@@ -101,7 +102,7 @@ def test_a_run_by_theorem(algorithm, schedule, model):
 
 def test_a_clip_read_off_the_data_is_twice_the_longest_record():
     """Training with L = 2·max‖x‖ given as a number makes the same models."""
-    from silodp.training import load_dataset, prepare
+    from silodp.trialdata import load_dataset, prepare
 
     base = {"model": {"name": "logistic"}, "algorithms": {"minibatch_sgd": {}}}
     rule = small.experiment(**base, readings={"clip_rule": "max_norm"})

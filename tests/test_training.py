@@ -13,12 +13,8 @@ from jobs import CASES, data, same, silos_of, task, train
 from silodp.algorithms import ALGORITHMS
 from silodp.models import kernels
 from silodp.rng import Streams
-from silodp.training import (
-    build_model,
-    evaluate,
-    prepare,
-    train_stack,
-)
+from silodp.training import evaluate, train_stack
+from silodp.trialdata import build_model, prepare
 from small import DTYPES, MODEL_CASES, Point
 
 # Cuts of the work

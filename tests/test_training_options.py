@@ -14,15 +14,9 @@ from jobs import CASES, data, same, silos_of, task, train
 from silodp.config import Setting
 from silodp.models import MODELS
 from silodp.rng import Streams
-from silodp.training import (
-    POINT,
-    build_model,
-    evaluate,
-    number_of_silos,
-    partition_and_measure,
-    prepare,
-    run_trial,
-)
+from silodp.tasks import POINT, number_of_silos
+from silodp.training import evaluate, run_trial
+from silodp.trialdata import build_model, partition_and_measure, prepare
 from small import DTYPES, Point
 
 # What a job is made of

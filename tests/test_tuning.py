@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from gridrows import INF, NAN, experiment, reported, rows, spiders
-from silodp.training import POINT
+from silodp.tasks import POINT
 from silodp.tuning import RUN, choose, select
 
 

@@ -9,7 +9,7 @@ import pytest
 from gridrows import INF, NAN, experiment, reported, rows, spiders
 from silodp.config import Report
 from silodp.results import TABLE_COLUMNS
-from silodp.training import POINT
+from silodp.tasks import POINT
 from silodp.tuning import RUN, complete, select, summarise, table
 
 # Reports

@@ -166,7 +166,7 @@ def fetch(options: argparse.Namespace) -> None:
 def partition(options: argparse.Namespace) -> None:
     """Cut an experiment's records into silos, one partition a trial, with label counts and heterogeneity."""
     from silodp.silos import write_partition
-    from silodp.training import load_dataset, partition_and_measure
+    from silodp.trialdata import load_dataset, partition_and_measure
 
     resolved, plan = _resolved(options)
     experiment = resolved.experiments[options.experiment]

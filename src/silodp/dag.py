@@ -17,7 +17,7 @@ from silodp.datasets import DATASETS
 from silodp.provenance import digest
 
 if TYPE_CHECKING:
-    from silodp.training import Task
+    from silodp.tasks import Task
 
 PACKAGE = Path(__file__).resolve().parent
 # Sources whose change makes trained results stale; an algorithm's own files are added to them.
@@ -29,7 +29,9 @@ TRAINED_BY = (
     "privacy/plan.py",
     "prox.py",
     "rng.py",
+    "tasks.py",
     "training.py",
+    "trialdata.py",
 )
 # Folders whose files algorithms are built on.
 _FORMULAS = {"algorithms", "privacy", "theory"}
@@ -97,7 +99,7 @@ class Plan:
 
     def task(self, experiment: str, algorithm: str, setting: str, reading: str) -> "Task":
         """The task behind a training job's wildcards."""
-        from silodp.training import Task  # loads PyTorch, which planning does not need
+        from silodp.tasks import Task  # planning alone does not need it
 
         config = self.experiments[experiment]
         return Task(

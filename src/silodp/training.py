@@ -5,11 +5,9 @@ trials are cut into jobs, on threads, or on the order of work.
 """
 
 import dataclasses
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,243 +15,27 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, Federation
-from silodp.config import Experiment, Readings, Run, Setting
-from silodp.datasets import DATASETS, Data, label_classes, labels
-from silodp.heterogeneity import Heterogeneity, heterogeneity
+from silodp.config import Run
+from silodp.datasets import Data
 from silodp.messages import Messages
-from silodp.models import MODELS, Model
-from silodp.preprocess import preprocess
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.models import Model
+from silodp.privacy.plan import PrivacyPlan
 from silodp.prox import ball, no_prox
 from silodp.rng import Streams
-from silodp.silos import Partition, partition
+from silodp.silos import Partition
+from silodp.tasks import POINT, Task
+from silodp.trialdata import TrialData, build_model, load_dataset, prepare
 
 if TYPE_CHECKING:
-    from silodp.theory.schedules import Schedule, Stage
+    from silodp.theory.schedules import Schedule
 
 # A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).
 DIVERGENCE = 10.0
 # Training records of each silo on which divergence is watched after every round; the final check uses all records.
 PROBE = 16
-# Largest absolute value of a preprocessed feature.
-LARGEST_FEATURE = 1e9
 # Outputs held at once when a model is evaluated.
 EVALUATED = 2**22
-
-POINT = ["epsilon", "stepsize", "clip", "phase_length"]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One algorithm in one setting of one experiment, under one reading."""
-
-    experiment: str
-    config: Experiment
-    algorithm: str
-    setting: Setting
-    label: str = ""
-
-    @property
-    def readings(self) -> Readings:
-        """The options behind the reading's label."""
-        return self.config.variants()[self.label]
-
-    def options(self) -> dict:
-        """Everything an algorithm may want to know to be made, except what varies over the grid."""
-        readings, own = self.readings, self.config.algorithms[self.algorithm]
-        log_term = self.config.log_term if readings.log_term == "paper" else readings.log_term
-        return {
-            "rounds": self.setting.R,
-            "silos": number_of_silos(self.config),
-            "taking_part": self.setting.M,
-            "noise": own.noise,
-            "mu": own.mu,
-            "regularisation": own.regularisation,
-            "stages": self._stages(),
-            "average": readings.output == "own",
-            "log_term": log_term,
-            "spider_q1_noise": readings.spider_q1_noise,
-            "fed_spider_releases": readings.fed_spider_releases,
-        }
-
-    def make(self, phase_length: int, epsilon: float = math.nan, n: int | None = None) -> Algorithm:
-        """The algorithm at one point of the grid, for silos of at least n training records where it depends on them."""
-        own, options = self.config.algorithms[self.algorithm], self.options() | {"phase_length": phase_length}
-        if own.schedule and n is not None:
-            from silodp.prescribed import prescribe
-
-            delta = self._delta(n)
-            silos = number_of_silos(self.config)
-            found = prescribe(self.config, self.algorithm, self.setting, N=silos, n=n, epsilon=epsilon, delta=delta)
-            options |= {"schedule": found, "clip": (own.clips or self.config.clips)[0], "rounds": found.rounds}
-            options |= {"mu": found.strong, "average": True}
-        made = ALGORITHMS[self.algorithm].with_options(options)
-        return made if n is None else made.fitted(n, self.config.batch_records)
-
-    def _stages(self) -> "tuple[Stage, ...]":
-        """Stages of accelerated SGD, as the experiment gives them."""
-        given = self.config.algorithms[self.algorithm].stages
-        if not given:
-            return ()
-        from silodp.theory.schedules import Stage
-
-        return tuple(Stage(stage.rounds, stage.upsilon, stage.mu) for stage in given)
-
-    def _delta(self, n: int) -> float:
-        return n**-2.0 if self.config.delta == "1/n^2" else self.config.delta
-
-    def grid(self) -> pd.DataFrame:
-        """All points, columns `POINT`; epsilon is NaN for the baseline without noise.
-
-        A step size that a schedule prescribes, or a clip threshold that is read off the data, is NaN.
-        """
-        own = self.config.algorithms[self.algorithm]
-        spacing = None if self.readings.stepsize_grid == "as_given" else self.readings.stepsize_grid
-        stepsizes = (own.stepsizes or self.setting.stepsizes or self.config.stepsizes).values(spacing)
-        stepsizes = [math.nan] if own.schedule else stepsizes
-        clips = own.clips or self.config.clips
-        clips = [math.nan] if self.readings.clip_rule == "max_norm" else clips
-        has_phases = "phase_length" in {field.name for field in dataclasses.fields(ALGORITHMS[self.algorithm])}
-        phases = (own.phase_lengths or self.setting.phase_lengths or self.config.phase_lengths) if has_phases else [1]
-        points = []
-        if own.private != "non_private":
-            finite = [clip for clip in clips if not math.isinf(clip)]
-            points += list(itertools.product(self.config.epsilons, stepsizes, finite, phases))
-        if own.private != "private":
-            points += list(itertools.product([math.nan], stepsizes, clips, phases))
-        return pd.DataFrame(points, columns=POINT).astype({"phase_length": int})
-
-    def plans(self, epsilon: float, phase_length: int, sizes: list[int]) -> list[PrivacyPlan]:
-        """The privacy plan of every silo; `epsilon` is NaN for no noise, `sizes` are the silos' training records."""
-        config, readings = self.config, self.readings
-        claimed = None if math.isnan(epsilon) else epsilon
-        batch_epsilon = config.batch_epsilon if readings.batch == "eps_max" or claimed is None else claimed
-        plans: dict[int, PrivacyPlan] = {}
-        smallest = min(sizes)
-        algorithm = self.make(phase_length, epsilon, smallest)
-        for size in {smallest} if readings.records == "equal" else set(sizes):
-            budget = Budget(size, algorithm.rounds, claimed, self._delta(size), batch_epsilon, config.batch_records)
-            plan = algorithm.plan(budget)
-            clipped = tuple(dataclasses.replace(one, clipping=readings.clipping) for one in plan.releases)
-            plans[size] = dataclasses.replace(plan, releases=clipped)
-        return [plans[smallest if readings.records == "equal" else size] for size in sizes]
-
-
-@dataclass(frozen=True)
-class TrialData:
-    """The records of one trial, silo by silo, on the device and in the precision of training."""
-
-    train: list[tuple[Tensor, Tensor]]
-    test: list[tuple[Tensor, Tensor]]
-    features: int
-    classes: int | None
-
-    @property
-    def sizes(self) -> list[int]:
-        """Training records of each silo."""
-        return [len(y) for _, y in self.train]
-
-
-def load_dataset(config: Experiment, run: Run) -> Data:
-    """The experiment's data set, from the cache where it is not embedded."""
-    return DATASETS[config.dataset].load(run.data.cache)
-
-
-def number_of_silos(config: Experiment) -> int:
-    """N, as the scheme or the config fixes it."""
-    if config.silos.scheme == "digit_pairs":
-        return 25
-    return config.silos.count or len(DATASETS[config.dataset].class_counts or ())
-
-
-def partition_and_measure(
-    name: str, config: Experiment, readings: Readings, run: Run, data: Data
-) -> tuple[list[Partition], list[Heterogeneity]]:
-    """The silos of every trial, and how far apart they are: υ*² of the linear model on the preprocessed records."""
-    parts, measured = [], []
-    plan = config.silos
-    y = labels(data, config.label)
-    for trial in range(config.trials):
-        part = partition(
-            data.y,
-            scheme=plan.scheme,
-            silos=number_of_silos(config),
-            train_share=plan.train_share,
-            mixed=plan.mixed,
-            per_class=plan.per_class,
-            resample=readings.resample,
-            official_test=data.official_test if plan.official_test else None,
-            generator=Streams(run.seed).generator(name, trial, "partition"),
-        )
-        used, local = part.compact()
-        x = _features(data, used, local, config, readings)
-        x = _windows(x) if x.ndim > 2 else x
-        target = y[used]
-        parts.append(part)
-        measured.append(
-            heterogeneity(
-                [x[i] for i in local.train],
-                [target[i] for i in local.train],
-                DATASETS[config.dataset].task,
-                label_classes(data, config.label),
-            )
-        )
-    return parts, measured
-
-
-def _features(data: Data, used: np.ndarray, local: Partition, config: Experiment, readings: Readings) -> np.ndarray:
-    """Preprocessed features of the records in use."""
-    steps = config.preprocess
-    mode = readings.standardise if steps.standardise else "none"
-    named = DATASETS[config.dataset].standardise_columns
-    return preprocess(
-        data.x[used],
-        local.train_records(),
-        standardise=mode,
-        pca=steps.pca,
-        columns=None if named is None else data.columns(named),
-        constant_column=steps.constant_column,
-    )
-
-
-def _windows(x: np.ndarray) -> np.ndarray:
-    """Means of every channel over a 4×4 grid of windows, (n, 16·channels) for images (n, channels, height, width).
-
-    Images' heterogeneity is measured on them: with all pixels the linear model's Hessian would take gigabytes.
-    """
-    n, channels, height, width = x.shape
-    height, width = height // 4, width // 4
-    cut = x[:, :, : 4 * height, : 4 * width].reshape(n, channels, 4, height, 4, width)
-    return cut.mean(axis=(3, 5), dtype=np.float64).reshape(n, -1)
-
-
-def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
-    """Preprocess the records and hand them to the silos."""
-    used, local = part.compact()
-    x = _features(data, used, local, config, readings)
-    # Beyond this, squares leave the range of float32 and a clipped gradient is no longer one.
-    if not np.abs(x).max() <= LARGEST_FEATURE:
-        raise ValueError(
-            f"{config.dataset}: a preprocessed feature is {np.abs(x).max()}; features must be finite and at most "
-            f"{LARGEST_FEATURE:g}"
-        )
-    device = torch.device(config.device or run.device)
-    dtype = getattr(torch, run.dtype)
-    y = torch.from_numpy(np.ascontiguousarray(labels(data, config.label)[used]))
-    y = (y if config.model.name in ("softmax", "perceptron", "convnet") else y.to(dtype)).to(device)
-    features = torch.from_numpy(np.ascontiguousarray(x)).to(device=device, dtype=dtype)
-
-    def silos(records: list[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
-        return [(features[index], y[index]) for index in (torch.from_numpy(r).to(device) for r in records)]
-
-    return TrialData(silos(local.train), silos(local.test), features[0].numel(), label_classes(data, config.label))
-
-
-def build_model(config: Experiment, trial: TrialData) -> Model:
-    """The experiment's model for the trial's features and classes."""
-    return MODELS[config.model.name](trial.features, trial.classes, **config.model.model_dump(exclude={"name"}))
 
 
 def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:

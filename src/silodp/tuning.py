@@ -8,7 +8,7 @@ import pandas as pd
 
 from silodp.config import Experiment
 from silodp.results import TABLE_COLUMNS
-from silodp.training import POINT
+from silodp.tasks import POINT
 
 RUN = ["experiment", "algorithm", "reading", "M", "R"]
 # The two implementations whose better one, by training loss, is reported as SPIDER (non-convex paper, Appendix H).

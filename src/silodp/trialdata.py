@@ -1,0 +1,127 @@
+"""The records of a trial: cut into silos, preprocessed, and handed over as tensors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from silodp.config import Experiment, Readings, Run
+from silodp.datasets import DATASETS, Data, label_classes, labels
+from silodp.heterogeneity import Heterogeneity, heterogeneity
+from silodp.models import MODELS, Model
+from silodp.preprocess import preprocess
+from silodp.rng import Streams
+from silodp.silos import Partition, partition
+from silodp.tasks import number_of_silos
+
+# Largest absolute value of a preprocessed feature.
+LARGEST_FEATURE = 1e9
+
+
+@dataclass(frozen=True)
+class TrialData:
+    """The records of one trial, silo by silo, on the device and in the precision of training."""
+
+    train: list[tuple[Tensor, Tensor]]
+    test: list[tuple[Tensor, Tensor]]
+    features: int
+    classes: int | None
+
+    @property
+    def sizes(self) -> list[int]:
+        """Training records of each silo."""
+        return [len(y) for _, y in self.train]
+
+
+def load_dataset(config: Experiment, run: Run) -> Data:
+    """The experiment's data set, from the cache where it is not embedded."""
+    return DATASETS[config.dataset].load(run.data.cache)
+
+
+def partition_and_measure(
+    name: str, config: Experiment, readings: Readings, run: Run, data: Data
+) -> tuple[list[Partition], list[Heterogeneity]]:
+    """The silos of every trial, and how far apart they are: υ*² of the linear model on the preprocessed records."""
+    parts, measured = [], []
+    plan = config.silos
+    y = labels(data, config.label)
+    for trial in range(config.trials):
+        part = partition(
+            data.y,
+            scheme=plan.scheme,
+            silos=number_of_silos(config),
+            train_share=plan.train_share,
+            mixed=plan.mixed,
+            per_class=plan.per_class,
+            resample=readings.resample,
+            official_test=data.official_test if plan.official_test else None,
+            generator=Streams(run.seed).generator(name, trial, "partition"),
+        )
+        used, local = part.compact()
+        x = _features(data, used, local, config, readings)
+        x = _windows(x) if x.ndim > 2 else x
+        target = y[used]
+        parts.append(part)
+        measured.append(
+            heterogeneity(
+                [x[i] for i in local.train],
+                [target[i] for i in local.train],
+                DATASETS[config.dataset].task,
+                label_classes(data, config.label),
+            )
+        )
+    return parts, measured
+
+
+def _features(data: Data, used: np.ndarray, local: Partition, config: Experiment, readings: Readings) -> np.ndarray:
+    """Preprocessed features of the records in use."""
+    steps = config.preprocess
+    mode = readings.standardise if steps.standardise else "none"
+    named = DATASETS[config.dataset].standardise_columns
+    return preprocess(
+        data.x[used],
+        local.train_records(),
+        standardise=mode,
+        pca=steps.pca,
+        columns=None if named is None else data.columns(named),
+        constant_column=steps.constant_column,
+    )
+
+
+def _windows(x: np.ndarray) -> np.ndarray:
+    """Means of every channel over a 4×4 grid of windows, (n, 16·channels) for images (n, channels, height, width).
+
+    Images' heterogeneity is measured on them: with all pixels the linear model's Hessian would take gigabytes.
+    """
+    n, channels, height, width = x.shape
+    height, width = height // 4, width // 4
+    cut = x[:, :, : 4 * height, : 4 * width].reshape(n, channels, 4, height, 4, width)
+    return cut.mean(axis=(3, 5), dtype=np.float64).reshape(n, -1)
+
+
+def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
+    """Preprocess the records and hand them to the silos."""
+    used, local = part.compact()
+    x = _features(data, used, local, config, readings)
+    # Beyond this, squares leave the range of float32 and a clipped gradient is no longer one.
+    if not np.abs(x).max() <= LARGEST_FEATURE:
+        raise ValueError(
+            f"{config.dataset}: a preprocessed feature is {np.abs(x).max()}; features must be finite and at most "
+            f"{LARGEST_FEATURE:g}"
+        )
+    device = torch.device(config.device or run.device)
+    dtype = getattr(torch, run.dtype)
+    y = torch.from_numpy(np.ascontiguousarray(labels(data, config.label)[used]))
+    y = (y if config.model.name in ("softmax", "perceptron", "convnet") else y.to(dtype)).to(device)
+    features = torch.from_numpy(np.ascontiguousarray(x)).to(device=device, dtype=dtype)
+
+    def silos(records: list[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
+        return [(features[index], y[index]) for index in (torch.from_numpy(r).to(device) for r in records)]
+
+    return TrialData(silos(local.train), silos(local.test), features[0].numel(), label_classes(data, config.label))
+
+
+def build_model(config: Experiment, trial: TrialData) -> Model:
+    """The experiment's model for the trial's features and classes."""
+    return MODELS[config.model.name](trial.features, trial.classes, **config.model.model_dump(exclude={"name"}))

@@ -199,3 +199,15 @@ def test_any_algorithms_at_any_epsilon_are_all_drawn(epsilons, private):
     axes = error_vs_epsilon(table, title="t").axes[0]
     points = sum(len(one.get_xdata()) for one in axes.get_lines() if str(one.get_label()).startswith("ISRL-DP"))
     assert points == len(table)
+
+
+@pytest.mark.parametrize("name", ["accelerated_minibatch_sgd", "an_algorithm_with_a_name_that_takes_a_lot_of_room"])
+def test_the_legend_stays_on_the_page(table, name):
+    table["algorithm"] = table["algorithm"].replace({"minibatch_sgd": name})
+    figure = error_vs_epsilon(table, title="t")
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert box.y0 >= 0

@@ -18,6 +18,8 @@ TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite a
 # Inches. The axes keep their size whatever stands around them; the page grows with title, legend and notes.
 _WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 5.4, 2.9, 0.74, 0.12
 _TITLE_LINE, _XLABEL, _LEGEND_ROW, _NOTE_LINE, _MARGIN = 0.19, 0.46, 0.185, 0.135, 0.1
+# Characters of the longest labels that two columns of the legend hold beside each other.
+_LEGEND_CHARACTERS = 54
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
@@ -42,7 +44,9 @@ def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Fig
     assert isinstance(figure, Figure)
     labels = [(handle[-1] if isinstance(handle, tuple) else handle).get_label() for handle in handles]
     lines = [line for note in notes if note for line in textwrap.wrap(note, 88)]
-    columns = 2
+    rows = -(-len(labels) // 2)
+    longest = [max((len(str(text)) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
+    columns = 2 if sum(longest) <= _LEGEND_CHARACTERS else 1
     title = axes.get_title(loc="left").count("\n") + 1
     legend_height = _LEGEND_ROW * -(-len(handles) // columns) - 0.02
     below = _MARGIN + _NOTE_LINE * len(lines) + legend_height + _XLABEL

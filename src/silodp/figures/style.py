@@ -39,8 +39,8 @@ _PAPER_NAMES = {
     "spider": "SPIDER",
     "fedprox_spider": "FedProx-SPIDER",
     "fed_spider": "FedSPIDER",
-    "accelerated_minibatch_sgd": "Accelerated MB-SGD",
-    "one_pass_accelerated_sgd": "One-pass accelerated SGD",
+    "accelerated_minibatch_sgd": "Acc. MB-SGD",
+    "one_pass_accelerated_sgd": "One-pass acc. SGD",
     "shuffled_minibatch_sgd": "Shuffled MB-SGD",
 }
 _ACRONYMS = {"sgd": "SGD", "dp": "DP", "mb": "MB", "gd": "GD", "erm": "ERM"}

@@ -16,10 +16,10 @@ VOLATILE_COLUMNS = ["seconds"]
 TINY = """\
 run: tiny
 seed: 7
-trials_per_job: {trials_per_job}
 experiments:
   wbcd_mlp:
     trials: 4
+    trials_per_job: {trials_per_job}
     epsilons: [3]
     stepsizes: {{low: -3, high: 0, points: 2, spacing: exponential}}
     clips: [1]

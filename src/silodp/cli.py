@@ -1,11 +1,9 @@
 """The command line: every rule of the workflow calls one of these subcommands, and so can a person."""
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 log = logging.getLogger("silodp")
 
@@ -60,19 +58,6 @@ def make_parser() -> argparse.ArgumentParser:
     commands.register(add)
     practitioner.register(add)
     return parser
-
-
-def print_json(value: object) -> None:
-    """Print `value` as one JSON document."""
-    print(json.dumps(value, indent=1, sort_keys=True, allow_nan=True))
-
-
-def existing(text: str) -> Path:
-    """Argument type: a file that must exist."""
-    path = Path(text)
-    if not path.is_file():
-        raise argparse.ArgumentTypeError(f"{text}: must be an existing file")
-    return path
 
 
 if __name__ == "__main__":

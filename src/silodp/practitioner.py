@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import json
 import math
 from collections.abc import Callable
 
@@ -130,10 +131,8 @@ def noise(options: argparse.Namespace) -> None:
 
 
 def _print(options: argparse.Namespace, values: dict) -> None:
-    from silodp.cli import print_json
-
     if options.json:
-        print_json(values)
+        print(json.dumps(values, indent=1, sort_keys=True))
         return
     width = max(map(len, values))
     for name, value in values.items():

@@ -65,7 +65,8 @@ def matrix_products(device: torch.device, side: int, threads: int) -> dict[str, 
     """Square float32 matrix products by each library at hand, and their floating-point operations."""
     a, b = (torch.randn((side, side), device=device) for _ in range(2))
     out = torch.empty_like(a)
-    found = {f"matrix product {side}³, PyTorch": (Work(lambda: torch.mm(a, b, out=out), threads), 2.0 * side**3)}
+    work = Work(lambda: torch.mm(a, b, out=out), threads, torch_threads=threads)
+    found = {f"matrix product {side}³, PyTorch": (work, 2.0 * side**3)}
     if device.type == "cpu":
         # The kernels hold NumPy's BLAS at one thread and put points side by side: so do its products here.
         x, y = a.numpy(), b.numpy()
@@ -75,7 +76,7 @@ def matrix_products(device: torch.device, side: int, threads: int) -> dict[str, 
             for part in range(start, stop):
                 np.dot(x, y, out=outs[part])
 
-        work = Work(lambda: kernels._over_points(some, threads), threads)
+        work = Work(lambda: kernels.side_by_side(some, threads), threads)
         found[f"matrix product {side}³, NumPy"] = (work, 2.0 * side**3 * threads)
     return found
 

@@ -37,10 +37,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Work:
-    """Something to time, and the PyTorch threads it may use."""
+    """Something to time.
+
+    Attributes:
+        call: the work.
+        threads: the cores it keeps busy.
+        torch_threads: those of PyTorch's own operations. The stack has threads of its own and holds these at one;
+            PyTorch's would wait for more work at full speed and take its cores.
+    """
 
     call: Callable[[], object]
     threads: int
+    torch_threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class Clock:
 
     def seconds(self, work: Work) -> float:
         """Seconds that one call takes."""
-        torch.set_num_threads(work.threads)
+        torch.set_num_threads(work.torch_threads)
         read = time.perf_counter if self.kind == "wall" else time.process_time
         began = read()
         work.call()

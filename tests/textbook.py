@@ -127,8 +127,10 @@ class Problem:
         return generator.integers(0, len(self.silos[silo][0]), size=self.records[silo][kind]).tolist()
 
     def gaussian(self, silo: int, r: int, kind: str, rows: int, d: int) -> Tensor:
-        draws = self.streams.generator("noise", silo, r, kind).standard_normal((rows, d), dtype=self.draw_dtype)
-        return torch.from_numpy(draws).double()
+        blocks = [min(64, rows - begin) for begin in range(0, rows, 64)]
+        streams = [self.streams.generator("noise", silo, r, kind, block) for block in range(len(blocks))]
+        draws = [s.standard_normal((size, d), dtype=self.draw_dtype) for s, size in zip(streams, blocks, strict=True)]
+        return torch.from_numpy(np.concatenate(draws)).double()
 
     def message(self, w: Tensor, silo: int, r: int, kind: str = "gradient", previous: Tensor | None = None) -> Tensor:
         """Mean of clipped gradients (or of their differences) over the drawn records, without noise."""

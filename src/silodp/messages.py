@@ -6,10 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.models import Model
+from silodp.models import Model, kernels
 from silodp.models.base import clip_factors
 from silodp.privacy.plan import Clipping, Sampler
 from silodp.rng import Streams
+
+# Rows of noise drawn from one stream: the draws are the same however threads share the blocks.
+NOISE_ROWS = 64
 
 
 class Messages:
@@ -119,7 +122,13 @@ class Messages:
 
     def _noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
         """Standard Gaussian draws (rows, d); drawn on the CPU so that every device adds the same noise."""
-        generator = self.streams.generator("noise", silo, round, kind)
         dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
-        draws = generator.standard_normal((rows, like.shape[1]), dtype=dtype)
+        draws = np.empty((rows, like.shape[1]), dtype=dtype)
+
+        def fill(start: int, stop: int) -> None:
+            for block in range(start, stop):
+                part = draws[block * NOISE_ROWS : (block + 1) * NOISE_ROWS]
+                self.streams.generator("noise", silo, round, kind, block).standard_normal(dtype=dtype, out=part)
+
+        kernels.side_by_side(fill, -(-rows // NOISE_ROWS))
         return torch.from_numpy(draws).to(like.device)

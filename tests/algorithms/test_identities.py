@@ -100,7 +100,7 @@ def test_one_silo_is_central_dp_sgd(name):
     for r in range(ROUNDS):
         index = streams.generator("records", 0, r, "gradient").integers(0, n, size=batch)
         mean = clipped(logistic_gradients(w, x[index], y[index]), point.clip).mean(axis=0)
-        noise = sigma * streams.generator("noise", 0, r, "gradient").standard_normal(len(w))
+        noise = sigma * streams.generator("noise", 0, r, "gradient", 0).standard_normal(len(w))
         w = w - point.stepsize * (mean + noise)
         np.testing.assert_allclose(found[r][0].numpy(), w, rtol=1e-12)
 
@@ -122,7 +122,7 @@ def test_local_sgd_of_one_silo_is_central_noisy_sgd(epsilon):
         for r in range(ROUNDS)
         for record, z in zip(
             streams.generator("records", 0, r, "step").integers(0, n, size=release.drawn),
-            streams.generator("noise", 0, r, "step").standard_normal((release.drawn, len(w))),
+            streams.generator("noise", 0, r, "step", 0).standard_normal((release.drawn, len(w))),
             strict=True,
         )
     ]

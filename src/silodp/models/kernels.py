@@ -22,7 +22,7 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 # Records worked on at once, so that a block of hidden activations stays in a core's second-level cache.
 RECORD_BLOCK = 1024
 # Steps whose base noise is held in cache while every point of the stack takes them.
-STEP_BLOCK = 16
+STEP_BLOCK = 64
 
 _pool: ThreadPoolExecutor | None = None
 _threads = 1
@@ -43,12 +43,12 @@ def use_threads(threads: int) -> None:
     torch.set_num_threads(1)
 
 
-def _over_points(work: Callable[[int, int], None], points: int) -> None:
-    """Call `work(start, stop)` so that every point is covered once, side by side where threads are allowed."""
-    if _pool is None or points < _threads:
-        work(0, points)
+def side_by_side(work: Callable[[int, int], object], count: int) -> None:
+    """Call `work(start, stop)` so that 0 … count − 1 are covered once, side by side where threads are allowed."""
+    if _pool is None or count < _threads:
+        work(0, count)
         return
-    bounds = [points * t // _threads for t in range(_threads + 1)]
+    bounds = [count * t // _threads for t in range(_threads + 1)]
     list(_pool.map(work, bounds[:-1], bounds[1:]))
 
 
@@ -56,7 +56,7 @@ def perceptron_gradient_sum(hidden: int, weights: Tensor, x: Tensor, y: Tensor, 
     """Clipped gradient sums (G, d) of the two-class perceptron; arguments as `Model.clipped_gradient_sum`."""
     out = torch.empty_like(weights)
     arrays = weights.contiguous().numpy(), x.contiguous().numpy(), y.numpy(), clip.numpy(), out.numpy()
-    _over_points(functools.partial(_perceptron_points, hidden, *arrays), len(weights))
+    side_by_side(functools.partial(_perceptron_points, hidden, *arrays), len(weights))
     return out
 
 
@@ -64,7 +64,7 @@ def perceptron_outputs(hidden: int, weights: Tensor, x: Tensor) -> Tensor:
     """Logits (G, B, 2) of the two-class perceptron."""
     out = torch.empty((len(weights), len(x), 2), dtype=weights.dtype)
     arrays = weights.contiguous().numpy(), x.contiguous().numpy(), out.numpy()
-    _over_points(functools.partial(_perceptron_logits, hidden, *arrays), len(weights))
+    side_by_side(functools.partial(_perceptron_logits, hidden, *arrays), len(weights))
     return out
 
 
@@ -100,65 +100,74 @@ def _perceptron_logits(hidden, weights, x, out, start, stop):
 def _perceptron_points(hidden, weights, x, y, clip, out, start, stop):
     records, features = x.shape
     block = min(records, RECORD_BLOCK)
-    z = np.empty((block, hidden), dtype=x.dtype)
     split = hidden * features
     out_v = split + hidden
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    # Hidden units by records: every inner loop runs over records, and nothing is summed across a vector's lanes.
+    scratch = np.empty(hidden * block, dtype=x.dtype)
     first_part = np.empty((hidden, features), dtype=x.dtype)
     norms = np.empty(records, dtype=x.dtype)
     for k in range(records):
-        total = x.dtype.type(1)
+        total = one
         for f in range(features):
             total += x[k, f] * x[k, f]
         norms[k] = total
-    difference = np.empty(hidden, dtype=x.dtype)
+    logit = np.empty(block, dtype=x.dtype)
+    active = np.empty(block, dtype=x.dtype)
+    backward = np.empty(block, dtype=x.dtype)
     for g in range(start, stop):
         w = weights[g, :split].reshape((hidden, features))
         bias = weights[g, split:out_v]
         v = weights[g, out_v : out_v + 2 * hidden].reshape((2, hidden))
         c = weights[g, out_v + 2 * hidden :]
-        # With two classes δ₂ = s(−1, 1): one number a record, and only the difference of V's rows matters.
-        for j in range(hidden):
-            difference[j] = v[1, j] - v[0, j]
-        offset = c[1] - c[0]
         total_w = out[g, :split].reshape((hidden, features))
         total_b = out[g, split:out_v]
         total_v = out[g, out_v : out_v + 2 * hidden].reshape((2, hidden))
         total_b[:] = 0
         total_v[:] = 0
-        total_c = x.dtype.type(0)
+        total_c = zero
         limit = clip[g]
         for begin in range(0, records, block):
-            end = min(begin + block, records)
-            part = x[begin:end]
-            pre = z[: end - begin]
-            np.dot(part, w.T, pre)
-            for k in range(end - begin):
-                row = pre[k]
-                logit, active, backward = offset, x.dtype.type(0), x.dtype.type(0)
-                for j in range(hidden):
-                    a = row[j] + bias[j]
+            size = min(records - begin, block)
+            part = x[begin : begin + size]
+            z = scratch[: hidden * size].reshape((hidden, size))
+            np.dot(w, part.T, z)
+            for k in range(size):
+                logit[k] = c[1] - c[0]
+                active[k] = one
+                backward[k] = zero
+            for j in range(hidden):
+                # With two classes δ₂ = s(−1, 1): one number a record, and only the difference of V's rows matters.
+                u, shift = v[1, j] - v[0, j], bias[j]
+                uu = u * u
+                for k in range(size):
+                    a = z[j, k] + shift
                     on = a > 0
-                    a = a if on else x.dtype.type(0)
-                    u = difference[j]
-                    logit += u * a
-                    active += a * a
-                    backward += u * u if on else x.dtype.type(0)
-                s = _sigmoid(logit) - y[begin + k]
-                squared = s * s * (backward * norms[begin + k] + 2 * (active + 1))
-                factor = _factor(squared, limit)
-                s *= factor
+                    a = a if on else zero
+                    z[j, k] = a
+                    logit[k] += u * a
+                    active[k] += a * a
+                    backward[k] += uu if on else zero
+            for k in range(size):
+                s = _sigmoid(logit[k]) - y[begin + k]
+                s *= _factor(s * s * (backward[k] * norms[begin + k] + 2 * active[k]), limit)
                 total_c += s
-                for j in range(hidden):
-                    a = row[j] + bias[j]
-                    on = a > 0
-                    total_v[1, j] += s * (a if on else x.dtype.type(0))
-                    delta = s * difference[j] if on else x.dtype.type(0)
-                    total_b[j] += delta
-                    row[j] = delta
+                logit[k] = s
+            for j in range(hidden):
+                u = v[1, j] - v[0, j]
+                sum_b, sum_v = zero, zero
+                for k in range(size):
+                    a, s = z[j, k], logit[k]
+                    sum_v += s * a
+                    delta = s * u if a > 0 else zero
+                    sum_b += delta
+                    z[j, k] = delta
+                total_b[j] += sum_b
+                total_v[1, j] += sum_v
             if begin == 0:
-                np.dot(pre.T, part, total_w)
+                np.dot(z, part, total_w)
             else:
-                np.dot(pre.T, part, first_part)
+                np.dot(z, part, first_part)
                 total_w += first_part
         for j in range(hidden):
             total_v[0, j] = -total_v[1, j]
@@ -194,9 +203,16 @@ def perceptron_local_steps(
 
     def swap(vectors: Tensor, rows: int) -> Tensor:
         # The kernel runs along hidden units, so the first layer's matrix is turned: (hidden, features) and back.
-        turned = vectors.clone(memory_format=torch.contiguous_format)
-        turned[:, :split] = vectors[:, :split].reshape(len(vectors), rows, -1).mT.flatten(1)
-        return turned
+        given = vectors.numpy()
+        turned = np.empty_like(given)
+
+        def some(start: int, stop: int) -> None:
+            matrices = given[start:stop, :split].reshape(stop - start, rows, -1).swapaxes(1, 2)
+            turned[start:stop, :split].reshape(matrices.shape)[:] = matrices
+            turned[start:stop, split:] = given[start:stop, split:]
+
+        side_by_side(some, len(given))
+        return torch.from_numpy(turned)
 
     done = _in_blocks(
         _perceptron_steps,
@@ -228,7 +244,7 @@ def _in_blocks(kernel, option, weights, x, y, clip, stepsize, noise, base):
     for begin in range(0, len(x), STEP_BLOCK):
         part = slice(begin, begin + STEP_BLOCK)
         arrays = w, features[part], labels[part], *columns, draws[part]
-        _over_points(functools.partial(kernel, option, *arrays), len(w))
+        side_by_side(functools.partial(kernel, option, *arrays), len(w))
     return weights
 
 
@@ -239,6 +255,7 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
     out_v = split + hidden
     last = out_v + 2 * hidden
     zero, one = x.dtype.type(0), x.dtype.type(1)
+    pre = np.empty(hidden, dtype=x.dtype)
     acts = np.empty(hidden, dtype=x.dtype)
     deltas = np.empty(hidden, dtype=x.dtype)
     for g in range(start, stop):
@@ -247,41 +264,44 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
         bias, v0, v1 = w[split:out_v], w[out_v : out_v + hidden], w[out_v + hidden : last]
         eta = stepsize[g]
         level = noise[g] * eta if len(base) else zero
+        for j in range(hidden):
+            pre[j] = zero
+        for f in range(features):
+            value, column = x[0, f], first[f]
+            for j in range(hidden):
+                pre[j] += column[j] * value
         for k in range(records):
-            row = x[k]
+            row, following = x[k], x[min(k + 1, records - 1)]
             size = one
             for f in range(features):
                 size += row[f] * row[f]
-            for j in range(hidden):
-                acts[j] = bias[j]
-            for f in range(features):
-                value = row[f]
-                column = first[f]
-                for j in range(hidden):
-                    acts[j] += column[j] * value
             logit, active, backward = w[last + 1] - w[last], zero, zero
             for j in range(hidden):
-                on = acts[j] > 0
-                a = acts[j] if on else zero
+                a = pre[j] + bias[j]
+                on = a > 0
+                a = a if on else zero
                 u = v1[j] - v0[j] if on else zero
                 logit += u * a
                 active += a * a
                 backward += u * u
                 acts[j] = a
                 deltas[j] = u
+                pre[j] = zero
             s = _sigmoid(logit) - y[k]
             s *= eta * _factor(s * s * (backward * size + 2 * (active + 1)), clip[g])
             for j in range(hidden):
                 deltas[j] *= s
                 acts[j] *= s
+            # One pass over the matrix takes the step and multiplies with the record that follows.
             if level > 0:
                 z = base[k]
                 turned = z[:split].reshape((features, hidden))
                 for f in range(features):
-                    value = row[f]
-                    column, draw = first[f], turned[f]
+                    value, ahead, column, draw = row[f], following[f], first[f], turned[f]
                     for j in range(hidden):
-                        column[j] -= deltas[j] * value + level * draw[j]
+                        new = column[j] - (deltas[j] * value + level * draw[j])
+                        column[j] = new
+                        pre[j] += new * ahead
                 for j in range(hidden):
                     bias[j] -= deltas[j] + level * z[split + j]
                     v0[j] -= level * z[out_v + j] - acts[j]
@@ -290,10 +310,11 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
                 w[last + 1] -= level * z[last + 1] + s
             else:
                 for f in range(features):
-                    value = row[f]
-                    column = first[f]
+                    value, ahead, column = row[f], following[f], first[f]
                     for j in range(hidden):
-                        column[j] -= deltas[j] * value
+                        new = column[j] - deltas[j] * value
+                        column[j] = new
+                        pre[j] += new * ahead
                 for j in range(hidden):
                     bias[j] -= deltas[j]
                     v0[j] += acts[j]

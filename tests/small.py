@@ -11,7 +11,8 @@ from torch import Tensor
 import textbook
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, Federation
-from silodp.config import Experiment, Run, project_root
+from silodp.config import project_root
+from silodp.config_models import Experiment, Run
 from silodp.messages import Messages
 from silodp.models import MODELS, Model
 from silodp.privacy.plan import Budget, PrivacyPlan

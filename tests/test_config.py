@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from runfiles import message, overriding, project, write
 from silodp.algorithms import ALGORITHMS
-from silodp.config import Experiment, Grid, Readings, load
+from silodp.config import load
+from silodp.config_models import Experiment, Grid, Readings
 from silodp.config_pages import reference_text, schema_text
 from silodp.datasets import DATASETS
 from small import ROOT, experiment

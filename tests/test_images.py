@@ -8,8 +8,9 @@ import yaml
 
 import silodp.trialdata as trialdata
 import small
-from silodp.config import ConfigError, Experiment, load
+from silodp.config import ConfigError, load
 from silodp.config_check import check
+from silodp.config_models import Experiment
 from silodp.datasets import DATASETS
 from silodp.datasets.base import Data
 from silodp.tasks import Task

@@ -11,7 +11,7 @@ import torch
 import small
 import textbook
 from jobs import CASES, data, same, silos_of, task, train
-from silodp.config import Setting
+from silodp.config_models import Setting
 from silodp.models import MODELS
 from silodp.rng import Streams
 from silodp.tasks import POINT, number_of_silos

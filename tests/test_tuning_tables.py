@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from gridrows import INF, NAN, experiment, reported, rows, spiders
-from silodp.config import Report
+from silodp.config_models import Report
 from silodp.results import TABLE_COLUMNS
 from silodp.tasks import POINT
 from silodp.tuning import RUN, complete, select, summarise, table

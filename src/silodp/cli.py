@@ -11,7 +11,14 @@ log = logging.getLogger("silodp")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input."""
     parser = make_parser()
-    options = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    # What follows -- is for the program that a subcommand calls; argparse would take it for this one's own.
+    end = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:end])
+    if words[end + 1 :]:
+        if not hasattr(options, "arguments"):
+            parser.error(f"{options.command} takes nothing after --: {' '.join(words[end + 1 :])}")
+        options.arguments = words[end + 1 :]
     # Other libraries speak from warnings on only; some report every glyph they draw.
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", force=True

@@ -68,7 +68,8 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("run_file", type=Path, help="as in config/default.yaml")
     sub.add_argument("--cores", default="all", help="cores used at once (default all)")
     sub.add_argument("--profile", default="workflow/profiles/default", help="Snakemake profile")
-    sub.add_argument("arguments", nargs="*", help="targets or options for Snakemake, after --")
+    sub.set_defaults(arguments=[])
+    sub.epilog = "What follows -- goes to Snakemake: targets and its options, as in `-- figures --dry-run`."
 
     sub = add("merge-privacy", merge_privacy, "one privacy.csv from the experiments' privacy tables")
     sub.add_argument("files", type=Path, nargs="+", help="CSV files that `silodp privacy` wrote")

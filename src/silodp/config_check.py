@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config import ConfigError, Experiment, shown
+from silodp.config import ConfigError, shown
+from silodp.config_models import Experiment
 from silodp.datasets import DATASETS, Dataset
 from silodp.prescribed import participation, prescribe, schedules_of
 

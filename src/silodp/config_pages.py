@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from silodp.config import (
+from silodp.config_models import (
     AlgorithmOptions,
     ConvNetModel,
     DataConfig,
@@ -57,7 +57,7 @@ def reference_text() -> str:
     lines = [
         "# Configuration reference",
         "",
-        "Made from the models in `src/silodp/config.py` by `silodp config reference`; do not edit by hand.",
+        "Made from the models in `src/silodp/config_models.py` by `silodp config reference`; do not edit by hand.",
         "",
     ]
     sections: list[type[BaseModel]] = [

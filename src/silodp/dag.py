@@ -12,7 +12,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from silodp.config import Experiment, Resolved, Setting
+from silodp.config import Resolved
+from silodp.config_models import Experiment, Setting
 from silodp.datasets import DATASETS
 from silodp.provenance import digest
 

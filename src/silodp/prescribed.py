@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from silodp.config import AlgorithmOptions, Experiment, Setting
+from silodp.config_models import AlgorithmOptions, Experiment, Setting
 from silodp.theory.schedules import SCHEDULES, Schedule
 
 # Which algorithm a schedule is for, by what it prescribes.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config import Experiment, Readings, Setting
+from silodp.config_models import Experiment, Readings, Setting
 from silodp.datasets import DATASETS
 from silodp.privacy.plan import Budget, PrivacyPlan
 

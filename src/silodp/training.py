@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, Federation
-from silodp.config import Run
+from silodp.config_models import Run
 from silodp.datasets import Data
 from silodp.messages import Messages
 from silodp.models import Model

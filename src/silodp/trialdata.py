@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.config import Experiment, Readings, Run
+from silodp.config_models import Experiment, Readings, Run
 from silodp.datasets import DATASETS, Data, label_classes, labels
 from silodp.heterogeneity import Heterogeneity, heterogeneity
 from silodp.models import MODELS, Model

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from silodp.config import Experiment
+from silodp.config_models import Experiment
 from silodp.results import TABLE_COLUMNS
 from silodp.tasks import POINT
 

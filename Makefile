@@ -3,10 +3,11 @@ RUN ?= default
 CORES ?= all
 PYTHON ?= python3.11
 BIN := .venv/bin
+PUBLISHED = $(BIN)/silodp rebuild results/published/config.json --cores $(CORES) -- --snakefile workflow/published.smk
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures paper test test-slow bench lint format docs clean
+.PHONY: help reproduce smoke figures report publish paper test test-slow bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,8 +26,14 @@ reproduce: .venv/installed  ## rebuild everything of RUN (default: config/defaul
 smoke: .venv/installed  ## the default run in miniature, under a minute
 	@$(MAKE) --no-print-directory reproduce RUN=smoke
 
-figures: .venv/installed  ## the figures of RUN, from its tables where they are there
-	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- figures
+figures: .venv/installed  ## the published figures drawn again from their tables; trains nothing
+	@$(PUBLISHED) figures
+
+report: .venv/installed  ## the published report page made again from its tables; trains nothing
+	@$(PUBLISHED)
+
+publish: .venv/installed  ## copy tables, figures and page of RUN to results/published
+	$(BIN)/silodp publish results/$(RUN)
 
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper

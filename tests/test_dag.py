@@ -17,7 +17,7 @@ RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
 def plan(name="small", run=None, **changes) -> Plan:
     resolved = Resolved(Path("run.yaml"), run or small.run(), {name: small.experiment(**changes)})
-    return Plan(resolved, "out")
+    return Plan(resolved, f"out/{resolved.run.run}")
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
@@ -193,6 +193,7 @@ def test_every_source_behind_a_trained_result_is_in_its_digest(algorithm):
         "algorithms/__init__.py",
         "theory/__init__.py",
         "config.py",
+        "config_models.py",
         "config_check.py",
         "config_parts.py",
         "results.py",

@@ -57,6 +57,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--chosen", type=Path, required=True, help="parquet file that `silodp select` wrote")
     sub.add_argument("--privacy", type=Path, required=True, help="CSV file that `silodp privacy` wrote")
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
+    sub.add_argument("--reported", type=Path, help="CSV file of the trials behind the default rows")
 
     sub = _experiment_command(add, "figure", figure, "draw one figure from a table")
     sub.add_argument("name", help="name of the figure, as in wbcd_mlp_M2_R25")
@@ -264,15 +265,17 @@ def merge_privacy(options: argparse.Namespace) -> None:
 def table(options: argparse.Namespace) -> None:
     """Aggregate trials into the experiment's table, SPIDER's best-of-two included."""
     from silodp.privacy_table import delivered_lookup
+    from silodp.tuning import reported
     from silodp.tuning import table as aggregate
 
     resolved, _ = _resolved(options)
     fresh = _read(options.fresh) if options.fresh else None
     delivered = delivered_lookup(pd.read_csv(options.privacy, keep_default_na=False))
     experiment = resolved.experiments[options.experiment]
-    write_csv(
-        aggregate(_read(options.grid), fresh, pd.read_parquet(options.chosen), experiment, delivered), options.output
-    )
+    grid, chosen = _read(options.grid), pd.read_parquet(options.chosen)
+    write_csv(aggregate(grid, fresh, chosen, experiment, delivered), options.output)
+    if options.reported:
+        write_csv(reported(grid, fresh, chosen, experiment), options.reported)
 
 
 def figure(options: argparse.Namespace) -> None:

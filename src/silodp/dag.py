@@ -83,12 +83,12 @@ class Plan:
 
     Args:
         resolved: the checked run file.
-        results: folder below which the run writes.
+        folder: where the run writes; default: results/<run>.
     """
 
-    def __init__(self, resolved: Resolved, results: str = "results"):
+    def __init__(self, resolved: Resolved, folder: str | None = None):
         self.resolved, self.run, self.experiments = resolved, resolved.run, resolved.experiments
-        self.folder = f"{results}/{resolved.run.run}"
+        self.folder = folder or f"results/{resolved.run.run}"
 
     def readings(self, experiment: str) -> dict[str, str]:
         """Name in paths → label, for every reading of the experiment."""

@@ -38,6 +38,23 @@ TABLE_COLUMNS = [
     "seconds",
 ]
 
+# One row a trial of the default report.
+REPORTED_COLUMNS = [
+    "experiment",
+    "algorithm",
+    "reading",
+    "M",
+    "R",
+    "epsilon",
+    "trial",
+    "stepsize",
+    "clip",
+    "phase_length",
+    "train_loss",
+    "test_error",
+    "diverged",
+]
+
 PRIVACY_COLUMNS = [
     "experiment",
     "algorithm",

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from silodp.config_models import Experiment
-from silodp.results import TABLE_COLUMNS
+from silodp.results import REPORTED_COLUMNS, TABLE_COLUMNS
 from silodp.tasks import POINT
 
 RUN = ["experiment", "algorithm", "reading", "M", "R"]
@@ -159,6 +159,17 @@ def _mean(values: np.ndarray) -> float:
 def _percentile(values: np.ndarray, q: float) -> float:
     """Percentile that allows infinities (a diverged regression)."""
     return float(np.percentile(values, q, method="linear" if np.isfinite(values).all() else "nearest"))
+
+
+def reported(grid: pd.DataFrame, fresh: pd.DataFrame | None, chosen: pd.DataFrame, config: Experiment) -> pd.DataFrame:
+    """One row a trial behind every row of the default report (the experiment's first): what pairs are compared by."""
+    default = config.reports[0]
+    grid, fresh = complete(grid, config), None if fresh is None else complete(fresh, config)
+    rows = report_rows(grid, fresh, chosen, default.selection, default.evaluation)
+    order = {name: position for position, name in enumerate([*config.algorithms, "spider"])}
+    rows = rows.assign(position=rows["algorithm"].map(order))
+    rows = rows.sort_values(["reading", "M", "R", "position", "epsilon", "trial"], kind="stable")
+    return rows[REPORTED_COLUMNS].reset_index(drop=True)
 
 
 def table(

@@ -43,7 +43,8 @@ rule table:
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
         privacy=f"{PLAN.folder}/privacy/{{experiment}}.csv",
     output:
-        f"{PLAN.folder}/tables/{{experiment}}.csv",
+        table=f"{PLAN.folder}/tables/{{experiment}}.csv",
+        reported=f"{PLAN.folder}/reported/{{experiment}}.csv",
     log:
         f"{PLAN.folder}/logs/table/{{experiment}}.log",
     conda:
@@ -56,7 +57,8 @@ rule table:
         digest=lambda wc: PLAN.reports_digest(wc.experiment),
     shell:
         "silodp table {params.run_file} {wildcards.experiment} --grid {input.grid} --fresh {input.fresh}"
-        " --chosen {input.chosen} --privacy {input.privacy} --output {output} > {log} 2>&1"
+        " --chosen {input.chosen} --privacy {input.privacy} --output {output.table} --reported {output.reported}"
+        " > {log} 2>&1"
 
 
 rule tables:

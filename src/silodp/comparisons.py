@@ -1,0 +1,91 @@
+"""Two algorithms compared trial by trial: both see the same silos, split and start in a trial, so trials are pairs."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from silodp.results import REPORTED_COLUMNS
+
+NON_PRIVATE = ":non_private"
+COLUMNS = [
+    "experiment",
+    "reading",
+    "M",
+    "R",
+    "epsilon",
+    "first",
+    "second",
+    "trials",
+    "first_error",
+    "second_error",
+    "difference",
+    "low",
+    "high",
+    "better",
+]
+
+
+def compare(reported: pd.DataFrame, first: str, second: str, confidence: float = 0.95) -> pd.DataFrame:
+    """Paired differences of test error between two algorithms, a row for each reading, (M, R) and ε.
+
+    Args:
+        reported: one row a trial, as `silodp table --reported` writes them.
+        first, second: algorithms; `local_sgd:non_private` is the form without noise. Where both are private they are
+            compared at the same ε; a form without noise is set against every ε of the other.
+        confidence: of the interval, two-sided, by Student's t on the paired differences.
+
+    Returns:
+        `COLUMNS`; `difference` is first − second, `better` is who has the smaller error where the interval leaves out
+        0, else "undecided". A trial that diverged makes the difference infinite or NaN, and the row undecided.
+
+    Raises:
+        ValueError: an algorithm or form that the table does not have, or a table without the columns.
+    """
+    missing = [name for name in REPORTED_COLUMNS if name not in reported]
+    if missing:
+        raise ValueError(f"reported: lacks the columns {', '.join(missing)}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence: {confidence}: must lie between 0 and 1")
+    reported = reported.assign(reading=reported["reading"].fillna(""))
+    rows = []
+    for key, part in reported.groupby(["experiment", "reading", "M", "R"], sort=False):
+        names = dict(zip(["experiment", "reading", "M", "R"], key, strict=True))
+        both = [_errors(part, first), _errors(part, second)]
+        if not all(both):
+            continue
+        # A form without noise has one entry, which stands against every ε of the other.
+        epsilons: list[float | None] = [*sorted({e for errors in both for e in errors if e is not None})]
+        for epsilon in epsilons or [None]:
+            one, two = (errors.get(epsilon, errors.get(None)) for errors in both)
+            if one is not None and two is not None:
+                rows.append(names | {"epsilon": epsilon} | _paired(first, second, one, two, confidence))
+    if not rows:
+        known = ", ".join(sorted(reported["algorithm"].unique()))
+        raise ValueError(f"algorithms: {first}, {second}: no pair to compare: must be among {known}")
+    return pd.DataFrame(rows)[COLUMNS].astype({"epsilon": float})
+
+
+def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
+    """ε → test errors by trial; ε is None for the form without noise."""
+    own = rows[rows["algorithm"] == name.removesuffix(NON_PRIVATE)]
+    if name.endswith(NON_PRIVATE):
+        plain = own[own["epsilon"].isna()]
+        return {None: plain.set_index("trial")["test_error"]} if len(plain) else {}
+    return {epsilon: part.set_index("trial")["test_error"] for epsilon, part in own.groupby("epsilon")}
+
+
+def _paired(first: str, second: str, one: pd.Series, two: pd.Series, confidence: float) -> dict:
+    both = pd.concat([one, two], axis=1, join="inner").to_numpy()
+    found: dict = {"first": first, "second": second, "trials": len(both)}
+    found |= {"first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
+    differences = both[:, 0] - both[:, 1] if np.isfinite(both).all() else np.full(len(both), np.nan)
+    mean = float(differences.mean())
+    if len(both) < 2 or not np.isfinite(mean):
+        return found | {"difference": mean, "low": np.nan, "high": np.nan, "better": "undecided"}
+    spread = stats.sem(differences)
+    # Equal differences have no spread, and the interval is the point itself.
+    low, high = stats.t.interval(confidence, len(both) - 1, mean, spread) if spread > 0 else (mean, mean)
+    better = first if high < 0 else second if low > 0 else "undecided"
+    return found | {"difference": mean, "low": float(low), "high": float(high), "better": better}

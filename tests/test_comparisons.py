@@ -1,0 +1,90 @@
+"""Paired comparisons: signs, intervals against SciPy's own test, forms without noise, and what cannot be compared."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from silodp.comparisons import COLUMNS, compare
+from silodp.results import REPORTED_COLUMNS
+
+
+def trials(algorithm, epsilon, errors, reading=""):
+    """One row a trial."""
+    filled = dict.fromkeys(REPORTED_COLUMNS, 0) | {"experiment": "e", "reading": reading, "M": 2, "R": 3}
+    return [
+        filled | {"algorithm": algorithm, "epsilon": epsilon, "trial": t, "test_error": error}
+        for t, error in enumerate(errors)
+    ]
+
+
+def reported(*groups):
+    return pd.DataFrame([row for group in groups for row in group])
+
+
+A, B = [0.1, 0.2, 0.3, 0.25], [0.3, 0.45, 0.5, 0.5]
+
+
+def test_interval_is_the_paired_t_tests_and_names_the_smaller_error():
+    (row,) = compare(reported(trials("a", 1.0, A), trials("b", 1.0, B)), "a", "b", 0.9).to_dict("records")
+    wanted = stats.ttest_rel(A, B).confidence_interval(0.9)
+    assert (row["low"], row["high"]) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
+    assert row["difference"] == pytest.approx(np.mean(A) - np.mean(B))
+    assert (row["better"], row["trials"]) == ("a", 4)
+    assert list(row) == COLUMNS
+
+
+def test_order_of_the_two_turns_the_sign_only():
+    rows = reported(trials("a", 1.0, A), trials("b", 1.0, B))
+    one, two = compare(rows, "a", "b").iloc[0], compare(rows, "b", "a").iloc[0]
+    assert (one["difference"], one["low"]) == (-two["difference"], -two["high"])
+    assert one["better"] == two["better"] == "a"
+
+
+def test_pairs_are_joined_by_trial_whatever_the_order_of_rows():
+    rows = reported(trials("a", 1.0, A), trials("b", 1.0, B))
+    shuffled = rows.sample(frac=1, random_state=3)
+    pd.testing.assert_frame_equal(compare(rows, "a", "b"), compare(shuffled, "a", "b"))
+
+
+def test_a_form_without_noise_stands_against_every_epsilon():
+    rows = reported(trials("a", 1.0, A), trials("a", 2.0, B), trials("b", math.nan, B), trials("b", 2.0, A))
+    found = compare(rows, "a", "b:non_private")
+    assert found["epsilon"].tolist() == [1.0, 2.0]
+    assert found["difference"].tolist() == [pytest.approx(np.mean(A) - np.mean(B)), 0.0]
+    assert found["better"].tolist() == ["a", "undecided"]
+    both = compare(reported(trials("a", math.nan, A), trials("b", math.nan, B)), "a:non_private", "b:non_private")
+    assert math.isnan(both["epsilon"].iloc[0])
+    assert both["better"].tolist() == ["a:non_private"]
+
+
+def test_only_shared_epsilons_and_readings_are_compared():
+    rows = reported(trials("a", 1.0, A), trials("a", 2.0, A), trials("b", 2.0, B), trials("b", 2.0, B, "other"))
+    found = compare(rows, "a", "b")
+    assert found[["reading", "epsilon"]].to_numpy().tolist() == [["", 2.0]]
+
+
+def test_a_diverged_trial_leaves_the_row_undecided():
+    found = compare(reported(trials("a", 1.0, [0.1, math.inf]), trials("b", 1.0, [0.2, 0.3])), "a", "b")
+    assert found["better"].tolist() == ["undecided"]
+    assert found["first_error"].iloc[0] == math.inf
+
+
+@pytest.mark.parametrize(
+    ("rows", "first", "message"),
+    [
+        (trials("a", 1.0, A) + trials("b", 2.0, B), "a", "no pair to compare: must be among a, b"),
+        (trials("a", 1.0, A) + trials("b", 1.0, B), "c", "algorithms: c, b: no pair"),
+        (trials("a", 1.0, A) + trials("b", 1.0, B), "a:non_private", "no pair to compare"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(rows, first, message):
+    with pytest.raises(ValueError, match=message):
+        compare(pd.DataFrame(rows), first, "b")
+
+
+def test_a_table_of_another_kind_is_refused():
+    with pytest.raises(ValueError, match="lacks the columns experiment, "):
+        compare(pd.DataFrame({"a": [1]}), "a", "b")

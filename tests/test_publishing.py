@@ -1,0 +1,65 @@
+"""What is kept of a run: the files that figures and page need, never another run's, never half a run."""
+
+import pandas as pd
+import pytest
+
+from silodp.cli import main
+from silodp.publishing import NEEDED
+
+
+def run_folder(folder, *without):
+    """A finished run's files, and some that are not kept."""
+    files = ["config.json", "provenance.json", "privacy.csv", "tables/a.csv", "reported/a.csv", "figures/a.png"]
+    for name in [*files, "silos/a/default/heterogeneity.csv", "silos/a/default/indices.parquet", "logs/a.log"]:
+        if name not in without:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+    return folder
+
+
+def kept(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_publishing_keeps_what_is_small_and_replaces_what_was_there(tmp_path):
+    run, out = run_folder(tmp_path / "run"), tmp_path / "out"
+    assert main(["publish", str(run), "--output", str(out)]) == 0
+    wanted = {"config.json", "provenance.json", "privacy.csv", "tables/a.csv", "reported/a.csv", "figures/a.png"}
+    assert kept(out) == wanted | {"silos/a/default/heterogeneity.csv"}
+    (out / "tables/old.csv").write_text("")
+    assert main(["publish", str(run), "--output", str(out)]) == 0
+    assert "tables/old.csv" not in kept(out)
+    assert (out / "tables/a.csv").stat().st_mtime_ns == (run / "tables/a.csv").stat().st_mtime_ns
+
+
+@pytest.mark.parametrize("lacking", ["config.json", "provenance.json", "privacy.csv", "tables/a.csv"])
+def test_half_a_run_is_refused_and_nothing_is_touched(tmp_path, capsys, lacking):
+    assert len(NEEDED) == 4
+    out = tmp_path / "out"
+    main(["publish", str(run_folder(tmp_path / "run")), "--output", str(out)])
+    before = kept(out)
+    half = run_folder(tmp_path / "half", lacking)
+    assert main(["publish", str(half), "--output", str(out)]) == 2
+    assert "must be a finished run" in capsys.readouterr().err
+    assert kept(out) == before
+
+
+def test_a_folder_of_something_else_is_not_replaced(tmp_path, capsys):
+    run, out = run_folder(tmp_path / "run"), tmp_path / "thesis"
+    out.mkdir()
+    (out / "chapter1.tex").write_text("years of work")
+    assert main(["publish", str(run), "--output", str(out)]) == 2
+    assert main(["publish", str(run), "--output", str(run)]) == 2
+    assert "must be an earlier publication" in capsys.readouterr().err
+    assert kept(out) == {"chapter1.tex"}
+
+
+def test_compare_prints_or_writes(tmp_path, capsys):
+    rows = {"experiment": "e", "algorithm": ["a", "a", "b", "b"], "reading": "", "M": 2, "R": 3, "epsilon": 1.0}
+    rows |= {"trial": [0, 1, 0, 1], "stepsize": 1, "clip": 1, "phase_length": 1, "train_loss": 1, "diverged": False}
+    pd.DataFrame(rows | {"test_error": [0.1, 0.2, 0.4, 0.51]}).to_csv(tmp_path / "r.csv", index=False)
+    assert main(["compare", str(tmp_path / "r.csv"), "a", "b"]) == 0
+    assert "-0.305" in capsys.readouterr().out
+    assert main(["compare", str(tmp_path / "r.csv"), "a", "b", "--output", str(tmp_path / "c.csv")]) == 0
+    assert pd.read_csv(tmp_path / "c.csv")["difference"].tolist() == [pytest.approx(-0.305)]
+    assert main(["compare", str(tmp_path / "none.csv"), "a", "b"]) == 2

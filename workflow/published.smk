@@ -1,0 +1,33 @@
+# Figures and page of results/published, from the tables committed there: nothing is fetched or trained.
+# silodp rebuild results/published/config.json -- --snakefile workflow/published.smk [figures]
+import sys
+
+from silodp.config import ConfigError, load
+from silodp.dag import Plan
+
+RUN_FILE = "results/published/config.json"
+
+try:
+    PLAN = Plan(load(RUN_FILE), folder="results/published")
+except ConfigError as error:
+    print(f"silodp: {error}", file=sys.stderr)
+    sys.exit(2)
+
+
+container: None
+
+
+localrules:
+    all,
+    figures,
+    report,
+
+
+rule all:
+    default_target: True
+    input:
+        f"{PLAN.folder}/report.html",
+
+
+include: "rules/figures.smk"
+include: "rules/report.smk"

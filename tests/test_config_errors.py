@@ -99,8 +99,8 @@ OVERRIDES = [
     ("cancer", {"readings": {"batch": "max"}}, "readings.batch: 'max': Input should be 'eps_max' or 'per_eps'"),
     (
         "cancer",
-        {"readings": {"clipping": "per_tensor"}},
-        "readings.clipping: 'per_tensor': Input should be 'record' or",
+        {"readings": {"clipping": "per_layer"}},
+        "readings.clipping: 'per_layer': Input should be 'record', ",
     ),
     (
         "cancer",

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import inspect
+import typing
 
 import dp_accounting
 import numpy as np
@@ -13,6 +14,7 @@ import small
 import textbook
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
+from silodp.config_models import ModelConfig
 from silodp.datasets import DATASETS, labels
 from silodp.models import MODELS
 from silodp.privacy.accounting import delivered_epsilon
@@ -148,6 +150,14 @@ def test_a_model_says_what_it_computes(name):
     with pytest.raises(dataclasses.FrozenInstanceError):
         model.features = 3
     assert hash(model) == hash(case.model())
+
+
+@pytest.mark.parametrize("config", typing.get_args(typing.get_args(ModelConfig)[0]), ids=lambda one: one.__name__)
+def test_the_configuration_knows_how_many_tensors_a_model_has(config):
+    (name,) = typing.get_args(config.model_fields["name"].annotation)
+    case = next((case for case in ALL_MODELS.values() if case.registered == name), None)
+    model = case.model() if case else MODELS[name](3 * 32 * 32, 10)
+    assert config.tensors == len(model.blocks)
 
 
 @pytest.mark.parametrize("name", ALL_MODELS)

@@ -304,3 +304,23 @@ def test_a_clipped_mean_moves_by_two_clips_however_large_the_batch():
         for how in ("batch_mean", "record")
     )
     torch.testing.assert_close(a, b, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("model", MODEL_CASES)
+def test_tensors_clipped_one_by_one_move_the_mean_by_their_root_as_much(model):
+    """Each tensor is within L, a record's gradient within √tensors·L, and a clip that binds nothing changes nothing."""
+    case, K = MODEL_CASES[model], 5
+    made, silo = case.model(), small.records(case, (9,), torch.float64)[0]
+    messages, w = Messages(made, [silo], STREAMS), small.start(made, torch.float64)[None]
+    free, clip = torch.tensor([math.inf], dtype=torch.float64), torch.tensor([1e-3], dtype=torch.float64)
+    a, b = (messages.message(w, 0, K, free, clip * 0, round=0, clipping=how) for how in ("per_tensor", "record"))
+    torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-14)
+    one = messages.message(w, 0, 1, clip, clip * 0, round=1, clipping="per_tensor")
+    raw = messages.message(w, 0, 1, free, clip * 0, round=1)
+    for block in made.blocks:
+        part, whole = one[0, block.start : block.stop], raw[0, block.start : block.stop]
+        wanted = whole * min(1.0, 1e-3 / float(whole.norm()))
+        torch.testing.assert_close(part, wanted, rtol=1e-9, atol=1e-15)
+    assert float(one.norm()) <= math.sqrt(len(made.blocks)) * 1e-3 * (1 + 1e-9)
+    release = dataclasses.replace(GRADIENT, clipping="per_tensor", tensors=len(made.blocks))
+    assert release.sensitivity == pytest.approx(math.sqrt(len(made.blocks)) * GRADIENT.sensitivity)

@@ -1,7 +1,7 @@
 """The keys of run files and experiments: one Pydantic model is the source of defaults, schema and reference page."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -98,11 +98,15 @@ class Preprocessing(Strict):
 class LinearModel(Strict):
     """Linear regression with half the squared error as loss."""
 
+    tensors: ClassVar[int] = 1
+
     name: Literal["linear"]
 
 
 class LogisticModel(Strict):
     """Logistic regression on two classes, no intercept of its own."""
+
+    tensors: ClassVar[int] = 1
 
     name: Literal["logistic"]
 
@@ -110,11 +114,15 @@ class LogisticModel(Strict):
 class SoftmaxModel(Strict):
     """Multinomial logistic regression with intercepts."""
 
+    tensors: ClassVar[int] = 2
+
     name: Literal["softmax"]
 
 
 class PerceptronModel(Strict):
     """A perceptron with one hidden ReLU layer and cross-entropy loss."""
+
+    tensors: ClassVar[int] = 4
 
     name: Literal["perceptron"]
     hidden: Count = Field(description="hidden units")
@@ -122,6 +130,8 @@ class PerceptronModel(Strict):
 
 class ConvNetModel(Strict):
     """The non-convex paper's network for CIFAR-10: two convolutions and three dense layers, cross-entropy loss."""
+
+    tensors: ClassVar[int] = 10
 
     name: Literal["convnet"]
     workspace_mb: Count = Field(256, description="temporary memory of a gradient, in MB; a GPU is faster with more")
@@ -181,8 +191,8 @@ class Readings(Strict):
     output: Literal["last", "mean_of_last_8", "own"] = Field(
         "last", description="iterate that is evaluated; own: what the paper's algorithm returns (weighted average)"
     )
-    clipping: Literal["record", "batch_mean"] = Field(
-        "record", description="what is clipped; batch_mean is not private as claimed"
+    clipping: Literal["record", "per_tensor", "batch_mean"] = Field(
+        "record", description="what is clipped; per_tensor and batch_mean are not private as claimed"
     )
     clip_rule: Literal["grid", "max_norm"] = Field(
         "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"

@@ -1,6 +1,6 @@
 """Types and small sections of the configuration models, apart from `silodp.config` which puts them together."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,12 +20,16 @@ class Strict(BaseModel):
 class HingeModel(Strict):
     """A linear classifier of two classes with the hinge loss, no intercept of its own."""
 
+    tensors: ClassVar[int] = 1
+
     name: Literal["hinge"]
     smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")
 
 
 class AbsoluteModel(Strict):
     """Linear regression with the absolute error as loss."""
+
+    tensors: ClassVar[int] = 1
 
     name: Literal["absolute"]
     smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")

@@ -59,11 +59,12 @@ class Messages:
                 `previous`, on the same records.
             sampler: "replacement", uniformly with replacement; "disjoint", the K records of round r in a random order
                 of the silo's records that is fixed for the run, so that no record is drawn twice.
-            clipping: "record"; or "batch_mean", only the mean is scaled to norm at most L (a released program's way).
+            clipping: "record"; or a released program's way: "per_tensor", every tensor of a record's gradient is scaled
+                to norm at most L by itself; "batch_mean", only the mean is.
 
         Returns:
             (G, d). Replacing one record that was drawn J times moves it by at most 2LJ/K (4LJ/K for a difference). With
-            "batch_mean" it is 2L (4L) however large K is.
+            "per_tensor" it is √tensors times that, with "batch_mean" 2L (4L) however large K is.
 
         Raises:
             ValueError: "disjoint" when the silo's records are used up.
@@ -102,8 +103,19 @@ class Messages:
     def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
         if clipping == "record":
             return self.model.clipped_gradient_sum(weights, x, y, clip)
+        if clipping == "per_tensor":
+            return self._tensor_clipped_sum(weights, x, y, clip)
         total = self.model.clipped_gradient_sum(weights, x, y, torch.full_like(clip, torch.inf))
         return total * clip_factors(((total / len(x)) ** 2).sum(1), clip)[:, None]
+
+    def _tensor_clipped_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        total, free = torch.zeros_like(weights), torch.full_like(clip, torch.inf)
+        for k in range(len(x)):
+            gradient = self.model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], free)
+            for block in self.model.blocks:
+                part = gradient[:, block.start : block.stop]
+                total[:, block.start : block.stop] += part * clip_factors((part**2).sum(1), clip)[:, None]
+        return total
 
     def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
         x, y = self.silos[silo]

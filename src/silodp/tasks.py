@@ -118,6 +118,7 @@ class Task:
         for size in {smallest} if readings.records == "equal" else set(sizes):
             budget = Budget(size, algorithm.rounds, claimed, self._delta(size), batch_epsilon, config.batch_records)
             plan = algorithm.plan(budget)
-            clipped = tuple(dataclasses.replace(one, clipping=readings.clipping) for one in plan.releases)
+            clipping, tensors = readings.clipping, config.model.tensors
+            clipped = tuple(dataclasses.replace(one, clipping=clipping, tensors=tensors) for one in plan.releases)
             plans[size] = dataclasses.replace(plan, releases=clipped)
         return [plans[smallest if readings.records == "equal" else size] for size in sizes]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ADJACENCY = "replace one record of one silo"
 
 Sampler = Literal["replacement", "disjoint"]
-Clipping = Literal["record", "batch_mean"]
+Clipping = Literal["record", "per_tensor", "batch_mean"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ class Release:
         gradients: clipped gradients that a record contributes (2 for a difference of two).
         steps: releases that a silo makes in one go before it sends anything (local steps); `count` includes them.
         sampler: "replacement"; or "disjoint", no record is drawn twice in a run.
-        clipping: what is scaled to norm at most L: each "record"'s gradient, or the "batch_mean" only.
+        clipping: what is scaled to norm at most L: each "record"'s gradient, each tensor of it ("per_tensor"), or the
+            "batch_mean" only.
+        tensors: of the model.
     """
 
     kind: str
@@ -90,6 +92,7 @@ class Release:
     steps: int = 1
     sampler: Sampler = "replacement"
     clipping: Clipping = "record"
+    tensors: int = 1
 
     @property
     def drawn(self) -> int:
@@ -100,9 +103,11 @@ class Release:
     def sensitivity(self) -> float:
         """How far one drawn occurrence of a replaced record moves the mean, in units of the clip: 2·gradients/K.
 
-        A clipped mean of unclipped gradients can turn round whole: 2·gradients.
+        Tensors clipped one by one make a gradient as long as √tensors·L. A clipped mean of unclipped gradients can turn
+        round whole: 2·gradients.
         """
-        return 2 * self.gradients / (self.records if self.clipping == "record" else 1)
+        length = math.sqrt(self.tensors) if self.clipping == "per_tensor" else 1
+        return 2 * self.gradients * length / (1 if self.clipping == "batch_mean" else self.records)
 
     @property
     def noise_multiplier(self) -> float:

@@ -19,6 +19,13 @@ except ConfigError as error:
     print(f"silodp: {error}", file=sys.stderr)
     sys.exit(2)
 
+if PLAN.resolved.left_out:
+    print(
+        f"silodp: {RUN_FILE}: left out, as they ask for a CUDA device and none is here: "
+        + ", ".join(PLAN.resolved.left_out),
+        file=sys.stderr,
+    )
+
 
 container: None
 

@@ -7,6 +7,8 @@ that names file, key, value and what is allowed.
 
 import copy
 import functools
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +146,11 @@ class Resolved:
         path: the run file.
         run: the run file's own keys.
         experiments: name -> experiment, in the run file's order.
+        left_out: experiments of the run file that ask for a GPU where there is none.
     """
 
-    def __init__(self, path: Path, run: Run, experiments: dict[str, Experiment]):
-        self.path, self.run, self.experiments = path, run, experiments
+    def __init__(self, path: Path, run: Run, experiments: dict[str, Experiment], left_out: Sequence[str] = ()):
+        self.path, self.run, self.experiments, self.left_out = path, run, experiments, list(left_out)
 
     def dump(self) -> dict:
         """Plain data: what is written as the run's config.json."""
@@ -155,8 +158,21 @@ class Resolved:
         return own | {"experiments": {name: e.model_dump(mode="json") for name, e in self.experiments.items()}}
 
 
+def gpu() -> bool:
+    """Whether jobs may count on a CUDA device: SILODP_CUDA (0 or 1) where it is set, else whether this machine has one.
+
+    A cluster's login node has none while its other nodes do; there the variable says so.
+    """
+    said = os.environ.get("SILODP_CUDA", "")
+    if said not in ("", "0", "1"):
+        raise ConfigError(f"environment: SILODP_CUDA: {said!r}: must be 0 or 1")
+    return said == "1" if said else Path("/dev/nvidiactl").exists()
+
+
 def load(path: Path | str, root: Path | None = None) -> Resolved:
     """Read and check the run file at `path` and the experiments it names.
+
+    An experiment with a `device: cuda` of its own is left out where there is no `gpu()`.
 
     Raises:
         ConfigError: one line naming file, key, value and what is allowed.
@@ -183,4 +199,8 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
             here = _within(overrides, error.errors()[0]["loc"])
             raise _explain(error, path if here else source, ("experiments", name) if here else ()) from None
         check(experiments[name], functools.partial(_place, path, source, name, overrides or {}))
-    return Resolved(path, run, experiments)
+    without = [name for name, one in experiments.items() if (one.device or "").startswith("cuda") and not gpu()]
+    kept = {name: one for name, one in experiments.items() if name not in without}
+    if not kept:
+        raise ConfigError(f"{path}: experiments: {', '.join(without)}: must be run where there is a CUDA device")
+    return Resolved(path, run, kept, without)

@@ -262,8 +262,20 @@ def test_fresh_runs_train_the_chosen_points_only(chain):
 
 def test_figures_are_drawn_from_the_table(chain, tmp_path):
     picture = tmp_path / "wbcd_mlp_M1_R4.png"
-    files = ["--table", chain / "table.csv", "--output", picture]
-    assert call("figure", chain / "tiny.yaml", "wbcd_mlp", "wbcd_mlp_M1_R4", *files, "-q") == 0
+    files = ["--table", chain / "table.csv", "--folder", tmp_path]
+    assert (
+        call(
+            "figure",
+            chain / "tiny.yaml",
+            "wbcd_mlp",
+            "wbcd_mlp_M1_R4",
+            "wbcd_mlp_M1_R4_delivered_vs_claimed",
+            *files,
+            "-q",
+        )
+        == 0
+    )
+    assert (tmp_path / "wbcd_mlp_M1_R4_delivered_vs_claimed.pdf").is_file()
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
 
@@ -309,7 +321,7 @@ def test_files_that_are_not_there_are_named(chain, tmp_path, capsys):
 
 
 def test_an_unknown_figure_or_dataset_is_one_line(chain, tmp_path, capsys):
-    files = ["--table", chain / "table.csv", "--output", tmp_path / "x.png"]
+    files = ["--table", chain / "table.csv", "--folder", tmp_path]
     assert call("figure", chain / "tiny.yaml", "wbcd_mlp", "nope", *files) == 2
     assert "command line: name: 'nope': must be one of wbcd_mlp_M1_R4, " in one_line(capsys)
     assert call("fetch", "iris") == 2

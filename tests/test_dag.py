@@ -228,11 +228,29 @@ def test_digests_of_sources_change_with_their_text(tmp_path, monkeypatch):
     assert fresh(("rng.py", "models")) not in (before, changed)
 
 
-def test_figures_are_found_by_name():
+def test_every_figure_is_drawn_by_one_job_and_knows_its_sources():
     one = plan(settings=[{"M": 1, "R": 3}, {"M": 2, "R": 3}])
-    for name, shows in one.figure_names("small").items():
-        assert one.figure(name) == shows
-        assert shows["experiment"] == "small"
-    assert {(shows["M"], shows["kind"]) for shows in one.figure_names("small").values()} == {
-        (M, kind) for M in (1, 2) for kind in ("error_vs_epsilon", "delivered_vs_claimed")
+    jobs = one.drawn_together()
+    assert {(experiment, kind) for experiment, kind, _ in jobs} == {
+        ("small", kind) for kind in ("error_vs_epsilon", "delivered_vs_claimed")
     }
+    drawn = [name for _, _, names in jobs for name in names]
+    assert sorted(drawn) == sorted(one.figure_names("small"))
+    assert {f"{one.folder}/figures/{name}.{suffix}" for name in drawn for suffix in ("pdf", "png")} == set(
+        one.figures()
+    )
+    for experiment, kind, names in jobs:
+        assert {one.figure_names(experiment)[name]["M"] for name in names} == {1, 2}
+        sources = one.figure_sources(kind)
+        assert all(Path(file).is_file() for file in sources)
+        assert f"{kind}.py" in {Path(file).name for file in sources}
+
+
+def test_a_figures_title_needs_the_heterogeneity_of_its_own_partition():
+    one = plan(alternatives=[{"resample": True}, {"batch": "per_eps"}])
+    folder = f"{one.folder}/silos/small"
+    assert one.heterogeneity("small") == [
+        f"{folder}/default/heterogeneity.csv",
+        f"{folder}/resample-true/heterogeneity.csv",
+    ]
+    assert one.partitioned_as("small", "batch-per_eps") == "default"

@@ -14,7 +14,8 @@ import pandas as pd
 
 from silodp import config as configuration
 from silodp.config import ConfigError, Resolved
-from silodp.dag import Plan
+from silodp.config_models import Experiment
+from silodp.dag import Plan, slug
 from silodp.results import PRIVACY_COLUMNS, write_csv, write_parquet, write_text
 
 log = logging.getLogger("silodp")
@@ -59,11 +60,13 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
     sub.add_argument("--reported", type=Path, help="CSV file of the trials behind the default rows")
 
-    sub = _experiment_command(add, "figure", figure, "draw one figure from a table")
-    sub.add_argument("name", help="name of the figure, as in wbcd_mlp_M2_R25")
+    sub = _experiment_command(add, "figure", figure, "draw figures from a table")
+    sub.add_argument("names", metavar="name", nargs="+", help="names of figures, as in wbcd_mlp_M2_R25")
     sub.add_argument("--table", type=Path, required=True, help="CSV file that `silodp table` wrote")
-    sub.add_argument("--heterogeneity", type=Path, help="heterogeneity.csv that `silodp partition` wrote")
-    sub.add_argument("--output", type=Path, required=True, help="PNG file; a PDF is written beside it")
+    sub.add_argument(
+        "--silos", type=Path, help="folder of the experiment's partitions, for the heterogeneity in titles"
+    )
+    sub.add_argument("--folder", type=Path, required=True, help="each figure is written there, as PDF and PNG")
 
     sub = add("rebuild", rebuild, "run the workflow of a run file")
     sub.add_argument("run_file", type=Path, help="as in config/default.yaml")
@@ -279,33 +282,37 @@ def table(options: argparse.Namespace) -> None:
 
 
 def figure(options: argparse.Namespace) -> None:
-    """Draw one figure from a table, as PDF and PNG."""
+    """Draw figures from a table, as PDF and PNG."""
     from silodp.figures import FIGURES, save
 
     resolved, plan = _resolved(options)
-    names = plan.figure_names(options.experiment)
-    shows = names[_among("name", options.name, names)]
-    rows = pd.read_csv(options.table, float_precision="round_trip")
-    rows["reading"] = rows["reading"].fillna("")
-    rows = rows[(rows["M"] == shows["M"]) & (rows["R"] == shows["R"]) & (rows["reading"] == shows["reading"])]
+    known = plan.figure_names(options.experiment)
+    for name in options.names:
+        _among("name", name, known)
+    table = pd.read_csv(options.table, float_precision="round_trip")
+    table["reading"] = table["reading"].fillna("")
     experiment = resolved.experiments[options.experiment]
-    title = f"{experiment.title}\nM = {shows['M']}, R = {shows['R']}" + (
-        f", {shows['reading']}" if shows["reading"] else ""
-    )
-    if options.heterogeneity and experiment.model.name in ("linear", "logistic"):
-        title += _heterogeneity_note(pd.read_csv(options.heterogeneity))
+    for name in options.names:
+        shows = known[name]
+        rows = table[(table["M"] == shows["M"]) & (table["R"] == shows["R"]) & (table["reading"] == shows["reading"])]
+        silos = plan.partitioned_as(options.experiment, slug(shows["reading"]))
+        measured = options.silos / silos / "heterogeneity.csv" if options.silos else None
+        title = {"title": _title(experiment, shows, measured)}
+        if shows["kind"] == "error_vs_epsilon":
+            title["ylabel"] = (
+                "test RMSE relative to the training mean" if experiment.label == "target" else "test error"
+            )
+        save(FIGURES[shows["kind"]](rows, **title), options.folder / name)
+
+
+def _title(experiment: Experiment, shows: dict, heterogeneity: Path | None) -> str:
+    reading = f", {shows['reading']}" if shows["reading"] else ""
+    title = f"{experiment.title}\nM = {shows['M']}, R = {shows['R']}{reading}"
+    if heterogeneity and experiment.model.name in ("linear", "logistic"):
+        title += _heterogeneity_note(pd.read_csv(heterogeneity))
     readings = experiment.variants().get(shows["reading"], experiment.readings)
-    if readings.clipping != "record" or readings.clip_rule != "grid":
-        title += " – not private as claimed"
-    ylabel = {
-        "error_vs_epsilon": "test error" if experiment.label != "target" else "test RMSE relative to the training mean"
-    }
-    save(
-        FIGURES[shows["kind"]](
-            rows, title=title, **({"ylabel": ylabel[shows["kind"]]} if shows["kind"] in ylabel else {})
-        ),
-        options.output.with_suffix(""),
-    )
+    unproven = readings.clipping != "record" or readings.clip_rule != "grid"
+    return title + (" – not private as claimed" if unproven else "")
 
 
 def _heterogeneity_note(measured: pd.DataFrame) -> str:

@@ -109,9 +109,13 @@ class Plan:
 
     def silos(self, experiment: str, reading: str) -> str:
         """Folder of the partition that a reading trains on; only `resample` makes it another than the default's."""
+        return f"{self.folder}/silos/{experiment}/{self.partitioned_as(experiment, reading)}"
+
+    def partitioned_as(self, experiment: str, reading: str) -> str:
+        """The reading whose partition `reading` trains on, as in paths."""
         config = self.experiments[experiment]
         own = config.variants()[self.readings(experiment)[reading]].resample != config.readings.resample
-        return f"{self.folder}/silos/{experiment}/{reading if own else 'default'}"
+        return reading if own else "default"
 
     def chunks(self, experiment: str) -> list[str]:
         """Trials of each training job, as in 0-4."""
@@ -165,17 +169,30 @@ class Plan:
 
     def figures(self) -> list[str]:
         """All figures, in both formats."""
-        names = [name for experiment in self.experiments for name in self.figure_names(experiment)]
-        return [f"{self.folder}/figures/{name}.{suffix}" for name in names for suffix in ("pdf", "png")]
+        return [
+            f"{self.folder}/figures/{name}.{suffix}"
+            for experiment in self.experiments
+            for name in self.figure_names(experiment)
+            for suffix in ("pdf", "png")
+        ]
 
-    def figure(self, name: str) -> dict:
-        """What the figure called `name` shows."""
-        return next(found[name] for found in map(self.figure_names, self.experiments) if name in found)
+    def drawn_together(self) -> list[tuple[str, str, list[str]]]:
+        """(experiment, kind, names) of the figures that one job draws."""
+        return [
+            (experiment, kind, [name for name, shows in names.items() if shows["kind"] == kind])
+            for experiment, names in ((one, self.figure_names(one)) for one in self.experiments)
+            for kind in sorted({shows["kind"] for shows in names.values()})
+        ]
 
-    def heterogeneity(self, figure: str) -> str:
-        """The file that says how different the silos behind a figure are."""
-        shows = self.figure(figure)
-        return f"{self.silos(shows['experiment'], slug(shows['reading']))}/heterogeneity.csv"
+    def figure_sources(self, kind: str) -> list[str]:
+        """Source files that decide how figures of a kind look."""
+        names = ("axes.py", "notes.py", "slices.py", "style.py", f"{kind}.py")
+        return [str(PACKAGE / "figures" / name) for name in names]
+
+    def heterogeneity(self, experiment: str) -> list[str]:
+        """Files that say how different the silos behind an experiment's figures are."""
+        readings = self.readings(experiment)
+        return sorted({f"{self.silos(experiment, reading)}/heterogeneity.csv" for reading in readings})
 
     def places(self) -> str:
         """Options of `silodp fetch` for the run's cache and mirror."""
@@ -224,9 +241,9 @@ class Plan:
         return digest([config.model_dump(mode="json", exclude={"title", "paper"}), sources_digest(("tuning.py",))])
 
     def figure_digest(self, experiment: str) -> str:
-        """Changes when a figure would for the same table."""
+        """Changes when a figure would for the same table and sources."""
         config = self.experiments[experiment]
-        return digest([config.title, config.paper, sources_digest(("figures",))])
+        return digest([config.title, config.paper])
 
     def privacy_digest(self, experiment: str) -> str:
         """Changes when delivered ε would for the same chosen points."""

@@ -1,24 +1,37 @@
-rule figure:
-    input:
-        table=lambda wc: f"{PLAN.folder}/tables/{PLAN.figure(wc.name)['experiment']}.csv",
-        heterogeneity=lambda wc: PLAN.heterogeneity(wc.name),
-    output:
-        pdf=f"{PLAN.folder}/figures/{{name}}.pdf",
-        png=f"{PLAN.folder}/figures/{{name}}.png",
-    log:
-        f"{PLAN.folder}/logs/figure/{{name}}.log",
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=1000,
-        runtime=5,
-    params:
-        run_file=RUN_FILE,
-        experiment=lambda wc: PLAN.figure(wc.name)["experiment"],
-        digest=lambda wc: PLAN.figure_digest(PLAN.figure(wc.name)["experiment"]),
-    shell:
-        "silodp figure {params.run_file} {params.experiment} {wildcards.name} --table {input.table}"
-        " --heterogeneity {input.heterogeneity} --output {output.png} > {log} 2>&1"
+# A job draws all figures of one kind for one experiment: starting up takes longer than drawing.
+# The sources that decide their looks are inputs, so that an edit redraws what it concerns, in a fresh clone too.
+for experiment, kind, names in PLAN.drawn_together():
+
+    rule:
+        name:
+            f"figure_{experiment}_{kind}"
+        input:
+            table=f"{PLAN.folder}/tables/{experiment}.csv",
+            heterogeneity=PLAN.heterogeneity(experiment),
+            sources=PLAN.figure_sources(kind),
+        output:
+            expand(
+                f"{PLAN.folder}/figures/{{name}}.{{suffix}}",
+                name=names,
+                suffix=["pdf", "png"],
+            ),
+        log:
+            f"{PLAN.folder}/logs/figure/{experiment}_{kind}.log",
+        conda:
+            "../../environment.yml"
+        resources:
+            mem_mb=1000,
+            runtime=15,
+        params:
+            run_file=RUN_FILE,
+            experiment=experiment,
+            names=names,
+            silos=f"{PLAN.folder}/silos/{experiment}",
+            folder=f"{PLAN.folder}/figures",
+            digest=PLAN.figure_digest(experiment),
+        shell:
+            "silodp figure {params.run_file} {params.experiment} {params.names} --table {input.table}"
+            " --silos {params.silos} --folder {params.folder} > {log} 2>&1"
 
 
 rule figures:

@@ -290,6 +290,9 @@ class Run(Strict):
     dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
     threads: Count = Field(1, description="threads of one job; jobs run side by side")
     trials_per_job: Count = Field(5, description="trials trained in one job")
+    audit_runs: Annotated[int, Field(ge=4)] = Field(
+        100, description="runs of an audit with the canary, and as many without; half of them choose the threshold"
+    )
     memory_mb: Annotated[int, Field(ge=256)] = Field(4000, description="memory bound of one job")
     data: DataConfig = DataConfig()
     experiments: dict[str, dict[str, Any] | None] = Field(

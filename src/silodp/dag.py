@@ -234,6 +234,13 @@ class Plan:
         plans = [self.training_digest(experiment, algorithm) for algorithm in config.algorithms]
         return digest([plans, sources_digest(("privacy", "privacy_table.py"))])
 
+    def audit_digest(self, experiment: str) -> str:
+        """Changes when the audit's bounds would."""
+        config = self.experiments[experiment]
+        mechanisms = [self.training_digest(experiment, algorithm) for algorithm in config.algorithms]
+        sources = sources_digest(("audit.py", "audit_table.py", "canary.py", "privacy"))
+        return digest([mechanisms, self.run.audit_runs, sources])
+
     def report_digest(self) -> str:
         """Changes when the page would for the same tables and figures."""
         return digest(

@@ -55,6 +55,20 @@ PRIVACY_COLUMNS = [
     "holds",
 ]
 
+AUDIT_COLUMNS = [
+    "experiment",
+    "algorithm",
+    "setting",
+    "phase_length",
+    "claimed_epsilon",
+    "delta",
+    "delivered_epsilon",
+    "audited_lower",
+    "confidence",
+    "runs",
+    "holds",
+]
+
 
 @contextmanager
 def write_atomically(path: Path | str) -> Iterator[Path]:

@@ -24,6 +24,7 @@ rule report:
         tables=PLAN.tables(),
         figures=PLAN.figures(),
         privacy=f"{PLAN.folder}/privacy.csv",
+        audit=f"{PLAN.folder}/audit.csv",
         record=f"{PLAN.folder}/provenance.json",
     output:
         f"{PLAN.folder}/report.html",

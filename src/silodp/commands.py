@@ -184,6 +184,7 @@ def train(options: argparse.Namespace) -> None:
     import torch
     from tqdm import tqdm
 
+    from silodp.guard import unproven_task
     from silodp.models import kernels
     from silodp.silos import read_partition
     from silodp.training import run_trials
@@ -196,14 +197,17 @@ def train(options: argparse.Namespace) -> None:
     device = experiment.device or resolved.run.device
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigError(f"{options.run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
-    kernels.use_threads(options.threads or resolved.run.threads)
     task = plan.task(name, options.algorithm, options.setting, options.reading)
+    trials = _trials(options.trials, experiment.trials)
+    found = unproven_task(task, [len(records) for records in read_partition(options.silos, trials[0]).train])
+    if found is not None:
+        raise ConfigError(f"{options.run_file}: experiments.{name}.allow_unproven: False: {found}")
+    kernels.use_threads(options.threads or resolved.run.threads)
     points = None
     if options.chosen:
         chosen = pd.read_parquet(options.chosen)
         own = (chosen["algorithm"] == task.algorithm) & (chosen["reading"] == task.label)
         points = chosen[own & (chosen["M"] == task.setting.M) & (chosen["R"] == task.setting.R)]
-    trials = _trials(options.trials, experiment.trials)
 
     def progress(numbers: Iterable[int]) -> Iterable[int]:
         bar = tqdm(
@@ -284,7 +288,8 @@ def figure(options: argparse.Namespace) -> None:
     shows = names[_among("name", options.name, names)]
     rows = pd.read_csv(options.table, float_precision="round_trip")
     rows["reading"] = rows["reading"].fillna("")
-    rows = rows[(rows["M"] == shows["M"]) & (rows["R"] == shows["R"]) & (rows["reading"] == shows["reading"])]
+    readings_shown = {shows["reading"], "" if shows["kind"] == "calibrated_vs_paper" else shows["reading"]}
+    rows = rows[(rows["M"] == shows["M"]) & (rows["R"] == shows["R"]) & rows["reading"].isin(readings_shown)]
     experiment = resolved.experiments[options.experiment]
     title = f"{experiment.title}\nM = {shows['M']}, R = {shows['R']}" + (
         f", {shows['reading']}" if shows["reading"] else ""
@@ -294,9 +299,8 @@ def figure(options: argparse.Namespace) -> None:
     readings = experiment.variants().get(shows["reading"], experiment.readings)
     if readings.clipping != "record" or readings.clip_rule != "grid":
         title += " – not private as claimed"
-    ylabel = {
-        "error_vs_epsilon": "test error" if experiment.label != "target" else "test RMSE relative to the training mean"
-    }
+    error = "test error" if experiment.label != "target" else "test RMSE relative to the training mean"
+    ylabel = {"error_vs_epsilon": error, "calibrated_vs_paper": error}
     save(
         FIGURES[shows["kind"]](
             rows, title=title, **({"ylabel": ylabel[shows["kind"]]} if shows["kind"] in ylabel else {})

@@ -142,8 +142,10 @@ class AlgorithmOptions(Strict):
     stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
     clips: list[PositiveOrInf] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
     phase_lengths: list[Count] | None = Field(None, min_length=1, description="q of FedProx-SPIDER")
-    noise: Literal["moments", "theorem"] | Positive = Field(
-        "moments", description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms)"
+    noise: Literal["moments", "theorem", "calibrated"] | Positive = Field(
+        "moments",
+        description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms); calibrated: the least "
+        "that delivers the claimed epsilon (any algorithm)",
     )
     mu: float = Field(0.0, ge=0, description="strong convexity: weights of the average, steps of accelerated SGD")
     regularisation: float = Field(0.0, ge=0, description="lambda of accelerated SGD's added lambda/2 norm(w)^2")
@@ -183,6 +185,9 @@ class Readings(Strict):
     )
     clipping: Literal["record", "batch_mean"] = Field(
         "record", description="what is clipped; batch_mean is not private as claimed"
+    )
+    noise: Literal["paper", "calibrated"] = Field(
+        "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
     )
     clip_rule: Literal["grid", "max_norm"] = Field(
         "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
@@ -241,6 +246,9 @@ class Experiment(Strict):
     alternatives: list[Readings] = Field(default=[], description="readings that are run beside the default ones")
     reports: list[Report] = Field(
         default=[Report()], min_length=1, description="the first is the default row of a table"
+    )
+    allow_unproven: bool = Field(
+        False, description="run private algorithms that deliver a larger epsilon than they claim; their rows are marked"
     )
     trials_per_job: Count | None = Field(None, description="trials in one training job; default: the run's")
     device: Device | None = Field(None, description="the experiment's own device; default: the run's")

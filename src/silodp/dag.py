@@ -38,7 +38,7 @@ TRAINED_BY = (
 _FORMULAS = {"algorithms", "privacy", "theory"}
 PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
 # Keys of an experiment that say how results are shown, not what is trained.
-SHOWN = {"title", "paper", "reports", "trials_per_job", "device"}
+SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
 
 
 def slug(label: str) -> str:
@@ -152,7 +152,8 @@ class Plan:
         found = {}
         for label in self.experiments[experiment].variants():
             for setting in self.experiments[experiment].settings:
-                for kind in ("error_vs_epsilon", "delivered_vs_claimed"):
+                beside = ["calibrated_vs_paper"] if label == "noise=calibrated" else []
+                for kind in ("error_vs_epsilon", "delivered_vs_claimed", *beside):
                     name = figure_name(experiment, setting.M, setting.R, label, kind)
                     found[name] = {
                         "experiment": experiment,

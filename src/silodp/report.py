@@ -67,6 +67,7 @@ PRIVACY_HEADINGS = {
 CAPTIONS = {
     "error_vs_epsilon": "test error against ε, mean and 5th to 95th percentile over trials",
     "delivered_vs_claimed": "ε delivered against ε claimed",
+    "calibrated_vs_paper": "test error at the ε delivered, calibrated noise beside the paper's",
 }
 MOST_SILOS = 30
 

@@ -24,6 +24,7 @@ TABLE_COLUMNS = [
     "delta",
     "epsilon",
     "delivered_epsilon",
+    "proven",
     "selection",
     "evaluation",
     "stepsize",

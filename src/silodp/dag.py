@@ -242,6 +242,10 @@ class Plan:
         sources = sources_digest(("audit.py", "audit_table.py", "canary.py", "privacy"))
         return digest([mechanisms, self.run.audit_runs, sources])
 
+    def formulas_digest(self) -> str:
+        """Changes when what the papers' formulas deliver would."""
+        return digest(sources_digest(("algorithms", "figures", "formulas.py", "privacy", "theory")))
+
     def report_digest(self) -> str:
         """Changes when the page would for the same tables and figures."""
         return digest(

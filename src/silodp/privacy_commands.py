@@ -1,4 +1,4 @@
-"""Subcommands about what a run's ε is worth: audit."""
+"""Subcommands about what an ε is worth: audit, formulas."""
 
 import argparse
 import logging
@@ -19,6 +19,10 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = _experiment_command(add, "audit", audit, "lower bounds on epsilon from runs with a canary")
     sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
     sub.add_argument("--runs", type=int, help="runs with the canary, and as many without (default: audit_runs)")
+    sub.add_argument("--output", type=Path, required=True, help="CSV file")
+
+    sub = add("formulas", formulas, "what each noise formula of the papers delivers")
+    sub.add_argument("--figures", type=Path, help="also draw formulas_<paper>.png and .pdf into this folder")
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
 
     sub = add("merge", merge, "put CSV files with the same columns together")
@@ -43,6 +47,22 @@ def audit(options: argparse.Namespace) -> None:
             *(row[name] for name in ("audited_lower", "delivered_epsilon")),
         )
     write_csv(rows, options.output)
+
+
+def formulas(options: argparse.Namespace) -> None:
+    """Delivered against claimed epsilon of every noise formula of the papers, and of what released programs do."""
+    from silodp.formulas import formula_rows
+
+    rows = formula_rows()
+    write_csv(rows, options.output)
+    if options.figures is None:
+        return
+    from silodp.figures import save
+    from silodp.figures.formula_lines import draw_formulas
+
+    for paper, own in rows.groupby("paper", sort=False):
+        title = f"{str(paper).replace('nonconvex', 'non-convex')} paper: what its noise formulas deliver"
+        save(draw_formulas(own, title=title[:1].upper() + title[1:]), options.figures / f"formulas_{paper}")
 
 
 def merge(options: argparse.Namespace) -> None:

@@ -32,3 +32,27 @@ rule audit:
         runtime=5,
     shell:
         "silodp merge {input} --output {output} > {log} 2>&1"
+
+
+rule formulas:
+    output:
+        table=f"{PLAN.folder}/formulas.csv",
+        figures=multiext(
+            f"{PLAN.folder}/figures/formulas_",
+            "convex.pdf",
+            "convex.png",
+            "nonconvex.pdf",
+            "nonconvex.png",
+        ),
+    log:
+        f"{PLAN.folder}/logs/formulas.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        figures=subpath(output.figures[0], parent=True),
+        digest=PLAN.formulas_digest(),
+    shell:
+        "silodp formulas --figures {params.figures} --output {output.table} > {log} 2>&1"

@@ -21,7 +21,7 @@ COLUMNS = ["delivered_epsilon", "test_error_mean"]
 def calibrated_vs_paper(
     table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None
 ) -> Figure:
-    """Draw the readings "" and `noise=calibrated` of one (experiment, M, R): the papers' noise solid, calibrated dotted.
+    """Draw the readings "" (solid) and `noise=calibrated` (dotted) of one (experiment, M, R).
 
     Both stand at the ε they deliver, so that a vertical line compares them at equal privacy; a point whose claim is
     smaller than that is hollow. Points with an error or ε that is not finite are left out and counted in a note.

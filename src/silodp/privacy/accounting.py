@@ -105,8 +105,8 @@ def end_of_round_epsilon(steps: int, rounds: int, n: int, noise_multiplier: floa
     """Bracket for local SGD when only the model after each round's K steps is seen.
 
     Upper: as if all KR steps were seen, as what is seen is a function of them. Lower: a linear loss, whose gradients
-    do not depend on the model, shows each round the sum of its K noisy gradients and nothing else; that is one message of
-    K records drawn with replacement, of noise multiplier √K times a step's.
+    do not depend on the model, shows each round the sum of its K noisy gradients and nothing else; that is one message
+    of K records drawn with replacement, of noise multiplier √K times a step's.
 
     Args:
         steps, rounds: K and R.

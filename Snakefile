@@ -56,6 +56,7 @@ rule all:
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/aggregate.smk"
+include: "workflow/rules/audit.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/provenance.smk"
 include: "workflow/rules/report.smk"

@@ -211,6 +211,7 @@ def experiment(**changes: Any) -> Experiment:
         "settings": [{"M": 2, "R": 3}],
         "epsilons": [2.0, 8.0],
         "trials": 3,
+        "allow_unproven": True,
         "batch_epsilon": 1.0,
         "log_term": "2/delta",
         "stepsizes": {"low": -3, "high": 0, "points": 2},

@@ -16,7 +16,7 @@ from silodp.results import PRIVACY_COLUMNS, TABLE_COLUMNS
 
 COMMANDS = [
     *("fetch", "partition", "train", "select", "privacy", "table", "figure", "report", "provenance", "config"),
-    *("epsilon", "noise", "merge-privacy"),
+    *("epsilon", "noise", "merge-privacy", "audit", "formulas", "merge"),
 ]
 TINY = {
     "run": "tiny",

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all subcommands."""
-    from silodp import __version__, commands, practitioner, publishing
+    from silodp import __version__, commands, practitioner, privacy_commands, publishing
 
     parser = argparse.ArgumentParser(
         prog="silodp", description="Differentially private federated learning, replicated."
@@ -65,6 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands.register(add)
     practitioner.register(add)
     publishing.register(add)
+    privacy_commands.register(add)
     return parser
 
 

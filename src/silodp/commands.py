@@ -188,6 +188,7 @@ def train(options: argparse.Namespace) -> None:
     import torch
     from tqdm import tqdm
 
+    from silodp.guard import unproven_task
     from silodp.models import kernels
     from silodp.silos import read_partition
     from silodp.training import run_trials
@@ -200,14 +201,17 @@ def train(options: argparse.Namespace) -> None:
     device = experiment.device or resolved.run.device
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigError(f"{options.run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
-    kernels.use_threads(options.threads or resolved.run.threads)
     task = plan.task(name, options.algorithm, options.setting, options.reading)
+    trials = _trials(options.trials, experiment.trials)
+    found = unproven_task(task, [len(records) for records in read_partition(options.silos, trials[0]).train])
+    if found is not None:
+        raise ConfigError(f"{options.run_file}: experiments.{name}.allow_unproven: False: {found}")
+    kernels.use_threads(options.threads or resolved.run.threads)
     points = None
     if options.chosen:
         chosen = pd.read_parquet(options.chosen)
         own = (chosen["algorithm"] == task.algorithm) & (chosen["reading"] == task.label)
         points = chosen[own & (chosen["M"] == task.setting.M) & (chosen["R"] == task.setting.R)]
-    trials = _trials(options.trials, experiment.trials)
 
     def progress(numbers: Iterable[int]) -> Iterable[int]:
         bar = tqdm(
@@ -294,11 +298,13 @@ def figure(options: argparse.Namespace) -> None:
     experiment = resolved.experiments[options.experiment]
     for name in options.names:
         shows = known[name]
-        rows = table[(table["M"] == shows["M"]) & (table["R"] == shows["R"]) & (table["reading"] == shows["reading"])]
+        # Calibrated noise stands beside the paper's.
+        readings = {shows["reading"]} | ({""} if shows["kind"] == "calibrated_vs_paper" else set())
+        rows = table[(table["M"] == shows["M"]) & (table["R"] == shows["R"]) & table["reading"].isin(readings)]
         silos = plan.partitioned_as(options.experiment, slug(shows["reading"]))
         measured = options.silos / silos / "heterogeneity.csv" if options.silos else None
         title = {"title": _title(experiment, shows, measured)}
-        if shows["kind"] == "error_vs_epsilon":
+        if shows["kind"] != "delivered_vs_claimed":
             title["ylabel"] = (
                 "test RMSE relative to the training mean" if experiment.label == "target" else "test error"
             )

@@ -111,7 +111,7 @@ def _within(overrides: Any, location: tuple) -> bool:
 # Parts of Pydantic's error locations that name an alternative and are no keys.
 _TAGS = {
     *("linear", "logistic", "softmax", "perceptron", "convnet", "hinge", "absolute"),
-    *("constrained-float", "literal['1/n^2']", "literal['moments','theorem']", "float"),
+    *("constrained-float", "literal['1/n^2']", "literal['moments','theorem','calibrated']", "float"),
 }
 
 
@@ -198,7 +198,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         except ValidationError as error:
             here = _within(overrides, error.errors()[0]["loc"])
             raise _explain(error, path if here else source, ("experiments", name) if here else ()) from None
-        check(experiments[name], functools.partial(_place, path, source, name, overrides or {}))
+        check(name, experiments[name], functools.partial(_place, path, source, name, overrides or {}))
     without = [name for name, one in experiments.items() if (one.device or "").startswith("cuda") and not gpu()]
     kept = {name: one for name, one in experiments.items() if name not in without}
     if not kept:

@@ -9,13 +9,15 @@ from silodp.algorithms import ALGORITHMS
 from silodp.config import ConfigError, shown
 from silodp.config_models import Experiment
 from silodp.datasets import DATASETS, Dataset
+from silodp.guard import unproven
 from silodp.prescribed import participation, prescribe, schedules_of
 
 
-def check(experiment: Experiment, place: Callable[[str], str]) -> None:
+def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> None:
     """What the model alone cannot know: registered names, M ≤ N, K ≤ n, a finite clip for private training.
 
     Args:
+        name: the experiment's.
         experiment: the experiment.
         place: key -> "file: key" for messages.
 
@@ -28,12 +30,16 @@ def check(experiment: Experiment, place: Callable[[str], str]) -> None:
 
     if experiment.dataset not in DATASETS:
         fail("dataset", experiment.dataset, f"must be one of {', '.join(sorted(DATASETS))}")
-    for name, options in experiment.algorithms.items():
-        if name not in ALGORITHMS:
-            fail(f"algorithms.{name}", name, f"no such algorithm: must be one of {', '.join(sorted(ALGORITHMS))}")
+    for algorithm, options in experiment.algorithms.items():
+        if algorithm not in ALGORITHMS:
+            fail(
+                f"algorithms.{algorithm}",
+                algorithm,
+                f"no such algorithm: must be one of {', '.join(sorted(ALGORITHMS))}",
+            )
         clips = options.clips or experiment.clips
         if options.private != "non_private" and all(math.isinf(clip) for clip in clips):
-            key = f"algorithms.{name}.clips" if options.clips else "clips"
+            key = f"algorithms.{algorithm}.clips" if options.clips else "clips"
             fail(key, clips, "private training needs a finite clip threshold")
     dataset = DATASETS[experiment.dataset]
     regression = dataset.task == "regression"
@@ -68,6 +74,9 @@ def check(experiment: Experiment, place: Callable[[str], str]) -> None:
     _check_options(experiment, silos, smallest, fail)
     if experiment.batch_records is not None and experiment.batch_records > smallest:
         fail("batch_records", experiment.batch_records, f"K must be at most n = {smallest}, the records of a silo")
+    found = unproven(name, experiment, [smallest] * silos)
+    if found is not None:
+        fail("allow_unproven", experiment.allow_unproven, found)
 
 
 def _check_options(

@@ -152,8 +152,10 @@ class AlgorithmOptions(Strict):
     stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
     clips: list[PositiveOrInf] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
     phase_lengths: list[Count] | None = Field(None, min_length=1, description="q of FedProx-SPIDER")
-    noise: Literal["moments", "theorem"] | Positive = Field(
-        "moments", description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms)"
+    noise: Literal["moments", "theorem", "calibrated"] | Positive = Field(
+        "moments",
+        description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms); calibrated: the least "
+        "that delivers the claimed epsilon (any algorithm)",
     )
     mu: float = Field(0.0, ge=0, description="strong convexity: weights of the average, steps of accelerated SGD")
     regularisation: float = Field(0.0, ge=0, description="lambda of accelerated SGD's added lambda/2 norm(w)^2")
@@ -193,6 +195,9 @@ class Readings(Strict):
     )
     clipping: Literal["record", "per_tensor", "batch_mean"] = Field(
         "record", description="what is clipped; per_tensor and batch_mean are not private as claimed"
+    )
+    noise: Literal["paper", "calibrated"] = Field(
+        "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
     )
     clip_rule: Literal["grid", "max_norm"] = Field(
         "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
@@ -252,6 +257,9 @@ class Experiment(Strict):
     reports: list[Report] = Field(
         default=[Report()], min_length=1, description="the first is the default row of a table"
     )
+    allow_unproven: bool = Field(
+        False, description="run private algorithms that deliver a larger epsilon than they claim; their rows are marked"
+    )
     trials_per_job: Count | None = Field(None, description="trials in one training job; default: the run's")
     device: Device | None = Field(None, description="the experiment's own device; default: the run's")
 
@@ -300,6 +308,9 @@ class Run(Strict):
     dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
     threads: Count = Field(1, description="threads of one job; jobs run side by side")
     trials_per_job: Count = Field(5, description="trials trained in one job")
+    audit_runs: Annotated[int, Field(ge=4)] = Field(
+        100, description="runs of an audit with the canary, and as many without; half of them choose the threshold"
+    )
     memory_mb: Annotated[int, Field(ge=256)] = Field(4000, description="memory bound of one job")
     data: DataConfig = DataConfig()
     experiments: dict[str, dict[str, Any] | None] = Field(

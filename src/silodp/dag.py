@@ -38,7 +38,7 @@ TRAINED_BY = (
 _FORMULAS = {"algorithms", "privacy", "theory"}
 PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
 # Keys of an experiment that say how results are shown, not what is trained.
-SHOWN = {"title", "paper", "reports", "trials_per_job", "device"}
+SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
 
 
 def slug(label: str) -> str:
@@ -156,7 +156,8 @@ class Plan:
         found = {}
         for label in self.experiments[experiment].variants():
             for setting in self.experiments[experiment].settings:
-                for kind in ("error_vs_epsilon", "delivered_vs_claimed"):
+                beside = ["calibrated_vs_paper"] if label == "noise=calibrated" else []
+                for kind in ("error_vs_epsilon", "delivered_vs_claimed", *beside):
                     name = figure_name(experiment, setting.M, setting.R, label, kind)
                     found[name] = {
                         "experiment": experiment,
@@ -250,6 +251,17 @@ class Plan:
         config = self.experiments[experiment]
         plans = [self.training_digest(experiment, algorithm) for algorithm in config.algorithms]
         return digest([plans, sources_digest(("privacy", "privacy_table.py"))])
+
+    def audit_digest(self, experiment: str) -> str:
+        """Changes when the audit's bounds would."""
+        config = self.experiments[experiment]
+        mechanisms = [self.training_digest(experiment, algorithm) for algorithm in config.algorithms]
+        sources = sources_digest(("audit.py", "audit_table.py", "canary.py", "privacy"))
+        return digest([mechanisms, self.run.audit_runs, sources])
+
+    def formulas_digest(self) -> str:
+        """Changes when what the papers' formulas deliver would."""
+        return digest(sources_digest(("algorithms", "figures", "formulas.py", "privacy", "theory")))
 
     def report_digest(self) -> str:
         """Changes when the page would for the same tables and figures."""

@@ -101,20 +101,15 @@ def noise(options: argparse.Namespace) -> None:
     An algorithm with several kinds of messages keeps their noises in the proportion that its paper gives them.
     """
     from silodp.privacy.accounting import delivered_epsilon
-    from silodp.privacy.calibration import noise_multiplier
+    from silodp.privacy.calibration import calibrated_plan
 
     plan = _plan(options, epsilon=options.epsilon)
-    smallest = plan.noise_multiplier
-
-    def scaled(multiplier: float) -> PrivacyPlan:
-        factor = multiplier / smallest
-        kept = tuple(dataclasses.replace(r, noise=r.noise * factor) for r in plan.releases if r.count)
-        return dataclasses.replace(plan, releases=kept)
-
-    found = scaled(noise_multiplier(lambda multiplier: scaled(multiplier).event, options.epsilon, plan.budget.delta))
+    # The noise of a kind that is never sent is nobody's.
+    plan = dataclasses.replace(plan, releases=tuple(release for release in plan.releases if release.count))
+    found = calibrated_plan(plan)
     result = delivered_epsilon(found, plan.budget.delta)
     sigmas = {f"sigma_{release.kind}": release.noise * options.clip for release in found.releases}
-    papers = {f"paper_sigma_{release.kind}": release.noise * options.clip for release in plan.releases if release.count}
+    papers = {f"paper_sigma_{release.kind}": release.noise * options.clip for release in plan.releases}
     _print(
         options,
         sigmas

@@ -15,6 +15,8 @@ KEPT = (
     "provenance.json",
     "privacy.csv",
     "tables/*.csv",
+    "audit.csv",
+    "formulas.csv",
     "reported/*.csv",
     "figures/*.pdf",
     "figures/*.png",

@@ -4,7 +4,7 @@ import base64
 import json
 import os
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -67,6 +67,7 @@ PRIVACY_HEADINGS = {
 CAPTIONS = {
     "error_vs_epsilon": "test error against ε, mean and 5th to 95th percentile over trials",
     "delivered_vs_claimed": "ε delivered against ε claimed",
+    "calibrated_vs_paper": "test error at the ε delivered, calibrated noise beside the paper's",
 }
 MOST_SILOS = 30
 
@@ -77,12 +78,14 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     Every part that the folder does not have is named in a line. Raises ValueError when there is no such folder, or a
     file in it cannot be read as what it should be.
     """
+    from silodp.report_audit import audit_part  # builds on the formats below
+
     folder, output = Path(run_folder), Path(output)
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such run folder")
     config, provenance = _json(folder / "config.json"), _json(folder / "provenance.json")
     tables = {
-        path.stem: with_reading(_table(path, TABLE_COLUMNS)) for path in sorted((folder / "tables").glob("*.csv"))
+        path.stem: with_reading(read_table(path, TABLE_COLUMNS)) for path in sorted((folder / "tables").glob("*.csv"))
     }
     figures = {path.stem: path for path in sorted((folder / "figures").glob("*.png"))}
     described = config.get("experiments", {})
@@ -103,6 +106,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         experiments=experiments,
         others=[page.figure(name) for name in page.unused()],
         privacy=_privacy(folder / "privacy.csv"),
+        audit=audit_part(folder / "audit.csv"),
         provenance=_flat(provenance),
     )
     write_text(text, output)
@@ -169,6 +173,11 @@ def bounded(value: Any) -> str:
     return _number(value, 3, ROUND_CEILING, pad=True)
 
 
+def reached(value: Any) -> str:
+    """A lower bound to 3 significant digits, rounded down so that it stays one."""
+    return _number(value, 3, ROUND_FLOOR, pad=True)
+
+
 def _number(value: Any, digits: int, rounding: str, *, pad: bool) -> str:
     if value is None or pd.isna(value):
         return "–"
@@ -203,7 +212,7 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _table(path: Path, columns: list[str]) -> pd.DataFrame:
+def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
     """A CSV file that has `columns`."""
     try:
         table = pd.read_csv(path, float_precision="round_trip")  # the comparison of ε must not hang on parsing
@@ -271,12 +280,12 @@ def _partition(folder: Path) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {"heterogeneity": None, "heading": [], "rows": [], "more": 0}
     if spread.is_file():
-        table = _table(spread, ["trial", "value", "converged"])
+        table = read_table(spread, ["trial", "value", "converged"])
         value, open_trials = table["value"], int((~table["converged"]).sum())
         text = f"{measured(value.mean())} ({measured(value.min())} to {measured(value.max())} over {len(table)} trials)"
         found["heterogeneity"] = text + (f"; Newton's method did not converge in {open_trials}" if open_trials else "")
     if labels.is_file():
-        table = _table(labels, ["trial", "silo", "part", "count"])
+        table = read_table(labels, ["trial", "silo", "part", "count"])
         silos = list(table[table["trial"] == table["trial"].min()].groupby("silo"))
         found["heading"] = ["silo", "training records", "test records", "labels" if "label" in table else "targets"]
         found["rows"] = [[str(silo), *_held(of)] for silo, of in silos[:MOST_SILOS]]
@@ -299,7 +308,7 @@ def _privacy(path: Path) -> dict[str, Any] | None:
     """Heading, body and shared settings of the privacy table; None where there is no file."""
     if not path.is_file():
         return None
-    table = _table(path, [name for name in PRIVACY_COLUMNS if name != "reading"])
+    table = read_table(path, [name for name in PRIVACY_COLUMNS if name != "reading"])
     columns, settings = [name for name in PRIVACY_HEADINGS if name in table], []
     for name in ("accountant", "adjacency", "sampling"):
         if table[name].nunique(dropna=False) == 1:

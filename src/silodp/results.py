@@ -24,6 +24,7 @@ TABLE_COLUMNS = [
     "delta",
     "epsilon",
     "delivered_epsilon",
+    "proven",
     "selection",
     "evaluation",
     "stepsize",
@@ -69,6 +70,20 @@ PRIVACY_COLUMNS = [
     "adjacency",
     "sampling",
     "noise_multiplier",
+    "holds",
+]
+
+AUDIT_COLUMNS = [
+    "experiment",
+    "algorithm",
+    "setting",
+    "phase_length",
+    "claimed_epsilon",
+    "delta",
+    "delivered_epsilon",
+    "audited_lower",
+    "confidence",
+    "runs",
     "holds",
 ]
 

@@ -42,6 +42,11 @@ class Task:
         """The options behind the reading's label."""
         return self.config.variants()[self.label]
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether noise is the least that delivers the claimed ε."""
+        return "calibrated" in (self.readings.noise, self.config.algorithms[self.algorithm].noise)
+
     def options(self) -> dict:
         """Everything an algorithm may want to know to be made, except what varies over the grid."""
         readings, own = self.readings, self.config.algorithms[self.algorithm]
@@ -50,7 +55,7 @@ class Task:
             "rounds": self.setting.R,
             "silos": number_of_silos(self.config),
             "taking_part": self.setting.M,
-            "noise": own.noise,
+            "noise": "moments" if own.noise == "calibrated" else own.noise,
             "mu": own.mu,
             "regularisation": own.regularisation,
             "stages": self._stages(),
@@ -121,4 +126,8 @@ class Task:
             clipping, tensors = readings.clipping, config.model.tensors
             clipped = tuple(dataclasses.replace(one, clipping=clipping, tensors=tensors) for one in plan.releases)
             plans[size] = dataclasses.replace(plan, releases=clipped)
+            if self.calibrated:
+                from silodp.privacy.calibration import calibrated_plan  # slow to import
+
+                plans[size] = calibrated_plan(plans[size])
         return [plans[smallest if readings.records == "equal" else size] for size in sizes]

@@ -129,7 +129,7 @@ def run_trial(
     spread = _spread(prepared) if prepared.classes is None else 1.0
     first = evaluate(model, start[None], prepared.train)[0].item()
     results = []
-    for stack, plans, algorithm in _stacks(task, points, prepared.sizes):
+    for stack, plans, algorithm in stacks(task, points, prepared.sizes):
         began = time.perf_counter()
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
         trained = model
@@ -201,7 +201,7 @@ def _spread(prepared: TrialData) -> float:
     return float(np.mean([((y.double() - mean) ** 2).mean().item() for _, y in prepared.test]))
 
 
-def _stacks(
+def stacks(
     task: Task, points: pd.DataFrame, sizes: list[int]
 ) -> Iterable[tuple[pd.DataFrame, list[list[PrivacyPlan]], Algorithm]]:
     """Points that can be trained together, with plans and algorithm: those with the same batch sizes and rounds."""

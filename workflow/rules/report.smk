@@ -3,6 +3,8 @@ rule report:
         tables=PLAN.tables(),
         figures=PLAN.figures(),
         privacy=f"{PLAN.folder}/privacy.csv",
+        audit=f"{PLAN.folder}/audit.csv",
+        formulas=f"{PLAN.folder}/formulas.csv",
         record=f"{PLAN.folder}/provenance.json",
     output:
         f"{PLAN.folder}/report.html",

@@ -43,11 +43,11 @@ def delivered_vs_claimed(
             handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=label(name), zorder=3)
             mark(axes, x[y > x], y[y > x], look, f"over:{name}")
             mark_beyond(axes, x[np.isnan(y)], look, f"beyond:{name}")
-        handles += _draw_agreement(axes, rows["epsilon"].to_numpy(float), np.r_[rows["epsilon"], finite.dropna()])
+        handles += draw_agreement(axes, rows["epsilon"].to_numpy(float), np.r_[rows["epsilon"], finite.dropna()])
         return set_page(axes, handles, [note, beyond_axis(rows, "delivered_epsilon"), over_claim(rows)])
 
 
-def _draw_agreement(axes: Axes, claims: np.ndarray, values: np.ndarray) -> list[Line2D | Patch]:
+def draw_agreement(axes: Axes, claims: np.ndarray, values: np.ndarray) -> list[Line2D | Patch]:
     """The diagonal over the range of the claims, the half above it, and 1-2-5 ticks on both axes."""
     left, right = claims.min() / 1.3, claims.max() * 1.3
     low, high = min(values.min() / 1.3, left), max(values.max() * 1.3, right)

@@ -14,6 +14,16 @@ from silodp.figures.notes import BARS, beyond_axis, diverged, over_claim
 from silodp.figures.slices import checked
 from silodp.figures.style import baseline_looks, in_order, label, looks, styled, tint
 
+# About a marker, whatever that is: the point does not have the ε it is drawn at.
+RING: dict[str, Any] = {
+    "ls": "none",
+    "marker": "o",
+    "ms": 9.5,
+    "mfc": "none",
+    "mec": "#444444",
+    "mew": 0.9,
+    "zorder": 5,
+}
 COLUMNS = ["delivered_epsilon", "trials", "diverged", "test_error_mean", "test_error_p05", "test_error_p95"]
 
 
@@ -21,8 +31,8 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
     """Draw one (experiment, M, R, reading) slice of a results table (convex paper Fig. 2, non-convex paper Figs. 4–10).
 
     Private algorithms are lines over ε, non-private ones horizontal lines with a hatched band. A point where trials
-    diverged has a hollow marker; one whose mean is not finite sits, hollow, on the upper edge. Of SPIDER the reported
-    row `spider` is drawn where it exists, else its members.
+    diverged has a hollow marker; one whose mean is not finite sits, hollow, on the upper edge; one that delivers a
+    larger ε than it claims is ringed. Of SPIDER the reported row `spider` is drawn where it exists, else its members.
     Raises ValueError when the table is not such a slice.
     """
     rows = checked(table, COLUMNS)
@@ -30,6 +40,9 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
     with styled():
         axes = new_axes(title, "privacy parameter ε", ylabel)
         handles: list[Any] = [*_draw_private(axes, private), *_draw_baselines(axes, baselines)]
+        over = private["delivered_epsilon"] > private["epsilon"]
+        if over.any():
+            handles.append(_ring_key())
         if (rows["diverged"] > 0).any():
             handles.append(_hollow_key())
         _set_error_axis(axes, rows)
@@ -59,6 +72,8 @@ def _draw_private(axes: Axes, rows: pd.DataFrame) -> list[Line2D]:
         some = of["diverged"].to_numpy() > 0
         mark(axes, x[some], finite[some], look, f"diverged:{name}")
         mark_beyond(axes, x[np.isnan(finite)], look, f"beyond:{name}")
+        over = (of["delivered_epsilon"] > of["epsilon"]).to_numpy()
+        axes.plot(x[over], finite[over], gid=f"over:{name}", **RING)
     set_epsilon_ticks(axes, position, gap)
     return lines
 
@@ -88,6 +103,10 @@ def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> list[tuple[Patch, Line2D]
             (line,) = axes.plot([0, 1], [TOP_EDGE, TOP_EDGE], transform=axes.transAxes, **line_style)
         handles.append((Patch(lw=0, **band), line))
     return handles
+
+
+def _ring_key() -> Line2D:
+    return Line2D([], [], label="ringed: delivers more ε than claimed", **RING)
 
 
 def _hollow_key() -> Line2D:

@@ -101,6 +101,27 @@ def delivered_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> Deliv
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, method)
 
 
+def end_of_round_epsilon(steps: int, rounds: int, n: int, noise_multiplier: float, delta: float) -> DeliveredEpsilon:
+    """Bracket for local SGD when only the model after each round's K steps is seen.
+
+    Upper: as if all KR steps were seen, as what is seen is a function of them. Lower: a linear loss, whose gradients
+    do not depend on the model, shows each round the sum of its K noisy gradients and nothing else; that is one message
+    of K records drawn with replacement, of noise multiplier √K times a step's.
+
+    Args:
+        steps, rounds: K and R.
+        n: records of the silo.
+        noise_multiplier: σ/(2L) of one step.
+        delta: δ.
+    """
+    one = dp_event.SampledWithReplacementDpEvent(n, 1, dp_event.GaussianDpEvent(noise_multiplier))
+    summed = dp_event.GaussianDpEvent(noise_multiplier * math.sqrt(steps))
+    drawn = dp_event.SampledWithReplacementDpEvent(n, steps, summed)
+    upper = upper_epsilon(dp_event.SelfComposedDpEvent(one, steps * rounds), delta)
+    lower = delivered_epsilon(dp_event.SelfComposedDpEvent(drawn, rounds), delta).lower
+    return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "end of round: linear losses below, all steps above")
+
+
 def upper_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> float:
     """The upper end of `delivered_epsilon` alone, which is what a guarantee needs and takes less time."""
     counts = _releases(event, delta)

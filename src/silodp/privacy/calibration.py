@@ -1,11 +1,14 @@
 """The least noise that keeps a promise: noise multipliers for a wanted (ε, δ)."""
 
+import dataclasses
+import functools
 import math
 from collections.abc import Callable
 
 from dp_accounting import dp_event
 
 from silodp.privacy.accounting import upper_epsilon
+from silodp.privacy.plan import PrivacyPlan
 
 _RANGE = 1e-6, 1e9  # noise multipliers between which a solution is looked for
 
@@ -64,3 +67,24 @@ def noise_multiplier(
                 value = excess(point)
                 low, below, high, above = (point, value, high, above) if value > 0 else (low, below, point, value)
     return math.exp(high)
+
+
+@functools.cache
+def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
+    """The plan with the smallest noise for which it delivers the ε that it claims, on the private side to 1e-4.
+
+    Several kinds of messages keep their noises in the proportion that the plan gives them. A baseline stays as it is,
+    and so does a plan for a shuffler, whose noise is calibrated already. Each plan is worked out once in a process.
+    """
+    if not plan.private or plan.shuffler is not None:
+        return plan
+    smallest, epsilon = plan.noise_multiplier, plan.budget.epsilon
+    assert epsilon is not None
+
+    def scaled(multiplier: float) -> PrivacyPlan:
+        factor = multiplier / smallest
+        releases = tuple(dataclasses.replace(one, noise=one.noise * factor) for one in plan.releases)
+        return dataclasses.replace(plan, releases=releases)
+
+    found = noise_multiplier(lambda multiplier: scaled(multiplier).event, epsilon, plan.budget.delta)
+    return scaled(found)

@@ -1,0 +1,186 @@
+"""Audit: a lower bound on ε, with a confidence level, from runs of a trained algorithm on two neighbouring silos.
+
+The other end of `silodp.privacy.accounting`: it knows nothing of a mechanism's proof, only what the mechanism sends.
+A silo holds a canary or its replacement; the algorithm's own rounds are played against an adversarial server; from the
+transcript the server guesses which silo it was. A mechanism that is (ε, δ)-DP bounds how well any guess can do, so a
+guess that does better shows that it is not. A bound that stays low proves nothing.
+"""
+
+import numpy as np
+from scipy.stats import beta, binom
+from torch import Tensor
+
+from silodp.algorithms.base import Algorithm
+from silodp.canary import CLIP, Canary, Server, canary_for
+from silodp.messages import Messages
+from silodp.privacy.plan import Clipping, PrivacyPlan, Release
+from silodp.rng import Streams
+
+CONFIDENCE = 0.99
+# Numbers of occurrences beyond which the draw's tail is left out of the statistic.
+_TAIL = 1e-12
+
+
+def epsilon_bounds(
+    hits: np.ndarray, false_alarms: np.ndarray, runs: int, delta: float, confidence: float
+) -> np.ndarray:
+    """Lower bounds on ε, each from one test that says "canary" or not; (2, T), negative where they say nothing.
+
+    (ε, δ)-DP has P(E | one silo) ≤ e^ε P(E | the other) + δ for every event E and both orders. Both rates of a test are
+    bounded by Clopper and Pearson at (1 + confidence)/2, so its two bounds hold together at `confidence`.
+
+    Args:
+        hits, false_alarms: (T,) how often each test said "canary", where it was and where it was not.
+        runs: of either kind.
+        delta: δ of the claim.
+        confidence: of the bounds of one test.
+
+    Returns:
+        From the event "canary" in row 0, from its complement in row 1.
+    """
+    level = (1 - confidence) / 2
+    # The ends of the interval are 0 and 1 where the Beta law has no meaning.
+    least = np.where(hits == 0, 0.0, beta.ppf(level, np.maximum(hits, 1), runs - hits + 1))
+    most = np.where(
+        false_alarms == runs, 1.0, beta.ppf(1 - level, false_alarms + 1, np.maximum(runs - false_alarms, 1))
+    )
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum([least - delta, 1 - most - delta], 0.0)) - np.log([most, 1 - least])
+
+
+def lower_epsilon(present: np.ndarray, absent: np.ndarray, delta: float, confidence: float = CONFIDENCE) -> float:
+    """Lower bound on ε that holds with probability `confidence`.
+
+    The first half of the runs chooses threshold and event, the second half is counted.
+
+    Args:
+        present, absent: (runs,) the statistic of independent runs with the canary, and with its replacement.
+        delta: δ of the claim.
+        confidence: of the bound.
+
+    Raises:
+        ValueError: fewer than four runs, or unequal numbers of them.
+    """
+    runs = len(present)
+    if runs != len(absent) or runs < 4:
+        raise ValueError(f"runs = {runs}, {len(absent)}: must be the same in both worlds, and at least 4")
+    half = runs // 2
+    places = np.unique(np.concatenate([present[:half], absent[:half]]))
+    thresholds = (places[1:] + places[:-1]) / 2 if len(places) > 1 else places
+    bounds = epsilon_bounds(
+        _above(present[:half], thresholds), _above(absent[:half], thresholds), half, delta, confidence
+    )
+    side, best = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
+    chosen = thresholds[[best]]
+    counted = runs - half
+    found = epsilon_bounds(_above(present[half:], chosen), _above(absent[half:], chosen), counted, delta, confidence)
+    return max(float(found[side, 0]), 0.0)
+
+
+def _above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """How many scores lie above each threshold."""
+    return len(scores) - np.searchsorted(np.sort(scores), thresholds, side="right")
+
+
+def audit(
+    algorithm: Algorithm,
+    plans: list[PrivacyPlan],
+    runs: int,
+    streams: Streams,
+    *,
+    confidence: float = CONFIDENCE,
+    messages: type[Messages] = Messages,
+) -> list[float]:
+    """Audited lower bound on ε of an algorithm at several points that share batch sizes, each at its plan's δ.
+
+    Args:
+        algorithm: whose rounds are played.
+        plans: the silo's plan at each point; all with noise, the same n and the same draws.
+        runs: independent runs with the canary, and as many with its replacement.
+        streams: all draws come from below them.
+        confidence: of each bound by itself.
+        messages: makes the messages: the trainer's, or another mechanism under test.
+
+    Raises:
+        ValueError: a plan without noise, or too few runs.
+    """
+    if any(not release.noise > 0 for plan in plans for release in plan.releases if release.count):
+        raise ValueError(f"plan of {algorithm.name}: has no noise: there is nothing to audit")
+    canary = canary_for(plans[0])
+    tell = Statistic(canary, plans, messages)
+    scores = []
+    for world in (0, 1):
+        server = Server(canary, world, plans, messages)
+        # Streams of every run and world are their own, so that runs are independent.
+        played = [tell.projections(server.play(algorithm, streams.child(world, run))) for run in range(runs)]
+        scores.append(tell(played))
+    return [
+        lower_epsilon(scores[0][:, point], scores[1][:, point], plan.budget.delta, confidence)
+        for point, plan in enumerate(plans)
+    ]
+
+
+class Statistic:
+    """The transcript's log-likelihood ratio under the plan, from each message's projection on the canary's direction.
+
+    A message is N(0, 1) with the replacement, after centring and scaling, and Σ_j p_j N(js, 1) with the canary, as that
+    is drawn J times. Any statistic makes a sound audit; this is the best one if the mechanism does what the plan says.
+    """
+
+    def __init__(self, canary: Canary, plans: list[PrivacyPlan], messages: type[Messages]):
+        self.releases = [{release.kind: release for release in plan.releases if release.count} for plan in plans]
+        self.n = plans[0].budget.n
+        self.pulls = {kind: _pull(canary, release, messages) for kind, release in self.releases[0].items()}
+
+    def projections(self, transcript: list[tuple[str, Tensor]]) -> dict[str, np.ndarray]:
+        """kind → (messages, G): how far each message of a run reaches from the replacement's pull to the canary's."""
+        found = {}
+        for kind, (absent, direction, _) in self.pulls.items():
+            sent = [content.numpy() for of, content in transcript if of == kind]
+            found[kind] = (np.stack(sent) - self._steps(kind) * absent) @ direction if sent else np.empty((0, 0))
+        return found
+
+    def __call__(self, runs: list[dict[str, np.ndarray]]) -> np.ndarray:
+        """(runs, G) of runs' projections."""
+        total = np.zeros((len(runs), len(self.releases)))
+        for kind in self.pulls:
+            along = np.stack([run[kind] for run in runs])
+            for point in range(len(self.releases)) if along.size else ():
+                total[:, point] += self._log_ratio(along[:, :, point], self.releases[point][kind]).sum(1)
+        return total
+
+    def _steps(self, kind: str) -> int:
+        return self.releases[0][kind].steps
+
+    def _log_ratio(self, along: np.ndarray, release: Release) -> np.ndarray:
+        # Local steps add up K one-record messages; else a message is the mean of K records.
+        scale = release.noise * CLIP * np.sqrt(release.steps)
+        x, shift = along / scale, self.pulls[release.kind][2] / scale
+        shift /= 1 if release.clipping == "batch_mean" else release.records
+        if release.sampler == "disjoint":
+            return shift * x - shift**2 / 2
+        j = np.arange(1 + int(binom.isf(_TAIL, release.drawn, 1 / self.n)))
+        log_p = binom.logpmf(j, release.drawn, 1 / self.n)
+        ratio = np.full(x.shape, -np.inf)
+        for count, log_weight in zip(j, log_p, strict=True):
+            ratio = np.logaddexp(ratio, log_weight + count * shift * x - (count * shift) ** 2 / 2)
+        return ratio
+
+
+def _pull(canary: Canary, release: Release, messages: type[Messages]) -> tuple[np.ndarray, np.ndarray, float]:
+    """What one occurrence of the replacement adds to a sum (d,), the unit vector (d,) from there to what the canary
+    adds, and their distance: from noiseless messages of silos of one record."""
+    clipping: Clipping = release.clipping
+    previous = canary.previous[None] if release.gradients > 1 and canary.previous is not None else None
+    pulls = []
+    for x, y in canary.silos:
+        alone = messages(canary.model, [(x[:1], y[:1])], Streams(0))
+        clip = canary.weights.new_full((1,), CLIP)
+        query = canary.weights[None]
+        sent = alone.message(
+            query, 0, 1, clip, clip * 0, round=0, kind=release.kind, previous=previous, clipping=clipping
+        )
+        pulls.append(sent[0].numpy())
+    present, absent = pulls
+    distance = float(np.linalg.norm(present - absent))
+    return absent, (present - absent) / distance, distance

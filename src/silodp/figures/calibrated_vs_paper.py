@@ -1,0 +1,61 @@
+"""Test error against the ε that is delivered: noise by the papers' formulas beside the least that keeps the claim."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from silodp.figures.axes import mark, new_axes, set_page
+from silodp.figures.notes import over_claim
+from silodp.figures.slices import checked, with_reading
+from silodp.figures.style import label, looks, styled
+
+CALIBRATED = "noise=calibrated"
+COLUMNS = ["delivered_epsilon", "test_error_mean"]
+
+
+def calibrated_vs_paper(
+    table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None
+) -> Figure:
+    """Draw the readings "" (solid) and `noise=calibrated` (dotted) of one (experiment, M, R).
+
+    Both stand at the ε they deliver, so that a vertical line compares them at equal privacy; a point whose claim is
+    smaller than that is hollow. Points with an error or ε that is not finite are left out and counted in a note.
+    Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
+    """
+    table = with_reading(table)
+    parts = {reading: table[table["reading"] == reading] for reading in ("", CALIBRATED)}
+    if any(part.empty for part in parts.values()):
+        raise ValueError(f"figure: calibrated_vs_paper needs rows of the default reading and of {CALIBRATED}")
+    drawn = {reading: checked(part, COLUMNS).query("private") for reading, part in parts.items()}
+    left_out = 0
+    with styled():
+        axes = new_axes(title, "delivered ε", ylabel)
+        axes.set_xscale("log")
+        handles: list[Any] = []
+        for reading, rows in drawn.items():
+            finite = np.isfinite(rows["delivered_epsilon"]) & np.isfinite(rows["test_error_mean"])
+            left_out += int((~finite).sum())
+            handles += _lines(axes, rows[finite], calibrated=reading == CALIBRATED)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        missing = f"Not finite, left out: {left_out} points." if left_out else None
+        return set_page(axes, handles, [note, missing, over_claim(drawn[""])])
+
+
+def _lines(axes: Axes, rows: pd.DataFrame, *, calibrated: bool) -> list[Line2D]:
+    """One line an algorithm, in the order of what is delivered."""
+    lines = []
+    for name, look in looks(rows["algorithm"]).items():
+        of = rows[rows["algorithm"] == name].sort_values("delivered_epsilon", kind="stable")
+        x, y = of["delivered_epsilon"].to_numpy(float), of["test_error_mean"].to_numpy(float)
+        text = f"{label(name)}, {'calibrated' if calibrated else 'paper'}"
+        lines += axes.plot(x, y, color=look.colour, ls=":" if calibrated else "-", marker=look.marker, label=text)
+        over = x > of["epsilon"].to_numpy(float)
+        mark(axes, x[over], y[over], look, f"over:{name}")
+    return lines

@@ -1,0 +1,54 @@
+"""The audit's table on the report page."""
+
+from pathlib import Path
+from typing import Any
+
+from silodp.figures.style import label
+from silodp.report import bounded, exact, reached, read_table
+from silodp.results import AUDIT_COLUMNS
+
+AUDIT_HEADINGS = {
+    "experiment": "experiment",
+    "algorithm": "algorithm",
+    "setting": "setting",
+    "phase_length": "q",
+    "claimed_epsilon": "claimed ε",
+    "audited_lower": "audited: ε at least",
+    "delivered_epsilon": "delivered: ε at most",
+    "delta": "δ",
+    "confidence": "confidence",
+    "runs": "runs",
+    "holds": "holds",
+}
+
+
+def audit_part(path: Path) -> dict[str, Any] | None:
+    """Heading, body and shared settings of the audit; None where there is no file."""
+    if not path.is_file():
+        return None
+    table = read_table(path, AUDIT_COLUMNS)
+    columns, settings = list(AUDIT_HEADINGS), []
+    for name in ("confidence", "runs"):
+        if table[name].nunique() == 1:
+            columns.remove(name)
+            settings.append(f"{AUDIT_HEADINGS[name]} {exact(table[name].iloc[0])}")
+    rows = [
+        {
+            "cells": [_audit_cell(name, row[name]) for name in columns],
+            "classes": "" if row["holds"] else "exceeds",
+        }
+        for row in table.to_dict("records")
+    ]
+    return {"settings": settings, "heading": [AUDIT_HEADINGS[name] for name in columns], "rows": rows}
+
+
+def _audit_cell(name: str, value: Any) -> str:
+    if name == "holds":
+        return "yes" if value else "▲ no"
+    if name == "algorithm":
+        return label(value)
+    if name == "delivered_epsilon":
+        return bounded(value)
+    if name == "audited_lower":
+        return reached(value)
+    return value if isinstance(value, str) else exact(value)

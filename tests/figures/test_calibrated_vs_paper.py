@@ -1,0 +1,53 @@
+import numpy as np
+import pandas as pd
+import pytest
+from example_table import results_table
+
+from silodp.figures import calibrated_vs_paper, error_vs_epsilon
+from silodp.figures.calibrated_vs_paper import CALIBRATED
+
+
+@pytest.fixture
+def both():
+    paper, calibrated = results_table(), results_table(reading=CALIBRATED)
+    paper["delivered_epsilon"] *= 3
+    calibrated["test_error_mean"] *= 1.1
+    return pd.concat([paper, calibrated], ignore_index=True)
+
+
+def lines(figure):
+    return {line.get_label(): line for line in figure.axes[0].get_lines()}
+
+
+def test_both_noises_stand_at_the_epsilon_they_deliver(both):
+    drawn = lines(calibrated_vs_paper(both, title="t"))
+    for text, reading in (("paper", ""), ("calibrated", CALIBRATED)):
+        rows = both[(both["reading"] == reading) & (both["algorithm"] == "minibatch_sgd") & both["private"]]
+        line = drawn[f"ISRL-DP MB-SGD, {text}"]
+        np.testing.assert_array_equal(line.get_xdata(), rows["delivered_epsilon"])
+        np.testing.assert_array_equal(line.get_ydata(), rows["test_error_mean"])
+
+
+def test_points_over_their_claim_are_hollow(both):
+    figure = calibrated_vs_paper(both, title="t")
+    hollow = [line for line in figure.axes[0].get_lines() if line.get_gid() == "over:minibatch_sgd"]
+    assert [len(line.get_xdata()) for line in hollow] == [7]  # all of the paper's, none of the calibrated
+
+
+def test_what_is_not_finite_is_counted(both):
+    both.loc[0, "delivered_epsilon"] = np.inf
+    assert "left out: 1 points" in calibrated_vs_paper(both, title="t").texts[-1].get_text()
+
+
+def test_a_table_without_calibrated_rows_is_refused():
+    with pytest.raises(ValueError, match="needs rows"):
+        calibrated_vs_paper(results_table(), title="t")
+
+
+def test_error_vs_epsilon_rings_what_exceeds_its_claim(both):
+    paper = both[both["reading"] == ""].reset_index(drop=True)
+    paper.loc[paper["epsilon"] == 0.75, "delivered_epsilon"] = 0.7
+    rings = {line.get_gid(): line for line in error_vs_epsilon(paper, title="t").axes[0].get_lines()}
+    assert len(rings["over:minibatch_sgd"].get_xdata()) == 6
+    figure = error_vs_epsilon(results_table(), title="t")
+    assert not any("ringed" in text.get_text() for text in figure.legends[0].get_texts())

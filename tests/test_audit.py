@@ -1,0 +1,219 @@
+"""The audit: sound where the mechanism is what its plan says, and loud where it is not."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import binom, norm
+
+import small
+from silodp.algorithms import ALGORITHMS
+from silodp.audit import audit, epsilon_bounds, lower_epsilon
+from silodp.canary import CLIP, canary_for, linear_canary, perceptron_canary
+from silodp.messages import Messages
+from silodp.privacy.accounting import delivered_epsilon
+from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.plan import Budget
+from silodp.rng import Streams
+
+N, R, DELTA = 20, 4, 0.05
+# A claim that is small enough for so few runs to show several times it.
+RUNS = 1500
+# Records of the silo: one local step a round has to draw the canary now and then.
+SIZES = {"local_sgd": 3}
+STREAMS = Streams(31).child("audit")
+# Each with what makes its plan; one that only knows how to claim needs its noise given.
+ALGORITHMS_AUDITED = {name: case for name, case in small.ALGORITHM_CASES.items()}
+
+
+def made(case, epsilon=1.5, n=N, rounds=R, delta=DELTA):
+    """An algorithm and its plan for a silo of n records."""
+    algorithm = case.make(rounds).fitted(n, None)
+    # One local step a round: then what a silo sends shows every step, which is what the accountant counts.
+    K = 1 if case.registered == "local_sgd" else None
+    return algorithm, algorithm.plan(Budget(n, rounds, epsilon, delta, 4.0, K))
+
+
+class Halved(Messages):
+    """Half the noise of the plan."""
+
+    def message(self, weights, silo, records, clip, noise_scale, **more):
+        return super().message(weights, silo, records, clip, noise_scale / 2, **more)
+
+    def local_model(self, weights, silo, steps, clip, noise_scale, stepsize, **more):
+        return super().local_model(weights, silo, steps, clip, noise_scale / 2, stepsize, **more)
+
+
+class BatchMean(Messages):
+    """Only the averaged gradient is clipped."""
+
+    def message(self, weights, silo, records, clip, noise_scale, **more):
+        return super().message(weights, silo, records, clip, noise_scale, **more | {"clipping": "batch_mean"})
+
+
+class PerTensor(Messages):
+    """Each tensor of a record's gradient is clipped to L by itself."""
+
+    def _gradient_sum(self, weights, x, y, clip, clipping):
+        infinite = torch.full_like(clip, torch.inf)
+        total = torch.zeros_like(weights)
+        # A canary's silo has two different records.
+        distinct, times = torch.unique(torch.cat([x, y[:, None].to(x)], dim=1), dim=0, return_counts=True)
+        for record, often in zip(distinct, times, strict=True):
+            gradient = self.model.clipped_gradient_sum(weights, record[None, :-1], record[-1:].to(y), infinite)
+            for block in self.model.blocks:
+                part = gradient[:, block.start : block.stop]
+                total[:, block.start : block.stop] += part * (often * (clip / part.norm(dim=1)).clamp(max=1))[:, None]
+        return total
+
+
+@functools.cache
+def audited(mechanism, name):
+    algorithm, plan = made(small.ALGORITHM_CASES[name], n=SIZES.get(name, N))
+    return audit(algorithm, [plan], RUNS, STREAMS.child(mechanism.__name__, name), messages=mechanism, confidence=0.95)[
+        0
+    ]
+
+
+@functools.cache
+def delivered(name):
+    return delivered_epsilon(made(small.ALGORITHM_CASES[name], n=SIZES.get(name, N))[1], DELTA)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS_AUDITED)
+def test_no_algorithm_is_audited_above_what_it_delivers(name):
+    """Behind a shuffler too: the audit sees the silo's own messages, and `event` is about those."""
+    algorithm, plan = made(small.ALGORITHM_CASES[name])
+    assert audit(algorithm, [plan], 300, STREAMS.child(name))[0] <= delivered_epsilon(plan, DELTA).upper
+
+
+@pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd", "fed_spider", "one_pass_accelerated_sgd"])
+def test_the_audit_comes_near_the_truth(name):
+    """It would be worth nothing if it never rose: with thousands of runs it shows some of a small ε."""
+    assert 0.2 * delivered(name).lower < audited(Messages, name) <= delivered(name).upper
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "name"),
+    [
+        (Halved, "minibatch_sgd"),
+        (Halved, "local_sgd"),
+        (Halved, "fed_spider"),
+        (Halved, "one_pass_accelerated_sgd"),
+        (PerTensor, "minibatch_sgd"),
+        (BatchMean, "minibatch_sgd"),
+    ],
+)
+def test_a_broken_mechanism_is_caught(mechanism, name):
+    """Noise halved, one L for each of four tensors (√4 times the sensitivity), or only the mean clipped."""
+    assert audited(mechanism, name) > delivered(name).upper
+
+
+def bounds(hits, false_alarms, runs, delta, confidence):
+    return epsilon_bounds(np.array([hits]), np.array([false_alarms]), runs, delta, confidence)[:, 0]
+
+
+def test_bound_by_hand():
+    """Clopper and Pearson by their definition: the tails of the counts at the ends are (1 − confidence)/2."""
+    one, other = bounds(40, 3, 100, 0.01, 0.9)
+    rates = np.linspace(0, 1, 20001)
+    most = rates[np.argmax(binom.cdf(3, 100, rates) <= 0.05)]
+    least = rates[np.argmax(binom.sf(39, 100, rates) > 0.05)]
+    assert one == pytest.approx(math.log((least - 0.01) / most), abs=1e-3)
+    assert other == pytest.approx(math.log((1 - most - 0.01) / (1 - least)), abs=1e-3)
+
+
+def test_bound_without_a_hit_or_a_miss_says_nothing():
+    assert bounds(0, 100, 100, 0.0, 0.9)[0] == -math.inf
+    assert list(bounds(100, 0, 100, 1.0, 0.9)) == [-math.inf, -math.inf]
+
+
+def test_bound_holds_as_often_as_it_says():
+    """Two Gaussians at distance 1 are exactly (ε, δ)-DP: at 80 % the bound may fail in at most a fifth of audits."""
+    generator = np.random.default_rng(4)
+    epsilon = gaussian_epsilon(DELTA, 1.0)
+    audits = [
+        lower_epsilon(generator.normal(1, 1, 400), generator.normal(0, 1, 400), DELTA, confidence=0.8)
+        for _ in range(300)
+    ]
+    failed = sum(bound > epsilon for bound in audits)
+    assert binom.sf(failed - 1, 300, 0.2) > 1e-3
+    assert max(audits) > 0
+
+
+def test_either_side_of_the_threshold_is_tried():
+    """Where the canary shows by small values of the statistic, the complement is the event."""
+    generator = np.random.default_rng(5)
+    present = np.where(generator.random(2000) < 0.5, 0.0, 5.0) + generator.normal(0, 0.1, 2000)
+    absent = generator.normal(0, 0.1, 2000)
+    # "canary" is right only half the time but never wrong; "no canary" says little: ln 2.
+    assert lower_epsilon(present, absent, 0.0) > 3.0
+    assert lower_epsilon(absent, present, 0.0) == 0.0
+    assert lower_epsilon(-absent, -present, 0.0) > 3.0
+
+
+def test_equal_laws_show_nothing():
+    generator = np.random.default_rng(6)
+    assert lower_epsilon(generator.normal(size=400), generator.normal(size=400), 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("present", "absent"), [(3, 3), (10, 8)])
+def test_runs_must_fit(present, absent):
+    with pytest.raises(ValueError, match="runs"):
+        lower_epsilon(np.zeros(present), np.zeros(absent), 0.1)
+
+
+def test_a_plan_without_noise_is_refused():
+    algorithm, plan = made(small.ALGORITHM_CASES["minibatch_sgd"], epsilon=None)
+    with pytest.raises(ValueError, match="no noise"):
+        audit(algorithm, [plan], 10, STREAMS)
+
+
+def test_smoothness_is_refused():
+    algorithm = ALGORITHMS["fedprox_spider"].with_options({"rounds": 4, "phase_length": 2, "smoothness": 1.0})
+    with pytest.raises(ValueError, match="smoothness"):
+        audit(algorithm, [algorithm.plan(Budget(N, R, 1.0, DELTA, 4.0))], 4, STREAMS)
+
+
+@pytest.mark.parametrize("make", [linear_canary, perceptron_canary])
+def test_canary_pulls_as_far_as_clipping_allows(make):
+    """Record 0 sends +Lu, its replacement and all others −Lu, and a difference twice that."""
+    canary = make(5)
+    clip = torch.full((1,), CLIP, dtype=torch.float64)
+    pulls = []
+    for x, y in canary.silos:
+        for k in (0, 3):
+            one = x[k : k + 1], y[k : k + 1]
+            at = canary.model.clipped_gradient_sum(canary.weights[None], *one, clip)[0]
+            pulls.append(at)
+            if canary.previous is not None:
+                before = canary.model.clipped_gradient_sum(canary.previous[None], *one, clip)[0]
+                torch.testing.assert_close(before, -at)
+    canary_pull, other, replacement, same = pulls
+    # The perceptron's tensors but one are a thousandth of the gradient or less; the linear model's common feature too.
+    torch.testing.assert_close(canary_pull, -other, rtol=0, atol=4e-3 * CLIP)
+    torch.testing.assert_close(replacement, same, rtol=0, atol=4e-3 * CLIP)
+    for pull in pulls:
+        assert float(pull.norm()) == pytest.approx(CLIP)
+
+
+def test_canary_of_differences_is_one_whose_gradient_turns():
+    assert canary_for(made(small.ALGORITHM_CASES["fed_spider"])[1]).previous is not None
+    assert canary_for(made(small.ALGORITHM_CASES["minibatch_sgd"])[1]).previous is None
+
+
+def test_noise_of_the_transcript_is_the_plans():
+    """What the canary's server keeps of a round is the trainer's message: its spread is the plan's noise."""
+    from silodp.canary import Server
+
+    algorithm, plan = made(small.ALGORITHM_CASES["minibatch_sgd"])
+    server = Server(canary_for(plan), 1, [plan], Messages)
+    sent = np.stack(
+        [content[0].numpy() for run in range(500) for _, content in server.play(algorithm, STREAMS.child("noise", run))]
+    )
+    assert len(sent) == 500 * R
+    spread = sent.std(axis=0) / (plan["gradient"].noise * CLIP)
+    np.testing.assert_allclose(spread, 1.0, atol=5 / math.sqrt(2 * len(sent)))
+    assert norm.sf(abs(np.corrcoef(sent[:, 0], sent[:, 1])[0, 1]) * math.sqrt(len(sent))) > 1e-4

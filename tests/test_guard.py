@@ -1,0 +1,138 @@
+"""A claim that is not proven is refused before any work, unless the experiment says that it may stand."""
+
+import math
+
+import pandas as pd
+import pytest
+import yaml
+
+import small
+from runfiles import message, overriding, project, write
+from silodp.cli import main
+from silodp.config import load, project_root
+from silodp.guard import unproven, unproven_task
+from silodp.privacy.accounting import upper_epsilon
+from silodp.tasks import Task
+
+SIZES = [60, 80]
+
+
+def task(algorithm="minibatch_sgd", **changes):
+    config = small.experiment(**({"allow_unproven": False, "algorithms": {algorithm: {}}} | changes))
+    return Task("small", config, algorithm, config.settings[0], "")
+
+
+def plan_of(one, epsilon, q=1):
+    return one.plans(epsilon, q, SIZES)[0]
+
+
+def test_a_claim_over_what_is_delivered_is_refused():
+    one = task(epsilons=[0.5, 40.0])
+    assert upper_epsilon(plan_of(one, 40.0), plan_of(one, 40.0).budget.delta) > 40
+    text = unproven_task(one, SIZES)
+    assert text is not None
+    assert "for a claim of 40" in text
+    assert "minibatch_sgd" in text
+    assert unproven("small", one.config, SIZES) == text
+
+
+def test_what_is_proven_may_run():
+    one = task(epsilons=[0.05])
+    assert upper_epsilon(plan_of(one, 0.05), plan_of(one, 0.05).budget.delta) <= 0.05
+    assert unproven_task(one, SIZES) is None
+
+
+def test_what_the_experiment_allows_may_run():
+    one = task(epsilons=[40.0], allow_unproven=True)
+    assert unproven_task(one, SIZES) is None
+    assert unproven("small", one.config, SIZES) is None
+
+
+@pytest.mark.parametrize("reading", [{"clip_rule": "max_norm"}, {"resample": True}])
+def test_readings_without_any_proof_are_refused(reading):
+    text = unproven_task(task(epsilons=[0.05], readings=reading), SIZES)
+    assert text is not None
+    assert "delivers epsilon = inf" in text
+
+
+def test_baselines_claim_nothing():
+    one = task(epsilons=[40.0], algorithms={"minibatch_sgd": {"private": "non_private"}})
+    assert unproven("small", one.config, SIZES) is None
+
+
+@pytest.mark.parametrize("algorithm", ["minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider"])
+@pytest.mark.parametrize("where", ["reading", "option"])
+def test_calibrated_noise_delivers_the_claim_and_no_less(algorithm, where):
+    changes = {"readings": {"noise": "calibrated"}} if where == "reading" else {}
+    options = {"noise": "calibrated"} if where == "option" else {}
+    one = task(algorithm, epsilons=[0.5, 12.0], algorithms={algorithm: options}, **changes)
+    assert unproven_task(one, SIZES) is None
+    for epsilon in (0.5, 12.0):
+        plan = plan_of(one, epsilon, 2)
+        assert 0.998 * epsilon < upper_epsilon(plan, plan.budget.delta) <= epsilon
+
+
+def test_calibrated_noise_keeps_the_papers_proportions_and_draws():
+    paper, calibrated = (
+        task("fed_spider", epsilons=[3.0]),
+        task("fed_spider", epsilons=[3.0], readings={"noise": "calibrated"}),
+    )
+    before, after = plan_of(paper, 3.0), plan_of(calibrated, 3.0)
+    factors = [new.noise / old.noise for new, old in zip(after.releases, before.releases, strict=True)]
+    assert factors[0] == pytest.approx(factors[1])
+    assert factors[0] != pytest.approx(1, abs=0.01)
+    assert [one.drawn for one in after.releases] == [one.drawn for one in before.releases]
+    assert after is plan_of(calibrated, 3.0)  # worked out once
+
+
+def test_calibrated_baseline_stays_without_noise():
+    assert plan_of(task(readings={"noise": "calibrated"}), math.nan).releases[0].noise == 0
+
+
+def test_one_line_names_file_key_value_and_what_is_allowed(tmp_path):
+    text = message(project(tmp_path), overriding(epsilons=[40.0], allow_unproven=False))
+    assert "run.yaml: experiments.cancer.allow_unproven: False: must be true, as" in text
+    load(write(tmp_path, overriding(epsilons=[40.0], allow_unproven=True)), tmp_path)
+
+
+def test_commands_stop_with_exit_code_2(tmp_path, capsys):
+    path = tmp_path / "run.yaml"
+    run = {"run": "r", "experiments": {"wbcd_mlp": {"allow_unproven": False, "phase_lengths": [1]}}}
+    path.write_text(yaml.safe_dump(run))
+    for command in (["config", "check", str(path)], ["rebuild", str(path)]):
+        assert main(command) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert "experiments.wbcd_mlp.allow_unproven: False: must be true" in lines[0]
+
+
+def test_a_training_job_looks_at_its_own_silos(tmp_path, capsys, monkeypatch):
+    """Where the load could be mistaken about the silos' sizes, the job still stops before it trains."""
+    monkeypatch.setattr("silodp.config_check.unproven", lambda *_: None)
+    path = tmp_path / "run.yaml"
+    run = {"run": "r", "experiments": {"wbcd_mlp": {"allow_unproven": False, "trials": 1}}}
+    path.write_text(yaml.safe_dump(run))
+    silos, output = str(tmp_path / "silos"), tmp_path / "trials.parquet"
+    assert main(["partition", str(path), "wbcd_mlp", "--output", silos, "-q"]) == 0
+    train = ["train", str(path), "wbcd_mlp", "minibatch_sgd", "M2_R25", "--silos", silos, "--output", str(output)]
+    assert main(train) == 2
+    assert "allow_unproven: False: must be true" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_every_shipped_run_says_what_it_runs():
+    for name in ("smoke", "default", "paper"):
+        for experiment in load(project_root() / "config" / f"{name}.yaml").experiments.values():
+            assert experiment.allow_unproven
+
+
+def test_rows_that_are_not_proven_are_marked():
+    from silodp.tuning import summarise
+
+    row = {"experiment": "e", "algorithm": "a", "reading": "", "M": 1, "R": 1, "N": 1, "n": 9, "delta": 0.1, "K": 1}
+    row |= {"stepsize": 1.0, "clip": 1.0, "phase_length": 1, "diverged": False, "seconds": 0.0, "source": "a"}
+    row |= {"trial": 0, "train_loss": 1.0, "test_error": 0.5}
+    rows = pd.DataFrame([row | {"epsilon": epsilon} for epsilon in (1.0, 2.0, math.nan)])
+    marked = summarise(rows, lambda one: 1.5)
+    assert list(marked["proven"])[:2] == [False, True]
+    assert marked["proven"].iloc[2] is None

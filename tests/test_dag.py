@@ -185,8 +185,9 @@ def test_every_source_behind_a_trained_result_is_in_its_digest(algorithm):
         name = front.pop()
         seen.add(name)
         front |= imported(PACKAGE / name) - seen
-    # What follows a schedule is in the digest of the experiments that name one.
-    covered = (*TRAINED_BY, *PARTITIONED_BY, *algorithm_files(algorithm), *built_on("prescribed.py"))
+    # What a schedule or calibrated noise is built on is in the digest of the experiments that ask for it.
+    asked = (*built_on("prescribed.py"), *built_on("privacy/calibration.py"))
+    covered = (*TRAINED_BY, *PARTITIONED_BY, *algorithm_files(algorithm), *asked)
     rest = {name for name in seen if not any(name == one or name.startswith(f"{one}/") for one in covered)}
     # The registry; the configuration, whose values are in the digest; files and their formats.
     assert rest <= {

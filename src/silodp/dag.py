@@ -225,6 +225,8 @@ class Plan:
         device = config.device or self.run.device
         own = config.algorithms[algorithm]
         prescribed = built_on("prescribed.py") if own.schedule or own.stages else ()
+        noises = {own.noise, *(readings.noise for readings in config.variants().values())}
+        calibrated = built_on("privacy/calibration.py") if "calibrated" in noises else ()
         return digest(
             [
                 self.run.seed,
@@ -232,7 +234,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *prescribed}))),
+                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *prescribed, *calibrated}))),
             ]
         )
 

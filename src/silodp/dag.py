@@ -207,7 +207,9 @@ class Plan:
         config = self.experiments[experiment]
         device = config.device or self.run.device
         own = config.algorithms[algorithm]
-        prescribed = built_on("prescribed.py") if own.schedule or own.stages else ()
+        more = built_on("prescribed.py") if own.schedule or own.stages else ()
+        if "calibrated" in (own.noise, *(readings.noise for readings in config.variants().values())):
+            more += built_on("privacy/calibration.py")
         return digest(
             [
                 self.run.seed,
@@ -215,7 +217,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *prescribed}))),
+                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *more}))),
             ]
         )
 

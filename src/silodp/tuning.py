@@ -139,7 +139,7 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd
                 "n": int(first["n"]),
                 "delta": first["delta"],
                 "delivered_epsilon": max(values) if values else math.nan,
-                "proven": max(values) <= first["epsilon"] if values else None,
+                "proven": max(values) <= first["epsilon"] if values else math.nan,
                 "trials": len(group),
                 "diverged": int(group["diverged"].sum()),
                 "train_loss_mean": _mean(group["train_loss"].to_numpy()),

@@ -188,7 +188,7 @@ def table(
         part["reading"] = [";".join([label, *extra] if label else extra) for label in part["reading"]]
         parts.append(part)
     # Whole numbers that are empty where trials chose differently.
-    result = pd.concat(parts, ignore_index=True).astype({"K": "Int64", "phase_length": "Int64", "proven": "boolean"})
+    result = pd.concat(parts, ignore_index=True).astype({"K": "Int64", "phase_length": "Int64"})
     order = {name: position for position, name in enumerate([*config.algorithms, "spider"])}
     result = result.assign(position=result["algorithm"].map(order)).sort_values(
         ["reading", "M", "R", "position", "epsilon"], kind="stable"

@@ -135,4 +135,4 @@ def test_rows_that_are_not_proven_are_marked():
     rows = pd.DataFrame([row | {"epsilon": epsilon} for epsilon in (1.0, 2.0, math.nan)])
     marked = summarise(rows, lambda one: 1.5)
     assert list(marked["proven"])[:2] == [False, True]
-    assert marked["proven"].iloc[2] is None
+    assert math.isnan(marked["proven"].iloc[2])

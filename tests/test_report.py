@@ -12,7 +12,7 @@ import pytest
 
 from silodp import report
 from silodp.figures import delivered_vs_claimed, error_vs_epsilon, figure_name, save, slices
-from silodp.results import PRIVACY_COLUMNS, TABLE_COLUMNS, write_csv
+from silodp.results import AUDIT_COLUMNS, PRIVACY_COLUMNS, TABLE_COLUMNS, write_csv
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
@@ -58,7 +58,7 @@ def results(experiment, M=2, R=25, reading=""):
         delta=np.where(table["epsilon"].notna(), 1 / 170**2, np.nan), delivered_epsilon=0.9 * table["epsilon"],
         selection="pooled", evaluation="fresh", stepsize=0.1, clip=[1.0] * 6 + [np.inf], phase_length=np.nan, trials=10,
         diverged=0, train_loss_mean=error, test_error_mean=error, test_error_p05=error / 2, test_error_p95=2 * error,
-        seconds=1.5,
+        seconds=1.5, proven=np.where(table["epsilon"].notna(), True, np.nan),
     )[TABLE_COLUMNS]  # fmt: skip
 
 
@@ -68,6 +68,12 @@ def privacy(table):
         claimed_epsilon=rows["epsilon"], accountant="pld", adjacency="replace-one", sampling="fixed size",
         noise_multiplier=3.21, holds=rows["delivered_epsilon"] <= rows["epsilon"],
     )[PRIVACY_COLUMNS]  # fmt: skip
+
+
+def audited(lower):
+    point = {"experiment": "wbcd_mlp", "algorithm": "minibatch_sgd", "setting": "M2_R25", "phase_length": 1}
+    point |= {"claimed_epsilon": 0.75, "delta": 3.5e-5, "delivered_epsilon": 0.5349, "audited_lower": lower}
+    return pd.DataFrame([point | {"confidence": 0.99, "runs": 80, "holds": lower <= 0.5349}])[AUDIT_COLUMNS]
 
 
 @pytest.fixture
@@ -89,6 +95,7 @@ def whole_run(tmp_path_factory):
     kind = figure_name("wbcd_mlp", 2, 25, kind="delivered_vs_claimed")
     save(delivered_vs_claimed(tables["wbcd_mlp"], title="t"), folder / "figures" / kind)
     write_csv(pd.concat(map(privacy, tables.values())), folder / "privacy.csv")
+    write_csv(audited(0.4), folder / "audit.csv")
     spread = pd.DataFrame({"trial": [0, 1], "value": [0.01, 0.03], "gradient_norm": 1e-9, "converged": [True, False]})
     write_csv(spread, folder / "silos" / "wbcd_mlp" / "default" / "heterogeneity.csv")
     held = {"trial": 0, "silo": [0, 0, 1], "part": ["train", "test", "train"], "label": [0, 0, 1], "count": [7, 2, 9]}
@@ -149,7 +156,7 @@ def test_every_row_of_every_table_is_shown_with_claimed_and_delivered_epsilon(ru
     assert bodies[1][:5] == ["ISRL-DP MB-SGD", "18", "16.2", "0.114", "0.0569 – 0.228"]
     assert bodies[6][:4] == ["MB-SGD (non-private)", "–", "–", "0.183"]
     assert "∞" in bodies[6]
-    in_privacy = [row for row in rows if row[-1] == "yes"]
+    in_privacy = [row for row in rows if row[-1] == "yes" and "M2_R25" not in row]
     assert len(in_privacy) == sum(int(table["private"].sum()) for table in tables)
     # digits_mlp's reading makes a column; accountant, adjacency and sampling are the same everywhere.
     assert in_privacy[0] == ["wbcd_mlp", "ISRL-DP MB-SGD", "–", "2", "25", "0.75", "0.675", "3.46×10⁻⁵", "3.21", "yes"]
@@ -228,6 +235,7 @@ def test_titles_and_values_are_escaped(run):
         ("config.json", None),
         ("provenance.json", "provenance.json is not there"),
         ("privacy.csv", "privacy.csv is not there"),
+        ("audit.csv", "audit.csv is not there"),
         ("tables/wbcd_mlp.csv", "tables/wbcd_mlp.csv is not there"),
         ("figures/wbcd_mlp_M2_R25.png", "figures/wbcd_mlp_M2_R25.png is not there"),
         ("figures/wbcd_mlp_M2_R25.pdf", None),
@@ -300,3 +308,14 @@ def test_the_same_run_gives_the_same_page(run, tmp_path):
 )
 def test_numbers(value, exact, measured, bounded):
     assert (report.exact(value), report.measured(value), report.bounded(value)) == (exact, measured, bounded)
+
+
+@pytest.mark.parametrize(("lower", "shown", "marked"), [(0.4567, "0.456", "yes"), (0.6, "0.600", "▲ no")])
+def test_the_audit_stands_beside_what_is_delivered(run, lower, shown, marked):
+    """Each bound is rounded to its own safe side; one above what is delivered is an alarm."""
+    write_csv(audited(lower), run / "audit.csv")
+    page = built(run)
+    (row,) = [row for row in page.rows if "M2_R25" in row["cells"]]
+    assert row["cells"] == ["wbcd_mlp", "ISRL-DP MB-SGD", "M2_R25", "1", "0.75", shown, "0.535", "3.5×10⁻⁵", marked]
+    assert ("exceeds" in row["class"]) == (marked != "yes")
+    assert "confidence 0.99; runs 80" in page.text

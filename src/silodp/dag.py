@@ -224,9 +224,9 @@ class Plan:
         config = self.experiments[experiment]
         device = config.device or self.run.device
         own = config.algorithms[algorithm]
-        prescribed = built_on("prescribed.py") if own.schedule or own.stages else ()
-        noises = {own.noise, *(readings.noise for readings in config.variants().values())}
-        calibrated = built_on("privacy/calibration.py") if "calibrated" in noises else ()
+        more = built_on("prescribed.py") if own.schedule or own.stages else ()
+        if "calibrated" in (own.noise, *(readings.noise for readings in config.variants().values())):
+            more += built_on("privacy/calibration.py")
         return digest(
             [
                 self.run.seed,
@@ -234,7 +234,7 @@ class Plan:
                 device,
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *prescribed, *calibrated}))),
+                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *more}))),
             ]
         )
 

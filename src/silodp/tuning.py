@@ -139,7 +139,7 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd
                 "n": int(first["n"]),
                 "delta": first["delta"],
                 "delivered_epsilon": max(values) if values else math.nan,
-                "proven": max(values) <= first["epsilon"] if values else None,
+                "proven": max(values) <= first["epsilon"] if values else math.nan,
                 "trials": len(group),
                 "diverged": int(group["diverged"].sum()),
                 "train_loss_mean": _mean(group["train_loss"].to_numpy()),
@@ -199,7 +199,7 @@ def table(
         part["reading"] = [";".join([label, *extra] if label else extra) for label in part["reading"]]
         parts.append(part)
     # Whole numbers that are empty where trials chose differently.
-    result = pd.concat(parts, ignore_index=True).astype({"K": "Int64", "phase_length": "Int64", "proven": "boolean"})
+    result = pd.concat(parts, ignore_index=True).astype({"K": "Int64", "phase_length": "Int64"})
     order = {name: position for position, name in enumerate([*config.algorithms, "spider"])}
     result = result.assign(position=result["algorithm"].map(order)).sort_values(
         ["reading", "M", "R", "position", "epsilon"], kind="stable"

@@ -28,12 +28,12 @@ def ones(estimates: np.ndarray, parameters: SumParameters, clip: float) -> np.nd
 
 @pytest.mark.parametrize("way", ["binomial", "bitwise"])
 def test_both_ways_have_the_enumerated_law(way):
-    """Chi-square of 6,000 draws against the convolution of all bits; both coordinates."""
+    """Chi-square of 3,000 draws against the convolution of all bits; both coordinates."""
     parameters = SumParameters(3, levels=4, noise_bits=5, chance=0.3)
     messages = vectors(3, 2, 1.2)
     generator = STREAMS.generator("law", way)
     drawn = []
-    for _ in range(6000):
+    for _ in range(3000):
         if way == "binomial":
             drawn.append(vector_sum(messages, CLIP, [parameters], generator))
         else:
@@ -43,22 +43,22 @@ def test_both_ways_have_the_enumerated_law(way):
     for j in range(2):
         law = coordinate_law(messages[:, 0, j].numpy() + 1.5, parameters, 3.0)
         seen = np.bincount(counts[:, j], minlength=len(law))
-        kept = law * 6000 >= 5
+        kept = law * 3000 >= 5
         assert seen[law == 0].sum() == 0
-        wanted, found = np.append(law[kept], law[~kept].sum()) * 6000, np.append(seen[kept], seen[~kept].sum())
+        wanted, found = np.append(law[kept], law[~kept].sum()) * 3000, np.append(seen[kept], seen[~kept].sum())
         statistic = ((found - wanted) ** 2 / np.maximum(wanted, 1e-9)).sum()
         assert chi2.sf(statistic, len(wanted) - 1) > 1e-4
 
 
 def test_the_estimate_is_unbiased_with_the_variance_of_the_noise():
-    """4,000 estimates of one sum of 40 vectors in ten coordinates, calibrated for ε = 2."""
+    """2,000 estimates of one sum of 40 vectors in ten coordinates, calibrated for ε = 2."""
     parameters = calibrate(40, 10, 2.0, 1e-5)
     messages = vectors(40, 10, 1.5)
     generator = STREAMS.generator("moments")
-    drawn = torch.stack([vector_sum(messages, CLIP, [parameters], generator)[0] for _ in range(4000)]).numpy()
+    drawn = torch.stack([vector_sum(messages, CLIP, [parameters], generator)[0] for _ in range(2000)]).numpy()
     error = drawn - messages.sum(0).numpy()
     spread = np.sqrt(parameters.variance(3.0))
-    worst = np.abs(error.mean(0)).max() / (spread / np.sqrt(4000))
+    worst = np.abs(error.mean(0)).max() / (spread / np.sqrt(2000))
     assert worst < norm.isf(1e-4 / 20), "a bias of a few standard errors in none of ten coordinates"
     # Rounding has at most N/4 of variance and mostly less, so the stated variance is an upper end.
     noise = parameters.trials / 4 * (3.0 / parameters.levels) ** 2

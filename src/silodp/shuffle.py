@@ -1,9 +1,9 @@
 """The shuffled sums P_1D and P_vec, simulated (non-convex paper, Algorithms 4 and 5, corrected).
 
-Read: inputs of P_vec are shifted by L into [0, 2L], so P_1D gets the range 2L, and N·L is taken off its sum. (As printed
-the range is L, which overflows the g + b bits, and L is taken off.) What the server learns is the number of ones in each
-coordinate; `vector_sum` draws it from binomial sums, `vector_messages`, `shuffle` and `analyse` go bit by bit. Both give
-one law. The stack's G points share the random numbers, so a point's result does not depend on who else is in the stack.
+Read: inputs of P_vec are shifted by L into [0, 2L], so P_1D gets the range 2L, and N·L is taken off its sum. (Printed:
+range L, which overflows the g + b bits, and L off.) What the server learns is the number of ones in each coordinate;
+`vector_sum` draws it from binomial sums, `vector_messages`, `shuffle` and `analyse` go bit by bit. Both give one law.
+The stack's G points share the random numbers, so a point's result does not depend on who else is in the stack.
 """
 
 from collections.abc import Sequence

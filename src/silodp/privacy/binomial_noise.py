@@ -1,7 +1,7 @@
 """Binomial noise on integers: the exact privacy of one shifted coordinate, and a proven bound for vectors.
 
-B ~ Bin(n, p) is added to each coordinate of an integer vector. Which bits of a shuffled sum came from whom is hidden, so
-this is all that its server sees. A neighbour's vector differs by an integer shift Δ. In one dimension the worst shift is
+B ~ Bin(n, p) is added to each coordinate of an integer vector. Whose bits of a shuffled sum are whose is hidden, so
+this is all that its server sees. A neighbour's vector differs by an integer shift. In one dimension the worst shift is
 the largest. In d dimensions the shift is bounded in ℓ2 before random rounding, and the bound here works with that: it
 never costs d times the price of one coordinate. Proofs: docs/shuffling.md.
 """
@@ -79,7 +79,7 @@ def shift_moments(trials: int, p: float, largest: int, order: float, tail: float
 
 
 def rounded_moment(moments: np.ndarray, dimension: int, radius: float) -> float:
-    """Upper bound on Σ_j ln E exp(m(|Δ_j|)) over real shifts v, ‖v‖₂ ≤ radius, each rounded at random to Δ_j next to v_j.
+    """Upper bound on Σ_j ln E exp(m(|Δ_j|)) over real shifts v, ‖v‖₂ ≤ radius, v_j rounded at random to Δ_j next to it.
 
     ln E exp(m(|Δ_j|)) ≤ a v_j² + β(a) for any a, so the sum is at most a·radius² + dβ(a); a is chosen numerically.
     """

@@ -141,12 +141,16 @@ def calibrate(
         target = ideal_variance(*coordinate_budget(epsilon, delta, dimension))
     guess = 2 * math.sqrt(participants / target)
     levels = max(1, 1 << max(0, math.floor(math.log2(guess / 2))))
+    nearest = math.inf
     while levels <= _LARGEST_LEVELS:
         found = _fewest_bits(SumParameters(participants, levels, 0, chance), dimension, epsilon, delta, analysis)
-        if found.variance(2.0) <= (1 + overhead) * target:
+        ratio = found.variance(2.0) / target
+        if ratio <= 1 + overhead:
             return found
-        levels *= 2
-    raise ValueError(f"overhead = {overhead}: no g up to {_LARGEST_LEVELS} comes that near to the Gaussian's variance")
+        if ratio > 0.99 * nearest:  # finer rounding no longer helps
+            break
+        nearest, levels = ratio, 2 * levels
+    raise ValueError(f"overhead = {overhead}: must be larger; the proof comes within {nearest - 1:.3g} of the Gaussian")
 
 
 def _fewest_bits(

@@ -1,4 +1,4 @@
-"""Subcommands that are useful by themselves: the delivered ε of a federated run, and the noise for a wanted ε."""
+"""Subcommands useful by themselves: the delivered ε of a federated run, the noise for a wanted ε, amplification."""
 
 import argparse
 import dataclasses
@@ -23,6 +23,13 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     _describe_run(sub)
     sub.add_argument("--epsilon", type=float, required=True, help="wanted epsilon")
     sub.add_argument("--clip", type=float, default=1.0, help="clip threshold L (default 1)")
+
+    sub = add("amplification", amplification, "central epsilon of shuffled or sampled local reports")
+    sub.add_argument("--epsilon0", type=float, nargs="+", required=True, help="epsilon of a report, one or several")
+    sub.add_argument("--reports", type=int, nargs="+", required=True, help="N, shuffled reports, one or several")
+    sub.add_argument("--delta", type=float, nargs="+", required=True, help="central delta, one or several")
+    sub.add_argument("--records", type=int, default=1, help="n, records of a report's sender (default 1)")
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _describe_run(sub: argparse.ArgumentParser) -> None:
@@ -123,6 +130,23 @@ def noise(options: argparse.Namespace) -> None:
             "noise_multiplier": found.noise_multiplier,
         },
     )
+
+
+def amplification(options: argparse.Namespace) -> None:
+    """Central epsilon of N local reports behind a shuffler (or sampled, or sent at random times), bound by bound.
+
+    Replacing one record of one sender; a bound whose assumptions fail shows none, and why.
+    """
+    from silodp.privacy.amplification import amplification_table
+
+    try:
+        table = amplification_table(options.epsilon0, options.reports, options.delta, records=options.records)
+    except ValueError as error:
+        raise ValueError(f"command line: --{str(error).replace(' = ', ': ', 1)}") from error
+    if options.json:
+        print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
+    else:
+        print(table.to_string(index=False, na_rep="-"))
 
 
 def _print(options: argparse.Namespace, values: dict) -> None:

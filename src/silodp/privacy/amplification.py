@@ -1,0 +1,223 @@
+"""Amplification: the central ε of local reports that are shuffled, sampled or sent at random times, bound by bound.
+
+N reports, each ε0-private for one record of its sender, are shuffled; neighbours replace one record. Every function
+gives the ε that holds at δ. Closed forms are those of `silodp.theory`. `clones_delta` is the proof behind two of them
+evaluated exactly: each other report is, with probability e^(−nε0) (n records a sender), a clone of the differing one's
+under one record or the other, so what is seen is no more telling than counts of clones. Proof: docs/shuffling.md.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+from silodp.theory.checkins import fixed_window, shuffled, shuffled_earlier
+from silodp.theory.convex_privacy import shuffled_round
+from silodp.theory.registry import AssumptionError
+
+# Relative error granted to each tail probability; SciPy's are good to 1e-13 and better.
+_ROUNDING = 1e-11
+_PRECISION = 1e-6
+# δ0 of pure reports, which the theorem wants positive; it adds 2Nn e^((n−1)ε0)(e^ε+1) times this to δ.
+_PURE = 1e-300
+
+
+def clones_delta(
+    epsilon0: float, reports: int, epsilon: float, *, records: int = 1, upper: bool = True, delta: float = 1e-15
+) -> float:
+    """δ at ε of shuffled ε0-private reports, by the exact hockey-stick divergence of the clones' counts.
+
+    Feldman, McMillan and Talwar 2021, Theorem 3.1's proof; with n records a sender as in the convex paper's Theorem
+    E.2. The reports may be chosen one after another, seeing earlier ones.
+
+    Args:
+        epsilon0: ε0 of a report for one record.
+        reports: N.
+        epsilon: ε ≥ 0.
+        records: n, records of a sender.
+        upper: err upwards; else downwards (a value of the pair of counts, not of any mechanism).
+        delta: the δ of interest; a millionth of it may be spent on improbable numbers of clones.
+    """
+    _check(epsilon0, reports, delta, records)
+    keep = 1 / (1 + math.exp(-epsilon0))
+    return _counts_delta(reports, math.exp(-records * epsilon0), keep, 1 - keep, epsilon, upper, delta)
+
+
+def response_delta(epsilon0: float, reports: int, epsilon: float, *, delta: float = 1e-15) -> float:
+    """δ at ε that shuffled randomised response over three symbols has at least: no bound for all reports is below.
+
+    One sender changes from symbol 1 to symbol 2, all others hold symbol 3.
+    """
+    _check(epsilon0, reports, delta)
+    other = 1 / (math.exp(epsilon0) + 2)
+    return _counts_delta(reports, 2 * other, 1 - 2 * other, other, epsilon, False, delta)
+
+
+def clones_epsilon(epsilon0: float, reports: int, delta: float, *, records: int = 1) -> float:
+    """Upper bound on ε at δ of shuffled ε0-private reports, numerical; never above ε0."""
+    return _invert(lambda e: clones_delta(epsilon0, reports, e, records=records, delta=delta), epsilon0, delta, True)
+
+
+def response_epsilon(epsilon0: float, reports: int, delta: float) -> float:
+    """Lower bound on ε at δ that any bound for shuffled ε0-private reports must have (see `response_delta`)."""
+    _check(epsilon0, reports, delta)
+    return _invert(lambda e: response_delta(epsilon0, reports, e, delta=delta), epsilon0, delta, False)
+
+
+def clones_closed_form(epsilon0: float, reports: int, delta: float, *, records: int = 1) -> float:
+    """The closed form of the clones bound: the convex paper's Theorem E.2, which for n = 1 is FMT 2021, Theorem 3.1.
+
+    Raises:
+        ValueError: ε0 exceeds ln(N/(16 ln(2/δ)))/n.
+    """
+    _check(epsilon0, reports, delta, records)
+    return shuffled_round(N=reports, n=records, epsilon0=epsilon0, delta0=_PURE, delta=delta).value
+
+
+def approximate_epsilon(
+    epsilon0: float, delta0: float, reports: int, delta: float, *, records: int = 1
+) -> tuple[float, float]:
+    """(ε, δ̃) of shuffled (ε0, δ0)-private reports, the convex paper's Theorem E.2, its δ corrected."""
+    result = shuffled_round(N=reports, n=records, epsilon0=epsilon0, delta0=delta0, delta=delta)
+    return result.value, result.terms["delta_tilde"]
+
+
+def poisson_subsampled(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
+    """(ln(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private release on records that each take part with probability q.
+
+    Neighbours add or remove one record, before and after (Balle, Barthe and Gaboardi 2018, Theorem 8): no statement
+    about replacing one. Which records took part must stay secret.
+    """
+    if not 0 < rate <= 1:
+        raise ValueError(f"rate = {rate}: must lie above 0 and be at most 1")
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon = {epsilon}: must be finite and not negative")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta = {delta}: must lie in [0, 1)")
+    # In logarithms, as e^ε overflows where the result, ε + ln q, does not.
+    amplified = math.log1p(rate * math.expm1(epsilon)) if epsilon < 500 else epsilon + math.log(rate)
+    return amplified, rate * delta
+
+
+# What each row of the table is, and under which assumptions.
+BOUNDS: dict[str, str] = {
+    "none": "no amplification: the report's own ε0",
+    "clones, numerical": "any ε0-private reports, adaptive; n records a sender",
+    "clones, closed form": "convex paper E.2 (FMT 2021, 3.1 for n = 1): ε0 ≤ ln(N/(16 ln(2/δ)))/n",
+    "check-ins paper 5.1": "any ε0-private reports, adaptive; one record a sender",
+    "earlier bound": "Erlingsson et al. 2019 as in the check-ins paper; one record a sender",
+    "random check-ins": "check-ins paper 3.2: as many slots as reports, p0 = 1; one record a sender",
+    "subsampling": "one of N reports is made, drawn by Poisson sampling at rate 1/N; add or remove one",
+    "lower bound": "randomised response over three symbols has at least this; one record a sender",
+}
+
+
+def amplification_table(
+    epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], *, records: int = 1
+) -> pd.DataFrame:
+    """Every bound at every (ε0, N, δ).
+
+    Columns: epsilon0, reports, records, delta, bound (keys of `BOUNDS`), epsilon, note. ε is NaN with the violated
+    assumption as note where a bound says nothing; a bound above ε0 stays as it is.
+
+    Raises:
+        ValueError: values without meaning, or an empty list.
+    """
+    for name, values in (("epsilon0", epsilon0), ("reports", reports), ("delta", delta)):
+        if len(values) == 0:
+            raise ValueError(f"{name}: empty: must hold at least one value")
+    for e in epsilon0:
+        for N in reports:
+            for at in delta:
+                _check(e, N, at, records)
+    rows = []
+    for e in epsilon0:
+        for N in reports:
+            for at in delta:
+                for bound, (value, note) in _bounds(e, N, at, records).items():
+                    row = {"epsilon0": e, "reports": N, "records": records, "delta": at}
+                    rows.append(row | {"bound": bound, "epsilon": value, "note": note})
+    return pd.DataFrame(rows)
+
+
+def _bounds(e: float, N: int, delta: float, records: int) -> dict[str, tuple[float, str]]:
+    functions: dict[str, Callable[[], float]] = {
+        "none": lambda: e,
+        "clones, numerical": lambda: clones_epsilon(e, N, delta, records=records),
+        "clones, closed form": lambda: clones_closed_form(e, N, delta, records=records),
+    }
+    if records == 1:
+        functions |= {
+            "check-ins paper 5.1": lambda: shuffled(n=N, epsilon0=e, delta=delta).value,
+            "earlier bound": lambda: shuffled_earlier(n=N, epsilon0=e, delta=delta).value,
+            "random check-ins": lambda: fixed_window(p0=1.0, m=N, epsilon0=e, delta=delta).value,
+            "subsampling": lambda: poisson_subsampled(e, 0.0, 1 / N)[0],
+            "lower bound": lambda: response_epsilon(e, N, delta),
+        }
+    found = {}
+    for name, function in functions.items():
+        try:
+            value = function()
+            found[name] = (value, "no amplification: above ε0" if value > e * (1 + 1e-9) else "")
+        except AssumptionError as error:
+            found[name] = (math.nan, str(error))
+    return found
+
+
+def _counts_delta(
+    reports: int, clone: float, keep: float, swap: float, epsilon: float, upper: bool, delta: float
+) -> float:
+    """Hockey-stick divergence of (T, A): of T clones, A of the first kind; the differing report adds to them.
+
+    Others: C ~ Bin(N − 1, clone) clones, Bin(C, 1/2) of the first kind. The differing report is of the first kind with
+    probability `keep`, of the second with `swap`, of neither otherwise; its neighbour has `keep` and `swap` exchanged.
+    Given T = t the likelihood ratio grows with A, so the best event is A ≥ a(t), found in closed form.
+    """
+    if epsilon < 0:
+        raise ValueError(f"epsilon = {epsilon}: must not be negative")
+    lost = 1e-6 * delta
+    low = max(int(binom.ppf(lost / 2, reports - 1, clone)) - 1, 0)
+    high = min(int(binom.isf(lost / 2, reports - 1, clone)) + 1, reports - 1)
+    t = np.arange(low, high + 2, dtype=float)
+    # P(T = t, A = i) = (seen_t (keep·2i/t + swap·2(t − i)/t) + unseen_t)·Bin(i; t, 1/2).
+    seen = np.where(t > low, binom.pmf(t - 1, reports - 1, clone), 0.0)
+    unseen = np.where(t <= high, binom.pmf(t, reports - 1, clone), 0.0) * max(1 - keep - swap, 0.0)
+    weight = math.exp(epsilon)
+    # The ratio exceeds e^ε where slope·i > level; slope ≤ 0 (ε ≥ ln(keep/swap) at the latest) never happens below ε0.
+    slope = 2 * seen * (keep - swap) * (1 + weight) / np.maximum(t, 1)
+    level = (weight - 1) * unseen + 2 * seen * (weight * keep - swap)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        start = np.where(slope > 0, np.floor(level / slope) + 1, np.inf)
+    start = np.minimum(start, t + 1)
+    # Σ_{i≥a} Bin(i; t, ½)·{2i/t, 2(t−i)/t} are tails of t − 1 coins, with the i-th coin fixed.
+    first = binom.sf(start - 2, np.maximum(t - 1, 0), 0.5)
+    second = binom.sf(start - 1, np.maximum(t - 1, 0), 0.5)
+    whole = binom.sf(start - 1, t, 0.5)
+    p = seen * (keep * first + swap * second) + unseen * whole
+    q = seen * (swap * first + keep * second) + unseen * whole
+    error = _ROUNDING * float(p.sum() + weight * q.sum())
+    total = float(np.maximum(p - weight * q, 0.0).sum())
+    return min(total + error + lost, 1.0) if upper else max(total - error, 0.0)
+
+
+def _invert(delta_at: Callable[[float], float], epsilon0: float, delta: float, upper: bool) -> float:
+    """ε in [0, ε0] at which a decreasing δ(ε) passes `delta`, from the wanted side."""
+    if delta_at(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, epsilon0
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+    return high if upper else low
+
+
+def _check(epsilon0: float, reports: int, delta: float, records: int = 1) -> None:
+    if not 0 < epsilon0 <= 500:
+        raise ValueError(f"epsilon0 = {epsilon0}: must lie above 0 and be at most 500")
+    for name, value in (("reports", reports), ("records", records)):
+        if value < 1 or value != int(value):
+            raise ValueError(f"{name} = {value}: must be an integer and at least 1")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")

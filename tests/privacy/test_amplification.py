@@ -1,0 +1,186 @@
+"""Amplification bounds: the numerical clones bound against enumeration, its order among the others, the table."""
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from silodp.cli import main
+from silodp.privacy.amplification import (
+    BOUNDS,
+    amplification_table,
+    approximate_epsilon,
+    clones_closed_form,
+    clones_delta,
+    clones_epsilon,
+    poisson_subsampled,
+    response_delta,
+    response_epsilon,
+)
+from silodp.theory import THEOREMS
+
+
+def law_of_counts(reports: int, clone: Fraction, keep: Fraction, swap: Fraction) -> dict[tuple[int, int], Fraction]:
+    """Law of (clones of kind one, of kind two), the differing report among them, in exact arithmetic."""
+    law = {(1, 0): keep, (0, 1): swap, (0, 0): 1 - keep - swap}
+    for _ in range(reports - 1):
+        grown: dict[tuple[int, int], Fraction] = {}
+        for (a, b), mass in law.items():
+            for step, chance in (((1, 0), clone / 2), ((0, 1), clone / 2), ((0, 0), 1 - clone)):
+                key = (a + step[0], b + step[1])
+                grown[key] = grown.get(key, Fraction(0)) + mass * chance
+        law = grown
+    return law
+
+
+def divergence(reports: int, clone: Fraction, keep: Fraction, swap: Fraction, weight: Fraction) -> float:
+    p, q = law_of_counts(reports, clone, keep, swap), law_of_counts(reports, clone, swap, keep)
+    return float(sum((max(p[key] - weight * q[key], Fraction(0)) for key in p), Fraction(0)))
+
+
+@pytest.mark.parametrize(("ratio", "reports"), [(2, 1), (2, 9), (5, 12), (Fraction(3, 2), 7)])
+@pytest.mark.parametrize("weight", [Fraction(1), Fraction(11, 10), Fraction(7, 5)])
+def test_numerical_forms_are_the_enumerated_divergence(ratio, reports, weight):
+    """e^ε0 = ratio, a rational number, so that everything is exact; with two records a sender too."""
+    ratio, epsilon0, epsilon = Fraction(ratio), math.log(ratio), math.log(weight)
+    keep = ratio / (ratio + 1)
+    for records in (1, 2):
+        exact = divergence(reports, 1 / ratio**records, keep, 1 - keep, weight)
+        found = [clones_delta(epsilon0, reports, epsilon, records=records, upper=upper) for upper in (False, True)]
+        assert found == pytest.approx([exact, exact], rel=1e-8, abs=1e-14)
+        assert found[0] <= exact * (1 + 1e-14) <= found[1] * (1 + 1e-13) + 1e-15
+    three = divergence(reports, 2 / (ratio + 2), ratio / (ratio + 2), 1 / (ratio + 2), weight)
+    assert response_delta(epsilon0, reports, epsilon) == pytest.approx(three, rel=1e-8, abs=1e-14)
+
+
+def test_the_lower_pair_is_randomised_response_itself():
+    """All 3^N reports of four senders enumerated, shuffled into counts."""
+    ratio = 3.0
+    rows = {symbol: [ratio / 5 if seen == symbol else 1 / 5 for seen in range(3)] for symbol in range(3)}
+    counts: list[dict] = [{}, {}]
+    for changed in (0, 1):
+        for seen in itertools.product(range(3), repeat=4):
+            chance = rows[changed][seen[0]] * math.prod(rows[2][report] for report in seen[1:])
+            key = tuple(np.bincount(seen, minlength=3))
+            counts[changed][key] = counts[changed].get(key, 0.0) + chance
+    wanted = sum(max(counts[0][key] - math.exp(0.3) * counts[1][key], 0.0) for key in counts[0])
+    assert response_delta(math.log(ratio), 4, 0.3) == pytest.approx(wanted, rel=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.05, 4.0), st.integers(10, 200_000), st.floats(-12.0, -2.0))
+def test_bounds_stand_in_their_order(epsilon0, reports, exponent):
+    """Explicit pair ≤ numerical clones ≤ closed form, check-ins and earlier bounds; none above ε0 counts."""
+    delta = 10**exponent
+    lower, upper = response_epsilon(epsilon0, reports, delta), clones_epsilon(epsilon0, reports, delta)
+    assert 0 <= lower <= upper <= epsilon0
+    checkins = THEOREMS["checkins-5.1"](n=reports, epsilon0=epsilon0, delta=delta).value
+    earlier = THEOREMS["checkins-5-earlier"](n=reports, epsilon0=epsilon0, delta=delta).value
+    assert lower <= min(checkins, earlier)
+    try:
+        closed = clones_closed_form(epsilon0, reports, delta)
+    except ValueError:
+        return
+    assert upper <= closed * (1 + 1e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.1, 3.0), st.integers(20, 20_000), st.floats(-9.0, -3.0), st.integers(1, 3))
+def test_the_numerical_bound_is_monotone(epsilon0, reports, exponent, records):
+    delta = 10**exponent
+    base, slack = clones_epsilon(epsilon0, reports, delta, records=records), 1 + 1e-5
+    assert clones_epsilon(epsilon0, reports * 2, delta, records=records) <= base * slack
+    assert clones_epsilon(epsilon0, reports, delta * 3, records=records) <= base * slack
+    assert clones_epsilon(epsilon0, reports, delta, records=records + 1) >= base / slack
+    assert clones_epsilon(epsilon0 * 1.1, reports, delta, records=records) >= base / slack
+
+
+def test_numbers_at_a_known_point():
+    """ε0 = 1, N = 10⁴, δ = 1e-6: the numerical form is several times better than what came before it."""
+    numerical = clones_epsilon(1.0, 10_000, 1e-6)
+    closed = clones_closed_form(1.0, 10_000, 1e-6)
+    assert closed == pytest.approx(
+        math.log1p((math.e - 1) / (math.e + 1) * (8 * math.sqrt(math.e * math.log(4e6)) / 100 + 8 * math.e / 1e4))
+    )
+    assert numerical < closed / 2
+    assert numerical < THEOREMS["checkins-5.1"](n=10_000, epsilon0=1.0, delta=1e-6).value / 3
+    assert response_epsilon(1.0, 10_000, 1e-6) > numerical / 2
+
+
+def test_approximate_reports_pay_in_delta():
+    epsilon, delta = approximate_epsilon(0.5, 1e-14, 10_000, 1e-6, records=2)
+    assert epsilon == clones_closed_form(0.5, 10_000, 1e-6, records=2)
+    assert delta == pytest.approx(1e-6 + (math.exp(epsilon) + 1) * 4e4 * math.exp(0.5) * 1e-14)
+
+
+def test_poisson_subsampling():
+    assert poisson_subsampled(1.0, 1e-5, 1.0) == pytest.approx((1.0, 1e-5))
+    assert poisson_subsampled(1.0, 1e-5, 0.01) == pytest.approx((math.log(1 + 0.01 * (math.e - 1)), 1e-7))
+    assert poisson_subsampled(800.0, 0.0, 0.5)[0] == pytest.approx(800 + math.log(0.5))
+
+
+def test_the_table_has_every_bound_and_says_why_one_is_missing():
+    table = amplification_table([0.5, 6.0], [1000], [1e-6])
+    assert list(table.bound) == [*BOUNDS, *BOUNDS]
+    missing = table[table.epsilon.isna()]
+    assert list(missing.bound) == ["clones, closed form"]
+    assert "ln" in missing.note.iloc[0] or "at most" in missing.note.iloc[0]
+    small = table[table.epsilon0 == 0.5].set_index("bound").epsilon
+    assert small["lower bound"] <= small["clones, numerical"] <= small["clones, closed form"]
+    large = table[table.epsilon0 == 6.0].set_index("bound")
+    assert large.loc["earlier bound", "note"] == "no amplification: above ε0"
+    silos = amplification_table([0.1], [1000], [1e-6], records=5)
+    assert list(silos.bound) == ["none", "clones, numerical", "clones, closed form"]
+    assert silos.epsilon.iloc[1] < silos.epsilon.iloc[2]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: clones_epsilon(0.0, 10, 1e-6), "epsilon0 = 0.0: must lie above 0"),
+        (lambda: clones_epsilon(1.0, 0, 1e-6), "reports = 0: must be an integer and at least 1"),
+        (lambda: clones_epsilon(1.0, 10, 0.0), "delta = 0.0: must lie strictly"),
+        (lambda: clones_epsilon(1.0, 10, 1e-6, records=0), "records = 0: must be an integer and at least 1"),
+        (lambda: clones_delta(1.0, 10, -1.0), "epsilon = -1.0: must not be negative"),
+        (lambda: clones_closed_form(1.0, 100, 1e-6), "enough silos"),
+        (lambda: clones_closed_form(9.0, 10_000, 1e-6), "limit on a silo's message"),
+        (lambda: poisson_subsampled(1.0, 0.0, 0.0), "rate = 0.0: must lie above 0"),
+        (lambda: poisson_subsampled(-1.0, 0.0, 0.1), "epsilon = -1.0: must be finite"),
+        (lambda: poisson_subsampled(1.0, 1.0, 0.1), "delta = 1.0: must lie in"),
+        (lambda: amplification_table([], [10], [1e-6]), "epsilon0: empty"),
+    ],
+)
+def test_violated_assumptions_are_one_line(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_prints_the_table(capsys):
+    options = ["amplification", "--epsilon0", "0.5", "1", "--reports", "1000", "--delta", "1e-6"]
+    assert main([*options, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    table = amplification_table([0.5, 1.0], [1000], [1e-6])
+    assert [row["bound"] for row in rows] == list(table.bound)
+    assert [row["epsilon"] for row in rows] == pytest.approx(list(table.epsilon), rel=1e-12)
+    assert main(options) == 0
+    assert capsys.readouterr().out.count("\n") == len(rows) + 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--epsilon0", "-1", "--epsilon0: -1.0: must lie above 0 and be at most 500"),
+        ("--reports", "0", "--reports: 0: must be an integer and at least 1"),
+        ("--delta", "2", "--delta: 2.0: must lie strictly between 0 and 1"),
+    ],
+)
+def test_the_command_refuses_in_one_line(capsys, option, value, message):
+    options = {"--epsilon0": "1", "--reports": "10", "--delta": "1e-6"} | {option: value}
+    assert main(["amplification", *[f"{key}={text}" for key, text in options.items()]]) == 2
+    assert capsys.readouterr().err == f"silodp amplification: command line: {message}\n"

@@ -1,0 +1,188 @@
+"""Parameters of the shuffled sums: the proven δ against enumeration, its price, and what splitting ε costs."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from silodp.privacy.binomial_noise import rounded_moment, shift_delta, shift_moments, vector_delta
+from silodp.privacy.shuffle_sums import (
+    SumParameters,
+    calibrate,
+    coordinate_budget,
+    coordinate_law,
+    enumerated_delta,
+    ideal_variance,
+    sum_table,
+)
+from silodp.theory import THEOREMS
+
+
+def by_fractions(n: int, p: Fraction, shift: int, weight: Fraction) -> Fraction:
+    """Hockey-stick divergence of Bin(n, p) and its shift, the larger order, in exact arithmetic."""
+    mass = [math.comb(n, x) * p**x * (1 - p) ** (n - x) for x in range(n + 1)]
+    padded = {x: mass[x] for x in range(n + 1)}
+    points = range(n + shift + 1)
+    first = sum((max(padded.get(x, 0) - weight * padded.get(x - shift, 0), Fraction(0)) for x in points), Fraction(0))
+    second = sum((max(padded.get(x - shift, 0) - weight * padded.get(x, 0), Fraction(0)) for x in points), Fraction(0))
+    return max(first, second)
+
+
+@pytest.mark.parametrize(("n", "p", "shift"), [(30, "1/2", 1), (30, "1/4", 3), (12, "1/10", 5), (80, "1/2", 8)])
+@pytest.mark.parametrize("weight", ["1", "3/2", "8"])
+def test_one_coordinate_is_exact(n, p, shift, weight):
+    found = shift_delta(n, float(Fraction(p)), shift, math.log(Fraction(weight)))
+    assert found == pytest.approx(float(by_fractions(n, Fraction(p), shift, Fraction(weight))), rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 400), st.floats(0.02, 0.5), st.integers(1, 12), st.floats(0, 5))
+def test_one_coordinate_is_monotone(n, p, shift, epsilon):
+    """Less noise, a larger shift and a smaller ε never help."""
+    base = shift_delta(n, p, shift, epsilon)
+    assert 0 <= base <= 1 + 1e-12
+    assert shift_delta(n, p, shift + 1, epsilon) >= base - 1e-12
+    assert shift_delta(n, p, shift, epsilon + 0.1) <= base + 1e-12
+    assert shift_delta(n + 5, p, shift, epsilon) <= base + 1e-12
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3])
+def test_two_coordinates_are_bounded_by_the_proof_for_every_pair_tried(p):
+    """All sums of three participants enumerated; the neighbours are the worst of random and axis-parallel ones."""
+    parameters = SumParameters(3, levels=2, noise_bits=40, chance=p)
+    rng = np.random.default_rng(5)
+    others = rng.uniform(-0.7, 0.7, (2, 2))
+    pairs = [((1.0, 0.0), (-1.0, 0.0)), ((0.7, 0.7), (-0.7, -0.7)), ((0.25, 0.3), (-0.75, -0.6))]
+    angles = rng.uniform(0, 2 * math.pi, (6, 2))
+    pairs += [((math.cos(a), math.sin(a)), (math.cos(b), math.sin(b))) for a, b in angles]
+    worst = {}
+    for epsilon in (0.5, 1.0, 2.0):
+        exact = [
+            enumerated_delta(np.vstack([others, a]), np.vstack([others, b]), parameters, epsilon) for a, b in pairs
+        ]
+        worst[epsilon] = max(exact)
+        bound = parameters.delta(2, epsilon)
+        assert 0 < worst[epsilon] <= bound
+        assert worst[epsilon] <= parameters.lower_delta(epsilon) * 3, "no pair is far from the axis-parallel one"
+    assert parameters.delta(2, 1.0) < worst[0.5], "within a factor of two in ε of what happens"
+
+
+def test_one_coordinates_guarantee_is_reached():
+    """P_1D: an input −L turned into L with all others on the lattice has exactly the δ that is claimed."""
+    parameters = SumParameters(4, levels=3, noise_bits=12)
+    first, second = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([[1.0], [-1.0], [1.0], [1.0]])
+    for epsilon in (0.2, 1.0):
+        assert enumerated_delta(first, second, parameters, epsilon) == pytest.approx(parameters.delta(1, epsilon))
+
+
+def test_law_of_a_coordinate_by_hand():
+    """Two inputs 0 and 1.5 of width 2 with g = 2 and one fair bit each: 0 + {1, 2} + Bin(2, 1/2)."""
+    law = coordinate_law(np.array([0.0, 1.5]), SumParameters(2, 2, 1), 2.0)
+    assert law == pytest.approx([0, 1 / 8, 3 / 8, 3 / 8, 1 / 8, 0, 0])
+
+
+def test_moments_are_sums_over_the_binomial():
+    moments = shift_moments(400, 0.3, 4, 2.5, 1e-9)
+    x = np.arange(401)
+    low, high = binom.ppf(5e-10, 400, 0.3), binom.isf(5e-10, 400, 0.3)
+    good = x[(x >= low) & (x <= high)]
+    for k in (1, 4):
+        both = [
+            np.sum(
+                binom.pmf(good, 400, 0.3)
+                * np.exp(2.5 * (binom.logpmf(good, 400, 0.3) - binom.logpmf(good + s, 400, 0.3)))
+            )
+            for s in (k, -k)
+        ]
+        assert moments[k] == pytest.approx(math.log(max(both)), rel=1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.floats(1e-3, 0.3), st.integers(0, 10_000))
+def test_rounding_never_exceeds_its_bound(dimension, scale, seed):
+    """Quadratic moments, random real shifts on the sphere: the mean over the rounding, coordinate by coordinate."""
+    moments = scale * np.arange(9.0) ** 2
+    v = np.random.default_rng(seed).standard_normal(dimension) ** 3
+    v = np.minimum(np.abs(v / np.linalg.norm(v)) * 8, 8 - 1e-12)
+    whole = np.floor(v).astype(int)
+    exact = np.log((1 - v + whole) * np.exp(moments[whole]) + (v - whole) * np.exp(moments[whole + 1])).sum()
+    assert exact <= rounded_moment(moments, dimension, 8.0) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("chance", [0.5, 0.2])
+def test_calibrated_sums_keep_their_promise_with_few_bits(chance):
+    found = calibrate(200, 10, 1.0, 1e-5, levels=16, chance=chance)
+    assert found.delta(10, 1.0, 1e-8) <= 1e-5
+    fewer = SumParameters(200, 16, found.noise_bits - max(1, found.noise_bits // 100), chance)
+    assert fewer.delta(10, 1.0, 1e-8) > 1e-5
+    lower, upper = found.epsilon(10, 1e-5)
+    assert 0.85 < lower <= upper <= 1.002
+
+
+def test_levels_are_chosen_for_accuracy():
+    found = calibrate(500, 10, 1.0, 1e-6, overhead=0.5)
+    ratio = found.variance(2.0) / ideal_variance(1.0, 1e-6)
+    assert 1 < ratio <= 1.5
+    coarser = calibrate(500, 10, 1.0, 1e-6, levels=found.levels // 2)
+    assert coarser.variance(2.0) > 1.5 * ideal_variance(1.0, 1e-6)
+
+
+def test_splitting_epsilon_costs_orders_of_magnitude_at_ten_coordinates():
+    table = sum_table(1000, [1, 10, 100], 1.0, 1e-6).set_index(["dimension", "analysis"])
+    assert table.loc[(1, "l2"), "noise_bits"] == table.loc[(1, "split"), "noise_bits"]
+    for dimension, times in ((10, 40), (100, 1000)):
+        l2, split = table.loc[(dimension, "l2")], table.loc[(dimension, "split")]
+        assert split.variance > times * l2.variance
+        assert split.bits > times * l2.bits
+        assert l2.over_gaussian <= 1.5
+        assert l2.epsilon_lower <= 1.0
+        assert l2.bits == dimension * (l2.levels + l2.noise_bits)
+
+
+def test_a_split_budget_composes_to_the_whole():
+    assert coordinate_budget(1.0, 1e-6, 5) == (0.2, 2e-7)
+    epsilon, delta = coordinate_budget(1.0, 1e-6, 400)
+    assert epsilon > 1 / 400
+    total = epsilon * math.sqrt(800 * math.log(2e6)) + 400 * epsilon * math.expm1(epsilon)
+    assert total <= 1.0
+    assert 400 * delta + 5e-7 <= 1e-6 * (1 + 1e-12)
+
+
+def test_variance_is_the_theorems():
+    parameters = SumParameters(50, 20, 10, 0.25)
+    wanted = THEOREMS["nonconvex-scalar-sum"](N=50, g=20, b=10, p=0.25, width=6.0).value
+    assert parameters.variance(6.0) == pytest.approx(wanted)
+
+
+def test_without_noise_nothing_is_private():
+    bare = SumParameters(10, 4, 0)
+    assert bare.delta(1, 5.0) == bare.delta(3, 5.0) == 1.0
+    assert bare.epsilon(3, 1e-6) == (math.inf, math.inf)
+    assert vector_delta(8, 0.5, 10, 2, 1.0, 1e-9) == 1.0, "fewer noise bits than the shift"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SumParameters(0, 1, 1), "participants = 0: must be at least 1"),
+        (lambda: SumParameters(1, 0, 1), "levels = 0: must be at least 1"),
+        (lambda: SumParameters(1, 1, -1), "noise_bits = -1: must be at least 0"),
+        (lambda: SumParameters(1, 1, 1, 0.6), "chance = 0.6: must lie above 0"),
+        (lambda: calibrate(10, 0, 1.0, 1e-6, levels=4), "dimension = 0: must be at least 1"),
+        (lambda: calibrate(10, 2, 0.0, 1e-6), "epsilon = 0.0: must be positive"),
+        (lambda: calibrate(10, 2, 1.0, 1.0), "delta = 1.0: must lie strictly"),
+        (lambda: calibrate(10, 2, 1.0, 1e-6, overhead=0.0), "overhead = 0.0: must be larger"),
+        (lambda: calibrate(10, 2, 1.0, 1e-6, levels=4, analysis="l1"), "analysis = 'l1': must be l2 or split"),
+        (lambda: coordinate_law(np.array([3.0]), SumParameters(1, 1, 1), 2.0), "must lie between 0 and 2.0"),
+        (lambda: shift_delta(10, 1.5, 1, 1.0), "p = 1.5: must lie strictly"),
+        (lambda: shift_delta(10, 0.5, -1, 1.0), "shift = -1: must not be negative"),
+    ],
+)
+def test_bad_input_is_one_line(make, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)

@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures paper test test-slow bench lint format docs clean
+.PHONY: help reproduce smoke figures bounds paper test test-slow bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ smoke: .venv/installed  ## the default run in miniature, under a minute
 
 figures: .venv/installed  ## the figures of RUN, from its tables where they are there
 	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- figures
+
+bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
+	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- bounds
 
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper

@@ -6,6 +6,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
+from silodp.checks import CHECKS
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
 
@@ -29,11 +30,13 @@ wildcard_constraints:
     setting=r"M\d+_R\d+",
     reading=r"[^/_](?:[^/]*[^/_])?",
     trials=r"\d+-\d+",
+    check="|".join(CHECKS),
 
 
 localrules:
     all,
     figures,
+    bounds,
     tables,
     report,
     provenance,
@@ -51,3 +54,4 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/bounds.smk"

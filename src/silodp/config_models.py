@@ -279,6 +279,14 @@ class DataConfig(Strict):
     cache: str | None = Field(None, description="folder of downloaded files (SILODP_DATA_CACHE)")
 
 
+class Bounds(Strict):
+    """How the papers' bounds are checked against runs (target `bounds`)."""
+
+    scale: Literal["smoke", "default", "paper"] = Field(
+        "default", description="trials: smoke has a tenth of the default's, paper ten times as many"
+    )
+
+
 class Run(Strict):
     """A run file."""
 
@@ -292,6 +300,7 @@ class Run(Strict):
     trials_per_job: Count = Field(5, description="trials trained in one job")
     memory_mb: Annotated[int, Field(ge=256)] = Field(4000, description="memory bound of one job")
     data: DataConfig = DataConfig()
+    bounds: Bounds = Bounds()
     experiments: dict[str, dict[str, Any] | None] = Field(
         min_length=1, description="experiment -> overrides of its file"
     )

@@ -18,6 +18,8 @@ Scale = Literal["smoke", "default", "paper"]
 Row = dict[str, Any]
 Array = NDArray[np.float64]
 
+# Of intervals that are held against a bound: a run has some hundred of them, and each could fail by chance.
+CONFIDENT = 0.999
 # Trials of the default scale are multiplied by these.
 FACTORS: dict[Scale, float] = {"smoke": 0.1, "default": 1.0, "paper": 10.0}
 
@@ -87,10 +89,17 @@ def bounded(
     With `printed` the bound is the paper's printed form where that is known to differ from what holds (docs/errata.md);
     the theorem's name and the verdict say so.
     """
-    measured = mean_interval(samples)
+    measured = mean_interval(samples, CONFIDENT)
     verdict = within(measured, lower, upper) + (" as printed" if printed else "")
     return row(theorem + (" (printed)" if printed else ""), parameter, value, measured, verdict, lower=lower,
                upper=upper)  # fmt: skip
+
+
+def equals(theorem: str, parameter: str, value: float, samples: Array, exact: float) -> Row:
+    """A row that holds a mean over trials against an equality: the interval has to contain it."""
+    measured = mean_interval(samples, CONFIDENT)
+    verdict = "holds" if measured.low <= exact <= measured.high else "fails"
+    return row(theorem, parameter, value, measured, verdict, lower=exact, upper=exact)
 
 
 @dataclass(frozen=True)

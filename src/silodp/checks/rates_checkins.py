@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from silodp.checks.base import Array, Context, Row, Sweep, bounded, sweep_rows, within, row
+from silodp.checks.base import Array, Context, Row, Sweep, bounded, equals, sweep_rows
 from silodp.checks.slots import checked_in, empty_fixed, empty_sliding, slotted_risk
-from silodp.statistics import mean_interval
 
 WIDTH = 2.0
 ONE, HALF = (1.0, (0.5, 1.5)), (0.5, (0.0, 1.0))
@@ -105,19 +104,12 @@ def _expectations(context: Context) -> list[Row]:
         exact = context.theorems["checkins-3.4"](n=n, m=m, p0=p0).value
         short = context.theorems["checkins-3.4-short"](n=n, m=m, c=c).value
         name = f"dummy updates at n = {n}; c ="
-        rows.append(_exact("checkins-3.4", name, c, found, exact))
+        rows.append(equals("checkins-3.4", name, c, found, exact))
         rows.append(bounded("checkins-3.4-short", name, c, found, upper=short))
     for n, m in ((400, 50), (1000, 100)):
         found = empty_sliding(n, m, trials, context.streams.generator("expected sliding", n, m))
         result = context.theorems["checkins-4.4"](n=n, m=m)
         name = f"dummy updates at n = {n}; m ="
-        rows.append(_exact("checkins-4.4 (exact)", name, m, found, result.terms["exact"]))
+        rows.append(equals("checkins-4.4 (exact)", name, m, found, result.terms["exact"]))
         rows.append(bounded("checkins-4.4", name, m, found, upper=result.value))
     return rows
-
-
-def _exact(theorem: str, name: str, value: float, samples: Array, exact: float) -> Row:
-    """A row that holds when an interval wide enough for many such rows (99.9 %) contains the exact expectation."""
-    wide = mean_interval(samples, confidence=0.999)
-    verdict = "holds" if wide.low <= exact <= wide.high else "fails"
-    return row(theorem, name, value, wide, verdict, lower=exact, upper=exact)

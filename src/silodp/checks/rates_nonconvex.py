@@ -92,7 +92,7 @@ def _sparse(context: Context, point: dict[str, float]) -> Array:
 
 def _spider(context: Context) -> list[Sweep]:
     problem = SmoothNonconvex(4)
-        # Enough rounds that neither the first steps nor the rounding of q to whole rounds bend the line.
+    # Enough rounds that neither the first steps nor the rounding of q to whole rounds bend the line.
     axes = {"epsilon": [1, 1.7, 2.8, 4.75, 8], "n": [800, 1350, 2260, 3800, 6400], "M": [16, 45, 128, 362, 1024]}
     base = {"epsilon": 2.0, "n": 800, "M": 16}
 

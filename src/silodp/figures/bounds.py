@@ -73,7 +73,10 @@ def lines(table: pd.DataFrame, *, title: str) -> Figure:
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         for (_, slope), marker, colour in zip(
-            slopes.iterrows(), "os^DvX", ("#004488", "#b3485a", "#d9a62e", "#30102f", "#3a9a92", "#6b4a9c"), strict=False
+            slopes.iterrows(),
+            "os^DvX",
+            ("#004488", "#b3485a", "#d9a62e", "#30102f", "#3a9a92", "#6b4a9c"),
+            strict=False,
         ):
             parameter = slope["parameter"].removeprefix(SLOPE)
             points = table[(table["theorem"] == slope["theorem"]) & (table["parameter"] == parameter)]

@@ -46,7 +46,7 @@ def _show(key: str | None, words: list[str]) -> None:
     from silodp.theory import THEOREMS, describe
     from silodp.theory.registry import PAPERS
 
-    if key not in THEOREMS:
+    if key is None or key not in THEOREMS:
         raise ValueError(f"command line: key: {key!r}: must be a theorem's key; `silodp theory list` prints them")
     if not words:
         print(describe(key))

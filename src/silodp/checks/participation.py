@@ -21,7 +21,7 @@ CASES = (((2, 6), 3, 4), ((3, 6), 4, 5), ((4, 12), 6, 8))
 
 
 def participation(context: Context) -> list[Row]:
-    """Ratios of risks: random over fixed at the same E[1/M_r], which holds 1, and at the same E[M_r], which does not."""
+    """Ratios of risks: random over fixed M, at the same E[1/M_r], where it is 1, and at the same E[M_r]."""
     rows: list[Row] = []
     for sizes, same, mean in CASES:
         M = harmonic(sizes, [1 / len(sizes)] * len(sizes))[0]

@@ -6,6 +6,7 @@ import numpy as np
 
 from silodp.checks.base import Array, Context, Row, Sweep, bounded, equals, sweep_rows
 from silodp.checks.slots import checked_in, empty_fixed, empty_sliding, slotted_risk
+from silodp.theory.registry import Result
 
 WIDTH = 2.0
 ONE, HALF = (1.0, (0.5, 1.5)), (0.5, (0.0, 1.0))
@@ -41,7 +42,7 @@ def _fixed(context: Context) -> list[Sweep]:
     base = {"m": 2000, "p": 10, "sigma": 2.0}
 
     def sweep(axis: str, claim: tuple[float, tuple[float, float]], values: Sequence[float]) -> Sweep:
-        def theorem(value: float):  # type: ignore[no-untyped-def]
+        def theorem(value: float) -> Result:
             point = base | {axis: value}
             m = int(point["m"])
             return context.theorems["checkins-3.5"](
@@ -72,7 +73,7 @@ def _averaged(context: Context) -> list[Sweep]:
     def sweep(axis: str, claim: tuple[float, tuple[float, float]], values: Sequence[float], regime: str) -> Sweep:
         noise = base | ({"sigma": 0.1} if regime == "statistical" else {})
 
-        def theorem(value: float):  # type: ignore[no-untyped-def]
+        def theorem(value: float) -> Result:
             point = noise | {axis: value}
             return context.theorems["checkins-4.2"](
                 n=int(point["n"]), m=int(point["m"]), p=int(point["p"]), sigma=point["sigma"], L=1.0, width=WIDTH

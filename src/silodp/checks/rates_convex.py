@@ -1,15 +1,14 @@
 """Check 3, convex paper: exponents of its rates, measured along ε, n, M and d (Theorems 2.1, 2.3, 2.4, 4.1 strong)."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from silodp.algorithms import ALGORITHMS
 from silodp.checks.base import Array, Context, Row, Sweep, row, sweep_rows, within
 from silodp.checks.prescribed_runs import excess, like_records, prescribe, run_schedule, silo_records
 from silodp.checks.stack import TrialFederation, run
-from silodp.algorithms import ALGORITHMS
 from silodp.privacy.plan import Release
 from silodp.prox import ball
 from silodp.statistics import ratio_interval

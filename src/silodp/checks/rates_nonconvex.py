@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from torch import Tensor
 
 from silodp.algorithms import ALGORITHMS
 from silodp.checks.base import Array, Context, Row, Sweep, sweep_rows
@@ -30,7 +31,7 @@ def rates_nonconvex(context: Context) -> list[Row]:
 
 def _prox_sgd(context: Context) -> list[Sweep]:
     """One pass over batches of K = n/R, σ² of Theorem E.1, M = N: on a quadratic, and on least squares with ℓ1."""
-    axes = {"epsilon": [0.5, 1, 2, 4, 8], "n": [1000, 2000, 4000, 8000, 16000], "M": [16, 32, 64, 128, 256],
+    axes: dict[str, list[float]] = {"epsilon": [0.5, 1, 2, 4, 8], "n": [1000, 2000, 4000, 8000, 16000], "M": [16, 32, 64, 128, 256],
             "d": [4, 8, 16, 32, 64]}  # fmt: skip
     base = {"epsilon": 4.0, "n": 8000, "M": 64, "d": 8}
 
@@ -79,7 +80,7 @@ def _sparse(context: Context, point: dict[str, float]) -> Array:
     beta = problem.curvature(records)[1]
     release = Release("gradient", 2 * ROUNDS, 0, _sigma(context, point, problem.constants.L) / problem.constants.L)
 
-    def soft(w, eta):  # type: ignore[no-untyped-def]
+    def soft(w: Tensor, eta: Tensor) -> Tensor:
         return w.sign() * (w.abs() - eta * problem.penalty).clamp(min=0)
 
     federation = TrialFederation(
@@ -93,7 +94,11 @@ def _sparse(context: Context, point: dict[str, float]) -> Array:
 def _spider(context: Context) -> list[Sweep]:
     problem = SmoothNonconvex(4)
     # Enough rounds that neither the first steps nor the rounding of q to whole rounds bend the line.
-    axes = {"epsilon": [1, 1.7, 2.8, 4.75, 8], "n": [800, 1350, 2260, 3800, 6400], "M": [16, 45, 128, 362, 1024]}
+    axes: dict[str, list[float]] = {
+        "epsilon": [1, 1.7, 2.8, 4.75, 8],
+        "n": [800, 1350, 2260, 3800, 6400],
+        "M": [16, 45, 128, 362, 1024],
+    }
     base = {"epsilon": 2.0, "n": 800, "M": 16}
 
     def sweep(axis: str) -> Sweep:

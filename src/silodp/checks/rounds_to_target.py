@@ -1,4 +1,4 @@
-"""Check 4: rounds to a given risk along the smoothness β, accelerated against plain minibatch SGD (Theorems D.1, 2.1)."""
+"""Check 4: rounds to a given risk along β, accelerated against plain minibatch SGD (Theorems D.1, 2.1)."""
 
 import math
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def rounds_to_target(context: Context) -> list[Row]:
         return sample
 
     def plain(beta: float) -> float:
-        """Rounds that Theorem 2.1 prescribes where the smoothness decides, R = βD√M s/L, in units of its other parts."""
+        """Theorem 2.1's R = βD√M s/L where the smoothness decides it, in units of its other parts."""
         return beta / TARGET
 
     def accelerated(beta: float) -> float:

@@ -80,7 +80,7 @@ class TrialFederation(Federation):
 
     def draw(self, round: int) -> Draw:
         """S_r of every trial, the same for all messages of the round."""
-        if self.M == self.silo_count:
+        if self.silo_count == self.M:
             return Draw(None, np.full((1, 1), 1 / self.silo_count))
         generator = self.streams.generator("silos", round)
         most = self.M if isinstance(self.M, int) else max(self.M)

@@ -14,7 +14,7 @@ from silodp.checks.base import Array, Context, Row, bounded, equals
 from silodp.checks.populations import Population
 from silodp.checks.prescribed_runs import excess, like_records, prescribe, run_schedule, silo_records
 from silodp.checks.spider_runs import spider_gradients, spider_point
-from silodp.checks.stack import TrialFederation, run
+from silodp.checks.stack import Gradients, TrialFederation, run
 from silodp.privacy.plan import Release
 from silodp.prox import ball
 from silodp.theory.problems import HingeOnBall, LinearOnBall, LogisticOnBall, Quadratic, SmoothNonconvex
@@ -62,7 +62,7 @@ def _margin(
     L, D = problem.constants.L, problem.constants.D
     for epsilon in EPSILONS:
         streams, point = context.child(epsilon).streams, base | {"epsilon": epsilon, "delta": DELTA}
-        schedule = prescribe(name, problem.constants, **point, **given)  # type: ignore[arg-type]
+        schedule = prescribe(name, problem.constants, **point, **given)
         gradients = None
         if schedule.envelope is not None and isinstance(problem, HingeOnBall):
             gradients = _envelope(problem, schedule.envelope)
@@ -74,7 +74,7 @@ def _margin(
     return rows
 
 
-def _envelope(problem: HingeOnBall, beta: float):  # type: ignore[no-untyped-def]
+def _envelope(problem: HingeOnBall, beta: float) -> Gradients:
     return lambda w, records: problem.envelope_gradients(w, records, beta)
 
 
@@ -175,9 +175,8 @@ def _small_beta(context: Context) -> list[Row]:
         upper = context.theorems["convex-2.1"](**point, R=schedule.rounds, L=1.0, D=1.0).value
         streams = context.child(n).streams
         outputs = run_schedule(schedule, problem, like_records(problem), streams, trials=trials, N=M)
-        printed = _mean_from_start(
-            schedule.rounds, schedule.step or 0.0, math.sqrt(schedule.sigma2), M, streams, trials
-        )
+        sigma = math.sqrt(schedule.sigma2)
+        printed = _mean_from_start(schedule.rounds, schedule.step or 0.0, sigma, M, streams, trials)
         name = "n (linear, beta near 0)"
         rows.append(bounded("convex-2.1", name, n, excess(problem, outputs), upper=upper))
         rows.append(bounded("convex-2.1", name, n, excess(problem, printed), upper=upper, printed=True))

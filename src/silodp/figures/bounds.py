@@ -13,6 +13,7 @@ from silodp.figures.style import styled
 
 _COLUMNS = 4
 _INK, _CLAIM, _FIT, _BOUND = "#004488", "#000000", "#b3485a", "#6e6e6e"
+_COLOURS = ("#004488", "#b3485a", "#d9a62e", "#30102f", "#3a9a92", "#6b4a9c")
 SLOPE = "slope in "
 
 
@@ -25,7 +26,7 @@ def rates(table: pd.DataFrame, *, title: str) -> Figure:
     if slopes.empty:
         raise ValueError("figure: the table has no slopes")
     with styled():
-        figure, panels = _page(title, len(slopes), "grey dashes: claimed exponent; red: fitted; bars: 95 % intervals")
+        figure, panels = _page(title, len(slopes), "dashes: claimed exponent; red: fitted; bars: 95 % intervals")
         for axes, (_, slope) in zip(panels, slopes.iterrows(), strict=True):
             parameter = slope["parameter"].removeprefix(SLOPE)
             points = table[(table["theorem"] == slope["theorem"]) & (table["parameter"] == parameter)]
@@ -38,7 +39,11 @@ def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series, parameter: str) ->
     _measured(axes, points)
     axes.set(xscale="log", yscale="log", xlabel=parameter)
     middle = np.exp(np.log(x).mean()), np.exp(np.log(y).mean())
-    for exponent, look in ((slope["measured"], {"color": _FIT}), (slope["value"], {"color": _CLAIM, "ls": "--"})):
+    looks: list[tuple[float, dict[str, Any]]] = [
+        (slope["measured"], {"color": _FIT}),
+        (slope["value"], {"color": _CLAIM, "ls": "--"}),
+    ]
+    for exponent, look in looks:
         axes.plot(x, middle[1] * (x / middle[0]) ** exponent, lw=1.0, zorder=1, **look)
     _titled(axes, slope["theorem"])
     verdict = str(slope["verdict"]).split(":")[0]
@@ -53,7 +58,9 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
     if not groups:
         raise ValueError("figure: the table has no theorem with two values of a parameter")
     with styled():
-        figure, panels = _page(title, len(groups), "blue: measured, 95 % intervals; dashes: upper bound; dots: lower")
+        figure, panels = _page(
+            title, len(groups), "blue: measured, with intervals; dashes: upper bound; dots: lower bound"
+        )
         for axes, group in zip(panels, groups, strict=True):
             _measured(axes, group)
             for column, line in (("upper", "--"), ("lower", ":")):
@@ -72,12 +79,7 @@ def lines(table: pd.DataFrame, *, title: str) -> Figure:
         figure = Figure(figsize=(5.4, 3.9), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        for (_, slope), marker, colour in zip(
-            slopes.iterrows(),
-            "os^DvX",
-            ("#004488", "#b3485a", "#d9a62e", "#30102f", "#3a9a92", "#6b4a9c"),
-            strict=False,
-        ):
+        for (_, slope), marker, colour in zip(slopes.iterrows(), "os^DvX", _COLOURS, strict=False):
             parameter = slope["parameter"].removeprefix(SLOPE)
             points = table[(table["theorem"] == slope["theorem"]) & (table["parameter"] == parameter)]
             text = f"{slope['theorem']}, {parameter}: slope {slope['measured']:.2f} (claimed {slope['value']:.3g})"
@@ -98,7 +100,7 @@ def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> None:
 def _titled(axes: Axes, text: str) -> None:
     axes.set_title("\n".join(textwrap.wrap(text, 30)), fontsize=8)
     axes.tick_params(labelsize=6.5, which="both")
-    axes.xaxis.label.set_size(7)
+    axes.xaxis.label.set_fontsize(7)
 
 
 def _page(title: str, panels: int, note: str) -> tuple[Figure, list[Axes]]:

@@ -5,24 +5,8 @@ import pytest
 from silodp.cli import main
 from silodp.theory import THEOREMS
 
-POINT = [
-    "--n",
-    "1000",
-    "--d",
-    "10",
-    "--M",
-    "50",
-    "--R",
-    "100",
-    "--L",
-    "1",
-    "--D",
-    "1",
-    "--epsilon",
-    "1",
-    "--delta",
-    "1e-6",
-]
+NUMBERS = {"n": "1000", "d": "10", "M": "50", "R": "100", "L": "1", "D": "1", "epsilon": "1", "delta": "1e-6"}
+POINT = [word for name, value in NUMBERS.items() for word in (f"--{name}", value)]
 
 
 def test_list_prints_every_theorem_with_its_place_and_arguments(capsys):

@@ -257,7 +257,7 @@ class Plan:
             [
                 self.digest(),
                 hashlib.sha256((PACKAGE / "report.html.j2").read_bytes()).hexdigest(),
-                sources_digest(("report.py",)),
+                sources_digest(("report.py", "report_bounds.py")),
             ]
         )
 

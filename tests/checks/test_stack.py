@@ -22,7 +22,7 @@ def federation(problem, records, release, *, trials, N, seed=1, **options):
 
 
 def test_a_message_has_the_mean_and_variance_of_trainings_own():
-    """Logistic loss, 3 silos of 20 records, K = 5, σ = 0.2: 3000 stacked trials against 3000 messages made one by one."""
+    """Logistic loss, 3 silos of 20 records, K = 5, σ = 0.2: 3000 stacked trials against messages made one by one."""
     problem, w, trials = LogisticOnBall(4), torch.tensor([[0.3, -0.2, 0.1, 0.4]]).double(), 3000
     records = silo_records(problem, Streams(3), 1, 3, 20)
     release = Release("gradient", 1, 5, 0.2)

@@ -31,8 +31,12 @@ def rates_nonconvex(context: Context) -> list[Row]:
 
 def _prox_sgd(context: Context) -> list[Sweep]:
     """One pass over batches of K = n/R, σ² of Theorem E.1, M = N: on a quadratic, and on least squares with ℓ1."""
-    axes: dict[str, list[float]] = {"epsilon": [0.5, 1, 2, 4, 8], "n": [1000, 2000, 4000, 8000, 16000], "M": [16, 32, 64, 128, 256],
-            "d": [4, 8, 16, 32, 64]}  # fmt: skip
+    axes: dict[str, list[float]] = {
+        "epsilon": [0.5, 1, 2, 4, 8],
+        "n": [1000, 2000, 4000, 8000, 16000],
+        "M": [16, 32, 64, 128, 256],
+        "d": [4, 8, 16, 32, 64],
+    }
     base = {"epsilon": 4.0, "n": 8000, "M": 64, "d": 8}
 
     def sweep(axis: str, what: str, sample: Callable[..., Array], values: list[float]) -> Sweep:

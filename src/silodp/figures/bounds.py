@@ -59,7 +59,7 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
         raise ValueError("figure: the table has no theorem with two values of a parameter")
     with styled():
         figure, panels = _page(
-            title, len(groups), "blue: measured, with intervals; dashes: upper bound; dots: lower bound"
+            title, len(groups), "dots with bars: measured; dashes: upper bound; dotted: lower"
         )
         for axes, group in zip(panels, groups, strict=True):
             _measured(axes, group)

@@ -98,8 +98,8 @@ def _averaged(context: Context) -> list[Sweep]:
 
 def _expectations(context: Context) -> list[Row]:
     """Simulated dummy updates against the propositions' bounds, and against the exact expectations."""
-    rows, trials = [], context.trials(1000)
-    for n, m, c in ((200, 100, 1.0), (1000, 100, 2.0), (100, 100, 0.5), (30, 10, 3.0)):
+    rows, trials = [], context.trials(10_000)
+    for n, m, c in ((40, 20, 1.0), (50, 10, 2.0), (100, 100, 0.5), (30, 10, 3.0)):
         p0 = c * m / n
         found = empty_fixed(n, m, p0, trials, context.streams.generator("expected", n, m))
         exact = context.theorems["checkins-3.4"](n=n, m=m, p0=p0).value
@@ -107,7 +107,7 @@ def _expectations(context: Context) -> list[Row]:
         name = f"dummy updates at n = {n}; c ="
         rows.append(equals("checkins-3.4", name, c, found, exact))
         rows.append(bounded("checkins-3.4-short", name, c, found, upper=short))
-    for n, m in ((400, 50), (1000, 100)):
+    for n, m in ((400, 20), (1000, 40)):
         found = empty_sliding(n, m, trials, context.streams.generator("expected sliding", n, m))
         result = context.theorems["checkins-4.4"](n=n, m=m)
         name = f"dummy updates at n = {n}; m ="

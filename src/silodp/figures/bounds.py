@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from silodp.figures.style import styled
 
@@ -58,9 +59,7 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
     if not groups:
         raise ValueError("figure: the table has no theorem with two values of a parameter")
     with styled():
-        figure, panels = _page(
-            title, len(groups), "dots with bars: measured; dashes: upper bound; dotted: lower"
-        )
+        figure, panels = _page(title, len(groups), "dots with bars: measured; dashes: upper bound; dotted: lower")
         for axes, group in zip(panels, groups, strict=True):
             _measured(axes, group)
             for column, line in (("upper", "--"), ("lower", ":")):
@@ -100,6 +99,8 @@ def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> None:
 def _titled(axes: Axes, text: str) -> None:
     axes.set_title("\n".join(textwrap.wrap(text, 30)), fontsize=8)
     axes.tick_params(labelsize=6.5, which="both")
+    # Decades only: labels between them would run into each other.
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.label.set_fontsize(7)
 
 

@@ -46,6 +46,8 @@ def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series, parameter: str) ->
     ]
     for exponent, look in looks:
         axes.plot(x, middle[1] * (x / middle[0]) ** exponent, lw=1.0, zorder=1, **look)
+    # Room below the data for what stands there.
+    axes.set_ylim(bottom=y.min() / (y.max() / y.min()) ** 0.5)
     _titled(axes, slope["theorem"])
     verdict = str(slope["verdict"]).split(":")[0]
     said = f"{slope['measured']:.2f} [{slope['measured_low']:.2f}, {slope['measured_high']:.2f}]"

@@ -6,6 +6,7 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
+from silodp.checks import CHECKS
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
 
@@ -36,11 +37,13 @@ wildcard_constraints:
     setting=r"M\d+_R\d+",
     reading=r"[^/_](?:[^/]*[^/_])?",
     trials=r"\d+-\d+",
+    check="|".join(CHECKS),
 
 
 localrules:
     all,
     figures,
+    bounds,
     tables,
     report,
     provenance,
@@ -60,3 +63,4 @@ include: "workflow/rules/audit.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/provenance.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/bounds.smk"

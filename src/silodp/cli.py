@@ -41,7 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all subcommands."""
-    from silodp import __version__, commands, practitioner, privacy_commands, publishing
+    from silodp import (
+        __version__,
+        check_commands,
+        commands,
+        practitioner,
+        privacy_commands,
+        publishing,
+        theory_commands,
+    )
 
     parser = argparse.ArgumentParser(
         prog="silodp", description="Differentially private federated learning, replicated."
@@ -63,6 +71,8 @@ def make_parser() -> argparse.ArgumentParser:
         return sub
 
     commands.register(add)
+    check_commands.register(add)
+    theory_commands.register(add)
     practitioner.register(add)
     publishing.register(add)
     privacy_commands.register(add)

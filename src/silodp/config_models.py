@@ -297,6 +297,14 @@ class DataConfig(Strict):
     cache: str | None = Field(None, description="folder of downloaded files (SILODP_DATA_CACHE)")
 
 
+class Bounds(Strict):
+    """How the papers' bounds are checked against runs (target `bounds`)."""
+
+    scale: Literal["smoke", "default", "paper"] = Field(
+        "default", description="trials: smoke has a tenth of the default's, paper ten times as many"
+    )
+
+
 class Run(Strict):
     """A run file."""
 
@@ -313,6 +321,7 @@ class Run(Strict):
     )
     memory_mb: Annotated[int, Field(ge=256)] = Field(4000, description="memory bound of one job")
     data: DataConfig = DataConfig()
+    bounds: Bounds = Bounds()
     experiments: dict[str, dict[str, Any] | None] = Field(
         min_length=1, description="experiment -> overrides of its file"
     )

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from silodp.config_models import (
     AlgorithmOptions,
+    Bounds,
     ConvNetModel,
     DataConfig,
     Experiment,
@@ -63,6 +64,7 @@ def reference_text() -> str:
     sections: list[type[BaseModel]] = [
         Run,
         DataConfig,
+        Bounds,
         Experiment,
         Partitioning,
         Preprocessing,

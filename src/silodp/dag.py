@@ -12,6 +12,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from silodp.checks import CHECKS
 from silodp.config import Resolved
 from silodp.config_models import Experiment, Setting
 from silodp.datasets import DATASETS
@@ -248,6 +249,22 @@ class Plan:
         config = self.experiments[experiment]
         return digest([config.title, config.paper])
 
+    def bounds(self) -> list[str]:
+        """Tables of all checks of the papers' bounds, and their figures."""
+        from silodp.figures import BOUNDS_FIGURES  # loads matplotlib, which training jobs do not need
+
+        figures = [f"{self.folder}/bounds/{name}.{suffix}" for name in BOUNDS_FIGURES for suffix in ("pdf", "png")]
+        return [f"{self.folder}/bounds/{name}.csv" for name in CHECKS] + figures
+
+    def check_digest(self) -> str:
+        """Changes when a check's table would: seed, scale, or the sources behind it."""
+        sources = ("algorithms", "checks", "privacy", "prox.py", "rng.py", "statistics.py", "theory")
+        return digest([self.run.seed, self.run.bounds.scale, sources_digest(sources)])
+
+    def bounds_figure_digest(self) -> str:
+        """Changes when the figure of a check would for the same table."""
+        return sources_digest(("figures",))
+
     def privacy_digest(self, experiment: str) -> str:
         """Changes when delivered ε would for the same chosen points."""
         config = self.experiments[experiment]
@@ -271,7 +288,7 @@ class Plan:
             [
                 self.digest(),
                 hashlib.sha256((PACKAGE / "report.html.j2").read_bytes()).hexdigest(),
-                sources_digest(("report.py",)),
+                sources_digest(("report.py", "report_bounds.py")),
             ]
         )
 

@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from silodp.figures import FIGURES, figure_name, slices
 from silodp.figures.slices import with_reading
 from silodp.figures.style import in_order, label
+from silodp.report_bounds import bounds
 from silodp.results import PRIVACY_COLUMNS, TABLE_COLUMNS, write_text
 
 # Said once above a table where it is the same in all its rows: column, words before the value.
@@ -107,6 +108,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         others=[page.figure(name) for name in page.unused()],
         privacy=_privacy(folder / "privacy.csv"),
         audit=audit_part(folder / "audit.csv"),
+        bounds=bounds(folder / "bounds", read_table, measured, exact, page.link),
         provenance=_flat(provenance),
     )
     write_text(text, output)

@@ -87,6 +87,19 @@ AUDIT_COLUMNS = [
     "holds",
 ]
 
+BOUNDS_COLUMNS = [
+    "check",
+    "theorem",
+    "parameter",
+    "value",
+    "lower",
+    "measured",
+    "measured_low",
+    "measured_high",
+    "upper",
+    "verdict",
+]
+
 
 @contextmanager
 def write_atomically(path: Path | str) -> Iterator[Path]:

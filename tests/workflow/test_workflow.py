@@ -3,6 +3,8 @@
 import pytest
 from runs import ROOT, TINY, checkout, contents, run
 
+from silodp.checks import CHECKS
+
 
 @pytest.fixture(scope="module")
 def rebuilt(tmp_path_factory):
@@ -18,6 +20,18 @@ def rebuilt(tmp_path_factory):
 def test_every_run_file_plans(tmp_path, name):
     result = run(checkout(tmp_path), "--configfile", f"config/{name}", "--dry-run", "--quiet", "all")
     assert result.returncode == 0, result.stderr[-2000:]
+
+
+@pytest.mark.parametrize("name", ["smoke", "default"])
+def test_the_bounds_are_a_job_for_each_check_and_no_part_of_all(tmp_path, name):
+    folder = checkout(tmp_path)
+    result = run(folder, "bounds", "--configfile", f"config/{name}.yaml", "--dry-run")
+    assert result.returncode == 0, result.stderr[-2000:]
+    said = result.stdout + result.stderr
+    assert all(f"results/{name}/bounds/{check}.csv" in said for check in CHECKS)
+    assert "train" not in said.split("Job stats:")[1].split("total")[0]
+    everything = run(folder, "all", "--configfile", f"config/{name}.yaml", "--dry-run")
+    assert f"results/{name}/bounds/" not in everything.stdout + everything.stderr
 
 
 def test_the_default_run_is_planned_without_a_configfile(tmp_path):

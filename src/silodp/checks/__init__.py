@@ -1,0 +1,33 @@
+"""Checks of the papers' bounds against runs; a check is a function of its own name in its own file.
+
+`CHECKS` names them with a title, in the order in which a report shows them. Nothing is imported before it is run.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from silodp.checks.base import Context
+
+CHECKS = {
+    "upper_bounds": "Measured risk against upper bounds with printed constants",
+    "lower_bounds": "Measured risk between lower and upper bound along ε",
+    "rates_convex": "Rates of the convex paper",
+    "rates_nonconvex": "Rates of the non-convex paper",
+    "rates_checkins": "Rates and dummy updates of the check-ins paper",
+    "rounds_to_target": "Rounds to a given risk, accelerated against plain",
+    "participation": "Random participation with the same E[1/M_r]",
+    "trust_models": "Local, shuffled and central privacy along N",
+    "figure_3": "Figure 3 of the non-convex paper",
+    "table_1": "Table 1 of the check-ins paper",
+}
+
+
+def run_check(name: str, context: "Context") -> "pd.DataFrame":
+    """The bounds table of the check called `name`."""
+    from silodp.checks.base import table
+
+    check = getattr(importlib.import_module(f"silodp.checks.{name}"), name)
+    return table(name, check(context))

@@ -5,6 +5,7 @@ from typing import Protocol
 import pandas as pd
 from matplotlib.figure import Figure
 
+from silodp.figures import bounds
 from silodp.figures.calibrated_vs_paper import calibrated_vs_paper
 from silodp.figures.delivered_vs_claimed import delivered_vs_claimed
 from silodp.figures.error_vs_epsilon import error_vs_epsilon
@@ -24,8 +25,28 @@ FIGURES: dict[str, FigureFunction] = {
     "calibrated_vs_paper": calibrated_vs_paper,
 }
 
+
+class BoundsFigure(Protocol):
+    """Draws the table of one check."""
+
+    def __call__(self, table: pd.DataFrame, *, title: str) -> Figure: ...
+
+
+# Check → its figure; the others are tables only.
+BOUNDS_FIGURES: dict[str, BoundsFigure] = {
+    "upper_bounds": bounds.between_bounds,
+    "lower_bounds": bounds.between_bounds,
+    "rates_convex": bounds.rates,
+    "rates_nonconvex": bounds.rates,
+    "rates_checkins": bounds.rates,
+    "rounds_to_target": bounds.lines,
+    "trust_models": bounds.lines,
+}
+
 __all__ = [
+    "BOUNDS_FIGURES",
     "FIGURES",
+    "BoundsFigure",
     "FigureFunction",
     "Slice",
     "calibrated_vs_paper",

@@ -50,6 +50,11 @@ class Problem(Protocol):
     def optimum(self, records: Array) -> Optimum: ...
 
 
+def inner(a: Array, b: Array) -> Array:
+    """⟨a, b⟩ along the last axis, broadcast over the others."""
+    return np.einsum("...j,...j->...", a, b)
+
+
 def project(w: Array, radius: float) -> Array:
     """The nearest point of the ball of `radius` around 0."""
     norm = float(np.linalg.norm(w))

@@ -2,7 +2,8 @@
 
 Each class is frozen and made from few numbers; records are rows of a float64 matrix, drawn by `draw` from a NumPy
 generator. `optimum(records)` minimises the mean loss over the parameter set, in closed form or with a certificate: its
-`gap` is a proven bound on F(w) − F*. All parameter sets are balls of radius D around 0, written W.
+`gap` is a proven bound on F(w) − F*. All parameter sets are balls of radius D around 0, written W. Losses and gradients
+take leading axes too, as in w (trials, 1, d) with records (trials, n, width), and broadcast over them.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from silodp.theory.problem_base import (
     Problem,
     ball_gap,
     check_positive,
+    inner,
     minimise_on_ball,
     project,
 )
@@ -58,7 +60,7 @@ class LinearOnBall:
 
     def losses(self, w: Array, records: Array) -> Array:
         """Loss of each record, shape (n,)."""
-        return -(self.L / self.D) * (records @ w)
+        return -(self.L / self.D) * inner(records, w)
 
     def gradients(self, w: Array, records: Array) -> Array:
         """Gradient of each record, shape (n, d)."""
@@ -166,11 +168,11 @@ class LogisticOnBall(_Margin):
 
     def losses(self, w: Array, records: Array) -> Array:
         """Loss of each record, shape (n,)."""
-        return np.logaddexp(0.0, -(records @ w))
+        return np.logaddexp(0.0, -inner(records, w))
 
     def gradients(self, w: Array, records: Array) -> Array:
         """Gradient of each record, shape (n, d)."""
-        return -expit(-(records @ w))[:, None] * records
+        return -expit(-inner(records, w))[..., None] * records
 
     def optimum(self, records: Array) -> Optimum:
         """Accelerated projected gradient to a Frank–Wolfe gap of 1e-12, which bounds F(w) − F*."""
@@ -190,16 +192,16 @@ class HingeOnBall(_Margin):
 
     def losses(self, w: Array, records: Array) -> Array:
         """Loss of each record, shape (n,)."""
-        return np.maximum(0.0, 1.0 - records @ w)
+        return np.maximum(0.0, 1.0 - inner(records, w))
 
     def gradients(self, w: Array, records: Array) -> Array:
         """A subgradient of each record, shape (n, d): 0 at the kink."""
-        return -np.where(records @ w < 1.0, 1.0, 0.0)[:, None] * records
+        return -np.where(inner(records, w) < 1.0, 1.0, 0.0)[..., None] * records
 
     def envelope_gradients(self, w: Array, records: Array, beta: float) -> Array:
         """Gradient of each record's β-Moreau envelope over all of ℝ^d, shape (n, d): −clip(β(1−m)/‖a‖², 0, 1)·ya."""
-        slack = beta * (1.0 - records @ w) / np.einsum("ij,ij->i", records, records)
-        return -np.clip(slack, 0.0, 1.0)[:, None] * records
+        slack = beta * (1.0 - inner(records, w)) / inner(records, records)
+        return -np.clip(slack, 0.0, 1.0)[..., None] * records
 
     def optimum(self, records: Array) -> Optimum:
         """Dual box problem max Σα_i/n − D‖Σα_i y_i a_i/n‖ over α in [0, 1]^n; the gap is primal less dual.
@@ -267,11 +269,11 @@ class SparseLeastSquares:
 
     def losses(self, w: Array, records: Array) -> Array:
         """f⁰ + f¹ of each record, shape (n,)."""
-        return 0.5 * (records[:, :-1] @ w - records[:, -1]) ** 2 + self.penalty * np.abs(w).sum()
+        return 0.5 * (inner(records[..., :-1], w) - records[..., -1]) ** 2 + self.penalty * np.abs(w).sum(axis=-1)
 
     def gradients(self, w: Array, records: Array) -> Array:
         """Gradient of f⁰ of each record, shape (n, d)."""
-        return (records[:, :-1] @ w - records[:, -1])[:, None] * records[:, :-1]
+        return (inner(records[..., :-1], w) - records[..., -1])[..., None] * records[..., :-1]
 
     def proximal(self, w: Array, eta: float) -> Array:
         """prox of η·penalty·‖·‖₁: soft thresholding."""
@@ -326,7 +328,7 @@ class SmoothNonconvex:
     def losses(self, w: Array, records: Array) -> Array:
         """Loss of each record, shape (n,), in [0, scale)."""
         square = (w - records) ** 2
-        return self.scale * (square / (1 + square)).mean(axis=1)
+        return self.scale * (square / (1 + square)).mean(axis=-1)
 
     def gradients(self, w: Array, records: Array) -> Array:
         """Gradient of each record, shape (n, d)."""

@@ -1,0 +1,165 @@
+"""Check 3, convex paper: exponents of its rates, measured along ε, n, M and d (Theorems 2.1, 2.3, 2.4, 4.1 strong)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from silodp.algorithms import ALGORITHMS
+from silodp.checks.base import Array, Context, Row, Sweep, row, sweep_rows, within
+from silodp.checks.prescribed_runs import excess, like_records, prescribe, run_schedule, silo_records
+from silodp.checks.stack import TrialFederation, run
+from silodp.privacy.plan import Release
+from silodp.prox import ball
+from silodp.statistics import ratio_interval
+from silodp.theory.problems import LinearOnBall, Quadratic
+
+DELTA = 1e-6
+# Claimed exponent and those it must be told from, along each axis, where the private term leads.
+CONVEX = {"epsilon": (-1.0, (-0.5, -2.0)), "n": (-1.0, (-0.5, -1.5)), "M": (-0.5, (-1.0, 0.0)), "d": (0.5, (0.0, 1.0))}
+STRONG = {"epsilon": (-2.0, (-1.0, -3.0)), "n": (-2.0, (-1.0, -3.0)), "M": (-1.0, (-2.0, -0.5)), "d": (1.0, (0.5, 2.0))}
+ONE_PASS = CONVEX | {"n": (-0.5, (0.0, -1.0))}
+
+
+def rates_convex(context: Context) -> list[Row]:
+    """Rows of all sweeps."""
+    rows: list[Row] = []
+    for sweep in _sweeps(context):
+        rows += sweep_rows(sweep, context.streams)
+    return rows + _free(context)
+
+
+def _sweeps(context: Context) -> list[Sweep]:
+    smooth = {"beta": 1.0}
+    # The private term leads while nε² ≲ 300d. The theorem's noise is large, so only very many silos keep the iterates
+    # from being thrown all over the ball (√(dΞ/M) ≲ 0.005); they cost nothing where all records are the same.
+    base = {"n": 200, "d": 8, "M": 2**16, "epsilon": 1.0}
+    axes = {"epsilon": _doubled(0.2, 5), "n": _doubled(100, 5), "M": _doubled(2**14, 5), "d": _doubled(8, 5)}
+    sweeps = _private(context, "convex-2.1", "theorem-2.1", CONVEX, axes, base, smooth)
+    sweeps += _private(context, "convex-2.4", "theorem-D.1", CONVEX, axes, base, smooth)
+    base = {"n": 1024, "d": 8, "M": 256, "epsilon": 1.0}
+    axes = {"epsilon": [0.25, 0.35, 0.5, 0.7, 1.0], "n": _doubled(256, 5), "M": _doubled(64, 5), "d": _doubled(4, 5)}
+    sweeps += _private(context, "convex-2.3", "theorem-2.3", ONE_PASS, axes, base, smooth)
+    base = {"n": 100, "d": 4, "M": 2**18, "epsilon": 0.5}
+    axes = {"epsilon": _doubled(0.125, 5), "n": _doubled(25, 5), "M": _doubled(2**16, 5), "d": _doubled(2, 5)}
+    sweeps += _private(context, "convex-2.1-strong", "theorem-2.1-strong", STRONG, axes, base, {})
+    return sweeps + _statistical(context)
+
+
+def _doubled(first: float, count: int) -> list[float]:
+    return [first * 2**i for i in range(count)]
+
+
+def _private(
+    context: Context, theorem: str, schedule: str, exponents: dict[str, tuple[float, tuple[float, float]]],
+    axes: dict[str, list[float]], base: dict[str, float], given: dict[str, float],
+) -> list[Sweep]:  # fmt: skip
+    """One sweep an axis, of a schedule on the linear loss, or on a quadratic where the theorem is strongly convex."""
+
+    def sweep(axis: str) -> Sweep:
+        def point(value: float) -> dict[str, Any]:
+            found = base | {axis: value}
+            whole = {name: int(found[name]) for name in ("n", "d", "M")}
+            return whole | {"epsilon": float(found["epsilon"]), "delta": DELTA}
+
+        def sample(value: float) -> Array:
+            part = context.child(theorem, axis, value)
+            return _risk(part, schedule, point(value), given)
+
+        def formula(value: float) -> float:
+            found, constants = point(value), _problem(schedule, int(point(value)["d"])).constants
+            # Rounds enter through a logarithm only; they are the prescribed ones.
+            rounds = prescribe(schedule, constants, **_with_silos(schedule, found), **given).rounds
+            known = {"L": constants.L, "D": constants.D, "mu": constants.mu, "R": rounds} | given | found
+            wanted = context.theorems[theorem].parameters
+            return context.theorems[theorem](**{k: v for k, v in known.items() if k in wanted}).value
+
+        exponent, neighbours = exponents[axis]
+        return Sweep(theorem, axis, "private", exponent, neighbours, axes[axis], sample, formula)
+
+    return [sweep(axis) for axis in axes]
+
+
+def _problem(schedule: str, d: int) -> LinearOnBall | Quadratic:
+    return Quadratic(d, bias=0.5) if schedule.endswith("strong") else LinearOnBall(d, bias=1.0)
+
+
+def _with_silos(schedule: str, point: dict[str, Any]) -> dict[str, Any]:
+    # All silos take part: N = M, and φ = 0 leaves only the noise in the rounds that Theorem D.1 asks for.
+    return point | ({"N": point["M"], "phi": 0.0} if schedule == "theorem-D.1" else {})
+
+
+def _risk(context: Context, schedule: str, point: dict[str, Any], given: dict[str, float]) -> Array:
+    """Excess population risk of each trial under a schedule, M = N."""
+    problem = _problem(schedule, point["d"])
+    prescribed = prescribe(schedule, problem.constants, **_with_silos(schedule, point), **given)
+    trials, N = context.trials(100), point["M"]
+    outputs = run_schedule(prescribed, problem, like_records(problem), context.streams, trials=trials, N=N)
+    return excess(problem, outputs)
+
+
+def _statistical(context: Context) -> list[Sweep]:
+    """The statistical terms 1/(nM) and 1/√(nM): the same algorithm without noise, over enough rounds."""
+    quadratic, rounds = Quadratic(4, bias=0.5), 30
+
+    def strong(n: int, M: int) -> Array:
+        part = context.child("statistical", n, M)
+        return excess(quadratic, _noiseless(part, quadratic, n, M, rounds, 0.3))
+
+    def hard(n: int, M: int) -> Array:
+        # The instance of the lower bound: a bias that n·M records can hardly see; steps fit so flat a loss.
+        problem = LinearOnBall(4, bias=1 / math.sqrt(n * M))
+        part = context.child("hard", n, M)
+        return excess(problem, _noiseless(part, problem, n, M, rounds, math.sqrt(n * M) / 2))
+
+    def rate(n: int, M: int) -> float:
+        return context.theorems["convex-nonprivate-strong"](n=n, N=M, phi=1.0, mu=1.0).value
+
+    def hard_rate(n: int, M: int) -> float:
+        return context.theorems["convex-nonprivate"](n=n, N=M, phi=1.0, D=1.0).value
+
+    n_axis, m_axis = [16, 32, 64, 128, 256], [2, 4, 8, 16, 32]
+    one, half = (-1.0, (-0.5, -2.0)), (-0.5, (0.0, -1.0))
+    return [
+        Sweep("convex-nonprivate-strong", "n", "statistical", *one, n_axis, lambda n: strong(int(n), 8),
+              lambda n: rate(int(n), 8)),
+        Sweep("convex-nonprivate-strong", "M", "statistical", *one, m_axis, lambda M: strong(64, int(M)),
+              lambda M: rate(64, int(M))),
+        Sweep("convex-nonprivate", "n", "statistical", *half, n_axis, lambda n: hard(int(n), 8),
+              lambda n: hard_rate(int(n), 8)),
+        Sweep("convex-nonprivate", "M", "statistical", *half, m_axis, lambda M: hard(64, int(M)),
+              lambda M: hard_rate(64, int(M))),
+    ]  # fmt: skip
+
+
+def _noiseless(context: Context, problem: Any, n: int, M: int, rounds: int, step: float, noise: float = 0.0) -> Array:
+    """Mean iterate of plain minibatch SGD with full batches and noise of `noise`·L, (trials, d)."""
+    trials = context.trials(200)
+    records = silo_records(problem, context.streams, trials, M, n)
+    release = Release("gradient", rounds, 0, noise)
+    federation = TrialFederation(
+        problem.gradients, records, [release], trials=trials, N=M, streams=context.streams, clip=problem.constants.L,
+        stepsize=step, prox=ball(problem.constants.D),
+    )  # fmt: skip
+    algorithm = ALGORITHMS["minibatch_sgd"](rounds, average=True, mu=problem.constants.mu)  # type: ignore[call-arg]
+    return run(algorithm, federation, np.zeros(problem.d))
+
+
+def _free(context: Context) -> list[Row]:
+    """Privacy for free: private over non-private excess risk along n, with noise of the moments form.
+
+    `free` where the ratio is below 2, `costs` where it is above. The moments form adds 16 dL² ln(1/δ)/(2ε²n²M) or so to
+    (1−bias²)/(2nM), so that the hidden constant of d/ε² ≲ n is in the hundreds.
+    """
+    d, M, rounds, step, epsilon = 4, 8, 30, 0.3, 8.0
+    problem, rows = Quadratic(d, bias=0.5), []
+    for n in (4, 16, 64, 256, 1024):
+        part = context.child("free", n)
+        sigma = math.sqrt(8 * rounds * math.log(1 / DELTA)) / (n * epsilon)
+        private = excess(problem, _noiseless(part, problem, n, M, rounds, step, sigma))
+        # Other trials, so that numerator and denominator are independent.
+        other = excess(problem, _noiseless(part.child("without"), problem, n, M, rounds, step))
+        ratio = ratio_interval(private, other, part.streams.generator("bootstrap"))
+        verdict = {"holds": "free", "fails": "costs"}.get(found := within(ratio, math.nan, 2.0), found)
+        rows.append(row("convex-free", "private/non-private risk along n", n, ratio, verdict, upper=2.0))
+    return rows

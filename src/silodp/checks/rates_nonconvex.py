@@ -1,0 +1,127 @@
+"""Check 3, non-convex paper: exponents of Theorems 2.1 (proximal-PL, Prox-SGD) and 3.1 (FedProx-SPIDER)."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from torch import Tensor
+
+from silodp.algorithms import ALGORITHMS
+from silodp.checks.base import Array, Context, Row, Sweep, sweep_rows
+from silodp.checks.prescribed_runs import excess, like_records
+from silodp.checks.spider_runs import spider_gradients, spider_point
+from silodp.checks.stack import TrialFederation, run
+from silodp.privacy.plan import Release
+from silodp.prox import ball
+from silodp.theory.problems import Quadratic, SmoothNonconvex, SparseLeastSquares
+
+DELTA = 1e-6
+ROUNDS = 20
+PL = {"epsilon": (-2.0, (-1.0, -3.0)), "n": (-2.0, (-1.0, -3.0)), "M": (-1.0, (-2.0, -0.5)), "d": (1.0, (0.5, 2.0))}
+SPIDER = {"epsilon": (-4 / 3, (-1.0, -2.0)), "n": (-4 / 3, (-1.0, -2.0)), "M": (-2 / 3, (-0.5, -1.0))}
+
+
+def rates_nonconvex(context: Context) -> list[Row]:
+    """Rows of all sweeps."""
+    rows: list[Row] = []
+    for sweep in [*_prox_sgd(context), *_spider(context)]:
+        rows += sweep_rows(sweep, context.streams)
+    return rows
+
+
+def _prox_sgd(context: Context) -> list[Sweep]:
+    """One pass over batches of K = n/R, σ² of Theorem E.1, M = N: on a quadratic, and on least squares with ℓ1."""
+    axes: dict[str, list[float]] = {
+        "epsilon": [0.5, 1, 2, 4, 8],
+        "n": [1000, 2000, 4000, 8000, 16000],
+        "M": [16, 32, 64, 128, 256],
+        "d": [4, 8, 16, 32, 64],
+    }
+    base = {"epsilon": 4.0, "n": 8000, "M": 64, "d": 8}
+
+    def sweep(axis: str, what: str, sample: Callable[..., Array], values: list[float]) -> Sweep:
+        def at(value: float) -> Array:
+            point = base | {axis: value}
+            return sample(context.child(what, axis, value), point)
+
+        def formula(value: float) -> float:
+            point = base | {axis: value}
+            whole = {name: int(point[name]) for name in ("n", "d", "M")}
+            return context.theorems["nonconvex-2.1"](
+                **whole, N=whole["M"], L=2.0, beta=1.0, mu=1.0, epsilon=point["epsilon"], delta=DELTA
+            ).terms["private"]
+
+        return Sweep("nonconvex-2.1", axis, f"private, {what}", *PL[axis], values, at, formula)
+
+    sweeps = [sweep(axis, "quadratic", _quadratic, values) for axis, values in axes.items()]
+    # Less noise: it must not reach over the kinks of the ℓ1 norm, or the bound's power law is not yet there.
+    base = base | {"M": 2**14}
+    axes |= {"M": [2**12, 2**13, 2**14, 2**15, 2**16]}
+    return [*sweeps, *(sweep(axis, "least squares with l1", _sparse, axes[axis]) for axis in ("epsilon", "n", "M"))]
+
+
+def _sigma(context: Context, point: dict[str, float], L: float) -> float:
+    K = int(point["n"]) // ROUNDS
+    return math.sqrt(context.theorems["nonconvex-2.1-noise"](K=K, L=L, epsilon=point["epsilon"], delta=DELTA).value)
+
+
+def _quadratic(context: Context, point: dict[str, float]) -> Array:
+    problem, M, trials = Quadratic(int(point["d"]), bias=0.5), int(point["M"]), context.trials(200)
+    L = problem.constants.L
+    release = Release("gradient", ROUNDS, 0, _sigma(context, point, L) / L)
+    federation = TrialFederation(
+        problem.gradients, like_records(problem), [release], trials=trials, N=M, streams=context.streams, clip=L,
+        stepsize=0.5, prox=ball(problem.D),
+    )  # fmt: skip
+    return excess(problem, run(ALGORITHMS["minibatch_sgd"](ROUNDS), federation, np.zeros(problem.d)))
+
+
+def _sparse(context: Context, point: dict[str, float]) -> Array:
+    """Empirical excess risk on fixed records that all silos share; β of the mean loss scales the step."""
+    problem, trials = SparseLeastSquares(4, penalty=0.02, D=2.0), context.trials(200)
+    records = problem.draw(64, context.child("data").streams.generator("data"))
+    best = problem.optimum(records)
+    beta = problem.curvature(records)[1]
+    release = Release("gradient", 2 * ROUNDS, 0, _sigma(context, point, problem.constants.L) / problem.constants.L)
+
+    def soft(w: Tensor, eta: Tensor) -> Tensor:
+        return w.sign() * (w.abs() - eta * problem.penalty).clamp(min=0)
+
+    federation = TrialFederation(
+        problem.gradients, records[None, None], [release], trials=trials, N=int(point["M"]), streams=context.streams,
+        clip=problem.constants.L, stepsize=1 / (2 * beta), prox=soft,
+    )  # fmt: skip
+    outputs = run(ALGORITHMS["minibatch_sgd"](2 * ROUNDS), federation, best.w)
+    return problem.losses(outputs[:, None], records[None]).mean(axis=1) - best.value + best.gap
+
+
+def _spider(context: Context) -> list[Sweep]:
+    problem = SmoothNonconvex(4)
+    # Enough rounds that neither the first steps nor the rounding of q to whole rounds bend the line.
+    axes: dict[str, list[float]] = {
+        "epsilon": [1, 1.7, 2.8, 4.75, 8],
+        "n": [800, 1350, 2260, 3800, 6400],
+        "M": [16, 45, 128, 362, 1024],
+    }
+    base = {"epsilon": 2.0, "n": 800, "M": 16}
+
+    def sweep(axis: str) -> Sweep:
+        def point(value: float) -> dict[str, float]:
+            return base | ({"n": 1600} if axis == "epsilon" else {}) | {axis: value}
+
+        def sample(value: float) -> Array:
+            at, part = point(value), context.child("spider", axis, value)
+            M = int(at["M"])
+            found = spider_point(context, problem, n=int(at["n"]), M=M, epsilon=at["epsilon"], delta=DELTA)
+            return spider_gradients(part, problem, found, M, context.trials(20))
+
+        def formula(value: float) -> float:
+            at, constants = point(value), problem.constants
+            return context.theorems["nonconvex-3.1"](
+                n=int(at["n"]), d=problem.d, N=int(at["M"]), M=int(at["M"]), L=constants.L, Delta=problem.scale,
+                beta=constants.beta, epsilon=at["epsilon"], delta=DELTA,
+            ).terms["variance_reduced"]  # fmt: skip
+
+        return Sweep("nonconvex-3.1", axis, "private", *SPIDER[axis], axes[axis], sample, formula)
+
+    return [sweep(axis) for axis in axes]

@@ -1,0 +1,167 @@
+"""Independent trials as one stack: the registered algorithms run on problems with known constants, a row a trial.
+
+Training stacks points of a grid, which share records and noise. A check wants independent trials instead, so here
+every row of the stack has data, drawn records, silos and noise of its own, and a round of all trials and silos is a few
+array operations.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.privacy.plan import Release
+from silodp.prox import Prox, no_prox
+from silodp.rng import Streams
+
+Array = NDArray[np.float64]
+Gradients = Callable[[Array, Array], Array]
+# In place of a silo's number: the mean over all silos that take part.
+TAKING_PART = -1
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Who takes part in a round: silos (T, most) or None for all of them, and the weight of each, (T, most)."""
+
+    silos: NDArray[np.int64] | None
+    weights: Array
+
+
+class TrialFederation(Federation):
+    """N silos and a server, T trials at once; what an algorithm sees of it is what it sees of a `Federation`.
+
+    A message is the mean over the silos that take part. Only the sum of the silos' noise is drawn, which has the same
+    law as the sum of independent draws. Records are not clipped: L bounds every gradient of these problems.
+
+    Args:
+        gradients: of each record, broadcasting w (T, 1, 1, d) and records (T, silos, K, width).
+        records: (T, N, n, width); an axis of length 1 is shared by all trials, by all silos, or says that all records
+            of a silo are the same.
+        releases: what a silo sends, by kind; `noise` is in units of `clip`. K = 0 stands for all records of the silo.
+        trials, N: T and the number of silos.
+        clip: L.
+        stepsize: η.
+        taking_part: M; or the values of a random M_r, each as likely as the others.
+        streams: the tree that all draws come from.
+    """
+
+    def __init__(
+        self,
+        gradients: Gradients,
+        records: Array,
+        releases: Sequence[Release],
+        *,
+        trials: int,
+        N: int,
+        streams: Streams,
+        clip: float = 1.0,
+        stepsize: float = 1.0,
+        taking_part: int | Sequence[int] | None = None,
+        prox: Prox = no_prox,
+    ):
+        if records.shape[0] not in (1, trials) or records.shape[1] not in (1, N):
+            raise ValueError(f"records of shape {records.shape}: must have {trials} (or 1) trials and {N} (or 1) silos")
+        self.gradients_of, self.records_of, self.trials, self.silo_count = gradients, records, trials, N
+        self.kinds = {release.kind: release for release in releases}
+        self.releases = [self.kinds]
+        self.clip, self.stepsize = torch.full((trials,), clip).double(), torch.full((trials, 1), stepsize).double()
+        self.M = N if taking_part is None else taking_part
+        self.streams, self.prox, self.server_update = streams, prox, "mean"
+
+    def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
+        """The mean over S_r, which `message` makes at once."""
+        return send(TAKING_PART)
+
+    def draw(self, round: int) -> Draw:
+        """S_r of every trial, the same for all messages of the round."""
+        if self.silo_count == self.M:
+            return Draw(None, np.full((1, 1), 1 / self.silo_count))
+        generator = self.streams.generator("silos", round)
+        most = self.M if isinstance(self.M, int) else max(self.M)
+        silos = generator.random((self.trials, self.silo_count)).argsort(axis=1)[:, :most]
+        sizes = np.full(self.trials, most) if isinstance(self.M, int) else generator.choice(self.M, self.trials)
+        weights = (np.arange(most) < sizes[:, None]) / sizes[:, None]
+        return Draw(silos, weights)
+
+    def message(
+        self,
+        weights: Tensor,
+        silo: int,
+        round: int,
+        kind: str = "gradient",
+        previous: Tensor | None = None,
+        noise_factor: Tensor | None = None,
+    ) -> Tensor:
+        """Mean over S_r of the silos' noisy messages, (T, d); `noise_factor` (T,) scales the noise."""
+        release, taking_part = self.kinds[kind], self.draw(round)
+        rows = self._rows(release, taking_part, round)
+        mean = self._mean(weights, rows, taking_part)
+        if previous is not None:
+            mean = mean - self._mean(previous, rows, taking_part)
+        total = torch.from_numpy(np.broadcast_to(mean, weights.shape).copy())
+        if release.noise > 0:
+            base = self.streams.generator("noise", round, kind).standard_normal(tuple(weights.shape))
+            if taking_part.silos is None:
+                scale: Any = release.noise / np.sqrt(self.silo_count)
+            else:
+                scale = release.noise * np.sqrt((taking_part.weights**2).sum(axis=1, keepdims=True))
+            noise = torch.from_numpy(base * scale) * self.clip[:, None]
+            total += noise if noise_factor is None else noise * noise_factor[:, None]
+        return total
+
+    def _rows(self, release: Release, taking_part: Draw, round: int) -> Array:
+        """The drawn records, (T or 1, silos or 1, K or 1, width)."""
+        stored, n = self.records_of, self.records_of.shape[2]
+        silos = taking_part.silos
+        if release.records == 0 or n == 1:
+            chosen = stored
+            if silos is not None and stored.shape[1] > 1:
+                chosen = np.take_along_axis(stored, silos[:, :, None, None], axis=1)
+            return chosen
+        trial = np.arange(self.trials)[:, None, None] if stored.shape[0] > 1 else 0
+        if stored.shape[1] == 1:
+            silo: Any = 0
+        else:
+            silo = (np.arange(self.silo_count)[None] if silos is None else silos)[:, :, None]
+        count = self.silo_count if silos is None else silos.shape[1]
+        if release.sampler == "disjoint":
+            if (round + 1) * release.records > n:
+                raise ValueError(f"round {round}: {release.records} new records a round: a silo has only {n}")
+            # Records are drawn independently, so the order they are stored in is a random one.
+            drawn = np.broadcast_to(
+                np.arange(round * release.records, (round + 1) * release.records), (1, 1, release.records)
+            )
+        else:
+            generator = self.streams.generator("records", round, release.kind)
+            drawn = generator.integers(0, n, (self.trials, count, release.records))
+        return stored[trial, silo, drawn]
+
+    def _mean(self, weights: Tensor, rows: Array, taking_part: Draw) -> Array:
+        """Mean over records, then over silos by their weights, (T, d)."""
+        each = self.gradients_of(weights.numpy()[:, None, None, :], rows).mean(axis=2)
+        if taking_part.silos is None or each.shape[1] == 1:
+            return each.mean(axis=1)
+        return np.einsum("tm,tmd->td", taking_part.weights, each)
+
+
+def run(
+    algorithm: Algorithm, federation: TrialFederation, start: Array, watch: Callable[[int, State], None] | None = None
+) -> Array:
+    """All rounds of `algorithm` from `start` (d,); returns what it returns, (T, d).
+
+    `watch(r, state)` is called before round r, and once more after the last.
+    """
+    state = algorithm.start(torch.from_numpy(np.tile(start.astype(float), (federation.trials, 1))))
+    for r in range(algorithm.rounds):
+        if watch is not None:
+            watch(r, state)
+        state = algorithm.round(r, state, federation)
+    if watch is not None:
+        watch(algorithm.rounds, state)
+    return algorithm.output(state).numpy()

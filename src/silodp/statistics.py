@@ -1,0 +1,88 @@
+"""Intervals over independent trials: of a mean, of a ratio of two means, and of the slope of a log–log line."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+CONFIDENCE = 0.95
+RESAMPLES = 999
+
+
+class Interval(NamedTuple):
+    """An estimate with the ends of its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Mean of samples (trials,) with Student's t interval; samples that are all alike have an interval of length 0.
+
+    Raises ValueError for fewer than two samples, or samples that are not finite.
+    """
+    values = _checked(samples)
+    mean, error = float(values.mean()), float(stats.sem(values))
+    half = error * float(stats.t.ppf((1 + confidence) / 2, len(values) - 1))
+    return Interval(mean, mean - half, mean + half)
+
+
+def slope(x: ArrayLike, means: NDArray) -> NDArray:
+    """Slope of the least-squares line of ln(means) (…, points) against ln(x) (points,)."""
+    logs = np.log(np.asarray(x, dtype=float))
+    centred = logs - logs.mean()
+    return np.log(means) @ centred / (centred @ centred)
+
+
+def slope_interval(
+    x: ArrayLike, samples: Sequence[ArrayLike], generator: np.random.Generator, confidence: float = CONFIDENCE
+) -> Interval:
+    """Log–log slope of the mean over trials against x, with the percentile interval of a bootstrap over trials.
+
+    Args:
+        x: positive positions, at least three.
+        samples: at each position the values of its trials; their means have to be positive.
+        generator: draws the resamples; trials of different positions are resampled independently.
+    """
+    values = [_checked(sample) for sample in samples]
+    if len(values) != np.size(x) or len(values) < 3:
+        raise ValueError(f"slope: {len(values)} samples at {np.size(x)} positions: at least 3, one a position")
+    if min(sample.mean() for sample in values) <= 0:
+        raise ValueError("slope: a mean is not positive: a power law needs means above 0")
+
+    def statistic(*resampled: NDArray, axis: int = -1) -> NDArray:
+        return slope(x, np.stack([part.mean(axis=axis) for part in resampled], axis=-1))
+
+    return _bootstrap(values, statistic, generator, confidence)
+
+
+def ratio_interval(
+    numerator: ArrayLike, denominator: ArrayLike, generator: np.random.Generator, confidence: float = CONFIDENCE
+) -> Interval:
+    """Ratio of the means of two independent samples, with the percentile interval of a bootstrap."""
+
+    def statistic(a: NDArray, b: NDArray, axis: int = -1) -> NDArray:
+        return a.mean(axis=axis) / b.mean(axis=axis)
+
+    return _bootstrap([_checked(numerator), _checked(denominator)], statistic, generator, confidence)
+
+
+def _checked(samples: ArrayLike) -> NDArray:
+    values = np.asarray(samples, dtype=float)
+    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+        raise ValueError(f"samples of shape {values.shape}: at least two finite numbers are needed")
+    return values
+
+
+def _bootstrap(values: list[NDArray], statistic: Any, generator: np.random.Generator, confidence: float) -> Interval:
+    estimate = float(statistic(*values))
+    if all(np.ptp(sample) == 0 for sample in values):
+        return Interval(estimate, estimate, estimate)
+    found = stats.bootstrap(
+        values, statistic, vectorized=True, n_resamples=RESAMPLES, confidence_level=confidence, method="percentile",
+        random_state=generator, batch=100,
+    )  # fmt: skip
+    return Interval(estimate, float(found.confidence_interval.low), float(found.confidence_interval.high))

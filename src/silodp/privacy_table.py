@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pandas as pd
 
 from silodp.dag import Plan, slug
-from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.plan import ADJACENCY
+from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
+from silodp.privacy.plan import ADJACENCY, PrivacyPlan
 from silodp.privacy.shuffling import delivered_shuffled
+from silodp.privacy.trusted_sum import delivered_sum
 from silodp.results import PRIVACY_COLUMNS
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
@@ -38,9 +39,9 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
         plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
         worst, method, of = -math.inf, "", next(iter(plans))
         for one in plans:
-            key = (one.releases, one.budget.n, one.budget.delta)
+            key = (one.releases, one.budget.n, one.budget.delta, one.shuffler, one.trusted_sum)
             if key not in known:
-                result = delivered_shuffled(one) if one.shuffler else delivered_epsilon(one, one.budget.delta)
+                result = _delivered(one)
                 known[key] = (result.upper, result.method)
             # A value that is no number must not pass for one that holds.
             if math.isnan(known[key][0]) or known[key][0] > worst:
@@ -58,7 +59,7 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
                 "accountant": method if public else "not private: the clip threshold is read off the data",
                 "adjacency": ADJACENCY,
                 "sampling": of.sampling,
-                "noise_multiplier": of.noise_multiplier,
+                "noise_multiplier": of.seen.noise_multiplier,
                 "holds": public and worst <= point["epsilon"],
             }
         )
@@ -70,6 +71,13 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
     )
     last = ~frame.duplicated(["algorithm", "reading", "M", "R", "epsilon", "reported"], keep="last")
     return frame.assign(reported=frame["reported"] & last).reset_index(drop=True)
+
+
+def _delivered(plan: PrivacyPlan) -> DeliveredEpsilon:
+    """Delivered ε against the adversary of the plan's claim."""
+    if plan.shuffler is not None:
+        return delivered_shuffled(plan)
+    return delivered_epsilon(plan, plan.budget.delta) if plan.trusted_sum is None else delivered_sum(plan)
 
 
 def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], float]:

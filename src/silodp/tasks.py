@@ -51,6 +51,7 @@ class Task:
             "silos": number_of_silos(self.config),
             "taking_part": self.setting.M,
             "noise": own.noise,
+            "restarts": own.restarts,
             "mu": own.mu,
             "regularisation": own.regularisation,
             "stages": self._stages(),

@@ -58,6 +58,8 @@ class Regulariser:
     radius: float | None = None
 
     def __post_init__(self) -> None:
+        _check_weight(self.l1)
+        _check_weight(self.l2)
         if self.l1 > 0 and self.l2 > 0:
             raise ValueError(f"l1 = {self.l1}, l2 = {self.l2}: at most one may be positive")
 

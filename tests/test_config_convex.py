@@ -32,13 +32,13 @@ OVERRIDES = [
     ),
     (
         "cancer",
-        {"algorithms": {"sdp_prox_sgd": {}}, "settings": [{"M": 1, "R": 5, "participants": [1, 2, 2]}]},
-        "settings[0].participants: [1, 2, 2]: must be left out for sdp_prox_sgd, whose noise is made for M silos",
+        {"settings": [{"M": 1, "R": 5, "participants": [1, 2]}]},
+        "settings[0].participants: [1, 2]: must be left out for sdp_fedprox_spider, whose noise is made for M silos",
     ),
     (
         "cancer",
-        {"algorithms": {"sdp_prox_sgd": {}}, "readings": {"records": "own"}},
-        "readings.records: 'own': must be equal for sdp_prox_sgd: all silos add the same share of noise",
+        {"readings": {"records": "own"}},
+        "readings.records: 'own': must be equal for sdp_fedprox_spider: all silos add the same share of noise",
     ),
     (
         "cancer",

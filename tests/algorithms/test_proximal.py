@@ -47,9 +47,9 @@ def test_svrg_with_one_step_an_epoch_is_proximal_gradient_descent(name):
     method = ALGORITHMS[name](ROUNDS, phase_length=1)
     prox = Regulariser(l1=0.4).prox
     found = run(method, FREE, prox=prox)
-    w = small.start(MODEL_CASES["linear"].model(), torch.float64)
+    w, eta = small.start(MODEL_CASES["linear"].model(), torch.float64), torch.full((1, 1), 0.1, dtype=torch.float64)
     for r in range(ROUNDS):
-        w = prox((w - 0.1 * torch.from_numpy(gradient_of_all(w)))[None], torch.full((1, 1), 0.1, dtype=torch.float64))[0]
+        w = prox((w - 0.1 * torch.from_numpy(gradient_of_all(w)))[None], eta)[0]
         np.testing.assert_allclose(found[r][0].numpy(), w.numpy(), rtol=1e-11, atol=1e-14)
 
 

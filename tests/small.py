@@ -41,6 +41,7 @@ class ModelCase:
 MODEL_CASES = {
     "linear": ModelCase("linear", None, (), textbook.linear),
     "logistic": ModelCase("logistic", 2, (), textbook.logistic),
+    "sigmoid": ModelCase("sigmoid", 2, (), textbook.sigmoid),
     "softmax": ModelCase("softmax", 3, (), textbook.softmax(3)),
     "perceptron-2": ModelCase("perceptron", 2, (("hidden", 3),), textbook.perceptron(3, 2)),
     "perceptron-3": ModelCase("perceptron", 3, (("hidden", 3),), textbook.perceptron(3, 3)),
@@ -93,6 +94,30 @@ ALGORITHM_CASES = {
     ),
     "one_pass_accelerated_sgd": AlgorithmCase(
         "one_pass_accelerated_sgd", (), textbook.accelerated, once=True, formula=False
+    ),
+    **{
+        f"{form}{name}": AlgorithmCase(f"{form}{name}", options + summed, plain, once, formula=not once)
+        for form, summed in (("", ()), ("sdp_", (("silos", 3), ("taking_part", 2))))
+        for name, options, plain, once in (
+            ("prox_sgd", (), textbook.minibatch_sgd, True),
+            (
+                "prox_svrg",
+                (("phase_length", 2),),
+                lambda p, w, rounds: textbook.prox_svrg(p, w, rounds, 2),
+                False,
+            ),
+            (
+                "prox_pl_svrg",
+                (("phase_length", 2), ("restarts", 2)),
+                lambda p, w, rounds: textbook.prox_svrg(p, w, rounds, 2, -(-rounds // 2)),
+                False,
+            ),
+        )
+    },
+    "sdp_fedprox_spider": AlgorithmCase(
+        "sdp_fedprox_spider",
+        (("phase_length", 3), ("silos", 3), ("taking_part", 2)),
+        lambda p, w, rounds: textbook.fedprox_spider(p, w, rounds, 3),
     ),
     # Its own noise needs hundreds of silos.
     "shuffled_minibatch_sgd": AlgorithmCase(
@@ -181,6 +206,7 @@ def problem(
         [{release.kind: release.noise * point.clip if noisy else 0.0 for release in plan.releases} for plan in plans_],
         len(silos) if taking_part is None else taking_part,
         once={release.kind for release in plans_[0].releases if release.sampler == "disjoint"},
+        whole={release.kind for release in plans_[0].releases if release.sampler == "all"},
         **more,
     )
 

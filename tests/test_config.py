@@ -111,7 +111,7 @@ def test_a_reading_that_does_not_speak_to_an_algorithm_is_its_default():
         alternatives=[{"spider_q1_noise": "minibatch"}, {"fed_spider_releases": "2R-1"}, {"batch": "per_eps"}]
     )
     for label, trained in {
-        "spider_q1_noise=minibatch": {"fedprox_spider"},
+        "spider_q1_noise=minibatch": {"fedprox_spider", "sdp_fedprox_spider"},
         "fed_spider_releases=2R-1": {"fed_spider"},
         "batch=per_eps": set(ALGORITHMS),
     }.items():

@@ -19,6 +19,35 @@ OVERRIDES = [
     ("cancer", {"radius": 1}, "radius: 1.0: local_sgd does not project: must be left out, or local_sgd be"),
     (
         "cancer",
+        {"regulariser": {"name": "l1", "weight": 1}},
+        "regulariser: 'l1': local_sgd has no proximal step: must be none, or local_sgd be left out",
+    ),
+    ("cancer", {"regulariser": {"name": "l1"}}, "regulariser.weight: missing: this key must be given"),
+    ("cancer", {"regulariser": {"name": "l2", "weight": 0}}, "regulariser.weight: 0: "),
+    ("cancer", {"regulariser": {"name": "l3"}}, "regulariser: {'name': 'l3'}: "),
+    (
+        "cancer",
+        {"radius": 1, "regulariser": {"name": "ball", "radius": 2}, "algorithms": {"local_sgd": None}},
+        "regulariser: 'ball': must not be ball beside radius, which says the same",
+    ),
+    (
+        "cancer",
+        {"settings": [{"M": 1, "R": 5, "participants": [1, 2]}]},
+        "settings[0].participants: [1, 2]: must be left out for sdp_fedprox_spider, whose noise is made for M silos",
+    ),
+    (
+        "cancer",
+        {"readings": {"records": "own"}},
+        "readings.records: 'own': must be equal for sdp_fedprox_spider: all silos add the same share of noise",
+    ),
+    (
+        "cancer",
+        {"algorithms": {"prox_sgd": {"noise": "theorem"}}, "epsilons": [200]},
+        "algorithms.prox_sgd.noise: 'theorem': nonconvex-2.1-noise: conversion from zCDP: epsilon = 200",
+    ),
+    ("cancer", {"algorithms": {"prox_pl_svrg": {"restarts": 0}}}, "algorithms.prox_pl_svrg.restarts: 0: "),
+    (
+        "cancer",
         {"settings": [{"M": 2, "R": 5, "participants": [1, 3]}]},
         "settings[0].participants: [1, 3]: must be at most N = 2, the number of silos",
     ),

@@ -82,7 +82,10 @@ def test_only_resampled_readings_have_silos_of_their_own():
 def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm():
     one = plan(alternatives=[{"spider_q1_noise": "minibatch"}])
     own = [name for name in one.grids("small") if "spider_q1_noise" in name]
-    assert own == ["out/small/trials/small/fedprox_spider/M2_R3/spider_q1_noise-minibatch_0-2.parquet"]
+    assert own == [
+        f"out/small/trials/small/{name}/M2_R3/spider_q1_noise-minibatch_0-2.parquet"
+        for name in ("fedprox_spider", "sdp_fedprox_spider")
+    ]
 
 
 def test_fresh_runs_are_made_only_where_a_report_asks_for_them():

@@ -130,7 +130,7 @@ def test_noise_delivers_the_wanted_epsilon_and_little_less(capsys, name):
     options = ["--algorithm", name, "--phase-length", "3", "--rounds", "6", "--records", "300", "--batch", "40"]
     found = answer(capsys, "noise", *options, "--epsilon", "2", "--clip", "1.5")
     assert 1.98 <= found["delivered_epsilon"] <= 2
-    sigma = found.get("sigma_gradient", found.get("sigma_step"))
+    (sigma,) = (found[key] for key in ("sigma_gradient", "sigma_step", "sigma_anchor") if key in found)
     more = ["--sigma-difference", repr(found["sigma_difference"])] if "sigma_difference" in found else []
     back = answer(capsys, "epsilon", *options, "--sigma", repr(sigma), "--clip", "1.5", *more)
     assert back["delivered_epsilon"] == pytest.approx(found["delivered_epsilon"], rel=1e-9)

@@ -56,6 +56,11 @@ def absolute(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return (torch.dot(w, x) - y).abs()
 
 
+def sigmoid(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Probability that a logistic model gives to the wrong class."""
+    return torch.sigmoid(-torch.dot(w, x) if int(y) == 1 else torch.dot(w, x))
+
+
 def hinge(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """What a margin of ±⟨w, x⟩, + for class 1, lacks to 1."""
     return torch.relu(1 - (torch.dot(w, x) if int(y) == 1 else -torch.dot(w, x)))
@@ -94,6 +99,7 @@ class Problem:
         add_up: the server adds messages up in place of averaging.
         prox: proximal map (w, η) → w of the non-smooth part.
         once: kinds of message for which a silo's records are taken in one random order, none twice.
+        whole: kinds of message that take all records.
         norms: norm of every gradient before its clipping, as it is met.
     """
 
@@ -110,6 +116,7 @@ class Problem:
     add_up: bool = False
     prox: Callable[[Tensor, float], Tensor] = lambda w, eta: w
     once: set[str] = field(default_factory=set)
+    whole: set[str] = field(default_factory=set)
     norms: list[float] = field(default_factory=list)
 
     def clipped(self, w: Tensor, silo: int, record: int) -> Tensor:
@@ -123,6 +130,8 @@ class Problem:
             order = self.streams.generator("order", silo).permutation(len(self.silos[silo][0])).tolist()
             k = self.records[silo][kind]
             return order[r * k : r * k + k]
+        if kind in self.whole:
+            return list(range(len(self.silos[silo][0])))
         generator = self.streams.generator("records", silo, r, kind)
         return generator.integers(0, len(self.silos[silo][0]), size=self.records[silo][kind]).tolist()
 
@@ -208,6 +217,26 @@ def fedprox_spider(
             )
         before, w = w, problem.step(w, h)
         iterates.append(w)
+    return iterates
+
+
+def prox_svrg(problem: Problem, w: Tensor, rounds: int, steps: int, run: int | None = None) -> list[Tensor]:
+    """Iterates w_1, …, w_R of Prox-SVRG with epochs of `steps` rounds, restarted after each `run` rounds."""
+    iterates, length = [], run or rounds
+    for begin in range(0, rounds, length):
+        if begin:
+            # The last round whose coin fell on its iterate.
+            coins = [problem.participants.generator("picked", begin - length + t).random() for t in range(length)]
+            w = iterates[begin - length + max(t for t in range(length) if coins[t] < 1 / (t + 1))]
+        for epoch in range(begin, min(begin + length, rounds), steps):
+            anchor = w
+            full = problem.server(epoch, lambda silo, a=anchor, r=epoch: problem.noisy(a, silo, r, "anchor"))
+            for r in range(epoch, min(epoch + steps, begin + length, rounds)):
+                correction = problem.server(
+                    r, lambda silo, w=w, a=anchor, r=r: problem.noisy(w, silo, r, "difference", previous=a)
+                )
+                w = problem.step(w, correction + full)
+                iterates.append(w)
     return iterates
 
 

@@ -157,7 +157,7 @@ class Statistic:
         scale = release.noise * CLIP * np.sqrt(release.steps)
         x, shift = along / scale, self.pulls[release.kind][2] / scale
         shift /= 1 if release.clipping == "batch_mean" else release.records
-        if release.sampler == "disjoint":
+        if release.sampler in ("disjoint", "all"):
             return shift * x - shift**2 / 2
         j = np.arange(1 + int(binom.isf(_TAIL, release.drawn, 1 / self.n)))
         log_p = binom.logpmf(j, release.drawn, 1 / self.n)

@@ -53,7 +53,7 @@ def _read_yaml(path: Path) -> dict:
 
 
 # Sections that an override replaces as a whole.
-_REPLACED = ("stepsizes", "model")
+_REPLACED = ("stepsizes", "model", "regulariser")
 
 
 def _merge(base: dict, override: dict) -> dict:
@@ -110,7 +110,8 @@ def _within(overrides: Any, location: tuple) -> bool:
 
 # Parts of Pydantic's error locations that name an alternative and are no keys.
 _TAGS = {
-    *("linear", "logistic", "softmax", "perceptron", "convnet", "hinge", "absolute"),
+    *("linear", "logistic", "softmax", "perceptron", "convnet", "hinge", "absolute", "sigmoid"),
+    *("none", "l1", "l2", "ball"),
     *("constrained-float", "literal['1/n^2']", "literal['moments','theorem','calibrated']", "float"),
 }
 

@@ -54,8 +54,12 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
     if dataset.images and (steps.pca or steps.constant_column):
         fail("preprocess", steps.model_dump(), f"pca and constant_column are not for images, as {experiment.dataset}'s")
     classes = 2 if experiment.label == "parity" else len(dataset.class_counts or ())
-    if experiment.model.name == "logistic" and classes != 2:
-        fail("model", "logistic", f"needs two classes, {experiment.dataset} has {classes}; softmax takes any number")
+    if experiment.model.name in ("logistic", "sigmoid") and classes != 2:
+        fail(
+            "model",
+            experiment.model.name,
+            f"needs two classes, {experiment.dataset} has {classes}; softmax takes any number",
+        )
     _check_silos(experiment, dataset, fail)
     silos, smallest = _silo_sizes(experiment, dataset, fail)
     least = 2 if experiment.delta == "1/n^2" else 1
@@ -85,6 +89,7 @@ def _check_options(
     """What the convex paper's algorithms are told: stages that fill R, schedules whose assumptions hold at every ε."""
     if experiment.radius is not None and "local_sgd" in experiment.algorithms:
         fail("radius", experiment.radius, "local_sgd does not project: must be left out, or local_sgd be")
+    _check_proximal(experiment, silos, smallest, fail)
     delta = smallest**-2.0 if experiment.delta == "1/n^2" else experiment.delta
     for name, options in experiment.algorithms.items():
         key = f"algorithms.{name}"
@@ -106,6 +111,45 @@ def _check_options(
                 prescribe(experiment, name, setting, N=silos, n=smallest, epsilon=epsilon, delta=delta)
             except ValueError as error:
                 fail(f"{key}.schedule", options.schedule, str(error))
+
+
+def _check_proximal(
+    experiment: Experiment, silos: int, smallest: int, fail: Callable[[str, object, str], NoReturn]
+) -> None:
+    """f¹ given once and for algorithms that heed it; sums over silos that add the same noise; theorems that hold."""
+    penalty = experiment.regulariser
+    if penalty is not None and penalty.name != "none":
+        if penalty.name == "ball" and experiment.radius is not None:
+            fail("regulariser", penalty.name, "must not be ball beside radius, which says the same")
+        if "local_sgd" in experiment.algorithms:
+            fail("regulariser", penalty.name, "local_sgd has no proximal step: must be none, or local_sgd be left out")
+    for name, options in experiment.algorithms.items():
+        if name.startswith("sdp_"):
+            for index, setting in enumerate(experiment.settings):
+                if setting.participants:
+                    allowed = f"must be left out for {name}, whose noise is made for M silos in every round"
+                    fail(f"settings[{index}].participants", setting.participants, allowed)
+            if any(readings.records == "own" for readings in experiment.variants().values()):
+                fail("readings.records", "own", f"must be equal for {name}: all silos add the same share of noise")
+        if options.noise == "theorem" and options.private != "non_private" and "prox" in name:
+            _check_theorem(experiment, name, silos, smallest, fail)
+
+
+def _check_theorem(
+    experiment: Experiment, name: str, silos: int, smallest: int, fail: Callable[[str, object, str], NoReturn]
+) -> None:
+    """The theorem's conditions on ε and K at every point."""
+    from silodp.tasks import Task  # loads the algorithms
+
+    own = experiment.algorithms[name]
+    for label, setting in itertools.product(experiment.variants(), experiment.settings):
+        phases = own.phase_lengths or setting.phase_lengths or experiment.phase_lengths
+        task = Task("", experiment, name, setting, label)
+        for epsilon, phase_length in itertools.product(experiment.epsilons, phases):
+            try:
+                task.plans(epsilon, phase_length, [smallest] * silos)
+            except ValueError as error:
+                fail(f"algorithms.{name}.noise", "theorem", str(error))
 
 
 def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]) -> None:

@@ -13,8 +13,10 @@ from silodp.config_parts import (
     Device,
     Finite,
     HingeModel,
+    Penalty,
     Positive,
     PositiveOrInf,
+    SigmoidModel,
     StageOptions,
     Strict,
 )
@@ -62,7 +64,7 @@ class Setting(Strict):
     )
     R: Count = Field(description="rounds of communication")
     phase_lengths: list[Count] | None = Field(
-        None, min_length=1, description="q of FedProx-SPIDER; default: the experiment's"
+        None, min_length=1, description="rounds of a phase; default: the experiment's"
     )
     stepsizes: Grid | None = Field(None, description="step sizes in this setting; default: the experiment's")
 
@@ -138,7 +140,14 @@ class ConvNetModel(Strict):
 
 
 ModelConfig = Annotated[
-    LinearModel | LogisticModel | SoftmaxModel | PerceptronModel | ConvNetModel | HingeModel | AbsoluteModel,
+    LinearModel
+    | LogisticModel
+    | SoftmaxModel
+    | PerceptronModel
+    | ConvNetModel
+    | HingeModel
+    | AbsoluteModel
+    | SigmoidModel,
     Field(discriminator="name"),
 ]
 
@@ -151,12 +160,15 @@ class AlgorithmOptions(Strict):
     )
     stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
     clips: list[PositiveOrInf] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
-    phase_lengths: list[Count] | None = Field(None, min_length=1, description="q of FedProx-SPIDER")
+    phase_lengths: list[Count] | None = Field(
+        None, min_length=1, description="rounds of a phase: q of FedProx-SPIDER, Q of Prox-SVRG"
+    )
     noise: Literal["moments", "theorem", "calibrated"] | Positive = Field(
         "moments",
-        description="moments form, the theorem's sigma^2, or sigma / L (minibatch algorithms); calibrated: the least "
-        "that delivers the claimed epsilon (any algorithm)",
+        description="moments form, the theorem's sigma^2, or sigma / L (minibatch, Prox and SDP algorithms); "
+        "calibrated: the least that delivers the claimed epsilon (any algorithm)",
     )
+    restarts: Count = Field(2, description="S of Prox-PL-SVRG: runs that start from an iterate of the one before")
     mu: float = Field(0.0, ge=0, description="strong convexity: weights of the average, steps of accelerated SGD")
     regularisation: float = Field(0.0, ge=0, description="lambda of accelerated SGD's added lambda/2 norm(w)^2")
     stages: list[StageOptions] = Field(default=[], description="stages of accelerated SGD; default: one")
@@ -206,9 +218,12 @@ class Readings(Strict):
 
 # Readings that speak to some algorithms only; the others are not trained again for them.
 SPEAKS_TO = {
-    "log_term": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider"},
-    "clipping": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider", "fed_spider"},
-    "spider_q1_noise": {"fedprox_spider"},
+    "log_term": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider", "sdp_fedprox_spider"},
+    "clipping": {
+        *("minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider", "fed_spider", "sdp_fedprox_spider"),
+        *("prox_sgd", "prox_svrg", "prox_pl_svrg", "sdp_prox_sgd", "sdp_prox_svrg", "sdp_prox_pl_svrg"),
+    },
+    "spider_q1_noise": {"fedprox_spider", "sdp_fedprox_spider"},
     "fed_spider_releases": {"fed_spider"},
 }
 
@@ -237,6 +252,9 @@ class Experiment(Strict):
     radius: Positive | None = Field(
         None, description="radius D of the ball around 0 that weights are projected onto; default: none"
     )
+    regulariser: Penalty | None = Field(
+        None, description="convex part f1 of the objective, dealt with by its proximal map; default: none"
+    )
     settings: list[Setting] = Field(min_length=1)
     epsilons: list[Positive] = Field(min_length=1, description="claimed epsilon of the private algorithms")
     delta: Annotated[float, Field(gt=0, lt=1)] | Literal["1/n^2"] = Field("1/n^2", description="delta, or 1/n^2")
@@ -250,7 +268,9 @@ class Experiment(Strict):
     )
     stepsizes: Grid
     clips: list[PositiveOrInf] = Field(min_length=1, description="clip thresholds L; .inf for none (non-private only)")
-    phase_lengths: list[Count] = Field(default=[1], min_length=1, description="q of FedProx-SPIDER")
+    phase_lengths: list[Count] = Field(
+        default=[1], min_length=1, description="rounds of a phase: q of FedProx-SPIDER, Q of Prox-SVRG"
+    )
     algorithms: dict[str, AlgorithmOptions] = Field(min_length=1)
     readings: Readings = Readings()
     alternatives: list[Readings] = Field(default=[], description="readings that are run beside the default ones")

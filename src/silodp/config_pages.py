@@ -23,7 +23,17 @@ from silodp.config_models import (
     Setting,
     SoftmaxModel,
 )
-from silodp.config_parts import AbsoluteModel, Constants, HingeModel, StageOptions
+from silodp.config_parts import (
+    AbsoluteModel,
+    BallPenalty,
+    Constants,
+    HingeModel,
+    L1Penalty,
+    L2Penalty,
+    NoPenalty,
+    SigmoidModel,
+    StageOptions,
+)
 
 
 def schema_text() -> str:
@@ -77,6 +87,11 @@ def reference_text() -> str:
         ConvNetModel,
         HingeModel,
         AbsoluteModel,
+        SigmoidModel,
+        NoPenalty,
+        L1Penalty,
+        L2Penalty,
+        BallPenalty,
         AlgorithmOptions,
         StageOptions,
         Constants,

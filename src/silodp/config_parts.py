@@ -35,6 +35,44 @@ class AbsoluteModel(Strict):
     smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")
 
 
+class SigmoidModel(Strict):
+    """A linear classifier of two classes with the sigmoid loss, smooth and not convex; no intercept of its own."""
+
+    tensors: ClassVar[int] = 1
+
+    name: Literal["sigmoid"]
+
+
+class NoPenalty(Strict):
+    """No convex part: the proximal map leaves weights where they are."""
+
+    name: Literal["none"]
+
+
+class L1Penalty(Strict):
+    """weight * norm_1(w), by the soft threshold."""
+
+    name: Literal["l1"]
+    weight: Positive = Field(description="lambda")
+
+
+class L2Penalty(Strict):
+    """weight / 2 * norm_2(w)^2, by shrinking."""
+
+    name: Literal["l2"]
+    weight: Positive = Field(description="lambda")
+
+
+class BallPenalty(Strict):
+    """The ball of `radius` around 0, by projection; the same as the experiment's `radius`."""
+
+    name: Literal["ball"]
+    radius: Positive = Field(description="radius D")
+
+
+Penalty = Annotated[NoPenalty | L1Penalty | L2Penalty | BallPenalty, Field(discriminator="name")]
+
+
 class Constants(Strict):
     """Constants of a problem that a theorem's schedule asks for; L is the clip threshold, D the constraint's radius."""
 

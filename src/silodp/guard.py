@@ -57,10 +57,9 @@ def unproven_task(task: "Task", sizes: list[int]) -> str | None:
 
 @functools.cache
 def _upper(plan: PrivacyPlan) -> float:
-    from silodp.privacy.accounting import upper_epsilon  # slow to import, and most experiments need not ask
-    from silodp.privacy.shuffling import delivered_shuffled
+    from silodp.privacy.delivered import delivered  # slow to import, and most experiments need not ask
 
-    return delivered_shuffled(plan).upper if plan.shuffler else upper_epsilon(plan, plan.budget.delta)
+    return delivered(plan).upper
 
 
 def _delivered(task: "Task", epsilon: float, phase_length: int, sizes: list[int]) -> float:

@@ -58,7 +58,8 @@ class Messages:
             previous: if given (G, d), the message is the difference between the clipped gradients at `weights` and at
                 `previous`, on the same records.
             sampler: "replacement", uniformly with replacement; "disjoint", the K records of round r in a random order
-                of the silo's records that is fixed for the run, so that no record is drawn twice.
+                of the silo's records that is fixed for the run, so that no record is drawn twice; "all", the mean over
+                all records of the silo, which may be more than K.
             clipping: "record"; or a released program's way: "per_tensor", every tensor of a record's gradient is scaled
                 to norm at most L by itself; "batch_mean", only the mean is.
 
@@ -69,7 +70,13 @@ class Messages:
         Raises:
             ValueError: "disjoint" when the silo's records are used up.
         """
-        x, y = self._draw(silo, records, round, kind) if sampler == "replacement" else self._next(silo, records, round)
+        if sampler == "all":
+            x, y = self.silos[silo]
+            records = len(x)
+        elif sampler == "disjoint":
+            x, y = self._next(silo, records, round)
+        else:
+            x, y = self._draw(silo, records, round, kind)
         total = self._gradient_sum(weights, x, y, clip, clipping)
         if previous is not None:
             total = total - self._gradient_sum(previous, x, y, clip, clipping)

@@ -75,7 +75,7 @@ def epsilon(options: argparse.Namespace) -> None:
     from silodp.privacy.accounting import delivered_epsilon
 
     plan = _plan(options, epsilon=1.0)
-    kinds = {"gradient": options.sigma, "step": options.sigma, "difference": options.sigma_difference}
+    kinds = dict.fromkeys(("gradient", "anchor", "step"), options.sigma) | {"difference": options.sigma_difference}
     releases = []
     for release in plan.releases:
         if not release.count:

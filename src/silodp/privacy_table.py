@@ -6,9 +6,8 @@ from collections.abc import Callable
 import pandas as pd
 
 from silodp.dag import Plan, slug
-from silodp.privacy.accounting import delivered_epsilon
+from silodp.privacy.delivered import delivered
 from silodp.privacy.plan import ADJACENCY
-from silodp.privacy.shuffling import delivered_shuffled
 from silodp.results import PRIVACY_COLUMNS
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
@@ -38,9 +37,9 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
         plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
         worst, method, of = -math.inf, "", next(iter(plans))
         for one in plans:
-            key = (one.releases, one.budget.n, one.budget.delta)
+            key = (one.releases, one.budget.n, one.budget.delta, one.shuffler, one.trusted_sum)
             if key not in known:
-                result = delivered_shuffled(one) if one.shuffler else delivered_epsilon(one, one.budget.delta)
+                result = delivered(one)
                 known[key] = (result.upper, result.method)
             # A value that is no number must not pass for one that holds.
             if math.isnan(known[key][0]) or known[key][0] > worst:
@@ -58,7 +57,7 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
                 "accountant": method if public else "not private: the clip threshold is read off the data",
                 "adjacency": ADJACENCY,
                 "sampling": of.sampling,
-                "noise_multiplier": of.noise_multiplier,
+                "noise_multiplier": of.seen.noise_multiplier,
                 "holds": public and worst <= point["epsilon"],
             }
         )

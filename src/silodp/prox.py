@@ -1,6 +1,7 @@
 """Proximal maps of the convex part f¹ of a loss: `prox(weights (G, d), stepsize (G, 1)) → (G, d)`."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -24,3 +25,61 @@ def ball(radius: float) -> Prox:
         return torch.where(norms > radius, weights * (radius / norms), weights)
 
     return project
+
+
+def soft_threshold(weight: float) -> Prox:
+    """Proximal map of f¹ = λ‖w‖₁: every coordinate moves towards 0 by ηλ and stops there."""
+    _check_weight(weight)
+
+    def shrink(weights: Tensor, stepsize: Tensor) -> Tensor:
+        threshold = stepsize * weight
+        return weights - weights.clamp(-threshold, threshold)
+
+    return shrink
+
+
+def ridge(weight: float) -> Prox:
+    """Proximal map of f¹ = (λ/2)‖w‖²: w/(1 + ηλ)."""
+    _check_weight(weight)
+    return lambda weights, stepsize: weights / (1 + stepsize * weight)
+
+
+@dataclass(frozen=True)
+class Regulariser:
+    """f¹(w) = λ‖w‖₁ or (λ/2)‖w‖² or nothing, plus the indicator of a ball around 0 where there is a radius.
+
+    Attributes:
+        l1, l2: λ of either penalty; at most one is positive.
+        radius: of the ball, or None.
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_weight(self.l1)
+        _check_weight(self.l2)
+        if self.l1 > 0 and self.l2 > 0:
+            raise ValueError(f"l1 = {self.l1}, l2 = {self.l2}: at most one may be positive")
+
+    @property
+    def prox(self) -> Prox:
+        """Proximal map: the penalty's, then the projection; for these penalties the two in a row are the joint map."""
+        parts = [soft_threshold(self.l1)] if self.l1 else [ridge(self.l2)] if self.l2 else []
+        parts += [] if self.radius is None else [ball(self.radius)]
+        if len(parts) == 2:
+            return lambda weights, stepsize: parts[1](parts[0](weights, stepsize), stepsize)
+        return parts[0] if parts else no_prox
+
+    def penalty(self, weights: Tensor) -> Tensor:
+        """λ‖w‖₁ or (λ/2)‖w‖² of every point, (G,)."""
+        if self.l1:
+            return self.l1 * weights.abs().sum(1)
+        # Not 0·‖w‖², which is no number where a run has diverged.
+        return self.l2 / 2 * (weights**2).sum(1) if self.l2 else torch.zeros_like(weights[:, 0])
+
+
+def _check_weight(weight: float) -> None:
+    if not weight >= 0:
+        raise ValueError(f"weight = {weight}: must not be negative")

@@ -56,6 +56,7 @@ class Task:
             "silos": number_of_silos(self.config),
             "taking_part": self.setting.M,
             "noise": "moments" if own.noise == "calibrated" else own.noise,
+            "restarts": own.restarts,
             "mu": own.mu,
             "regularisation": own.regularisation,
             "stages": self._stages(),

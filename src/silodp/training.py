@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, Federation
-from silodp.config_models import Run
+from silodp.config_models import Experiment, Run
 from silodp.datasets import Data
 from silodp.messages import Messages
 from silodp.models import Model
 from silodp.privacy.plan import PrivacyPlan
-from silodp.prox import ball, no_prox
+from silodp.prox import Regulariser
 from silodp.rng import Streams
 from silodp.silos import Partition
 from silodp.tasks import POINT, Task
@@ -127,7 +127,8 @@ def run_trial(
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(like)
     probe = _probe(prepared)
     spread = _spread(prepared) if prepared.classes is None else 1.0
-    first = evaluate(model, start[None], prepared.train)[0].item()
+    regulariser = _regulariser(task.config)
+    first = _objective(evaluate(model, start[None], prepared.train)[0], regulariser, start[None]).item()
     results = []
     for stack, plans, algorithm in stacks(task, points, prepared.sizes):
         began = time.perf_counter()
@@ -145,11 +146,12 @@ def run_trial(
             task.setting.participants or task.setting.M,
             streams.child(purpose),
             task.readings.server_update,
-            no_prox if task.config.radius is None else ball(task.config.radius),
+            regulariser.prox,
         )
         output = "own" if schedule is not None else task.readings.output
         weights, left = train_stack(algorithm, federation, model, start, probe, output)
         train_loss, train_error = evaluate(model, weights, prepared.train)
+        train_loss = _objective(train_loss, regulariser, weights)
         test_loss, test_error = evaluate(model, weights, prepared.test)
         if prepared.classes is None:
             train_error, test_error = (train_error / spread).sqrt(), (test_error / spread).sqrt()
@@ -172,6 +174,25 @@ def run_trial(
     delta = smallest**-2.0 if task.config.delta == "1/n^2" else task.config.delta
     table.insert(0, "trial", trial)
     return table.assign(N=len(prepared.sizes), n=smallest, delta=delta)
+
+
+def _regulariser(config: Experiment) -> Regulariser:
+    """f¹ of an experiment: its penalty, and the ball that either of two keys gives."""
+    given, radius = config.regulariser, config.radius
+    if given is None or given.name == "none":
+        return Regulariser(radius=radius)
+    if given.name == "ball":
+        return Regulariser(radius=given.radius)
+    return (
+        Regulariser(l1=given.weight, radius=radius)
+        if given.name == "l1"
+        else Regulariser(l2=given.weight, radius=radius)
+    )
+
+
+def _objective(loss: Tensor, regulariser: Regulariser, weights: Tensor) -> Tensor:
+    """f⁰ + f¹ of every point, (G,); points are chosen by it."""
+    return loss + regulariser.penalty(weights.double()).cpu()
 
 
 def _probe(prepared: TrialData) -> list[tuple[Tensor, Tensor]]:

@@ -15,7 +15,9 @@ from silodp.privacy.plan import Budget, PrivacyPlan, Release
 # ln(1/δ) = 9.2103404, ln(2/δ) = 9.9034876.
 BUDGET = Budget(100, 25, 2.0, 1e-4, 16.0)
 # Those whose K and σ follow the formulas in n, R and ε; the others have tests of their own in tests/algorithms.
-FORMULAS = sorted(set(ALGORITHMS) - {"one_pass_accelerated_sgd", "shuffled_minibatch_sgd"})
+OWN = {"one_pass_accelerated_sgd", "shuffled_minibatch_sgd"}
+OWN |= {name for name in ALGORITHMS if name.startswith(("prox_", "sdp_prox_"))}
+FORMULAS = sorted(set(ALGORITHMS) - OWN)
 LN1, LN2 = 9.210340371976184, 9.903487552536127
 
 

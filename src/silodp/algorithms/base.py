@@ -14,6 +14,10 @@ from silodp.rng import Streams
 
 State = dict[str, Tensor]
 
+# A protocol for the mean of all silos' messages in a round: (federation, weights, round, kind, previous, noise_factor),
+# as in `Federation.mean_message`.
+Summation = Callable[["Federation", Tensor, int, str, Tensor | None, Tensor | None], Tensor]
+
 
 class Federation:
     """N silos and a server, seen by an algorithm: who takes part, what they send, how the server averages.
@@ -27,6 +31,7 @@ class Federation:
         streams: the tree that the draw of silos comes from; shared by all algorithms of a trial.
         server_update: "mean", or "sum" as the convex paper's released programs have it.
         prox: proximal map of f¹.
+        summation: protocol that adds the silos' messages up; default: each silo adds its own noise, `average` the rest.
     """
 
     def __init__(
@@ -39,7 +44,9 @@ class Federation:
         streams: Streams,
         server_update: str = "mean",
         prox: Prox = no_prox,
+        summation: Summation | None = None,
     ):
+        self.summation = summation
         self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
         self.M, self.streams, self.server_update = taking_part, streams, server_update
         self.records = [{release.kind: release.drawn for release in plan.releases} for plan in plans[0]]
@@ -92,6 +99,23 @@ class Federation:
             sampler=self.releases[silo][kind].sampler,
             clipping=self.releases[silo][kind].clipping,
         )
+
+    def mean_message(
+        self,
+        weights: Tensor,
+        round: int,
+        kind: str = "gradient",
+        previous: Tensor | None = None,
+        noise_factor: Tensor | None = None,
+    ) -> Tensor:
+        """What the server makes of the messages of S_r, (G, d): their mean, by the `summation` protocol if any.
+
+        With Gaussian messages it makes no difference to the result whether the server sees each message or only their
+        sum; it does to what is private, which the plan says.
+        """
+        if self.summation is not None:
+            return self.summation(self, weights, round, kind, previous, noise_factor)
+        return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         """The silo's own model after its local steps; see `Messages.local_model`."""

@@ -62,12 +62,10 @@ class FedProxSpider(Algorithm):
     def round(self, r: int, state: State, federation: Federation) -> State:
         w, previous = state["w"], state["previous"]
         if r % self.phase_length == 0:
-            h = federation.average(r, lambda silo: federation.message(w, silo, r))
+            h = federation.mean_message(w, r)
         else:
             factor = self._noise_factor(w - previous, federation)
-            h = state["h"] + federation.average(
-                r, lambda silo: federation.message(w, silo, r, "difference", previous=previous, noise_factor=factor)
-            )
+            h = state["h"] + federation.mean_message(w, r, "difference", previous, factor)
         return {"w": federation.prox(w - federation.stepsize * h, federation.stepsize), "previous": w, "h": h}
 
     def _noise_factor(self, move: Tensor, federation: Federation) -> Tensor | None:

@@ -77,7 +77,7 @@ class MinibatchSGD(Algorithm):
 
     def round(self, r: int, state: State, federation: Federation) -> State:
         w = state["w"]
-        gradient = federation.average(r, lambda silo: federation.message(w, silo, r))
+        gradient = federation.mean_message(w, r)
         w = federation.prox(w - federation.stepsize * gradient, federation.stepsize)
         if not self.average:
             return {"w": w}

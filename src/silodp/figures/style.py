@@ -42,6 +42,13 @@ _PAPER_NAMES = {
     "accelerated_minibatch_sgd": "Acc. MB-SGD",
     "one_pass_accelerated_sgd": "One-pass acc. SGD",
     "shuffled_minibatch_sgd": "Shuffled MB-SGD",
+    "prox_sgd": "Prox-SGD",
+    "prox_svrg": "Prox-SVRG",
+    "prox_pl_svrg": "Prox-PL-SVRG",
+    "sdp_prox_sgd": "Prox-SGD",
+    "sdp_prox_svrg": "Prox-SVRG",
+    "sdp_prox_pl_svrg": "Prox-PL-SVRG",
+    "sdp_fedprox_spider": "FedProx-SPIDER",
 }
 _ACRONYMS = {"sgd": "SGD", "dp": "DP", "mb": "MB", "gd": "GD", "erm": "ERM"}
 
@@ -63,7 +70,13 @@ _LOOKS = {
     "local_sgd": Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
     "accelerated_minibatch_sgd": Look("#30102f", "D", (0, (1.2, 1.2))),
     "one_pass_accelerated_sgd": Look("#9fd3e6", "X", (0, (3, 1, 1, 1))),
+    # Told by their markers beside the four whose colours they share.
+    "prox_sgd": Look("#b3485a", "h", (0, (5, 1.8))),
+    "prox_svrg": Look("#3a9a92", "<", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
+    "prox_pl_svrg": Look("#d9a62e", ">", (0, (5, 1.5, 1.2, 1.5))),
 }
+# An SDP form has the colour and marker of its ISRL-DP form, and this line.
+_SDP_LINE = (0, (1, 1.3))
 _OTHER_LOOKS = [
     Look("#30102f", "D", (0, (1.2, 1.2))),
     Look("#6b4a9c", "P", (0, (8, 2))),
@@ -90,6 +103,9 @@ def label(algorithm: str, private: bool = True) -> str:
     """The papers' name of a known algorithm, else one read off its identifier: `noisy_gd` gives "ISRL-DP Noisy GD"."""
     words = [_ACRONYMS.get(word, word[:1].upper() + word[1:]) for word in algorithm.split("_") if word]
     name = _PAPER_NAMES.get(algorithm, " ".join(words))
+    if algorithm.startswith("sdp_"):
+        # No shuffle protocol is run: the server is handed exact sums.
+        return f"SDP {name} (ideal sum)" if private else f"{name} (sums, non-private)"
     return f"ISRL-DP {name}" if private else f"{name} (non-private)"
 
 
@@ -104,7 +120,12 @@ def looks(algorithms: Iterable[str]) -> dict[str, Look]:
     names = in_order(algorithms)
     others = [name for name in names if name not in _LOOKS]
     spare = {name: _OTHER_LOOKS[i % len(_OTHER_LOOKS)] for i, name in enumerate(others)}
-    return {name: _LOOKS.get(name) or spare[name] for name in names}
+    found = {name: _LOOKS.get(name) or spare[name] for name in names}
+    for name in names:
+        own = _LOOKS.get(name.removeprefix("sdp_"))
+        if name not in _LOOKS and own is not None:
+            found[name] = own._replace(line=_SDP_LINE)
+    return found
 
 
 def baseline_looks(algorithms: Iterable[str]) -> dict[str, BaselineLook]:

@@ -8,11 +8,13 @@ from silodp.models.linear import Linear
 from silodp.models.logistic import Logistic
 from silodp.models.nonsmooth import L1, Absolute, Hinge
 from silodp.models.perceptron import Perceptron
+from silodp.models.sigmoid import Sigmoid
 from silodp.models.softmax import Softmax
 
 MODELS: dict[str, Callable[..., Model]] = {
     "linear": Linear.build,
     "logistic": Logistic.build,
+    "sigmoid": Sigmoid.build,
     "softmax": Softmax.build,
     "perceptron": Perceptron.build,
     "convnet": ConvNet.build,

@@ -86,5 +86,5 @@ def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
         releases = tuple(dataclasses.replace(one, noise=one.noise * factor) for one in plan.releases)
         return dataclasses.replace(plan, releases=releases)
 
-    found = noise_multiplier(lambda multiplier: scaled(multiplier).event, epsilon, plan.budget.delta)
+    found = noise_multiplier(lambda multiplier: scaled(multiplier).seen.event, epsilon, plan.budget.delta)
     return scaled(found)

@@ -5,7 +5,7 @@ disagree. Noise and sensitivity are in units of the clip threshold L, as every g
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ADJACENCY = "replace one record of one silo"
 
-Sampler = Literal["replacement", "disjoint"]
+Sampler = Literal["replacement", "disjoint", "all"]
 Clipping = Literal["record", "per_tensor", "batch_mean"]
 
 
@@ -78,7 +78,7 @@ class Release:
         noise: standard deviation per coordinate of the noise on the mean over the drawn records, in units of the clip.
         gradients: clipped gradients that a record contributes (2 for a difference of two).
         steps: releases that a silo makes in one go before it sends anything (local steps); `count` includes them.
-        sampler: "replacement"; or "disjoint", no record is drawn twice in a run.
+        sampler: "replacement"; "disjoint", no record is drawn twice in a run; or "all", every record, once a message.
         clipping: what is scaled to norm at most L: each "record"'s gradient, each tensor of it ("per_tensor"), or the
             "batch_mean" only.
         tensors: of the model.
@@ -128,14 +128,23 @@ class PrivacyPlan:
     """What one silo releases over a whole run, and under which claim.
 
     The adversary sees every message of the silo. That only M of N silos are drawn in a round is not counted in its
-    favour, as the draw is public. Under a `shuffler` the claim is about the shuffled messages of all silos instead;
-    `event` stays what the silo's own messages give without it.
+    favour, as the draw is public. Under a `shuffler` the claim is about the shuffled messages of all silos instead, and
+    with a `trusted_sum` about the sums over the silos of each round; `event` stays what the silo's own messages give
+    without either.
+
+    Attributes:
+        algorithm: its name.
+        budget: what the noise is made for.
+        releases: kinds of messages.
+        shuffler: stands between silos and server, if any.
+        trusted_sum: M, if the server sees only the sum of the messages of the M silos that take part in a round.
     """
 
     algorithm: str
     budget: Budget
     releases: tuple[Release, ...]
     shuffler: Shuffler | None = None
+    trusted_sum: int | None = None
 
     def __getitem__(self, kind: str) -> Release:
         return next(release for release in self.releases if release.kind == kind)
@@ -146,6 +155,19 @@ class PrivacyPlan:
         return self.budget.epsilon is not None
 
     @property
+    def seen(self) -> "PrivacyPlan":
+        """The plan of what the adversary sees: behind a trusted sum, one message with the noise of M silos.
+
+        A record counts in every round: that its silo may not have been drawn is no protection once the other silos'
+        records tell which were (docs/errata.md, non-convex paper, Algorithms 7 to 10).
+        """
+        if self.trusted_sum is None:
+            return self
+        root = math.sqrt(self.trusted_sum)
+        releases = tuple(replace(release, noise=release.noise * root) for release in self.releases)
+        return replace(self, releases=releases, trusted_sum=None)
+
+    @property
     def noise_multiplier(self) -> float:
         """The smallest noise multiplier among the kinds of messages that are sent."""
         return min(release.noise_multiplier for release in self.releases if release.count)
@@ -153,9 +175,11 @@ class PrivacyPlan:
     @property
     def sampling(self) -> str:
         """How a message's records are drawn, in words."""
-        sizes = ", ".join(str(size) for size in sorted({release.records for release in self.releases if release.count}))
-        once = any(release.sampler == "disjoint" for release in self.releases if release.count)
-        return f"{sizes} of {self.budget.n} {'without replacement over the run' if once else 'with replacement'}"
+        sent = [release for release in self.releases if release.count]
+        sizes = ", ".join(str(size) for size in sorted({one.records for one in sent if one.sampler != "all"}))
+        once = any(release.sampler == "disjoint" for release in sent)
+        drawn = f"{sizes} of {self.budget.n} {'without replacement over the run' if once else 'with replacement'}"
+        return f"{drawn}, and all" if any(release.sampler == "all" for release in sent) else drawn
 
     @property
     def event(self) -> "dp_accounting.DpEvent":
@@ -170,6 +194,8 @@ class PrivacyPlan:
             if release.sampler == "disjoint":
                 # Parallel composition: a record is in one message at most, and no other depends on it.
                 return one
+            if release.sampler == "all":
+                return dp_accounting.SelfComposedDpEvent(one, release.count)
             sampled = dp_accounting.SampledWithReplacementDpEvent(self.budget.n, release.records, one)
             return dp_accounting.SelfComposedDpEvent(sampled, release.count)
 

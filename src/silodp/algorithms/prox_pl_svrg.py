@@ -1,0 +1,30 @@
+"""ISRL-DP FedProx-PL-SVRG (non-convex paper, Algorithm 2): Prox-SVRG with restarts, for proximal-PL losses."""
+
+from dataclasses import dataclass
+
+from silodp.algorithms.prox_svrg import ProxSVRG
+
+
+@dataclass(frozen=True)
+class ProxPLSVRG(ProxSVRG):
+    """S runs of Prox-SVRG, ⌈R/S⌉ rounds each (the last may be shorter), each from a random iterate of the one before.
+
+    Attributes:
+        restarts: S.
+        phase_length, noise: as in Prox-SVRG.
+    """
+
+    restarts: int = 2
+
+    name = "prox_pl_svrg"
+    label = "Prox-PL-SVRG"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.restarts < 1:
+            raise ValueError(f"restarts = {self.restarts}: must be at least 1")
+
+    @property
+    def run_length(self) -> int:
+        """Rounds between two restarts."""
+        return -(-self.rounds // self.restarts)

@@ -1,0 +1,106 @@
+"""ISRL-DP FedProx-SVRG (non-convex paper, Algorithm 1)."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.theory.nonconvex_privacy import svrg_noise
+
+
+@dataclass(frozen=True)
+class ProxSVRG(Algorithm):
+    """Epochs of Q steps: a noisy full gradient at the anchor w̄, then w ← prox_{ηf¹}(w − η·v), in every round
+
+    v = mean over S_r of (noisy mean over K drawn records of ∇f⁰(w) − ∇f⁰(w̄)) + the anchor's gradient. A round is one
+    step; the first of an epoch makes w the anchor and sends both kinds of messages. S_r is drawn anew in every round.
+
+    Attributes:
+        phase_length: Q, steps of an epoch.
+        noise: "moments", "theorem", or one σ/L for both kinds of messages; see `plan`.
+    """
+
+    phase_length: int = 1
+    noise: Literal["moments", "theorem"] | float = "moments"
+
+    name = "prox_svrg"
+    label = "Prox-SVRG"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.phase_length < 1:
+            raise ValueError(f"phase_length = {self.phase_length}: must be at least 1")
+
+    @property
+    def run_length(self) -> int:
+        """Rounds between two restarts: all."""
+        return self.rounds
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """K = ⌊n/Q⌋ records a difference, all n for an anchor.
+
+        "theorem": σ₁² = 256L²SE ln(2/δ) ln(5SE/δ)/(εn)², σ₂² = 1024L²SR ln(2/δ) ln(5SR/δ)/(εn)² (Theorem E.2, the
+        logarithms with S as errata have it), with its conditions on ε and K. "moments": the forms that H.2 has for
+        SPIDER, at half the budget for each kind: σ₁² = 32L²A ln(1/δ)/(εn)² for A anchors and σ₂² = 128L²R ln(1/δ)/(εn)²
+        for R differences; at K = n both together spend ε²/(8 ln(1/δ)) of zCDP.
+        """
+        differences, anchors = self._releases(budget)
+        if budget.epsilon is None:
+            noise = (0.0, 0.0)
+        elif not isinstance(self.noise, str):
+            noise = (self.noise, self.noise)
+        elif self.noise == "theorem":
+            noise = self._theorem(budget, differences.records)
+        else:
+            square = 32 * budget.log()
+            noise = (budget.noise(4 * square * differences.count), budget.noise(square * anchors.count))
+        return PrivacyPlan(
+            self.name,
+            budget,
+            (
+                Release("difference", differences.count, differences.records, noise[0], gradients=2),
+                Release("anchor", anchors.count, anchors.records, noise[1], sampler="all"),
+            ),
+        )
+
+    def _releases(self, budget: Budget) -> tuple[Release, Release]:
+        """Count and records of differences and anchors, without noise."""
+        k = budget.batch_records or max(budget.n // self.phase_length, 1)
+        anchors = sum(r % self.run_length % self.phase_length == 0 for r in range(self.rounds))
+        difference = Release("difference", self.rounds, k, 0.0, gradients=2)
+        return difference, Release("anchor", anchors, budget.n, 0.0, sampler="all")
+
+    def _epochs(self) -> tuple[int, int, int]:
+        """S, E and Q; a last epoch or restart that is cut short counts as a whole one, for which noise is larger."""
+        Q = min(self.phase_length, self.run_length)
+        return -(-self.rounds // self.run_length), -(-self.run_length // Q), Q
+
+    def _theorem(self, budget: Budget, K: int) -> tuple[float, float]:
+        assert budget.epsilon is not None
+        S, E, Q = self._epochs()
+        found = svrg_noise(n=budget.n, S=S, E=E, Q=Q, L=1.0, epsilon=budget.epsilon, delta=budget.delta)
+        least = int(found.terms["smallest_batch"])
+        if least > K:
+            raise ValueError(f"K = {K}: must be at least {least} for Theorem E.2 at epsilon = {budget.epsilon:g}")
+        return math.sqrt(found.terms["sigma2_squared"]), math.sqrt(found.terms["sigma1_squared"])
+
+    def start(self, weights: Tensor) -> State:
+        return {"w": weights, "anchor": weights, "gradient": weights * 0, "picked": weights}
+
+    def round(self, r: int, state: State, federation: Federation) -> State:
+        t = r % self.run_length
+        w, anchor, gradient = state["picked"] if t == 0 else state["w"], state["anchor"], state["gradient"]
+        if t % self.phase_length == 0:
+            anchor, gradient = w, federation.mean_message(w, r, "anchor")
+        v = federation.mean_message(w, r, "difference", anchor) + gradient
+        w = federation.prox(w - federation.stepsize * v, federation.stepsize)
+        # The server's own coin: each iterate of a run is left standing with the same probability.
+        take = federation.streams.generator("picked", r).random() * (t + 1) < 1
+        return {"w": w, "anchor": anchor, "gradient": gradient, "picked": w if take else state["picked"]}
+
+    def output(self, state: State) -> Tensor:
+        """A uniformly random iterate of the last run."""
+        return state["picked"]

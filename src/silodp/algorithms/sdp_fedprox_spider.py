@@ -1,0 +1,55 @@
+"""SDP FedProx-SPIDER (non-convex paper, Algorithm 10), on an ideal sum in place of the shuffle protocol P_vec."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from silodp.algorithms.fedprox_spider import FedProxSpider
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.trusted_sum import ideal_share, shared_noise
+from silodp.theory.nonconvex_privacy import shuffled_spider_budget
+
+
+@dataclass(frozen=True)
+class SDPFedProxSpider(FedProxSpider):
+    """FedProx-SPIDER whose noise is made for the sums over the silos of a round, which are all that the server sees.
+
+    Attributes:
+        silos, taking_part: N and M.
+        noise: "moments", the noise of FedProx-SPIDER over √M in each silo; "theorem", the least for each sum to be as
+            private as Algorithm 10 asks of P_vec; or each silo's own σ/L, one for both kinds of messages.
+        phase_length, spider_q1_noise, log_term, smoothness: as in FedProx-SPIDER.
+    """
+
+    silos: int = 1
+    taking_part: int = 1
+    noise: Literal["moments", "theorem"] | float = "moments"
+
+    name = "sdp_fedprox_spider"
+    label = "SDP FedProx-SPIDER"
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """K as FedProx-SPIDER; each silo's σ² is 1/M of what it needs alone (Algorithm 10, a Gaussian for P_vec).
+
+        "theorem": ε̃ = εnN/(4MK√(2R ln(1/δ))) and δ̃ = δ/(2R) for a difference; √q of that ε and qδ̃ for a fresh
+        gradient, as errata have it.
+        """
+        M, alone = self.taking_part, super().plan(budget)
+        if budget.epsilon is None or self.noise == "moments":
+            return shared_noise(alone, M)
+        if self.noise != "theorem":
+            sigma = self.noise
+            return replace(alone, releases=tuple(replace(one, noise=sigma) for one in alone.releases), trusted_sum=M)
+        found = shuffled_spider_budget(
+            N=self.silos, M=M, R=self.rounds, q=self.phase_length, epsilon=budget.epsilon, delta=budget.delta
+        )
+        fresh, difference = alone["gradient"], alone["difference"]
+        delta_fresh = min(found.terms["delta_fresh"], budget.delta / 2)
+
+        def share(release: Release, epsilon: float, delta: float) -> Release:
+            return ideal_share(release, M, epsilon * budget.n / release.records, delta)
+
+        releases = (
+            share(fresh, found.terms["fresh"], delta_fresh),
+            share(difference, found.value, found.terms["delta"]),
+        )
+        return replace(alone, releases=releases, trusted_sum=M)

@@ -1,0 +1,38 @@
+"""SDP Prox-SGD (non-convex paper, Algorithm 7), on an ideal sum in place of the shuffle protocol P_vec."""
+
+from dataclasses import dataclass, replace
+
+from silodp.algorithms.prox_sgd import ProxSGD
+from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.trusted_sum import ideal_share, shared_noise
+
+
+@dataclass(frozen=True)
+class SDPProxSGD(ProxSGD):
+    """Prox-SGD whose noise is made for the sum over the silos of a round, which is all that the server sees.
+
+    The paper steps by η = 1/(2β), as its proof has it; Algorithm 7 prints 1/β.
+
+    Attributes:
+        silos, taking_part: N and M.
+        noise: "moments", the noise of Prox-SGD over √M in each silo; "theorem", the least for one sum to be
+            (εN/(2M), δ)-DP, which Algorithm 7 asks of P_vec; or each silo's own σ/L.
+        average, mu: as in Prox-SGD.
+        schedule, clip, log_term: of no effect.
+    """
+
+    silos: int = 1
+    taking_part: int = 1
+
+    name = "sdp_prox_sgd"
+    label = "SDP Prox-SGD"
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """K = ⌊n/R⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 7 with a Gaussian in place of P_vec)."""
+        M = self.taking_part
+        if budget.epsilon is None or self.noise == "moments":
+            return shared_noise(super().plan(budget), M)
+        if self.noise == "theorem":
+            release = ideal_share(self._release(budget), M, budget.epsilon * self.silos / (2 * M), budget.delta)
+            return PrivacyPlan(self.name, budget, (release,), trusted_sum=M)
+        return replace(super().plan(budget), trusted_sum=M)

@@ -1,0 +1,55 @@
+"""SDP Prox-SVRG (non-convex paper, Algorithm 8), on an ideal sum in place of the shuffle protocol P_vec."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from silodp.algorithms.prox_svrg import ProxSVRG
+from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.trusted_sum import ideal_share, shared_noise
+from silodp.theory.nonconvex_privacy import shuffled_svrg_budget
+
+
+@dataclass(frozen=True)
+class SDPProxSVRG(ProxSVRG):
+    """Prox-SVRG whose noise is made for the sums over the silos of a round, which are all that the server sees.
+
+    Attributes:
+        silos, taking_part: N and M.
+        noise: "moments", the noise of Prox-SVRG over √M in each silo; "theorem", the least for each sum to be as
+            private as Algorithm 8 asks of P_vec; or each silo's own σ/L, one for both kinds of messages.
+        phase_length: Q, steps of an epoch.
+    """
+
+    silos: int = 1
+    taking_part: int = 1
+
+    name = "sdp_prox_svrg"
+    label = "SDP Prox-SVRG"
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """K = ⌊n/Q⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 8 with a Gaussian in place of P_vec).
+
+        "theorem": ε̃ = εNn/(8MK√(4EQ ln(2/δ))) for a difference, with n for K for an anchor, δ̃ = δ/(2EQ).
+        """
+        M = self.taking_part
+        if budget.epsilon is None or self.noise == "moments":
+            return shared_noise(super().plan(budget), M)
+        if self.noise != "theorem":
+            return replace(super().plan(budget), trusted_sum=M)
+        difference, anchor = self._releases(budget)
+        S, E, Q = self._epochs()
+        sizes: dict[str, Any] = {
+            "n": budget.n,
+            "N": self.silos,
+            "M": M,
+            "K": difference.records,
+            "S": S,
+            "E": E,
+            "Q": Q,
+        }
+        share = shuffled_svrg_budget(**sizes, epsilon=budget.epsilon, delta=budget.delta)
+        releases = (
+            ideal_share(difference, M, share.value, share.terms["delta"]),
+            ideal_share(anchor, M, share.terms["full_batch"], share.terms["delta"]),
+        )
+        return PrivacyPlan(self.name, budget, releases, trusted_sum=M)

@@ -1,0 +1,39 @@
+"""Sums of messages that nobody sees one by one: what the SDP algorithms stand on where no shuffle protocol is run.
+
+The shuffle protocols of the non-convex paper (Algorithms 4 and 5) hand the server the sum of all records' vectors with
+noise made for the sum. The ideal that they approach is a Gaussian mechanism on that sum, run by somebody whom all silos
+trust. Here each of the M silos of a round adds a share of variance s² to its mean over K records, and the server sees
+the mean of the M messages alone: its noise is s/√M against a replace-one sensitivity of 2L/(MK).
+"""
+
+import math
+from dataclasses import replace
+
+from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
+from silodp.privacy.mechanisms import gaussian_mu
+from silodp.privacy.plan import PrivacyPlan, Release
+
+
+def shared_noise(plan: PrivacyPlan, M: int) -> PrivacyPlan:
+    """The plan with the server's view moved to the sum of M messages, at the same privacy: each silo adds σ/√M."""
+    root = math.sqrt(M)
+    releases = tuple(replace(release, noise=release.noise / root) for release in plan.releases)
+    return replace(plan, releases=releases, trusted_sum=M)
+
+
+def ideal_share(release: Release, M: int, epsilon: float, delta: float) -> Release:
+    """The release with the least share of noise for which one sum over M silos is (ε, δ)-DP, whoever takes part."""
+    # Rounded to the private side.
+    multiplier = (1 + 1e-9) / gaussian_mu(epsilon, delta)
+    return replace(release, noise=multiplier * release.sensitivity / math.sqrt(M))
+
+
+def delivered_sum(plan: PrivacyPlan) -> DeliveredEpsilon:
+    """Delivered ε of a plan with a trusted sum against an adversary who sees every round's sum and nothing else.
+
+    It is no statement about a shuffle protocol, which adds other noise, and none about what the trusted party sees.
+    """
+    if plan.trusted_sum is None:
+        raise ValueError(f"plan of {plan.algorithm}: has no trusted sum")
+    found = delivered_epsilon(plan.seen, plan.budget.delta)
+    return found._replace(method=f"seen by the server: Gaussian sums over {plan.trusted_sum} silos; {found.method}")

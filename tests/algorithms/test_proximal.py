@@ -1,0 +1,231 @@
+"""Special cases and noise of the proximal algorithms and of their SDP forms."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import small
+from silodp.algorithms import ALGORITHMS
+from silodp.privacy.accounting import delivered_epsilon
+from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.plan import Budget
+from silodp.prox import Regulariser
+from small import MODEL_CASES, Point
+
+ROUNDS = 6
+SIZES = (12, 12, 12)
+FREE = [Point(None, 0.1, math.inf)]
+BUDGET = Budget(100, 20, 2.0, 1e-4, 16.0)
+# ISRL-DP form → its SDP form.
+FORMS = {
+    name: f"sdp_{name}"
+    for name in ("prox_sgd", "prox_svrg", "prox_pl_svrg", "fedprox_spider")
+}  # fmt: skip
+
+
+def run(method, points, model="linear", M=None, prox=None, sizes=SIZES, **budget):
+    case = MODEL_CASES[model]
+    silos, made = small.records(case, sizes, torch.float64), case.model()
+    more = {} if prox is None else {"prox": prox}
+    plans = small.plans(method, points, sizes, **budget)
+    federation = small.federation(made, silos, plans, points, M, **more)
+    return small.iterates(method, federation, small.start(made, torch.float64), len(points))
+
+
+def gradient_of_all(w, model="linear", sizes=SIZES):
+    """Mean over silos of the mean gradient of a linear model's records; (d,)."""
+    silos = small.records(MODEL_CASES[model], sizes, torch.float64)
+    return np.mean([(x.T @ (x @ w - y) / len(x)).numpy() for x, y in silos], axis=0)
+
+
+@pytest.mark.parametrize("name", ["prox_svrg", "sdp_prox_svrg"])
+def test_svrg_with_one_step_an_epoch_is_proximal_gradient_descent(name):
+    """Q = 1: the difference is of equal points, so v is the full gradient."""
+    method = ALGORITHMS[name](ROUNDS, phase_length=1)
+    prox = Regulariser(l1=0.4).prox
+    found = run(method, FREE, prox=prox)
+    w, eta = small.start(MODEL_CASES["linear"].model(), torch.float64), torch.full((1, 1), 0.1, dtype=torch.float64)
+    for r in range(ROUNDS):
+        w = prox((w - 0.1 * torch.from_numpy(gradient_of_all(w)))[None], eta)[0]
+        np.testing.assert_allclose(found[r][0].numpy(), w.numpy(), rtol=1e-11, atol=1e-14)
+
+
+def test_proximal_gradient_descent_solves_the_lasso():
+    """At a solution v: |∇f_j(v)| ≤ λ where v_j = 0, ∇f_j(v) = −λ sign(v_j) elsewhere."""
+    weight = 0.5
+    v = run(ALGORITHMS["prox_svrg"](800, phase_length=1), FREE, prox=Regulariser(l1=weight).prox)[-1][0]
+    gradient = gradient_of_all(v)
+    zero = (v == 0).numpy()
+    assert zero.any()
+    assert not zero.all()
+    assert (np.abs(gradient[zero]) <= weight).all()
+    np.testing.assert_allclose(gradient[~zero], -weight * np.sign(v.numpy()[~zero]), rtol=1e-6)
+
+
+def test_prox_sgd_without_a_penalty_is_minibatch_sgd_on_batches_that_share_no_record():
+    points = [Point(3.0, 0.2, 0.7), Point(None, 0.2, 0.7)]
+    prox_sgd, minibatch = ALGORITHMS["prox_sgd"](ROUNDS), ALGORITHMS["minibatch_sgd"](ROUNDS)
+    plans = small.plans(prox_sgd, points, SIZES)
+    case = MODEL_CASES["logistic"]
+    silos, made = small.records(case, SIZES, torch.float64), case.model()
+    first = small.start(made, torch.float64)
+    a, b = (
+        small.iterates(method, small.federation(made, silos, plans, points, 2), first, 2)
+        for method in (prox_sgd, minibatch)
+    )
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(a, b, strict=True))
+
+
+def test_prox_sgd_stops_when_a_silo_has_no_record_left():
+    found = run(ALGORITHMS["prox_sgd"](ROUNDS), FREE, sizes=(12, 4, 12))
+    assert not torch.equal(found[3], found[2])
+    assert all(torch.equal(w, found[3]) for w in found[4:])
+
+
+def test_one_run_of_pl_svrg_is_svrg():
+    points = [Point(3.0, 0.1, 0.7), Point(None, 0.2, math.inf)]
+    a, b = (
+        run(ALGORITHMS[name](ROUNDS, phase_length=2, **more), points, "logistic", 2)
+        for name, more in (("prox_svrg", {}), ("prox_pl_svrg", {"restarts": 1}))
+    )
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_without_noise_an_sdp_form_is_the_isrl_dp_form(name):
+    for M in (2, 3):
+        a, b = (
+            run(ALGORITHMS[one].with_options({"rounds": ROUNDS, "phase_length": 2}), FREE, "sigmoid", M)
+            for one in (name, FORMS[name])
+        )
+        assert all(torch.equal(ours, theirs) for ours, theirs in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_noise_of_an_sdp_form_is_that_of_the_isrl_dp_form_over_root_m_in_each_silo(name):
+    """So that the mean of M messages has 1/M of its standard deviation, as its sensitivity is 1/M."""
+    options = {"rounds": 20, "phase_length": 5, "silos": 25, "taking_part": 16}
+    alone, summed = (ALGORITHMS[one].with_options(options).plan(BUDGET) for one in (name, FORMS[name]))
+    assert (alone.trusted_sum, summed.trusted_sum) == (None, 16)
+    for a, b in zip(alone.releases, summed.releases, strict=True):
+        assert b == dataclasses.replace(a, noise=pytest.approx(a.noise / 4, rel=1e-12))
+
+
+def test_the_server_update_of_an_sdp_form_has_the_noise_of_the_sum():
+    """Standard deviation of one round's update over 400 coordinates: ησ/M for M silos, ησ/√M for ISRL-DP."""
+    N, d, eta, clip = 16, 400, 0.5, 2.0
+    case = MODEL_CASES["linear"]
+    silos = [(torch.zeros((4, d), dtype=torch.float64), torch.zeros(4, dtype=torch.float64))] * N
+    point = [Point(1.0, eta, clip)]
+    spread = {}
+    for name in ("prox_sgd", "sdp_prox_sgd"):
+        method = ALGORITHMS[name].with_options({"rounds": 1, "silos": N, "taking_part": N})
+        federation = small.federation(case.model(d), silos, small.plans(method, point, (4,) * N), point)
+        w = small.iterates(method, federation, torch.zeros(d, dtype=torch.float64), 1)[0]
+        spread[name] = float(w.std())
+    sigma = ALGORITHMS["prox_sgd"](1).plan(Budget(4, 1, 1.0, 0.02, 9.0))["gradient"].noise * clip
+    # Within 4 standard errors, 4/√800.
+    assert spread["sdp_prox_sgd"] == pytest.approx(eta * sigma / N, rel=0.15)
+    assert spread["prox_sgd"] == pytest.approx(eta * sigma / math.sqrt(N), rel=0.15)
+
+
+def test_noise_of_prox_sgd_by_hand():
+    """K = 5: 16·9.2103404/(2·5)² = 1.4736545 for the theorem; the exact mechanism delivers ε = 2 itself with less."""
+    theorem = ALGORITHMS["prox_sgd"](20, noise="theorem").plan(BUDGET)["gradient"]
+    assert (theorem.count, theorem.records, theorem.sampler) == (20, 5, "disjoint")
+    assert theorem.noise**2 == pytest.approx(1.4736545, rel=1e-6)
+    exact = ALGORITHMS["prox_sgd"](20).plan(BUDGET)
+    assert exact["gradient"].noise < theorem.noise
+    assert delivered_epsilon(exact, 1e-4).upper == pytest.approx(2.0, rel=1e-6)
+    assert delivered_epsilon(exact, 1e-4).upper <= 2.0
+
+
+def test_noise_of_svrg_by_hand():
+    """Q = 5, R = 20, nε = 200: K = 20, four anchors; 32·4·9.2103404/200² and 128·20·9.2103404/200²."""
+    plan = ALGORITHMS["prox_svrg"](20, phase_length=5).plan(BUDGET)
+    difference, anchor = plan["difference"], plan["anchor"]
+    assert (difference.count, difference.records, anchor.count, anchor.records) == (20, 20, 4, 100)
+    assert anchor.noise**2 == pytest.approx(0.029473089, rel=1e-6)
+    assert difference.noise**2 == pytest.approx(0.58946179, rel=1e-6)
+    assert plan.sampling == "20 of 100 with replacement, and all"
+    # Theorem E.2 with S = 1, E = 4: 256·4·9.9034876·ln(20/1e-4)/200² and 1024·20·9.9034876·ln(100/1e-4)/200².
+    plan = ALGORITHMS["prox_svrg"](20, phase_length=5, noise="theorem").plan(BUDGET)
+    assert plan["anchor"].noise ** 2 == pytest.approx(256 * 4 * 9.9034876 * math.log(2e5) / 4e4, rel=1e-6)
+    assert plan["difference"].noise ** 2 == pytest.approx(1024 * 20 * 9.9034876 * math.log(1e6) / 4e4, rel=1e-6)
+
+
+def test_anchors_of_restarts_and_of_epochs_that_are_cut_short():
+    """R = 20 in S = 3 runs of 7, 7, 6 rounds, epochs of 3: 3 + 3 + 2 anchors."""
+    plan = ALGORITHMS["prox_pl_svrg"](20, phase_length=3, restarts=3).plan(BUDGET)
+    assert (plan["difference"].count, plan["anchor"].count) == (20, 8)
+
+
+def test_svrg_at_full_batches_spends_what_it_claims():
+    """Q = 1, K = n, sampling counted for nothing: each kind spends half of ε²/(8 ln(1/δ)) of zCDP."""
+    plan = ALGORITHMS["prox_svrg"](20, phase_length=1).plan(BUDGET)
+    rho = sum(release.count / (2 * release.noise_multiplier**2) for release in plan.releases)
+    assert rho == pytest.approx(4 / (8 * math.log(1e4)), rel=1e-12)
+    assert gaussian_epsilon(1e-4, math.sqrt(2 * rho)) <= 2
+
+
+def test_a_theorem_whose_batch_is_too_small_says_so():
+    with pytest.raises(ValueError, match=r"K = 1: must be at least \d+ for Theorem E.2 at epsilon = 4"):
+        ALGORITHMS["prox_svrg"](4, phase_length=100, noise="theorem").plan(Budget(100, 4, 4.0, 1e-4, 16.0))
+
+
+@pytest.mark.parametrize(("name", "options"), [("prox_svrg", {"phase_length": 0}), ("prox_pl_svrg", {"restarts": 0})])
+def test_epochs_and_restarts_are_counted_from_one(name, options):
+    with pytest.raises(ValueError, match=" = 0: must be at least 1"):
+        ALGORITHMS[name](5, **options)
+
+
+def test_what_svrg_returns_is_a_uniformly_random_iterate():
+    """Over 600 streams each of 6 iterates is picked 100 ± 45 times (5 standard deviations)."""
+    method, counts = ALGORITHMS["prox_svrg"](ROUNDS, phase_length=3), np.zeros(ROUNDS, int)
+    for seed in range(600):
+        state = {"w": torch.zeros(1, 1), "anchor": torch.zeros(1, 1), "gradient": torch.zeros(1, 1)}
+        state["picked"] = state["w"]
+        federation = _Counting(small.Streams(seed).child("x"))
+        for r in range(ROUNDS):
+            state = method.round(r, state, federation)
+        counts[int(method.output(state)) - 1] += 1
+    assert (abs(counts - 100) < 45).all(), counts
+
+
+class _Counting:
+    """A federation whose every round moves w by one."""
+
+    stepsize = torch.ones(1, 1)
+
+    def __init__(self, streams):
+        self.streams = streams
+
+    def mean_message(self, w, r, kind, previous=None):
+        return -torch.ones_like(w) if kind == "difference" else torch.zeros_like(w)
+
+    def prox(self, w, stepsize):
+        return w
+
+
+@pytest.mark.parametrize("name", [*FORMS.values(), "prox_svrg", "fedprox_spider", "minibatch_sgd"])
+def test_a_summation_protocol_takes_the_place_of_the_messages(name):
+    """What the protocol hands over is what the server uses, and no silo sends anything past it."""
+    asked = []
+
+    def protocol(federation, weights, round, kind, previous, noise_factor):
+        asked.append((round, kind, previous is not None))
+        return torch.ones_like(weights)
+
+    case, point = MODEL_CASES["linear"], [Point(1.0, 0.1, 1.0)]
+    method = ALGORITHMS[name].with_options({"rounds": 4, "phase_length": 2})
+    silos = small.records(case, SIZES, torch.float64)
+    plans = small.plans(method, point, SIZES)
+    federation = small.federation(case.model(), silos, plans, point, summation=protocol)
+    federation.message = None
+    small.iterates(method, federation, small.start(case.model(), torch.float64), 1)
+    sent = {release.kind: release.count for release in plans[0][0].releases}
+    assert {kind: sum(one[1] == kind for one in asked) for kind in sent} == sent
+    assert all(differs == (kind == "difference") for _, kind, differs in asked)

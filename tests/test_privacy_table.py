@@ -57,7 +57,7 @@ def accountant(monkeypatch):
         value = stand_in(one)
         return DeliveredEpsilon(value / 2, value * 0.75, value, "stand-in")
 
-    monkeypatch.setattr("silodp.privacy_table.delivered_epsilon", fake)
+    monkeypatch.setattr("silodp.privacy.delivered.delivered_epsilon", fake)
     return asked
 
 
@@ -131,14 +131,14 @@ def test_nothing_private_gives_an_empty_table(accountant, tmp_path):
 
 @pytest.mark.parametrize(("upper", "holds"), [(1.9, True), (2.0, True), (2.0000001, False), (math.inf, False)])
 def test_a_claim_holds_when_the_upper_end_is_below_it(upper, holds, monkeypatch):
-    monkeypatch.setattr("silodp.privacy_table.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 1.0, upper, "m"))
+    monkeypatch.setattr("silodp.privacy.delivered.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 1.0, upper, "m"))
     assert rows(point())["holds"].tolist() == [holds]
 
 
 def test_a_value_that_is_no_number_does_not_hold(monkeypatch):
     answers = iter([math.nan, 0.1])
     monkeypatch.setattr(
-        "silodp.privacy_table.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 0.1, next(answers), "m")
+        "silodp.privacy.delivered.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 0.1, next(answers), "m")
     )
     found = rows(point(), readings={"records": "own"})
     assert found["holds"].tolist() == [False]

@@ -120,6 +120,14 @@ def test_a_reading_that_does_not_speak_to_an_algorithm_is_its_default():
     assert all(config.trained_as(name, "") == "" for name in ALGORITHMS)
 
 
+def test_a_reading_may_be_run_by_some_algorithms_only():
+    config = experiment(alternatives=[{"batch": "per_eps", "algorithms": ["local_sgd"]}, {"algorithms": ["local_sgd"]}])
+    assert list(config.variants()) == ["", "batch=per_eps"]
+    assert config.trained_as("local_sgd", "batch=per_eps") == "batch=per_eps"
+    assert config.trained_as("minibatch_sgd", "batch=per_eps") is None
+    assert config.trained_as("minibatch_sgd", "") == ""
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name):
     """The list of whom a reading speaks to, held against what algorithms and plans do with it."""

@@ -96,6 +96,11 @@ OVERRIDES = [
     ),
     ("cancer", {"label": "colour"}, "label: 'colour': Input should be 'class', 'parity' or 'target'"),
     ("cancer", {"device": "gpu"}, "device: 'gpu': String should match pattern '^(cpu|cuda(:\\d+)?)$'"),
+    (
+        "cancer",
+        {"alternatives": [{"batch": "per_eps", "algorithms": ["adam"]}]},
+        "alternatives[0].algorithms: 'adam': must be one of the experiment's: ",
+    ),
     ("cancer", {"readings": {"batch": "max"}}, "readings.batch: 'max': Input should be 'eps_max' or 'per_eps'"),
     (
         "cancer",

@@ -275,3 +275,10 @@ def test_a_figures_title_needs_the_heterogeneity_of_its_own_partition():
         f"{folder}/resample-true/heterogeneity.csv",
     ]
     assert one.partitioned_as("small", "batch-per_eps") == "default"
+
+
+def test_an_algorithm_is_trained_only_under_the_readings_that_it_is_run_with():
+    one = plan(alternatives=[{"batch": "per_eps", "algorithms": ["local_sgd"]}])
+    trained = {name.split("/")[4] for name in one.grids("small") if "/batch-per_eps_" in name}
+    assert trained == {"local_sgd"}
+    assert {name.split("/")[4] for name in one.grids("small")} > trained

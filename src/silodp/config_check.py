@@ -41,6 +41,11 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
         if options.private != "non_private" and all(math.isinf(clip) for clip in clips):
             key = f"algorithms.{algorithm}.clips" if options.clips else "clips"
             fail(key, clips, "private training needs a finite clip threshold")
+    for number, alternative in enumerate(experiment.alternatives):
+        for algorithm in alternative.algorithms or []:
+            if algorithm not in experiment.algorithms:
+                known = ", ".join(experiment.algorithms)
+                fail(f"alternatives[{number}].algorithms", algorithm, f"must be one of the experiment's: {known}")
     dataset = DATASETS[experiment.dataset]
     regression = dataset.task == "regression"
     if regression != (experiment.model.name in ("linear", "absolute")):

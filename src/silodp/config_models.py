@@ -216,6 +216,14 @@ class Readings(Strict):
     )
 
 
+class Alternative(Readings):
+    """Readings that are run beside the default ones."""
+
+    algorithms: list[str] | None = Field(
+        None, min_length=1, description="algorithms that are run so; default: all that a reading speaks to"
+    )
+
+
 # Readings that speak to some algorithms only; the others are not trained again for them.
 SPEAKS_TO = {
     "log_term": {"minibatch_sgd", "accelerated_minibatch_sgd", "fedprox_spider", "sdp_fedprox_spider"},
@@ -273,7 +281,7 @@ class Experiment(Strict):
     )
     algorithms: dict[str, AlgorithmOptions] = Field(min_length=1)
     readings: Readings = Readings()
-    alternatives: list[Readings] = Field(default=[], description="readings that are run beside the default ones")
+    alternatives: list[Alternative] = Field(default=[], description="readings that are run beside the default ones")
     reports: list[Report] = Field(
         default=[Report()], min_length=1, description="the first is the default row of a table"
     )
@@ -294,20 +302,33 @@ class Experiment(Strict):
 
     def variants(self) -> dict[str, Readings]:
         """Label of each reading that is run -> its options; the default's label is empty."""
-        default = self.readings.model_dump()
         found = {"": self.readings}
         for alternative in self.alternatives:
-            given = alternative.model_dump(exclude_unset=True)
-            options = Readings(**{**default, **given})
-            label = ";".join(f"{key}={_short(value)}" for key, value in given.items() if value != default[key])
-            found[label] = options
+            given = self._changed(alternative)
+            found[self._label(given)] = Readings(**{**self.readings.model_dump(), **given})
         return found
 
-    def trained_as(self, algorithm: str, label: str) -> str:
-        """Label of the reading whose runs stand for `label`: the default's where it says nothing to `algorithm`."""
-        default, options = self.readings.model_dump(), self.variants()[label].model_dump()
-        changed = [key for key in options if options[key] != default[key]]
-        return label if any(algorithm in SPEAKS_TO.get(key, {algorithm}) for key in changed) else ""
+    def trained_as(self, algorithm: str, label: str) -> str | None:
+        """Label of the reading whose runs stand for `label`: the default's where it says nothing to `algorithm`.
+
+        None where the algorithm is not run under that reading.
+        """
+        for alternative in self.alternatives if label else ():
+            given = self._changed(alternative)
+            if self._label(given) == label:
+                if alternative.algorithms is not None and algorithm not in alternative.algorithms:
+                    return None
+                return label if any(algorithm in SPEAKS_TO.get(key, {algorithm}) for key in given) else ""
+        return ""
+
+    def _changed(self, alternative: Alternative) -> dict[str, Any]:
+        """The readings in which an alternative differs from the default ones."""
+        default = self.readings.model_dump()
+        given = alternative.model_dump(exclude_unset=True, exclude={"algorithms"})
+        return {key: value for key, value in given.items() if value != default[key]}
+
+    def _label(self, changed: dict[str, Any]) -> str:
+        return ";".join(f"{key}={_short(value)}" for key, value in changed.items())
 
 
 class DataConfig(Strict):

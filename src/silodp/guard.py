@@ -32,7 +32,8 @@ def unproven(name: str, experiment: Experiment, sizes: list[int]) -> str | None:
         if options.private == "non_private":
             continue
         for setting in {setting.R: setting for setting in reversed(experiment.settings)}.values():
-            for label in experiment.variants():
+            labels = [label for label in experiment.variants() if experiment.trained_as(algorithm, label) == label]
+            for label in labels:
                 found = unproven_task(Task(name, experiment, algorithm, setting, label), sizes)
                 if found is not None:
                     return found

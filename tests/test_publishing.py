@@ -13,7 +13,7 @@ def run_folder(folder, *without):
     for name in [*files, "silos/a/default/heterogeneity.csv", "silos/a/default/indices.parquet", "logs/a.log"]:
         if name not in without:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(name)
+            (folder / name).write_text('{"run": "r7", "git": {"commit": "abc"}}' if name == "provenance.json" else name)
     return folder
 
 
@@ -25,7 +25,10 @@ def test_publishing_keeps_what_is_small_and_replaces_what_was_there(tmp_path):
     run, out = run_folder(tmp_path / "run"), tmp_path / "out"
     assert main(["publish", str(run), "--output", str(out)]) == 0
     wanted = {"config.json", "provenance.json", "privacy.csv", "tables/a.csv", "reported/a.csv", "figures/a.png"}
-    assert kept(out) == wanted | {"silos/a/default/heterogeneity.csv"}
+    assert kept(out) == wanted | {"silos/a/default/heterogeneity.csv", "README.md"}
+    page = (out / "README.md").read_text()
+    assert "make publish RUN=r7" in page
+    assert "by version abc" in page
     (out / "tables/old.csv").write_text("")
     assert main(["publish", str(run), "--output", str(out)]) == 0
     assert "tables/old.csv" not in kept(out)

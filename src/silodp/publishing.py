@@ -1,13 +1,14 @@
 """Subcommands on finished runs: what is kept of one in the repository, and two algorithms compared in it."""
 
 import argparse
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
-from silodp.results import write_csv
+from silodp.results import write_csv, write_text
 
 # Of a run's folder: what figures, page and verdicts are made from, and the figures themselves.
 KEPT = (
@@ -24,6 +25,15 @@ KEPT = (
     "report.html",
 )
 NEEDED = KEPT[:4]
+README = """# Published results
+
+What is small of the run `{run}`, finished {finished} by version {commit}; `provenance.json` names code, lock, data and
+machine, `config.json` holds every option.
+
+- Made by `make reproduce RUN={run}` and `make publish RUN={run}`.
+- `make figures` draws the figures again from the tables in this folder, `make report` the page; neither trains.
+- `reported/` holds one row a trial behind the default rows: `silodp compare` sets two algorithms against each other.
+"""
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -56,6 +66,16 @@ def publish(options: argparse.Namespace) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Times come along: a figure stays younger than its table.
         shutil.copy2(path, target)
+    write_text(
+        _readme(source, json.loads((source / "provenance.json").read_text(encoding="utf-8"))), output / "README.md"
+    )
+
+
+def _readme(source: Path, provenance: dict) -> str:
+    """What is in the folder, and the commands that made it and that use it."""
+    run = provenance.get("run") or source.name
+    commit = (provenance.get("git") or {}).get("commit") or "unknown"
+    return README.format(run=run, commit=commit, finished=provenance.get("finished") or "unknown")
 
 
 def compare(options: argparse.Namespace) -> None:

@@ -144,9 +144,11 @@ class Statistic:
         """(runs, G) of runs' projections."""
         total = np.zeros((len(runs), len(self.releases)))
         for kind in self.pulls:
-            along = np.stack([run[kind] for run in runs])
-            for point in range(len(self.releases)) if along.size else ():
-                total[:, point] += self._log_ratio(along[:, :, point], self.releases[point][kind]).sum(1)
+            sent = [number for number, run in enumerate(runs) if run[kind].size]
+            # A run whose disjoint batches left the canary out says nothing.
+            along = np.stack([runs[number][kind] for number in sent]) if sent else np.empty(0)
+            for point in range(len(self.releases)) if sent else ():
+                total[sent, point] += self._log_ratio(along[:, :, point], self.releases[point][kind]).sum(1)
         return total
 
     def _steps(self, kind: str) -> int:

@@ -46,7 +46,7 @@ def test_the_experiment_has_the_papers_settings_and_grids():
     assert config.trials == 2, "the smoke run thins the experiment"
     source = small.ROOT / "config" / "experiments" / "cifar10_cnn.yaml"
     raw = Experiment.model_validate(yaml.safe_load(source.read_text(encoding="utf-8")))
-    check(raw, lambda key: key)
+    check("cifar10_cnn", raw, lambda key: key)
     assert [(s.M, s.R) for s in raw.settings] == [(10, 50), (10, 100)]
     ends = {
         ("minibatch_sgd", 0): (12, 0),
@@ -83,13 +83,14 @@ def test_the_experiment_has_the_papers_settings_and_grids():
     ],
 )
 def test_what_does_not_fit_images_is_refused_before_any_job(changes, message):
-    check(small.experiment(**CIFAR), lambda key: f"run.yaml: {key}")
+    check("cifar", small.experiment(**CIFAR), lambda key: f"run.yaml: {key}")
     with pytest.raises(ConfigError, match=f"^run.yaml: {message}"):
-        check(small.experiment(**{**CIFAR, **changes}), lambda key: f"run.yaml: {key}")
+        check("cifar", small.experiment(**{**CIFAR, **changes}), lambda key: f"run.yaml: {key}")
 
 
 def test_images_are_trained_by_every_algorithm_whatever_the_workspace(images):
-    run = small.run()
+    # In float32 a point that noise has thrown far out turns rounding into digits.
+    run = small.run(dtype="float64")
     tables = []
     for workspace in (1, 64):
         config = small.experiment(**CIFAR | {"model": {"name": "convnet", "workspace_mb": workspace}})
@@ -105,7 +106,7 @@ def test_images_are_trained_by_every_algorithm_whatever_the_workspace(images):
         assert narrow["n"].eq(4).all()
         assert narrow["K"].eq(1 if narrow["algorithm"].iloc[0] in single else 2).all()
         assert np.isfinite(narrow["train_loss"]).all()
-        pd.testing.assert_frame_equal(narrow, wide, rtol=1e-4)
+        pd.testing.assert_frame_equal(narrow, wide, rtol=1e-9)
 
 
 def test_a_prepared_trial_feeds_whole_images_to_the_network(images):

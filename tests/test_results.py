@@ -111,7 +111,7 @@ def test_the_same_table_is_the_same_file(tmp_path):
 def test_tables_have_the_columns_that_other_programs_read():
     assert ",".join(TABLE_COLUMNS) == (
         "experiment,algorithm,reading,private,M,R,N,n,K,delta,epsilon,delivered_epsilon,selection,evaluation,stepsize,"
-        "clip,phase_length,trials,diverged,train_loss_mean,test_error_mean,test_error_p05,test_error_p95,seconds"
+        "clip,phase_length,trials,diverged,train_loss_mean,test_error_mean,test_error_p05,test_error_p95,seconds,proven"
     )
     assert ",".join(PRIVACY_COLUMNS) == (
         "experiment,algorithm,reading,M,R,epsilon,"

@@ -24,7 +24,6 @@ TABLE_COLUMNS = [
     "delta",
     "epsilon",
     "delivered_epsilon",
-    "proven",
     "selection",
     "evaluation",
     "stepsize",
@@ -37,6 +36,7 @@ TABLE_COLUMNS = [
     "test_error_p05",
     "test_error_p95",
     "seconds",
+    "proven",
 ]
 
 # One row a trial of the default report.

@@ -139,6 +139,8 @@ def test_a_loss_far_out_is_finite_and_right(name):
         outputs, y, wanted = torch.tensor([[1000.0]]), torch.tensor([-1000.0]), 2e6
     elif case.registered == "logistic":
         outputs, y, wanted = torch.tensor([[1000.0]]), torch.tensor([0.0]), 1000.0
+    elif case.registered == "sigmoid":
+        outputs, y, wanted = torch.tensor([[1000.0]]), torch.tensor([0.0]), 1.0
     else:
         outputs = torch.full((1, 1, case.classes), -1000.0)
         outputs[..., 0] = 1000.0

@@ -72,7 +72,7 @@ class TrialFederation(Federation):
         self.releases = [self.kinds]
         self.clip, self.stepsize = torch.full((trials,), clip).double(), torch.full((trials, 1), stepsize).double()
         self.M = N if taking_part is None else taking_part
-        self.streams, self.prox, self.server_update = streams, prox, "mean"
+        self.streams, self.prox, self.server_update, self.summation = streams, prox, "mean", None
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         """The mean over S_r, which `message` makes at once."""

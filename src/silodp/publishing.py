@@ -22,7 +22,6 @@ KEPT = (
     "figures/*.pdf",
     "figures/*.png",
     "silos/*/*/heterogeneity.csv",
-    "report.html",
 )
 NEEDED = KEPT[:4]
 README = """# Published results

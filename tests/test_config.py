@@ -128,6 +128,18 @@ def test_a_reading_may_be_run_by_some_algorithms_only():
     assert config.trained_as("minibatch_sgd", "") == ""
 
 
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_a_dumped_configuration_loads_as_the_same(path, tmp_path):
+    """The published figures are drawn by config.json."""
+    first = load(path)
+    dumped = tmp_path / "config.json"
+    dumped.write_text(json.dumps(first.dump()))
+    again = load(dumped)
+    assert again.dump() == first.dump()
+    for name, config in first.experiments.items():
+        assert again.experiments[name].variants() == config.variants()
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name):
     """The list of whom a reading speaks to, held against what algorithms and plans do with it."""

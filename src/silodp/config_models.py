@@ -4,7 +4,7 @@ import math
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_serializer, field_validator, model_validator
 
 from silodp.config_parts import (
     AbsoluteModel,
@@ -299,6 +299,11 @@ class Experiment(Strict):
         if len({setting.name for setting in values}) != len(values):
             raise ValueError("settings (M, R) must be distinct")
         return values
+
+    @field_serializer("alternatives")
+    def _as_given(self, alternatives: list[Alternative]) -> list[dict[str, Any]]:
+        # What is left out of an alternative is the experiment's reading, not the model's default.
+        return [one.model_dump(mode="json", exclude_unset=True) for one in alternatives]
 
     def variants(self) -> dict[str, Readings]:
         """Label of each reading that is run -> its options; the default's label is empty."""

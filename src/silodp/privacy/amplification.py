@@ -101,6 +101,24 @@ def poisson_subsampled(epsilon: float, delta: float, rate: float) -> tuple[float
     return amplified, rate * delta
 
 
+def sampled_delta(epsilon0: float, records: int, steps: int, epsilon: float) -> float:
+    """δ at ε of `steps` adaptive ε0-private reports, each of one record drawn uniformly from `records`, in secret.
+
+    A step is ε'-private with ε' = ln(1 + (e^ε0 − 1)/n) when a record is replaced (Balle, Barthe and Gaboardi 2018,
+    Theorem 9); no composition of ε'-private steps is worse than that of randomised response (Kairouz, Oh and
+    Viswanath 2015, Theorem 3.3), whose δ is a binomial sum.
+    """
+    _check(epsilon0, records, 0.5)
+    if steps < 1 or epsilon < 0:
+        raise ValueError(f"steps = {steps}, epsilon = {epsilon}: must be at least 1, and not negative")
+    step = poisson_subsampled(epsilon0, 0.0, 1 / records)[0]
+    truths = np.arange(steps + 1)
+    loss = (2 * truths - steps) * step
+    above = loss > epsilon
+    mass = binom.pmf(truths[above], steps, 1 / (1 + math.exp(-step)))
+    return min(float((mass * -np.expm1(epsilon - loss[above])).sum()) * (1 + 1e-9), 1.0)
+
+
 # What each row of the table is, and under which assumptions.
 BOUNDS: dict[str, str] = {
     "none": "no amplification: the report's own ε0",

@@ -83,7 +83,7 @@ def averaging(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
 def sliding(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
     """A_sldw (Section 4.2): the j-th client picks one of the slots j … j+m−1; slots m … n are used, a client each.
 
-    Who is the j-th client is drawn too: records come sorted by silo.
+    Who is the j-th client is drawn too, so that no order of the records matters.
     """
     m, order = shape.slots(n), generator.permutation(n)
     chosen = np.arange(n) + generator.integers(0, m, n)
@@ -187,51 +187,47 @@ def train(
         streams: where the reports' noise is drawn from.
     """
     reports = sum(len(clients) or 1 for clients in slots)
-    d, dtype = model.size, x.dtype
-    along = _along(points.epsilon0, reports, d, streams.generator("along"))
+    along = _along(points.epsilon0, reports, model.size, streams.generator("along")).to(x)
     sign = torch.from_numpy(streams.generator("sign").random(reports)).to(x)
-    free = torch.from_numpy(streams.generator("across").standard_normal((reports, d))).to(x)
-    noiseless = torch.tensor([not np.isfinite(value) for value in points.epsilon0], device=x.device)
-    along, limit = along.to(device=x.device, dtype=dtype), torch.full((len(noiseless),), clip).to(x)
-    steps = torch.tensor(points.step).to(x)
-    weights, report = torch.zeros((len(noiseless), d)).to(x), 0
+    free = torch.from_numpy(streams.generator("across").standard_normal((reports, model.size))).to(x)
+    free = free / free.norm(dim=1, keepdim=True)
+    private = torch.tensor(np.isfinite(points.epsilon0), device=x.device)
+    limit, steps = torch.full((len(private),), clip).to(x), torch.tensor(points.step).to(x)
+    weights, report = torch.zeros((len(private), model.size)).to(x), 0
     for slot, clients in enumerate(slots):
         if not len(clients) and not dummies:
             continue
-        total = torch.zeros_like(weights)
-        for client in clients.tolist():
+        total = private[:, None] * free[report] if not len(clients) else torch.zeros_like(weights)
+        for number, client in enumerate(clients.tolist(), start=report):
             gradient = model.clipped_gradient_sum(weights, x[client : client + 1], y[client : client + 1], limit)
-            total += _private(gradient / clip, along[:, report], sign[report], free[report], noiseless)
-            report += 1
-        if not len(clients):
-            total += torch.where(noiseless[:, None], 0.0, free[report] / free[report].norm())
-            report += 1
-        weights = weights - (steps / ((slot + 1) ** 0.5 * max(len(clients), 1)))[:, None] * total
+            total += _private(gradient / clip, along[number], sign[number], free[number], private)
+        report += len(clients) or 1
+        weights = torch.addcmul(weights, steps[:, None], total, value=-1 / ((slot + 1) ** 0.5 * (len(clients) or 1)))
     return weights
 
 
 def _along(epsilon0: Sequence[float], reports: int, d: int, generator: np.random.Generator) -> Tensor:
-    """⟨V, u⟩ of every point and report, (G, reports), from one uniform draw a report; zero without noise."""
+    """⟨V, u⟩ of every report and point, (reports, G), from one uniform draw a report; zero without noise."""
     uniform = generator.random(reports)
     known = {value: one.along(uniform) for value, one in caps(epsilon0, d).items()}
-    return torch.from_numpy(np.stack([known.get(value, np.zeros(reports)) for value in epsilon0]))
+    return torch.from_numpy(np.stack([known.get(value, np.zeros(reports)) for value in epsilon0], axis=1))
 
 
-def _private(vectors: Tensor, along: Tensor, sign: Tensor, free: Tensor, noiseless: Tensor) -> Tensor:
+def _private(vectors: Tensor, along: Tensor, sign: Tensor, free: Tensor, private: Tensor) -> Tensor:
     """V for every vector (G, d) of norm at most 1; the vector itself where there is no noise.
 
     Args:
         vectors: clipped gradients over L.
         along: ⟨V, u⟩, (G,).
         sign: uniform in [0, 1): the vector's direction is kept where it is below (1 + ‖v‖)/2, else turned round.
-        free: standard normal (d,): the direction across u, and the whole of V for a zero vector.
-        noiseless: (G,).
+        free: uniform on the sphere (d,): the direction across u, and the whole of V for a zero vector.
+        private: (G,).
     """
-    norms = vectors.norm(dim=1, keepdim=True)
-    u = vectors / norms.clamp_min(torch.finfo(vectors.dtype).tiny)
-    across = free - (u @ free)[:, None] * u
-    across = across / across.norm(dim=1, keepdim=True)
-    turned = torch.where(sign < (1 + norms) / 2, u, -u)
-    reports = along[:, None] * turned + (1 - along**2).clamp_min(0).sqrt()[:, None] * across
-    reports = torch.where(norms > 0, reports, free / free.norm())
-    return torch.where(noiseless[:, None], vectors, reports)
+    norms = vectors.norm(dim=1)
+    inverse = 1 / norms.clamp_min(torch.finfo(vectors.dtype).tiny)
+    dot = (vectors @ free) * inverse
+    # V = ±⟨V,u⟩ u + √(1 − ⟨V,u⟩²) (free − dot·u)/√(1 − dot²), sorted by u and free.
+    across = ((1 - along**2) / (1 - dot**2).clamp_min(1e-12)).clamp_min(0).sqrt()
+    across = torch.where(norms > 0, across, 1.0) * private
+    toward = (torch.where(sign < (1 + norms) / 2, along, -along) - across * dot) * inverse
+    return torch.where(private, toward, 1.0)[:, None] * vectors + across[:, None] * free

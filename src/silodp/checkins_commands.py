@@ -15,7 +15,7 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-6
 CLIENTS = (1_000, 10_000, 100_000, 1_000_000)
 # ε0 on the axis of Figure 2.
-EPSILON0 = tuple(round(0.1 * step, 1) for step in range(1, 41))
+EPSILON0 = tuple(step / 5 for step in range(1, 21))
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -24,7 +24,6 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--output", type=Path, required=True, help="CSV file; PNG and PDF stand beside it")
 
     sub = _experiment_command(add, "checkins", checkins, "random check-ins against other amplification")
-    sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
     sub.add_argument("--trials", type=int, help="the first so many (default: the experiment's)")
     sub.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS, metavar="E", help="central epsilon")
     sub.add_argument("--delta", type=float, default=DELTA, help="central delta (default %(default)g)")
@@ -37,8 +36,7 @@ def figure_2(options: argparse.Namespace) -> None:
     from silodp.figures.checkins import LINES, amplified_epsilon
     from silodp.privacy.amplification import amplification_table
 
-    table = amplification_table(EPSILON0, CLIENTS, [DELTA])
-    table = table[table["bound"].isin([*LINES, "none"])]
+    table = amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=["none", *LINES])
     write_csv(table, options.output)
     save(amplified_epsilon(table, title="Check-ins paper, Figure 2: amplification by shuffling"),
          options.output.with_suffix(""))  # fmt: skip
@@ -60,18 +58,15 @@ def checkins(options: argparse.Namespace) -> None:
             raise ConfigError(f"command line: --epsilons: {epsilon:g}: must lie above 0 and be at most 50")
     if not 0 < options.delta < 1:
         raise ConfigError(f"command line: --delta: {options.delta:g}: must lie strictly between 0 and 1")
-    from silodp.checkins_table import Trial, compare, pooled
+    from silodp.checkins_table import clients_of, compare
     from silodp.figures import save
     from silodp.figures.checkins import error_at_equal_epsilon
     from silodp.rng import Streams
-    from silodp.silos import read_partition
-    from silodp.trialdata import build_model, load_dataset, prepare
+    from silodp.trialdata import load_dataset
 
-    data, trials = load_dataset(config, resolved.run), []
-    for trial in range(count):
-        one = prepare(data, config, config.readings, read_partition(options.silos, trial), resolved.run)
-        trials.append(Trial(build_model(config, one), pooled(one.train), pooled(one.test)))
     streams = Streams(resolved.run.seed).child(options.experiment, "checkins")
+    data = load_dataset(config, resolved.run)
+    trials = [clients_of(data, config, resolved.run, streams.child(trial)) for trial in range(count)]
     table = compare(options.experiment, trials, sorted(set(options.epsilons)), streams, delta=options.delta)
     write_csv(table, options.output)
     title = f"{config.title}: at equal central ε"

@@ -1,6 +1,6 @@
 """Random check-ins against shuffling, subsampling and no amplification, at equal central (ε, δ): what 004 leaves open.
 
-A client is a record; the clients of a trial are the training records of all silos. For every protocol and ε the shape
+A client is a record, and every record is one client. For every protocol and ε the shape
 and the step are those with the smallest mean training loss over all trials; new schedules and new noise then give the
 test error. As everywhere here, that choice and the preprocessing look at the data and are not charged to ε.
 """
@@ -15,9 +15,13 @@ import torch
 from torch import Tensor
 
 from silodp.checkins import PROTOCOLS, Points, Protocol, Shape, caps, local_epsilon, train
+from silodp.config_models import Experiment, Run
+from silodp.datasets import Data
 from silodp.models import Model
 from silodp.rng import Streams
+from silodp.silos import Partition
 from silodp.training import evaluate
+from silodp.trialdata import build_model, prepare
 
 COLUMNS = [
     "experiment", "protocol", "bound", "amplified", "n", "slots", "p0", "delta", "epsilon", "epsilon0", "report_norm",
@@ -41,9 +45,19 @@ class Trial:
     test: Part
 
 
-def pooled(silos: Sequence[Part]) -> Part:
-    """The records of all silos, one client each."""
-    return torch.cat([x for x, _ in silos]), torch.cat([y for _, y in silos])
+def clients_of(data: Data, config: Experiment, run: Run, streams: Streams) -> Trial:
+    """A trial's clients: all but the official test records, or the share `silos.train_share` of all.
+
+    The experiment's silos are not used: digit pairs hold every record several times over, and a record that is a
+    client of its own must not be another's test record.
+    """
+    if data.official_test.any():
+        test, train = np.flatnonzero(data.official_test), np.flatnonzero(~data.official_test)
+    else:
+        order = streams.generator("split").permutation(len(data.y))
+        train, test = np.split(order, [round(config.silos.train_share * len(order))])
+    one = prepare(data, config, config.readings, Partition(((np.sort(train), np.sort(test)),)), run)
+    return Trial(build_model(config, one), one.train[0], one.test[0])
 
 
 def compare(

@@ -16,7 +16,7 @@ rule checkins_figure_2:
 
 rule checkins_experiment:
     input:
-        silos=lambda wc: f"{PLAN.silos(wc.experiment, 'default')}/indices.parquet",
+        lambda wc: PLAN.data_files(wc.experiment),
     output:
         multiext(f"{PLAN.folder}/checkins/{{experiment}}.", "csv", "pdf", "png"),
     log:
@@ -28,11 +28,9 @@ rule checkins_experiment:
         runtime=240,
     params:
         run_file=RUN_FILE,
-        silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.checkins_digest(wc.experiment),
     shell:
-        "silodp checkins {params.run_file} {wildcards.experiment} --silos {params.silos} --output {output[0]}"
-        " > {log} 2>&1"
+        "silodp checkins {params.run_file} {wildcards.experiment} --output {output[0]} > {log} 2>&1"
 
 
 rule checkins:

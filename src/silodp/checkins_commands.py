@@ -1,4 +1,4 @@
-"""Subcommands of random check-ins: Figure 2 of their paper, and the comparison at equal central ε that it leaves open."""
+"""Subcommands of random check-ins: Figure 2 of their paper, and the comparison at equal central ε beyond it."""
 
 import argparse
 import logging
@@ -33,7 +33,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 def figure_2(options: argparse.Namespace) -> None:
     """Central epsilon after shuffling against epsilon0, bound by bound: a table and its figure."""
     from silodp.figures import save
-    from silodp.figures.checkins import LINES, amplified_epsilon
+    from silodp.figures.checkin_lines import LINES, amplified_epsilon
     from silodp.privacy.amplification import amplification_table
 
     table = amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=["none", *LINES])
@@ -60,7 +60,7 @@ def checkins(options: argparse.Namespace) -> None:
         raise ConfigError(f"command line: --delta: {options.delta:g}: must lie strictly between 0 and 1")
     from silodp.checkins_table import clients_of, compare
     from silodp.figures import save
-    from silodp.figures.checkins import error_at_equal_epsilon
+    from silodp.figures.checkin_lines import error_at_equal_epsilon
     from silodp.rng import Streams
     from silodp.trialdata import load_dataset
 
@@ -69,6 +69,7 @@ def checkins(options: argparse.Namespace) -> None:
     trials = [clients_of(data, config, resolved.run, streams.child(trial)) for trial in range(count)]
     table = compare(options.experiment, trials, sorted(set(options.epsilons)), streams, delta=options.delta)
     write_csv(table, options.output)
-    title = f"{config.title}: at equal central ε"
+    what = config.dataset if config.label is None else f"{config.dataset}, {config.label}"
+    title = f"{what}: logistic regression at equal central ε"
     save(error_at_equal_epsilon(table, title=title), options.output.with_suffix(""))
     log.info("%s: %d protocols at %d epsilons", options.experiment, table["protocol"].nunique(), len(options.epsilons))

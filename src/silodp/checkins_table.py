@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor
 
-from silodp.checkins import PROTOCOLS, Points, Protocol, Shape, caps, local_epsilon, train
+from silodp.checkin_protocols import PROTOCOLS, Points, Protocol, Shape, caps, local_epsilon, train
 from silodp.config_models import Experiment, Run
 from silodp.datasets import Data
 from silodp.models import Model
@@ -97,7 +96,7 @@ def compare(
     ]
     table = []
     for draw, shape in groups:
-        own = [row for row in chosen if row["shape"] == shape and PROTOCOLS_OR_FREE[row["protocol"]].draw.__name__ == draw]
+        own = [row for row in chosen if (_protocol(row).draw.__name__, row["shape"]) == (draw, shape)]
         if own:
             table += _rows(own, _run(trials, own, clip, streams.child("fresh", draw, shape.share, shape.p0)))
     fixed = {"experiment": experiment, "n": n, "delta": delta, "trials": len(trials)}
@@ -110,7 +109,8 @@ def compare(
     return pd.DataFrame(table, columns=COLUMNS)
 
 
-PROTOCOLS_OR_FREE: dict[str, Protocol] = PROTOCOLS | {NON_PRIVATE: PROTOCOLS["none"]}
+def _protocol(row: dict) -> Protocol:
+    return PROTOCOLS["none" if row["protocol"] == NON_PRIVATE else row["protocol"]]
 
 
 def _key(row: dict) -> tuple[str, str]:
@@ -119,7 +119,7 @@ def _key(row: dict) -> tuple[str, str]:
 
 def _run(trials: Sequence[Trial], rows: Sequence[dict], clip: float, streams: Streams) -> dict[str, np.ndarray]:
     """Training loss and test error, (trials, rows); updates and dummy updates, (trials,)."""
-    shape, protocol = rows[0]["shape"], PROTOCOLS_OR_FREE[rows[0]["protocol"]]
+    shape, protocol = rows[0]["shape"], _protocol(rows[0])
     points = Points([row["epsilon0"] for row in rows], [row["step"] for row in rows])
     found: dict[str, list] = {"train_loss": [], "test_error": [], "updates": [], "dummies": []}
     for number, trial in enumerate(trials):

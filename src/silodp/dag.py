@@ -275,9 +275,16 @@ class Plan:
         looks = ("checkins_commands.py", "figures", "privacy", "theory")
         if experiment is None:
             return sources_digest(looks)
-        trained = ("checkins.py", "checkins_table.py", "models", "preprocess.py", "rng.py", "training.py", "trialdata.py")
-        config = self.experiments[experiment]
-        used = config.model_dump(mode="json", include={"title", "dataset", "label", "preprocess", "model", "trials"})
+        trained = (
+            "checkin_protocols.py",
+            "checkins_table.py",
+            *PARTITIONED_BY,
+            "models",
+            "training.py",
+            "trialdata.py",
+        )
+        keys = {"dataset", "label", "silos", "preprocess", "model", "trials", "readings"}
+        used = self.experiments[experiment].model_dump(mode="json", include=keys)
         return digest([self.run.seed, self.run.dtype, used, sources_digest((*trained, *looks))])
 
     def privacy_digest(self, experiment: str) -> str:

@@ -161,9 +161,7 @@ def amplification_table(
     return pd.DataFrame(rows)
 
 
-def _bounds(
-    e: float, N: int, delta: float, records: int, wanted: Collection[str]
-) -> dict[str, tuple[float, str]]:
+def _bounds(e: float, N: int, delta: float, records: int, wanted: Collection[str]) -> dict[str, tuple[float, str]]:
     functions: dict[str, Callable[[], float]] = {
         "none": lambda: e,
         "clones, numerical": lambda: clones_epsilon(e, N, delta, records=records),

@@ -41,14 +41,16 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     if rows.empty or rows["delta"].nunique() != 1:
         raise ValueError("figure: the table must hold shuffling bounds at one delta")
     with styled():
-        axes = new_axes(title, "ε0 of the local randomiser", f"central ε at δ = {rows['delta'].iloc[0]:g}")
+        axes = new_axes(title, "ε0 of the local randomiser", f"central ε at δ = {_number(rows['delta'].iloc[0])}")
         sizes = sorted(rows["reports"].unique())
         for n, colour in zip(sizes, _COLOURS, strict=False):
             for bound, (line, _) in LINES.items():
                 of = rows[(rows["reports"] == n) & (rows["bound"] == bound)].sort_values("epsilon0")
                 axes.plot(of["epsilon0"], of["epsilon"], color=colour, ls=line, lw=1.3, gid=f"{bound}:{n}")
         limits = rows["epsilon0"].min(), rows["epsilon0"].max()
-        axes.plot(limits, limits, color="#969696", lw=2.5, zorder=1, gid="none")
+        # The line ε = ε0 is curved, as only the ε axis is logarithmic.
+        diagonal = np.linspace(*limits, 200)
+        axes.plot(diagonal, diagonal, color="#969696", lw=2.5, zorder=1, gid="none")
         smallest = float(rows["epsilon"].min())
         axes.set(yscale="log", xlim=limits, ylim=(smallest, 3 * limits[1]))
         handles = [Line2D([], [], color="#000000", ls=line, label=text) for line, text in LINES.values()]
@@ -56,8 +58,8 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
         handles += [
             Line2D([], [], color=colour, lw=3, label=f"n = {n:,}") for n, colour in zip(sizes, _COLOURS, strict=False)
         ]
-        return set_page(axes, handles, ["Above the grey line a bound says nothing. The clones bounds came after the paper; "
-                                        "the closed form has an upper limit on ε0."])  # fmt: skip
+        notes = "Above the grey line a bound says nothing.", "Clones: Feldman, McMillan and Talwar 2021."
+        return set_page(axes, handles, [" ".join(notes)])
 
 
 def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
@@ -86,10 +88,16 @@ def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
                 mark(axes, x[none], y[none], look, f"unamplified:{name}")
         for value in table[table["epsilon"].isna()]["test_error_mean"]:
             handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="without noise"))
-        delta, n = private["delta"].iloc[0], private["n"].iloc[0]
+        delta, n = _number(private["delta"].iloc[0]), private["n"].iloc[0]
         set_epsilon_ticks(axes, position, gap)
-        axes.set_xlabel(f"central ε at δ = {delta:g}, {n:,} clients with one record each")
+        axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
         axes.set_ylim(bottom=0)
-        return set_page(axes, handles, [
-            "Bars: 5th to 95th percentile over trials. Hollow: the bound gives no amplification there, so a report keeps "
-            "ε0 = ε. Every protocol sends the same pure reports, at the ε0 that its own bound allows."])  # fmt: skip
+        bars = "Bars: 5th to 95th percentile over trials."
+        hollow = "Hollow: the bound gives no amplification there, so a report keeps ε0 = ε."
+        return set_page(axes, handles, [f"{bars} {hollow} All send pure reports, at the ε0 that their bound allows."])
+
+
+def _number(value: float) -> str:
+    """A number as 10⁻⁶ where it is a power of ten, else as it is."""
+    power = round(np.log10(value))
+    return f"$10^{{{power}}}$" if np.isclose(value, 10.0**power, rtol=1e-9) else f"{value:g}"

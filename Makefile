@@ -38,6 +38,9 @@ publish: .venv/installed  ## copy tables, figures and page of RUN to results/pub
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
 	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- bounds
 
+checkins: .venv/installed  ## random check-ins against other amplification, for RUN
+	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- checkins
+
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper
 

@@ -7,7 +7,7 @@ PUBLISHED = $(BIN)/silodp rebuild results/published/config.json --cores $(CORES)
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures report publish bounds paper test test-slow bench lint format docs clean
+.PHONY: help reproduce smoke figures report publish bounds checkins paper test test-slow bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

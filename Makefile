@@ -7,7 +7,7 @@ PUBLISHED = $(BIN)/silodp rebuild results/published/config.json --cores $(CORES)
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures report publish bounds paper test test-slow bench lint format docs clean
+.PHONY: help reproduce smoke figures report publish bounds checkins paper test test-slow bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,9 @@ publish: .venv/installed  ## copy tables, figures and page of RUN to results/pub
 
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
 	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- bounds
+
+checkins: .venv/installed  ## random check-ins against other amplification, for RUN
+	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- checkins
 
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper

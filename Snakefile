@@ -44,6 +44,7 @@ localrules:
     all,
     figures,
     bounds,
+    checkins,
     tables,
     report,
     provenance,
@@ -64,3 +65,4 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/provenance.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/bounds.smk"
+include: "workflow/rules/checkins.smk"

@@ -282,3 +282,16 @@ def test_an_algorithm_is_trained_only_under_the_readings_that_it_is_run_with():
     trained = {name.split("/")[4] for name in one.grids("small") if "/batch-per_eps_" in name}
     assert trained == {"local_sgd"}
     assert {name.split("/")[4] for name in one.grids("small")} > trained
+
+
+def test_check_ins_are_compared_on_logistic_experiments_and_redone_when_these_change():
+    one = plan(dataset="digits", label="parity", silos={"scheme": "digit_pairs"}, model={"name": "logistic"},
+               settings=[{"M": 25, "R": 3}])  # fmt: skip
+    names = {Path(file).stem for file in one.checkins()}
+    assert names == {"figure_2", "small"}
+    assert {Path(file).stem for file in plan().checkins()} == {"figure_2"}
+    assert one.checkins_digest("small") != plan().checkins_digest("small")
+    assert one.checkins_digest() == plan().checkins_digest()
+    assert plan(stepsizes={"low": -3, "high": 0, "points": 2}).checkins_digest("small") == plan().checkins_digest(
+        "small"
+    )

@@ -44,6 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     from silodp import (
         __version__,
         check_commands,
+        checkins_commands,
         commands,
         practitioner,
         privacy_commands,
@@ -72,6 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     commands.register(add)
     check_commands.register(add)
+    checkins_commands.register(add)
     theory_commands.register(add)
     practitioner.register(add)
     publishing.register(add)

@@ -265,6 +265,28 @@ class Plan:
         """Changes when the figure of a check would for the same table."""
         return sources_digest(("figures",))
 
+    def checkins(self) -> list[str]:
+        """Tables and figures about random check-ins: Figure 2, and the comparison on every logistic experiment."""
+        names = ["figure_2", *(name for name, one in self.experiments.items() if one.model.name == "logistic")]
+        return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", "pdf", "png")]
+
+    def checkins_digest(self, experiment: str | None = None) -> str:
+        """Changes when the table or figure about random check-ins would; without an experiment, Figure 2's."""
+        looks = ("checkins_commands.py", "figures", "privacy", "theory")
+        if experiment is None:
+            return sources_digest(looks)
+        trained = (
+            "checkin_protocols.py",
+            "checkins_table.py",
+            *PARTITIONED_BY,
+            "models",
+            "training.py",
+            "trialdata.py",
+        )
+        keys = {"dataset", "label", "silos", "preprocess", "model", "trials", "readings"}
+        used = self.experiments[experiment].model_dump(mode="json", include=keys)
+        return digest([self.run.seed, self.run.dtype, used, sources_digest((*trained, *looks))])
+
     def privacy_digest(self, experiment: str) -> str:
         """Changes when delivered ε would for the same chosen points."""
         config = self.experiments[experiment]

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from silodp.privacy.amplification import (
     poisson_subsampled,
     response_delta,
     response_epsilon,
+    sampled_delta,
 )
 from silodp.theory import THEOREMS
 
@@ -184,3 +186,30 @@ def test_the_command_refuses_in_one_line(capsys, option, value, message):
     options = {"--epsilon0": "1", "--reports": "10", "--delta": "1e-6"} | {option: value}
     assert main(["amplification", *[f"{key}={text}" for key, text in options.items()]]) == 2
     assert capsys.readouterr().err == f"silodp amplification: command line: {message}\n"
+
+
+@pytest.mark.parametrize(("records", "steps", "epsilon"), [(1, 1, 0.5), (1, 3, 1.2), (5, 4, 0.1)])
+def test_sampled_steps_compose_as_randomised_response_does(records, steps, epsilon):
+    # Every sequence of answers, true or false, of the response that is as private as a step.
+    step = math.log(1 + math.expm1(0.8) / records)
+    truth = math.exp(step) / (1 + math.exp(step))
+    delta = 0.0
+    for answers in itertools.product([True, False], repeat=steps):
+        p = math.prod(truth if answer else 1 - truth for answer in answers)
+        q = math.prod(1 - truth if answer else truth for answer in answers)
+        delta += max(p - math.exp(epsilon) * q, 0)
+    assert sampled_delta(0.8, records, steps, epsilon) == pytest.approx(delta, rel=1e-8, abs=1e-15)
+
+
+def test_sampled_steps_cost_more_with_more_steps_and_less_with_more_records():
+    assert sampled_delta(1.0, 100, 50, 0.5) < sampled_delta(1.0, 100, 100, 0.5)
+    assert sampled_delta(1.0, 200, 100, 0.5) < sampled_delta(1.0, 100, 100, 0.5)
+    with pytest.raises(ValueError, match="steps"):
+        sampled_delta(1.0, 100, 0, 0.5)
+
+
+def test_named_bounds_are_rows_of_the_whole_table():
+    named = amplification_table([0.5], [1000], [1e-6], bounds=["none", "earlier bound"])
+    whole = amplification_table([0.5], [1000], [1e-6])
+    expected = whole[whole["bound"].isin(["none", "earlier bound"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(named, expected)

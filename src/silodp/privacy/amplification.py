@@ -7,7 +7,7 @@ under one record or the other, so what is seen is no more telling than counts of
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -101,6 +101,24 @@ def poisson_subsampled(epsilon: float, delta: float, rate: float) -> tuple[float
     return amplified, rate * delta
 
 
+def sampled_delta(epsilon0: float, records: int, steps: int, epsilon: float) -> float:
+    """δ at ε of `steps` adaptive ε0-private reports, each of one record drawn uniformly from `records`, in secret.
+
+    A step is ε'-private with ε' = ln(1 + (e^ε0 − 1)/n) when a record is replaced (Balle, Barthe and Gaboardi 2018,
+    Theorem 9); no composition of ε'-private steps is worse than that of randomised response (Kairouz, Oh and
+    Viswanath 2015, Theorem 3.3), whose δ is a binomial sum.
+    """
+    _check(epsilon0, records, 0.5)
+    if steps < 1 or epsilon < 0:
+        raise ValueError(f"steps = {steps}, epsilon = {epsilon}: must be at least 1, and not negative")
+    step = poisson_subsampled(epsilon0, 0.0, 1 / records)[0]
+    truths = np.arange(steps + 1)
+    loss = (2 * truths - steps) * step
+    above = loss > epsilon
+    mass = binom.pmf(truths[above], steps, 1 / (1 + math.exp(-step)))
+    return min(float((mass * -np.expm1(epsilon - loss[above])).sum()) * (1 + 1e-9), 1.0)
+
+
 # What each row of the table is, and under which assumptions.
 BOUNDS: dict[str, str] = {
     "none": "no amplification: the report's own ε0",
@@ -115,9 +133,10 @@ BOUNDS: dict[str, str] = {
 
 
 def amplification_table(
-    epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], *, records: int = 1
-) -> pd.DataFrame:
-    """Every bound at every (ε0, N, δ).
+    epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], *, records: int = 1,
+    bounds: Collection[str] = tuple(BOUNDS),
+) -> pd.DataFrame:  # fmt: skip
+    """Every bound, or those named, at every (ε0, N, δ).
 
     Columns: epsilon0, reports, records, delta, bound (keys of `BOUNDS`), epsilon, note. ε is NaN with the violated
     assumption as note where a bound says nothing; a bound above ε0 stays as it is.
@@ -136,13 +155,13 @@ def amplification_table(
     for e in epsilon0:
         for N in reports:
             for at in delta:
-                for bound, (value, note) in _bounds(e, N, at, records).items():
+                for bound, (value, note) in _bounds(e, N, at, records, bounds).items():
                     row = {"epsilon0": e, "reports": N, "records": records, "delta": at}
                     rows.append(row | {"bound": bound, "epsilon": value, "note": note})
     return pd.DataFrame(rows)
 
 
-def _bounds(e: float, N: int, delta: float, records: int) -> dict[str, tuple[float, str]]:
+def _bounds(e: float, N: int, delta: float, records: int, wanted: Collection[str]) -> dict[str, tuple[float, str]]:
     functions: dict[str, Callable[[], float]] = {
         "none": lambda: e,
         "clones, numerical": lambda: clones_epsilon(e, N, delta, records=records),
@@ -158,6 +177,8 @@ def _bounds(e: float, N: int, delta: float, records: int) -> dict[str, tuple[flo
         }
     found = {}
     for name, function in functions.items():
+        if name not in wanted:
+            continue
         try:
             value = function()
             found[name] = (value, "no amplification: above ε0" if value > e * (1 + 1e-9) else "")

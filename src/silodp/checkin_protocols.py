@@ -1,0 +1,233 @@
+"""Random check-ins (check-ins paper, Algorithms 1 and 2, Section 4.2) and the protocols they are compared with.
+
+One-record clients send one private gradient each, in a slot that the protocol draws before training. The registered
+algorithms are of silos with many records and Gaussian noise, and their plan has no slots; here a protocol is its
+schedule (who reports in which slot), its bound (central ε of ε0), and `train` walks the slots for a stack of points.
+Reports are pure (`privacy.unit_vectors`): with Gaussian ones every theorem of the paper asks for 8ε0 in place of ε0.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from silodp.models import Model
+from silodp.privacy.amplification import clones_delta, sampled_delta
+from silodp.privacy.unit_vectors import Cap, best_cap
+from silodp.rng import Streams
+from silodp.theory.checkins import averaged, fixed_window, shuffled, sliding_window
+
+Slots = list[NDArray[np.int64]]
+# ε0 beyond which no protocol is asked to look.
+LARGEST = 60.0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Options of a check-in protocol: slots as a share of the clients, and the probability of checking in at all."""
+
+    share: float = 1.0
+    p0: float = 1.0
+
+    def slots(self, n: int) -> int:
+        """m for n clients."""
+        return max(round(self.share * n), 1)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How clients take part, and what that is worth.
+
+    Attributes:
+        draw: (n, shape, generator) → the clients of every slot.
+        holds: (n, shape, ε0, ε, δ) → whether ε0-private reports make the whole (ε, δ)-private by its bound.
+        bound: the source of that, and what it assumes; for figures and tables.
+        dummies: an empty slot is an update of noise alone; else it is skipped.
+        once: a client reports at most once, so that the whole is ε0-private in any case.
+        shapes: options that are tried.
+    """
+
+    draw: Callable[[int, Shape, np.random.Generator], Slots]
+    holds: Callable[[int, Shape, float, float, float], bool]
+    bound: str
+    dummies: bool = False
+    once: bool = True
+    shapes: tuple[Shape, ...] = (Shape(),)
+
+
+def in_random_order(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
+    """Every client once, a slot each."""
+    return list(generator.permutation(n)[:, None])
+
+
+def sampled(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
+    """n slots, in each a client drawn uniformly from all."""
+    return list(generator.integers(0, n, n)[:, None])
+
+
+def fixed(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
+    """A_fix (Algorithm 1): clients check in with probability p0 at one of m slots; one of a slot's clients reports."""
+    return [some[:1] for some in averaging(n, shape, generator)]
+
+
+def averaging(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
+    """A_avg (Algorithm 2): as A_fix, but all clients of a slot report; clients of a slot stand in random order."""
+    order = generator.permutation(n)
+    here = generator.random(n) < shape.p0
+    return _grouped(order[here], generator.integers(0, shape.slots(n), n)[here], shape.slots(n))
+
+
+def sliding(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
+    """A_sldw (Section 4.2): the j-th client picks one of the slots j … j+m−1; slots m … n are used, a client each.
+
+    Who is the j-th client is drawn too, so that no order of the records matters.
+    """
+    m, order = shape.slots(n), generator.permutation(n)
+    chosen = np.arange(n) + generator.integers(0, m, n)
+    mixed = generator.permutation(n)
+    return [some[:1] for some in _grouped(order[mixed], chosen[mixed], n + m - 1)[m - 1 : n]]
+
+
+def _grouped(clients: NDArray[np.int64], slots: NDArray[np.int64], count: int) -> Slots:
+    """The clients of each slot, in the order given."""
+    by_slot = np.argsort(slots, kind="stable")
+    return np.split(clients[by_slot], np.searchsorted(slots[by_slot], np.arange(1, count)))
+
+
+# `none` and the two shufflings draw the same schedules; their bounds differ.
+PROTOCOLS: dict[str, Protocol] = {
+    "none": Protocol(in_random_order, lambda n, shape, e0, e, d: e0 <= e, "local guarantee: epsilon0 itself"),
+    "subsampling": Protocol(
+        sampled, lambda n, shape, e0, e, d: sampled_delta(e0, n, n, e) <= d,
+        "secret uniform sampling of one of n clients, composed n times; all clients available", once=False,
+    ),
+    "shuffling": Protocol(
+        in_random_order, lambda n, shape, e0, e, d: shuffled(n=n, epsilon0=e0, delta=d).value <= e,
+        "check-ins paper, Theorem 5.1; secret order, all clients available",
+    ),
+    "shuffling_clones": Protocol(
+        in_random_order, lambda n, shape, e0, e, d: clones_delta(e0, n, e, delta=d) <= d,
+        "clones, numerical; secret order, all clients available",
+    ),
+    "a_fix": Protocol(
+        fixed, lambda n, shape, e0, e, d: fixed_window(p0=shape.p0, m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
+        "check-ins paper, Theorem 3.2; secret check-ins", dummies=True,
+        shapes=(Shape(), Shape(0.5), Shape(0.5, 0.5)),
+    ),
+    "a_avg": Protocol(
+        averaging,
+        lambda n, shape, e0, e, d: averaged(n=n, m=shape.slots(n), epsilon0=e0, delta=d / 2, delta2=d / 2).value <= e,
+        "check-ins paper, Theorem 4.1 at delta/2 and delta2 = delta/2; secret check-ins, no collusion",
+        shapes=(Shape(), Shape(0.25)),
+    ),
+    "a_sldw": Protocol(
+        sliding, lambda n, shape, e0, e, d: sliding_window(m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
+        "check-ins paper, Theorem 4.3; secret check-ins", dummies=True, shapes=(Shape(0.5), Shape(0.1)),
+    ),
+}  # fmt: skip
+
+
+def local_epsilon(protocol: Protocol, n: int, shape: Shape, epsilon: float, delta: float) -> tuple[float, bool]:
+    """Largest ε0 (to 1e-6 of it) whose reports make the whole (ε, δ)-private, and whether amplification gave it.
+
+    Where the bound gives less than ε itself, a protocol in which clients report once keeps ε0 = ε.
+
+    Raises:
+        ValueError: ε or δ without meaning, or no clients.
+    """
+    for name, value, good, allowed in (
+        ("n", n, n >= 1, "at least 1"),
+        ("epsilon", epsilon, 0 < epsilon < LARGEST, f"above 0 and below {LARGEST:g}"),
+        ("delta", delta, 0 < delta < 1, "strictly between 0 and 1"),
+    ):
+        if not good:
+            raise ValueError(f"{name}: {value}: must be {allowed}")
+    low, high = 0.0, LARGEST
+    while high - low > 1e-6 * high and high > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if protocol.holds(n, shape, middle, epsilon, delta) else (low, middle)
+    if protocol.once and low <= epsilon:
+        return epsilon, False
+    return low, True
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of a stack: ε0 of a report (infinite: the clipped gradient itself), and the step constant c; (G,)."""
+
+    epsilon0: Sequence[float]
+    step: Sequence[float]
+
+
+def caps(epsilon0: Sequence[float], d: int) -> dict[float, Cap]:
+    """The report's law for every finite ε0."""
+    return {value: best_cap(value, d) for value in sorted(set(epsilon0)) if np.isfinite(value)}
+
+
+def train(
+    model: Model, x: Tensor, y: Tensor, slots: Slots, points: Points, clip: float, dummies: bool, streams: Streams
+) -> Tensor:
+    """Last parameters (G, d) of SGD over the slots, from zero.
+
+    Slot i takes the step c/(B√i) along the mean of its reports, B the length of a report's estimate (1 without noise):
+    the steps of Theorems 3.5 and 4.2, whose √(pσ² + L²) is B, with c for the diameter. A report is B·L·V, unbiased
+    for the clipped gradient; what is added is therefore c·V/√i. All points share the draws of V and the schedule.
+
+    Args:
+        model: the model; its per-record clipping is used.
+        x: one record a client, (n, features).
+        y: labels, (n,).
+        slots: clients of every slot.
+        points: G points.
+        clip: L.
+        dummies: an empty slot takes a step along noise, else none.
+        streams: where the reports' noise is drawn from.
+    """
+    reports = sum(len(clients) or 1 for clients in slots)
+    along = _along(points.epsilon0, reports, model.size, streams.generator("along")).to(x)
+    sign = torch.from_numpy(streams.generator("sign").random(reports)).to(x)
+    free = torch.from_numpy(streams.generator("across").standard_normal((reports, model.size))).to(x)
+    free = free / free.norm(dim=1, keepdim=True)
+    private = torch.tensor(np.isfinite(points.epsilon0), device=x.device)
+    limit, steps = torch.full((len(private),), clip).to(x), torch.tensor(points.step).to(x)
+    weights, report = torch.zeros((len(private), model.size)).to(x), 0
+    for slot, clients in enumerate(slots):
+        if not len(clients) and not dummies:
+            continue
+        total = private[:, None] * free[report] if not len(clients) else torch.zeros_like(weights)
+        for number, client in enumerate(clients.tolist(), start=report):
+            gradient = model.clipped_gradient_sum(weights, x[client : client + 1], y[client : client + 1], limit)
+            total += _private(gradient / clip, along[number], sign[number], free[number], private)
+        report += len(clients) or 1
+        weights = torch.addcmul(weights, steps[:, None], total, value=-1 / ((slot + 1) ** 0.5 * (len(clients) or 1)))
+    return weights
+
+
+def _along(epsilon0: Sequence[float], reports: int, d: int, generator: np.random.Generator) -> Tensor:
+    """⟨V, u⟩ of every report and point, (reports, G), from one uniform draw a report; zero without noise."""
+    uniform = generator.random(reports)
+    known = {value: one.along(uniform) for value, one in caps(epsilon0, d).items()}
+    return torch.from_numpy(np.stack([known.get(value, np.zeros(reports)) for value in epsilon0], axis=1))
+
+
+def _private(vectors: Tensor, along: Tensor, sign: Tensor, free: Tensor, private: Tensor) -> Tensor:
+    """V for every vector (G, d) of norm at most 1; the vector itself where there is no noise.
+
+    Args:
+        vectors: clipped gradients over L.
+        along: ⟨V, u⟩, (G,).
+        sign: uniform in [0, 1): the vector's direction is kept where it is below (1 + ‖v‖)/2, else turned round.
+        free: uniform on the sphere (d,): the direction across u, and the whole of V for a zero vector.
+        private: (G,).
+    """
+    norms = vectors.norm(dim=1)
+    inverse = 1 / norms.clamp_min(torch.finfo(vectors.dtype).tiny)
+    dot = (vectors @ free) * inverse
+    # V = ±⟨V,u⟩ u + √(1 − ⟨V,u⟩²) (free − dot·u)/√(1 − dot²), sorted by u and free.
+    across = ((1 - along**2) / (1 - dot**2).clamp_min(1e-12)).clamp_min(0).sqrt()
+    across = torch.where(norms > 0, across, 1.0) * private
+    toward = (torch.where(sign < (1 + norms) / 2, along, -along) - across * dot) * inverse
+    return torch.where(private, toward, 1.0)[:, None] * vectors + across[:, None] * free

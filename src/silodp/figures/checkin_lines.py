@@ -1,0 +1,103 @@
+"""Figures of the check-ins paper: Figure 2 with the bounds that came after it, and test error at equal central ε."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from silodp.figures.axes import epsilon_positions, mark, new_axes, set_epsilon_ticks, set_page
+from silodp.figures.style import Look, styled
+
+_COLOURS = ("#9fd3e6", "#d9a62e", "#b3485a", "#004488", "#30102f")
+# Bound in the amplification table → its line and its words.
+LINES = {
+    "earlier bound": (":", "earlier bound [19, Theorem 7]"),
+    "check-ins paper 5.1": ("-", "Theorem 5.1"),
+    "clones, closed form": ((0, (6, 2, 1, 2)), "clones, closed form (2021)"),
+    "clones, numerical": ((0, (4, 1.5)), "clones, numerical (2021)"),
+}
+LOOKS = {
+    "none": ("no amplification", Look("#6e6e6e", "x", (0, (1, 1.5)))),
+    "subsampling": ("subsampling", Look("#30102f", "D", (0, (1.2, 1.2)))),
+    "shuffling": ("shuffling, Theorem 5.1", Look("#b3485a", "o", (0, (5, 1.8)))),
+    "shuffling_clones": ("shuffling, clones", Look("#9fd3e6", "X", (0, (3, 1, 1, 1)))),
+    "a_fix": ("A_fix", Look("#004488", "s", "-")),
+    "a_avg": ("A_avg", Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5)))),
+    "a_sldw": ("A_sldw", Look("#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5)))),
+}
+
+
+def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
+    """Figure 2 of the check-ins paper: ε after shuffling against ε0, a colour for each n, a line for each bound.
+
+    Args:
+        table: rows of `silodp.privacy.amplification.amplification_table` at one δ; bounds without a line are left out.
+        title: the figure's.
+
+    Raises:
+        ValueError: no row to draw, or several δ.
+    """
+    rows = table[table["bound"].isin(LINES)]
+    if rows.empty or rows["delta"].nunique() != 1:
+        raise ValueError("figure: the table must hold shuffling bounds at one delta")
+    with styled():
+        axes = new_axes(title, "ε0 of the local randomiser", f"central ε at δ = {_number(rows['delta'].iloc[0])}")
+        sizes = sorted(rows["reports"].unique())
+        for n, colour in zip(sizes, _COLOURS, strict=False):
+            for bound, (line, _) in LINES.items():
+                of = rows[(rows["reports"] == n) & (rows["bound"] == bound)].sort_values("epsilon0")
+                axes.plot(of["epsilon0"], of["epsilon"], color=colour, ls=line, lw=1.3, gid=f"{bound}:{n}")
+        limits = rows["epsilon0"].min(), rows["epsilon0"].max()
+        # The line ε = ε0 is curved, as only the ε axis is logarithmic.
+        diagonal = np.linspace(*limits, 200)
+        axes.plot(diagonal, diagonal, color="#969696", lw=2.5, zorder=1, gid="none")
+        smallest = float(rows["epsilon"].min())
+        axes.set(yscale="log", xlim=limits, ylim=(smallest, 3 * limits[1]))
+        handles = [Line2D([], [], color="#000000", ls=line, label=text) for line, text in LINES.values()]
+        handles.append(Line2D([], [], color="#969696", lw=2.5, label="no amplification: ε = ε0"))
+        handles += [
+            Line2D([], [], color=colour, lw=3, label=f"n = {n:,}") for n, colour in zip(sizes, _COLOURS, strict=False)
+        ]
+        notes = "Above the grey line a bound says nothing.", "Clones: Feldman, McMillan and Talwar 2021."
+        return set_page(axes, handles, [" ".join(notes)])
+
+
+def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
+    """Test error of every protocol against the central ε; means, with bars from the 5th to the 95th percentile.
+
+    Points whose bound amplifies nothing (ε0 = ε) are hollow; the run without noise is a horizontal line. Raises
+    ValueError when the table has no private row.
+    """
+    private = table[table["epsilon"].notna()]
+    if private.empty:
+        raise ValueError("figure: the table has no private row")
+    with styled():
+        axes = new_axes(title, "", "test error")
+        position, gap = epsilon_positions(private["epsilon"])
+        names = [name for name in LOOKS if name in set(private["protocol"])]
+        handles = []
+        for name, shift in zip(names, np.linspace(-0.3, 0.3, len(names)) * gap, strict=True):
+            (text, look), of = LOOKS[name], private[private["protocol"] == name].sort_values("epsilon")
+            x = of["epsilon"].map(position).to_numpy(float) + shift
+            low, high = of["test_error_p05"].to_numpy(float), of["test_error_p95"].to_numpy(float)
+            axes.errorbar(x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, lw=0.9)
+            y = of["test_error_mean"].to_numpy(float)
+            handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=text, zorder=3)
+            none = ~of["amplified"].to_numpy(bool)
+            if look.marker != "x":
+                mark(axes, x[none], y[none], look, f"unamplified:{name}")
+        for value in table[table["epsilon"].isna()]["test_error_mean"]:
+            handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="without noise"))
+        delta, n = _number(private["delta"].iloc[0]), private["n"].iloc[0]
+        set_epsilon_ticks(axes, position, gap)
+        axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
+        axes.set_ylim(bottom=0)
+        bars = "Bars: 5th to 95th percentile over trials."
+        hollow = "Hollow: the bound gives no amplification there, so a report keeps ε0 = ε."
+        return set_page(axes, handles, [f"{bars} {hollow} All send pure reports, at the ε0 that their bound allows."])
+
+
+def _number(value: float) -> str:
+    """A number as 10⁻⁶ where it is a power of ten, else as it is."""
+    power = round(np.log10(value))
+    return f"$10^{{{power}}}$" if np.isclose(value, 10.0**power, rtol=1e-9) else f"{value:g}"

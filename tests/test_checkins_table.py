@@ -1,0 +1,85 @@
+"""The comparison at equal central ε: its rows, what they promise, and that nothing else than names decides them."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import small
+from silodp.checkin_protocols import PROTOCOLS, Shape, local_epsilon
+from silodp.checkins_table import COLUMNS, NON_PRIVATE, Trial, clients_of, compare
+from silodp.config_models import Experiment
+from silodp.datasets import DATASETS
+from silodp.models.logistic import Logistic
+from silodp.rng import Streams
+
+STEPS = (0.25, 1.0)
+
+
+def trial(seed: int, n: int = 120) -> Trial:
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.standard_normal((n + 60, 5)))
+    y = (x[:, 0] + 0.3 * x[:, 1] > 0).double()
+    return Trial(Logistic(5), (x[:n], y[:n]), (x[n:], y[n:]))
+
+
+@pytest.fixture(scope="module")
+def table():
+    return compare("toy", [trial(1), trial(2)], [0.1, 4.0], Streams(3), steps=STEPS)
+
+
+def test_every_protocol_has_a_row_at_every_epsilon_and_one_row_has_no_noise(table):
+    assert list(table.columns) == COLUMNS
+    assert table["protocol"].tolist() == [name for name in PROTOCOLS for _ in range(2)] + [NON_PRIVATE]
+    assert table["epsilon"].tolist()[:-1] == [0.1, 4.0] * len(PROTOCOLS)
+    assert math.isnan(table["epsilon"].iloc[-1])
+
+
+def test_local_epsilons_follow_from_the_row_alone(table):
+    for row in table[table["protocol"] != NON_PRIVATE].to_dict("records"):
+        shapes = [one for one in PROTOCOLS[row["protocol"]].shapes if one.p0 == row["p0"]]
+        shape = next(one for one in shapes if one.slots(row["n"]) == row["slots"])
+        wanted = local_epsilon(PROTOCOLS[row["protocol"]], row["n"], shape, row["epsilon"], row["delta"])
+        assert (row["epsilon0"], row["amplified"]) == wanted
+
+
+def test_errors_updates_and_dummies_make_sense(table):
+    assert (table["test_error_p05"] <= table["test_error_p95"]).all()
+    assert table["test_error_mean"].between(0, 1).all()
+    assert set(table["step"]) <= set(STEPS)
+    dummies = table[table["dummies_mean"] > 0]["protocol"]
+    assert set(dummies) == {"a_fix", "a_sldw"}
+    averaged = table[table["protocol"] == "a_avg"]
+    assert (averaged["updates_mean"] <= averaged["slots"]).all()
+    noiseless = table.iloc[-1]
+    assert noiseless["report_norm"] == 1
+    assert noiseless["test_error_mean"] < table["test_error_mean"][:-1].mean()
+
+
+def test_the_same_names_give_the_same_rows_whatever_else_is_asked_for(table):
+    again = compare("toy", [trial(1), trial(2)], [4.0], Streams(3), steps=STEPS)
+    shared = table[table["epsilon"] == 4.0].reset_index(drop=True)
+    errors = again[again["epsilon"] == 4.0]["test_error_mean"]
+    assert np.allclose(shared["test_error_mean"], errors)
+
+
+def test_trials_must_have_equally_many_clients():
+    with pytest.raises(ValueError, match="one number of clients"):
+        compare("toy", [trial(1), trial(2, n=50)], [1.0], Streams(3))
+
+
+def test_every_record_is_one_client_or_one_test_record():
+    config = Experiment(**{**small.experiment().model_dump(exclude_none=True), "dataset": "digits", "label": "parity",
+                           "silos": {"scheme": "digit_pairs", "train_share": 0.8}, "model": {"name": "logistic"},
+                           "settings": [{"M": 25, "R": 3}]})  # fmt: skip
+    data = DATASETS["digits"].load(None)
+    one = clients_of(data, config, small.run(), Streams(1))
+    assert (len(one.train[1]), len(one.test[1])) == (1438, 359)
+    other = clients_of(data, config, small.run(), Streams(2))
+    assert not torch.equal(one.train[1], other.train[1])
+
+
+def test_shapes_round_to_at_least_one_slot():
+    assert Shape(0.1).slots(3) == 1
+    assert Shape(0.5).slots(1437) == 718

@@ -1,0 +1,38 @@
+rule checkins_figure_2:
+    output:
+        multiext(f"{PLAN.folder}/checkins/figure_2.", "csv", "pdf", "png"),
+    log:
+        f"{PLAN.folder}/logs/checkins/figure_2.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        digest=PLAN.checkins_digest(),
+    shell:
+        "silodp checkins-figure-2 --output {output[0]} > {log} 2>&1"
+
+
+rule checkins_experiment:
+    input:
+        lambda wc: PLAN.data_files(wc.experiment),
+    output:
+        multiext(f"{PLAN.folder}/checkins/{{experiment}}.", "csv", "pdf", "png"),
+    log:
+        f"{PLAN.folder}/logs/checkins/{{experiment}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=PLAN.run.memory_mb,
+        runtime=240,
+    params:
+        run_file=RUN_FILE,
+        digest=lambda wc: PLAN.checkins_digest(wc.experiment),
+    shell:
+        "silodp checkins {params.run_file} {wildcards.experiment} --output {output[0]} > {log} 2>&1"
+
+
+rule checkins:
+    input:
+        PLAN.checkins(),

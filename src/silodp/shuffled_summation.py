@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from silodp.algorithms.base import Federation
+from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.shuffle_sums import SumParameters
 from silodp.rng import Streams
 from silodp.shuffle import vector_sum
@@ -55,3 +56,15 @@ class ShuffledSummation:
     def keep(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""
         self.parameters = [one for one, kept in zip(self.parameters, points.tolist(), strict=True) if kept]
+
+
+def shuffled_summation(plans: Sequence[PrivacyPlan], dimension: int, streams: Streams) -> ShuffledSummation:
+    """The protocol of a stack, from each point's plan; ValueError where a plan's sums are for another d."""
+    parameters = []
+    for plan in plans:
+        sums = plan.shuffled_sum
+        if sums is None or sums.dimension != dimension:
+            found = None if sums is None else sums.dimension
+            raise ValueError(f"dimension = {found}: must be {dimension}, the model's, in each shuffled sum")
+        parameters.append(sums.parameters)
+    return ShuffledSummation(parameters, streams)

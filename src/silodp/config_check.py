@@ -128,6 +128,8 @@ def _check_proximal(
             fail("regulariser", penalty.name, "must not be ball beside radius, which says the same")
         if "local_sgd" in experiment.algorithms:
             fail("regulariser", penalty.name, "local_sgd has no proximal step: must be none, or local_sgd be left out")
+    if any(readings.summation == "shuffled" for readings in experiment.variants().values()):
+        _check_shuffled(experiment, fail)
     for name, options in experiment.algorithms.items():
         if name.startswith("sdp_"):
             for index, setting in enumerate(experiment.settings):
@@ -138,6 +140,28 @@ def _check_proximal(
                 fail("readings.records", "own", f"must be equal for {name}: all silos add the same share of noise")
         if options.noise == "theorem" and options.private != "non_private" and "prox" in name:
             _check_theorem(experiment, name, silos, smallest, fail)
+
+
+def _check_shuffled(experiment: Experiment, fail: Callable[[str, object, str], NoReturn]) -> None:
+    """A shuffled sum is for SDP Prox-SGD, a known d, and noise that nothing else chooses."""
+    from silodp.tasks import dimension  # loads the algorithms
+
+    key = "readings.summation"
+    others = [name for name in experiment.algorithms if name.startswith("sdp_") and name != "sdp_prox_sgd"]
+    if experiment.readings.summation == "shuffled" and others:
+        fail(key, "shuffled", f"must be ideal for {others[0]}, which draws a record repeatedly")
+    own = experiment.algorithms.get("sdp_prox_sgd")
+    for readings in experiment.variants().values():
+        if readings.summation != "shuffled" or own is None:
+            continue
+        if readings.clipping != "record":
+            fail(key, "shuffled", f"must be ideal where clipping is {readings.clipping}")
+        if own.noise != "moments" or readings.noise != "paper":
+            fail(key, "shuffled", "must be ideal where noise is given: the protocol's own is for the claimed epsilon")
+    try:
+        dimension(experiment)
+    except ValueError as error:
+        fail(key, "shuffled", str(error))
 
 
 def _check_theorem(

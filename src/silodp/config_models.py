@@ -211,6 +211,9 @@ class Readings(Strict):
     noise: Literal["paper", "calibrated"] = Field(
         "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
     )
+    summation: Literal["ideal", "shuffled"] = Field(
+        "ideal", description="sums of SDP Prox-SGD: Gaussian by a trusted party, or the shuffle protocol P_vec, proven"
+    )
     clip_rule: Literal["grid", "max_norm"] = Field(
         "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
     )
@@ -233,6 +236,7 @@ SPEAKS_TO = {
     },
     "spider_q1_noise": {"fedprox_spider", "sdp_fedprox_spider"},
     "fed_spider_releases": {"fed_spider"},
+    "summation": {"sdp_prox_sgd"},
 }
 
 

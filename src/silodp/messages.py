@@ -1,4 +1,6 @@
-"""The one place where a silo's message is made: sample, clip, average, noise. Nothing un-noised passes it."""
+"""The one place where a silo's message is made: sample, clip, average, noise. Nothing un-noised passes it,
+except `record_gradients`, the inputs of a shuffle protocol, which adds its own noise.
+"""
 
 from collections.abc import Sequence
 
@@ -70,13 +72,8 @@ class Messages:
         Raises:
             ValueError: "disjoint" when the silo's records are used up.
         """
-        if sampler == "all":
-            x, y = self.silos[silo]
-            records = len(x)
-        elif sampler == "disjoint":
-            x, y = self._next(silo, records, round)
-        else:
-            x, y = self._draw(silo, records, round, kind)
+        x, y = self._records(silo, records, round, kind, sampler)
+        records = len(x)
         total = self._gradient_sum(weights, x, y, clip, clipping)
         if previous is not None:
             total = total - self._gradient_sum(previous, x, y, clip, clipping)
@@ -85,6 +82,22 @@ class Messages:
             base = self._noise(1, weights, silo, round, kind)
             mean = torch.addcmul(mean, noise_scale[:, None], base)
         return mean
+
+    def record_gradients(
+        self,
+        weights: Tensor,
+        silo: int,
+        records: int,
+        clip: Tensor,
+        *,
+        round: int,
+        kind: str = "gradient",
+        sampler: Sampler = "disjoint",
+    ) -> Tensor:
+        """The clipped gradient of each record that `message` would average, without noise; (K, G, d)."""
+        x, y = self._records(silo, records, round, kind, sampler)
+        rows = [self.model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip) for k in range(len(x))]
+        return torch.stack(rows)
 
     def local_model(
         self,
@@ -123,6 +136,13 @@ class Messages:
                 part = gradient[:, block.start : block.stop]
                 total[:, block.start : block.stop] += part * clip_factors((part**2).sum(1), clip)[:, None]
         return total
+
+    def _records(self, silo: int, records: int, round: int, kind: str, sampler: Sampler) -> tuple[Tensor, Tensor]:
+        if sampler == "all":
+            return self.silos[silo]
+        if sampler == "disjoint":
+            return self._next(silo, records, round)
+        return self._draw(silo, records, round, kind)
 
     def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
         x, y = self.silos[silo]

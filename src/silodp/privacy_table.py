@@ -37,7 +37,7 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
         plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
         worst, method, of = -math.inf, "", next(iter(plans))
         for one in plans:
-            key = (one.releases, one.budget.n, one.budget.delta, one.shuffler, one.trusted_sum)
+            key = (one.releases, one.budget.n, one.budget.delta, one.shuffler, one.trusted_sum, one.shuffled_sum)
             if key not in known:
                 result = delivered(one)
                 known[key] = (result.upper, result.method)

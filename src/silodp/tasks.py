@@ -27,6 +27,15 @@ def number_of_silos(config: Experiment) -> int:
     return config.silos.count or len(DATASETS[config.dataset].class_counts or ())
 
 
+def dimension(config: Experiment) -> int:
+    """d of a linear model on an embedded data set, known before a trial is cut; ValueError for any other."""
+    steps, dataset = config.preprocess, DATASETS[config.dataset]
+    if config.model.name != "linear" or not dataset.embedded:
+        raise ValueError("must be ideal unless the model is linear and its data set embedded, so that d is known")
+    features = steps.pca or len(dataset.load().feature_names)
+    return features + steps.constant_column
+
+
 @dataclass(frozen=True)
 class Task:
     """One algorithm in one setting of one experiment, under one reading."""
@@ -127,6 +136,11 @@ class Task:
             clipping, tensors = readings.clipping, config.model.tensors
             clipped = tuple(dataclasses.replace(one, clipping=clipping, tensors=tensors) for one in plan.releases)
             plans[size] = dataclasses.replace(plan, releases=clipped)
+            if readings.summation == "shuffled" and plan.private and plan.trusted_sum is not None:
+                from silodp.privacy.shuffled_plan import shuffled_plan  # slow to import
+
+                plans[size] = shuffled_plan(plans[size], self.setting.M, dimension(config))
+                continue
             if self.calibrated:
                 from silodp.privacy.calibration import calibrated_plan  # slow to import
 

@@ -138,6 +138,11 @@ def run_trial(
             trained = dataclasses.replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
         messages = Messages(trained, prepared.train, streams.child(task.algorithm, task.setting.name, purpose))
         stepsize, clip = _steps_and_clips(stack, prepared, schedule)
+        summation = None
+        if any(point[0].shuffled_sum is not None for point in plans):
+            from silodp.shuffled_summation import shuffled_summation  # few experiments need it
+
+            summation = shuffled_summation([point[0] for point in plans], model.size, streams.child(purpose))
         federation = Federation(
             messages,
             plans,
@@ -147,6 +152,7 @@ def run_trial(
             streams.child(purpose),
             task.readings.server_update,
             regulariser.prox,
+            summation,
         )
         output = "own" if schedule is not None else task.readings.output
         weights, left = train_stack(algorithm, federation, model, start, probe, output)
@@ -227,7 +233,7 @@ def stacks(
 ) -> Iterable[tuple[pd.DataFrame, list[list[PrivacyPlan]], Algorithm]]:
     """Points that can be trained together, with plans and algorithm: those with the same batch sizes and rounds."""
     made: dict[tuple[float | None, int], tuple[list[PrivacyPlan], Algorithm]] = {}
-    stacks: dict[tuple[Algorithm, tuple[int, ...]], list[int]] = {}
+    stacks: dict[tuple[Algorithm, tuple[int, ...], bool], list[int]] = {}
     each: list[list[PrivacyPlan]] = []
     for epsilon, phase_length in zip(points["epsilon"], points["phase_length"], strict=True):
         key = (None if math.isnan(epsilon) else epsilon, int(phase_length))
@@ -235,10 +241,11 @@ def stacks(
             plans = task.plans(epsilon, int(phase_length), sizes)
             made[key] = plans, task.make(int(phase_length), epsilon, min(sizes))
         plans, algorithm = made[key]
-        shape = (algorithm, tuple(release.drawn for plan in plans for release in plan.releases))
+        drawn = tuple(release.drawn for plan in plans for release in plan.releases)
+        shape = (algorithm, drawn, any(plan.shuffled_sum is not None for plan in plans))
         stacks.setdefault(shape, []).append(len(each))
         each.append(plans)
-    for (algorithm, _), members in stacks.items():
+    for (algorithm, *_), members in stacks.items():
         yield points.iloc[members], [each[position] for position in members], algorithm
 
 

@@ -141,6 +141,9 @@ class Federation:
     def keep(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""
         self.stepsize, self.clip = self.stepsize[points], self.clip[points]
+        keep = getattr(self.summation, "keep", None)  # a protocol may hold numbers of every point
+        if keep is not None:
+            keep(points)
         self.noise = [{kind: noise[points] for kind, noise in kinds.items()} for kinds in self.noise]
 
 

@@ -2,6 +2,7 @@
 
 from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
 from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.shuffled_plan import delivered_shuffled_sums
 from silodp.privacy.shuffling import delivered_shuffled
 from silodp.privacy.trusted_sum import delivered_sum
 
@@ -10,4 +11,6 @@ def delivered(plan: PrivacyPlan) -> DeliveredEpsilon:
     """What the claim's adversary is held to: it sees a silo's messages, shuffled ones, or sums of all silos'."""
     if plan.shuffler is not None:
         return delivered_shuffled(plan)
+    if plan.shuffled_sum is not None:
+        return delivered_shuffled_sums(plan)
     return delivered_epsilon(plan, plan.budget.delta) if plan.trusted_sum is None else delivered_sum(plan)

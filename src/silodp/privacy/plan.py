@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import dp_accounting
 
+    from silodp.privacy.shuffled_plan import ShuffledSums
+
 ADJACENCY = "replace one record of one silo"
 
 Sampler = Literal["replacement", "disjoint", "all"]
@@ -138,6 +140,7 @@ class PrivacyPlan:
         releases: kinds of messages.
         shuffler: stands between silos and server, if any.
         trusted_sum: M, if the server sees only the sum of the messages of the M silos that take part in a round.
+        shuffled_sum: the numbers of P_vec, if that is how the sums are made.
     """
 
     algorithm: str
@@ -145,6 +148,7 @@ class PrivacyPlan:
     releases: tuple[Release, ...]
     shuffler: Shuffler | None = None
     trusted_sum: int | None = None
+    shuffled_sum: "ShuffledSums | None" = None
 
     def __getitem__(self, kind: str) -> Release:
         return next(release for release in self.releases if release.kind == kind)

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 import small
 from silodp.algorithms import ALGORITHMS
 from silodp.config import Resolved, load
-from silodp.dag import PACKAGE, PARTITIONED_BY, TRAINED_BY, Plan, algorithm_files, built_on, slug, sources_digest
+from silodp.dag import (
+    PACKAGE,
+    PARTITIONED_BY,
+    SUMMED_BY,
+    TRAINED_BY,
+    Plan,
+    algorithm_files,
+    built_on,
+    slug,
+    sources_digest,
+)
 
 RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
@@ -205,7 +215,8 @@ def test_every_source_behind_a_trained_result_is_in_its_digest(algorithm):
         seen.add(name)
         front |= imported(PACKAGE / name) - seen
     # What follows a schedule, or calibrates noise, is in the digest of the experiments that ask for it.
-    asked = (*built_on("prescribed.py"), *built_on("privacy/calibration.py"))
+    asked = (*built_on("prescribed.py"), *built_on("privacy/calibration.py"), *built_on("privacy/shuffled_plan.py"))
+    asked += SUMMED_BY
     covered = (*TRAINED_BY, *PARTITIONED_BY, *algorithm_files(algorithm), *asked)
     rest = {name for name in seen if not any(name == one or name.startswith(f"{one}/") for one in covered)}
     # The registry; the configuration, whose values are in the digest; files and their formats; what only refuses a run.

@@ -41,10 +41,13 @@ def schema_text() -> str:
     experiment = Experiment.model_json_schema(ref_template="#/$defs/{model}")
     run = Run.model_json_schema(ref_template="#/$defs/{model}")
     definitions = experiment.pop("$defs", {}) | run.pop("$defs", {})
+    # An algorithm of the extended experiment is left out by naming it without options.
+    algorithms = experiment["properties"]["algorithms"]
+    fewer = algorithms | {"additionalProperties": {"anyOf": [algorithms["additionalProperties"], {"type": "null"}]}}
     extending = experiment | {
         "title": "Extending",
         "description": "An experiment laid over the one that it extends.",
-        "properties": {"extends": {"type": "string"}} | experiment["properties"],
+        "properties": {"extends": {"type": "string"}} | experiment["properties"] | {"algorithms": fewer},
         "required": ["extends"],
     }
     definitions |= {"Experiment": experiment, "Extending": extending, "Run": run}

@@ -35,6 +35,8 @@ TRAINED_BY = (
     "training.py",
     "trialdata.py",
 )
+# Sources of messages that go through a shuffled sum.
+SUMMED_BY = ("shuffle.py", "shuffled_summation.py")
 # Folders whose files algorithms are built on.
 _FORMULAS = {"algorithms", "privacy", "theory"}
 PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
@@ -228,6 +230,8 @@ class Plan:
         more = built_on("prescribed.py") if own.schedule or own.stages else ()
         if "calibrated" in (own.noise, *(readings.noise for readings in config.variants().values())):
             more += built_on("privacy/calibration.py")
+        if any(readings.summation == "shuffled" for readings in config.variants().values()):
+            more += SUMMED_BY + built_on("privacy/shuffled_plan.py")
         return digest(
             [
                 self.run.seed,

@@ -100,6 +100,6 @@ def test_a_cosmetic_change_redraws_and_trains_nothing(rebuilt):
     finally:
         config.write_text(text)
     planned = result.stdout + result.stderr
-    assert "rule figure_tiny_error_vs_epsilon:" in planned
+    assert "rule figure_wbcd_mlp_error_vs_epsilon:" in planned
     assert "rule train:" not in planned
     assert "rule table:" not in planned

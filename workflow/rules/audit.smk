@@ -52,7 +52,7 @@ rule formulas:
         mem_mb=1000,
         runtime=10,
     params:
-        figures=f"{PLAN.folder}/figures",
+        figures=subpath(output.figures[0], parent=True),
         digest=PLAN.formulas_digest(),
     shell:
         "silodp formulas --figures {params.figures} --output {output.table} > {log} 2>&1"

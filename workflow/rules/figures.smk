@@ -1,3 +1,5 @@
+from pathlib import Path
+
 # A job draws all figures of one kind for one experiment: starting up takes longer than drawing.
 # The sources that decide their looks are inputs, so that an edit redraws what it concerns, in a fresh clone too.
 for experiment, kind, names in PLAN.drawn_together():
@@ -26,8 +28,8 @@ for experiment, kind, names in PLAN.drawn_together():
             run_file=RUN_FILE,
             experiment=experiment,
             names=names,
-            silos=f"{PLAN.folder}/silos/{experiment}",
-            folder=f"{PLAN.folder}/figures",
+            silos=lambda wc, input: str(Path(str(input.heterogeneity[0])).parents[1]),
+            folder=subpath(output[0], parent=True),
             digest=PLAN.figure_digest(experiment),
         shell:
             "silodp figure {params.run_file} {params.experiment} {params.names} --table {input.table}"

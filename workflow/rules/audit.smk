@@ -1,3 +1,6 @@
+import os
+
+
 rule audit_experiment:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, 'default')}/indices.parquet",
@@ -52,7 +55,7 @@ rule formulas:
         mem_mb=1000,
         runtime=10,
     params:
-        figures=subpath(output.figures[0], parent=True),
+        figures=lambda wc, output: os.path.dirname(output.figures[0]),
         digest=PLAN.formulas_digest(),
     shell:
         "silodp formulas --figures {params.figures} --output {output.table} > {log} 2>&1"

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from silodp.commands import _experiment_command, _resolved
+from silodp.commands import experiment_command, planned
 from silodp.config import ConfigError
 from silodp.results import write_csv
 
@@ -23,7 +23,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = add("checkins-figure-2", figure_2, "Figure 2 of the check-ins paper, with later bounds")
     sub.add_argument("--output", type=Path, required=True, help="CSV file; PNG and PDF stand beside it")
 
-    sub = _experiment_command(add, "checkins", checkins, "random check-ins against other amplification")
+    sub = experiment_command(add, "checkins", checkins, "random check-ins against other amplification")
     sub.add_argument("--trials", type=int, help="the first so many (default: the experiment's)")
     sub.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS, metavar="E", help="central epsilon")
     sub.add_argument("--delta", type=float, default=DELTA, help="central delta (default %(default)g)")
@@ -44,7 +44,7 @@ def figure_2(options: argparse.Namespace) -> None:
 
 def checkins(options: argparse.Namespace) -> None:
     """Test error of random check-ins, shuffling, subsampling and no amplification at equal central epsilon."""
-    resolved, _ = _resolved(options)
+    resolved, _ = planned(options)
     config = resolved.experiments[options.experiment]
     if config.model.name != "logistic":
         raise ConfigError(

@@ -29,11 +29,11 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--mirror", help="folder or address tried first (default: SILODP_DATA_MIRROR)")
     sub.add_argument("--listing", type=Path, help="also write the files' names and checksums to this CSV file")
 
-    sub = _experiment_command(add, "partition", partition, "cut an experiment's records into silos")
+    sub = experiment_command(add, "partition", partition, "cut an experiment's records into silos")
     sub.add_argument("--reading", default="default", help="name of the reading")
     sub.add_argument("--output", type=Path, required=True, help="folder for the index and its summaries")
 
-    sub = _experiment_command(add, "train", train, "train one algorithm over its grid")
+    sub = experiment_command(add, "train", train, "train one algorithm over its grid")
     sub.add_argument("algorithm")
     sub.add_argument("setting", help="as in M12_R25")
     sub.add_argument("--reading", default="default", help="name of the reading")
@@ -43,16 +43,16 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--threads", type=int, help="default: the run file's")
     sub.add_argument("--output", type=Path, required=True, help="parquet file")
 
-    sub = _experiment_command(add, "select", select, "choose points by training loss")
+    sub = experiment_command(add, "select", select, "choose points by training loss")
     sub.add_argument("--trials", type=Path, nargs="+", required=True, help="parquet files of the grid runs")
     sub.add_argument("--output", type=Path, required=True, help="parquet file")
 
-    sub = _experiment_command(add, "privacy", privacy, "delivered epsilon of every chosen private point")
+    sub = experiment_command(add, "privacy", privacy, "delivered epsilon of every chosen private point")
     sub.add_argument("--chosen", type=Path, required=True, help="parquet file that `silodp select` wrote")
     sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
 
-    sub = _experiment_command(add, "table", table, "aggregate trials into the experiment's table")
+    sub = experiment_command(add, "table", table, "aggregate trials into the experiment's table")
     sub.add_argument("--grid", type=Path, nargs="+", required=True, help="parquet files of the grid runs")
     sub.add_argument("--fresh", type=Path, nargs="*", default=[], help="parquet files of the fresh runs")
     sub.add_argument("--chosen", type=Path, required=True, help="parquet file that `silodp select` wrote")
@@ -60,7 +60,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
     sub.add_argument("--reported", type=Path, help="CSV file of the trials behind the default rows")
 
-    sub = _experiment_command(add, "figure", figure, "draw figures from a table")
+    sub = experiment_command(add, "figure", figure, "draw figures from a table")
     sub.add_argument("names", metavar="name", nargs="+", help="names of figures, as in wbcd_mlp_M2_R25")
     sub.add_argument("--table", type=Path, required=True, help="CSV file that `silodp table` wrote")
     sub.add_argument(
@@ -121,14 +121,14 @@ def rebuild(options: argparse.Namespace) -> int:
         ) from None
 
 
-def _experiment_command(add: Callable, name: str, function: Callable, text: str) -> argparse.ArgumentParser:
+def experiment_command(add: Callable, name: str, function: Callable, text: str) -> argparse.ArgumentParser:
     sub = add(name, function, text)
     sub.add_argument("run_file", type=Path, help="as in config/default.yaml")
     sub.add_argument("experiment", help="an experiment of the run file")
     return sub
 
 
-def _resolved(options: argparse.Namespace) -> tuple[Resolved, Plan]:
+def planned(options: argparse.Namespace) -> tuple[Resolved, Plan]:
     resolved = configuration.load(options.run_file)
     if options.experiment not in resolved.experiments:
         known = ", ".join(resolved.experiments)
@@ -173,7 +173,7 @@ def partition(options: argparse.Namespace) -> None:
     from silodp.silos import write_partition
     from silodp.trialdata import load_dataset, partition_and_measure
 
-    resolved, plan = _resolved(options)
+    resolved, plan = planned(options)
     experiment = resolved.experiments[options.experiment]
     label = plan.readings(options.experiment)[_among("reading", options.reading, plan.readings(options.experiment))]
     data = load_dataset(experiment, resolved.run)
@@ -193,7 +193,7 @@ def train(options: argparse.Namespace) -> None:
     from silodp.silos import read_partition
     from silodp.training import run_trials
 
-    resolved, plan = _resolved(options)
+    resolved, plan = planned(options)
     name, experiment = options.experiment, resolved.experiments[options.experiment]
     _among("algorithm", options.algorithm, experiment.algorithms)
     _among("setting", options.setting, [setting.name for setting in experiment.settings])
@@ -248,7 +248,7 @@ def select(options: argparse.Namespace) -> None:
     """Choose, for every algorithm, setting and epsilon, the point of the grid with the smallest training loss."""
     from silodp.tuning import select as choose
 
-    resolved, _ = _resolved(options)
+    resolved, _ = planned(options)
     write_parquet(choose(_read(options.trials), resolved.experiments[options.experiment]), options.output)
 
 
@@ -257,7 +257,7 @@ def privacy(options: argparse.Namespace) -> None:
     from silodp.privacy_table import privacy_rows
     from silodp.silos import read_partition
 
-    _, plan = _resolved(options)
+    _, plan = planned(options)
     sizes = [len(records) for records in read_partition(options.silos, 0).train]
     write_csv(privacy_rows(plan, options.experiment, pd.read_parquet(options.chosen), sizes), options.output)
 
@@ -275,7 +275,7 @@ def table(options: argparse.Namespace) -> None:
     from silodp.tuning import reported
     from silodp.tuning import table as aggregate
 
-    resolved, _ = _resolved(options)
+    resolved, _ = planned(options)
     fresh = _read(options.fresh) if options.fresh else None
     delivered = delivered_lookup(pd.read_csv(options.privacy, keep_default_na=False))
     experiment = resolved.experiments[options.experiment]
@@ -289,7 +289,7 @@ def figure(options: argparse.Namespace) -> None:
     """Draw figures from a table, as PDF and PNG."""
     from silodp.figures import FIGURES, save
 
-    resolved, plan = _resolved(options)
+    resolved, plan = planned(options)
     known = plan.figure_names(options.experiment)
     for name in options.names:
         _among("name", name, known)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from silodp.commands import _experiment_command, _resolved
+from silodp.commands import experiment_command, planned
 from silodp.config import ConfigError
 from silodp.results import write_csv
 
@@ -16,7 +16,7 @@ log = logging.getLogger("silodp")
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
     """Add these subcommands with `add(name, function, help)`."""
-    sub = _experiment_command(add, "audit", audit, "lower bounds on epsilon from runs with a canary")
+    sub = experiment_command(add, "audit", audit, "lower bounds on epsilon from runs with a canary")
     sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
     sub.add_argument("--runs", type=int, help="runs with the canary, and as many without (default: audit_runs)")
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
@@ -37,7 +37,7 @@ def audit(options: argparse.Namespace) -> None:
 
     if options.runs is not None and options.runs < 4:
         raise ConfigError(f"command line: --runs: {options.runs}: must be at least 4")
-    _, plan = _resolved(options)
+    _, plan = planned(options)
     sizes = [len(records) for records in read_partition(options.silos, 0).train]
     rows = audit_rows(plan, options.experiment, sizes, options.runs)
     for row in rows[~rows["holds"]].to_dict("records"):

@@ -31,7 +31,7 @@ class Messages:
 
     def __init__(self, model: Model, silos: Sequence[tuple[Tensor, Tensor]], streams: Streams):
         self.model, self.silos, self.streams = model, list(silos), streams
-        self._order: dict[int, np.ndarray] = {}
+        self._shuffled: dict[int, tuple[Tensor, Tensor]] = {}
 
     def message(
         self,
@@ -82,6 +82,41 @@ class Messages:
             base = self._noise(1, weights, silo, round, kind)
             mean = torch.addcmul(mean, noise_scale[:, None], base)
         return mean
+
+    def total(
+        self,
+        weights: Tensor,
+        silos: Sequence[int],
+        records: int,
+        clip: Tensor,
+        noise_scales: Sequence[Tensor],
+        *,
+        round: int,
+        kind: str = "gradient",
+        previous: Tensor | None = None,
+        sampler: Sampler = "replacement",
+    ) -> Tensor:
+        """Sum over `silos` of what `message` gives each, (G, d), up to rounding, with the same records and noise.
+
+        Made in one pass, which is faster where batches are so small that most of a message's time is the calls.
+
+        Args:
+            weights, clip, round, kind, previous, sampler: as in `message`; not "all".
+            silos: which silos send.
+            records: K, the same for all.
+            noise_scales: for each of them the standard deviation of every point, (G,).
+        """
+        drawn = [self._records(silo, records, round, kind, sampler) for silo in silos]
+        x, y = torch.cat([part for part, _ in drawn]), torch.cat([part for _, part in drawn])
+        total = self.model.clipped_gradient_sum(weights, x, y, clip)
+        if previous is not None:
+            total = total - self.model.clipped_gradient_sum(previous, x, y, clip)
+        total = total / records
+        scales = torch.stack(list(noise_scales), dim=1)
+        if bool((scales > 0).any()):
+            base = torch.cat([self._noise(1, weights, silo, round, kind) for silo in silos])
+            total = torch.addmm(total, scales, base)
+        return total
 
     def record_gradients(
         self,
@@ -148,10 +183,12 @@ class Messages:
         x, y = self.silos[silo]
         if (round + 1) * records > len(x):
             raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {len(x)}")
-        if silo not in self._order:
-            self._order[silo] = self.streams.generator("order", silo).permutation(len(x))
-        index = torch.from_numpy(self._order[silo][round * records : (round + 1) * records]).to(x.device)
-        return x[index], y[index]
+        if silo not in self._shuffled:
+            order = torch.from_numpy(self.streams.generator("order", silo).permutation(len(x))).to(x.device)
+            self._shuffled[silo] = x[order], y[order]
+        x, y = self._shuffled[silo]
+        part = slice(round * records, (round + 1) * records)
+        return x[part], y[part]
 
     def _draw(self, silo: int, records: int, round: int, kind: str) -> tuple[Tensor, Tensor]:
         x, y = self.silos[silo]

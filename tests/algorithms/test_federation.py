@@ -135,7 +135,8 @@ def test_a_silo_sends_no_more_than_its_plan_counts(algorithm):
     plans = small.plans(method, points, sizes)
     federation = small.federation(case.model(), silos, plans, points)
     sent: dict[tuple[int, str], int] = {}
-    message, local = federation.messages.message, federation.messages.local_model
+    messages = federation.messages
+    message, total, local = messages.message, messages.total, messages.local_model
 
     def count_message(weights, silo, records, clip, noise, **names):
         assert records == plans[0][silo][names["kind"]].records
@@ -143,12 +144,19 @@ def test_a_silo_sends_no_more_than_its_plan_counts(algorithm):
         sent[silo, names["kind"]] = sent.get((silo, names["kind"]), 0) + 1
         return message(weights, silo, records, clip, noise, **names)
 
+    def count_total(weights, silos, records, clip, noises, **names):
+        for silo, noise in zip(silos, noises, strict=True):
+            assert records == plans[0][silo][names["kind"]].records
+            assert (noise > 0).all()
+            sent[silo, names["kind"]] = sent.get((silo, names["kind"]), 0) + 1
+        return total(weights, silos, records, clip, noises, **names)
+
     def count_local(weights, silo, steps, clip, noise, stepsize, **names):
         assert (noise > 0).all()
         sent[silo, names["kind"]] = sent.get((silo, names["kind"]), 0) + steps
         return local(weights, silo, steps, clip, noise, stepsize, **names)
 
-    federation.messages.message, federation.messages.local_model = count_message, count_local
+    messages.message, messages.total, messages.local_model = count_message, count_total, count_local
     small.iterates(method, federation, small.start(case.model(), torch.float64), 1)
     for silo in range(2):
         for release in plans[0][silo].releases:

@@ -67,7 +67,7 @@ class AcceleratedMinibatchSGD(Algorithm):
         alpha, eta = 2 / (t + 1), 4 * upsilon / (t * (t + 1))
         share = alpha * ((1 - alpha) * mu + eta) / (eta + (1 - alpha**2) * mu)
         md = (1 - share) * ag + share * w
-        gradient = federation.average(r, lambda silo: federation.message(md, silo, r)) + self.regularisation * md
+        gradient = federation.mean_message(md, r) + self.regularisation * md
         w = federation.prox(line_10(w, md, gradient, alpha, eta, mu), alpha / (mu + eta))
         return {"w": alpha * w + (1 - alpha) * ag, "sequence": w}
 

@@ -14,6 +14,9 @@ from silodp.rng import Streams
 
 State = dict[str, Tensor]
 
+# Records of all silos together up to which a round's messages are made in one pass.
+TOGETHER = 1024
+
 # A protocol for the mean of all silos' messages in a round: (federation, weights, round, kind, previous, noise_factor),
 # as in `Federation.mean_message`.
 Summation = Callable[["Federation", Tensor, int, str, Tensor | None, Tensor | None], Tensor]
@@ -21,6 +24,8 @@ Summation = Callable[["Federation", Tensor, int, str, Tensor | None, Tensor | No
 
 class Federation:
     """N silos and a server, seen by an algorithm: who takes part, what they send, how the server averages.
+
+    Small messages of a round are made together (`Messages.total`), which is faster and sums in another order.
 
     Args:
         messages: makes each silo's message.
@@ -33,6 +38,9 @@ class Federation:
         prox: proximal map of f¹.
         summation: protocol that adds the silos' messages up; default: each silo adds its own noise, `average` the rest.
     """
+
+    # Kinds of messages that are made together; a federation of other records (`silodp.checks.stack`) has none.
+    together: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -58,6 +66,15 @@ class Federation:
             }
             for silo in range(len(plans[0]))
         ]
+
+        self.together = frozenset(kind for kind in self.releases[0] if self._small(kind))
+
+    def _small(self, kind: str) -> bool:
+        """Whether a round's messages of this kind are so small that they are made together, and alike enough."""
+        shapes = {(one[kind].drawn, one[kind].sampler, one[kind].clipping) for one in self.releases}
+        (drawn, sampler, clipping), silos = next(iter(shapes)), len(self.releases)
+        alike = len(shapes) == 1 and sampler != "all" and clipping == "record"
+        return alike and silos > 1 and silos * drawn <= TOGETHER
 
     def _scaled(self, noise: list[float]) -> Tensor:
         """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is no number."""
@@ -115,7 +132,24 @@ class Federation:
         """
         if self.summation is not None:
             return self.summation(self, weights, round, kind, previous, noise_factor)
-        return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
+        if kind not in self.together:
+            return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
+        taking_part, first = self.silos(round), self.releases[0][kind]
+        noise = [self.noise[silo][kind] for silo in taking_part]
+        if noise_factor is not None:
+            noise = [scale * noise_factor for scale in noise]
+        total = self.messages.total(
+            weights,
+            taking_part,
+            first.drawn,
+            self.clip,
+            noise,
+            round=round,
+            kind=kind,
+            previous=previous,
+            sampler=first.sampler,
+        )
+        return total if self.server_update == "sum" else total / len(taking_part)
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         """The silo's own model after its local steps; see `Messages.local_model`."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from silodp import checkin_protocols
 from silodp.checkin_protocols import (
     PROTOCOLS,
     Points,
@@ -19,6 +20,7 @@ from silodp.checkin_protocols import (
     sliding,
     train,
 )
+from silodp.models.linear import Linear
 from silodp.models.logistic import Logistic
 from silodp.privacy.amplification import clones_epsilon
 from silodp.privacy.unit_vectors import best_cap
@@ -188,3 +190,18 @@ def test_more_epsilon_is_a_smaller_error_and_points_do_not_depend_on_their_stack
     assert errors[2] <= errors[1] + 0.02 < errors[0]
     alone = train(Logistic(6), x, y, slots, Points([30.0], [0.5]), 1.0, False, Streams(2))
     assert torch.allclose(alone[0], weights[1], atol=1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])
+@pytest.mark.parametrize("model", [Linear, Logistic])
+@pytest.mark.parametrize(("draw", "dummies"), [(fixed, True), (averaging, False), (sampled, True)])
+def test_the_compiled_walk_is_that_of_tensors(draw, dummies, model, dtype, tolerance, monkeypatch):
+    x, y = (part.to(dtype) for part in records(60))
+    x[3] = 0  # a report of a zero vector
+    slots = draw(60, Shape(0.5), generator("slots"))
+    points = Points([0.5, 4.0, math.inf, math.inf], [0.1, 0.1, 0.1, 0.02])
+    compiled = train(model(6), x, y, slots, points, 0.7, dummies, Streams(3))
+    monkeypatch.setattr(checkin_protocols, "Linear", type("NoModel", (), {}))
+    plain = train(model(6), x, y, slots, points, 0.7, dummies, Streams(3))
+    torch.testing.assert_close(compiled, plain, rtol=tolerance, atol=tolerance)
+    assert (plain.norm(dim=1) > 0.01).all()

@@ -14,7 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from silodp.models import Model
+from silodp.checkin_kernel import walk
+from silodp.models import Model, kernels
+from silodp.models.linear import Linear
 from silodp.privacy.amplification import clones_delta, sampled_delta
 from silodp.privacy.unit_vectors import Cap, best_cap
 from silodp.rng import Streams
@@ -192,15 +194,27 @@ def train(
     free = torch.from_numpy(streams.generator("across").standard_normal((reports, model.size))).to(x)
     free = free / free.norm(dim=1, keepdim=True)
     private = torch.tensor(np.isfinite(points.epsilon0), device=x.device)
-    limit, steps = torch.full((len(private),), clip).to(x), torch.tensor(points.step).to(x)
-    weights, report = torch.zeros((len(private), model.size)).to(x), 0
+    limit = torch.full((len(private),), clip, dtype=x.dtype, device=x.device)
+    steps = torch.tensor(points.step, dtype=x.dtype, device=x.device)
+    weights = torch.zeros((len(private), model.size)).to(x)
+    if isinstance(model, Linear) and model.link in (kernels.IDENTITY, kernels.LOGISTIC) and x.device.type == "cpu":
+        return walk(model.link, weights, x, y, slots, along, sign, free, private, steps, clip, dummies)
+    return _walk_tensors(model, weights, x, y, slots, along, sign, free, private, steps, limit, dummies)
+
+
+def _walk_tensors(
+    model: Model, weights: Tensor, x: Tensor, y: Tensor, slots: Slots, along: Tensor, sign: Tensor, free: Tensor,
+    private: Tensor, steps: Tensor, clip: Tensor, dummies: bool,
+) -> Tensor:  # fmt: skip
+    """The walk for any model; arguments as `silodp.checkin_kernel.walk`, with a clip for every point, (G,)."""
+    report = 0
     for slot, clients in enumerate(slots):
         if not len(clients) and not dummies:
             continue
         total = private[:, None] * free[report] if not len(clients) else torch.zeros_like(weights)
         for number, client in enumerate(clients.tolist(), start=report):
-            gradient = model.clipped_gradient_sum(weights, x[client : client + 1], y[client : client + 1], limit)
-            total += _private(gradient / clip, along[number], sign[number], free[number], private)
+            gradient = model.clipped_gradient_sum(weights, x[client : client + 1], y[client : client + 1], clip)
+            total += _private(gradient / clip[:, None], along[number], sign[number], free[number], private)
         report += len(clients) or 1
         weights = torch.addcmul(weights, steps[:, None], total, value=-1 / ((slot + 1) ** 0.5 * (len(clients) or 1)))
     return weights

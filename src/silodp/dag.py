@@ -270,8 +270,15 @@ class Plan:
         return sources_digest(("figures",))
 
     def checkins(self) -> list[str]:
-        """Tables and figures about random check-ins: Figure 2, and the comparison on every logistic experiment."""
-        names = ["figure_2", *(name for name, one in self.experiments.items() if one.model.name == "logistic")]
+        """Tables and figures about random check-ins: Figure 2, and the comparison on every logistic problem.
+
+        Of experiments that differ only in who holds the records the first is run, as a client is one record there.
+        """
+        problems: dict[str, str] = {}
+        for name, one in self.experiments.items():
+            if one.model.name == "logistic":
+                problems.setdefault(digest([one.dataset, one.label, one.preprocess.model_dump(mode="json")]), name)
+        names = ["figure_2", *problems.values()]
         return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", "pdf", "png")]
 
     def checkins_digest(self, experiment: str | None = None) -> str:
@@ -280,6 +287,7 @@ class Plan:
         if experiment is None:
             return sources_digest(looks)
         trained = (
+            "checkin_kernel.py",
             "checkin_protocols.py",
             "checkins_table.py",
             *PARTITIONED_BY,

@@ -149,8 +149,8 @@ def _perceptron_points(hidden, weights, x, y, clip, out, start, stop):
                     active[k] += a * a
                     backward[k] += uu if on else zero
             for k in range(size):
-                s = _sigmoid(logit[k]) - y[begin + k]
-                s *= _factor(s * s * (backward[k] * norms[begin + k] + 2 * active[k]), limit)
+                s = sigmoid(logit[k]) - y[begin + k]
+                s *= factor(s * s * (backward[k] * norms[begin + k] + 2 * active[k]), limit)
                 total_c += s
                 logit[k] = s
             for j in range(hidden):
@@ -176,12 +176,12 @@ def _perceptron_points(hidden, weights, x, y, clip, out, start, stop):
 
 
 @njit(inline="always")
-def _sigmoid(z):
+def sigmoid(z):
     return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
 
 
 @njit(inline="always")
-def _factor(squared, limit):
+def factor(squared, limit):
     # NaN fails the comparison and stays NaN in the product, as it must for divergence to show.
     if squared <= limit * limit:
         return squared * 0 + 1
@@ -287,8 +287,8 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
                 acts[j] = a
                 deltas[j] = u
                 pre[j] = zero
-            s = _sigmoid(logit) - y[k]
-            s *= eta * _factor(s * s * (backward * size + 2 * (active + 1)), clip[g])
+            s = sigmoid(logit) - y[k]
+            s *= eta * factor(s * s * (backward * size + 2 * (active + 1)), clip[g])
             for j in range(hidden):
                 deltas[j] *= s
                 acts[j] *= s
@@ -336,8 +336,8 @@ def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop)
             for f in range(features):
                 size += row[f] * row[f]
                 output += w[f] * row[f]
-            residual = (_sigmoid(output) if link == LOGISTIC else output) - y[k]
-            residual *= _factor(residual * residual * size, clip[g])
+            residual = (sigmoid(output) if link == LOGISTIC else output) - y[k]
+            residual *= factor(residual * residual * size, clip[g])
             if sigma > 0:
                 for f in range(features):
                     w[f] -= stepsize[g] * (residual * row[f] + sigma * base[k, f])

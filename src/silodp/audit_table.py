@@ -16,7 +16,7 @@ def audit_rows(plan: Plan, experiment: str, sizes: list[int], runs: int | None =
 
     Each algorithm is audited in the first setting of every R (a silo that always takes part sends the same whatever M
     is), under the default reading, at the smallest silo. Behind a shuffler it is the silo's own messages that are
-    audited, against what they deliver by themselves. Where sums go through P_vec there are no such messages, and no row.
+    audited, against what they deliver by themselves; sums through P_vec have no such messages, and no row.
 
     Args:
         plan: the run.

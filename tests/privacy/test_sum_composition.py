@@ -108,10 +108,10 @@ def test_more_noise_fewer_sums_and_smaller_batches_are_more_private(share):
     base = SumRelease(SumParameters(50, 8, 40), 8, share)
     here = composed_upper([base], 5, 1e-5)
     more_noise = base._replace(parameters=dataclasses.replace(base.parameters, noise_bits=60))
-    for other in (more_noise, base._replace(count=7), base._replace(share=0.9 * share)):
+    for other in (more_noise, base._replace(times=7), base._replace(share=0.9 * share)):
         assert composed_upper([other], 5, 1e-5) < here * 1.001
     assert composed_upper([base], 5, 1e-4) < here
-    both = composed_upper([base, base._replace(share=0.1, count=2)], 5, 1e-5)
+    both = composed_upper([base, base._replace(share=0.1, times=2)], 5, 1e-5)
     assert here < both
 
 
@@ -119,7 +119,7 @@ def test_two_kinds_are_bracketed_and_nothing_costs_nothing():
     kinds = [SumRelease(SumParameters(40, 8, 60), 10, 0.25), SumRelease(SumParameters(160, 8, 60), 3, 1.0)]
     lower, upper = composed_lower(kinds, 1e-5), composed_upper(kinds, 4, 1e-5)
     assert max(composed_lower([kind], 1e-5) for kind in kinds) < lower < upper < 2 * lower
-    assert composed_upper([kinds[0]._replace(count=0)], 4, 1e-5) == composed_lower([], 1e-5) == 0
+    assert composed_upper([kinds[0]._replace(times=0)], 4, 1e-5) == composed_lower([], 1e-5) == 0
     assert composed_upper([kinds[0]._replace(parameters=SumParameters(40, 8, 0))], 4, 1e-5) == math.inf
 
 
@@ -156,7 +156,7 @@ def test_losses_of_a_profile_have_at_least_that_profile():
     ("make", "message"),
     [
         (lambda: composed_upper([SumRelease(PARAMETERS, 1, 0.0)], 1, 1e-3), "share = 0.0: must be"),
-        (lambda: composed_upper([SumRelease(PARAMETERS, -1, 1.0)], 1, 1e-3), "count = -1"),
+        (lambda: composed_upper([SumRelease(PARAMETERS, -1, 1.0)], 1, 1e-3), "times = -1"),
         (lambda: composed_upper([SumRelease(PARAMETERS, 1, 1.0)], 0, 1e-3), "dimension = 0: must be at least 1"),
         (lambda: composed_lower([SumRelease(PARAMETERS, 1, 1.0)], 1.0), "delta = 1.0: must lie strictly"),
         (lambda: calibrated_sums(((4, 1, 1.0),), 1, 0.0, 1e-3), "epsilon = 0.0"),

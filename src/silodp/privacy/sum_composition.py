@@ -32,19 +32,19 @@ class SumRelease(NamedTuple):
 
     Attributes:
         parameters: of P_vec, for all participants of a sum.
-        count: how many of them.
+        times: how many of them.
         share: K/n, the largest probability with which a given record is in a sum.
     """
 
     parameters: SumParameters
-    count: int
+    times: int
     share: float
 
 
 def composed_upper(kinds: Sequence[SumRelease], dimension: int, delta: float) -> float:
     """Proven ε at δ of all sums of d coordinates against replacing one record; ∞ where noise is too little for any."""
     _check(kinds, dimension, delta)
-    kinds = [kind for kind in kinds if kind.count]
+    kinds = [kind for kind in kinds if kind.times]
     if not kinds:
         return 0.0
     bounds = _Bounds(kinds, dimension, delta)
@@ -152,14 +152,14 @@ class _Bounds:
 
     def __init__(self, kinds: Sequence[SumRelease], dimension: int, delta: float) -> None:
         self.kinds, self.delta = kinds, delta
-        total = sum(kind.count for kind in kinds)
+        total = sum(kind.times for kind in kinds)
         self.tail = _TAIL * delta / total
         # Standard deviations of the losses of one sum, if they were Gaussian; nothing here has to be exact.
         self.spread = [
             math.sqrt((one.levels**2 + dimension / 4) / max(one.trials * one.chance * (1 - one.chance), 1e-9))
             for one, _, _ in kinds
         ]
-        whole = math.sqrt(sum(kind.count * s * s for kind, s in zip(kinds, self.spread, strict=True)))
+        whole = math.sqrt(sum(kind.times * s * s for kind, s in zip(kinds, self.spread, strict=True)))
         low, high = 0.1 * min(1.0, 1 / whole), 1 + 2 * math.sqrt(-2 * math.log(self.tail)) / min(self.spread)
         self.orders = np.geomspace(low, high, _ORDERS)
         # E[(P/Q)^1] under P bounds the χ²-divergence; the last row of orders is that one.
@@ -174,7 +174,7 @@ class _Bounds:
 
     def by_moments(self) -> float:
         """min_λ [Σ M(λ) − ln(δ − Στ) + λ ln λ − (1 + λ) ln(1 + λ)]/λ."""
-        counts = np.array([kind.count for kind in self.kinds])
+        counts = np.array([kind.times for kind in self.kinds])
         exponent = counts @ self.moments + self.slack - math.log((1 - _TAIL) * self.delta)
         return max(float(np.min(exponent / self.orders)), 0.0)
 
@@ -186,7 +186,7 @@ class _Bounds:
             return math.inf
         step = min(_STEP * kind.share * min(s, 1.0) for kind, s in zip(self.kinds, self.spread, strict=True))
         step = max(step, max(tops) / 20_000)
-        parts = [(self._losses(k, step, tops[k]), kind.count) for k, kind in enumerate(self.kinds)]
+        parts = [(self._losses(k, step, tops[k]), kind.times) for k, kind in enumerate(self.kinds)]
         return epsilon_at(Composition(parts), self.delta, upper=True)
 
     def _losses(self, kind: int, step: float, top: float) -> LossPmf:
@@ -231,5 +231,5 @@ def _check(kinds: Sequence[SumRelease], dimension: int, delta: float) -> None:
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
     for kind in kinds:
-        if kind.count < 0 or not 0 < kind.share <= 1:
-            raise ValueError(f"count = {kind.count}, share = {kind.share}: must be at least 0, and in (0, 1]")
+        if kind.times < 0 or not 0 < kind.share <= 1:
+            raise ValueError(f"times = {kind.times}, share = {kind.share}: must be at least 0, and in (0, 1]")

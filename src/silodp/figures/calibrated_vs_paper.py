@@ -53,7 +53,7 @@ def calibrated_vs_paper(
 
 
 def _hollow_key() -> Line2D:
-    text = "hollow: delivers more ε than claimed"
+    text = "hollow: more ε than claimed"
     return Line2D([], [], ls="none", marker="o", mfc="white", mec="#444444", mew=1.4, label=text)
 
 

@@ -16,6 +16,7 @@ from silodp.config import load
 from silodp.config_models import Experiment, Grid, Readings
 from silodp.config_pages import reference_text, schema_text
 from silodp.datasets import DATASETS
+from silodp.tasks import Task
 from small import ROOT, experiment
 
 EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
@@ -239,3 +240,38 @@ def test_the_reference_names_every_key_with_its_meaning():
     for line in lines:
         assert line.count("|") - line.count("\\|") == 5, line
     assert not os.path.isabs(text.split()[0])
+
+
+# Shuffled sums
+
+
+SDP = ("sdp_prox_sgd", "sdp_prox_svrg", "sdp_prox_pl_svrg", "sdp_fedprox_spider")
+
+
+def test_every_sdp_algorithm_can_be_run_over_shuffled_sums(root):
+    chosen = dict.fromkeys(set(ALGORITHMS) - set(SDP)) | {name: {"private": "private"} for name in SDP}
+    shuffled = overriding(
+        "patients", algorithms=chosen, readings={"summation": "shuffled"}, settings=[{"M": 5, "R": 4}]
+    )
+    found = load(write(root, shuffled), root).experiments["patients"]
+    for name in SDP:
+        plan = Task("patients", found, name, found.settings[0], "").plans(2.0, 2, [70] * 5)[0]
+        assert {kind for kind, _ in plan.shuffled_sum.kinds} == {release.kind for release in plan.releases}
+        assert {release.sampler for release in plan.releases} <= {"subset", "disjoint"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "allowed"),
+    [
+        (
+            {"readings": {"summation": "shuffled", "clipping": "batch_mean"}},
+            "must be ideal where clipping is batch_mean",
+        ),
+        (
+            {"readings": {"summation": "shuffled"}, "algorithms": {"sdp_fedprox_spider": {"noise": 0.5}}},
+            "must be ideal where noise is given: the protocol's own is for the claimed epsilon",
+        ),
+    ],
+)
+def test_shuffled_sums_are_refused_where_nothing_is_proven(root, changes, allowed):
+    assert message(root, overriding("patients", **changes)).endswith(f"readings.summation: 'shuffled': {allowed}")

@@ -278,6 +278,38 @@ def test_disjoint_batches_cover_the_silo_once_and_then_end():
         messages.message(w, 0, 2, free, none, round=3, sampler="disjoint")
 
 
+def test_a_subset_is_drawn_anew_for_every_message_and_holds_no_record_twice():
+    """Linear records x_i = e_i at w = 0: the mean of K gradients −y_i e_i shows which were drawn."""
+    n, K = 9, 4
+    silo = (torch.eye(n, dtype=torch.float64), torch.ones(n, dtype=torch.float64))
+    messages = Messages(MODEL_CASES["linear"].model(n), [silo], STREAMS)
+    w, free = torch.zeros((1, n), dtype=torch.float64), torch.full((1,), math.inf, dtype=torch.float64)
+    none, sent = torch.zeros(1, dtype=torch.float64), {}
+    for kind, r in itertools.product(("difference", "anchor"), range(200)):
+        sent[kind, r] = messages.message(w, 0, K, free, none, round=r, kind=kind, sampler="subset")[0].numpy()
+    drawn = np.stack(list(sent.values())) * -K
+    assert (np.isclose(drawn, 0) | np.isclose(drawn, 1)).all()
+    assert np.allclose(drawn.sum(1), K)
+    counts = drawn.sum(0)
+    spread = math.sqrt(400 * K / n * (1 - K / n))
+    assert (abs(counts - 400 * K / n) < 4 * spread).all()
+    assert len({tuple(np.round(row)) for row in drawn}) > 100
+    with pytest.raises(ValueError, match="larger sample than population"):
+        messages.message(w, 0, n + 1, free, none, round=0, sampler="subset")
+
+
+@pytest.mark.parametrize("sampler", ["subset", "replacement"])
+def test_the_vectors_of_a_shuffled_sum_are_those_that_a_message_averages(sampler):
+    case, clip = MODEL_CASES["linear"], torch.tensor([0.5, 2.0], dtype=torch.float64)
+    messages = Messages(case.model(), small.records(case, (8,), torch.float64), STREAMS)
+    w, before = torch.ones((2, 4), dtype=torch.float64), torch.zeros((2, 4), dtype=torch.float64)
+    how = {"round": 3, "kind": "difference", "previous": before, "sampler": sampler}
+    vectors = messages.record_gradients(w, 0, 5, clip, **how)
+    assert vectors.shape == (5, 2, 4)
+    torch.testing.assert_close(vectors.mean(0), messages.message(w, 0, 5, clip, 0 * clip, **how))
+    assert (vectors.norm(dim=2) <= 2 * clip + 1e-12).all()
+
+
 def test_a_clipped_mean_moves_by_two_clips_however_large_the_batch():
     """The sensitivity that a release with clipping = batch_mean states is attained, and is not 2L/K."""
     case, K, w = MODEL_CASES["linear"], 40, torch.zeros((1, 4), dtype=torch.float64)

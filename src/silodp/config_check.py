@@ -143,20 +143,17 @@ def _check_proximal(
 
 
 def _check_shuffled(experiment: Experiment, fail: Callable[[str, object, str], NoReturn]) -> None:
-    """A shuffled sum is for SDP Prox-SGD, a known d, and noise that nothing else chooses."""
+    """A shuffled sum is for the SDP algorithms, a known d, and noise that nothing else chooses."""
     from silodp.tasks import dimension  # loads the algorithms
 
     key = "readings.summation"
-    others = [name for name in experiment.algorithms if name.startswith("sdp_") and name != "sdp_prox_sgd"]
-    if experiment.readings.summation == "shuffled" and others:
-        fail(key, "shuffled", f"must be ideal for {others[0]}, which draws a record repeatedly")
-    own = experiment.algorithms.get("sdp_prox_sgd")
+    summed = [options for name, options in experiment.algorithms.items() if name.startswith("sdp_")]
     for readings in experiment.variants().values():
-        if readings.summation != "shuffled" or own is None:
+        if readings.summation != "shuffled" or not summed:
             continue
         if readings.clipping != "record":
             fail(key, "shuffled", f"must be ideal where clipping is {readings.clipping}")
-        if own.noise != "moments" or readings.noise != "paper":
+        if readings.noise != "paper" or any(options.noise != "moments" for options in summed):
             fail(key, "shuffled", "must be ideal where noise is given: the protocol's own is for the claimed epsilon")
     try:
         dimension(experiment)

@@ -212,7 +212,7 @@ class Readings(Strict):
         "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
     )
     summation: Literal["ideal", "shuffled"] = Field(
-        "ideal", description="sums of SDP Prox-SGD: Gaussian by a trusted party, or the shuffle protocol P_vec, proven"
+        "ideal", description="sums of the SDP algorithms: Gaussian by a trusted party, or the shuffle protocol P_vec"
     )
     clip_rule: Literal["grid", "max_norm"] = Field(
         "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
@@ -236,7 +236,7 @@ SPEAKS_TO = {
     },
     "spider_q1_noise": {"fedprox_spider", "sdp_fedprox_spider"},
     "fed_spider_releases": {"fed_spider"},
-    "summation": {"sdp_prox_sgd"},
+    "summation": {"sdp_prox_sgd", "sdp_prox_svrg", "sdp_prox_pl_svrg", "sdp_fedprox_spider"},
 }
 
 

@@ -5,16 +5,14 @@ silo, δ = 1/n²), with the rounds, batch sizes and grids of ε of either paper.
 """
 
 import dataclasses
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pandas as pd
-from dp_accounting import dp_event
 
 from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting import upper_epsilon
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.plan import Budget
 from silodp.theory.registry import AssumptionError
 
 COLUMNS = [
@@ -100,8 +98,11 @@ def _rows() -> Iterator[dict]:
                     plan = algorithm.plan(budget)
                 except AssumptionError:
                     continue
-                event, multiplier = _released(plan, formula.clipping)
-                delivered = upper_epsilon(event, budget.delta)
+                # The noise stays as it is, whatever is clipped.
+                clipping = {"clipping": formula.clipping, "tensors": TENSORS}
+                releases = tuple(dataclasses.replace(one, **clipping) for one in plan.releases)  # type: ignore[arg-type]
+                plan = dataclasses.replace(plan, releases=releases)
+                delivered = upper_epsilon(plan, budget.delta)
                 yield {
                     "paper": paper,
                     "formula": formula.name,
@@ -111,26 +112,7 @@ def _rows() -> Iterator[dict]:
                     "K": plan.releases[0].drawn,
                     "delta": budget.delta,
                     "claimed_epsilon": epsilon,
-                    "noise_multiplier": multiplier,
+                    "noise_multiplier": plan.noise_multiplier,
                     "delivered_epsilon": delivered,
                     "holds": delivered <= epsilon,
                 }
-
-
-def _released(plan: PrivacyPlan, clipping: str) -> tuple[dp_event.DpEvent, float]:
-    """The event of the plan's noise under a way to clip, and its noise multiplier.
-
-    Tensors clipped to L one by one make a gradient of norm √tensors·L. A clipped mean moves by 2L as soon as the record
-    is drawn at all, and no further however often: as a record that is drawn once with that probability, rounded up.
-    """
-    if clipping == "per_tensor":
-        factor = math.sqrt(TENSORS)
-        releases = tuple(dataclasses.replace(one, noise=one.noise / factor) for one in plan.releases)
-        plan = dataclasses.replace(plan, releases=releases)
-    elif clipping == "batch_mean":
-        (one,) = plan.releases
-        n, multiplier = plan.budget.n, one.noise / (2 * one.gradients)
-        drawn = math.ceil(n * -math.expm1(one.records * math.log1p(-1 / n)))
-        sampled = dp_event.SampledWithoutReplacementDpEvent(n, drawn, dp_event.GaussianDpEvent(multiplier))
-        return dp_event.SelfComposedDpEvent(sampled, one.count), multiplier
-    return plan.event, plan.noise_multiplier

@@ -59,9 +59,10 @@ class Messages:
             kind: names the streams; two messages of one round differ in it.
             previous: if given (G, d), the message is the difference between the clipped gradients at `weights` and at
                 `previous`, on the same records.
-            sampler: "replacement", uniformly with replacement; "disjoint", the K records of round r in a random order
-                of the silo's records that is fixed for the run, so that no record is drawn twice; "all", the mean over
-                all records of the silo, which may be more than K.
+            sampler: "replacement", uniformly with replacement; "subset", K distinct records, drawn anew for every
+                message; "disjoint", the K records of round r in a random order of the silo's records that is fixed for
+                the run, so that no record is drawn twice; "all", the mean over all records of the silo, which may be
+                more than K.
             clipping: "record"; or a released program's way: "per_tensor", every tensor of a record's gradient is scaled
                 to norm at most L by itself; "batch_mean", only the mean is.
 
@@ -70,7 +71,7 @@ class Messages:
             "per_tensor" it is √tensors times that, with "batch_mean" 2L (4L) however large K is.
 
         Raises:
-            ValueError: "disjoint" when the silo's records are used up.
+            ValueError: "disjoint" when the silo's records are used up, "subset" when it has fewer than K.
         """
         x, y = self._records(silo, records, round, kind, sampler)
         records = len(x)
@@ -127,11 +128,17 @@ class Messages:
         *,
         round: int,
         kind: str = "gradient",
+        previous: Tensor | None = None,
         sampler: Sampler = "disjoint",
     ) -> Tensor:
-        """The clipped gradient of each record that `message` would average, without noise; (K, G, d)."""
+        """(K, G, d): what `message` averages, each record's clipped gradient or difference of two, without noise."""
         x, y = self._records(silo, records, round, kind, sampler)
-        rows = [self.model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip) for k in range(len(x))]
+        rows = []
+        for k in range(len(x)):
+            row = self.model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip)
+            if previous is not None:
+                row = row - self.model.clipped_gradient_sum(previous, x[k : k + 1], y[k : k + 1], clip)
+            rows.append(row)
         return torch.stack(rows)
 
     def local_model(
@@ -177,7 +184,7 @@ class Messages:
             return self.silos[silo]
         if sampler == "disjoint":
             return self._next(silo, records, round)
-        return self._draw(silo, records, round, kind)
+        return self._draw(silo, records, round, kind, distinct=sampler == "subset")
 
     def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
         x, y = self.silos[silo]
@@ -190,9 +197,13 @@ class Messages:
         part = slice(round * records, (round + 1) * records)
         return x[part], y[part]
 
-    def _draw(self, silo: int, records: int, round: int, kind: str) -> tuple[Tensor, Tensor]:
+    def _draw(self, silo: int, records: int, round: int, kind: str, *, distinct: bool = False) -> tuple[Tensor, Tensor]:
         x, y = self.silos[silo]
-        drawn = self.streams.generator("records", silo, round, kind).integers(0, len(x), size=records)
+        generator = self.streams.generator("records", silo, round, kind)
+        if distinct:
+            drawn = generator.choice(len(x), size=records, replace=False)
+        else:
+            drawn = generator.integers(0, len(x), size=records)
         index = torch.from_numpy(drawn).to(x.device)
         return x[index], y[index]
 

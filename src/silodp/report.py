@@ -262,7 +262,7 @@ def _results(rows: pd.DataFrame) -> dict[str, Any]:
 def _result_row(row: Mapping[Any, Any], columns: list[str]) -> dict[str, Any]:
     exceeds = bool(row["private"]) and row["delivered_epsilon"] > row["epsilon"]
     shown = {
-        "algorithm": label(row["algorithm"], bool(row["private"])),
+        "algorithm": label(row["algorithm"], bool(row["private"]), row["reading"]),
         "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
         "spread": f"{measured(row['test_error_p05'])} – {measured(row['test_error_p95'])}",
         "diverged": f"{int(row['diverged'])} of {int(row['trials'])}" if row["diverged"] else "0",
@@ -327,7 +327,7 @@ def _privacy(path: Path) -> dict[str, Any] | None:
 def _privacy_row(row: Mapping[Any, Any], columns: list[str]) -> dict[str, Any]:
     exceeds = row["delivered_epsilon"] > row["claimed_epsilon"]
     shown = {
-        "algorithm": label(row["algorithm"]),
+        "algorithm": label(row["algorithm"], reading=row["reading"]),
         "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
         "holds": "yes" if row["holds"] else "▲ no",
     }

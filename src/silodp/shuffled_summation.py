@@ -1,6 +1,6 @@
-"""The shuffled sum P_vec as the protocol by which a federation adds up: one vector a record (Algorithm 7)."""
+"""The shuffled sum P_vec as the protocol by which a federation adds up: one vector a record (Algorithms 7 to 10)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -11,17 +11,20 @@ from silodp.privacy.shuffle_sums import SumParameters
 from silodp.rng import Streams
 from silodp.shuffle import vector_sum
 
+_LEAST_RANGE = 1e-200  # of a coordinate that can be cut into steps; what is bounded by less is sent as zero
+
 
 class ShuffledSummation:
-    """`Summation` that sends each record's clipped gradient as a participant of P_vec.
+    """`Summation` that sends each record's clipped gradient, or difference of two, as a participant of P_vec.
 
     Args:
-        parameters: of each point of the stack, for M·K participants.
+        parameters: for each kind of message, those of each point of the stack, for M·K participants.
         streams: the tree that rounding and noise bits are drawn from.
     """
 
-    def __init__(self, parameters: Sequence[SumParameters], streams: Streams):
-        self.parameters, self.streams = list(parameters), streams
+    def __init__(self, parameters: Mapping[str, Sequence[SumParameters]], streams: Streams):
+        self.parameters = {kind: list(points) for kind, points in parameters.items()}
+        self.streams = streams
 
     def __call__(
         self,
@@ -32,10 +35,13 @@ class ShuffledSummation:
         previous: Tensor | None,
         noise_factor: Tensor | None,
     ) -> Tensor:
-        """The estimate (G, d) of the mean over the silos of S_r (their sum under `server_update: sum`)."""
-        if noise_factor is not None or previous is not None:
-            raise ValueError(f"summation: 'shuffled': must be ideal for messages of kind {kind!r}")
+        """The estimate (G, d) of the mean over the silos of S_r (their sum under `server_update: sum`).
+
+        Vectors are scaled down to norm L, differences to 2L, times `noise_factor` if given, and that is the range that
+        is cut into levels: it follows from what the server knows, and noise that grows with it is as private.
+        """
         taking_part = federation.silos(round)
+        release = federation.releases[taking_part[0]][kind]
         vectors = [
             federation.messages.record_gradients(
                 weights,
@@ -44,27 +50,37 @@ class ShuffledSummation:
                 federation.clip,
                 round=round,
                 kind=kind,
+                previous=previous,
                 sampler=federation.releases[silo][kind].sampler,
             )
             for silo in taking_part
         ]
+        bound = federation.clip.double() * release.gradients
+        if noise_factor is not None:
+            bound = bound * noise_factor.double()
         generator = self.streams.generator("shuffled sum", round, kind)
-        total = vector_sum(torch.cat(vectors), federation.clip, self.parameters, generator).to(weights)
+        stacked, bound = torch.cat(vectors), bound.clamp(min=_LEAST_RANGE)
+        total = vector_sum(stacked, bound, self.parameters[kind], generator).to(weights)
         mean = total / len(vectors[0])
         return mean if federation.server_update == "sum" else mean / len(taking_part)
 
     def keep(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""
-        self.parameters = [one for one, kept in zip(self.parameters, points.tolist(), strict=True) if kept]
+        kept = points.tolist()
+        self.parameters = {
+            kind: [one for one, stays in zip(numbers, kept, strict=True) if stays]
+            for kind, numbers in self.parameters.items()
+        }
 
 
 def shuffled_summation(plans: Sequence[PrivacyPlan], dimension: int, streams: Streams) -> ShuffledSummation:
     """The protocol of a stack, from each point's plan; ValueError where a plan's sums are for another d."""
-    parameters = []
+    parameters: dict[str, list[SumParameters]] = {}
     for plan in plans:
         sums = plan.shuffled_sum
         if sums is None or sums.dimension != dimension:
             found = None if sums is None else sums.dimension
             raise ValueError(f"dimension = {found}: must be {dimension}, the model's, in each shuffled sum")
-        parameters.append(sums.parameters)
+        for kind, numbers in sums.kinds:
+            parameters.setdefault(kind, []).append(numbers)
     return ShuffledSummation(parameters, streams)

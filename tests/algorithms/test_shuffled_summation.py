@@ -1,4 +1,4 @@
-"""SDP Prox-SGD over P_vec: the join of protocol, federation and plan."""
+"""The SDP algorithms over P_vec: the join of protocol, federation and plan."""
 
 import dataclasses
 
@@ -11,70 +11,203 @@ from silodp.algorithms import ALGORITHMS
 from silodp.privacy.delivered import delivered
 from silodp.privacy.plan import Budget
 from silodp.privacy.shuffle_sums import SumParameters
-from silodp.privacy.shuffled_plan import ShuffledSums, composed, shuffled_plan
+from silodp.privacy.shuffled_plan import ShuffledSums, shuffled_plan
 from silodp.rng import Streams
 from silodp.shuffled_summation import ShuffledSummation, shuffled_summation
 from small import MODEL_CASES, Point
 
-SIZES = (12, 12, 12)
+SIZES = (12, 12, 13)
 POINTS = [Point(None, 0.1, 1.0), Point(None, 0.1, 5.0)]
+CLIPS = np.array([1.0, 5.0])
+# Algorithm, its options, and for each kind of message its gradients and the records of all three silos.
+CASES = {
+    "sdp_prox_sgd": ({}, {"gradient": (1, 9)}),
+    "sdp_prox_svrg": ({"phase_length": 2}, {"difference": (2, 18), "anchor": (1, 36)}),
+    "sdp_prox_pl_svrg": ({"phase_length": 2}, {"difference": (2, 18), "anchor": (1, 36)}),
+    "sdp_fedprox_spider": ({"phase_length": 2}, {"gradient": (1, 36), "difference": (2, 27)}),
+}
+KINDS = [(name, kind) for name, (_, kinds) in CASES.items() for kind in kinds]
 
 
-def mean(summation=None, round=0):
-    made = MODEL_CASES["linear"].model()
+def method(name, rounds=4):
+    return ALGORITHMS[name].with_options({"rounds": rounds, "silos": 3, "taking_part": 3} | CASES[name][0])
+
+
+def federation(name, summation=None, streams=small.STREAMS):
+    """Three silos, the last with a record more than the plans know of; drawn as under shuffled sums."""
     silos = small.records(MODEL_CASES["linear"], SIZES, torch.float64)
-    plans = small.plans(ALGORITHMS["sdp_prox_sgd"](4, silos=3, taking_part=3), POINTS, SIZES)
-    federation = small.federation(made, silos, plans, POINTS, summation=summation)
-    weights = small.start(made, torch.float64).expand(2, -1)
-    return federation.mean_message(weights, round).numpy()
+    plans = small.plans(method(name), POINTS, (12, 12, 12))
+    for own in plans:
+        for i, plan in enumerate(own):
+            drawn = [
+                dataclasses.replace(one, sampler=one.sampler if one.sampler == "disjoint" else "subset")
+                for one in plan.releases
+            ]
+            own[i] = dataclasses.replace(plan, releases=tuple(drawn))
+    return small.federation(MODEL_CASES["linear"].model(), silos, plans, POINTS, summation=summation, streams=streams)
 
 
-def test_fine_levels_without_noise_are_the_ideal_sum():
-    """Rounding to g levels moves a coordinate's mean by less than 2L/g."""
-    found = mean(ShuffledSummation([SumParameters(9, 1 << 20, 0)] * 2, Streams(1)))
-    error = np.abs(found - mean()).max(1)
-    assert (error < 2 * np.array([1.0, 5.0]) / (1 << 20) + 1e-12).all()
+def mean(name, kind, summation=None, factor=None, streams=small.STREAMS):
+    weights = small.start(MODEL_CASES["linear"].model(), torch.float64).expand(2, -1)
+    previous = -weights if kind == "difference" else None
+    return federation(name, summation, streams).mean_message(weights, 1, kind, previous, factor).numpy()
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_fine_levels_without_noise_are_the_ideal_sum(name, kind):
+    """Rounding to g levels moves a coordinate's mean by less than the range over g."""
+    gradients, records = CASES[name][1][kind]
+    found = mean(name, kind, ShuffledSummation({kind: [SumParameters(records, 1 << 20, 0)] * 2}, Streams(1)))
+    error = np.abs(found - mean(name, kind)).max(1)
+    assert (error < 2 * gradients * CLIPS / (1 << 20) + 1e-12).all()
     assert error.max() > 0
 
 
-def test_the_mean_of_a_round_is_unbiased():
-    parameters = SumParameters(9, 8, 20)
-    draws = np.stack([mean(ShuffledSummation([parameters] * 2, Streams(seed))) for seed in range(300)])
-    spread = np.array([2.0, 10.0])[:, None] * np.sqrt(parameters.variance(1.0)) / 9
-    assert (np.abs(draws.mean(0) - mean()) < 5 * spread / np.sqrt(300)).all()
+@pytest.mark.parametrize(("name", "kind"), [KINDS[0], ("sdp_prox_svrg", "difference"), ("sdp_prox_svrg", "anchor")])
+def test_the_mean_of_a_round_is_unbiased_with_the_stated_variance(name, kind):
+    gradients, records = CASES[name][1][kind]
+    parameters = SumParameters(records, 8, 20)
+    sums = [ShuffledSummation({kind: [parameters] * 2}, Streams(seed)) for seed in range(300)]
+    draws = np.stack([mean(name, kind, one) for one in sums])
+    spread = np.sqrt(parameters.variance(2.0 * gradients)) * CLIPS[:, None] / records
+    assert (np.abs(draws.mean(0) - mean(name, kind)) < 5 * spread / np.sqrt(300)).all()
     assert (draws.std(0) > 0.7 * spread).all()
     assert (draws.std(0) < 1.3 * spread).all()
 
 
+def test_a_round_is_unbiased_over_the_draw_of_records():
+    """A difference over 6 of 12 (13) records, against the same with all; fine levels, no noise."""
+    name, kind = "sdp_prox_svrg", "difference"
+    fine = ShuffledSummation({kind: [SumParameters(18, 1 << 20, 0)] * 2}, Streams(1))
+    draws = np.stack([mean(name, kind, fine, streams=Streams(seed)) for seed in range(400)])
+    messages = federation(name).messages
+    w = small.start(MODEL_CASES["linear"].model(), torch.float64).expand(2, -1)
+    clip = torch.tensor(CLIPS)
+    whole = [
+        messages.message(w, i, 1, clip, 0 * clip, round=0, kind=kind, previous=-w, sampler="all") for i in range(3)
+    ]
+    error = np.abs(draws.mean(0) - torch.stack(whole).mean(0).numpy())
+    assert (error < 5 * draws.std(0) / 20 + 1e-5).all()
+    assert draws.std(0).max() > 0.05, "the draw matters"
+
+
+def test_a_difference_whose_noise_shrinks_with_the_step_has_its_range_shrink():
+    """Where β‖w − w′‖ < 2L the range is that; what is longer is scaled down to it, and noise follows it."""
+    name, kind = "sdp_fedprox_spider", "difference"
+    factor = torch.tensor([1e-3, 0.0], dtype=torch.float64)
+    sums = [ShuffledSummation({kind: [SumParameters(27, 8, 20)] * 2}, Streams(seed)) for seed in range(200)]
+    draws = np.stack([mean(name, kind, one, factor) for one in sums])
+    assert np.abs(draws[:, 0].mean(0)).max() <= 2 * 1e-3 * 1.1
+    spread = np.sqrt(SumParameters(27, 8, 20).variance(4e-3)) / 27
+    assert draws[:, 0].std(0) == pytest.approx(spread, rel=0.35)
+    assert np.abs(draws[:, 1]).max() < 1e-100
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_one_record_moves_one_vector_by_at_most_the_range(name, kind):
+    """Adversarial records, a million long, either way: one of MK vectors differs, by at most 2L (4L) in ℓ2."""
+    rows = []
+    for extreme in (1e6, -1e6):
+        one = federation(name)
+        one.messages.silos[0][0][3], one.messages.silos[0][1][3] = 1e3, extreme
+        w = small.start(MODEL_CASES["linear"].model(), torch.float64).expand(2, -1)
+        previous = w + torch.tensor([50.0, 0, 0, 0]) if kind == "difference" else None
+        release = one.releases[0][kind]
+        how = {"kind": kind, "previous": previous, "sampler": release.sampler}
+        draws = [
+            one.messages.record_gradients(w, 0, release.records, one.clip, round=r, **how)
+            for r in range(4 if release.sampler == "disjoint" else 8)
+        ]
+        rows.append(torch.stack(draws))
+    moved = (rows[0] - rows[1]).norm(dim=3).numpy()
+    assert ((moved > 0).sum(1) <= 1).all(), "one vector a sum"
+    assert moved.max() > 0
+    assert (moved.max((0, 1)) <= 2 * CASES[name][1][kind][0] * CLIPS * (1 + 1e-12)).all()
+    if name == "sdp_prox_sgd":
+        assert ((moved > 0).sum((0, 1)) <= 1).all(), "and one sum a run"
+
+
 def made(name="sdp_prox_sgd", epsilon=2.0, rounds=10):
-    plan = ALGORITHMS[name](rounds, silos=5, taking_part=5).plan(Budget(70, rounds, epsilon, 1e-4, 9.0))
-    return shuffled_plan(plan, 5, 3)
+    plan = ALGORITHMS[name].with_options({"rounds": rounds, "silos": 5, "taking_part": 5, "phase_length": 5})
+    return shuffled_plan(plan.plan(Budget(70, rounds, epsilon, 1e-4, 9.0)), 5, 3)
 
 
-def test_the_delivered_epsilon_is_the_claim_and_near_it():
-    plan = made()
+@pytest.mark.parametrize("name", CASES)
+def test_the_delivered_epsilon_is_the_claim_and_near_it(name):
+    plan = made(name)
     found = delivered(plan)
-    assert 0.8 * 2.0 < found.lower < found.upper <= 2.0
+    assert 0.85 * 2.0 < found.upper <= 2.0
+    assert found.lower < found.upper < 2 * found.lower
     assert "P_vec" in found.method
-    sums = plan.shuffled_sum
-    assert sums.bits_per_silo(7) == 7 * 3 * (sums.parameters.levels + sums.parameters.noise_bits)
+    assert plan.trusted_sum == 5
+    for release in plan.releases:
+        numbers = plan.shuffled_sum[release.kind]
+        assert numbers.participants == 5 * release.records
+        bits = plan.shuffled_sum.bits_per_silo(release.kind, release.records)
+        assert bits == release.records * 3 * (numbers.levels + numbers.noise_bits)
 
 
-def test_fewer_noise_bits_than_planned_deliver_more_than_the_claim():
-    plan = made()
-    half = dataclasses.replace(plan.shuffled_sum.parameters, noise_bits=plan.shuffled_sum.parameters.noise_bits // 2)
+@pytest.mark.parametrize("name", ["sdp_prox_svrg", "sdp_fedprox_spider"])
+def test_the_noise_of_a_plan_is_what_the_federation_adds(name):
+    """From 60 rounds at records of gradient zero, which round to a level (g is even): less by the rounding."""
+    plan = made(name)
+    releases = {one.kind: one for one in plan.releases}
+    model = MODEL_CASES["linear"].model(3)
+    silos = [(torch.zeros((70, 3), dtype=torch.float64), torch.zeros(70, dtype=torch.float64))] * 5
+    w = torch.zeros((1, 3), dtype=torch.float64)
+    point = [Point(2.0, 0.1, 4.0)]
+    for kind, release in releases.items():
+        draws = []
+        for seed in range(60):
+            summation = shuffled_summation([plan], 3, Streams(seed))
+            one = small.federation(model, silos, [[plan] * 5], point, summation=summation)
+            draws.append(one.mean_message(w, 0, kind, w if kind == "difference" else None).numpy()[0])
+        numbers, stated = plan.shuffled_sum[kind], release.noise * 4.0 / np.sqrt(5)
+        rounding = numbers.participants / 4 / (numbers.participants / 4 + numbers.trials / 4)
+        measured = np.std(draws) / stated
+        # 180 draws: four standard errors.
+        assert np.sqrt(1 - rounding) - 0.21 < measured < 1.21
+        assert abs(np.mean(draws)) < 5 * stated / np.sqrt(180)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fewer_noise_bits_than_planned_deliver_more_than_the_claim(name):
+    plan = made(name)
+    half = tuple(
+        (kind, dataclasses.replace(numbers, noise_bits=numbers.noise_bits // 2))
+        for kind, numbers in plan.shuffled_sum.kinds
+    )
     assert delivered(dataclasses.replace(plan, shuffled_sum=ShuffledSums(half, 3))).upper > 2.0
 
 
-def test_sums_that_share_records_compose_upwards():
-    sums = ShuffledSums(SumParameters(100, 8, 60), 3)
-    values = [composed(sums, count, 1e-4) for count in (1, 2, 8)]
-    assert sums.parameters.epsilon(3, 1e-4)[1] <= values[0] * 1.01 < values[1] < values[2] < 8 * values[0] * 1.5
+def test_records_drawn_with_replacement_prove_nothing():
+    """A record that is drawn twice is two participants of a sum, which no bound here covers."""
+    plan = made("sdp_prox_svrg")
+    repeated = tuple(dataclasses.replace(one, sampler="replacement") for one in plan.releases)
+    found = delivered(dataclasses.replace(plan, releases=repeated))
+    assert found.upper == np.inf
+    assert "several participants" in found.method
 
 
-def test_a_record_that_is_drawn_again_is_refused():
-    with pytest.raises(ValueError, match="summation: 'shuffled': must be ideal for sdp_prox_svrg"):
-        made("sdp_prox_svrg")
+@pytest.mark.parametrize("name", CASES)
+def test_a_whole_run_over_shuffled_sums_stays_near_the_ideal_one_without_noise(name):
+    """ε = 50: both kinds of noise are small; every kind of message goes through the protocol."""
+    algorithm, silos = method(name), small.records(MODEL_CASES["linear"], (12, 12, 12), torch.float64)
+    model, point = MODEL_CASES["linear"].model(), [Point(50.0, 0.05, 5.0)]
+    plans = [[shuffled_plan(plan, 3, 4) for plan in own] for own in small.plans(algorithm, point, (12, 12, 12))]
+    first = small.start(model, torch.float64)
+    summed = small.federation(model, silos, plans, point, summation=shuffled_summation([plans[0][0]], 4, Streams(3)))
+    plain = small.federation(model, silos, small.plans(algorithm, [Point(None, 0.05, 5.0)], (12, 12, 12)), point)
+    found = small.iterates(algorithm, summed, first, 1)[-1]
+    wanted = small.iterates(algorithm, plain, first, 1)[-1]
+    assert 0 < float((found - wanted).norm()) < 0.5 * float((wanted - first).norm())
+
+
+def test_other_ways_to_clip_are_refused():
+    plan = ALGORITHMS["sdp_prox_svrg"](10, phase_length=2, silos=5, taking_part=5).plan(Budget(70, 10, 2.0, 1e-4, 9.0))
+    releases = tuple(dataclasses.replace(one, clipping="per_tensor") for one in plan.releases)
+    with pytest.raises(ValueError, match="summation: 'shuffled': must be ideal where clipping is per_tensor"):
+        shuffled_plan(dataclasses.replace(plan, releases=releases), 5, 3)
 
 
 def test_a_protocol_for_another_dimension_is_refused():

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,6 +34,28 @@ def test_points_over_their_claim_are_hollow(both):
     figure = calibrated_vs_paper(both, title="t")
     hollow = [line for line in figure.axes[0].get_lines() if line.get_gid() == "over:minibatch_sgd"]
     assert [len(line.get_xdata()) for line in hollow] == [7]  # all of the paper's, none of the calibrated
+
+
+def test_hollow_points_are_explained_where_there_are_some(both):
+    keys = [text.get_text() for text in calibrated_vs_paper(both, title="t").legends[0].get_texts()]
+    assert "hollow: more ε than claimed" in keys
+    both["delivered_epsilon"] = both["epsilon"]
+    keys = [text.get_text() for text in calibrated_vs_paper(both, title="t").legends[0].get_texts()]
+    assert not any("hollow" in key for key in keys)
+
+
+@pytest.mark.parametrize("factor", [1, 400])
+def test_labels_of_the_epsilon_axis_do_not_touch(both, factor):
+    """Also where the formulas deliver 18 · 400."""
+    both.loc[both["reading"] == "", "delivered_epsilon"] *= np.linspace(1, factor, (both["reading"] == "").sum())
+    figure = calibrated_vs_paper(both, title="t")
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    left, right = axes.get_xlim()
+    shown = [t for t in axes.get_xticklabels() if t.get_text() and left <= t.get_position()[0] <= right]
+    boxes = sorted((text.get_window_extent() for text in shown), key=lambda box: box.x0)
+    assert len(boxes) >= 4
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_what_is_not_finite_is_counted(both):

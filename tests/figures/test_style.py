@@ -73,3 +73,10 @@ def test_every_file_with_a_figure_is_registered():
 )
 def test_labels(name, private, text):
     assert label(name, private) == text
+
+
+def test_an_sdp_label_says_how_its_sums_were_made():
+    assert label("sdp_prox_svrg") == "SDP Prox-SVRG (ideal sum)"
+    assert label("sdp_prox_svrg", reading="evaluation=same, summation=shuffled") == "SDP Prox-SVRG (P_vec)"
+    assert label("sdp_prox_svrg", reading=float("nan")) == "SDP Prox-SVRG (ideal sum)"
+    assert label("prox_svrg", reading="summation=shuffled") == "ISRL-DP Prox-SVRG"

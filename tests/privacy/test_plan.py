@@ -1,5 +1,6 @@
 """Privacy plans against numbers worked out by hand from the papers' formulas."""
 
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -277,3 +278,27 @@ def test_plans_are_values():
 def test_a_kind_that_a_plan_does_not_know_is_an_error():
     with pytest.raises((KeyError, StopIteration)):
         made("minibatch_sgd")["difference"]
+
+
+def test_a_clipped_mean_is_accounted_as_drawn_or_not():
+    """n = 4, K = 2: the record is in a message with probability 1 − (3/4)² = 7/16, rounded up to 2 of 4; z = σ/2L."""
+    plan = ALGORITHMS["minibatch_sgd"](3).plan(Budget(4, 3, 1.0, 0.01, 1.0, 2))
+    clipped = tuple(dataclasses.replace(one, clipping="batch_mean") for one in plan.releases)
+    event = dataclasses.replace(plan, releases=clipped).event
+    sampled = event.event
+    assert (event.count, sampled.source_dataset_size, sampled.sample_size) == (3, 4, 2)
+    assert isinstance(sampled, dp_accounting.SampledWithoutReplacementDpEvent)
+    assert sampled.event.noise_multiplier == pytest.approx(plan.releases[0].noise / 2)
+
+
+def test_subsets_are_drawn_without_replacement():
+    plan = ALGORITHMS["prox_svrg"](4, phase_length=2).plan(Budget(10, 4, 1.0, 0.01, 1.0))
+    drawn = tuple(dataclasses.replace(one, sampler="subset") for one in plan.releases)
+    plan = dataclasses.replace(plan, releases=drawn)
+    kinds = plan.event.events
+    assert [(one.event.source_dataset_size, one.event.sample_size, one.count) for one in kinds] == [
+        (10, 5, 4),
+        (10, 10, 2),
+    ]
+    assert all(isinstance(one.event, dp_accounting.SampledWithoutReplacementDpEvent) for one in kinds)
+    assert plan.sampling == "5, 10 of 10 without replacement in a message"

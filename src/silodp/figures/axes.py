@@ -19,7 +19,7 @@ TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite a
 _WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 5.4, 2.9, 0.74, 0.12
 _TITLE_LINE, _XLABEL, _LEGEND_ROW, _NOTE_LINE, _MARGIN = 0.19, 0.46, 0.185, 0.135, 0.1
 # Characters of the longest labels that two columns of the legend hold beside each other.
-_LEGEND_CHARACTERS = 54
+_LEGEND_CHARACTERS = 58
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:

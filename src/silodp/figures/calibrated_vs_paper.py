@@ -41,11 +41,20 @@ def calibrated_vs_paper(
             finite = np.isfinite(rows["delivered_epsilon"]) & np.isfinite(rows["test_error_mean"])
             left_out += int((~finite).sum())
             handles += _lines(axes, rows[finite], calibrated=reading == CALIBRATED)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        low, high = axes.get_xlim()
+        # Labels of four places and more decades would run into each other at every 1, 2 and 5.
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0, 3.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
+        if any((rows["delivered_epsilon"] > rows["epsilon"]).any() for rows in drawn.values()):
+            handles.append(_hollow_key())
         missing = f"Not finite, left out: {left_out} points." if left_out else None
         return set_page(axes, handles, [note, missing, over_claim(drawn[""])])
+
+
+def _hollow_key() -> Line2D:
+    text = "hollow: more ε than claimed"
+    return Line2D([], [], ls="none", marker="o", mfc="white", mec="#444444", mew=1.4, label=text)
 
 
 def _lines(axes: Axes, rows: pd.DataFrame, *, calibrated: bool) -> list[Line2D]:

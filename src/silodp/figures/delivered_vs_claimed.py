@@ -40,7 +40,8 @@ def delivered_vs_claimed(
         for name, look in looks(rows["algorithm"]).items():
             of = rows["algorithm"] == name
             x, y = rows.loc[of, "epsilon"].to_numpy(float), finite[of].to_numpy(float)
-            handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=label(name), zorder=3)
+            text = label(name, reading=rows["reading"].iloc[0])
+            handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=text, zorder=3)
             mark(axes, x[y > x], y[y > x], look, f"over:{name}")
             mark_beyond(axes, x[np.isnan(y)], look, f"beyond:{name}")
         handles += draw_agreement(axes, rows["epsilon"].to_numpy(float), np.r_[rows["epsilon"], finite.dropna()])

@@ -68,7 +68,8 @@ def _draw_private(axes: Axes, rows: pd.DataFrame) -> list[Line2D]:
         # About their own middle, not the mean: a skewed mean may lie outside its percentiles.
         axes.errorbar(x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, capsize=2.5, lw=1.0)
         finite = _finite(of["test_error_mean"])
-        lines += axes.plot(x, finite, color=look.colour, ls=look.line, marker=look.marker, label=label(name), zorder=3)
+        text = label(name, reading=of["reading"].iloc[0])
+        lines += axes.plot(x, finite, color=look.colour, ls=look.line, marker=look.marker, label=text, zorder=3)
         some = of["diverged"].to_numpy() > 0
         mark(axes, x[some], finite[some], look, f"diverged:{name}")
         mark_beyond(axes, x[np.isnan(finite)], look, f"beyond:{name}")
@@ -106,7 +107,7 @@ def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> list[tuple[Patch, Line2D]
 
 
 def _ring_key() -> Line2D:
-    return Line2D([], [], label="ringed: delivers more ε than claimed", **RING)
+    return Line2D([], [], label="ringed: more ε than claimed", **RING)
 
 
 def _hollow_key() -> Line2D:

@@ -41,7 +41,7 @@ def over_claim(rows: pd.DataFrame) -> str | None:
 def _by_algorithm(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for private, algorithm in dict.fromkeys(zip(rows["private"], rows["algorithm"], strict=True)):
         of = rows[(rows["private"] == private) & (rows["algorithm"] == algorithm)]
-        yield label(str(algorithm), bool(private)), of
+        yield label(str(algorithm), bool(private), of["reading"].iloc[0]), of
 
 
 def _where(of: pd.DataFrame) -> str:

@@ -99,13 +99,16 @@ class BaselineLook(NamedTuple):
     hatch: str
 
 
-def label(algorithm: str, private: bool = True) -> str:
-    """The papers' name of a known algorithm, else one read off its identifier: `noisy_gd` gives "ISRL-DP Noisy GD"."""
+def label(algorithm: str, private: bool = True, reading: object = "") -> str:
+    """The papers' name of a known algorithm, else one read off its identifier: `noisy_gd` gives "ISRL-DP Noisy GD".
+
+    `reading` says by which sums an SDP algorithm was run: handed over exactly, or by the shuffle protocol P_vec.
+    """
     words = [_ACRONYMS.get(word, word[:1].upper() + word[1:]) for word in algorithm.split("_") if word]
     name = _PAPER_NAMES.get(algorithm, " ".join(words))
     if algorithm.startswith("sdp_"):
-        # No shuffle protocol is run: the server is handed exact sums.
-        return f"SDP {name} (ideal sum)" if private else f"{name} (sums, non-private)"
+        sums = "P_vec" if "summation=shuffled" in str(reading) else "ideal sum"
+        return f"SDP {name} ({sums})" if private else f"{name} (sums, non-private)"
     return f"ISRL-DP {name}" if private else f"{name} (non-private)"
 
 

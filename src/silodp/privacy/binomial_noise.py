@@ -58,6 +58,22 @@ def shift_moments(trials: int, p: float, largest: int, order: float, tail: float
 
     The good set is an interval with probability at least 1 − tail whose points every shift ±k leaves possible.
     """
+    found = _log_masses(trials, p, largest, tail)
+    if found is None:
+        return None
+    log_mass, width = found
+    good = log_mass[largest : largest + width]
+    moments = np.zeros(largest + 1)
+    for k in range(1, largest + 1):
+        for start in {largest + k, largest - k} if p != 0.5 else {largest + k}:
+            exponents = good + order * (good - log_mass[start : start + len(good)])
+            peak = exponents.max()
+            moments[k] = max(moments[k], peak + math.log(np.exp(exponents - peak).sum()))
+    return moments
+
+
+def _log_masses(trials: int, p: float, largest: int, tail: float) -> tuple[np.ndarray, int] | None:
+    """ln of the masses on the good set and `largest` to either side of it, and the good set's size, as above."""
     _check(trials, p)
     low, high = int(binom.ppf(tail / 2, trials, p)), int(binom.isf(tail / 2, trials, p))
     if low < largest or high + largest > trials:
@@ -68,14 +84,7 @@ def shift_moments(trials: int, p: float, largest: int, order: float, tail: float
     log_mass = np.concatenate(([0.0], np.cumsum(steps)))
     mode = int(np.argmax(log_mass))
     log_mass += binom.logpmf(x[mode], trials, p) - log_mass[mode]
-    good = log_mass[largest : largest + high - low + 1]
-    moments = np.zeros(largest + 1)
-    for k in range(1, largest + 1):
-        for start in {largest + k, largest - k} if p != 0.5 else {largest + k}:
-            exponents = good + order * (good - log_mass[start : start + len(good)])
-            peak = exponents.max()
-            moments[k] = max(moments[k], peak + math.log(np.exp(exponents - peak).sum()))
-    return moments
+    return log_mass, high - low + 1
 
 
 def rounded_moment(moments: np.ndarray, dimension: int, radius: float) -> float:
@@ -139,6 +148,55 @@ def vector_delta(trials: int, p: float, levels: int, dimension: int, epsilon: fl
     centre = math.log(max(epsilon / loss - 0.5, 1.0))
     found = minimize_scalar(log_bound, bounds=(centre - 2, centre + 2), method="bounded", options={"xatol": 0.05})
     return min(1.0, math.exp(min(float(found.fun), 0.0)) + tail)
+
+
+def vector_moments(trials: int, p: float, levels: int, dimension: int, orders: np.ndarray, tail: float) -> np.ndarray:
+    """M(λ) ≥ ln E[e^{λℓ}; good noise] for each λ, ℓ the privacy loss of a sum of vectors; ∞ where no noise is good.
+
+    Args:
+        trials, p, levels, dimension: as in `vector_delta`.
+        orders: (Λ,) λ > 0.
+        tail: of noise that is not good, in all coordinates together, whatever the vectors.
+
+    Returns:
+        (Λ,) for either order of any neighbours.
+    """
+    found = _log_masses(trials, p, levels, tail / dimension)
+    if found is None:
+        return np.full(len(orders), np.inf)
+    log_mass, width = found
+    good = log_mass[levels : levels + width]
+    moments = np.zeros((len(orders), levels + 1))
+    for k in range(1, levels + 1):
+        for start in {levels + k, levels - k} if p != 0.5 else {levels + k}:
+            exponents = good + orders[:, None] * (good - log_mass[start : start + width])
+            peak = exponents.max(1)
+            total = peak + np.log(np.exp(exponents - peak[:, None]).sum(1))
+            moments[:, k] = np.maximum(moments[:, k], total)
+    # One coordinate's rounded shifts are whole numbers up to g.
+    return moments.max(1) if dimension == 1 else _rounded_moments(moments, dimension, float(levels))
+
+
+# Places of a around the largest m_k/k², in logarithms.
+_PLACES = np.array([-0.5, -0.2, -0.1, -0.05, 0, 1e-3, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 4])
+
+
+def _rounded_moments(moments: np.ndarray, dimension: int, radius: float) -> np.ndarray:
+    """`rounded_moment` of each row (Λ, g + 1), with a from a few places in place of a search; (Λ,)."""
+    k = np.arange(moments.shape[1] - 1)
+    rise = np.maximum(np.diff(moments), 0.0)
+    growth = np.expm1(np.minimum(rise, 50.0))[:, None]
+    steepest = np.maximum(np.max(moments[:, 1:] / np.arange(1, len(k) + 1) ** 2, axis=1), 1e-300)
+    a = (steepest[:, None] * np.exp(_PLACES))[..., None]
+    half, rest = 1 + k * growth, 2 * a * k - growth
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = (-a * half + np.sqrt(np.maximum((a * half) ** 2 - 2 * a * growth * rest, 0.0))) / (2 * a * growth)
+    f = np.clip(np.nan_to_num(root, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    low = moments[:, None, :-1]
+    between = low + np.log1p(f * growth) - a * (k + f) ** 2
+    beta = np.where(rise[:, None] < 50, between, low + rise[:, None] - a * k**2).max(2)
+    beta = np.maximum(beta, np.maximum(moments[:, -1:] - a[..., 0] * len(k) ** 2, 0.0))
+    return np.min(a[..., 0] * radius**2 + dimension * beta, axis=1)
 
 
 def _check(trials: int, p: float) -> None:

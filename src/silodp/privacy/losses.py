@@ -64,6 +64,12 @@ def replace_one_losses(occurrences: Occurrences, step: float, top: float) -> Los
     """
     count = int(np.ceil(top / step)) + 1
     profile = np.minimum.accumulate(replace_one_profile(occurrences, np.arange(count + 1) * step))
+    return connected_losses(profile, step)
+
+
+def connected_losses(profile: np.ndarray, step: float) -> LossPmf:
+    """Losses of a pair whose profile is at least the given one, not increasing, at 0, step, 2·step, … (see above)."""
+    count = len(profile) - 1
     gaps = np.diff(profile)
     # Second differences in e^ε, in units that do not overflow.
     shrink = math.exp(-step)

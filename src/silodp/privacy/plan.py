@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ADJACENCY = "replace one record of one silo"
 
-Sampler = Literal["replacement", "disjoint", "all"]
+Sampler = Literal["replacement", "subset", "disjoint", "all"]
 Clipping = Literal["record", "per_tensor", "batch_mean"]
 
 
@@ -80,7 +80,8 @@ class Release:
         noise: standard deviation per coordinate of the noise on the mean over the drawn records, in units of the clip.
         gradients: clipped gradients that a record contributes (2 for a difference of two).
         steps: releases that a silo makes in one go before it sends anything (local steps); `count` includes them.
-        sampler: "replacement"; "disjoint", no record is drawn twice in a run; or "all", every record, once a message.
+        sampler: "replacement"; "subset", drawn anew for each message, no record twice in it; "disjoint", no record is
+            drawn twice in a run; or "all", every record, once a message.
         clipping: what is scaled to norm at most L: each "record"'s gradient, each tensor of it ("per_tensor"), or the
             "batch_mean" only.
         tensors: of the model.
@@ -140,7 +141,7 @@ class PrivacyPlan:
         releases: kinds of messages.
         shuffler: stands between silos and server, if any.
         trusted_sum: M, if the server sees only the sum of the messages of the M silos that take part in a round.
-        shuffled_sum: the numbers of P_vec, if that is how the sums are made.
+        shuffled_sum: the numbers of P_vec for each kind of message, if that is how the sums are made.
     """
 
     algorithm: str
@@ -181,8 +182,10 @@ class PrivacyPlan:
         """How a message's records are drawn, in words."""
         sent = [release for release in self.releases if release.count]
         sizes = ", ".join(str(size) for size in sorted({one.records for one in sent if one.sampler != "all"}))
-        once = any(release.sampler == "disjoint" for release in sent)
-        drawn = f"{sizes} of {self.budget.n} {'without replacement over the run' if once else 'with replacement'}"
+        samplers = {release.sampler for release in sent}
+        ways = {"disjoint": "without replacement over the run", "subset": "without replacement in a message"}
+        how = next((text for way, text in ways.items() if way in samplers), "with replacement")
+        drawn = f"{sizes} of {self.budget.n} {how}"
         return f"{drawn}, and all" if any(release.sampler == "all" for release in sent) else drawn
 
     @property
@@ -200,7 +203,15 @@ class PrivacyPlan:
                 return one
             if release.sampler == "all":
                 return dp_accounting.SelfComposedDpEvent(one, release.count)
-            sampled = dp_accounting.SampledWithReplacementDpEvent(self.budget.n, release.records, one)
+            n, records, once = self.budget.n, release.records, release.sampler == "subset"
+            if release.clipping == "batch_mean" and not once:
+                # A clipped mean moves by 2L as soon as the record is drawn at all, and no further however often: as a
+                # record that is drawn once with that probability, rounded up.
+                records, once = math.ceil(n * -math.expm1(records * math.log1p(-1 / n))) if n > 1 else 1, True
+            sampling = dp_accounting.SampledWithReplacementDpEvent
+            if once:
+                sampling = dp_accounting.SampledWithoutReplacementDpEvent
+            sampled = sampling(n, records, one)
             return dp_accounting.SelfComposedDpEvent(sampled, release.count)
 
         kinds = [composed(release) for release in self.releases if release.count]

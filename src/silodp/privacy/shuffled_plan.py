@@ -1,8 +1,9 @@
 """Plans of runs whose sums go through P_vec, a record's clipped gradient as one participant, and what is proven.
 
-Non-convex paper, Algorithm 7 over Algorithms 4 and 5. One sum has a proven δ(ε) (`shuffle_sums`). Where no record is
-drawn twice in a run the sums compose in parallel, else by the optimal composition of (ε, δ) guarantees, which holds
-for adaptive sums. That silos or records are drawn is not counted in anyone's favour (docs/errata.md).
+Non-convex paper, Algorithms 7 to 10 over Algorithms 4 and 5. Where no record is drawn twice in a run (SDP Prox-SGD) the
+sums compose in parallel, and one sum's proven δ(ε) (`shuffle_sums`) is the run's. The other algorithms draw records
+again in every round; here without replacement in a round, where the paper draws with replacement, so that a record is
+one participant of a sum at most (`sum_composition`). That silos are drawn is not counted (docs/errata.md).
 """
 
 import functools
@@ -12,89 +13,96 @@ from dataclasses import dataclass, replace
 from silodp.privacy.accounting import DeliveredEpsilon
 from silodp.privacy.plan import PrivacyPlan, Release
 from silodp.privacy.shuffle_sums import SumParameters, calibrate
+from silodp.privacy.sum_composition import SumRelease, calibrated_sums, composed_lower, composed_upper
 
 
 @dataclass(frozen=True)
 class ShuffledSums:
-    """How a run's sums are sent: numbers of P_vec for the M·K vectors of a round, each of d coordinates."""
+    """How a run's sums are sent: numbers of P_vec for the M·K vectors of a round, each of d coordinates.
 
-    parameters: SumParameters
+    Attributes:
+        kinds: (kind of message, its numbers).
+        dimension: d.
+    """
+
+    kinds: tuple[tuple[str, SumParameters], ...]
     dimension: int
 
-    def bits_per_silo(self, records: int) -> int:
-        """Bits that a silo sends in a round in which it draws K `records`; labels of coordinates are not counted."""
-        return records * self.parameters.bits(self.dimension)
+    def __getitem__(self, kind: str) -> SumParameters:
+        return next(parameters for name, parameters in self.kinds if name == kind)
+
+    def bits_per_silo(self, kind: str, records: int) -> int:
+        """Bits that a silo sends for a message of K `records`; labels of coordinates are not counted."""
+        return records * self[kind].bits(self.dimension)
 
 
 def shuffled_plan(plan: PrivacyPlan, M: int, dimension: int) -> PrivacyPlan:
     """The plan with its sums sent by P_vec, (ε, δ)-private as proven over the whole run.
 
     Args:
-        plan: private, with one kind of message; "disjoint" records (SDP Prox-SGD).
+        plan: private, of an algorithm for sums (`sdp_…`).
         M: silos in a round, which all draw K records.
         dimension: d.
 
     Returns:
-        The plan with `shuffled_sum`; its release's noise is the largest standard deviation of P_vec as a silo's share.
+        The plan with `shuffled_sum`. Its releases' noise is the largest standard deviation of P_vec as a silo's share;
+        records are drawn without replacement. A larger silo than the plan's leaves out what it has more of n.
     """
     if plan.budget.epsilon is None:
         raise ValueError(f"plan of {plan.algorithm}: has no epsilon, which a shuffled sum needs")
-    release = _sent(plan)
-    if release.sampler != "disjoint":
-        raise ValueError(f"summation: 'shuffled': must be ideal for {plan.algorithm}, which draws a record repeatedly")
-    found = _calibrated(M * release.records, dimension, plan.budget.epsilon, plan.budget.delta)
-    share = math.sqrt(found.variance(2.0 * release.gradients) / M) / release.records
-    return replace(
-        plan,
-        releases=(replace(release, noise=share),),
-        trusted_sum=M,
-        shuffled_sum=ShuffledSums(found, dimension),
+    for release in plan.releases:
+        if release.clipping != "record":
+            raise ValueError(f"summation: 'shuffled': must be ideal where clipping is {release.clipping}")
+    once = _drawn_once(plan)
+    if once is not None:
+        found: tuple[SumParameters, ...] = (
+            _calibrated(M * once.records, dimension, plan.budget.epsilon, plan.budget.delta),
+        )
+    else:
+        sizes = tuple((M * one.records, one.count, one.records / plan.budget.n) for one in plan.releases)
+        found = _calibrated_sums(sizes, dimension, plan.budget.epsilon, plan.budget.delta)
+    releases = tuple(
+        replace(
+            one,
+            noise=math.sqrt(parameters.variance(2.0 * one.gradients) / M) / one.records,
+            sampler=one.sampler if one.sampler == "disjoint" else "subset",
+        )
+        for one, parameters in zip(plan.releases, found, strict=True)
     )
+    kinds = tuple((one.kind, parameters) for one, parameters in zip(releases, found, strict=True))
+    return replace(plan, releases=releases, trusted_sum=M, shuffled_sum=ShuffledSums(kinds, dimension))
 
 
 def delivered_shuffled_sums(plan: PrivacyPlan) -> DeliveredEpsilon:
     """Proven ε of a plan with shuffled sums against the server, which sees the shuffled bits of every round.
 
-    `lower` is a guarantee's least ε for one of the sums alone.
+    `lower`: no guarantee for these sums can be below it, if the server may ask gradients at any point.
     """
-    sums, release, delta = plan.shuffled_sum, _sent(plan), plan.budget.delta
+    sums, n, delta = plan.shuffled_sum, plan.budget.n, plan.budget.delta
     if sums is None:
         raise ValueError(f"plan of {plan.algorithm}: has no shuffled sum")
-    lower, upper = sums.parameters.epsilon(sums.dimension, delta)
-    if release.sampler == "disjoint":
+    once = _drawn_once(plan)
+    if once is not None:
+        lower, upper = sums[once.kind].epsilon(sums.dimension, delta)
         how = "each record in one sum at most"
-    elif release.sampler == "all":
-        upper = composed(sums, release.count, delta)
-        how = f"optimal composition of {release.count} sums"
+    elif any(one.sampler != "subset" for one in plan.releases):
+        # A record drawn J times is J participants; the bound of a sum covers one.
+        lower, upper, how = 0.0, math.inf, "none: a record may be several participants of a sum"
     else:
-        # A record drawn J times is J participants; the bound of one sum covers one.
-        upper, how = math.inf, "none: a record may be several participants of a sum"
+        kinds = [SumRelease(sums[one.kind], one.count, one.records / n) for one in plan.releases]
+        upper = composed_upper(kinds, sums.dimension, delta)
+        lower = composed_lower(kinds, delta, step=min(max(1e-4, upper * 1e-4), 1e-2))
+        how = f"composition of {sum(one.count for one in plan.releases)} sums over records drawn without replacement"
     how = f"seen by the server: shuffled sums P_vec, proven bound; {how}"
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, how)
 
 
-def composed(sums: ShuffledSums, count: int, delta: float) -> float:
-    """Proven ε at δ of `count` adaptive sums: each (ε₁, δ₁)-private, composed optimally; the best of a few δ₁."""
-    from dp_accounting.pld import common, privacy_loss_distribution  # slow to import
-
-    best = math.inf
-    for share in (0.1, 0.5, 1.0):
-        one = share * delta / count
-        epsilon = sums.parameters.epsilon(sums.dimension, one)[1]
-        if math.isinf(epsilon):
-            continue
-        best = min(best, count * epsilon)  # basic composition: δ₁·count ≤ δ
-        pair = common.DifferentialPrivacyParameters(epsilon, one)
-        loss = privacy_loss_distribution.from_privacy_parameters(pair, value_discretization_interval=1e-4)
-        best = min(best, float(loss.self_compose(count).get_epsilon_for_delta(delta)))
-    return best
+# Up to seconds each, and every trial asks.
+_calibrated = functools.cache(calibrate)
+_calibrated_sums = functools.cache(calibrated_sums)
 
 
-_calibrated = functools.cache(calibrate)  # half a second each, and every trial asks
-
-
-def _sent(plan: PrivacyPlan) -> Release:
+def _drawn_once(plan: PrivacyPlan) -> Release | None:
+    """The one kind of message, if its records are never drawn again in a run."""
     sent = [release for release in plan.releases if release.count]
-    if len(sent) != 1 or sent[0].clipping != "record":
-        raise ValueError(f"summation: 'shuffled': must be ideal for {plan.algorithm}: it needs one kind of message")
-    return sent[0]
+    return sent[0] if len(sent) == len(plan.releases) == 1 and sent[0].sampler == "disjoint" else None

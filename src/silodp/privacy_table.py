@@ -8,7 +8,7 @@ import pandas as pd
 from silodp.dag import Plan, slug
 from silodp.privacy.delivered import delivered
 from silodp.privacy.plan import ADJACENCY
-from silodp.results import PRIVACY_COLUMNS
+from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 
@@ -23,30 +23,30 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
         sizes: training records of each silo; where silos have plans of their own, the largest delivered ε is given.
 
     Returns:
-        `PRIVACY_COLUMNS` and phase_length, reported (chosen under the experiment's first report).
+        `PRIVACY_COLUMNS`, `PRIVACY_EXTRA` and phase_length, reported (chosen under the experiment's first report).
     """
     first = plan.experiments[experiment].reports[0].selection
     private = chosen[chosen["epsilon"].notna()]
     points = private.assign(reported=private["selection"] == first).groupby(KEY, as_index=False)["reported"].max()
     rows = []
-    known: dict[tuple, tuple[float, str]] = {}
+    known: dict[tuple, tuple[float, str, float]] = {}
     for point in points.to_dict("records"):
         setting = f"M{point['M']}_R{point['R']}"
         task = plan.task(experiment, point["algorithm"], setting, slug(point["reading"]))
         public = task.readings.clip_rule == "grid"
         plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
-        worst, method, of = -math.inf, "", next(iter(plans))
+        worst, method, lower, of = -math.inf, "", math.nan, next(iter(plans))
         for one in plans:
             key = (one.releases, one.budget.n, one.budget.delta, one.shuffler, one.trusted_sum, one.shuffled_sum)
             if key not in known:
                 result = delivered(one)
-                known[key] = (result.upper, result.method)
+                known[key] = (result.upper, result.method, result.lower)
             # A value that is no number must not pass for one that holds.
             if math.isnan(known[key][0]) or known[key][0] > worst:
-                (worst, method), of = known[key], one
+                (worst, method, lower), of = known[key], one
         if task.readings.resample:
             # A record that was drawn into a silo several times moves a message several times as far as the plan counts.
-            worst, method = math.inf, "none: resampled records occur several times in a silo"
+            worst, method, lower = math.inf, "none: resampled records occur several times in a silo", math.nan
         rows.append(
             point
             | {
@@ -59,9 +59,10 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
                 "sampling": of.sampling,
                 "noise_multiplier": of.seen.noise_multiplier,
                 "holds": public and worst <= point["epsilon"],
+                "delivered_lower": lower if public else math.nan,
             }
         )
-    columns = [*PRIVACY_COLUMNS, "phase_length", "reported"]
+    columns = [*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "phase_length", "reported"]
     frame = pd.DataFrame(rows, columns=columns)
     # Where trials chose different phase lengths, the row of the merged table is the one that promises least.
     frame = frame.sort_values(

@@ -21,6 +21,8 @@ KEPT = (
     "reported/*.csv",
     "figures/*.pdf",
     "figures/*.png",
+    *(f"{folder}/*.{suffix}" for folder in ("bounds", "checkins") for suffix in ("csv", "pdf", "png")),
+    "claims.csv",
     "silos/*/*/heterogeneity.csv",
 )
 NEEDED = KEPT[:4]

@@ -73,6 +73,9 @@ PRIVACY_COLUMNS = [
     "holds",
 ]
 
+# Written behind them: what some neighbouring silos reach; empty where nothing is claimed or proven from below.
+PRIVACY_EXTRA = ["delivered_lower"]
+
 AUDIT_COLUMNS = [
     "experiment",
     "algorithm",

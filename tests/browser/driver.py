@@ -1,4 +1,4 @@
-"""A headless Chromium by the W3C WebDriver protocol, over plain HTTP: what these tests need of it, and no package more."""
+"""A headless Chromium by the W3C WebDriver protocol over plain HTTP: what these tests need of it, without a package."""
 
 import base64
 import json

@@ -29,13 +29,20 @@ def page(tmp_path_factory):
 def browser(request, page):
     """A window on the page, as wide as a phone or a desktop."""
     lacking = driver.missing()
-    assert not lacking, f"install {lacking} (Debian: apt-get install chromium chromium-driver), as make test-browser does"
+    assert not lacking, (
+        f"install {lacking} (Debian: apt-get install chromium chromium-driver), as make test-browser does"
+    )
     window = driver.Browser(WIDTHS[request.param])
     window.open(page)
     yield window
     # Pictures to look at, where they are asked for.
     if os.environ.get("SILODP_PICTURES"):
-        for name, fragment in (("top", ""), ("claim", "#claim-C1"), ("experiment", "#experiment-1"), ("privacy", "#privacy")):
+        for name, fragment in (
+            ("top", ""),
+            ("claim", "#claim-C1"),
+            ("experiment", "#experiment-1"),
+            ("privacy", "#privacy"),
+        ):
             window.open(page, fragment)
             window.picture(Path(os.environ["SILODP_PICTURES"]) / f"{request.param}-{name}.png")
     window.close()

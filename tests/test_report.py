@@ -140,7 +140,9 @@ def test_every_figure_is_inside_once_with_links_to_files_that_exist(run):
 def test_every_figure_has_its_paper_number_and_the_command_that_made_it(run):
     page = built(run)
     stems = [path.stem for path in (run / "figures").glob("*.png")]
-    assert sorted(f"figure-figures-{stem}" for stem in stems) == sorted(one["id"] for one in page.all("figure"))
+    assert sorted(f"figure-figures-{stem.replace('=', '-')}" for stem in stems) == sorted(
+        one["id"] for one in page.all("figure")
+    )
     where = "results/smoke"
     for stem in ("wbcd_mlp_M2_R25", "wbcd_mlp_M2_R25_delivered_vs_claimed"):
         command = f"silodp figure {where}/config.json wbcd_mlp {stem} --table {where}/tables/wbcd_mlp.csv"

@@ -46,7 +46,7 @@ def test_verdicts_come_first_with_counts_signs_and_numbers(page):
     assert "✓ confirmed" in line
     assert "says N1" in line
     assert "−0.0123" in line
-    assert "−0.02 to −0.01" in line
+    assert "−0.0200 to −0.0100" in line
 
 
 def test_a_claims_rule_parts_and_readings_stand_under_it(page):

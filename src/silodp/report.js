@@ -7,10 +7,11 @@ function number(text) {
   if (/^-?∞/.test(plain)) return plain[0] === "-" ? -Infinity : Infinity;
   return /^[-+]?\.?\d/.test(plain) ? parseFloat(plain) : NaN;
 }
-function compare(a, b) {
+// Numbers before words, whichever way numbers go; equal ones keep their order.
+function compare(a, b, sign) {
   const [x, y] = [number(a), number(b)];
-  if (Number.isNaN(x) && Number.isNaN(y)) return a.localeCompare(b, "en", { numeric: true });
-  return Number.isNaN(x) ? 1 : Number.isNaN(y) ? -1 : x === y ? 0 : x < y ? -1 : 1;
+  if (Number.isNaN(x) && Number.isNaN(y)) return sign * a.localeCompare(b, "en", { numeric: true });
+  return Number.isNaN(x) ? 1 : Number.isNaN(y) ? -1 : x === y ? 0 : x < y ? -sign : sign;
 }
 function sort(table, heading) {
   const column = heading.cellIndex, body = table.tBodies[0];
@@ -18,7 +19,7 @@ function sort(table, heading) {
   for (const other of heading.parentNode.cells) other.setAttribute("aria-sort", "none");
   heading.setAttribute("aria-sort", up ? "ascending" : "descending");
   const rows = [...body.rows].sort((a, b) =>
-    compare(a.cells[column].textContent, b.cells[column].textContent) * (up ? 1 : -1));
+    compare(a.cells[column].textContent, b.cells[column].textContent, up ? 1 : -1));
   body.append(...rows);
 }
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -34,7 +35,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 function reveal() {
   const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let part = place; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
-  if (place) place.scrollIntoView();
+  if (place) (place.closest("details.claim") || place).scrollIntoView();
 }
 addEventListener("hashchange", reveal);
 addEventListener("beforeprint", () => document.querySelectorAll("details.claim").forEach((one) => (one.open = true)));

@@ -9,7 +9,7 @@ import pandas as pd
 from silodp.claims import COLUMNS
 from silodp.claims.base import VERDICTS
 from silodp.report_figures import Page, anchor
-from silodp.report_numbers import exact, measured, read_table
+from silodp.report_numbers import measured, read_table
 
 # A verdict's sign and class: never told by colour alone.
 SIGNS = {"confirmed": "✓", "refuted": "✗", "inconclusive": "~", "not testable here": "–"}
@@ -52,7 +52,8 @@ def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[
     if verdict not in VERDICTS:
         raise ValueError(f"{page.folder / 'claims.csv'}: verdict: {verdict!r}: must be one of {', '.join(VERDICTS)}")
     files = [] if pd.isna(row["evidence"]) else str(row["evidence"]).split("; ")
-    interval = "" if pd.isna(row["low"]) and pd.isna(row["high"]) else f"{exact(row['low'])} to {exact(row['high'])}"
+    ends = [row["low"], row["high"]]
+    interval = "" if pd.isna(ends).all() else " to ".join(map(measured, ends))
     return {
         "part": part,
         "statistic": row["statistic"],
@@ -61,7 +62,8 @@ def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[
         "verdict": verdict,
         "sign": SIGNS[verdict],
         "style": verdict.split()[0],
-        "evidence": [_evidence(name, page, anchors) for name in files],
+        "figures": [_evidence(name, page, anchors) for name in files if name.endswith(".png")],
+        "tables": [_evidence(name, page, anchors) for name in files if not name.endswith(".png")],
     }
 
 

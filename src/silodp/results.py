@@ -39,6 +39,9 @@ TABLE_COLUMNS = [
     "proven",
 ]
 
+# Behind an algorithm's name: its form without noise.
+NON_PRIVATE = ":non_private"
+
 # One row a trial of the default report.
 REPORTED_COLUMNS = [
     "experiment",

@@ -1,6 +1,8 @@
 """Files of claims: the checked-in ones are whole, and what is wrong in one is a single line."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -8,10 +10,11 @@ import pytest
 import yaml
 from planted import folder, noisy, trials
 
-from silodp.claims import COLUMNS, STATISTICS, decide, statistic
+from silodp import checkin_protocols
+from silodp.claims import COLUMNS, STATISTICS, decide, expressions, statistic
 from silodp.claims.base import VERDICTS
 from silodp.claims.loading import load_claims
-from silodp.claims.models import SECTIONS, Claim, Claims
+from silodp.claims.models import EXPRESSIONS, PROTOCOLS, SECTIONS, Claim, Claims
 from silodp.cli import main
 from silodp.config import ConfigError
 from silodp.config_pages import schema_text
@@ -47,6 +50,14 @@ def test_every_statistic_has_a_model_and_a_function_and_a_claim():
     }
     assert named == set(STATISTICS)
     assert {claim.statistic.name for claim in load_claims()} == named
+
+
+def test_names_that_models_hold_are_those_of_the_code():
+    """Models list them, so that reading a file does not load PyTorch."""
+    assert set(PROTOCOLS.__args__) == set(checkin_protocols.PROTOCOLS)
+    assert set(EXPRESSIONS.__args__) == set(expressions.EXPRESSIONS)
+    code = "import sys; from silodp.claims.loading import load_claims; load_claims(); print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
 
 
 def test_no_verdict_stands_in_a_file():

@@ -24,7 +24,8 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
     """The largest delivered over claimed ε, per (experiment, algorithm, reading) and per formula.
 
     `delivered_epsilon` is an upper bound that holds for every data set: at most the claim, it confirms. Above it, it
-    refutes only where `delivered_lower`, which two neighbouring silos reach, is above the claim as well.
+    refutes only where `delivered_lower`, which two neighbouring silos reach, is above the claim as well. That end is
+    known where all silos take part, a record's gradient is clipped, and the messages are seen one by one.
     """
     statistic = claim.statistic
     assert isinstance(statistic, DeliveredEpsilon)
@@ -34,18 +35,22 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
     missing = [name for name in claim.experiments if name not in have] if statistic.algorithms else []
     groups: dict[str, list[Finding]] = {}
     for one in [*formulas, *own]:
-        reading = one.part.partition("[")[2].rstrip("]")
-        groups.setdefault(reading, []).append(one)
+        groups.setdefault(_reading(one), []).append(one)
     found = []
     for reading in sorted({"", *groups}):
         deciding = groups.get(reading, [])
         # An alternative reading need not be run on every experiment.
         gaps = missing if reading == statistic.reading else []
         found.append(_whole(f"[{reading}]" if reading else "", deciding, gaps))
-    if beside:
-        verdict = together([one.verdict for one in beside])
-        found.append(Finding("counterparts", "the same in small", verdict, evidence=merged(beside)))
+    for reading in sorted({_reading(one) for one in beside}):
+        small = [one for one in beside if _reading(one) == reading]
+        part = "counterparts" + (f" [{reading}]" if reading else "")
+        found.append(_whole(part, small, []))
     return [*found, *formulas, *own, *beside]
+
+
+def _reading(found: Finding) -> str:
+    return found.part.partition("[")[2].rstrip("]")
 
 
 def _whole(part: str, deciding: list[Finding], missing: list[str]) -> Finding:

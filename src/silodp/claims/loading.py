@@ -10,12 +10,12 @@ from silodp.claims.models import (
     Claim,
     Claims,
     DeliveredEpsilon,
-    EqualBudget,
     PairedDifference,
     PriceOfPrivacy,
     RelativeImprovement,
 )
 from silodp.config import ConfigError, explain, project_root, read_yaml
+from silodp.results import NON_PRIVATE
 
 # What a table reports beside the algorithms: the better of the two SPIDERs.
 REPORTED = ("spider",)
@@ -67,7 +67,6 @@ def _names(claim: Claim) -> Iterator[tuple[str, str, list[str]]]:
     """(key, name, what it may be) of every name in a statistic."""
     from silodp.algorithms import ALGORITHMS
     from silodp.checks import CHECKS
-    from silodp.comparisons import NON_PRIVATE
 
     algorithms, one = [*ALGORITHMS, *REPORTED], claim.statistic
     if isinstance(one, PairedDifference):
@@ -84,11 +83,6 @@ def _names(claim: Claim) -> Iterator[tuple[str, str, list[str]]]:
     elif isinstance(one, BoundsVerdicts):
         for rows in one.rows:
             yield "rows.check", rows.check, list(CHECKS)
-    elif isinstance(one, EqualBudget):
-        from silodp.checkin_protocols import PROTOCOLS
-
-        yield "protocol", one.protocol, list(PROTOCOLS)
-        yield "reference", one.reference, list(PROTOCOLS)
 
 
 def _known(place: str, name: str, allowed: list[str]) -> None:

@@ -8,6 +8,8 @@ from silodp.config_parts import Finite, Positive, Strict
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Words = Annotated[str, Field(min_length=1)]
+# Those of silodp.checkin_protocols, which loads PyTorch.
+PROTOCOLS = Literal["none", "subsampling", "shuffling", "shuffling_clones", "a_fix", "a_avg", "a_sldw"]
 EXPRESSIONS = Literal[
     "new_over_earlier_shuffling",
     "shuffling_improvement",
@@ -124,8 +126,8 @@ class EqualBudget(Strict):
     """Test errors of two check-in protocols at equal central epsilon, and the first one's dummy updates."""
 
     name: Literal["equal_budget"]
-    protocol: Words = Field(description="protocol that the claim is about")
-    reference: Words = Field(description="protocol that it is set against")
+    protocol: PROTOCOLS = Field(description="protocol that the claim is about")
+    reference: PROTOCOLS = Field(description="protocol that it is set against")
     factor: Positive = Field(description="how many times the reference's test error it may have")
 
 

@@ -22,7 +22,8 @@ from silodp.claims.base import (
     place_of,
 )
 from silodp.claims.models import Claim, Pair, PairedDifference
-from silodp.comparisons import NON_PRIVATE, compare
+from silodp.comparisons import compare
+from silodp.results import NON_PRIVATE
 from silodp.statistics import mean_interval
 
 SUPPORTS, OPEN, CONTRADICTS = "support", "open", "contradict"
@@ -89,10 +90,10 @@ def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list
         return []
     lines = []
     for pair in statistic.pairs:
-        names = {pair.first.removesuffix(NON_PRIVATE), pair.second.removesuffix(NON_PRIVATE)}
-        if not names <= set(reported["algorithm"]):
+        try:
+            rows = compare(reported, pair.first, pair.second)
+        except ValueError:  # the experiment does not have both
             continue
-        rows = compare(reported, pair.first, pair.second)
         most = math.inf if statistic.most_epsilon is None else statistic.most_epsilon
         rows = rows[(rows["epsilon"] >= statistic.least_epsilon) & (rows["epsilon"] <= most)]
         for (reading, M, R), part in rows.groupby(["reading", "M", "R"], sort=False):

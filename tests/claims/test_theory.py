@@ -79,6 +79,8 @@ def test_a_missing_check_says_how_to_get_it(tmp_path):
     assert "make bounds" in found.statistic
     both = read(tmp_path, [bound("holds")], [*ROWS, {"check": "table_1", "theorem": "checkins-table-1"}])[""]
     assert both.verdict == "inconclusive"
+    assert both.value == -1.0
+    assert "needs bounds/table_1.csv" in both.statistic
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)

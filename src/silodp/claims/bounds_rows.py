@@ -112,7 +112,8 @@ def _use(row: pd.Series) -> float:
 def _joined(part: str, found: list[Finding]) -> Finding:
     """All findings of one part as one: the verdict of all, the numbers of the one that decides."""
     verdict = together([one.verdict for one in found])
-    order = [one for one in found if one.verdict == verdict] or found
+    tested = [one for one in found if one.verdict != NOT_TESTABLE]
+    order = [one for one in found if one.verdict == verdict] or tested or found
     texts = "; ".join(dict.fromkeys(one.statistic for one in [order[0], *found]))
     first = order[0]
     return Finding(part, texts, verdict, first.value, first.low, first.high, merged(found))

@@ -26,7 +26,8 @@ def claims_part(page: Page, anchors: Iterable[str]) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     table = read_table(path, COLUMNS)
-    known, rules, found = set(anchors), _rules(), []
+    known, rules = set(anchors), _rules()
+    found: list[dict[str, Any]] = []
     for row in table.to_dict("records"):
         name, _, part = str(row["claim"]).partition(": ")
         shown = _row(row, part, page, known)

@@ -76,11 +76,11 @@ def _finding(
     row = table.iloc[worst]
     named = f"{row['parameter']} {row['value']:g}"
     text = f"check {rows.check}, {len(verdicts)} rows: {counted(counts)}; tightest: {named}, {row['verdict']}"
-    value = [float(row[name]) for name in ("measured", "measured_low", "measured_high")]
-    if math.isnan(value[0]):
+    value, low, high = (float(row[name]) for name in ("measured", "measured_low", "measured_high"))
+    if math.isnan(value):
         # A check without runs holds a formula's own number, which stands as both bounds or as the upper one.
-        value = [float(row["lower"] if row["lower"] == row["upper"] else row["upper"]), math.nan, math.nan]
-    return Finding("", text, together(verdicts), *value, evidence=files)
+        value = float(row["lower"] if row["lower"] == row["upper"] else row["upper"])
+    return Finding("", text, together(verdicts), value, low, high, files)
 
 
 def _read(row: dict, statistic: BoundsVerdicts, printed: bool) -> str:

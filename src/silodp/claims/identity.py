@@ -3,6 +3,7 @@
 import numpy as np
 
 from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import Algorithm
 from silodp.claims.base import CONFIRMED, REFUTED, Finding, RunFolder
 from silodp.claims.models import Claim, SameIterates
 from silodp.privacy.plan import Budget, Release
@@ -36,7 +37,7 @@ def _gradient(releases: tuple[Release, ...]) -> Release:
     return next(one for one in releases if one.kind == "gradient")
 
 
-def _last(algorithm, release: Release) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _last(algorithm: Algorithm, release: Release) -> np.ndarray:
     """Last iterates (trials, d) on a quadratic over records of six silos."""
     from silodp.checks.prescribed_runs import silo_records
     from silodp.checks.stack import TrialFederation

@@ -34,7 +34,9 @@ def _group(
     claim: Claim, statistic: RelativeImprovement, run: RunFolder, experiments: list[str], part: str, reading: str = ""
 ) -> list[Finding]:
     """One finding a baseline under the one that puts them together; none where no experiment has the numbers."""
-    details, evidence, gaps = [], set(), set()
+    details: list[Finding] = []
+    evidence: set[str] = set()
+    gaps: set[str] = set()
     part = " ".join(word for word in (part, f"[{reading}]" if reading else "") if word)
     for baseline, stated in statistic.stated.items():
         errors = {}

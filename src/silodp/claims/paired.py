@@ -24,7 +24,7 @@ from silodp.claims.base import (
 from silodp.claims.models import Claim, Pair, PairedDifference
 from silodp.comparisons import compare
 from silodp.results import NON_PRIVATE
-from silodp.statistics import mean_interval
+from silodp.statistics import Interval, mean_interval
 
 SUPPORTS, OPEN, CONTRADICTS = "support", "open", "contradict"
 
@@ -39,7 +39,7 @@ class Line:
     R: int
     pair: Pair
     rows: pd.DataFrame
-    mean: tuple[float, float, float]
+    mean: Interval
 
     @property
     def p(self) -> list[float]:
@@ -102,9 +102,7 @@ def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list
     return lines
 
 
-def _mean(
-    reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: np.ndarray
-) -> tuple[float, float, float]:
+def _mean(reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: np.ndarray) -> Interval:
     """Difference averaged over ε in every trial: its mean over trials with the interval of Student's t."""
     own = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
 
@@ -116,8 +114,8 @@ def _mean(
     with np.errstate(invalid="ignore"):
         difference = (errors(pair.first) - errors(pair.second)).dropna()
     if len(difference) < 2 or not np.isfinite(difference).all():
-        return math.nan, math.nan, math.nan
-    return tuple(mean_interval(difference.to_numpy()))
+        return Interval(math.nan, math.nan, math.nan)
+    return mean_interval(difference.to_numpy())
 
 
 def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[str, dict[str, int], int]:

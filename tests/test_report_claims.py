@@ -30,6 +30,7 @@ def page(tmp_path):
         row("N1: e M=2 R=5, a − b", "confirmed", value=-0.5),
         row("N1: [grid=other]", "refuted"),
         row("N2", "not testable here", statistic="needs <e>"),
+        row("N6", "inconclusive", value=2.5, high=2.5),
         row("T-convex-2.1", "refuted"),
     ]
     write_csv(pd.DataFrame(rows), tmp_path / "claims.csv")
@@ -47,6 +48,7 @@ def test_verdicts_come_first_with_counts_signs_and_numbers(page):
     assert "says N1" in line
     assert "−0.0123" in line
     assert "−0.0200 to −0.0100" in line
+    assert "(at most 2.50)" in page
 
 
 def test_a_claims_rule_parts_and_readings_stand_under_it(page):

@@ -55,6 +55,8 @@ def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[
     files = [] if pd.isna(row["evidence"]) else str(row["evidence"]).split("; ")
     ends = [row["low"], row["high"]]
     interval = "" if pd.isna(ends).all() else " to ".join(map(measured, ends))
+    if pd.isna(row["low"]) and not pd.isna(row["high"]):
+        interval = f"at most {measured(row['high'])}"
     return {
         "part": part,
         "statistic": row["statistic"],

@@ -84,6 +84,10 @@ class Browser:
         """A PNG of what is in the window."""
         Path(path).write_bytes(base64.b64decode(self._call("GET", "/screenshot")))
 
+    def media(self, name):
+        """Show the page as on this medium, as in print; with an empty name as on the screen again."""
+        self._call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"media": name}})
+
     def printed(self):
         """The page as a PDF, as it would be printed."""
         return base64.b64decode(self._call("POST", "/print", {}))

@@ -132,6 +132,9 @@ def test_choosing_a_claim_opens_its_numbers(browser, page):
 
 
 def test_it_prints(browser):
+    browser.media("print")
+    assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
+    browser.media("")
     text = browser.printed()
     assert text.startswith(b"%PDF")
     assert text.count(b"/Type /Page") > 3

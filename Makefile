@@ -4,10 +4,11 @@ CORES ?= all
 PYTHON ?= python3.11
 BIN := .venv/bin
 PUBLISHED = $(BIN)/silodp rebuild results/published/config.json --cores $(CORES) -- --snakefile workflow/published.smk
+SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures report publish bounds checkins paper test test-slow bench lint format docs clean
+.PHONY: help reproduce smoke figures report publish bounds checkins claims paper test test-slow test-browser bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +50,13 @@ test: .venv/installed  ## the tests
 
 test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild
 	$(BIN)/python -m pytest -m slow
+
+test-browser: .venv/installed  ## the report page in a headless Chromium, installed by apt-get if it is not there
+	@command -v chromedriver > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium chromium-driver; }
+	$(BIN)/python -m pytest -m browser tests/browser
+
+claims: .venv/installed  ## verdicts on the papers' claims, from the published tables
+	@$(BIN)/silodp claims results/published
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md

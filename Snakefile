@@ -7,6 +7,7 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 from silodp.checks import CHECKS
+from silodp.claims.loading import load_claims
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
 
@@ -15,6 +16,7 @@ RUN_FILE = (
 )
 
 try:
+    load_claims()
     PLAN = Plan(load(RUN_FILE))
 except ConfigError as error:
     print(f"silodp: {error}", file=sys.stderr)
@@ -46,6 +48,7 @@ localrules:
     bounds,
     checkins,
     tables,
+    claims,
     report,
     provenance,
     fetch,
@@ -63,6 +66,7 @@ include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/provenance.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/bounds.smk"
 include: "workflow/rules/checkins.smk"

@@ -12,7 +12,7 @@ import yaml
 
 import small
 from silodp.cli import main, make_parser
-from silodp.results import PRIVACY_COLUMNS, TABLE_COLUMNS
+from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA, TABLE_COLUMNS
 
 COMMANDS = [
     *("fetch", "partition", "train", "select", "privacy", "table", "figure", "report", "provenance", "config"),
@@ -223,7 +223,7 @@ def test_a_chain_of_commands_ends_in_the_table(chain):
 
 def test_delivered_epsilon_of_the_table_is_that_of_the_privacy_table(chain):
     table, merged = pd.read_csv(chain / "table.csv"), pd.read_csv(chain / "merged.csv")
-    assert list(merged.columns) == PRIVACY_COLUMNS
+    assert list(merged.columns) == [*PRIVACY_COLUMNS, *PRIVACY_EXTRA]
     merged["reading"] = merged["reading"].fillna("")
     assert not merged.duplicated(["algorithm", "reading", "M", "R", "epsilon"]).any()
     assert len(merged) == 2 * 2 * 4 * 2

@@ -295,6 +295,21 @@ def test_an_algorithm_is_trained_only_under_the_readings_that_it_is_run_with():
     assert {name.split("/")[4] for name in one.grids("small")} > trained
 
 
+def test_bounds_and_check_ins_are_waited_for_only_where_the_run_file_asks(tmp_path, monkeypatch):
+    """What was made without being asked for is read, and changes the verdicts; what is asked for is an input."""
+    monkeypatch.chdir(tmp_path)
+    plain, asking = (Plan(load(small.ROOT / "config" / name)) for name in ("default.yaml", "paper.yaml"))
+    assert plain.wanted() == []
+    assert {"results/paper/bounds/table_1.csv", "results/paper/checkins/mnist_logistic.png"} <= set(asking.wanted())
+    assert Plan(asking.resolved, folder="results/published").wanted() == []
+    before = plain.claims_digest(), asking.claims_digest()
+    for run in ("default", "paper"):
+        (tmp_path / f"results/{run}/bounds").mkdir(parents=True)
+        (tmp_path / f"results/{run}/bounds/table_1.csv").write_text("check\n")
+    assert plain.claims_digest() != before[0]
+    assert asking.claims_digest() == before[1]
+
+
 def test_check_ins_are_compared_on_logistic_experiments_and_redone_when_these_change():
     one = plan(dataset="digits", label="parity", silos={"scheme": "digit_pairs"}, model={"name": "logistic"},
                settings=[{"M": 25, "R": 3}])  # fmt: skip

@@ -10,10 +10,10 @@ import pytest
 import small
 from silodp.config import Resolved
 from silodp.dag import Plan
-from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
+from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
 from silodp.privacy.plan import ADJACENCY
 from silodp.privacy_table import delivered_lookup, privacy_rows
-from silodp.results import PRIVACY_COLUMNS, write_csv
+from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv
 
 SIZES = [169, 285]
 
@@ -76,11 +76,38 @@ def test_the_real_accountants_upper_end_is_delivered():
     assert row["holds"] == (result.upper <= 2.0)
 
 
+@pytest.mark.parametrize(
+    ("M", "change", "known"),
+    [(2, {}, True), (1, {}, False), (2, {"clipping": "per_tensor"}, False), (2, {"resample": True}, False)],
+)
+def test_what_neighbours_reach_is_given_where_it_is_proven(accountant, M, change, known):
+    """Not where a silo may not be drawn, where a record counts several times, or where the clipping is another one."""
+    settings = [{"M": M, "R": 3}]
+    (row,) = rows(point() | {"M": M}, readings=change, settings=settings).to_dict("records")
+    assert (row["delivered_lower"] == accountant_lower(row)) if known else math.isnan(row["delivered_lower"])
+
+
+def accountant_lower(row) -> float:
+    """What the stand-in says from below."""
+    return row["delivered_epsilon"] / 2
+
+
+def test_of_local_sgd_only_the_end_of_a_round_counts_from_below():
+    (row,) = rows(point("local_sgd", epsilon=18.0)).to_dict("records")
+    one = plan().task("small", "local_sgd", "M2_R3", "default").plans(18.0, 1, SIZES)[0]
+    (release,) = one.releases
+    assert row["delivered_epsilon"] > 18
+    assert release.count == 3 * release.steps
+    wanted = end_of_round_epsilon(release.steps, 3, 169, one.noise_multiplier, 169**-2.0).lower
+    assert row["delivered_lower"] == wanted
+    assert wanted < delivered_epsilon(one, 169**-2.0).lower
+
+
 def test_there_is_one_row_for_each_point_whatever_its_step_clip_and_trial(accountant):
     points = [point(trial=t, stepsize=s, clip=c) for t in range(3) for s in (0.1, 0.2) for c in (1.0, 5.0)]
     points += [point(epsilon=8.0), point(epsilon=math.nan), point("local_sgd"), point("local_sgd", math.nan)]
     found = rows(*points)
-    assert list(found.columns) == [*PRIVACY_COLUMNS, "phase_length", "reported"]
+    assert list(found.columns) == [*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "phase_length", "reported"]
     keys = found[["algorithm", "epsilon"]].apply(tuple, axis=1).tolist()
     assert sorted(keys) == [("local_sgd", 2.0), ("minibatch_sgd", 2.0), ("minibatch_sgd", 8.0)]
     assert found["reported"].all()
@@ -124,7 +151,7 @@ def test_what_only_another_report_chose_is_accounted_but_not_reported(accountant
 def test_nothing_private_gives_an_empty_table(accountant, tmp_path):
     found = rows(point(epsilon=math.nan))
     assert len(found) == 0
-    assert list(found.columns) == [*PRIVACY_COLUMNS, "phase_length", "reported"]
+    assert list(found.columns) == [*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "phase_length", "reported"]
     write_csv(found, tmp_path / "privacy.csv")
     assert len(pd.read_csv(tmp_path / "privacy.csv")) == 0
 

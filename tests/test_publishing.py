@@ -10,6 +10,7 @@ from silodp.publishing import NEEDED
 def run_folder(folder, *without):
     """A finished run's files, and some that are not kept."""
     files = ["config.json", "provenance.json", "privacy.csv", "tables/a.csv", "reported/a.csv", "figures/a.png"]
+    files += ["claims.csv", "bounds/a.csv", "bounds/a.png", "checkins/a.csv", "checkins/a.pdf"]
     for name in [*files, "silos/a/default/heterogeneity.csv", "silos/a/default/indices.parquet", "logs/a.log"]:
         if name not in without:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -25,6 +26,7 @@ def test_publishing_keeps_what_is_small_and_replaces_what_was_there(tmp_path):
     run, out = run_folder(tmp_path / "run"), tmp_path / "out"
     assert main(["publish", str(run), "--output", str(out)]) == 0
     wanted = {"config.json", "provenance.json", "privacy.csv", "tables/a.csv", "reported/a.csv", "figures/a.png"}
+    wanted |= {"claims.csv", "bounds/a.csv", "bounds/a.png", "checkins/a.csv", "checkins/a.pdf"}
     assert kept(out) == wanted | {"silos/a/default/heterogeneity.csv", "README.md"}
     page = (out / "README.md").read_text()
     assert "make publish RUN=r7" in page

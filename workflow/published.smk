@@ -2,12 +2,14 @@
 # silodp rebuild results/published/config.json -- --snakefile workflow/published.smk [figures]
 import sys
 
+from silodp.claims.loading import load_claims
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
 
 RUN_FILE = "results/published/config.json"
 
 try:
+    load_claims()
     PLAN = Plan(load(RUN_FILE), folder="results/published")
 except ConfigError as error:
     print(f"silodp: {error}", file=sys.stderr)
@@ -19,6 +21,7 @@ container: None
 
 localrules:
     all,
+    claims,
     figures,
     report,
 
@@ -30,4 +33,5 @@ rule all:
 
 
 include: "rules/figures.smk"
+include: "rules/claims.smk"
 include: "rules/report.smk"

@@ -45,6 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
         __version__,
         check_commands,
         checkins_commands,
+        claims_commands,
         commands,
         practitioner,
         privacy_commands,
@@ -74,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands.register(add)
     check_commands.register(add)
     checkins_commands.register(add)
+    claims_commands.register(add)
     theory_commands.register(add)
     practitioner.register(add)
     publishing.register(add)

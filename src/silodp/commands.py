@@ -16,7 +16,7 @@ from silodp import config as configuration
 from silodp.config import ConfigError, Resolved
 from silodp.config_models import Experiment
 from silodp.dag import Plan, slug
-from silodp.results import PRIVACY_COLUMNS, write_csv, write_parquet, write_text
+from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv, write_parquet, write_text
 
 log = logging.getLogger("silodp")
 
@@ -266,7 +266,7 @@ def merge_privacy(options: argparse.Namespace) -> None:
     """Put the experiments' privacy tables together: one row for each private algorithm, setting and epsilon."""
     rows = pd.concat([pd.read_csv(path, keep_default_na=False) for path in options.files], ignore_index=True)
     rows = rows[rows["reported"].astype(str) == "True"]
-    write_csv(rows[PRIVACY_COLUMNS], options.output)
+    write_csv(rows[[*PRIVACY_COLUMNS, *PRIVACY_EXTRA]], options.output)
 
 
 def table(options: argparse.Namespace) -> None:

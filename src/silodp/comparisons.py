@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from silodp.results import REPORTED_COLUMNS
+from silodp.results import NON_PRIVATE, REPORTED_COLUMNS
 
-NON_PRIVATE = ":non_private"
 COLUMNS = [
     "experiment",
     "reading",

@@ -40,7 +40,8 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _read_yaml(path: Path) -> dict:
+def read_yaml(path: Path) -> dict:
+    """A YAML file that holds a mapping; ConfigError in one line for anything else, and for a key given twice."""
     if not path.is_file():
         raise ConfigError(f"{path}: file: missing: must be a readable YAML file")
     try:
@@ -71,14 +72,14 @@ def _merge(base: dict, override: dict) -> dict:
 
 def _read_experiment(folder: Path, source: Path) -> dict:
     """The experiment's file, laid over the one that it `extends`."""
-    own = _read_yaml(source)
+    own = read_yaml(source)
     base = own.pop("extends", None)
     if base is None:
         return own
     path = folder / f"{base}.yaml"
     if not path.is_file():
         raise ConfigError(f"{source}: extends: {shown(base)}: must name another experiment's file")
-    found = _read_yaml(path)
+    found = read_yaml(path)
     if "extends" in found:
         raise ConfigError(f"{source}: extends: {shown(base)}: must be an experiment that extends none itself")
     return _merge(found, own)
@@ -113,10 +114,12 @@ _TAGS = {
     *("linear", "logistic", "softmax", "perceptron", "convnet", "hinge", "absolute", "sigmoid"),
     *("none", "l1", "l2", "ball"),
     *("constrained-float", "literal['1/n^2']", "literal['moments','theorem','calibrated']", "float"),
+    *("paired_difference", "relative_improvement", "price_of_privacy", "delivered_epsilon", "bounds_verdicts"),
+    *("exact_expression", "same_iterates", "equal_budget"),
 }
 
 
-def _explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:
+def explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:
     """One line about the first key that is wrong, with all that it allows, and the number of other wrong keys."""
     wrong: dict[str, list] = {}
     for one in error.errors():
@@ -182,11 +185,11 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
 
     path = Path(path)
     folder = (root or project_root()) / "config" / "experiments"
-    raw = _read_yaml(path)
+    raw = read_yaml(path)
     try:
         run = Run.model_validate(raw)
     except ValidationError as error:
-        raise _explain(error, path) from None
+        raise explain(error, path) from None
     experiments = {}
     for name, overrides in run.experiments.items():
         source = folder / f"{name}.yaml"
@@ -198,7 +201,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
             experiments[name] = Experiment.model_validate(merged)
         except ValidationError as error:
             here = _within(overrides, error.errors()[0]["loc"])
-            raise _explain(error, path if here else source, ("experiments", name) if here else ()) from None
+            raise explain(error, path if here else source, ("experiments", name) if here else ()) from None
         check(name, experiments[name], functools.partial(_place, path, source, name, overrides or {}))
     without = [name for name, one in experiments.items() if (one.device or "").startswith("cuda") and not gpu()]
     kept = {name: one for name, one in experiments.items() if name not in without}

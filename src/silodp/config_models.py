@@ -372,6 +372,9 @@ class Run(Strict):
     memory_mb: Annotated[int, Field(ge=256)] = Field(4000, description="memory bound of one job")
     data: DataConfig = DataConfig()
     bounds: Bounds = Bounds()
+    targets: list[Literal["bounds", "checkins"]] = Field(
+        [], description="made with the rest, for claims and page: bounds against runs, random check-ins"
+    )
     experiments: dict[str, dict[str, Any] | None] = Field(
         min_length=1, description="experiment -> overrides of its file"
     )

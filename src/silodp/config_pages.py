@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from silodp.claims.models import SECTIONS, Claim, Claims
 from silodp.config_models import (
     AlgorithmOptions,
     Bounds,
@@ -40,7 +41,8 @@ def schema_text() -> str:
     """What `config/schema.json` holds: an editor's schema for experiments, run files beside it."""
     experiment = Experiment.model_json_schema(ref_template="#/$defs/{model}")
     run = Run.model_json_schema(ref_template="#/$defs/{model}")
-    definitions = experiment.pop("$defs", {}) | run.pop("$defs", {})
+    claims = Claims.model_json_schema(ref_template="#/$defs/{model}")
+    definitions = experiment.pop("$defs", {}) | run.pop("$defs", {}) | claims.pop("$defs", {})
     # An algorithm of the extended experiment is left out by naming it without options.
     algorithms = experiment["properties"]["algorithms"]
     fewer = algorithms | {"additionalProperties": {"anyOf": [algorithms["additionalProperties"], {"type": "null"}]}}
@@ -50,13 +52,13 @@ def schema_text() -> str:
         "properties": {"extends": {"type": "string"}} | experiment["properties"] | {"algorithms": fewer},
         "required": ["extends"],
     }
-    definitions |= {"Experiment": experiment, "Extending": extending, "Run": run}
+    definitions |= {"Experiment": experiment, "Extending": extending, "Run": run, "Claims": claims}
     return (
         json.dumps(
             {
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "title": "silodp run files and experiments",
-                "anyOf": [{"$ref": "#/$defs/Run"}, {"$ref": "#/$defs/Experiment"}, {"$ref": "#/$defs/Extending"}],
+                "title": "silodp run files, experiments and claims",
+                "anyOf": [{"$ref": f"#/$defs/{name}"} for name in ("Run", "Experiment", "Extending", "Claims")],
                 "$defs": definitions,
             },
             indent=1,
@@ -71,7 +73,8 @@ def reference_text() -> str:
     lines = [
         "# Configuration reference",
         "",
-        "Made from the models in `src/silodp/config_models.py` by `silodp config reference`; do not edit by hand.",
+        "Made from the models in `src/silodp/config_models.py` and `src/silodp/claims/models.py` by",
+        "`silodp config reference`; do not edit by hand.",
         "",
     ]
     sections: list[type[BaseModel]] = [
@@ -100,6 +103,9 @@ def reference_text() -> str:
         Constants,
         Readings,
         Report,
+        Claims,
+        Claim,
+        *SECTIONS,
     ]
     for section in sections:
         lines += [f"## {section.__name__}", "", (section.__doc__ or "").strip(), ""]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from silodp.checks import CHECKS
-from silodp.config import Resolved
+from silodp.config import Resolved, project_root
 from silodp.config_models import Experiment, Setting
 from silodp.datasets import DATASETS
 from silodp.provenance import digest
@@ -40,6 +40,14 @@ SUMMED_BY = ("shuffle.py", "shuffled_summation.py")
 # Folders whose files algorithms are built on.
 _FORMULAS = {"algorithms", "privacy", "theory"}
 PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
+PAGE = (
+    "report.py",
+    "report_audit.py",
+    "report_bounds.py",
+    "report_claims.py",
+    "report_figures.py",
+    "report_numbers.py",
+)
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
 
@@ -92,6 +100,8 @@ class Plan:
     def __init__(self, resolved: Resolved, folder: str | None = None):
         self.resolved, self.run, self.experiments = resolved, resolved.run, resolved.experiments
         self.folder = folder or f"results/{resolved.run.run}"
+        # Nothing but figures and pages is made in a folder that was published.
+        self.published = folder is not None
 
     def readings(self, experiment: str) -> dict[str, str]:
         """Name in paths → label, for every reading of the experiment."""
@@ -281,6 +291,26 @@ class Plan:
         names = ["figure_2", *problems.values()]
         return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", "pdf", "png")]
 
+    def wanted(self) -> list[str]:
+        """Tables and figures of bounds and check-ins that the run file asks for; claims and page wait for them."""
+        targets = [] if self.published else self.run.targets
+        return [file for target in targets for file in {"bounds": self.bounds, "checkins": self.checkins}[target]()]
+
+    def claims_digest(self) -> str:
+        """Changes when verdicts would for the same tables: claims, what decides them, and bounds and check-ins beside.
+
+        Those that the run file does not ask for are read where they are there, and are not made.
+        """
+        files = [*sorted((project_root() / "config" / "claims").glob("*.yaml")), *self._beside()]
+        texts = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+        sources = sources_digest(("algorithms", "checks", "claims", "comparisons.py", "statistics.py", "theory"))
+        return digest([texts, sources])
+
+    def _beside(self) -> list[Path]:
+        wanted = set(self.wanted())
+        found = [file for name in ("bounds", "checkins") for file in (Path(self.folder) / name).glob("*.csv")]
+        return sorted(file for file in found if str(file) not in wanted)
+
     def checkins_digest(self, experiment: str | None = None) -> str:
         """Changes when the table or figure about random check-ins would; without an experiment, Figure 2's."""
         looks = ("checkins_commands.py", "figures", "privacy", "theory")
@@ -321,8 +351,9 @@ class Plan:
         return digest(
             [
                 self.digest(),
-                hashlib.sha256((PACKAGE / "report.html.j2").read_bytes()).hexdigest(),
-                sources_digest(("report.py", "report_bounds.py")),
+                [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(PACKAGE.glob("report.*"))],
+                sources_digest(PAGE),
+                [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._beside()],
             ]
         )
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pandas as pd
 
 from silodp.dag import Plan, slug
+from silodp.privacy.accounting import DeliveredEpsilon, end_of_round_epsilon
 from silodp.privacy.delivered import delivered
-from silodp.privacy.plan import ADJACENCY
-from silodp.results import PRIVACY_COLUMNS
+from silodp.privacy.plan import ADJACENCY, PrivacyPlan
+from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 
@@ -23,30 +24,36 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
         sizes: training records of each silo; where silos have plans of their own, the largest delivered ε is given.
 
     Returns:
-        `PRIVACY_COLUMNS` and phase_length, reported (chosen under the experiment's first report).
+        `PRIVACY_COLUMNS`, `PRIVACY_EXTRA` and phase_length, reported (chosen under the experiment's first report).
     """
     first = plan.experiments[experiment].reports[0].selection
     private = chosen[chosen["epsilon"].notna()]
     points = private.assign(reported=private["selection"] == first).groupby(KEY, as_index=False)["reported"].max()
     rows = []
-    known: dict[tuple, tuple[float, str]] = {}
+    known: dict[tuple, DeliveredEpsilon] = {}
+    from_below: dict[tuple, float] = {}
     for point in points.to_dict("records"):
         setting = f"M{point['M']}_R{point['R']}"
         task = plan.task(experiment, point["algorithm"], setting, slug(point["reading"]))
-        public = task.readings.clip_rule == "grid"
+        public, everyone = task.readings.clip_rule == "grid", point["M"] == len(sizes)
         plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
-        worst, method, of = -math.inf, "", next(iter(plans))
+        worst, of, found = -math.inf, next(iter(plans)), None
         for one in plans:
             key = (one.releases, one.budget.n, one.budget.delta, one.shuffler, one.trusted_sum, one.shuffled_sum)
             if key not in known:
-                result = delivered(one)
-                known[key] = (result.upper, result.method)
+                known[key] = delivered(one)
             # A value that is no number must not pass for one that holds.
-            if math.isnan(known[key][0]) or known[key][0] > worst:
-                (worst, method), of = known[key], one
+            if math.isnan(known[key].upper) or known[key].upper > worst:
+                found, of = known[key], one
+                worst = found.upper
+        assert found is not None
+        method, below = found.method, (of, everyone)
+        if below not in from_below:
+            from_below[below] = reached(of, found, everyone)
+        lower = from_below[below]
         if task.readings.resample:
             # A record that was drawn into a silo several times moves a message several times as far as the plan counts.
-            worst, method = math.inf, "none: resampled records occur several times in a silo"
+            worst, method, lower = math.inf, "none: resampled records occur several times in a silo", math.nan
         rows.append(
             point
             | {
@@ -59,9 +66,10 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
                 "sampling": of.sampling,
                 "noise_multiplier": of.seen.noise_multiplier,
                 "holds": public and worst <= point["epsilon"],
+                "delivered_lower": lower if public else math.nan,
             }
         )
-    columns = [*PRIVACY_COLUMNS, "phase_length", "reported"]
+    columns = [*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "phase_length", "reported"]
     frame = pd.DataFrame(rows, columns=columns)
     # Where trials chose different phase lengths, the row of the merged table is the one that promises least.
     frame = frame.sort_values(
@@ -69,6 +77,29 @@ def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[
     )
     last = ~frame.duplicated(["algorithm", "reading", "M", "R", "epsilon", "reported"], keep="last")
     return frame.assign(reported=frame["reported"] & last).reset_index(drop=True)
+
+
+def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
+    """ε that some neighbouring silos reach at the claim's δ: what can refute a claim; NaN where none is proven.
+
+    Args:
+        plan: what a silo releases.
+        result: its delivered ε, as the adversary of a silo's own messages has it.
+        everyone: whether all silos take part in every round. Where M < N, `result` counts a silo that is drawn in all
+            rounds, which is rare, and nothing is proven from below about one that is not.
+    """
+    guarded = plan.shuffler is not None or plan.shuffled_sum is not None or plan.trusted_sum is not None
+    (first, *_) = plan.releases
+    if guarded or not everyone or first.clipping != "record":
+        return math.nan
+    if first.steps == 1:
+        return result.lower
+    # Of local SGD only the model after a round's steps is seen; it is asked for where a claim hangs on it.
+    n, delta = plan.budget.n, plan.budget.delta
+    if plan.budget.epsilon is None or result.upper <= plan.budget.epsilon:
+        return math.nan
+    rounds = first.count // first.steps
+    return end_of_round_epsilon(first.steps, rounds, n, plan.noise_multiplier, delta).lower
 
 
 def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], float]:

@@ -21,6 +21,8 @@ KEPT = (
     "reported/*.csv",
     "figures/*.pdf",
     "figures/*.png",
+    *(f"{folder}/*.{suffix}" for folder in ("bounds", "checkins") for suffix in ("csv", "pdf", "png")),
+    "claims.csv",
     "silos/*/*/heterogeneity.csv",
 )
 NEEDED = KEPT[:4]
@@ -31,6 +33,7 @@ machine, `config.json` holds every option.
 
 - Made by `make reproduce RUN={run}` and `make publish RUN={run}`.
 - `make figures` draws the figures again from the tables in this folder, `make report` the page; neither trains.
+- `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make report` decides them again.
 - `reported/` holds one row a trial behind the default rows: `silodp compare` sets two algorithms against each other.
 """
 

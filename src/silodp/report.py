@@ -1,22 +1,23 @@
 """The report page of a run: one HTML file with its figures inside, made from the run's folder and nothing else."""
 
 import base64
+import hashlib
 import json
-import os
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import numpy as np
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from silodp.figures import FIGURES, figure_name, slices
 from silodp.figures.slices import with_reading
 from silodp.figures.style import in_order, label
+from silodp.report_audit import audit_part
 from silodp.report_bounds import bounds
+from silodp.report_claims import claims_part
+from silodp.report_figures import CAPTIONS, Page
+from silodp.report_numbers import bounded, exact, measured, read_json, read_table
 from silodp.results import PRIVACY_COLUMNS, TABLE_COLUMNS, write_text
 
 # Said once above a table where it is the same in all its rows: column, words before the value.
@@ -65,11 +66,6 @@ PRIVACY_HEADINGS = {
     "noise_multiplier": "noise multiplier",
     "holds": "holds",
 }
-CAPTIONS = {
-    "error_vs_epsilon": "test error against ε, mean and 5th to 95th percentile over trials",
-    "delivered_vs_claimed": "ε delivered against ε claimed",
-    "calibrated_vs_paper": "test error at the ε delivered, calibrated noise beside the paper's",
-}
 MOST_SILOS = 30
 
 
@@ -79,20 +75,21 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     Every part that the folder does not have is named in a line. Raises ValueError when there is no such folder, or a
     file in it cannot be read as what it should be.
     """
-    from silodp.report_audit import audit_part  # builds on the formats below
-
     folder, output = Path(run_folder), Path(output)
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such run folder")
-    config, provenance = _json(folder / "config.json"), _json(folder / "provenance.json")
+    config, provenance = read_json(folder / "config.json"), read_json(folder / "provenance.json")
     tables = {
         path.stem: with_reading(read_table(path, TABLE_COLUMNS)) for path in sorted((folder / "tables").glob("*.csv"))
     }
-    figures = {path.stem: path for path in sorted((folder / "figures").glob("*.png"))}
     described = config.get("experiments", {})
     names = [*described, *(name for name in tables if name not in described)]
-    page = Page(folder, output.parent, figures)
-    experiments = [page.experiment(name, described.get(name) or {}, tables.get(name)) for name in names]
+    page = Page(folder, output.parent)
+    experiments = [_experiment(page, name, described.get(name) or {}, tables.get(name)) for name in names]
+    others, checkins, checks = page.others(), page.checkins(), bounds(page)
+    figures = [figure for one in experiments for part in one["parts"] for figure in part["figures"]]
+    figures += [*others, *checkins, *(check["figure"] for check in checks if check["figure"])]
+    script = (Path(__file__).parent / "report.js").read_text(encoding="utf-8")
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -104,129 +101,43 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         run=config.get("run") or provenance.get("run") or folder.resolve().name,
         facts=_facts(provenance),
         summary=_summary(tables),
+        claims=claims_part(page, [figure["anchor"] for figure in figures if figure["picture"]]),
         experiments=experiments,
-        others=[page.figure(name) for name in page.unused()],
+        others=others,
         privacy=_privacy(folder / "privacy.csv"),
         audit=audit_part(folder / "audit.csv"),
-        bounds=bounds(folder / "bounds", read_table, measured, exact, page.link),
+        bounds=checks,
+        checkins=checkins,
         provenance=_flat(provenance),
+        style=(Path(__file__).parent / "report.css").read_text(encoding="utf-8"),
+        script=script,
+        # The page runs this one script and nothing else, whatever a title in it holds.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
     write_text(text, output)
 
 
-class Page:
-    """What the template shows of each experiment, and which figures it has shown."""
-
-    def __init__(self, folder: Path, base: Path, figures: Mapping[str, Path]):
-        self.folder, self.base, self.figures = folder, base, figures
-        self.shown: set[str] = set()
-
-    def link(self, path: Path) -> str | None:
-        """A relative address of `path` from the page; None where there is no such file."""
-        return quote(Path(os.path.relpath(path, self.base)).as_posix()) if path.is_file() else None
-
-    def unused(self) -> list[str]:
-        """Figures in the folder that no experiment's table asked for."""
-        return [name for name in self.figures if name not in self.shown]
-
-    def figure(self, name: str, caption: str = "") -> dict[str, Any]:
-        """A figure's picture, as a data address, and its files; the picture is None where it is missing."""
-        self.shown.add(name)
-        path = self.figures.get(name)
-        picture = base64.b64encode(path.read_bytes()).decode() if path else None
-        pdf = self.link(self.folder / "figures" / f"{name}.pdf")
-        return {"name": name, "caption": caption or name, "picture": picture, "pdf": pdf}
-
-    def experiment(self, name: str, about: Mapping[str, Any], table: pd.DataFrame | None) -> dict[str, Any]:
-        """One experiment: its parts by (M, R, reading), each with figures and rows, and its partition."""
-        title, parts = about.get("title") or name, []
-        for (M, R, reading), rows in slices(table) if table is not None else []:
-            setting = f"M = {M}, R = {R}" + (f", {reading}" if reading else "")
-            wanted = {kind: figure_name(name, M, R, reading, kind) for kind in FIGURES}
-            figures = [
-                self.figure(stem, f"{title}: {CAPTIONS.get(kind) or kind.replace('_', ' ')}, {setting}")
-                for kind, stem in wanted.items()
-                if (kind == "error_vs_epsilon" and not reading) or stem in self.figures
-            ]
-            # Rows of another reading than the default one stand folded, so that the default is read first.
-            parts.append({"setting": setting, "figures": figures, "folded": bool(reading), **_results(rows)})
-        return {
-            "name": name,
-            "title": title,
-            "paper": about.get("paper") or "",
-            "csv": self.link(self.folder / "tables" / f"{name}.csv"),
-            "parts": parts,
-            "partition": _partition(self.folder / "silos" / name / "default"),
-        }
-
-
-def exact(value: Any) -> str:
-    """A parameter as it was set, to 4 significant digits: 0.75, 10000, 1.7×10⁻⁵, ∞; a dash where there is none."""
-    return _number(value, 4, ROUND_HALF_EVEN, pad=False)
-
-
-def measured(value: Any) -> str:
-    """A measured value to 3 significant digits, zeros kept: 0.500, 12.3, 1235."""
-    return _number(value, 3, ROUND_HALF_EVEN, pad=True)
-
-
-def bounded(value: Any) -> str:
-    """An upper bound to 3 significant digits, rounded up so that it stays one."""
-    return _number(value, 3, ROUND_CEILING, pad=True)
-
-
-def reached(value: Any) -> str:
-    """A lower bound to 3 significant digits, rounded down so that it stays one."""
-    return _number(value, 3, ROUND_FLOOR, pad=True)
-
-
-def _number(value: Any, digits: int, rounding: str, *, pad: bool) -> str:
-    if value is None or pd.isna(value):
-        return "–"
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    number = Decimal(repr(float(value)))
-    for _ in range(2):  # again, for 9.999 that became 10.00
-        last = number.adjusted() - digits + 1
-        # Whole numbers keep all their digits before the point: a rounded count would be wrong.
-        last = min(last, 0) if number.adjusted() < 7 else last
-        number = number.quantize(Decimal(1).scaleb(last), rounding=rounding) if number else Decimal(0)
-    if number and not -4 <= number.adjusted() < 7:
-        power = number.adjusted()
-        mantissa = number.scaleb(-power).normalize()
-        return f"{mantissa:f}×10{str(power).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}".replace("-", "−")
-    text = f"{number:f}"
-    if not pad and "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return text.replace("-", "−")
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is no file."""
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: a JSON {type(found).__name__}, allowed: an object")
-    return found
-
-
-def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """A CSV file that has `columns`."""
-    try:
-        table = pd.read_csv(path, float_precision="round_trip")  # the comparison of ε must not hang on parsing
-    except ValueError as error:
-        raise ValueError(f"{path}: not a table ({error})") from error
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise ValueError(f"{path}: lacks the columns {', '.join(missing)}")
-    for name in ("private", "holds", "converged"):
-        if name in columns and len(table) and table[name].dtype != bool:
-            raise ValueError(f"{path}: column {name} holds {table[name].iloc[0]!r}, allowed: True, False")
-    return table
+def _experiment(page: Page, name: str, about: Mapping[str, Any], table: pd.DataFrame | None) -> dict[str, Any]:
+    """One experiment: its parts by (M, R, reading), each with figures and rows, and its partition."""
+    title, paper, parts = about.get("title") or name, about.get("paper") or "", []
+    for (M, R, reading), rows in slices(table) if table is not None else []:
+        setting = f"M = {M}, R = {R}" + (f", {reading}" if reading else "")
+        wanted = {kind: figure_name(name, M, R, reading, kind) for kind in FIGURES}
+        figures = [
+            page.result(stem, name, f"{title}: {CAPTIONS.get(kind) or kind.replace('_', ' ')}, {setting}", paper)
+            for kind, stem in wanted.items()
+            if (kind == "error_vs_epsilon" and not reading) or stem in page.figures
+        ]
+        # Rows of another reading than the default one stand folded, so that the default is read first.
+        parts.append({"setting": setting, "figures": figures, "folded": bool(reading), **_results(rows)})
+    return {
+        "name": name,
+        "title": title,
+        "paper": paper,
+        "csv": page.link(page.folder / "tables" / f"{name}.csv"),
+        "parts": parts,
+        "partition": _partition(page.folder / "silos" / name / "default"),
+    }
 
 
 def _summary(tables: Mapping[str, pd.DataFrame]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from silodp.figures.style import label
-from silodp.report import bounded, exact, reached, read_table
+from silodp.report_numbers import bounded, exact, reached, read_table
 from silodp.results import AUDIT_COLUMNS
 
 AUDIT_HEADINGS = {

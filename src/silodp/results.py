@@ -39,6 +39,9 @@ TABLE_COLUMNS = [
     "proven",
 ]
 
+# Behind an algorithm's name: its form without noise.
+NON_PRIVATE = ":non_private"
+
 # One row a trial of the default report.
 REPORTED_COLUMNS = [
     "experiment",
@@ -72,6 +75,9 @@ PRIVACY_COLUMNS = [
     "noise_multiplier",
     "holds",
 ]
+
+# Written behind them: what some neighbouring silos reach; empty where nothing is claimed or proven from below.
+PRIVACY_EXTRA = ["delivered_lower"]
 
 AUDIT_COLUMNS = [
     "experiment",

@@ -65,6 +65,7 @@ def test_bad_input_stops_before_any_job_with_one_line_and_exit_code_2(tmp_path, 
 def test_a_rebuild_writes_every_door(rebuilt):
     results = rebuilt / "results" / "tiny"
     expected = {"report.html", "provenance.json", "config.json", "privacy.csv", "tables/wbcd_mlp.csv"}
+    expected.add("claims.csv")
     expected |= {f"figures/wbcd_mlp_M2_R5.{suffix}" for suffix in ("pdf", "png")}
     expected |= {f"trials/wbcd_mlp/{name}/M2_R5/default_0-1.parquet" for name in ("minibatch_sgd", "fed_spider")}
     assert expected <= set(contents(results))

@@ -6,6 +6,7 @@ rule report:
         audit=f"{PLAN.folder}/audit.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
         record=f"{PLAN.folder}/provenance.json",
+        claims=f"{PLAN.folder}/claims.csv",
     output:
         f"{PLAN.folder}/report.html",
     log:

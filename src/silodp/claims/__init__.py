@@ -1,0 +1,63 @@
+"""Claims of the papers, decided by a run: `claims.csv`.
+
+A claim stands in config/claims/*.yaml with its statistic, rule and tolerance. `STATISTICS` names the function behind
+each statistic; nothing is imported before it is used.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from silodp.claims.base import Finding, RunFolder
+    from silodp.claims.models import Claim
+
+COLUMNS = ["claim", "source", "statement", "statistic", "value", "low", "high", "verdict", "evidence"]
+
+# Statistic → the module that has a function of its name.
+STATISTICS = {
+    "paired_difference": "paired",
+    "relative_improvement": "improvement",
+    "price_of_privacy": "price",
+    "delivered_epsilon": "delivered",
+    "bounds_verdicts": "bounds_rows",
+    "exact_expression": "expressions",
+    "same_iterates": "identity",
+    "equal_budget": "checkins",
+}
+
+
+def statistic(name: str) -> "Callable[[Claim, RunFolder], list[Finding]]":
+    """The function that decides claims with the statistic `name`; its first finding is the claim as a whole."""
+    return getattr(importlib.import_module(f"silodp.claims.{STATISTICS[name]}"), name)
+
+
+def decide(claims: "Sequence[Claim]", run: "RunFolder") -> "pd.DataFrame":
+    """`COLUMNS`: for every claim its own row first, then those of its parts (`N1: <part>`).
+
+    Raises:
+        ValueError: a file of the run that is not what it should be.
+    """
+    import pandas as pd
+
+    from silodp.claims.theorems import uncovered
+
+    rows = []
+    for claim in [*claims, *uncovered(claims, run)]:
+        for found in statistic(claim.statistic.name)(claim, run):
+            rows.append(
+                {
+                    "claim": f"{claim.id}: {found.part}" if found.part else claim.id,
+                    "source": claim.source,
+                    "statement": claim.statement,
+                    "statistic": found.statistic,
+                    "value": found.value,
+                    "low": found.low,
+                    "high": found.high,
+                    "verdict": found.verdict,
+                    "evidence": "; ".join(found.evidence),
+                }
+            )
+    return pd.DataFrame(rows, columns=COLUMNS)

@@ -1,0 +1,161 @@
+"""Claims about the papers' own formulas: expressions of theory functions, evaluated exactly over grids."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from silodp.claims.base import CONFIRMED, REFUTED, Finding, RunFolder
+from silodp.claims.models import Claim, ExactExpression
+from silodp.theory import THEOREMS
+
+DELTA = 1e-6
+# ε0 on the axis of Figure 2 of the check-ins paper.
+EPSILON0 = tuple(step / 10 for step in range(1, 41))
+# "Similar" curves differ by less than this factor; "matches" up to a factor of 2, as a sum of two equal terms does.
+SIMILAR = MATCHES = 2.0
+# An exponent is told from its neighbours half-way: e^(ε0/2) from e^0 and e^ε0, n^(-1/2) from n^0 and n^(-1).
+HALF_WAY = 0.25
+
+
+def exact_expression(claim: Claim, run: RunFolder) -> list[Finding]:
+    """The expression's number over its grid, and whether it lies where the claim has it."""
+    statistic = claim.statistic
+    assert isinstance(statistic, ExactExpression)
+    found = expression(statistic.expression, "")
+    return [Finding("", found.statistic, found.verdict, found.value, found.low, found.high, run.evidence(claim, {}))]
+
+
+def expression(name: str, part: str) -> Finding:
+    """The finding of one expression; `low` and `high` are the ends of its values over the grid."""
+    text, holds, value, low, high = EXPRESSIONS[name]()
+    return Finding(part, text, CONFIRMED if holds else REFUTED, value, low, high)
+
+
+Found = tuple[str, bool, float, float, float]
+
+
+def new_over_earlier_shuffling() -> Found:
+    """K1: Theorem 5.1 at n against the earlier bound at 10n, at ε0 where both are below ε0 (the figure's grey line)."""
+    ratios = []
+    for n in (1_000, 10_000):
+        for epsilon0 in EPSILON0:
+            new = _at("checkins-5.1", n=n, epsilon0=epsilon0)
+            earlier = _at("checkins-5-earlier", n=10 * n, epsilon0=epsilon0)
+            if max(new, earlier) < epsilon0:
+                ratios.append(new / earlier)
+    low, high = min(ratios), max(ratios)
+    farthest = high if math.log(high) >= -math.log(low) else low
+    text = f"new bound at n = 10³, 10⁴ over the earlier one at 10n, {len(ratios)} ε0 where both amplify; similar means "
+    return text + f"within a factor {SIMILAR:g}", 1 / SIMILAR <= low <= high <= SIMILAR, farthest, low, high
+
+
+def shuffling_improvement() -> Found:
+    """K2: exponent of e^ε0 in the earlier bound over the new one, where the square root leads."""
+    grid = np.array([epsilon0 for epsilon0 in EPSILON0 if epsilon0 >= 0.5])
+    n = 10**12
+    ratios = [_at("checkins-5-earlier", n=n, epsilon0=one) / _at("checkins-5.1", n=n, epsilon0=one) for one in grid]
+    steps = np.diff(np.log(ratios)) / np.diff(grid)
+    exponent, text = float(np.polyfit(grid, np.log(ratios), 1)[0]), "exponent of e^ε0 in earlier/new bound, n = 10¹²"
+    holds = steps.min() > 0.5 - HALF_WAY and steps.max() < 0.5 + HALF_WAY
+    return f"{text}, stated 0.5 ± {HALF_WAY:g}", bool(holds), exponent, float(steps.min()), float(steps.max())
+
+
+def short_form_of_check_ins() -> Found:
+    """K3: the factor that the full forms of Theorems 3.2 and 4.3 need in place of 7, for ε0 < 1 and δ < 1/100."""
+    needed = []
+    for epsilon0 in [*np.linspace(0.01, 0.99, 15), 0.9999]:
+        for delta in (0.0099999, 1e-3, 1e-6, 1e-9, 1e-15):
+            for m in (1, 10, 10**6):
+                fixed = [
+                    THEOREMS["checkins-3.2-short"](p0=p0, m=m, epsilon0=float(epsilon0), delta=delta)
+                    for p0 in (0.01, 0.1, 0.5, 1.0)
+                ]
+                sliding = THEOREMS["checkins-4.3-short"](m=m, epsilon0=float(epsilon0), delta=delta)
+                needed += [one.terms["needed_factor"] for one in (*fixed, sliding)]
+    text = f"factor that the full forms need in place of the stated 7, {len(needed)} points of (ε0, δ, m, p0)"
+    return text, max(needed) <= 7, max(needed), min(needed), max(needed)
+
+
+def expected_dummy_updates() -> Found:
+    """K4: exact expected numbers of dummy updates over the bounds m/e^c and (n − m + 1)/e."""
+    ratios = []
+    for m in (10, 100, 1_000):
+        for c in (0.1, 0.5, 1.0, 2.0, 5.0):
+            n = max(10 * m, math.ceil(c * m))
+            short = THEOREMS["checkins-3.4-short"](n=n, m=m, c=c).value
+            ratios.append(THEOREMS["checkins-3.4"](n=n, m=m, p0=c * m / n).value / short)
+    for n in (100, 1_000, 10_000):
+        for share in (0.01, 0.1, 0.5, 1.0):
+            found = THEOREMS["checkins-4.4"](n=n, m=int(share * n))
+            ratios.append(found.terms["exact"] / found.value)
+    text = f"exact expectation of dummy updates over its bound, {len(ratios)} points of (n, m, p0), to be at most 1"
+    # Rounding of a product of a thousand factors near 1.
+    return text, max(ratios) <= 1 + 1e-9, max(ratios), min(ratios), max(ratios)
+
+
+def amplification_in_n() -> Found:
+    """K5: exponent of n in the central ε of an epoch, of check-ins, shuffling and subsampling, by their own bounds."""
+    sizes = np.array([10**5, 10**6, 10**7, 10**8])
+    epsilons = {
+        # Repeated check-ins make n updates as the others do; windows of n/10 slots.
+        "check-ins": [_checked_in(int(n)) for n in sizes],
+        "shuffling": [_at("checkins-5.1", n=int(n), epsilon0=1.0) for n in sizes],
+        "subsampling": [_subsampled(int(n)) for n in sizes],
+    }
+    slopes = {name: float(np.polyfit(np.log(sizes), np.log(one), 1)[0]) for name, one in epsilons.items()}
+    text = "exponent of n in the central ε at ε0 = 1, stated −0.5: "
+    text += ", ".join(f"{name} {slope:.3f}" for name, slope in slopes.items())
+    holds = all(abs(slope + 0.5) < HALF_WAY for slope in slopes.values())
+    return text, holds, slopes["check-ins"], min(slopes.values()), max(slopes.values())
+
+
+def one_pass_matches_local() -> Found:
+    """C8: the bound for unlike silos over its private term, the classical local rate, from n = (Nβ²D²/(dL²))^(1/3)."""
+    above, below = [], []
+    for N in (10, 1_000, 100_000):
+        for d in (1, 10, 100):
+            for beta in (1.0, 100.0, 10_000.0):
+                for epsilon in (0.1, 0.5, 1.0):
+                    least = (N * beta**2 / d) ** (1 / 3)
+                    for n in {math.ceil(least), math.ceil(4 * least), math.ceil(64 * least)}:
+                        above.append(_over_local(n, d, N, beta, epsilon))
+                    if least >= 16:
+                        below.append(_over_local(math.floor(least / 16), d, N, beta, 1.0))
+    text = (
+        f"bound for unlike silos over the classical local rate at n ≥ (Nβ²D²/(dL²))^(1/3), {len(above)} points, to be "
+    )
+    text += f"at most {MATCHES:g}; a sixteenth of that n: up to {max(below):.3g}"
+    return text, max(above) <= MATCHES, max(above), min(above), max(above)
+
+
+def _over_local(n: int, d: int, N: int, beta: float, epsilon: float) -> float:
+    found = THEOREMS["convex-2.3"](n=n, d=d, M=N, L=1.0, D=1.0, beta=beta, epsilon=epsilon, delta=DELTA)
+    return found.value / found.terms["private"]
+
+
+def _at(theorem: str, **point: float) -> float:
+    return THEOREMS[theorem](**point, delta=DELTA).value
+
+
+def _checked_in(n: int) -> float:
+    return THEOREMS["checkins-3.3"](n=n, m=n // 10, epsilon0=1.0, delta=DELTA).terms["composed"]
+
+
+def _subsampled(n: int) -> float:
+    """Advanced composition of n steps, each ε0-private for one record of n drawn uniformly in secret."""
+    step = math.log1p(math.expm1(1.0) / n)
+    return step * math.sqrt(2 * n * math.log(1 / DELTA)) + n * step * math.expm1(step) / (math.exp(step) + 1)
+
+
+EXPRESSIONS: dict[str, Callable[[], Found]] = {
+    one.__name__: one
+    for one in (
+        new_over_earlier_shuffling,
+        shuffling_improvement,
+        short_form_of_check_ins,
+        expected_dummy_updates,
+        amplification_in_n,
+        one_pass_matches_local,
+    )
+}

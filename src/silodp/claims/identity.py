@@ -1,0 +1,53 @@
+"""The claim that FedProx-SPIDER with q = 1 is minibatch SGD: both run with the same draws on a quadratic."""
+
+import numpy as np
+
+from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import Algorithm
+from silodp.claims.base import CONFIRMED, REFUTED, Finding, RunFolder
+from silodp.claims.models import Claim, SameIterates
+from silodp.privacy.plan import Budget, Release
+
+ROUNDS, TRIALS, SILOS = 20, 8, 6
+BUDGET = Budget(400, ROUNDS, 2.0, 1e-6, 4.0)
+
+
+def same_iterates(claim: Claim, run: RunFolder) -> list[Finding]:
+    """Largest distance of the last iterates, under the noise that is printed for SPIDER and under minibatch SGD's."""
+    statistic = claim.statistic
+    assert isinstance(statistic, SameIterates)
+    found = []
+    for part, noise in (("", "minibatch"), ("[spider_q1_noise=own]", "own")):
+        spider = ALGORITHMS["fedprox_spider"].with_options(
+            {"rounds": ROUNDS, "phase_length": 1, "spider_q1_noise": noise}
+        )
+        minibatch = ALGORITHMS["minibatch_sgd"].with_options({"rounds": ROUNDS})
+        one, two = (_gradient(algorithm.plan(BUDGET).releases) for algorithm in (spider, minibatch))
+        distance = float(np.abs(_last(spider, one) - _last(minibatch, two)).max())
+        text = (
+            f"largest distance of the last iterates after {ROUNDS} rounds in {TRIALS} trials, same draws; σ of SPIDER "
+        )
+        text += f"over σ of MB-SGD {one.noise / two.noise:.4g}"
+        verdict = CONFIRMED if distance <= statistic.tolerance else REFUTED
+        found.append(Finding(part, text, verdict, distance, evidence=run.evidence(claim, {})))
+    return found
+
+
+def _gradient(releases: tuple[Release, ...]) -> Release:
+    return next(one for one in releases if one.kind == "gradient")
+
+
+def _last(algorithm: Algorithm, release: Release) -> np.ndarray:
+    """Last iterates (trials, d) on a quadratic over records of six silos."""
+    from silodp.checks.prescribed_runs import silo_records
+    from silodp.checks.stack import TrialFederation
+    from silodp.checks.stack import run as iterate
+    from silodp.rng import Streams
+    from silodp.theory.problems import Quadratic
+
+    problem, streams = Quadratic(5, bias=0.5), Streams(0).child("claims", "identity")
+    federation = TrialFederation(
+        problem.gradients, silo_records(problem, streams, TRIALS, SILOS, BUDGET.n), [release], trials=TRIALS, N=SILOS,
+        streams=streams, clip=problem.constants.L, stepsize=0.2,
+    )  # fmt: skip
+    return iterate(algorithm, federation, np.zeros(problem.d))

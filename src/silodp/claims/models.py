@@ -1,0 +1,191 @@
+"""What config/claims/*.yaml may hold: claims with their statistic, rule and tolerance, fixed before a run."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from silodp.config_parts import Finite, Positive, Strict
+
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Words = Annotated[str, Field(min_length=1)]
+# Those of silodp.checkin_protocols, which loads PyTorch.
+PROTOCOLS = Literal["none", "subsampling", "shuffling", "shuffling_clones", "a_fix", "a_avg", "a_sldw"]
+EXPRESSIONS = Literal[
+    "new_over_earlier_shuffling",
+    "shuffling_improvement",
+    "short_form_of_check_ins",
+    "expected_dummy_updates",
+    "amplification_in_n",
+    "one_pass_matches_local",
+]
+
+
+class Pair(Strict):
+    """Two algorithms set against each other trial by trial; the claim is that the first has the smaller test error."""
+
+    first: Words = Field(description="algorithm, as in spider; local_sgd:non_private is the form without noise")
+    second: Words = Field(description="the algorithm it is set against")
+    tolerance: NotNegative = Field(
+        0.0, description="test error by which the first may be larger; with more than 0 the claim is `not worse`"
+    )
+
+
+class PairedDifference(Strict):
+    """Paired differences of test error over trials, per experiment, (M, R), reading and epsilon."""
+
+    name: Literal["paired_difference"]
+    pairs: list[Pair] = Field(min_length=1, description="what is compared")
+    quantifier: Literal["each", "most"] = Field("each", description="of the epsilons of every setting")
+    least_epsilon: NotNegative = Field(0.0, description="smallest epsilon that the claim is about")
+    most_epsilon: Positive | None = Field(None, description="largest epsilon that the claim is about; default: none")
+
+    @model_validator(mode="after")
+    def _range(self) -> "PairedDifference":
+        if self.most_epsilon is not None and self.most_epsilon < self.least_epsilon:
+            raise ValueError(f"most_epsilon must be at least least_epsilon = {self.least_epsilon:g}")
+        return self
+
+
+class RelativeImprovement(Strict):
+    """Mean over experiments and epsilons of (baseline − target)/baseline in test error, with a bootstrap interval."""
+
+    name: Literal["relative_improvement"]
+    target: Words = Field(description="algorithm that is said to be better")
+    stated: dict[str, Finite] = Field(min_length=1, description="baseline -> improvement in percent that is stated")
+    tolerance: Positive = Field(description="percentage points by which the stated number may be missed")
+
+
+class PriceOfPrivacy(Strict):
+    """Private minus non-private test error of the same algorithm, at a small and at a large epsilon."""
+
+    name: Literal["price_of_privacy"]
+    algorithms: list[Words] = Field(min_length=1, description="algorithms with a form without noise")
+    small: Positive = Field(description="epsilon from which the price shrinks")
+    large: Positive = Field(description="epsilon at which nothing but the tolerance may be left")
+    tolerance: Positive = Field(description="test error that counts as no price")
+
+
+class DeliveredEpsilon(Strict):
+    """Delivered against claimed epsilon, over privacy.csv and the papers' formulas."""
+
+    name: Literal["delivered_epsilon"]
+    algorithms: list[Words] = Field(default=[], description="algorithms whose rows of privacy.csv are used")
+    formulas: list[Words] = Field(default=[], description="formulas whose rows of formulas.csv are used")
+    reading: str = Field("", description="name of what the algorithms' rows are, where only the formulas decide")
+    tolerance: NotNegative = Field(0.0, description="part of the claimed epsilon by which it may be exceeded")
+
+    @model_validator(mode="after")
+    def _something(self) -> "DeliveredEpsilon":
+        if not self.algorithms and not self.formulas:
+            raise ValueError("algorithms or formulas must name at least one")
+        return self
+
+
+class Rows(Strict):
+    """Rows of one check's table."""
+
+    check: Words = Field(description="a check of `silodp check`")
+    theorem: Words = Field(description="key of the theorem, as in convex-2.1; its `(printed)` rows are a reading")
+    parameter: str = Field("", description="only rows whose parameter begins so")
+    last: bool = Field(False, description="only the row with the largest value")
+    reading: str = Field("", description="decides a row of its own, not the claim")
+
+
+class BoundsVerdicts(Strict):
+    """Verdicts that checks gave when they held a theorem against runs (bounds/*.csv)."""
+
+    name: Literal["bounds_verdicts"]
+    rows: list[Rows] = Field(min_length=1, description="which rows decide")
+    supports: list[Words] = Field(
+        default=["holds", "confirmed"], description="beginnings of verdicts that speak for the claim"
+    )
+    contradicts: list[Words] = Field(
+        default=["fails", "refuted", "formula differs"], description="beginnings of verdicts that speak against it"
+    )
+    constant: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="what a lower bound may be multiplied by where the paper hides its constant"
+    )
+    expression: EXPRESSIONS | None = Field(None, description="an exact expression that has to hold as well")
+
+
+class ExactExpression(Strict):
+    """An expression of theory functions, evaluated exactly over a grid of their parameters."""
+
+    name: Literal["exact_expression"]
+    expression: EXPRESSIONS = Field(description="which one")
+
+
+class SameIterates(Strict):
+    """FedProx-SPIDER with q = 1 and minibatch SGD with the same draws, iterate by iterate."""
+
+    name: Literal["same_iterates"]
+    tolerance: NotNegative = Field(0.0, description="largest distance between their last iterates")
+
+
+class EqualBudget(Strict):
+    """Test errors of two check-in protocols at equal central epsilon, and the first one's dummy updates."""
+
+    name: Literal["equal_budget"]
+    protocol: PROTOCOLS = Field(description="protocol that the claim is about")
+    reference: PROTOCOLS = Field(description="protocol that it is set against")
+    factor: Positive = Field(description="how many times the reference's test error it may have")
+
+
+Statistic = Annotated[
+    PairedDifference
+    | RelativeImprovement
+    | PriceOfPrivacy
+    | DeliveredEpsilon
+    | BoundsVerdicts
+    | ExactExpression
+    | SameIterates
+    | EqualBudget,
+    Field(discriminator="name"),
+]
+SECTIONS = (
+    Pair,
+    PairedDifference,
+    RelativeImprovement,
+    PriceOfPrivacy,
+    DeliveredEpsilon,
+    Rows,
+    BoundsVerdicts,
+    ExactExpression,
+    SameIterates,
+    EqualBudget,
+)
+
+
+class Claim(Strict):
+    """One sentence of a paper that a run can confirm or refute."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9.-]*$")] = Field(description="as in N1; unique over all files")
+    source: Words = Field(description="paper and place")
+    statement: Words = Field(description="what is claimed, in own words")
+    statistic: Statistic = Field(description="what is computed, and its tolerance")
+    rule: Words = Field(description="what confirms and what refutes, in words")
+    experiments: list[Words] = Field(default=[], description="the paper's own experiments; they decide")
+    counterparts: list[Words] = Field(
+        default=[], description="experiments in small in their place; shown beside, they do not decide"
+    )
+    evidence: list[Words] = Field(
+        default=[],
+        description="files of a run; {experiment}, {figure} and {check} stand for names",
+    )
+
+    @field_validator("evidence")
+    @classmethod
+    def _placeholders(cls, values: list[str]) -> list[str]:
+        for value in values:
+            try:
+                value.format(experiment="", figure="", check="")
+            except (KeyError, ValueError, IndexError):
+                raise ValueError(f"{value!r} must have no other placeholder than experiment, figure, check") from None
+        return values
+
+
+class Claims(Strict):
+    """A file of claims: one paper or line of work."""
+
+    paper: Words = Field(description="the paper that the claims are from")
+    claims: list[Claim] = Field(min_length=1, description="in the order in which they are shown")

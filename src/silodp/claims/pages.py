@@ -1,0 +1,42 @@
+"""The claims as text and as a Markdown table: one line a claim, its parts left to claims.csv."""
+
+import pandas as pd
+
+from silodp.claims.base import VERDICTS
+
+
+def whole(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the claims themselves, and of the readings under which they were decided beside."""
+    part = table["claim"].str.partition(": ")[2]
+    return table[(part == "") | part.str.startswith("[") | part.str.startswith("counterparts")]
+
+
+def number(row: dict) -> str:
+    """Value and interval to 3 digits; empty without a value."""
+    if pd.isna(row["value"]):
+        return ""
+    interval = "" if pd.isna(row["low"]) or pd.isna(row["high"]) else f" [{row['low']:.3g}, {row['high']:.3g}]"
+    return f"{row['value']:.3g}{interval}"
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A Markdown table of claims, readings and counterparts."""
+    lines = [
+        "| claim | what it says | source | verdict | number | how it was decided |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in whole(table).to_dict("records"):
+        claim, _, part = row["claim"].partition(": ")
+        said = row["statement"] if not part else f"*{part}*"
+        cells = [claim, said, row["source"] if not part else "", f"**{row['verdict']}**", number(row), row["statistic"]]
+        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def text(table: pd.DataFrame) -> str:
+    """One line a claim, and how many have each verdict."""
+    rows = whole(table)
+    width = max((len(name) for name in rows["claim"]), default=0)
+    lines = [f"{row['claim']:<{width}}  {row['verdict']:<17}  {number(row)}" for row in rows.to_dict("records")]
+    own = rows[~rows["claim"].str.contains(": ")]["verdict"]
+    return "\n".join([*lines, ", ".join(f"{(own == one).sum()} {one}" for one in VERDICTS)])

@@ -1,0 +1,171 @@
+"""Claims that one algorithm has a smaller test error than another: paired differences over trials."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from silodp.claims.base import (
+    CONFIRMED,
+    INCONCLUSIVE,
+    NOT_TESTABLE,
+    REFUTED,
+    Finding,
+    RunFolder,
+    counted,
+    holm,
+    lacking,
+    merged,
+    one_sided,
+    place_of,
+)
+from silodp.claims.models import Claim, Pair, PairedDifference
+from silodp.comparisons import compare
+from silodp.results import NON_PRIVATE
+from silodp.statistics import Interval, mean_interval
+
+SUPPORTS, OPEN, CONTRADICTS = "support", "open", "contradict"
+
+
+@dataclass
+class Line:
+    """The comparisons of one pair in one (experiment, reading, M, R), one an ε."""
+
+    experiment: str
+    reading: str
+    M: int
+    R: int
+    pair: Pair
+    rows: pd.DataFrame
+    mean: Interval
+
+    @property
+    def p(self) -> list[float]:
+        """p-value of every ε against "the first is not worse"."""
+        rows = self.rows[["difference", "low", "high", "trials"]].to_numpy()
+        return [one_sided(difference, low, high, int(trials)) for difference, low, high, trials in rows]
+
+    @property
+    def spoken(self) -> list[str]:
+        """What each ε's own interval says; a contradiction counts only if `holm` keeps it."""
+        found = []
+        for row in self.rows.to_dict("records"):
+            low, high, tolerance = row["low"], row["high"], self.pair.tolerance
+            if low > 0:
+                found.append(CONTRADICTS)
+            else:
+                # "Smaller" leaves out 0; "not larger by more than the tolerance" does not.
+                found.append(SUPPORTS if (high <= tolerance if tolerance else high < 0) else OPEN)
+        return found
+
+
+def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
+    """The claim under the default reading, on counterparts, under other readings, and every (setting, pair) of each."""
+    statistic = claim.statistic
+    assert isinstance(statistic, PairedDifference)
+    lines = [line for name in [*claim.experiments, *claim.counterparts] for line in _lines(name, statistic, run)]
+    missing = [name for name in claim.experiments if not any(line.experiment == name for line in lines)]
+    groups: dict[tuple[bool, str], list[Line]] = {}
+    for line in lines:
+        groups.setdefault((line.experiment in claim.counterparts, line.reading), []).append(line)
+    found: list[Finding] = []
+    for (counterpart, reading), group in sorted(groups.items(), key=lambda item: item[0]):
+        details = [_detail(claim, statistic, line, run) for line in group]
+        words = "counterparts" if counterpart else ""
+        part = " ".join(word for word in (words, f"[{reading}]" if reading else "") if word)
+        # An alternative reading need not be run on every experiment; it does not decide the claim either.
+        gaps = [] if counterpart or reading else missing
+        found += [_whole(part, statistic, group, details, gaps), *details]
+    if (False, "") not in groups:
+        return [Finding("", f"paired differences: {lacking(missing)}", NOT_TESTABLE), *found]
+    # A missing experiment has a row of its own, which says what it would take.
+    return found + [Finding(name, f"paired differences: {lacking([name])}", NOT_TESTABLE) for name in missing]
+
+
+def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list[Line]:
+    reported = run.reported(experiment)
+    if reported is None:
+        return []
+    lines = []
+    for pair in statistic.pairs:
+        try:
+            rows = compare(reported, pair.first, pair.second)
+        except ValueError:  # the experiment does not have both
+            continue
+        most = math.inf if statistic.most_epsilon is None else statistic.most_epsilon
+        rows = rows[(rows["epsilon"] >= statistic.least_epsilon) & (rows["epsilon"] <= most)]
+        for (reading, M, R), part in rows.groupby(["reading", "M", "R"], sort=False):
+            mean = _mean(reported, reading, (M, R), pair, part["epsilon"].to_numpy())
+            lines.append(Line(experiment, str(reading), int(M), int(R), pair, part, mean))
+    return lines
+
+
+def _mean(reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: np.ndarray) -> Interval:
+    """Difference averaged over ε in every trial: its mean over trials with the interval of Student's t."""
+    own = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
+
+    def errors(name: str) -> pd.Series:
+        rows = own[own["algorithm"] == name.removesuffix(NON_PRIVATE)]
+        rows = rows[rows["epsilon"].isna()] if name.endswith(NON_PRIVATE) else rows[rows["epsilon"].isin(epsilons)]
+        return rows.groupby("trial")["test_error"].mean()
+
+    with np.errstate(invalid="ignore"):
+        difference = (errors(pair.first) - errors(pair.second)).dropna()
+    if len(difference) < 2 or not np.isfinite(difference).all():
+        return Interval(math.nan, math.nan, math.nan)
+    return mean_interval(difference.to_numpy())
+
+
+def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[str, dict[str, int], int]:
+    """Verdict of some lines together, how the intervals speak, and how many contradictions Holm's method keeps."""
+    spoken = [line.spoken for line in lines]
+    counts = {word: sum(line.count(word) for line in spoken) for word in (SUPPORTS, OPEN, CONTRADICTS)}
+    flags = iter(holm([p for line in lines for p in line.p]))
+    kept = [[next(flags) and word == CONTRADICTS for word in line] for line in spoken]
+    if statistic.quantifier == "each":
+        refuted = any(any(line) for line in kept)
+        confirmed = all(word == SUPPORTS for line in spoken for word in line)
+    else:
+        # At most half of the ε is not most of them.
+        refuted = any(2 * sum(line) >= len(line) for line in kept)
+        confirmed = all(2 * line.count(SUPPORTS) > len(line) for line in spoken)
+    verdict = REFUTED if refuted else CONFIRMED if confirmed else INCONCLUSIVE
+    return verdict, counts, sum(map(sum, kept))
+
+
+def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder) -> Finding:
+    verdict, counts, kept = _verdict(statistic, [line])
+    said = dict(zip(line.rows["epsilon"], line.spoken, strict=True))
+    where = "; ".join(
+        f"{word} at ε {', '.join(f'{epsilon:g}' for epsilon, own in said.items() if own == word)}"
+        for word in counts
+        if word in said.values()
+    )
+    limit = f" ≤ {line.pair.tolerance:g}" if line.pair.tolerance else " < 0"
+    text = f"mean over ε of the paired difference {_name(line.pair)} in test error, to be{limit} at "
+    text += "every ε" if statistic.quantifier == "each" else "most ε"
+    text += f": intervals {where}" + (f"; {kept} kept by Holm" if counts[CONTRADICTS] else "")
+    value, low, high = line.mean
+    place = {"experiment": line.experiment, "M": line.M, "R": line.R, "reading": line.reading}
+    part = place_of(line.experiment, line.M, line.R, line.reading, _name(line.pair))
+    return Finding(part, text, verdict, value, low, high, run.evidence(claim, place))
+
+
+def _whole(
+    part: str, statistic: PairedDifference, lines: Sequence[Line], details: Sequence[Finding], missing: Sequence[str]
+) -> Finding:
+    verdict, counts, kept = _verdict(statistic, lines)
+    total = sum(counts.values())
+    text = f"share of {total} paired comparisons that support: {counted(counts)}"
+    if counts[CONTRADICTS]:
+        text += f" ({kept} kept by Holm over all {total})"
+    if missing:
+        text += f"; {lacking(missing)}"
+        verdict = INCONCLUSIVE if verdict == CONFIRMED else verdict
+    return Finding(part, text, verdict, counts[SUPPORTS] / total, evidence=merged(details))
+
+
+def _name(pair: Pair) -> str:
+    return f"{pair.first} − {pair.second}"

@@ -1,0 +1,165 @@
+"""Files of claims: the checked-in ones are whole, and what is wrong in one is a single line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from planted import folder, noisy, trials
+
+from silodp import checkin_protocols
+from silodp.claims import COLUMNS, STATISTICS, decide, expressions, statistic
+from silodp.claims.base import VERDICTS
+from silodp.claims.loading import load_claims
+from silodp.claims.models import EXPRESSIONS, PROTOCOLS, SECTIONS, Claim, Claims
+from silodp.cli import main
+from silodp.config import ConfigError
+from silodp.config_pages import schema_text
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "config" / "claims").glob("*.yaml"))
+# claims.md of the specification: what has to be there.
+WANTED = [f"N{i}" for i in range(1, 7)] + [f"C{i}" for i in range(1, 9)] + [f"K{i}" for i in range(1, 7)]
+GOOD = """\
+paper: a paper
+claims:
+  - id: X1
+    source: here
+    statement: this
+    rule: that
+    experiments: [wbcd_mlp]
+    statistic: {name: paired_difference, pairs: [{first: spider, second: local_sgd}]}
+"""
+
+
+def test_every_claim_of_the_papers_is_there_and_can_be_decided():
+    claims = load_claims()
+    assert [claim.id for claim in claims if not claim.id.startswith("T-")] != []
+    assert set(WANTED) <= {claim.id for claim in claims}
+    for claim in claims:
+        assert callable(statistic(claim.statistic.name)), claim.id
+        assert claim.source.split(",")[0].split(" (")[0] in ("convex paper", "non-convex paper", "check-ins paper")
+
+
+def test_every_statistic_has_a_model_and_a_function_and_a_claim():
+    named = {
+        section.model_fields["name"].annotation.__args__[0] for section in SECTIONS if "name" in section.model_fields
+    }
+    assert named == set(STATISTICS)
+    assert {claim.statistic.name for claim in load_claims()} == named
+
+
+def test_names_that_models_hold_are_those_of_the_code():
+    """Models list them, so that reading a file does not load PyTorch."""
+    assert set(PROTOCOLS.__args__) == set(checkin_protocols.PROTOCOLS)
+    assert set(EXPRESSIONS.__args__) == set(expressions.EXPRESSIONS)
+    code = "import sys; from silodp.claims.loading import load_claims; load_claims(); print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_no_verdict_stands_in_a_file():
+    """A verdict's word occurs in rules only, and nothing in the model takes one."""
+    assert not {"verdict", "value", "result"} & set(Claim.model_fields)
+    for claim in load_claims():
+        assert not any(word in claim.statement for word in VERDICTS)
+
+
+def test_the_schema_allows_the_files_and_no_unknown_key():
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
+    for path in FILES:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert validator.is_valid(content), path
+        assert not validator.is_valid(content | {"verdicts": []}), path
+        assert Claims.model_validate(content)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("id: X1", "id: x 1", "claims[0].id: 'x 1'"),
+        ("rule: that", "verdict: confirmed", "claims[0].rule: missing"),
+        ("rule: that", "rule: that\n    verdict: confirmed", "claims[0].verdict: 'confirmed': unknown key"),
+        ("first: spider", "first: spyder", "claims[0].statistic.pairs.first: 'spyder': must be one of"),
+        ("[wbcd_mlp]", "[nobody]", "claims[0].experiments: 'nobody': must be one of"),
+        ("second: local_sgd", "second: local_sgd, tolerance: -1", "claims[0].statistic.pairs[0].tolerance: -1"),
+        ("name: paired_difference", "name: feeling", "claims[0].statistic: "),
+        ("paper: a paper", "paper: a paper\npaper: another", "given twice"),
+        ("    rule: that", "    rule: that\n    evidence: ['{nothing}']", "claims[0].evidence"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_exit_code_2(tmp_path, capsys, old, new, said):
+    (tmp_path / "a.yaml").write_text(GOOD)
+    assert len(load_claims(tmp_path)) == 1
+    (tmp_path / "a.yaml").write_text(GOOD.replace(old, new))
+    with pytest.raises(ConfigError) as error:
+        load_claims(tmp_path)
+    assert said in str(error.value)
+    assert "a.yaml" in str(error.value)
+    assert "\n" not in str(error.value)
+    (tmp_path / "run").mkdir()
+    assert main(["claims", str(tmp_path / "run"), "--claims", str(tmp_path)]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_an_id_is_given_once_over_all_files(tmp_path):
+    (tmp_path / "a.yaml").write_text(GOOD)
+    (tmp_path / "b.yaml").write_text(GOOD)
+    with pytest.raises(ConfigError, match=r"b\.yaml: claims\[0\]\.id: 'X1': must be given once"):
+        load_claims(tmp_path)
+    with pytest.raises(ConfigError, match="must be a folder with claims"):
+        load_claims(tmp_path / "none")
+
+
+def planted(path):
+    errors = {("spider", 1.0): noisy(0.5, seed=1), ("minibatch_sgd", 1.0): noisy(0.2, seed=2)}
+    return folder(path / "run", trials("wbcd_mlp", errors | {("local_sgd", 1.0): noisy(0.8, seed=3)}))
+
+
+def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_path, capsys):
+    run = planted(tmp_path)
+    output = tmp_path / "claims.csv"
+    assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
+    table = pd.read_csv(output)
+    assert list(table) == COLUMNS
+    assert set(table["verdict"]) <= set(VERDICTS)
+    assert {claim.id for claim in load_claims()} <= set(table["claim"])
+    whole = table.set_index("claim")
+    assert whole.loc["N2", "verdict"] == "refuted"
+    assert whole.loc["C1", "verdict"] == "not testable here"
+    assert "insurance_linear" in whole.loc["C1", "statistic"]
+    assert whole.loc["N1", "evidence"] == "figures/wbcd_mlp_M2_R5.png; reported/wbcd_mlp.csv"
+    first = output.read_bytes()
+    assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
+    assert output.read_bytes() == first
+    assert capsys.readouterr().out == ""
+
+
+def test_the_markdown_table_has_a_line_a_claim(tmp_path, capsys):
+    run = planted(tmp_path)
+    assert main(["-q", "claims", str(run.path), "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.count("|") - line.count("\\|") == 7 for line in lines)
+    assert sum(line.startswith("| N2 |") for line in lines) == 1
+    assert any(line.startswith("| N2 |") and "**refuted**" in line for line in lines)
+    assert main(["-q", "claims", str(run.path)]) == 0
+    assert "refuted" in capsys.readouterr().out
+
+
+def test_a_run_is_named_by_folder_file_or_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    planted(tmp_path / "results")
+    assert main(["-q", "claims", "run", "--output", "a.csv"]) == 0
+    assert main(["claims", "gone"]) == 2
+    assert "run: 'gone': must be a results folder" in capsys.readouterr().err
+
+
+def test_a_table_that_is_none_is_named(tmp_path):
+    run = planted(tmp_path)
+    (run.path / "reported" / "wbcd_mlp.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"wbcd_mlp\.csv: columns: lacks"):
+        decide(load_claims(), type(run)(run.path))

@@ -1,0 +1,135 @@
+"""Improvement, price, delivered ε, check-ins: planted tables, and the verdict and number that each must have."""
+
+import numpy as np
+import pytest
+from planted import by_part, claim, folder, noisy, trials
+
+from silodp.claims.checkins import equal_budget
+from silodp.claims.delivered import delivered_epsilon
+from silodp.claims.improvement import relative_improvement
+from silodp.claims.price import price_of_privacy
+
+IMPROVEMENT = {"name": "relative_improvement", "target": "a", "stated": {"b": 10.0}, "tolerance": 2.0}
+PRICE = {"name": "price_of_privacy", "algorithms": ["a"], "small": 1.0, "large": 10.0, "tolerance": 0.02}
+
+
+def improvement(path, percents, experiments=("e",), spread=0.002):
+    """`a` better than `b` by each of the percents, one an ε."""
+    rows = []
+    for name in ("e", "f")[: len(percents)]:
+        planted = {}
+        for place, percent in enumerate(percents[name]):
+            planted["b", 1.0 + place] = noisy(0.4, spread=spread, seed=place)
+            planted["a", 1.0 + place] = noisy(0.4 * (1 - percent / 100), spread=spread, seed=place + 9)
+        rows += trials(name, planted)
+    return by_part(relative_improvement(claim(IMPROVEMENT, experiments=list(experiments)), folder(path, rows)))
+
+
+@pytest.mark.parametrize(
+    ("percents", "spread", "verdict"),
+    [((9, 11), 0.002, "confirmed"), ((1, 2), 0.002, "refuted"), ((9, 11), 0.05, "inconclusive")],
+)
+def test_an_average_is_held_against_what_is_stated(tmp_path, percents, spread, verdict):
+    found = improvement(tmp_path, {"e": percents}, spread=spread)
+    assert found[""].verdict == found["b"].verdict == verdict
+    assert found["b"].low < found["b"].value < found["b"].high
+
+
+def test_the_average_is_over_experiments_and_epsilons_of_means_over_trials(tmp_path):
+    found = improvement(tmp_path, {"e": (5, 7), "f": (15,)}, ("e", "f"), spread=1e-9)
+    assert found["b"].value == pytest.approx((5 + 7 + 15) / 3, abs=1e-4)
+    lacking = improvement(tmp_path / "l", {"e": (10,)}, ("e", "f"))
+    assert lacking[""].verdict == "inconclusive"
+    assert "needs f" in lacking[""].statistic
+    assert improvement(tmp_path / "n", {"e": (10,)}, ("f",))[""].verdict == "not testable here"
+
+
+def test_the_bootstrap_covers_the_true_average():
+    """Of 60 planted runs with a true improvement of 10 %, the 95 % interval must contain it in most."""
+    from silodp.claims.improvement import _interval
+
+    generator, covered = np.random.default_rng(5), 0
+    for run in range(60):
+        errors = np.array([0.36, 0.4]) + 0.02 * generator.standard_normal((20, 4, 2))
+        _, low, high = _interval([errors], str(run))
+        covered += low <= 10 <= high
+    assert 50 <= covered <= 60
+
+
+def price(path, small, large, spread=0.005):
+    plain = noisy(0.5, spread=0.03)
+    planted = {("a", None): plain, ("a", 1.0): plain + noisy(small, spread=spread, seed=2)}
+    planted["a", 10.0] = plain + noisy(large, spread=spread, seed=3)
+    return by_part(price_of_privacy(claim(PRICE, experiments=["e"]), folder(path, trials("e", planted))))
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "spread", "verdict"),
+    [
+        (0.5, 0.0, 0.005, "confirmed"),
+        (0.5, 0.1, 0.005, "refuted"),
+        (-0.2, 0.0, 0.005, "refuted"),
+        (0.5, 0.0, 0.1, "inconclusive"),
+    ],
+)
+def test_a_price_is_gone_where_nothing_but_the_tolerance_is_left(tmp_path, small, large, spread, verdict):
+    found = price(tmp_path, small, large, spread)
+    assert found[""].verdict == verdict
+    detail = found["e M=2 R=5, a"]
+    assert detail.low <= detail.value <= detail.high
+
+
+def private(experiment="e", algorithm="a", claimed=1.0, upper=0.8, lower=0.7, reading=""):
+    words = {"accountant": "pld", "adjacency": "replace-one", "sampling": "s", "noise_multiplier": 1.0}
+    place = {"experiment": experiment, "algorithm": algorithm, "reading": reading, "M": 2, "R": 5, "epsilon": claimed}
+    numbers = {"claimed_epsilon": claimed, "delivered_epsilon": upper, "delivered_lower": lower, "delta": 1e-6}
+    return place | numbers | words | {"holds": upper <= claimed}
+
+
+def delivered(path, rows, statistic=None, **files):
+    statistic = statistic or {"name": "delivered_epsilon", "algorithms": ["a"]}
+    return by_part(delivered_epsilon(claim(statistic, experiments=["e"]), folder(path, privacy=rows, **files)))
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "verdict"), [(2.9, 2.8, "confirmed"), (3.2, 3.1, "refuted"), (3.2, 2.8, "inconclusive")]
+)
+def test_a_claimed_epsilon_is_refuted_only_from_below(tmp_path, upper, lower, verdict):
+    found = delivered(tmp_path, [private(), private(claimed=3.0, upper=upper, lower=lower)])
+    assert found[""].verdict == verdict
+    assert found["e a"].value == pytest.approx(max(0.8, upper / 3))
+    assert ("above the claim at ε = 3" in found["e a"].statistic) == (upper > 3)
+
+
+def test_without_a_lower_end_nothing_is_refuted(tmp_path):
+    rows = [private(upper=5.0, lower=np.nan), private(upper=np.inf, lower=np.nan, reading="clip_rule=max_norm")]
+    found = delivered(tmp_path, rows)
+    assert found[""].verdict == "inconclusive"
+    assert "not proven from below" in found["e a"].statistic
+    assert found["[clip_rule=max_norm]"].value == np.inf
+    assert delivered(tmp_path / "none", [])[""].verdict == "not testable here"
+
+
+def test_formulas_decide_where_the_experiments_have_another_noise(tmp_path):
+    formulas = {"formula": ["f"], "claimed_epsilon": [1.0], "delivered_epsilon": [0.1], "holds": [True]}
+    statistic = {"name": "delivered_epsilon", "algorithms": ["a"], "formulas": ["f"], "reading": "noise=other"}
+    found = delivered(tmp_path, [private(upper=5.0, lower=4.0)], statistic, formulas=formulas)
+    assert found[""].verdict == found["f"].verdict == "confirmed"
+    assert found[""].value == pytest.approx(0.1)
+    assert found["[noise=other]"].verdict == found["e a, [noise=other]"].verdict == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("error", "dummies", "verdict"), [(0.3, 0, "confirmed"), (0.5, 0, "refuted"), (0.3, 1, "refuted")]
+)
+def test_check_ins_at_equal_epsilon(tmp_path, error, dummies, verdict):
+    statistic = {"name": "equal_budget", "protocol": "a_avg", "reference": "a_fix", "factor": 2}
+    rows = {"protocol": ["a_avg", "a_fix"], "epsilon": [1.0, 1.0], "dummies_mean": [dummies, 40.0]}
+    rows |= {"test_error_mean": [error, 0.2], "n": 100, "trials": 5}
+    run = folder(tmp_path, **{"checkins/e": rows})
+    found = by_part(equal_budget(claim(statistic, experiments=["e"]), run))
+    assert found[""].verdict == found["e"].verdict == verdict
+    assert found["e"].value == pytest.approx(error / 0.2)
+    gone = by_part(equal_budget(claim(statistic, experiments=["gone"]), run))
+    assert gone[""].verdict == "not testable here"
+    assert "checkins" in gone[""].statistic

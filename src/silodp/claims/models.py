@@ -1,4 +1,4 @@
-"""What config/claims/*.yaml may hold: claims with their statistic, rule and tolerance, fixed before a run."""
+"""What config/claims/*.yaml may hold: claims with their statistic, rule and tolerance."""
 
 from typing import Annotated, Literal
 

@@ -184,7 +184,12 @@ class Messages:
             return self.silos[silo]
         if sampler == "disjoint":
             return self._next(silo, records, round)
-        return self._draw(silo, records, round, kind, distinct=sampler == "subset")
+        if sampler == "subset":
+            chosen = self.streams.generator("records", silo, round, kind).choice(
+                len(self.silos[silo][0]), size=records, replace=False
+            )
+            return self._take(silo, chosen)
+        return self._draw(silo, records, round, kind)
 
     def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
         x, y = self.silos[silo]
@@ -197,13 +202,12 @@ class Messages:
         part = slice(round * records, (round + 1) * records)
         return x[part], y[part]
 
-    def _draw(self, silo: int, records: int, round: int, kind: str, *, distinct: bool = False) -> tuple[Tensor, Tensor]:
-        x, y = self.silos[silo]
+    def _draw(self, silo: int, records: int, round: int, kind: str) -> tuple[Tensor, Tensor]:
         generator = self.streams.generator("records", silo, round, kind)
-        if distinct:
-            drawn = generator.choice(len(x), size=records, replace=False)
-        else:
-            drawn = generator.integers(0, len(x), size=records)
+        return self._take(silo, generator.integers(0, len(self.silos[silo][0]), size=records))
+
+    def _take(self, silo: int, drawn: np.ndarray) -> tuple[Tensor, Tensor]:
+        x, y = self.silos[silo]
         index = torch.from_numpy(drawn).to(x.device)
         return x[index], y[index]
 

@@ -23,6 +23,8 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 RECORD_BLOCK = 1024
 # Steps whose base noise is held in cache while every point of the stack takes them.
 STEP_BLOCK = 64
+# Points of an affine model that take a step side by side, so that their chains of dependent operations overlap.
+LANES = 128
 
 _pool: ThreadPoolExecutor | None = None
 _threads = 1
@@ -224,6 +226,7 @@ def perceptron_local_steps(
         stepsize,
         noise,
         None if base is None else swap(base, hidden),
+        len(weights),
     )
     return swap(done, x.shape[1])
 
@@ -233,18 +236,18 @@ def affine_local_steps(
 ) -> Tensor:
     """One-record steps of linear (`IDENTITY`) or logistic (`LOGISTIC`) regression; arguments as `Model.local_steps`."""
     weights = weights.clone(memory_format=torch.contiguous_format)
-    return _in_blocks(_affine_steps, link, weights, x, y, clip, stepsize, noise, base)
+    return _in_blocks(_affine_steps, link, weights, x, y, clip, stepsize, noise, base, -(-len(weights) // LANES))
 
 
-def _in_blocks(kernel, option, weights, x, y, clip, stepsize, noise, base):
-    """Run `kernel` in place over `weights`, a block of steps at a time."""
+def _in_blocks(kernel, option, weights, x, y, clip, stepsize, noise, base, units):
+    """Run `kernel` in place over `weights`, a block of steps at a time, its units of work side by side."""
     columns = clip.numpy(), stepsize.numpy(), noise.numpy()
     w, features, labels = weights.numpy(), x.contiguous().numpy(), y.numpy()
     draws = np.empty((0, 0), dtype=w.dtype) if base is None else base.numpy()
     for begin in range(0, len(x), STEP_BLOCK):
         part = slice(begin, begin + STEP_BLOCK)
         arrays = w, features[part], labels[part], *columns, draws[part]
-        side_by_side(functools.partial(kernel, option, *arrays), len(w))
+        side_by_side(functools.partial(kernel, option, *arrays), units)
     return weights
 
 
@@ -323,24 +326,48 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
                 w[last + 1] -= s
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+# Sums stay in their order, so that a lane without noise is what it is in a stack without any.
+@njit(cache=True, nogil=True, fastmath=FAST - {"reassoc"})
 def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop):
+    # LANES points at a time, features by points: a step's sums and its sigmoid are short chains of their own, and many
+    # of them side by side keep the core busy. No lane looks at another.
     records, features = x.shape
     zero = x.dtype.type(0)
-    for g in range(start, stop):
-        w = weights[g]
-        sigma = noise[g] if len(base) else zero
+    w = np.empty((features, LANES), dtype=x.dtype)
+    output, limit = np.empty(LANES, dtype=x.dtype), np.empty(LANES, dtype=x.dtype)
+    eta, level = np.empty(LANES, dtype=x.dtype), np.empty(LANES, dtype=x.dtype)
+    for block in range(start, stop):
+        first = block * LANES
+        points = min(LANES, len(weights) - first)
+        noisy = False
+        for lane in range(LANES):
+            g = first + min(lane, points - 1)
+            limit[lane], eta[lane], level[lane] = clip[g], stepsize[g], noise[g] * stepsize[g] if len(base) else zero
+            noisy = noisy or level[lane] > 0
+            for f in range(features):
+                w[f, lane] = weights[g, f]
         for k in range(records):
             row = x[k]
-            size, output = zero, zero
+            size = zero
+            output[:] = zero
             for f in range(features):
-                size += row[f] * row[f]
-                output += w[f] * row[f]
-            residual = (sigmoid(output) if link == LOGISTIC else output) - y[k]
-            residual *= factor(residual * residual * size, clip[g])
-            if sigma > 0:
+                value, column = row[f], w[f]
+                size += value * value
+                for lane in range(LANES):
+                    output[lane] += column[lane] * value
+            for lane in range(LANES):
+                residual = (sigmoid(output[lane]) if link == LOGISTIC else output[lane]) - y[k]
+                output[lane] = residual * eta[lane] * factor(residual * residual * size, limit[lane])
+            if noisy:
                 for f in range(features):
-                    w[f] -= stepsize[g] * (residual * row[f] + sigma * base[k, f])
+                    value, draw, column = row[f], base[k, f], w[f]
+                    for lane in range(LANES):
+                        column[lane] = column[lane] - output[lane] * value - level[lane] * draw
             else:
                 for f in range(features):
-                    w[f] -= stepsize[g] * residual * row[f]
+                    value, column = row[f], w[f]
+                    for lane in range(LANES):
+                        column[lane] -= output[lane] * value
+        for lane in range(points):
+            for f in range(features):
+                weights[first + lane, f] = w[f, lane]

@@ -1,13 +1,18 @@
 # Two commands: `make reproduce` and `make test`. `make help` lists the rest.
 RUN ?= default
-CORES ?= all
+# Cores at once; without it as the profile says: all for a local run.
+CORES ?=
+# workflow/profiles/slurm runs the jobs on a Slurm cluster: docs/cluster.md
+PROFILE ?= workflow/profiles/default
 PYTHON ?= python3.11
 BIN := .venv/bin
-PUBLISHED = $(BIN)/silodp rebuild results/published/config.json --cores $(CORES) -- --snakefile workflow/published.smk
+REBUILD = $(BIN)/silodp rebuild --profile $(PROFILE) $(if $(CORES),--cores $(CORES))
+PUBLISHED = $(BIN)/silodp rebuild results/published/config.json $(if $(CORES),--cores $(CORES)) \
+    -- --snakefile workflow/published.smk
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures report publish bounds checkins paper test test-slow bench lint format docs clean
+.PHONY: help reproduce smoke figures report publish bounds checkins paper test test-slow test-slurm bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,7 +25,7 @@ help:  ## list the targets
 	@touch $@
 
 reproduce: .venv/installed  ## rebuild everything of RUN (default: config/default.yaml) on data that needs no download
-	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES)
+	@$(REBUILD) config/$(RUN).yaml
 	@echo "results/$(RUN)/report.html is up to date"
 
 smoke: .venv/installed  ## the default run in miniature, under a minute
@@ -36,10 +41,10 @@ publish: .venv/installed  ## copy tables, figures and page of RUN to results/pub
 	$(BIN)/silodp publish results/$(RUN)
 
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
-	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- bounds
+	@$(REBUILD) config/$(RUN).yaml -- bounds
 
 checkins: .venv/installed  ## random check-ins against other amplification, for RUN
-	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- checkins
+	@$(REBUILD) config/$(RUN).yaml -- checkins
 
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper
@@ -49,6 +54,9 @@ test: .venv/installed  ## the tests
 
 test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild
 	$(BIN)/python -m pytest -m slow
+
+test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, nodes, Snakemake (installs Slurm: root)
+	$(BIN)/python -m pytest -v -n 0 -m slurm tests/cluster
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md

@@ -9,6 +9,7 @@ min_version("9.0")
 from silodp.checks import CHECKS
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
+from silodp.resources import growing
 
 RUN_FILE = (
     str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
@@ -40,15 +41,20 @@ wildcard_constraints:
     check="|".join(CHECKS),
 
 
+# On a cluster these run where Snakemake does: downloads, as other nodes may have no internet, and what takes seconds.
+# So do the rules that draw figures.
 localrules:
     all,
     figures,
     bounds,
     checkins,
     tables,
-    report,
-    provenance,
     fetch,
+    merge_privacy,
+    audit,
+    bounds_figure,
+    provenance,
+    report,
 
 
 rule all:

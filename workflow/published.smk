@@ -4,6 +4,7 @@ import sys
 
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
+from silodp.resources import growing
 
 RUN_FILE = "results/published/config.json"
 

@@ -7,6 +7,7 @@ for experiment, kind, names in PLAN.drawn_together():
     rule:
         name:
             f"figure_{experiment}_{kind}"
+        localrule: True
         input:
             table=f"{PLAN.folder}/tables/{experiment}.csv",
             heterogeneity=PLAN.heterogeneity(experiment),
@@ -22,8 +23,8 @@ for experiment, kind, names in PLAN.drawn_together():
         conda:
             "../../environment.yml"
         resources:
-            mem_mb=1000,
-            runtime=15,
+            mem_mb=growing(1000),
+            runtime=growing(15),
         params:
             run_file=RUN_FILE,
             experiment=experiment,

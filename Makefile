@@ -12,7 +12,7 @@ PUBLISHED = $(BIN)/silodp rebuild results/published/config.json $(if $(CORES),--
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures report publish bounds checkins paper test test-slow test-slurm bench lint format docs clean
+.PHONY: help reproduce smoke figures report publish bounds checkins paper test test-slow test-slurm kubernetes bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ test-slow: .venv/installed  ## the tests that take minutes: kills and restarts o
 
 test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, nodes, Snakemake (installs Slurm: root)
 	$(BIN)/python -m pytest -v -n 0 -m slurm tests/cluster
+
+kubernetes: .venv/installed  ## install what the Kubernetes profile needs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-kubernetes.lock
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from private_slurm import PrivateSlurm, wait_for
+from private_slurm import PATIENCE, PrivateSlurm, wait_for
 from runs import environment
 
 PROFILE = "workflow/profiles/slurm"
@@ -75,12 +75,12 @@ class Rebuild:
     def finish(self, seconds: float = 300.0) -> None:
         """Wait for Snakemake's end, which must be a good one."""
         assert self.process is not None
-        code = self.process.wait(seconds)
+        code = self.process.wait(seconds * PATIENCE)
         assert code == 0, self.said.read_text()[-3000:]
 
     def unlock(self) -> None:
         """What a killed Snakemake asks for."""
-        subprocess.run(**self._command("--unlock"), check=True, capture_output=True, timeout=120)
+        subprocess.run(**self._command("--unlock"), check=True, capture_output=True, timeout=120 * PATIENCE)
 
     def kill(self) -> None:
         """SIGKILL Snakemake; jobs that Slurm has go on."""

@@ -11,7 +11,8 @@ for experiment, kind, names in PLAN.drawn_together():
         input:
             table=f"{PLAN.folder}/tables/{experiment}.csv",
             heterogeneity=PLAN.heterogeneity(experiment),
-            sources=PLAN.figure_sources(kind),
+            # Part of the code, also where results are kept in a storage.
+            sources=local(PLAN.figure_sources(kind)),
         output:
             expand(
                 f"{PLAN.folder}/figures/{{name}}.{{suffix}}",

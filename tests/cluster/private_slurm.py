@@ -22,6 +22,7 @@ PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "scancel", "scontrol")
 # The executor plugin drops SLURM_CONF before its inner srun, which then looks here.
 SYSTEM_CONF = Path("/etc/slurm/slurm.conf")
+LIVE = {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED"}
 CPUS, MEMORY_MB = 2, 16_000
 # What all waiting times are multiplied by, on a machine that has other things to do.
 PATIENCE = float(os.environ.get("SILODP_TEST_PATIENCE", "1"))
@@ -177,12 +178,11 @@ class PrivateSlurm:
     def wait_idle(self, seconds: float = 60.0) -> None:
         """Wait until every node is up and no job runs or waits."""
         idle = {name: "idle" for name in self.nodes}
-        over = {"COMPLETED", "CANCELLED", "FAILED"}
-        wait_for(
-            lambda: self._states() == idle and {job.state for job in self.jobs()} <= over,
-            seconds,
-            "all nodes to be idle",
-        )
+
+        def ready() -> bool:
+            return self._states() == idle and not {job.state for job in self.jobs()} & LIVE
+
+        wait_for(ready, seconds, "all nodes to be idle")
 
     def _states(self) -> dict[str, str]:
         with contextlib.suppress(subprocess.CalledProcessError):
@@ -219,7 +219,7 @@ class PrivateSlurm:
         """Cancel all jobs and stop all daemons, whatever state they are in."""
         with contextlib.suppress(Exception):
             self.ask("scancel", "--full", "--user", getpass.getuser())
-            wait_for(lambda: all(job.state not in ("RUNNING", "COMPLETING") for job in self.jobs()), 15, "jobs to end")
+            wait_for(lambda: not {job.state for job in self.jobs()} & LIVE, 15, "jobs to end")
         for name in [*self.nodes, "slurmctld", "munged"]:
             if name in self.daemons:
                 _end(self.daemons[name])

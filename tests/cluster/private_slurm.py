@@ -23,7 +23,8 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo"
 # The executor plugin drops SLURM_CONF before its inner srun, which then looks here.
 SYSTEM_CONF = Path("/etc/slurm/slurm.conf")
 LIVE = {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED"}
-CPUS, MEMORY_MB = 2, 16_000
+# One job at a time on each node, so that a run of four training jobs has a middle.
+CPUS, MEMORY_MB = 1, 16_000
 # What all waiting times are multiplied by, on a machine that has other things to do.
 PATIENCE = float(os.environ.get("SILODP_TEST_PATIENCE", "1"))
 _SBIN = f"/usr/sbin{os.pathsep}/sbin"

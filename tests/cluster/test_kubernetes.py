@@ -58,6 +58,8 @@ def test_a_dry_run_plans_into_the_storage(folder):
 @pytest.mark.slow
 def test_a_job_through_a_stand_in_is_the_same_as_here(folder, tmp_path):
     """Sources, inputs and outputs go through the storage; manifests ask for what the run file says."""
+    if not shutil.which("rsync"):
+        pytest.skip("the storage plugin needs rsync")
     silos = "results/gpu/silos/wbcd_mlp/default/indices.parquet"
     trained = "results/gpu/trials/wbcd_mlp/minibatch_sgd/M2_R5/default_0-9.parquet"
     with fake_kubernetes(tmp_path, environment()) as (cluster, kubeconfig):

@@ -50,6 +50,8 @@ localrules:
     checkins,
     tables,
     fetch,
+    select,
+    table,
     merge_privacy,
     audit,
     bounds_figure,

@@ -1,7 +1,6 @@
 """Rebuilds through Slurm that tests disturb, with a ledger of every job that was started and of how it ended."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -144,9 +143,3 @@ class Rebuild:
         """Output files of the jobs that ended well, with inode and time of change: another file has others."""
         paths = [self.folder / job.split()[1] for job in self.ended()]
         return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}
-
-
-def copy_of(folder: Path, to: Path) -> Path:
-    """A checkout with its results and Snakemake's records, times kept."""
-    shutil.copytree(folder, to, symlinks=True)
-    return to

@@ -1,13 +1,15 @@
 """A Slurm of its own on this machine: munge, a controller and two nodes, whose files lie in one folder.
 
 It needs no systemd, no cgroups and no accounting database. All daemons are child processes in the foreground, so that
-leaving the context stops them, also after a failure.
+leaving the context stops them, also after a failure; they die with this process, however that dies.
 """
 
 import contextlib
+import ctypes
 import getpass
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -169,7 +171,12 @@ class PrivateSlurm:
         assert program is not None
         with open(self.folder / f"{name}.out", "ab") as out:
             self.daemons[name] = subprocess.Popen(
-                [program, *command[1:]], env=self.environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                [program, *command[1:]],
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                preexec_fn=_die_with_parent,
             )
 
     def start_node(self, name: str) -> None:
@@ -237,6 +244,12 @@ def wait_for(ready: Callable[[], object], seconds: float, what: str) -> None:
         time.sleep(0.2)
 
 
+def _die_with_parent() -> None:
+    """Linux sends SIGTERM to a process that has asked for it when its parent dies."""
+    set_death_signal = 1
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGTERM)
+
+
 def _processes_of(node: str) -> list[psutil.Process]:
     """Processes of a node's jobs, and the step daemons above them, which go first."""
     jobs, steps = [], []
@@ -269,12 +282,18 @@ def _free_port() -> int:
         return one.getsockname()[1]
 
 
+def _left_behind(folder: Path) -> bool:
+    """Whether a folder is that of a private Slurm that was killed."""
+    pid = folder / "slurmctld.pid"
+    lives = pid.exists() and psutil.pid_exists(int(pid.read_text() or 0))
+    return folder.name.startswith("silodp-slurm-") and not lives
+
+
 @contextlib.contextmanager
 def system_conf(conf: Path) -> Iterator[None]:
     """Link /etc/slurm/slurm.conf to `conf` meanwhile; another cluster's file is never touched."""
     place = SYSTEM_CONF
-    # A dangling link into a folder of ours is what a killed test left behind.
-    if place.is_symlink() and not place.exists() and place.readlink().parent.name.startswith("silodp-slurm-"):
+    if place.is_symlink() and _left_behind(place.readlink().parent):
         place.unlink()
     if os.path.lexists(place):
         raise Unavailable(f"Slurm: {place} belongs to a cluster: the test must not replace it")
@@ -300,6 +319,8 @@ def private_slurm() -> Iterator[PrivateSlurm]:
         Unavailable: one line, where it cannot be had.
     """
     install()
+    # A polite kill ends as Ctrl-C does: everything is stopped first.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="silodp-slurm-"))
     # Names that no other cluster has, so that processes of its jobs can be told from all others.
     nodes = {f"silodp{os.getpid()}n{number}": _free_port() for number in (1, 2)}
@@ -313,3 +334,4 @@ def private_slurm() -> Iterator[PrivateSlurm]:
                 slurm.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        signal.signal(signal.SIGTERM, before)

@@ -129,17 +129,20 @@ class Rebuild:
         ]
 
     def in_mid_run(self, seconds: float = 180.0) -> Entry:
-        """Wait until one training job has ended well and another has been at work for a while; gives the latter."""
+        """Wait until every node has ended a training job well and another has begun; gives one that has."""
 
         def ready() -> bool:
             assert self.process is not None
             assert self.process.poll() is None, self.said.read_text()[-3000:]
-            return any(job.startswith("train ") for job in self.ended()) and bool(self.at_work("train", 2))
+            ended = [job for job in self.ended() if job.startswith("train ")]
+            return len(ended) >= len(self.slurm.nodes) and bool(self.at_work("train", 2))
 
         wait_for(ready, seconds, "a training job in mid-run")
         return self.at_work("train", 2)[0]
 
-    def finished_files(self) -> dict[Path, tuple[int, int]]:
-        """Output files of the jobs that ended well, with inode and time of change: another file has others."""
-        paths = [self.folder / job.split()[1] for job in self.ended()]
-        return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}
+    def finished_files(self) -> dict[Path, int]:
+        """Output files of the jobs that ended well, with their inodes: a file that is written again has another.
+
+        Times do not tell: Snakemake touches a job's files once it hears that the job is done.
+        """
+        return {path: path.stat().st_ino for path in (self.folder / job.split()[1] for job in self.ended())}

@@ -43,45 +43,16 @@ def rebuild(tmp_path, slurm):
 
 
 def judge(rebuild, undisturbed, before, fault, happened):
-    """The row of a fault, once the rebuild is through; nothing that had finished before may be done again."""
+    """The row of a fault, once the rebuild is through; nothing that had finished `before` may be done again."""
     files = rebuild.finished_files()
-    untouched = {path: files[path] for path in before} == before
+    assert {path: files[path] for path in before} == before, "a finished file was written again"
+    assert not {rebuild.folder / job.split()[1] for job in rebuild.redone()} & set(before)
     results = contents(rebuild.folder / "results" / "faults")
     assert set(results) == set(undisturbed), "a file is lost or new"
     redone = rebuild.redone()
     shown = ", ".join(sorted(Path(job.split()[1]).relative_to("results/faults").as_posix() for job in redone))
     words = f"{len(redone)} of {len(rebuild.started())} jobs ({shown})" if redone else "nothing"
-    assert untouched, "a finished file was written again"
     return Fault(fault, happened, words, results == undisturbed)
-
-
-def test_the_smoke_rebuild_is_the_same_through_slurm(slurm, tmp_path, faults):
-    """All rules, by the command that `make smoke PROFILE=workflow/profiles/slurm` runs."""
-    folders = {}
-    for profile in ("workflow/profiles/default", PROFILE):
-        folders[profile] = tmp_path / Path(profile).name
-        folders[profile].mkdir()
-        checkout(folders[profile])
-        command = [sys.executable, "-m", "silodp.cli", "rebuild", "config/smoke.yaml", "--profile", profile]
-        more = ("--", *QUICK) if profile == PROFILE else ("--cores", "2")
-        for again in (False, True):
-            done = subprocess.run(
-                [*command, *more],
-                cwd=folders[profile],
-                env=slurm.environment() | environment() | {"SLURM_CONF": str(slurm.conf)},
-                capture_output=True,
-                text=True,
-                timeout=600 * PATIENCE,
-            )
-            assert done.returncode == 0, done.stderr[-3000:]
-            assert ("Nothing to be done" in done.stdout + done.stderr) == again
-    local, through = (contents(folder / "results" / "smoke") for folder in folders.values())
-    sent = {job.asks.split("_wildcards_")[0].removeprefix("rule_") for job in slurm.jobs()}
-    assert {"partition", "train", "train_chosen", "privacy", "audit_experiment"} <= sent
-    assert not {rule for rule in sent if rule in local_rules() or rule.startswith("figure_")}
-    assert {name for name in through if through[name] != local.get(name)} == set()
-    assert set(through) == set(local)
-    faults.append(Fault("none", "the smoke rebuild, all rules", "nothing", True))
 
 
 def test_a_cancelled_job(rebuild, slurm, undisturbed, faults):
@@ -157,3 +128,32 @@ def test_snakemake_is_killed(rebuild, slurm, undisturbed, faults):
     )
     faults.append(row)
     assert row.equal
+
+
+def test_the_smoke_rebuild_is_the_same_through_slurm(slurm, tmp_path, faults):
+    """All rules, by the command that `make smoke PROFILE=workflow/profiles/slurm` runs."""
+    folders = {}
+    for profile in ("workflow/profiles/default", PROFILE):
+        folders[profile] = tmp_path / Path(profile).name
+        folders[profile].mkdir()
+        checkout(folders[profile])
+        command = [sys.executable, "-m", "silodp.cli", "rebuild", "config/smoke.yaml", "--profile", profile]
+        more = ("--", *QUICK) if profile == PROFILE else ("--cores", "2")
+        for again in (False, True):
+            done = subprocess.run(
+                [*command, *more],
+                cwd=folders[profile],
+                env=slurm.environment() | environment() | {"SLURM_CONF": str(slurm.conf)},
+                capture_output=True,
+                text=True,
+                timeout=600 * PATIENCE,
+            )
+            assert done.returncode == 0, done.stderr[-3000:]
+            assert ("Nothing to be done" in done.stdout + done.stderr) == again
+    local, through = (contents(folder / "results" / "smoke") for folder in folders.values())
+    sent = {job.asks.split("_wildcards_")[0].removeprefix("rule_") for job in slurm.jobs()}
+    assert {"partition", "train", "train_chosen", "privacy", "audit_experiment"} <= sent
+    assert not {rule for rule in sent if rule in local_rules() or rule.startswith("figure_")}
+    assert {name for name in through if through[name] != local.get(name)} == set()
+    assert set(through) == set(local)
+    faults.insert(0, Fault("none", "the smoke rebuild, all rules", "nothing", True))

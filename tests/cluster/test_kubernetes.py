@@ -65,7 +65,7 @@ def test_a_job_through_a_stand_in_is_the_same_as_here(folder, tmp_path):
     with fake_kubernetes(tmp_path, environment()) as (cluster, kubeconfig):
 
         def make(target):
-            more = (f"{folder}/volume/{target}", *RUN, *volume(folder), "--retries", "0")
+            more = (target, *RUN, *volume(folder), "--retries", "0")
             return subprocess.run(
                 snakemake(*more, profile="kubernetes"),
                 cwd=folder,

@@ -7,7 +7,6 @@ for experiment, kind, names in PLAN.drawn_together():
     rule:
         name:
             f"figure_{experiment}_{kind}"
-        localrule: True
         input:
             table=f"{PLAN.folder}/tables/{experiment}.csv",
             heterogeneity=PLAN.heterogeneity(experiment),
@@ -21,6 +20,7 @@ for experiment, kind, names in PLAN.drawn_together():
             ),
         log:
             f"{PLAN.folder}/logs/figure/{experiment}_{kind}.log",
+        localrule: True
         conda:
             "../../environment.yml"
         resources:

@@ -1,14 +1,19 @@
 # Two commands: `make reproduce` and `make test`. `make help` lists the rest.
 RUN ?= default
-CORES ?= all
+# Cores at once; without it as the profile says: all for a local run.
+CORES ?=
+# workflow/profiles/slurm runs the jobs on a Slurm cluster: docs/cluster.md
+PROFILE ?= workflow/profiles/default
 PYTHON ?= python3.11
 BIN := .venv/bin
-PUBLISHED = $(BIN)/silodp rebuild results/published/config.json --cores $(CORES) -- --snakefile workflow/published.smk
+REBUILD = $(BIN)/silodp rebuild --profile $(PROFILE) $(if $(CORES),--cores $(CORES))
+PUBLISHED = $(BIN)/silodp rebuild results/published/config.json $(if $(CORES),--cores $(CORES)) \
+    -- --snakefile workflow/published.smk
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help reproduce smoke figures report publish bounds checkins claims paper test test-slow test-browser bench lint format docs clean
+.PHONY: help reproduce smoke figures report publish bounds checkins claims paper test test-slow test-browser test-slurm kubernetes bench lint format docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,7 +26,7 @@ help:  ## list the targets
 	@touch $@
 
 reproduce: .venv/installed  ## rebuild everything of RUN (default: config/default.yaml) on data that needs no download
-	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES)
+	@$(REBUILD) config/$(RUN).yaml
 	@echo "results/$(RUN)/report.html is up to date"
 
 smoke: .venv/installed  ## the default run in miniature, under a minute
@@ -37,10 +42,10 @@ publish: .venv/installed  ## copy tables, figures and page of RUN to results/pub
 	$(BIN)/silodp publish results/$(RUN)
 
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
-	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- bounds
+	@$(REBUILD) config/$(RUN).yaml -- bounds
 
 checkins: .venv/installed  ## random check-ins against other amplification, for RUN
-	@$(BIN)/silodp rebuild config/$(RUN).yaml --cores $(CORES) -- checkins
+	@$(REBUILD) config/$(RUN).yaml -- checkins
 
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper
@@ -57,6 +62,12 @@ test-browser: .venv/installed  ## the report page in a headless Chromium, instal
 
 claims: .venv/installed  ## verdicts on the papers' claims, from the published tables
 	@$(BIN)/silodp claims results/published
+
+test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, nodes, Snakemake (installs Slurm: root)
+	$(BIN)/python -m pytest -v -n 0 -m slurm tests/cluster
+
+kubernetes: .venv/installed  ## install what the Kubernetes profile needs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-kubernetes.lock
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md

@@ -10,6 +10,7 @@ from silodp.checks import CHECKS
 from silodp.claims.loading import load_claims
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
+from silodp.resources import growing
 
 RUN_FILE = (
     str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
@@ -42,6 +43,8 @@ wildcard_constraints:
     check="|".join(CHECKS),
 
 
+# On a cluster these run where Snakemake does: downloads, as other nodes may have no internet, and what takes seconds.
+# So do the rules that draw figures.
 localrules:
     all,
     figures,
@@ -49,9 +52,14 @@ localrules:
     checkins,
     tables,
     claims,
-    report,
-    provenance,
     fetch,
+    select,
+    table,
+    merge_privacy,
+    audit,
+    bounds_figure,
+    provenance,
+    report,
 
 
 rule all:

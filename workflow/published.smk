@@ -5,6 +5,7 @@ import sys
 from silodp.claims.loading import load_claims
 from silodp.config import ConfigError, load
 from silodp.dag import Plan
+from silodp.resources import growing
 
 RUN_FILE = "results/published/config.json"
 

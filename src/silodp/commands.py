@@ -70,7 +70,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
     sub = add("rebuild", rebuild, "run the workflow of a run file")
     sub.add_argument("run_file", type=Path, help="as in config/default.yaml")
-    sub.add_argument("--cores", default="all", help="cores used at once (default all)")
+    sub.add_argument("--cores", help="cores used at once (default: the profile's, which is all for a local run)")
     sub.add_argument("--profile", default="workflow/profiles/default", help="Snakemake profile")
     sub.set_defaults(arguments=[])
     sub.epilog = "What follows -- goes to Snakemake: targets and its options, as in `-- figures --dry-run`."
@@ -113,7 +113,9 @@ def rebuild(options: argparse.Namespace) -> int:
             # Threads of BLAS and OpenMP would multiply with jobs side by side; the run file sets a job's threads.
             environment.setdefault("OMP_NUM_THREADS", "1")
             command = [sys.executable, "-m", "snakemake", "--profile", options.profile, "--nolock"]
-            command += ["--configfile", os.fspath(options.run_file), "--cores", options.cores, *options.arguments]
+            # On a cluster this bounds all jobs together, so it is passed on only where it is asked for.
+            command += ["--cores", options.cores] if options.cores else []
+            command += ["--configfile", os.fspath(options.run_file), *options.arguments]
             return subprocess.call(command, env=environment)
     except Timeout:
         raise ConfigError(

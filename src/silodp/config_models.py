@@ -370,6 +370,7 @@ class Run(Strict):
         100, description="runs of an audit with the canary, and as many without; half of them choose the threshold"
     )
     memory_mb: Annotated[int, Field(ge=256)] = Field(4000, description="memory bound of one job")
+    runtime_minutes: Count = Field(240, description="time limit of one training job on a cluster, in minutes")
     data: DataConfig = DataConfig()
     bounds: Bounds = Bounds()
     targets: list[Literal["bounds", "checkins"]] = Field(

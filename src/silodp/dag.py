@@ -138,6 +138,14 @@ class Plan:
         bounds = [config.trials * job // jobs for job in range(jobs + 1)]
         return [f"{first}-{last - 1}" for first, last in itertools.pairwise(bounds)]
 
+    def device(self, experiment: str) -> str:
+        """Where the experiment trains: its own device, else the run's."""
+        return self.experiments[experiment].device or self.run.device
+
+    def gpus(self, experiment: str) -> int | None:
+        """GPUs that a training job asks a cluster for; None, which is no request at all, where it trains on the CPU."""
+        return 1 if self.device(experiment).startswith("cuda") else None
+
     def _trained(self, experiment: str, suffixes: list[str]) -> list[str]:
         config = self.experiments[experiment]
         return [
@@ -235,7 +243,6 @@ class Plan:
     def training_digest(self, experiment: str, algorithm: str) -> str:
         """Changes when what a training job computes would: config, seed, precision, or the sources behind it."""
         config = self.experiments[experiment]
-        device = config.device or self.run.device
         own = config.algorithms[algorithm]
         more = built_on("prescribed.py") if own.schedule or own.stages else ()
         if "calibrated" in (own.noise, *(readings.noise for readings in config.variants().values())):
@@ -246,7 +253,7 @@ class Plan:
             [
                 self.run.seed,
                 self.run.dtype,
-                device,
+                self.device(experiment),
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
                 sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *more}))),

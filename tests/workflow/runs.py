@@ -44,10 +44,10 @@ def environment() -> dict[str, str]:
     return os.environ | {"PATH": path, "OMP_NUM_THREADS": "1"}
 
 
-def snakemake(folder: Path, *arguments: str) -> list[str]:
-    """The command line of a rebuild in `folder`."""
-    profile = ("--profile", "workflow/profiles/default", "--cores", "2")
-    return [sys.executable, "-m", "snakemake", *profile, *arguments]
+def snakemake(*arguments: str, profile: str = "default") -> list[str]:
+    """The command line of a rebuild."""
+    cores = ("--cores", "2") if profile == "default" else ()
+    return [sys.executable, "-m", "snakemake", "--profile", f"workflow/profiles/{profile}", *cores, *arguments]
 
 
 def rebuild() -> list[str]:
@@ -55,11 +55,10 @@ def rebuild() -> list[str]:
     return [sys.executable, "-m", "silodp.cli", "rebuild", "config/tiny.yaml", "--cores", "2"]
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+def run(folder: Path, *arguments: str, profile: str = "default") -> subprocess.CompletedProcess:
     """Run Snakemake in `folder` to its end."""
-    return subprocess.run(
-        snakemake(folder, *arguments), cwd=folder, env=environment(), capture_output=True, text=True, timeout=900
-    )
+    command = snakemake(*arguments, profile=profile)
+    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
 
 
 def contents(results: Path) -> dict[str, object]:

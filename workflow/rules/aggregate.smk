@@ -9,8 +9,8 @@ rule privacy:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=60,
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(60),
     params:
         run_file=RUN_FILE,
         silos=subpath(input.silos, parent=True),
@@ -30,8 +30,8 @@ rule merge_privacy:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=5,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     shell:
         "silodp merge-privacy {input} --output {output} > {log} 2>&1"
 
@@ -50,8 +50,8 @@ rule table:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=15,
+        mem_mb=growing(2000),
+        runtime=growing(15),
     params:
         run_file=RUN_FILE,
         digest=lambda wc: PLAN.reports_digest(wc.experiment),

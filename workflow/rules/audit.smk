@@ -11,8 +11,8 @@ rule audit_experiment:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=120,
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(120),
     params:
         run_file=RUN_FILE,
         silos=subpath(input.silos, parent=True),
@@ -31,8 +31,8 @@ rule audit:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=5,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     shell:
         "silodp merge {input} --output {output} > {log} 2>&1"
 
@@ -52,8 +52,8 @@ rule formulas:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         figures=lambda wc, output: os.path.dirname(output.figures[0]),
         digest=PLAN.formulas_digest(),

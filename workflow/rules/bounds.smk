@@ -6,8 +6,8 @@ rule check:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=60,
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(60),
     params:
         run_file=RUN_FILE,
         digest=PLAN.check_digest(),
@@ -26,8 +26,8 @@ rule bounds_figure:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=5,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         digest=PLAN.bounds_figure_digest(),
     shell:

@@ -7,8 +7,8 @@ rule checkins_figure_2:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         digest=PLAN.checkins_digest(),
     shell:
@@ -26,8 +26,9 @@ rule checkins_experiment:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=240,
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(PLAN.run.runtime_minutes),
+        gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
         run_file=RUN_FILE,
         digest=lambda wc: PLAN.checkins_digest(wc.experiment),

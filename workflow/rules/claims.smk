@@ -11,8 +11,8 @@ rule claims:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=15,
+        mem_mb=growing(2000),
+        runtime=growing(15),
     params:
         folder=subpath(output[0], parent=True),
         # Verdicts are made again when claims change, or when bounds or check-ins were made in the meantime.

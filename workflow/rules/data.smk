@@ -6,8 +6,8 @@ rule fetch:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=growing(1000),
+        runtime=growing(60),
     params:
         places=PLAN.places(),
     shell:
@@ -26,8 +26,8 @@ rule partition:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=60,
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(60),
     params:
         run_file=RUN_FILE,
         folder=subpath(output.indices, parent=True),

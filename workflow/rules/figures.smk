@@ -10,7 +10,8 @@ for experiment, kind, names in PLAN.drawn_together():
         input:
             table=f"{PLAN.folder}/tables/{experiment}.csv",
             heterogeneity=PLAN.heterogeneity(experiment),
-            sources=PLAN.figure_sources(kind),
+            # Part of the code, also where results are kept in a storage.
+            sources=local(PLAN.figure_sources(kind)),
         output:
             expand(
                 f"{PLAN.folder}/figures/{{name}}.{{suffix}}",
@@ -19,11 +20,12 @@ for experiment, kind, names in PLAN.drawn_together():
             ),
         log:
             f"{PLAN.folder}/logs/figure/{experiment}_{kind}.log",
+        localrule: True
         conda:
             "../../environment.yml"
         resources:
-            mem_mb=1000,
-            runtime=15,
+            mem_mb=growing(1000),
+            runtime=growing(15),
         params:
             run_file=RUN_FILE,
             experiment=experiment,

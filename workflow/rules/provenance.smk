@@ -10,8 +10,8 @@ rule provenance:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=5,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         run_file=RUN_FILE,
         digest=PLAN.digest(),

@@ -14,8 +14,8 @@ rule report:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=5,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         folder=subpath(output[0], parent=True),
         digest=PLAN.report_digest(),

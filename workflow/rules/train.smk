@@ -9,8 +9,9 @@ rule train:
         "../../environment.yml"
     threads: PLAN.run.threads
     resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=240,
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(PLAN.run.runtime_minutes),
+        gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
         run_file=RUN_FILE,
         silos=subpath(input.silos, parent=True),
@@ -31,8 +32,8 @@ rule select:
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=15,
+        mem_mb=growing(2000),
+        runtime=growing(15),
     params:
         run_file=RUN_FILE,
         digest=lambda wc: PLAN.reports_digest(wc.experiment),
@@ -52,8 +53,9 @@ rule train_chosen:
         "../../environment.yml"
     threads: PLAN.run.threads
     resources:
-        mem_mb=PLAN.run.memory_mb,
-        runtime=240,
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(PLAN.run.runtime_minutes),
+        gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
         run_file=RUN_FILE,
         silos=subpath(input.silos, parent=True),

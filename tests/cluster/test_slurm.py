@@ -1,0 +1,159 @@
+"""The workflow through a real Slurm: the same results as on one machine, also when jobs, nodes or Snakemake die."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faults import Fault
+from private_slurm import PATIENCE, wait_for
+from rebuilds import PROFILE, QUICK, Rebuild
+from runs import checkout, contents, environment, run
+from test_profiles import local_rules
+
+HERE = Path(__file__).parent
+RUN = ("--configfile", "config/faults.yaml")
+TABLES = ("tables", *RUN)
+
+pytestmark = pytest.mark.slurm
+
+
+def a_checkout(folder):
+    """A checkout with the run that is disturbed."""
+    folder.mkdir()
+    shutil.copy(HERE / "faults.yaml", checkout(folder) / "config")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a local run to the tables leaves."""
+    folder = a_checkout(tmp_path_factory.mktemp("undisturbed") / "run")
+    done = run(folder, *TABLES)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return contents(folder / "results" / "faults")
+
+
+@pytest.fixture
+def rebuild(tmp_path, slurm):
+    """A rebuild to the tables through Slurm, not yet started."""
+    slurm.wait_idle()
+    return Rebuild(a_checkout(tmp_path / "run"), slurm, *TABLES)
+
+
+def judge(rebuild, undisturbed, before, fault, happened):
+    """The row of a fault, once the rebuild is through; nothing that had finished `before` may be done again."""
+    files = rebuild.finished_files()
+    assert {path: files[path] for path in before} == before, "a finished file was written again"
+    assert not {rebuild.folder / job.split()[1] for job in rebuild.redone()} & set(before)
+    results = contents(rebuild.folder / "results" / "faults")
+    assert set(results) == set(undisturbed), "a file is lost or new"
+    redone = rebuild.redone()
+    shown = ", ".join(sorted(Path(job.split()[1]).relative_to("results/faults").as_posix() for job in redone))
+    words = f"{len(redone)} of {len(rebuild.started())} jobs ({shown})" if redone else "nothing"
+    return Fault(fault, happened, words, results == undisturbed)
+
+
+def test_a_cancelled_job(rebuild, slurm, undisturbed, faults):
+    with rebuild:
+        victim = rebuild.in_mid_run()
+        before = rebuild.finished_files()
+        slurm.ask("scancel", victim.slurm_id)
+        rebuild.finish()
+    assert rebuild.redone() == {victim.job}
+    cancelled = next(job for job in slurm.jobs() if job.id == victim.slurm_id)
+    again = next(job for job in slurm.jobs() if job.asks == cancelled.asks and int(job.id) > int(victim.slurm_id))
+    happened = (
+        f"Slurm: {cancelled.state}; Snakemake submitted the job again with {again.memory} in place of "
+        f"{cancelled.memory} of memory"
+    )
+    assert (cancelled.state, again.state) == ("CANCELLED", "COMPLETED")
+    assert (cancelled.memory, again.memory) == ("2000M", "4000M")
+    row = judge(rebuild, undisturbed, before, "`scancel` of a training job in mid-run", happened)
+    faults.append(row)
+    assert row.equal
+
+
+def test_a_node_that_dies(rebuild, slurm, undisturbed, faults):
+    with rebuild:
+        victim = rebuild.in_mid_run()
+        before = rebuild.finished_files()
+        try:
+            slurm.kill_node(victim.node)
+            lost = {one.job for one in rebuild.at_work("train") if one.node == victim.node}
+            rebuild.finish()
+        finally:
+            slurm.start_node(victim.node)
+    slurm.wait_idle()
+    assert victim.job in lost
+    assert rebuild.redone() == lost
+    other = {one.node for one in rebuild.entries() if one.event == "end-0" and one.job in lost}
+    assert other == set(slurm.nodes) - {victim.node}
+    ids = {one.slurm_id for one in rebuild.entries() if one.job == victim.job}
+    assert ids == {victim.slurm_id}, "Slurm itself starts the job again"
+    row = judge(
+        rebuild,
+        undisturbed,
+        before,
+        "a node dies in mid-run: daemon, steps and jobs",
+        "Slurm saw the node down and started its jobs again on the other node, under the same number",
+    )
+    faults.append(row)
+    assert row.equal
+
+
+def test_snakemake_is_killed(rebuild, slurm, undisturbed, faults):
+    with rebuild:
+        victim = rebuild.in_mid_run()
+        before = rebuild.finished_files()
+        rebuild.kill()
+        handed_over = set(rebuild.started())
+        assert slurm.running(), "jobs go on without Snakemake"
+        wait_for(
+            lambda: not any(job.state in ("RUNNING", "PENDING", "COMPLETING") for job in slurm.jobs()), 180, "jobs"
+        )
+        assert {victim.job} | handed_over <= rebuild.ended()
+        before |= rebuild.finished_files()
+        rebuild.unlock()
+        rebuild.start()
+        rebuild.finish()
+    assert rebuild.redone() == set()
+    row = judge(
+        rebuild,
+        undisturbed,
+        before,
+        "SIGKILL of Snakemake in mid-run; its jobs left to end; `--unlock`; started again",
+        "jobs that Slurm had went on to their end, and the second start took up their files",
+    )
+    faults.append(row)
+    assert row.equal
+
+
+def test_the_smoke_rebuild_is_the_same_through_slurm(slurm, tmp_path, faults):
+    """All rules, by the command that `make smoke PROFILE=workflow/profiles/slurm` runs."""
+    folders = {}
+    for profile in ("workflow/profiles/default", PROFILE):
+        folders[profile] = tmp_path / Path(profile).name
+        folders[profile].mkdir()
+        checkout(folders[profile])
+        command = [sys.executable, "-m", "silodp.cli", "rebuild", "config/smoke.yaml", "--profile", profile]
+        more = ("--", *QUICK) if profile == PROFILE else ("--cores", "2")
+        for again in (False, True):
+            done = subprocess.run(
+                [*command, *more],
+                cwd=folders[profile],
+                env=slurm.environment() | environment() | {"SLURM_CONF": str(slurm.conf)},
+                capture_output=True,
+                text=True,
+                timeout=600 * PATIENCE,
+            )
+            assert done.returncode == 0, done.stderr[-3000:]
+            assert ("Nothing to be done" in done.stdout + done.stderr) == again
+    local, through = (contents(folder / "results" / "smoke") for folder in folders.values())
+    sent = {job.asks.split("_wildcards_")[0].removeprefix("rule_") for job in slurm.jobs()}
+    assert {"partition", "train", "train_chosen", "privacy", "audit_experiment"} <= sent
+    assert not {rule for rule in sent if rule in local_rules() or rule.startswith("figure_")}
+    assert {name for name in through if through[name] != local.get(name)} == set()
+    assert set(through) == set(local)
+    faults.insert(0, Fault("none", "the smoke rebuild, all rules", "nothing", True))

@@ -8,6 +8,8 @@ import torch
 
 from silodp.models import MODELS, kernels
 from silodp.models.base import sequential_steps
+from silodp.models.linear import Linear
+from silodp.models.logistic import Logistic
 from small import DTYPES
 
 NEAR = {"float64": 1e-11, "float32": 2e-5}
@@ -137,3 +139,19 @@ def test_saturated_units_do_not_overflow(scale):
     found = model.clipped_gradient_sum(weights, x, y, clip)
     assert torch.isfinite(found).all()
     torch.testing.assert_close(found, model.plain_clipped_gradient_sum(weights, x, y, clip), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("model", [Linear, Logistic])
+def test_the_local_steps_of_an_affine_point_are_the_same_bits_in_every_stack(model, dtype):
+    """Points are worked on many at a time; none may see another, or how many there are."""
+    rng = torch.Generator().manual_seed(3)
+    points, features, steps = 150, 7, 70
+    w, x, base = (torch.randn(n, features, generator=rng, dtype=dtype) for n in (points, steps, steps))
+    y, clip = (torch.rand(n, generator=rng, dtype=dtype) for n in (steps, points))
+    noise, eta = torch.linspace(0, 1, points, dtype=dtype), torch.full((points,), 0.01, dtype=dtype)
+    whole = model(features).local_steps(w, x, y, clip, eta, noise, base)
+    assert not torch.equal(whole, w)
+    for part in (torch.arange(9), torch.tensor([0]), torch.arange(3, 140), torch.arange(140, 150)):
+        alone = model(features).local_steps(w[part], x, y, clip[part], eta[part], noise[part], base)
+        assert torch.equal(alone, whole[part])

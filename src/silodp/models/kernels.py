@@ -329,7 +329,7 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
 # Sums stay in their order, so that a lane without noise is what it is in a stack without any.
 @njit(cache=True, nogil=True, fastmath=FAST - {"reassoc"})
 def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop):
-    # LANES points at a time, features by points: a step's sums and its sigmoid are short chains of their own, and many
+    # Up to LANES points at a time, features by points: a step's sums and its sigmoid are short chains of their own, and many
     # of them side by side keep the core busy. No lane looks at another.
     records, features = x.shape
     zero = x.dtype.type(0)
@@ -339,8 +339,9 @@ def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop)
     for block in range(start, stop):
         first = block * LANES
         points = min(LANES, len(weights) - first)
+        lanes = min(LANES, (points + 15) // 16 * 16)
         noisy = False
-        for lane in range(LANES):
+        for lane in range(lanes):
             g = first + min(lane, points - 1)
             limit[lane], eta[lane], level[lane] = clip[g], stepsize[g], noise[g] * stepsize[g] if len(base) else zero
             noisy = noisy or level[lane] > 0
@@ -349,24 +350,24 @@ def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop)
         for k in range(records):
             row = x[k]
             size = zero
-            output[:] = zero
+            output[:lanes] = zero
             for f in range(features):
                 value, column = row[f], w[f]
                 size += value * value
-                for lane in range(LANES):
+                for lane in range(lanes):
                     output[lane] += column[lane] * value
-            for lane in range(LANES):
+            for lane in range(lanes):
                 residual = (sigmoid(output[lane]) if link == LOGISTIC else output[lane]) - y[k]
                 output[lane] = residual * eta[lane] * factor(residual * residual * size, limit[lane])
             if noisy:
                 for f in range(features):
                     value, draw, column = row[f], base[k, f], w[f]
-                    for lane in range(LANES):
+                    for lane in range(lanes):
                         column[lane] = column[lane] - output[lane] * value - level[lane] * draw
             else:
                 for f in range(features):
                     value, column = row[f], w[f]
-                    for lane in range(LANES):
+                    for lane in range(lanes):
                         column[lane] -= output[lane] * value
         for lane in range(points):
             for f in range(features):

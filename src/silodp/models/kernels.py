@@ -329,8 +329,8 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
 # Sums stay in their order, so that a lane without noise is what it is in a stack without any.
 @njit(cache=True, nogil=True, fastmath=FAST - {"reassoc"})
 def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop):
-    # Up to LANES points at a time, features by points: a step's sums and its sigmoid are short chains of their own, and many
-    # of them side by side keep the core busy. No lane looks at another.
+    # Up to LANES points at a time, features by points: a step's sums and its sigmoid are short chains of their own, and
+    # many of them side by side keep the core busy. No lane looks at another.
     records, features = x.shape
     zero = x.dtype.type(0)
     w = np.empty((features, LANES), dtype=x.dtype)

@@ -113,10 +113,13 @@ class Messages:
         if previous is not None:
             total = total - self.model.clipped_gradient_sum(previous, x, y, clip)
         total = total / records
-        scales = torch.stack(list(noise_scales), dim=1)
-        if bool((scales > 0).any()):
+        if any(bool((scale > 0).any()) for scale in noise_scales):
             base = torch.cat([self._noise(1, weights, silo, round, kind) for silo in silos])
-            total = torch.addmm(total, scales, base)
+            first, alike = noise_scales[0], all(torch.equal(scale, noise_scales[0]) for scale in noise_scales)
+            # Point by point, as everywhere: a matrix product would round by the size of the stack.
+            parts = [(first, base.sum(0))] if alike else zip(noise_scales, base, strict=True)
+            for scale, draw in parts:
+                total = torch.addcmul(total, scale[:, None], draw)
         return total
 
     def record_gradients(

@@ -122,6 +122,7 @@ def test_only_messages_leave_a_silo(name, monkeypatch):
     method, network = made(name, phase_length=2), case.model()
     nothing = [(None, None), (None, None)]
     monkeypatch.setattr("silodp.messages.Messages.message", lambda self, w, *_, **__: torch.ones_like(w))
+    monkeypatch.setattr("silodp.messages.Messages.total", lambda self, w, *_, **__: torch.ones_like(w))
     monkeypatch.setattr("silodp.messages.Messages.local_model", lambda self, w, *_, **__: w - 0.1)
     like = small.records(case, (2, 2), torch.float64)
     federation = small.federation(network, like, small.plans(method, points, (2, 2)), points)

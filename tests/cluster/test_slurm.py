@@ -10,7 +10,7 @@ from faults import Fault
 from private_slurm import PATIENCE, wait_for
 from rebuilds import PROFILE, QUICK, Rebuild
 from runs import checkout, contents, environment, run
-from test_profiles import local_rules
+from test_cluster_profiles import local_rules
 
 HERE = Path(__file__).parent
 RUN = ("--configfile", "config/faults.yaml")

@@ -350,3 +350,18 @@ def test_the_record_of_a_run(tmp_path, capsys):
     assert record["run"] == resolved["run"] == "smoke"
     assert "wbcd_mlp" in resolved["experiments"]
     assert math.isfinite(resolved["seed"])
+
+
+@pytest.mark.parametrize("cores", [[], ["--cores", "2"]])
+def test_a_rebuild_hands_targets_to_snakemake_as_targets(cores, monkeypatch, tmp_path):
+    """`--configfile` takes every word up to the next option, so that a target must not follow it."""
+    called = []
+    run_file = small.ROOT / "config" / "smoke.yaml"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("subprocess.call", lambda command, **_: called.append(command) or 0)
+    assert main(["rebuild", str(run_file), *cores, "--", "bounds"]) == 0
+    (command,) = called
+    place = command.index("--configfile")
+    assert command[place + 1] == str(run_file)
+    assert command[place + 2].startswith("--")
+    assert command[-1] == "bounds"

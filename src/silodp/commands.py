@@ -112,10 +112,12 @@ def rebuild(options: argparse.Namespace) -> int:
             environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}"}
             # Threads of BLAS and OpenMP would multiply with jobs side by side; the run file sets a job's threads.
             environment.setdefault("OMP_NUM_THREADS", "1")
-            command = [sys.executable, "-m", "snakemake", "--profile", options.profile, "--nolock"]
+            # First, as it takes all words up to the next option: targets would be taken for configuration files.
+            command = [sys.executable, "-m", "snakemake", "--configfile", os.fspath(options.run_file)]
+            command += ["--profile", options.profile]
             # On a cluster this bounds all jobs together, so it is passed on only where it is asked for.
             command += ["--cores", options.cores] if options.cores else []
-            command += ["--configfile", os.fspath(options.run_file), *options.arguments]
+            command += ["--nolock", *options.arguments]
             return subprocess.call(command, env=environment)
     except Timeout:
         raise ConfigError(

@@ -12,7 +12,6 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,20 +78,7 @@ def matrix_products(device: torch.device, side: int, threads: int) -> dict[str, 
 
         work = Work(lambda: kernels.side_by_side(some, threads), threads)
         found[f"matrix product {side}³, NumPy"] = (work, 2.0 * side**3 * threads)
-        if threads > 1:
-            found[f"the same on one thread, {side}³"] = (Work(lambda: some(0, 1), 1), 2.0 * side**3)
     return found
-
-
-def on_one_thread(call: Callable[[], object], threads: int) -> Callable[[], None]:
-    """`call` with the stack on one thread; the others are back, idle, when it ends."""
-
-    def run() -> None:
-        kernels.use_threads(1)
-        call()
-        kernels.use_threads(threads)
-
-    return run
 
 
 def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
@@ -111,7 +97,6 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         {name: work for name, (work, _) in products.items()}
         | {name: Work(workload.rounds(name, count), threads) for name, count in ROUNDS.items()}
         | {"local_sgd": Work(workload.rounds("local_sgd", 1), threads)}
-        | {"local_sgd, alone": Work(on_one_thread(workload.rounds("local_sgd", 1), threads), 1)}
         | {"vmap": Work(vmap.round, 1), "jacobian": Work(lambda: jacobian.round(silos=1), 1)},
         options.repeats,
         clock,
@@ -128,9 +113,7 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         rows.append(_at_least("the same, of the faster matrix product", "%", share, 40))
     cores = threads if device.type == "cpu" else 1
     step = seconds["local_sgd"].map(lambda s: 1e6 * s * cores / workload.gradients("local_sgd", 1))
-    rows.append(_at_most("`local_sgd`, one step of one point on one core, all cores busy", "µs", step, 1.0))
-    alone = seconds["local_sgd, alone"].map(lambda s: 1e6 * s / workload.gradients("local_sgd", 1))
-    rows.append(_at_most("the same, the other cores idle", "µs", alone, 1.0))
+    rows.append(_at_most("`local_sgd`, one step of one point on one core", "µs", step, 1.0))
     # The best a loop of single runs can do with several cores is one loop a core.
     run = seconds["minibatch_sgd"].map(lambda s: s * size.rounds / size.points)
     by_vmap = seconds["vmap"].map(lambda s: s * size.rounds / cores)

@@ -38,8 +38,8 @@ figures: .venv/installed  ## the published figures drawn again from their tables
 report: .venv/installed  ## the published report page made again from its tables; trains nothing
 	@$(PUBLISHED)
 
-publish: .venv/installed  ## copy tables, figures and page of RUN to results/published
-	$(BIN)/silodp publish results/$(RUN)
+publish: .venv/installed  ## copy tables and figures of RUN, or of several ("a b"), to results/published
+	$(BIN)/silodp publish $(addprefix results/,$(RUN))
 
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
 	@$(REBUILD) config/$(RUN).yaml -- bounds

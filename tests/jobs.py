@@ -10,6 +10,7 @@ from silodp.rng import Streams
 from silodp.silos import partition
 from silodp.tasks import Task, number_of_silos
 from silodp.training import run_trials
+from silodp.trialdata import prepare
 
 # The models, each with a data set that fits it; keys of the small experiment.
 CASES = {
@@ -49,6 +50,12 @@ def silos_of(config, seed=2023, name="small"):
     return one
 
 
+def prepared_of(job, run):
+    """trial → its records, as a training job gets them."""
+    silos = silos_of(job.config)
+    return lambda trial: prepare(data(job.config.dataset), job.config, job.readings, silos(trial), run)
+
+
 def task(algorithm="minibatch_sgd", reading="", **changes):
     """A task of the small experiment, with top-level keys replaced."""
     config = small.experiment(**changes)
@@ -57,7 +64,8 @@ def task(algorithm="minibatch_sgd", reading="", **changes):
 
 def train(job, trials=range(3), run=None, **more):
     """The table of a task's trials."""
-    return run_trials(job, run or small.run(), silos_of(job.config), trials, **more)
+    run = run or small.run()
+    return run_trials(job, run, prepared_of(job, run), trials, **more)
 
 
 def same(a, b, **how):

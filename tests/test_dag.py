@@ -82,11 +82,12 @@ def test_a_task_is_found_by_its_names():
     assert task.readings.batch == "per_eps"
 
 
-def test_only_resampled_readings_have_silos_of_their_own():
-    one = plan(alternatives=[{"resample": True}, {"batch": "per_eps"}])
+def test_only_readings_with_other_silos_or_preprocessing_have_a_partition_of_their_own():
+    one = plan(alternatives=[{"resample": True}, {"batch": "per_eps"}, {"standardise": "all"}])
     assert one.silos("small", "default") == "out/small/silos/small/default"
     assert one.silos("small", "batch-per_eps") == "out/small/silos/small/default"
     assert one.silos("small", "resample-true") == "out/small/silos/small/resample-true"
+    assert one.silos("small", "standardise-all") == "out/small/silos/small/standardise-all"
 
 
 def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm():

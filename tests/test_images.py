@@ -94,10 +94,12 @@ def test_images_are_trained_by_every_algorithm_whatever_the_workspace(images):
     tables = []
     for workspace in (1, 64):
         config = small.experiment(**CIFAR | {"model": {"name": "convnet", "workspace_mb": workspace}})
-        (part,), _ = partition_and_measure("cifar", config, config.readings, run, images)
+        (part,), _, kept = partition_and_measure("cifar", config, config.readings, run, images)
+        assert kept == [None]
         for algorithm in config.algorithms:
             task = Task("cifar", config, algorithm, config.settings[0])
-            table = run_trial(task, run, images, part, 0, task.grid()).drop(columns="seconds")
+            prepared = prepare(images, config, task.readings, part, run)
+            table = run_trial(task, run, prepared, 0, task.grid()).drop(columns="seconds")
             tables.append(table.assign(algorithm=algorithm))
     half = len(tables) // 2
     # It draws one record a message, whatever the budget.
@@ -111,7 +113,7 @@ def test_images_are_trained_by_every_algorithm_whatever_the_workspace(images):
 
 def test_a_prepared_trial_feeds_whole_images_to_the_network(images):
     config, run = small.experiment(**CIFAR), small.run()
-    (part,), (spread,) = partition_and_measure("cifar", config, config.readings, run, images)
+    (part,), (spread,), _ = partition_and_measure("cifar", config, config.readings, run, images)
     trial = prepare(images, config, config.readings, part, run)
     assert trial.features == 3 * 32 * 32
     model = build_model(config, trial)

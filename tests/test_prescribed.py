@@ -15,6 +15,7 @@ from silodp.silos import partition
 from silodp.tasks import Task
 from silodp.theory.schedules import SCHEDULES
 from silodp.training import run_trials
+from silodp.trialdata import prepare
 
 CONSTANTS = {"d": 30, "beta": 8.0, "mu": 0.1}
 
@@ -37,6 +38,11 @@ def silos(trial):
     return partition(
         DATASETS["wbcd"].load().y, scheme="by_class", silos=2, generator=Streams(1).generator("partition", trial)
     )
+
+
+def records(experiment):
+    data, run = DATASETS["wbcd"].load(), small.run()
+    return lambda trial: prepare(data, experiment, experiment.readings, silos(trial), run)
 
 
 def test_every_schedule_belongs_to_one_algorithm():
@@ -93,7 +99,7 @@ def test_a_run_by_theorem(algorithm, schedule, model):
         release = task.plans(epsilon, 1, sizes)[0]["gradient"]
         assert (release.count, release.records) == (wanted.rounds, wanted.batch)
         assert release.noise * 2.0 == pytest.approx(math.sqrt(wanted.sigma2))
-    found = run_trials(task, small.run(), silos, range(1))
+    found = run_trials(task, small.run(), records(experiment), range(1))
     assert found["epsilon"].tolist() == [0.5, 1.0]
     assert found["stepsize"].isna().all()
     assert np.isfinite(found["train_loss"]).all()
@@ -102,17 +108,14 @@ def test_a_run_by_theorem(algorithm, schedule, model):
 
 def test_a_clip_read_off_the_data_is_twice_the_longest_record():
     """Training with L = 2·max‖x‖ given as a number makes the same models."""
-    from silodp.trialdata import load_dataset, prepare
-
     base = {"model": {"name": "logistic"}, "algorithms": {"minibatch_sgd": {}}}
     rule = small.experiment(**base, readings={"clip_rule": "max_norm"})
     task = Task("small", rule, "minibatch_sgd", rule.settings[0])
     assert task.grid()["clip"].isna().all()
-    prepared = prepare(load_dataset(rule, small.run()), rule, rule.readings, silos(0), small.run())
-    longest = max(float(torch.linalg.vector_norm(x, dim=1).max()) for x, _ in prepared.train)
+    longest = max(float(torch.linalg.vector_norm(x, dim=1).max()) for x, _ in records(rule)(0).train)
     given = small.experiment(**base, clips=[2 * longest])
     found, wanted = (
-        run_trials(Task("small", one, "minibatch_sgd", one.settings[0]), small.run(), silos, range(1))
+        run_trials(Task("small", one, "minibatch_sgd", one.settings[0]), small.run(), records(one), range(1))
         for one in (rule, given)
     )
     assert found["train_loss"].tolist() == pytest.approx(wanted["train_loss"].tolist(), rel=1e-5)

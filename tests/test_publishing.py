@@ -1,5 +1,7 @@
 """What is kept of a run: the files that figures and page need, never another run's, never half a run."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -47,6 +49,56 @@ def test_half_a_run_is_refused_and_nothing_is_touched(tmp_path, capsys, lacking)
     assert main(["publish", str(half), "--output", str(out)]) == 2
     assert "must be a finished run" in capsys.readouterr().err
     assert kept(out) == before
+
+
+def finished(folder, run, values, commit, seed=2023, targets=()):
+    """A run of experiments with tables that readers can read."""
+    for name, value in values.items():
+        for path in (f"tables/{name}.csv", f"reported/{name}.csv", f"figures/{name}_M2_R25.png"):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(f"{run} {value}")
+        (folder / f"silos/{name}/default").mkdir(parents=True)
+        (folder / f"silos/{name}/default/heterogeneity.csv").write_text(f"{run} {value}")
+    rows = {"experiment": list(values), "delivered_epsilon": list(values.values()), "delivered_lower": ""}
+    for name in ("privacy.csv", "audit.csv"):
+        pd.DataFrame(rows).to_csv(folder / name, index=False)
+    config = {"run": run, "seed": seed, "dtype": "float32", "experiments": {key: {"by": run} for key in values}}
+    (folder / "config.json").write_text(json.dumps(config | {"targets": list(targets)}))
+    (folder / "provenance.json").write_text(json.dumps({"run": run, "git": {"commit": commit}}))
+    return folder
+
+
+def test_several_runs_are_published_as_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("silodp.claims.decide", lambda known, folder: pd.DataFrame({"claim": ["N1"], "verdict": ["x"]}))
+    a = finished(tmp_path / "a", "a", {"wbcd": "0.10", "wbcd_b": "0.3"}, "abc", targets=["bounds"])
+    b = finished(tmp_path / "b", "b", {"wbcd": "0.2", "mnist": ""}, "def", targets=["checkins"])
+    (a / "figures/wbcd_M2_R25_delivered_vs_claimed.png").write_text("of another reading")
+    (a / "formulas.csv").write_text("a")
+    out = tmp_path / "out"
+    assert main(["publish", str(a), str(b), "--output", str(out)]) == 0
+    for folder, suffix in (("tables", ".csv"), ("reported", ".csv"), ("figures", "_M2_R25.png")):
+        found = {path.name: path.read_text() for path in (out / folder).iterdir()}
+        assert found == {f"wbcd{suffix}": "b 0.2", f"wbcd_b{suffix}": "a 0.3", f"mnist{suffix}": "b "}
+    assert (out / "silos/wbcd/default/heterogeneity.csv").read_text() == "b 0.2"
+    assert (out / "formulas.csv").read_text() == "a"
+    for name in ("privacy.csv", "audit.csv"):
+        assert (out / name).read_text().splitlines()[1:] == ["wbcd_b,0.3,", "wbcd,0.2,", "mnist,,"]
+    config = json.loads((out / "config.json").read_text())
+    assert config["experiments"] == {"wbcd": {"by": "b"}, "wbcd_b": {"by": "a"}, "mnist": {"by": "b"}}
+    assert (config["run"], config["targets"]) == ("a-b", ["bounds", "checkins"])
+    runs = json.loads((out / "provenance.json").read_text())["runs"]
+    assert {name: record["git"]["commit"] for name, record in runs.items()} == {"a": "abc", "b": "def"}
+    assert (out / "claims.csv").read_text() == "claim,verdict\nN1,x\n"
+    page = (out / "README.md").read_text()
+    assert 'make publish RUN="a b"' in page
+    assert "by version def" in page
+
+
+def test_runs_that_are_not_alike_are_not_put_together(tmp_path, capsys):
+    a, b = (finished(tmp_path / name, name, {name: "1"}, "abc", seed) for name, seed in (("a", 1), ("b", 2)))
+    assert main(["publish", str(a), str(b), "--output", str(tmp_path / "out")]) == 2
+    assert "seed: 2: must be 1, as in" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_of_something_else_is_not_replaced(tmp_path, capsys):

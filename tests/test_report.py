@@ -127,6 +127,14 @@ def test_the_heading_says_which_run_when_and_by_what(run):
     assert ["packages.numpy", "2.4.6"] in [row["cells"] for row in page.rows]
 
 
+def test_the_heading_says_so_for_each_of_several_runs(run):
+    records = {name: {"silodp": "0.1.0", "git": {"commit": name * 40}, "finished": name} for name in ("a", "b")}
+    (run / "provenance.json").write_text(json.dumps({"runs": records}))
+    page = built(run)
+    for name in records:
+        assert f"{name}: finished {name}, silodp 0.1.0, commit {name * 12}" in page.text
+
+
 def test_every_figure_is_inside_once_with_links_to_files_that_exist(run):
     page = built(run)
     found = sorted(base64.b64decode(image["src"].removeprefix("data:image/png;base64,")) for image in page.all("img"))

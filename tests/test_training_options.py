@@ -26,8 +26,8 @@ def test_a_trial_is_the_textbooks_run_on_the_real_records():
     """Data, start, silos of a round, batches, noise and plan, wired from the task to the table."""
     job, trial = task("fedprox_spider", settings=[{"M": 1, "R": 4}], readings={"records": "own"}), 2
     run, part = small.run(dtype="float64", seed=77), silos_of(small.experiment(), 77)(2)
-    found = run_trial(job, run, data("wbcd"), part, trial, job.grid())
     prepared = prepare(data("wbcd"), job.config, job.readings, part, run)
+    found = run_trial(job, run, prepared, trial, job.grid())
     model, streams = build_model(job.config, prepared), Streams(77).child("small", trial)
     start = torch.from_numpy(model.initial(streams.generator("initial")))
     loss = textbook.perceptron(3, 2)
@@ -235,8 +235,8 @@ def test_number_of_silos():
 
 def test_partitions_of_all_trials_and_how_far_their_silos_are_apart():
     config = small.experiment(trials=2, **CASES["linear"])
-    parts, measured = partition_and_measure("small", config, config.readings, small.run(), data("diabetes"))
-    assert len(parts) == len(measured) == 2
+    parts, measured, kept = partition_and_measure("small", config, config.readings, small.run(), data("diabetes"))
+    assert len(parts) == len(measured) == len(kept) == 2
     for trial, part in enumerate(parts):
         wanted = silos_of(config)(trial)
         assert all((a == b).all() for a, b in zip(part.train + part.test, wanted.train + wanted.test, strict=True))

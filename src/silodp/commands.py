@@ -175,15 +175,17 @@ def fetch(options: argparse.Namespace) -> None:
 def partition(options: argparse.Namespace) -> None:
     """Cut an experiment's records into silos, one partition a trial, with label counts and heterogeneity."""
     from silodp.silos import write_partition
+    from silodp.stored_records import write_records
     from silodp.trialdata import load_dataset, partition_and_measure
 
     resolved, plan = planned(options)
     experiment = resolved.experiments[options.experiment]
     label = plan.readings(options.experiment)[_among("reading", options.reading, plan.readings(options.experiment))]
     data = load_dataset(experiment, resolved.run)
-    parts, measured = partition_and_measure(
+    parts, measured, kept = partition_and_measure(
         options.experiment, experiment, experiment.variants()[label], resolved.run, data
     )
+    write_records(options.output, kept)
     write_partition(options.output, parts, y=data.y, heterogeneity=measured)
 
 
@@ -196,6 +198,7 @@ def train(options: argparse.Namespace) -> None:
     from silodp.models import kernels
     from silodp.silos import read_partition
     from silodp.training import run_trials
+    from silodp.trialdata import stored_trials
 
     resolved, plan = planned(options)
     name, experiment = options.experiment, resolved.experiments[options.experiment]
@@ -229,9 +232,8 @@ def train(options: argparse.Namespace) -> None:
             yield number
 
     purpose = "fresh" if options.chosen else "grid"
-    result = run_trials(
-        task, resolved.run, lambda trial: read_partition(options.silos, trial), trials, points, purpose, progress
-    )
+    prepared = stored_trials(options.silos, experiment, task.readings, resolved.run)
+    result = run_trials(task, resolved.run, prepared, trials, points, purpose, progress)
     write_parquet(result, options.output)
 
 

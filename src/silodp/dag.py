@@ -31,6 +31,7 @@ TRAINED_BY = (
     "privacy/plan.py",
     "prox.py",
     "rng.py",
+    "stored_records.py",
     "tasks.py",
     "training.py",
     "trialdata.py",
@@ -39,7 +40,15 @@ TRAINED_BY = (
 SUMMED_BY = ("shuffle.py", "shuffled_summation.py")
 # Folders whose files algorithms are built on.
 _FORMULAS = {"algorithms", "privacy", "theory"}
-PARTITIONED_BY = ("datasets", "heterogeneity.py", "preprocess.py", "rng.py", "silos.py")
+PARTITIONED_BY = (
+    "datasets",
+    "heterogeneity.py",
+    "preprocess.py",
+    "rng.py",
+    "silos.py",
+    "stored_records.py",
+    "trialdata.py",
+)
 PAGE = (
     "report.py",
     "report_audit.py",
@@ -121,14 +130,15 @@ class Plan:
         )
 
     def silos(self, experiment: str, reading: str) -> str:
-        """Folder of the partition that a reading trains on; only `resample` makes it another than the default's."""
+        """Folder of the partition that a reading trains on: the default's, unless silos or preprocessing differ."""
         return f"{self.folder}/silos/{experiment}/{self.partitioned_as(experiment, reading)}"
 
     def partitioned_as(self, experiment: str, reading: str) -> str:
         """The reading whose partition `reading` trains on, as in paths."""
         config = self.experiments[experiment]
-        own = config.variants()[self.readings(experiment)[reading]].resample != config.readings.resample
-        return reading if own else "default"
+        other = config.variants()[self.readings(experiment)[reading]]
+        same = (other.resample, other.standardise) == (config.readings.resample, config.readings.standardise)
+        return "default" if same else reading
 
     def chunks(self, experiment: str) -> list[str]:
         """Trials of each training job, as in 0-4."""
@@ -330,7 +340,6 @@ class Plan:
             *PARTITIONED_BY,
             "models",
             "training.py",
-            "trialdata.py",
         )
         keys = {"dataset", "label", "silos", "preprocess", "model", "trials", "readings"}
         used = self.experiments[experiment].model_dump(mode="json", include=keys)

@@ -247,7 +247,9 @@ def _privacy_row(row: Mapping[Any, Any], columns: list[str]) -> dict[str, Any]:
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[str]:
-    """When, with which version and from which commit, as far as it is recorded."""
+    """When, with which version and from which commit, as far as it is recorded; a line for each of several runs."""
+    if isinstance(runs := provenance.get("runs"), dict):
+        return [f"{name}: {', '.join(_facts(record))}" for name, record in runs.items()]
     git = provenance.get("git") or {}
     when = provenance.get("finished") or provenance.get("started")
     commit = git.get("commit")

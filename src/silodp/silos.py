@@ -9,13 +9,15 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from silodp.heterogeneity import Heterogeneity
 from silodp.results import write_csv, write_parquet
+
+if TYPE_CHECKING:
+    from silodp.heterogeneity import Heterogeneity
 
 Scheme = Literal["digit_pairs", "by_class", "sorted_target", "iid"]
 
@@ -165,7 +167,7 @@ def write_partition(
     partitions: Sequence[Partition],
     *,
     y: np.ndarray,
-    heterogeneity: Sequence[Heterogeneity] | None = None,
+    heterogeneity: "Sequence[Heterogeneity] | None" = None,
 ) -> None:
     """Write the partitions of all trials, each file whole or not at all.
 

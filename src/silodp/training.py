@@ -17,15 +17,13 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, Federation
 from silodp.config_models import Experiment, Run
-from silodp.datasets import Data
 from silodp.messages import Messages
 from silodp.models import Model
 from silodp.privacy.plan import PrivacyPlan
 from silodp.prox import Regulariser
 from silodp.rng import Streams
-from silodp.silos import Partition
 from silodp.tasks import POINT, Task
-from silodp.trialdata import TrialData, build_model, load_dataset, prepare
+from silodp.trialdata import TrialData, build_model
 
 if TYPE_CHECKING:
     from silodp.theory.schedules import Schedule
@@ -107,20 +105,18 @@ def train_stack(
 
 
 def run_trial(
-    task: Task, run: Run, data: Data, part: Partition, trial: int, points: pd.DataFrame, purpose: str = "grid"
+    task: Task, run: Run, prepared: TrialData, trial: int, points: pd.DataFrame, purpose: str = "grid"
 ) -> pd.DataFrame:
     """Train `points` of one trial; returns them with their results, in the given order.
 
     Args:
         task: algorithm, setting and reading.
         run: seed, device, precision.
-        data: the data set.
-        part: the trial's silos.
+        prepared: the trial's records.
         trial: the trial's number.
         points: rows with the columns `POINT`.
         purpose: "grid", or "fresh" for new batches and new noise at points chosen before.
     """
-    prepared = prepare(data, task.config, task.readings, part, run)
     model = build_model(task.config, prepared)
     streams = Streams(run.seed).child(task.experiment, trial)
     like = prepared.train[0][0]
@@ -252,7 +248,7 @@ def stacks(
 def run_trials(
     task: Task,
     run: Run,
-    partition_of: Callable[[int], Partition],
+    prepared_of: Callable[[int], TrialData],
     trials: Iterable[int],
     points: pd.DataFrame | None = None,
     purpose: str = "grid",
@@ -263,20 +259,19 @@ def run_trials(
     Args:
         task: algorithm, setting and reading.
         run: seed, device, precision.
-        partition_of: trial → its silos.
+        prepared_of: trial → its records.
         trials: their numbers.
         points: what to train, default the task's grid; a column `trial`, where present, says which trial a row is for.
         purpose: as `run_trial`.
         progress: wraps the trials, to show how far the job is.
     """
-    data = load_dataset(task.config, run)
     tables = []
     for trial in progress(trials):
         rows = task.grid() if points is None else points
         if "trial" in rows:
             rows = rows[rows["trial"] == trial].drop(columns="trial").reset_index(drop=True)
         rows = rows[POINT].drop_duplicates().reset_index(drop=True)
-        tables.append(run_trial(task, run, data, partition_of(trial), trial, rows, purpose))
+        tables.append(run_trial(task, run, prepared_of(trial), trial, rows, purpose))
     table = pd.concat(tables, ignore_index=True)
     identity = {
         "experiment": task.experiment,

@@ -1,6 +1,9 @@
 """The records of a trial: cut into silos, preprocessed, and handed over as tensors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -8,12 +11,14 @@ from torch import Tensor
 
 from silodp.config_models import Experiment, Readings, Run
 from silodp.datasets import DATASETS, Data, label_classes, labels
-from silodp.heterogeneity import Heterogeneity, heterogeneity
 from silodp.models import MODELS, Model
-from silodp.preprocess import preprocess
 from silodp.rng import Streams
-from silodp.silos import Partition, partition
+from silodp.silos import Partition, partition, read_partition
+from silodp.stored_records import Records, read_records
 from silodp.tasks import number_of_silos
+
+if TYPE_CHECKING:
+    from silodp.heterogeneity import Heterogeneity
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
@@ -41,11 +46,16 @@ def load_dataset(config: Experiment, run: Run) -> Data:
 
 def partition_and_measure(
     name: str, config: Experiment, readings: Readings, run: Run, data: Data
-) -> tuple[list[Partition], list[Heterogeneity]]:
-    """The silos of every trial, and how far apart they are: υ*² of the linear model on the preprocessed records."""
+) -> tuple[list[Partition], "list[Heterogeneity]", list[Records | None]]:
+    """The silos of every trial, how far apart they are, and their records where these are small enough to be kept.
+
+    How far: υ*² of the linear model on the preprocessed records.
+    """
+    from silodp.heterogeneity import heterogeneity  # training jobs do not need it, nor SciPy behind it
+
     parts, measured = [], []
+    kept: list[Records | None] = []
     plan = config.silos
-    y = labels(data, config.label)
     for trial in range(config.trials):
         part = partition(
             data.y,
@@ -58,28 +68,31 @@ def partition_and_measure(
             official_test=data.official_test if plan.official_test else None,
             generator=Streams(run.seed).generator(name, trial, "partition"),
         )
-        used, local = part.compact()
-        x = _features(data, used, local, config, readings)
-        x = _windows(x) if x.ndim > 2 else x
-        target = y[used]
+        records = preprocessed(data, config, readings, part)
+        local = part.compact()[1]
+        x = _windows(records.x) if records.x.ndim > 2 else records.x
         parts.append(part)
         measured.append(
             heterogeneity(
                 [x[i] for i in local.train],
-                [target[i] for i in local.train],
+                [records.y[i] for i in local.train],
                 DATASETS[config.dataset].task,
-                label_classes(data, config.label),
+                records.classes,
             )
         )
-    return parts, measured
+        kept.append(records if records.small else None)
+    return parts, measured, kept
 
 
-def _features(data: Data, used: np.ndarray, local: Partition, config: Experiment, readings: Readings) -> np.ndarray:
-    """Preprocessed features of the records in use."""
+def preprocessed(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
+    """The records in use, preprocessed."""
+    from silodp.preprocess import preprocess  # most training jobs read what it made, and need no scikit-learn
+
+    used, local = part.compact()
     steps = config.preprocess
     mode = readings.standardise if steps.standardise else "none"
     named = DATASETS[config.dataset].standardise_columns
-    return preprocess(
+    x = preprocess(
         data.x[used],
         local.train_records(),
         standardise=mode,
@@ -87,6 +100,7 @@ def _features(data: Data, used: np.ndarray, local: Partition, config: Experiment
         columns=None if named is None else data.columns(named),
         constant_column=steps.constant_column,
     )
+    return Records(x, labels(data, config.label)[used], label_classes(data, config.label))
 
 
 def _windows(x: np.ndarray) -> np.ndarray:
@@ -102,8 +116,26 @@ def _windows(x: np.ndarray) -> np.ndarray:
 
 def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
     """Preprocess the records and hand them to the silos."""
-    used, local = part.compact()
-    x = _features(data, used, local, config, readings)
+    return hand_over(preprocessed(data, config, readings, part), config, part, run)
+
+
+def stored_trials(folder: Path | str, config: Experiment, readings: Readings, run: Run) -> Callable[[int], TrialData]:
+    """Trial → its records, from a folder that `silodp partition` wrote; made anew where they are not kept there."""
+    loaded: list[Data] = []
+
+    def one(trial: int) -> TrialData:
+        part, records = read_partition(folder, trial), read_records(folder, trial)
+        if records is None:
+            loaded[:] = loaded or [load_dataset(config, run)]
+            records = preprocessed(loaded[0], config, readings, part)
+        return hand_over(records, config, part, run)
+
+    return one
+
+
+def hand_over(records: Records, config: Experiment, part: Partition, run: Run) -> TrialData:
+    """Every silo's preprocessed records, on the device and in the precision of training."""
+    x, local = records.x, part.compact()[1]
     # Beyond this, squares leave the range of float32 and a clipped gradient is no longer one.
     if not np.abs(x).max() <= LARGEST_FEATURE:
         raise ValueError(
@@ -112,14 +144,14 @@ def prepare(data: Data, config: Experiment, readings: Readings, part: Partition,
         )
     device = torch.device(config.device or run.device)
     dtype = getattr(torch, run.dtype)
-    y = torch.from_numpy(np.ascontiguousarray(labels(data, config.label)[used]))
+    y = torch.from_numpy(np.ascontiguousarray(records.y))
     y = (y if config.model.name in ("softmax", "perceptron", "convnet") else y.to(dtype)).to(device)
     features = torch.from_numpy(np.ascontiguousarray(x)).to(device=device, dtype=dtype)
 
     def silos(records: list[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
         return [(features[index], y[index]) for index in (torch.from_numpy(r).to(device) for r in records)]
 
-    return TrialData(silos(local.train), silos(local.test), features[0].numel(), label_classes(data, config.label))
+    return TrialData(silos(local.train), silos(local.test), features[0].numel(), records.classes)
 
 
 def build_model(config: Experiment, trial: TrialData) -> Model:

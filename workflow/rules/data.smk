@@ -20,6 +20,7 @@ rule partition:
     output:
         indices=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/indices.parquet",
         labels=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/labels.csv",
+        records=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/records.npz",
         heterogeneity=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/heterogeneity.csv",
     log:
         f"{PLAN.folder}/logs/partition/{{experiment}}/{{reading}}.log",

@@ -1,6 +1,7 @@
 rule train:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
+        records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
     output:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.parquet",
     log:
@@ -44,6 +45,7 @@ rule select:
 rule train_chosen:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
+        records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
     output:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.parquet",

@@ -1,0 +1,55 @@
+"""The preprocessed records of every trial, kept beside its silos, so that training jobs need not make them again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from silodp.results import write_atomically
+
+FILE = "records.npz"
+# Numbers of a trial up to which its features are kept (8 MB); images and other wide records are made again in each job.
+STORED = 2**20
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records in use in one trial, in ascending order of their numbers (`Partition.compact`).
+
+    Attributes:
+        x: preprocessed features, float64 (n, k), or images (n, channels, height, width).
+        y: what is predicted, (n,).
+        classes: how many different labels there are, None for a target.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    classes: int | None
+
+    @property
+    def small(self) -> bool:
+        """Whether they are small enough to be kept in a file."""
+        return self.x.ndim == 2 and self.x.size <= STORED
+
+
+def write_records(folder: Path | str, trials: Sequence[Records | None]) -> None:
+    """Write `records.npz` with the records of all trials but those given as None, whole or not at all."""
+    arrays: dict[str, Any] = {}
+    for trial, records in enumerate(trials):
+        if records is not None:
+            arrays |= {f"x{trial}": records.x, f"y{trial}": records.y, f"classes{trial}": records.classes or 0}
+    with write_atomically(Path(folder) / FILE) as temporary, temporary.open("wb") as handle:
+        np.savez(handle, **arrays)
+
+
+def read_records(folder: Path | str, trial: int) -> Records | None:
+    """One trial's records; None where they were not kept."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        return None
+    with np.load(path) as file:
+        if f"x{trial}" not in file:
+            return None
+        return Records(file[f"x{trial}"], file[f"y{trial}"], int(file[f"classes{trial}"]) or None)

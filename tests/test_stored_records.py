@@ -1,0 +1,65 @@
+"""Records kept beside the silos: what training reads is what it would have made."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import small
+from jobs import CASES, data
+from silodp.silos import write_partition
+from silodp.stored_records import STORED, Records, read_records, write_records
+from silodp.trialdata import partition_and_measure, prepare, stored_trials
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_job_gets_the_same_records_kept_or_made_again(tmp_path: Path, case: str) -> None:
+    config, run = small.experiment(trials=2, **CASES[case]), small.run()
+    records = data(config.dataset)
+    parts, _, kept = partition_and_measure("small", config, config.readings, run, records)
+    write_records(tmp_path / "kept", kept)
+    write_records(tmp_path / "anew", [None, None])
+    for folder in ("kept", "anew"):
+        write_partition(tmp_path / folder, parts, y=records.y)
+    assert read_records(tmp_path / "kept", 1) is not None
+    assert read_records(tmp_path / "anew", 1) is None
+    for trial, part in enumerate(parts):
+        wanted = prepare(records, config, config.readings, part, run)
+        for folder in ("kept", "anew"):
+            found = stored_trials(tmp_path / folder, config, config.readings, run)(trial)
+            assert (found.features, found.classes) == (wanted.features, wanted.classes)
+            for a, b in zip(found.train + found.test, wanted.train + wanted.test, strict=True):
+                assert a[0].dtype == b[0].dtype
+                assert a[1].dtype == b[1].dtype
+                assert torch.equal(a[0], b[0])
+                assert torch.equal(a[1], b[1])
+
+
+def test_kept_records_need_no_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, run = small.experiment(trials=1), small.run()
+    parts, _, kept = partition_and_measure("small", config, config.readings, run, data("wbcd"))
+    write_records(tmp_path, kept)
+    write_partition(tmp_path, parts, y=data("wbcd").y)
+    monkeypatch.setattr("silodp.trialdata.load_dataset", lambda *_: pytest.fail("the data set was loaded"))
+    assert stored_trials(tmp_path, config, config.readings, run)(0).sizes == [len(one) for one in parts[0].train]
+
+
+def test_trials_keep_their_numbers_and_files_their_bytes(tmp_path: Path) -> None:
+    records = Records(np.arange(6.0).reshape(3, 2), np.array([0, 1, 1]), 2)
+    for name in ("one", "two"):
+        write_records(tmp_path / name, [None, records])
+    found = read_records(tmp_path / "one", 1)
+    assert found is not None
+    assert found.classes == 2
+    np.testing.assert_array_equal(found.x, records.x)
+    assert read_records(tmp_path / "one", 0) is None
+    assert read_records(tmp_path / "no folder", 0) is None
+    assert (tmp_path / "one" / "records.npz").read_bytes() == (tmp_path / "two" / "records.npz").read_bytes()
+
+
+def test_images_and_wide_records_are_not_kept() -> None:
+    y = np.zeros(2)
+    assert Records(np.empty((2, STORED // 2)), y, None).small
+    assert not Records(np.empty((2, STORED // 2 + 1)), y, None).small
+    assert not Records(np.empty((2, 3, 4, 4)), y, 2).small

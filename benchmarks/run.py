@@ -12,6 +12,7 @@ import os
 import platform
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +82,17 @@ def matrix_products(device: torch.device, side: int, threads: int) -> dict[str, 
     return found
 
 
+def on_one_thread(call: Callable[[], object], threads: int) -> Callable[[], None]:
+    """`call` as the jobs of a run file make it, on one thread; the others have theirs back after it."""
+
+    def alone() -> None:
+        kernels.use_threads(1)
+        call()
+        kernels.use_threads(threads)
+
+    return alone
+
+
 def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     """Rows of the table, and notes on them."""
     device, threads = torch.device(options.device), options.threads
@@ -97,6 +109,7 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         {name: work for name, (work, _) in products.items()}
         | {name: Work(workload.rounds(name, count), threads) for name, count in ROUNDS.items()}
         | {"local_sgd": Work(workload.rounds("local_sgd", 1), threads)}
+        | {"local_sgd alone": Work(on_one_thread(workload.rounds("local_sgd", 1), threads), 1)}
         | {"vmap": Work(vmap.round, 1), "jacobian": Work(lambda: jacobian.round(silos=1), 1)},
         options.repeats,
         clock,
@@ -112,8 +125,12 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         share = rate.per(rates[fastest]).map(lambda v: 100 * v)
         rows.append(_at_least("the same, of the faster matrix product", "%", share, 40))
     cores = threads if device.type == "cpu" else 1
-    step = seconds["local_sgd"].map(lambda s: 1e6 * s * cores / workload.gradients("local_sgd", 1))
-    rows.append(_at_most("`local_sgd`, one step of one point on one core", "µs", step, 1.0))
+    steps = workload.gradients("local_sgd", 1)
+    alone = seconds["local_sgd alone"].map(lambda s: 1e6 * s / steps)
+    rows.append(_at_most("`local_sgd`, one step of one point on one core", "µs", alone, 1.0))
+    if cores > 1:
+        step = seconds["local_sgd"].map(lambda s: 1e6 * s * cores / steps)
+        rows.append(Row(f"the same with {cores} cores at work on the stack, for each of them", "µs", step))
     # The best a loop of single runs can do with several cores is one loop a core.
     run = seconds["minibatch_sgd"].map(lambda s: s * size.rounds / size.points)
     by_vmap = seconds["vmap"].map(lambda s: s * size.rounds / cores)
@@ -129,6 +146,7 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     notes = [
         f"N = {size.silos}, n = {size.records}, K = {drawn}, R = {size.rounds}, G = {size.points}; "
         f"{threads} thread(s), {options.repeats} repetitions, {options.clock} time.",
+        "`local_sgd` on one core is one thread, as in the jobs of a run file, the other cores idle.",
         "Records are Gaussian. Rounds go through federation, messages, sampling and noise.",
         f"A record's clipped gradient at one point counts as {FLOP:,} floating-point operations, a difference of two "
         "gradients as twice that.",

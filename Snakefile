@@ -9,11 +9,11 @@ min_version("9.0")
 from silodp.checks import CHECKS
 from silodp.claims.loading import load_claims
 from silodp.config import ConfigError, load
-from silodp.dag import Plan
+from silodp.dag import Plan, from_here
 from silodp.resources import growing
 
-RUN_FILE = (
-    str(workflow.configfiles[0]) if workflow.configfiles else "config/default.yaml"
+RUN_FILE = from_here(
+    workflow.configfiles[0] if workflow.configfiles else "config/default.yaml"
 )
 
 try:

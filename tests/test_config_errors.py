@@ -174,6 +174,7 @@ OVERRIDES = [
         {"silos": {"official_test": True}, "alternatives": [{"resample": True}]},
         "silos.official_test: True: must be false where a reading resamples",
     ),
+    ("pairs", {"silos": {"official_test": True}}, "silos.official_test: True: must be false: digits has no test part"),
     # Private training without a bound.
     ("cancer", {"clips": [math.inf]}, "clips: [inf]: private training needs a finite clip threshold"),
     (

@@ -232,6 +232,8 @@ def test_a_dataset_declares_itself_in_the_file_of_its_name(name):
     assert (dataset.class_counts is None) == (dataset.task == "regression")
     if dataset.class_counts:
         assert sum(dataset.class_counts) == dataset.records
+        assert dataset.counts(official_test=False) == dataset.class_counts
+        assert sum(dataset.counts(official_test=True)) == dataset.records - sum(dataset.test_counts or ())
     with pytest.raises(dataclasses.FrozenInstanceError):
         dataset.records = 3
 

@@ -18,6 +18,7 @@ from silodp.dag import (
     Plan,
     algorithm_files,
     built_on,
+    from_here,
     slug,
     sources_digest,
 )
@@ -60,6 +61,13 @@ def test_trials_are_cut_into_jobs_without_gap_or_overlap(trials, size):
 def test_an_experiments_cut_goes_before_the_runs():
     assert plan(trials=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-1", "2-3"]
     assert plan(trials=4, trials_per_job=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-3"]
+
+
+def test_paths_are_as_seen_from_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert from_here(tmp_path / "config" / "run.yaml") == "config/run.yaml"
+    assert from_here("config/run.yaml") == "config/run.yaml"
+    assert from_here("/elsewhere/run.yaml") == "/elsewhere/run.yaml"
 
 
 def test_readings_are_names_of_files():

@@ -180,7 +180,8 @@ def _check_theorem(
 
 def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]) -> None:
     """Options that do not go with the scheme, as `silos.partition` would find out in a job."""
-    plan, counts = experiment.silos, dataset.class_counts
+    plan = experiment.silos
+    counts = dataset.counts(plan.official_test)
     if plan.mixed and plan.scheme != "digit_pairs":
         fail("silos.mixed", plan.mixed, f"must be 0 for {plan.scheme}; only digit_pairs can mix its silos")
     for key in ("per_class", "official_test"):
@@ -189,6 +190,8 @@ def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, 
             fail(f"silos.{key}", value, f"needs silos cut by class, not {plan.scheme}")
     if plan.official_test and any(readings.resample for readings in experiment.variants().values()):
         fail("silos.official_test", True, "must be false where a reading resamples, which draws anew before a split")
+    if plan.official_test and dataset.test_counts is None:
+        fail("silos.official_test", True, f"must be false: {experiment.dataset} has no test part of its own")
     if plan.per_class and counts and plan.per_class > min(counts):
         fail("silos.per_class", plan.per_class, f"must be at most {min(counts)}, the records of the smallest class")
 
@@ -198,7 +201,7 @@ def _silo_sizes(
 ) -> tuple[int, int]:
     """(N, training records of the smallest silo), from the data set's stated class sizes."""
     plan = experiment.silos
-    counts = dataset.class_counts
+    counts = dataset.counts(plan.official_test)
     if plan.scheme == "digit_pairs":
         if not counts or len(counts) != 10:
             fail("silos.scheme", plan.scheme, "needs a data set with ten classes")

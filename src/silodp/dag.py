@@ -66,6 +66,12 @@ def slug(label: str) -> str:
     return label.replace("=", "-").replace(";", "+").replace("/", "") or "default"
 
 
+def from_here(path: Path | str) -> str:
+    """A path below the working folder as seen from there, so that a checkout that is moved redoes nothing."""
+    path, here = Path(path), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 @functools.cache
 def sources_digest(names: tuple[str, ...]) -> str:
     """SHA-256 over the text of source files and folders of the package."""
@@ -219,7 +225,7 @@ class Plan:
     def figure_sources(self, kind: str) -> list[str]:
         """Source files that decide how figures of a kind look."""
         names = ("axes.py", "notes.py", "slices.py", "style.py", f"{kind}.py")
-        return [str(PACKAGE / "figures" / name) for name in names]
+        return [from_here(PACKAGE / "figures" / name) for name in names]
 
     def heterogeneity(self, experiment: str) -> list[str]:
         """Files that say how different the silos behind an experiment's figures are."""

@@ -38,6 +38,11 @@ def test_loaded_data_are_as_declared(loaded: tuple[str, Data]) -> None:
     if dataset.task == "classification":
         assert data.y.dtype == np.int64
         assert tuple(np.bincount(data.y)) == dataset.class_counts
+        classes = len(data.class_names)
+        assert tuple(np.bincount(data.y[data.official_test], minlength=classes)) == (
+            dataset.test_counts or (0,) * classes
+        )
+        assert tuple(np.bincount(data.y[~data.official_test])) == dataset.counts(official_test=True)
         assert data.classes == len(data.class_names) == len(np.bincount(data.y))
     else:
         assert data.y.dtype == np.float64

@@ -1,5 +1,7 @@
 """The workflow as a person meets it: dry runs, bad input, a rebuild, and a rebuild of what is there already."""
 
+import shutil
+
 import pytest
 from runs import ROOT, TINY, checkout, contents, run
 
@@ -77,6 +79,14 @@ def test_a_second_rebuild_does_nothing_and_says_so(rebuilt):
     assert result.returncode == 0
     assert "Nothing to be done" in result.stdout + result.stderr
     assert {path: path.stat().st_mtime_ns for path in (rebuilt / "results").rglob("*")} == before
+
+
+def test_a_checkout_that_is_moved_redoes_nothing(rebuilt, tmp_path):
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(rebuilt, moved)
+    result = run(moved, "--configfile", "config/tiny.yaml")
+    assert result.returncode == 0
+    assert "Nothing to be done" in result.stdout + result.stderr
 
 
 def test_the_cut_into_jobs_does_not_change_the_tables(rebuilt, tmp_path):

@@ -63,6 +63,7 @@ class Dataset:
         loader: makes the `Data` from the verified local files, a mapping from file name to path (empty when embedded).
         class_counts: how many of each class; None for regression. Known without the files, so that a config can be
             checked before anything is fetched.
+        test_counts: how many of them the dataset's authors set apart for testing; None where they did not.
         standardise_columns: the features to standardise; None for all of them.
         images: True when records are colour images, (3, side, side), in place of flat features.
     """
@@ -76,8 +77,16 @@ class Dataset:
     records: int
     loader: Callable[[dict[str, Path]], Data]
     class_counts: tuple[int, ...] | None = None
+    test_counts: tuple[int, ...] | None = None
     standardise_columns: tuple[str, ...] | None = None
     images: bool = False
+
+    def counts(self, official_test: bool) -> tuple[int, ...] | None:
+        """How many of each class can go to silos: all, or with `official_test` all but those set apart for testing."""
+        if not official_test or self.class_counts is None:
+            return self.class_counts
+        apart = self.test_counts or (0,) * len(self.class_counts)
+        return tuple(count - test for count, test in zip(self.class_counts, apart, strict=True))
 
     def load(self, cache: Path | str | None = None) -> Data:
         """Read the records; the network is never touched.

@@ -63,6 +63,7 @@ DATASET = Dataset(
     citation="A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009)",
     records=60_000,
     class_counts=(6_000,) * 10,
+    test_counts=(1_000,) * 10,
     loader=_load,
     images=True,
 )

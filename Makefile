@@ -38,8 +38,9 @@ figures: .venv/installed  ## the published figures drawn again from their tables
 report: .venv/installed  ## the published report page made again from its tables; trains nothing
 	@$(PUBLISHED)
 
-publish: .venv/installed  ## copy tables and figures of RUN, or of several ("a b"), to results/published
+publish: .venv/installed  ## copy tables and figures of RUN, or of several ("a b"), to results/published, with their page
 	$(BIN)/silodp publish $(addprefix results/,$(RUN))
+	@$(PUBLISHED)
 
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
 	@$(REBUILD) config/$(RUN).yaml -- bounds

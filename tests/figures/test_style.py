@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -5,13 +6,15 @@ import time
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
 from example_table import results_table
+from PIL import Image
 
 import silodp.figures
 from silodp.figures import FIGURES, save
-from silodp.figures.style import label
+from silodp.figures.style import label, styled
 
 
 @pytest.mark.parametrize("kind", FIGURES)
@@ -52,6 +55,21 @@ def test_files_hold_their_fonts_and_no_date_and_keep_dots_in_their_name(tmp_path
     assert b"CreationDate" not in pdf.read_bytes()
     width = int.from_bytes(png.read_bytes()[16:20], "big")
     assert width == round(5.4 * 150)
+
+
+def test_a_png_file_is_small_white_behind_and_as_drawn(tmp_path):
+    figure = FIGURES["error_vs_epsilon"](results_table(), title="t")
+    png = save(figure, tmp_path / "x")[1]
+    full = io.BytesIO()
+    with styled():
+        figure.savefig(full, format="png")
+    with Image.open(png) as written, Image.open(full) as drawn:
+        assert (written.mode, round(written.info["dpi"][0])) == ("P", 150)
+        ours, theirs = (np.asarray(image.convert("RGB")).astype(int) for image in (written, drawn))
+    assert ours.shape == theirs.shape
+    assert (ours[0, 0] == 255).all()
+    assert np.abs(ours - theirs).max() <= 32
+    assert png.stat().st_size < 0.6 * len(full.getvalue())
 
 
 def test_every_file_with_a_figure_is_registered():

@@ -1,5 +1,6 @@
 """The one look of all figures: labels, colours that differ in grey too, and files that come out the same every time."""
 
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.figure import Figure
+from PIL import Image
 
 from silodp.results import write_atomically
 
@@ -157,18 +159,19 @@ def styled() -> Iterator[None]:
 def save(figure: Figure, stem: Path | str) -> list[Path]:
     """Write `stem.pdf` and `stem.png` (150 dpi), each whole or not at all, with no date, and return their paths.
 
-    The same figure gives the same bytes with the same matplotlib.
+    The PNG file has 256 colours of its own, which makes it a third as large. The same figure gives the same bytes with
+    the same matplotlib and Pillow.
     """
-    stem = Path(stem)
-    without_dates: dict[str, dict[str, Any]] = {
-        ".pdf": {"CreationDate": None, "ModDate": None, "Creator": "silodp"},
-        ".png": {"Software": None},
-    }
-    paths = []
+    # A name may hold dots: with_suffix would cut it.
+    pdf, png = (Path(stem).with_name(Path(stem).name + suffix) for suffix in (".pdf", ".png"))
     with styled():
-        for suffix, metadata in without_dates.items():
-            path = stem.with_name(stem.name + suffix)  # a name may hold dots: with_suffix would cut it
-            with write_atomically(path) as temporary:
-                figure.savefig(temporary, format=suffix[1:], metadata=metadata)
-            paths.append(path)
-    return paths
+        with write_atomically(pdf) as temporary:
+            dates = {"CreationDate": None, "ModDate": None, "Creator": "silodp"}
+            figure.savefig(temporary, format="pdf", metadata=dates)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png")
+    with Image.open(drawn) as image, write_atomically(png) as temporary:
+        # This way of choosing colours keeps white exactly white.
+        reduced = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        reduced.save(temporary, format="png", dpi=(RC["savefig.dpi"],) * 2)
+    return [pdf, png]

@@ -57,7 +57,9 @@ localrules:
     table,
     merge_privacy,
     audit,
+    formulas_figures,
     bounds_figure,
+    checkins_figure,
     provenance,
     report,
 
@@ -73,6 +75,7 @@ include: "workflow/rules/train.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/other_figures.smk"
 include: "workflow/rules/provenance.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"

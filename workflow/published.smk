@@ -24,6 +24,9 @@ localrules:
     all,
     claims,
     figures,
+    formulas_figures,
+    bounds_figure,
+    checkins_figure,
     report,
 
 
@@ -34,5 +37,6 @@ rule all:
 
 
 include: "rules/figures.smk"
+include: "rules/other_figures.smk"
 include: "rules/claims.smk"
 include: "rules/report.smk"

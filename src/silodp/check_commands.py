@@ -1,4 +1,4 @@
-"""Subcommands of the bounds: one check, and its figure."""
+"""Subcommands of the bounds: one check, and the figures of tables that no experiment's grid stands behind."""
 
 import argparse
 import logging
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from silodp.checks import CHECKS
 from silodp.config import ConfigError, load
-from silodp.results import BOUNDS_COLUMNS, write_csv
+from silodp.results import write_csv
 
 log = logging.getLogger("silodp")
 
@@ -19,10 +19,10 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("run_file", type=Path, help="run file; its seed and bounds.scale are used")
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
 
-    sub = add("bounds-figure", figure, "draw the figure of a check")
-    sub.add_argument("name", help="a check that has a figure")
-    sub.add_argument("--table", type=Path, required=True, help="CSV file that the check wrote")
-    sub.add_argument("--output", type=Path, required=True, help="PNG file; the PDF stands beside it")
+    sub = add("redraw", redraw, "draw the figures of a table about bounds, check-ins or noise formulas")
+    sub.add_argument("table", type=Path, help="CSV file, as in results/default/bounds/rates_convex.csv")
+    sub.add_argument("--title", help="in place of the usual one")
+    sub.add_argument("--folder", type=Path, required=True, help="each figure is written there, as PDF and PNG")
 
 
 def _known(name: str, allowed: list[str]) -> str:
@@ -45,16 +45,10 @@ def check(options: argparse.Namespace) -> None:
     log.info("%s: %s", options.name, ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 
-def figure(options: argparse.Namespace) -> None:
-    """Draw the figure of a check from its table, as PDF and PNG."""
-    import pandas as pd
+def redraw(options: argparse.Namespace) -> None:
+    """Draw the figures of a table, each as PDF and PNG."""
+    from silodp.figures import save
+    from silodp.table_figures import figures_of
 
-    from silodp.figures import BOUNDS_FIGURES, save
-
-    draw = BOUNDS_FIGURES[_known(options.name, list(BOUNDS_FIGURES))]
-    rows = pd.read_csv(options.table, float_precision="round_trip")
-    missing = [name for name in BOUNDS_COLUMNS if name not in rows.columns]
-    if missing:
-        raise ConfigError(f"{options.table}: lacks the columns {', '.join(missing)}")
-    rows["verdict"] = rows["verdict"].fillna("")
-    save(draw(rows, title=CHECKS[options.name]), options.output.with_suffix(""))
+    for name, figure in figures_of(options.table, options.title).items():
+        save(figure, options.folder / name)

@@ -14,6 +14,8 @@ log = logging.getLogger("silodp")
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-6
 CLIENTS = (1_000, 10_000, 100_000, 1_000_000)
+# Beside no amplification at all.
+BOUNDS = ("earlier bound", "check-ins paper 5.1", "clones, closed form", "clones, numerical")
 # ε0 on the axis of Figure 2.
 EPSILON0 = tuple(step / 5 for step in range(1, 21))
 
@@ -21,25 +23,20 @@ EPSILON0 = tuple(step / 5 for step in range(1, 21))
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
     """Add these subcommands with `add(name, function, help)`."""
     sub = add("checkins-figure-2", figure_2, "Figure 2 of the check-ins paper, with later bounds")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file; PNG and PDF stand beside it")
+    sub.add_argument("--output", type=Path, required=True, help="CSV file; `silodp redraw` draws its figure")
 
     sub = experiment_command(add, "checkins", checkins, "random check-ins against other amplification")
     sub.add_argument("--trials", type=int, help="the first so many (default: the experiment's)")
     sub.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS, metavar="E", help="central epsilon")
     sub.add_argument("--delta", type=float, default=DELTA, help="central delta (default %(default)g)")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file; PNG and PDF stand beside it")
+    sub.add_argument("--output", type=Path, required=True, help="CSV file; `silodp redraw` draws its figure")
 
 
 def figure_2(options: argparse.Namespace) -> None:
-    """Central epsilon after shuffling against epsilon0, bound by bound: a table and its figure."""
-    from silodp.figures import save
-    from silodp.figures.checkin_lines import LINES, amplified_epsilon
+    """Central epsilon after shuffling against epsilon0, bound by bound."""
     from silodp.privacy.amplification import amplification_table
 
-    table = amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=["none", *LINES])
-    write_csv(table, options.output)
-    save(amplified_epsilon(table, title="Check-ins paper, Figure 2: amplification by shuffling"),
-         options.output.with_suffix(""))  # fmt: skip
+    write_csv(amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=["none", *BOUNDS]), options.output)
 
 
 def checkins(options: argparse.Namespace) -> None:
@@ -59,8 +56,6 @@ def checkins(options: argparse.Namespace) -> None:
     if not 0 < options.delta < 1:
         raise ConfigError(f"command line: --delta: {options.delta:g}: must lie strictly between 0 and 1")
     from silodp.checkins_table import clients_of, compare
-    from silodp.figures import save
-    from silodp.figures.checkin_lines import error_at_equal_epsilon
     from silodp.rng import Streams
     from silodp.trialdata import load_dataset
 
@@ -69,7 +64,4 @@ def checkins(options: argparse.Namespace) -> None:
     trials = [clients_of(data, config, resolved.run, streams.child(trial)) for trial in range(count)]
     table = compare(options.experiment, trials, sorted(set(options.epsilons)), streams, delta=options.delta)
     write_csv(table, options.output)
-    what = config.dataset if config.label is None else f"{config.dataset}, {config.label}"
-    title = f"{what}: logistic regression at equal central ε"
-    save(error_at_equal_epsilon(table, title=title), options.output.with_suffix(""))
     log.info("%s: %d protocols at %d epsilons", options.experiment, table["protocol"].nunique(), len(options.epsilons))

@@ -214,6 +214,24 @@ class Plan:
             for suffix in ("pdf", "png")
         ]
 
+    def other_figures(self) -> list[str]:
+        """Figures of no experiment's grid: of noise formulas, and of bounds and check-ins that the run file asks for.
+
+        In a folder that was published: of those whose tables are there.
+        """
+        stems = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
+        if self.published:
+            from silodp.figures import BOUNDS_FIGURES
+
+            tables = [
+                *sorted(Path(self.folder).glob("bounds/*.csv")),
+                *sorted(Path(self.folder).glob("checkins/*.csv")),
+            ]
+            drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in BOUNDS_FIGURES]
+            stems += [str(file.with_suffix("")) for file in drawn]
+        files = [f"{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png")]
+        return files + [file for file in self.wanted() if not file.endswith(".csv")]
+
     def drawn_together(self) -> list[tuple[str, str, list[str]]]:
         """(experiment, kind, names) of the figures that one job draws."""
         return [
@@ -298,10 +316,6 @@ class Plan:
         sources = ("algorithms", "checks", "privacy", "prox.py", "rng.py", "statistics.py", "theory")
         return digest([self.run.seed, self.run.bounds.scale, sources_digest(sources)])
 
-    def bounds_figure_digest(self) -> str:
-        """Changes when the figure of a check would for the same table."""
-        return sources_digest(("figures",))
-
     def checkins(self) -> list[str]:
         """Tables and figures about random check-ins: Figure 2, and the comparison on every logistic problem.
 
@@ -335,10 +349,10 @@ class Plan:
         return sorted(file for file in found if str(file) not in wanted)
 
     def checkins_digest(self, experiment: str | None = None) -> str:
-        """Changes when the table or figure about random check-ins would; without an experiment, Figure 2's."""
-        looks = ("checkins_commands.py", "figures", "privacy", "theory")
+        """Changes when a table about random check-ins would; without an experiment, Figure 2's."""
+        behind = ("checkins_commands.py", "privacy", "theory")
         if experiment is None:
-            return sources_digest(looks)
+            return sources_digest(behind)
         trained = (
             "checkin_kernel.py",
             "checkin_protocols.py",
@@ -349,7 +363,7 @@ class Plan:
         )
         keys = {"dataset", "label", "silos", "preprocess", "model", "trials", "readings"}
         used = self.experiments[experiment].model_dump(mode="json", include=keys)
-        return digest([self.run.seed, self.run.dtype, used, sources_digest((*trained, *looks))])
+        return digest([self.run.seed, self.run.dtype, used, sources_digest((*trained, *behind))])
 
     def privacy_digest(self, experiment: str) -> str:
         """Changes when delivered ε would for the same chosen points."""
@@ -366,7 +380,7 @@ class Plan:
 
     def formulas_digest(self) -> str:
         """Changes when what the papers' formulas deliver would."""
-        return digest(sources_digest(("algorithms", "figures", "formulas.py", "privacy", "theory")))
+        return digest(sources_digest(("algorithms", "formulas.py", "privacy", "theory")))
 
     def report_digest(self) -> str:
         """Changes when the page would for the same tables and figures."""

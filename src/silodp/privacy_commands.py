@@ -22,8 +22,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
 
     sub = add("formulas", formulas, "what each noise formula of the papers delivers")
-    sub.add_argument("--figures", type=Path, help="also draw formulas_<paper>.png and .pdf into this folder")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file")
+    sub.add_argument("--output", type=Path, required=True, help="CSV file; `silodp redraw` draws its figures")
 
     sub = add("merge", merge, "put CSV files with the same columns together")
     sub.add_argument("files", type=Path, nargs="+", help="CSV files")
@@ -53,16 +52,7 @@ def formulas(options: argparse.Namespace) -> None:
     """Delivered against claimed epsilon of every noise formula of the papers, and of what released programs do."""
     from silodp.formulas import formula_rows
 
-    rows = formula_rows()
-    write_csv(rows, options.output)
-    if options.figures is None:
-        return
-    from silodp.figures import save
-    from silodp.figures.formula_lines import draw_formulas
-
-    for paper, own in rows.groupby("paper", sort=False):
-        title = f"{str(paper).replace('nonconvex', 'non-convex')} paper: what its noise formulas deliver"
-        save(draw_formulas(own, title=title[:1].upper() + title[1:]), options.figures / f"formulas_{paper}")
+    write_csv(formula_rows(), options.output)
 
 
 def merge(options: argparse.Namespace) -> None:

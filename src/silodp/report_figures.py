@@ -61,7 +61,7 @@ class Page:
         found = []
         for name, path in self.figures.items():
             if name not in self.shown:
-                command = f"silodp formulas --figures {self.named}/figures --output {self.named}/formulas.csv"
+                command = f"silodp redraw {self.named}/formulas.csv --folder {self.named}/figures"
                 known = name in FORMULAS
                 found.append(self.picture(path, FORMULAS.get(name, name), "", command if known else ""))
         return found
@@ -71,7 +71,7 @@ class Page:
         path, run = self.folder / "bounds" / f"{check}.png", self.named
         if not path.is_file():
             return None
-        command = f"silodp bounds-figure {check} --table {run}/bounds/{check}.csv --output {run}/bounds/{check}.png"
+        command = f"silodp redraw {run}/bounds/{check}.csv --folder {run}/bounds"
         return self.picture(path, title, "", command)
 
     def checkins(self) -> list[dict[str, Any]]:
@@ -81,10 +81,9 @@ class Page:
             run, name = self.named, path.stem
             if name == "figure_2":
                 caption, paper = "Central ε after shuffling against ε0, bound by bound", "check-ins paper, Figure 2"
-                command = f"silodp checkins-figure-2 --output {run}/checkins/figure_2.csv"
             else:
                 caption, paper = f"{name}: test error of random check-ins and others at equal central ε", ""
-                command = f"silodp checkins {run}/config.json {name} --output {run}/checkins/{name}.csv"
+            command = f"silodp redraw {run}/checkins/{name}.csv --folder {run}/checkins"
             found.append(self.picture(path, caption, paper, command) | {"csv": self.link(path.with_suffix(".csv"))})
         return found
 

@@ -99,7 +99,9 @@ def test_downloads_and_what_takes_seconds_run_beside_snakemake():
         "report",
         "merge_privacy",
         "audit",
+        "formulas_figures",
         "bounds_figure",
+        "checkins_figure",
     } <= local_rules()
     heavy = {"partition", "train", "train_chosen", "privacy", "audit_experiment", "check"}
     assert not heavy & local_rules()

@@ -41,3 +41,4 @@ for experiment, kind, names in PLAN.drawn_together():
 rule figures:
     input:
         PLAN.figures(),
+        PLAN.other_figures(),

@@ -1,7 +1,7 @@
 rule report:
     input:
         tables=PLAN.tables(),
-        figures=PLAN.figures(),
+        figures=PLAN.figures() + PLAN.other_figures(),
         privacy=f"{PLAN.folder}/privacy.csv",
         audit=f"{PLAN.folder}/audit.csv",
         formulas=f"{PLAN.folder}/formulas.csv",

@@ -1,0 +1,47 @@
+"""Figures of tables about bounds, check-ins and noise formulas, from the tables alone."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from silodp.checks import CHECKS
+from silodp.config import ConfigError
+from silodp.figures import BOUNDS_FIGURES
+from silodp.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
+from silodp.figures.formula_lines import draw_formulas
+from silodp.results import BOUNDS_COLUMNS
+
+
+def figures_of(path: Path, title: str | None = None) -> dict[str, Figure]:
+    """The figures of a table, by their names without a suffix.
+
+    Args:
+        path: CSV file that `silodp check`, `formulas`, `checkins` or `checkins-figure-2` wrote.
+        title: in place of the table's usual one; the formulas' figures, one for each paper, keep theirs.
+
+    Raises:
+        ConfigError: a table of something else, or a check without a figure.
+    """
+    rows = pd.read_csv(path, float_precision="round_trip")
+    columns = set(rows.columns)
+    if columns >= set(BOUNDS_COLUMNS):
+        check = str(rows["check"].iloc[0]) if len(rows) else ""
+        if check not in BOUNDS_FIGURES:
+            raise ConfigError(f"{path}: check: {check!r}: must be one of {', '.join(BOUNDS_FIGURES)}")
+        rows["verdict"] = rows["verdict"].fillna("")
+        return {path.stem: BOUNDS_FIGURES[check](rows, title=title or CHECKS[check])}
+    if columns >= {"paper", "formula", "claimed_epsilon", "delivered_epsilon"}:
+        return {f"formulas_{paper}": _formulas(str(paper), own) for paper, own in rows.groupby("paper", sort=False)}
+    if columns >= {"bound", "reports", "epsilon0"}:
+        title = title or "Check-ins paper, Figure 2: amplification by shuffling"
+        return {path.stem: amplified_epsilon(rows, title=title)}
+    if columns >= {"experiment", "protocol", "amplified"} and len(rows):
+        title = title or f"{rows['experiment'].iloc[0]}: logistic regression at equal central ε"
+        return {path.stem: error_at_equal_epsilon(rows, title=title)}
+    raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of check, formulas, checkins(-figure-2)")
+
+
+def _formulas(paper: str, rows: pd.DataFrame) -> Figure:
+    title = f"{paper.replace('nonconvex', 'non-convex')} paper: what its noise formulas deliver"
+    return draw_formulas(rows, title=title[:1].upper() + title[1:])

@@ -1,0 +1,45 @@
+"""`silodp redraw`: a table is told by its columns, and its figures come from it alone."""
+
+import shutil
+
+import pytest
+
+import small
+from silodp.checkins_commands import BOUNDS
+from silodp.cli import main
+from silodp.figures import BOUNDS_FIGURES
+from silodp.figures.checkin_lines import LINES
+
+PUBLISHED = small.ROOT / "results" / "published"
+TABLES = [
+    *sorted(path for path in PUBLISHED.glob("bounds/*.csv") if path.stem in BOUNDS_FIGURES),
+    *sorted(PUBLISHED.glob("checkins/*.csv")),
+    PUBLISHED / "formulas.csv",
+]
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp_path):
+    assert len(TABLES) == len(BOUNDS_FIGURES) + 3
+    shutil.copy(path, tmp_path / path.name)
+    assert main(["redraw", str(tmp_path / path.name), "--folder", str(tmp_path / "out"), "-q"]) == 0
+    stems = ["formulas_convex", "formulas_nonconvex"] if path.stem == "formulas" else [path.stem]
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        f"{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png")
+    ]
+
+
+def test_what_has_no_figure_is_refused_in_one_line(tmp_path, capsys):
+    for path, told in (
+        (PUBLISHED / "privacy.csv", "must be a table of"),
+        (PUBLISHED / "bounds" / "participation.csv", "check: 'participation': must be one of"),
+    ):
+        assert main(["redraw", str(path), "--folder", str(tmp_path / "out")]) == 2
+        said = capsys.readouterr().err
+        assert told in said
+        assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_bound_of_figure_2_has_a_line():
+    assert set(BOUNDS) == set(LINES)

@@ -192,8 +192,8 @@ def memory(quick: bool, device: str) -> tuple[list[Row], list[str]]:
             rows.append(_at_most(what, "MB", Figure((value,)), MEMORY))
         rows.append(_at_most("the last over the one before", "times", Figure((values[-1] / values[-2],)), 1.05))
     return rows, [
-        f"Memory: one `silodp train` of `{name}` each, whole grid, K = {records}, two of the rounds; the records of its "
-        "trials were preprocessed by `silodp partition`."
+        f"Memory: one `silodp train` of `{name}` each, whole grid, K = {records}, two of the rounds; the records of "
+        "its trials were preprocessed by `silodp partition`."
     ]
 
 

@@ -130,7 +130,7 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     rows.append(_at_most("`local_sgd`, one step of one point on one core", "µs", alone, 1.0))
     if cores > 1:
         step = seconds["local_sgd"].map(lambda s: 1e6 * s * cores / steps)
-        rows.append(Row(f"the same with {cores} cores at work on the stack, for each of them", "µs", step))
+        rows.append(_at_most(f"the same with {cores} cores at work on the stack, for each of them", "µs", step, 1.0))
     # The best a loop of single runs can do with several cores is one loop a core.
     run = seconds["minibatch_sgd"].map(lambda s: s * size.rounds / size.points)
     by_vmap = seconds["vmap"].map(lambda s: s * size.rounds / cores)

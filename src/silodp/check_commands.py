@@ -21,7 +21,6 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
     sub = add("redraw", redraw, "draw the figures of a table about bounds, check-ins or noise formulas")
     sub.add_argument("table", type=Path, help="CSV file, as in results/default/bounds/rates_convex.csv")
-    sub.add_argument("--title", help="in place of the usual one")
     sub.add_argument("--folder", type=Path, required=True, help="each figure is written there, as PDF and PNG")
 
 
@@ -50,5 +49,5 @@ def redraw(options: argparse.Namespace) -> None:
     from silodp.figures import save
     from silodp.table_figures import figures_of
 
-    for name, figure in figures_of(options.table, options.title).items():
+    for name, figure in figures_of(options.table).items():
         save(figure, options.folder / name)

@@ -13,12 +13,11 @@ from silodp.figures.formula_lines import draw_formulas
 from silodp.results import BOUNDS_COLUMNS
 
 
-def figures_of(path: Path, title: str | None = None) -> dict[str, Figure]:
+def figures_of(path: Path) -> dict[str, Figure]:
     """The figures of a table, by their names without a suffix.
 
     Args:
         path: CSV file that `silodp check`, `formulas`, `checkins` or `checkins-figure-2` wrote.
-        title: in place of the table's usual one; the formulas' figures, one for each paper, keep theirs.
 
     Raises:
         ConfigError: a table of something else, or a check without a figure.
@@ -30,14 +29,14 @@ def figures_of(path: Path, title: str | None = None) -> dict[str, Figure]:
         if check not in BOUNDS_FIGURES:
             raise ConfigError(f"{path}: check: {check!r}: must be one of {', '.join(BOUNDS_FIGURES)}")
         rows["verdict"] = rows["verdict"].fillna("")
-        return {path.stem: BOUNDS_FIGURES[check](rows, title=title or CHECKS[check])}
+        return {path.stem: BOUNDS_FIGURES[check](rows, title=CHECKS[check])}
     if columns >= {"paper", "formula", "claimed_epsilon", "delivered_epsilon"}:
         return {f"formulas_{paper}": _formulas(str(paper), own) for paper, own in rows.groupby("paper", sort=False)}
     if columns >= {"bound", "reports", "epsilon0"}:
-        title = title or "Check-ins paper, Figure 2: amplification by shuffling"
+        title = "Check-ins paper, Figure 2: amplification by shuffling"
         return {path.stem: amplified_epsilon(rows, title=title)}
     if columns >= {"experiment", "protocol", "amplified"} and len(rows):
-        title = title or f"{rows['experiment'].iloc[0]}: logistic regression at equal central ε"
+        title = f"{rows['experiment'].iloc[0]}: logistic regression at equal central ε"
         return {path.stem: error_at_equal_epsilon(rows, title=title)}
     raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of check, formulas, checkins(-figure-2)")
 

@@ -1,5 +1,6 @@
 """The records of a trial: cut into silos, preprocessed, and handed over as tensors."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,13 +122,14 @@ def prepare(data: Data, config: Experiment, readings: Readings, part: Partition,
 
 def stored_trials(folder: Path | str, config: Experiment, readings: Readings, run: Run) -> Callable[[int], TrialData]:
     """Trial → its records, from a folder that `silodp partition` wrote; made anew where they are not kept there."""
-    loaded: list[Data] = []
+
+    @functools.cache
+    def data() -> Data:
+        return load_dataset(config, run)
 
     def one(trial: int) -> TrialData:
-        part, records = read_partition(folder, trial), read_records(folder, trial)
-        if records is None:
-            loaded[:] = loaded or [load_dataset(config, run)]
-            records = preprocessed(loaded[0], config, readings, part)
+        part = read_partition(folder, trial)
+        records = read_records(folder, trial) or preprocessed(data(), config, readings, part)
         return hand_over(records, config, part, run)
 
     return one

@@ -9,6 +9,7 @@ from silodp.checkins_commands import BOUNDS
 from silodp.cli import main
 from silodp.figures import BOUNDS_FIGURES
 from silodp.figures.checkin_lines import LINES
+from silodp.table_figures import figures_of
 
 PUBLISHED = small.ROOT / "results" / "published"
 TABLES = [
@@ -27,6 +28,16 @@ def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
         f"{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png")
     ]
+
+
+def test_axes_of_bounds_say_what_stands_on_them():
+    rounds = figures_of(PUBLISHED / "bounds" / "rounds_to_target.csv")["rounds_to_target"].axes[0]
+    assert (rounds.get_xlabel(), rounds.get_ylabel()) == ("β", "rounds to the target")
+    assert [label.get_text() for label in rounds.get_xticklabels()] == ["2", "4", "8", "16", "32"]
+    trust = figures_of(PUBLISHED / "bounds" / "trust_models.csv")["trust_models"].axes[0]
+    assert (trust.get_xlabel(), trust.get_ylabel()) == ("N", "excess risk")
+    panels = figures_of(PUBLISHED / "bounds" / "upper_bounds.csv")["upper_bounds"].axes
+    assert "ε (hinge)" in [axes.get_xlabel() for axes in panels]
 
 
 def test_what_has_no_figure_is_refused_in_one_line(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """Figures of a run. A kind of figure is a function of its own name in its own file, entered in `FIGURES` below."""
 
+from functools import partial
 from typing import Protocol
 
 import pandas as pd
@@ -39,7 +40,7 @@ BOUNDS_FIGURES: dict[str, BoundsFigure] = {
     "rates_convex": bounds.rates,
     "rates_nonconvex": bounds.rates,
     "rates_checkins": bounds.rates,
-    "rounds_to_target": bounds.lines,
+    "rounds_to_target": partial(bounds.lines, ylabel="rounds to the target"),
     "trust_models": bounds.lines,
 }
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import NullFormatter, NullLocator
 
 from silodp.figures.style import styled
 
@@ -16,6 +16,7 @@ _COLUMNS = 4
 _INK, _CLAIM, _FIT, _BOUND = "#004488", "#000000", "#b3485a", "#6e6e6e"
 _COLOURS = ("#004488", "#b3485a", "#d9a62e", "#30102f", "#3a9a92", "#6b4a9c")
 SLOPE = "slope in "
+_SIGNS = {"epsilon": "ε", "sigma": "σ", "beta": "β"}
 
 
 def rates(table: pd.DataFrame, *, title: str) -> Figure:
@@ -38,7 +39,7 @@ def rates(table: pd.DataFrame, *, title: str) -> Figure:
 def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series, parameter: str) -> None:
     x, y = points["value"].to_numpy(float), points["measured"].to_numpy(float)
     _measured(axes, points)
-    axes.set(xscale="log", yscale="log", xlabel=parameter)
+    axes.set(xscale="log", yscale="log", xlabel=_in_signs(parameter))
     middle = np.exp(np.log(x).mean()), np.exp(np.log(y).mean())
     looks: list[tuple[float, dict[str, Any]]] = [
         (slope["measured"], {"color": _FIT}),
@@ -51,8 +52,9 @@ def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series, parameter: str) ->
     _titled(axes, slope["theorem"])
     verdict = str(slope["verdict"]).split(":")[0]
     said = f"{slope['measured']:.2f} [{slope['measured_low']:.2f}, {slope['measured_high']:.2f}]"
-    axes.text(0.03, 0.03, f"claimed {slope['value']:.3g}\nmeasured {said}\n{verdict}", transform=axes.transAxes,
-              fontsize=6.5, va="bottom", bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+    text = f"claimed {slope['value']:.3g}\nmeasured {said}\n{verdict}"
+    axes.text(0.03, 0.03, text, transform=axes.transAxes, fontsize=6.5, va="bottom", bbox=box)
 
 
 def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
@@ -66,12 +68,12 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
             _measured(axes, group)
             for column, line in (("upper", "--"), ("lower", ":")):
                 axes.plot(group["value"], group[column], color=_BOUND, ls=line, lw=1.2)
-            axes.set(xscale="log", yscale="log", xlabel=group["parameter"].iloc[0])
+            axes.set(xscale="log", yscale="log", xlabel=_in_signs(group["parameter"].iloc[0]))
             _titled(axes, group["theorem"].iloc[0])
         return figure
 
 
-def lines(table: pd.DataFrame, *, title: str) -> Figure:
+def lines(table: pd.DataFrame, *, title: str, ylabel: str = "excess risk") -> Figure:
     """All slopes of a table in one panel: what is measured along one axis, a line for each theorem, with its slope."""
     slopes = table[table["parameter"].str.startswith(SLOPE)]
     if slopes.empty:
@@ -83,12 +85,24 @@ def lines(table: pd.DataFrame, *, title: str) -> Figure:
         for (_, slope), marker, colour in zip(slopes.iterrows(), "os^DvX", _COLOURS, strict=False):
             parameter = slope["parameter"].removeprefix(SLOPE)
             points = table[(table["theorem"] == slope["theorem"]) & (table["parameter"] == parameter)]
-            text = f"{slope['theorem']}, {parameter}: slope {slope['measured']:.2f} (claimed {slope['value']:.3g})"
+            said = f"slope {slope['measured']:.2f} (claimed {slope['value']:.3g})"
+            text = f"{slope['theorem']}, {_in_signs(parameter)}: {said}"
             _measured(axes, points, color=colour, fmt=f"{marker}-", label=text)
-        axes.set(xscale="log", yscale="log", xlabel=slopes["parameter"].iloc[0].removeprefix(SLOPE).split(" (")[0])
+        xlabel = _in_signs(slopes["parameter"].iloc[0].removeprefix(SLOPE).split(" (")[0])
+        axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+        drawn = table["parameter"].isin(slopes["parameter"].str.removeprefix(SLOPE))
+        values = sorted(table.loc[drawn, "value"].unique())
+        axes.set_xticks(values, [f"{value:,.10g}" for value in values])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_title(title)
         axes.legend(fontsize=7)
         return figure
+
+
+def _in_signs(parameter: str) -> str:
+    """A parameter as its symbol, with what stands in brackets: "epsilon (hinge)" is "ε (hinge)"."""
+    name, *rest = parameter.split(" ", 1)
+    return " ".join([_SIGNS.get(name, name), *rest])
 
 
 def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> None:
@@ -112,6 +126,7 @@ def _page(title: str, panels: int, note: str) -> tuple[Figure, list[Axes]]:
     FigureCanvasAgg(figure)
     figure.suptitle(f"{title}\n", fontsize=10, fontweight="bold", x=0.01, ha="left")
     figure.supxlabel(note, fontsize=7)
+    figure.supylabel("what the statement bounds", fontsize=7)
     grid = figure.subplots(rows, min(_COLUMNS, panels), squeeze=False).flatten()
     for axes in grid[panels:]:
         axes.set_axis_off()

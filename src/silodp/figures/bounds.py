@@ -63,7 +63,8 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
     if not groups:
         raise ValueError("figure: the table has no theorem with two values of a parameter")
     with styled():
-        figure, panels = _page(title, len(groups), "dots with bars: measured; dashes: upper bound; dotted: lower")
+        said = "dots with bars: measured; dashes: upper bound; dotted: lower bound, its hidden constant taken as 1"
+        figure, panels = _page(title, len(groups), said)
         for axes, group in zip(panels, groups, strict=True):
             _measured(axes, group)
             for column, line in (("upper", "--"), ("lower", ":")):
@@ -122,12 +123,17 @@ def _titled(axes: Axes, text: str) -> None:
 
 def _page(title: str, panels: int, note: str) -> tuple[Figure, list[Axes]]:
     rows = -(-panels // _COLUMNS)
-    figure = Figure(figsize=(2.3 * min(_COLUMNS, panels) + 0.2, 2.2 * rows + 0.6), layout="constrained")
+    columns = min(_COLUMNS, panels)
+    width, height = 2.3 * columns + 0.2, 2.2 * rows + 0.6
+    figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
-    figure.suptitle(f"{title}\n", fontsize=10, fontweight="bold", x=0.01, ha="left")
-    figure.supxlabel(note, fontsize=7)
-    figure.supylabel("what the statement bounds", fontsize=7)
-    grid = figure.subplots(rows, min(_COLUMNS, panels), squeeze=False).flatten()
+    figure.suptitle(title, fontsize=10, fontweight="bold", x=0.01, ha="left", y=1 - 0.08 / height)
+    figure.supxlabel(note, fontsize=7, y=0.05 / height)
+    figure.supylabel("what the statement bounds", fontsize=7, x=0.05 / width)
+    # Margins in inches: a layout that measures every label would take longer than all the rest.
+    margins = {"left": 0.65 / width, "right": 1 - 0.1 / width, "bottom": 0.6 / height, "top": 1 - 0.65 / height}
+    space = {"wspace": 0.34, "hspace": 0.55}
+    grid = figure.subplots(rows, columns, squeeze=False, gridspec_kw=margins | space).flatten()
     for axes in grid[panels:]:
         axes.set_axis_off()
     return figure, list(grid[:panels])

@@ -324,6 +324,10 @@ def test_an_unknown_figure_or_dataset_is_one_line(chain, tmp_path, capsys):
     files = ["--table", chain / "table.csv", "--folder", tmp_path]
     assert call("figure", chain / "tiny.yaml", "wbcd_mlp", "nope", *files) == 2
     assert "command line: name: 'nope': must be one of wbcd_mlp_M1_R4, " in one_line(capsys)
+    (tmp_path / "cut.csv").write_text("experiment,epsilom\n")
+    files = ["--table", tmp_path / "cut.csv", "--folder", tmp_path / "figures"]
+    assert call("figure", chain / "tiny.yaml", "wbcd_mlp", "wbcd_mlp_M1_R4", *files) == 2
+    assert f"{tmp_path}/cut.csv: lacks the columns algorithm, " in one_line(capsys)
     assert call("fetch", "iris") == 2
     assert "command line: dataset: 'iris': must be one of cifar10, " in one_line(capsys)
     assert call("report", tmp_path / "none", "--output", tmp_path / "r.html") == 2

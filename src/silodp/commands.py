@@ -16,7 +16,7 @@ from silodp import config as configuration
 from silodp.config import ConfigError, Resolved
 from silodp.config_models import Experiment
 from silodp.dag import Plan, slug
-from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv, write_parquet, write_text
+from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA, TABLE_COLUMNS, write_csv, write_parquet, write_text
 
 log = logging.getLogger("silodp")
 
@@ -294,12 +294,13 @@ def table(options: argparse.Namespace) -> None:
 def figure(options: argparse.Namespace) -> None:
     """Draw figures from a table, as PDF and PNG."""
     from silodp.figures import FIGURES, save
+    from silodp.report_numbers import read_table
 
     resolved, plan = planned(options)
     known = plan.figure_names(options.experiment)
     for name in options.names:
         _among("name", name, known)
-    table = pd.read_csv(options.table, float_precision="round_trip")
+    table = read_table(options.table, TABLE_COLUMNS)
     table["reading"] = table["reading"].fillna("")
     experiment = resolved.experiments[options.experiment]
     for name in options.names:

@@ -1,6 +1,5 @@
 """`silodp epsilon` and `silodp noise`: the plan that the options describe, accounted; bad options are one line."""
 
-import importlib.util
 import json
 
 import pytest
@@ -11,9 +10,6 @@ from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan, Release
 
 RUN = ["--rounds", "25", "--records", "1234", "--batch", "604"]
-calibrated = pytest.mark.skipif(
-    importlib.util.find_spec("silodp.privacy.calibration") is None, reason="silodp.privacy.calibration is not there yet"
-)
 
 
 def answer(capsys, *arguments) -> dict:
@@ -117,13 +113,11 @@ def test_options_that_make_no_sense(capsys, changes, wanted):
 
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "inf", "nan"])
-@calibrated
 def test_a_wanted_epsilon_must_be_positive(capsys, wanted):
     text = refusal(capsys, "noise", *RUN, f"--epsilon={wanted}")
     assert text == f"silodp noise: command line: --epsilon: {float(wanted)}: must be positive and finite"
 
 
-@calibrated
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_noise_delivers_the_wanted_epsilon_and_little_less(capsys, name):
     """Fed back into `silodp epsilon` it gives what was wanted, on the private side and within a percent."""
@@ -137,7 +131,6 @@ def test_noise_delivers_the_wanted_epsilon_and_little_less(capsys, name):
     assert back["delivered_epsilon"] <= 2 * (1 + 1e-12)
 
 
-@calibrated
 def test_noise_is_shown_beside_the_papers_in_its_proportion(capsys):
     """Fed-SPIDER's differences have twice the noise of its gradients; the paper's σ² is 8L²R ln(2/δ)/(n²ε²)."""
     options = ["--algorithm", "fed_spider", "--rounds", "4", "--records", "100", "--batch", "20", "--delta", "1e-4"]

@@ -369,3 +369,12 @@ def test_a_rebuild_hands_targets_to_snakemake_as_targets(cores, monkeypatch, tmp
     assert command[place + 1] == str(run_file)
     assert command[place + 2].startswith("--")
     assert command[-1] == "bounds"
+
+
+def test_a_reader_that_leaves_early_is_no_fault():
+    command = [sys.executable, "-c", "import sys; from silodp.cli import main; sys.exit(main(['theory', 'list']))"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert said == b""
+    assert process.returncode == 1

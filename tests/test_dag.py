@@ -312,6 +312,7 @@ def test_bounds_and_check_ins_are_waited_for_only_where_the_run_file_asks(tmp_pa
     assert {"results/paper/bounds/table_1.csv", "results/paper/checkins/mnist_logistic.png"} <= set(asking.wanted())
     assert Plan(asking.resolved, folder="results/published").wanted() == []
     before = plain.claims_digest(), asking.claims_digest()
+    assert {"convex.yaml", "price.py"} <= {Path(file).name for file in plain.claims_files()}
     for run in ("default", "paper"):
         (tmp_path / f"results/{run}/bounds").mkdir(parents=True)
         (tmp_path / f"results/{run}/bounds/table_1.csv").write_text("check\n")

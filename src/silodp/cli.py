@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -25,7 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     log.setLevel(logging.WARNING if options.quiet else logging.INFO)
     try:
-        return options.function(options) or 0
+        done = options.function(options) or 0
+        sys.stdout.flush()
+        return done
+    except BrokenPipeError:
+        # Whoever read the output has left, as `head` does: the rest goes nowhere, and at exit Python must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except ValueError as error:
         if options.verbose:
             raise

@@ -333,6 +333,11 @@ class Plan:
         targets = [] if self.published else self.run.targets
         return [file for target in targets for file in {"bounds": self.bounds, "checkins": self.checkins}[target]()]
 
+    def claims_files(self) -> list[str]:
+        """The claims, and the source files of their statistics."""
+        files = [*(project_root() / "config" / "claims").glob("*.yaml"), *(PACKAGE / "claims").glob("*.py")]
+        return sorted(from_here(file) for file in files)
+
     def claims_digest(self) -> str:
         """Changes when verdicts would for the same tables: claims, what decides them, and bounds and check-ins beside.
 

@@ -39,7 +39,7 @@ What is small of
 - Made by {made} and `make publish RUN={names}`.
 - `report.html` is everything on one page, for any browser, also without a network.
 - `make figures` draws the figures again from the tables in this folder, `make report` the page; neither trains.
-- `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make report` decides them again.
+- `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make claims` decides them again.
 - `reported/` holds one row a trial behind the default rows: `silodp compare` sets two algorithms against each other.
 """
 

@@ -4,6 +4,8 @@ rule claims:
         privacy=f"{PLAN.folder}/privacy.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
         wanted=PLAN.wanted(),
+        # By their dates too: a clone's published claims.csv has no record of what it was made from.
+        claims=local(PLAN.claims_files()),
     output:
         f"{PLAN.folder}/claims.csv",
     log:

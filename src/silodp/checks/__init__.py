@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 CHECKS = {
     "upper_bounds": "Measured risk against upper bounds with printed constants",
-    "lower_bounds": "Measured risk between lower and upper bound along ε",
+    "lower_bounds": "Measured risk against lower bounds, and upper ones with printed constants",
     "rates_convex": "Rates of the convex paper",
     "rates_nonconvex": "Rates of the non-convex paper",
     "rates_checkins": "Rates and dummy updates of the check-ins paper",

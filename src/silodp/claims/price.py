@@ -31,7 +31,7 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
     default = [one for one in own if not one.part.endswith("]")]
     if default:
         verdict = together([one.verdict for one in default])
-        text = f"share of {len(default)} settings whose price at ε = {statistic.large:g} is gone"
+        text = f"share of {len(default)} settings, each of an algorithm, whose price at ε = {statistic.large:g} is gone"
         if missing:
             text += f"; {lacking(missing)}"
             verdict = INCONCLUSIVE if verdict == CONFIRMED else verdict

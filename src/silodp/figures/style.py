@@ -1,5 +1,6 @@
 """The one look of all figures: labels, colours that differ in grey too, and files that come out the same every time."""
 
+import gc
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -149,11 +150,17 @@ def tint(colour: str, share: float) -> tuple[float, float, float]:
 @contextmanager
 def styled() -> Iterator[None]:
     """Matplotlib's own defaults plus `RC`, whatever the user's matplotlibrc says."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        for name, value in RC.items():
-            matplotlib.rcParams[name] = value  # type: ignore[index]
-        yield
+    thresholds = gc.get_threshold()
+    # Drawing makes millions of objects that live until the file is written: searching them takes a sixth of the time.
+    gc.set_threshold(100_000, 20, 100)
+    try:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            for name, value in RC.items():
+                matplotlib.rcParams[name] = value  # type: ignore[index]
+            yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def save(figure: Figure, stem: Path | str) -> list[Path]:

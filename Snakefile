@@ -9,8 +9,9 @@ min_version("9.0")
 from silodp.checks import CHECKS
 from silodp.claims.loading import load_claims
 from silodp.config import ConfigError, load
-from silodp.dag import Plan, from_here
+from silodp.dag import Plan
 from silodp.resources import growing
+from silodp.sources import from_here
 
 RUN_FILE = from_here(
     workflow.configfiles[0] if workflow.configfiles else "config/default.yaml"

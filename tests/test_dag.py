@@ -1,6 +1,5 @@
 """What the workflow asks before it runs: names, cuts of the work, and digests that change when results would."""
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -10,18 +9,7 @@ from hypothesis import strategies as st
 import small
 from silodp.algorithms import ALGORITHMS
 from silodp.config import Resolved, load
-from silodp.dag import (
-    PACKAGE,
-    PARTITIONED_BY,
-    SUMMED_BY,
-    TRAINED_BY,
-    Plan,
-    algorithm_files,
-    built_on,
-    from_here,
-    slug,
-    sources_digest,
-)
+from silodp.dag import Plan, slug
 
 RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
@@ -61,13 +49,6 @@ def test_trials_are_cut_into_jobs_without_gap_or_overlap(trials, size):
 def test_an_experiments_cut_goes_before_the_runs():
     assert plan(trials=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-1", "2-3"]
     assert plan(trials=4, trials_per_job=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-3"]
-
-
-def test_paths_are_as_seen_from_the_working_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert from_here(tmp_path / "config" / "run.yaml") == "config/run.yaml"
-    assert from_here("config/run.yaml") == "config/run.yaml"
-    assert from_here("/elsewhere/run.yaml") == "/elsewhere/run.yaml"
 
 
 def test_readings_are_names_of_files():
@@ -179,25 +160,6 @@ def test_another_algorithms_options_retrain_only_that_one():
         assert same == (name != "local_sgd")
 
 
-def imported(path: Path) -> set[str]:
-    """Files of the package that `path` imports, `TYPE_CHECKING` blocks aside."""
-    found = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    guarded = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING"
-        for node in ast.walk(block)
-    }
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or id(node) in guarded or not (node.module or "").startswith("silodp"):
-            continue
-        base = PACKAGE.joinpath(*node.module.split(".")[1:])
-        candidates = [base.with_suffix(".py"), base / "__init__.py", *(base / f"{name.name}.py" for name in node.names)]
-        found |= {file.relative_to(PACKAGE).as_posix() for file in candidates if file.is_file()}
-    return found
-
-
 def test_calibrated_noise_is_redone_when_the_accountant_changes(monkeypatch):
     """The papers' noise is not: the accountant decides nothing that is trained then."""
     from silodp import dag
@@ -212,61 +174,6 @@ def test_calibrated_noise_is_redone_when_the_accountant_changes(monkeypatch):
     monkeypatch.setattr(dag, "sources_digest", lambda names: real(names) + "!" * ("privacy/accounting.py" in names))
     after = {name: digests(**case) for name, case in cases.items()}
     assert {name: before[name] == after[name] for name in cases} == {"paper": True, "calibrated": False}
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_source_behind_a_trained_result_is_in_its_digest(algorithm):
-    """Follows the imports of a training job; what is left over decides no number of a run by itself."""
-    seen: set[str] = set()
-    front = {"training.py", f"algorithms/{algorithm}.py"}
-    while front:
-        name = front.pop()
-        seen.add(name)
-        front |= imported(PACKAGE / name) - seen
-    # What follows a schedule, or calibrates noise, is in the digest of the experiments that ask for it.
-    asked = (*built_on("prescribed.py"), *built_on("privacy/calibration.py"), *built_on("privacy/shuffled_plan.py"))
-    asked += SUMMED_BY
-    covered = (*TRAINED_BY, *PARTITIONED_BY, *algorithm_files(algorithm), *asked)
-    rest = {name for name in seen if not any(name == one or name.startswith(f"{one}/") for one in covered)}
-    # The registry; the configuration, whose values are in the digest; files and their formats; what only refuses a run.
-    rest -= {"guard.py", *built_on("privacy/shuffling.py")}
-    assert rest <= {
-        "algorithms/__init__.py",
-        "theory/__init__.py",
-        "config.py",
-        "config_check.py",
-        "config_models.py",
-        "config_parts.py",
-        "results.py",
-        "__init__.py",
-    }
-
-
-def test_an_algorithm_that_is_built_on_another_hears_of_its_changes():
-    assert algorithm_files("local_sgd") == ("algorithms/local_sgd.py",)
-    noise = ("theory/convex_privacy.py", "theory/registry.py")
-    assert algorithm_files("minibatch_sgd") == ("algorithms/minibatch_sgd.py", *noise)
-    assert algorithm_files("fedprox_spider") == (
-        "algorithms/fedprox_spider.py",
-        "algorithms/minibatch_sgd.py",
-        *noise,
-    )
-    assert {"algorithms/minibatch_sgd.py", "privacy/mechanisms.py"} < set(algorithm_files("one_pass_accelerated_sgd"))
-
-
-def test_digests_of_sources_change_with_their_text(tmp_path, monkeypatch):
-    (tmp_path / "models").mkdir()
-    for name in ("rng.py", "models/a.py", "models/b.py"):
-        (tmp_path / name).write_text("x = 1\n")
-    monkeypatch.setattr("silodp.dag.PACKAGE", tmp_path)
-    fresh = sources_digest.__wrapped__
-    before = fresh(("rng.py", "models"))
-    assert fresh(("rng.py", "models")) == before
-    (tmp_path / "models" / "b.py").write_text("x = 2\n")
-    changed = fresh(("rng.py", "models"))
-    assert changed != before
-    (tmp_path / "models" / "b.py").rename(tmp_path / "models" / "c.py")
-    assert fresh(("rng.py", "models")) not in (before, changed)
 
 
 def test_every_figure_is_drawn_by_one_job_and_knows_its_sources():

@@ -3,11 +3,9 @@
 The Snakefile asks a `Plan` and computes nothing itself.
 """
 
-import functools
 import hashlib
 import itertools
 import math
-import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,46 +15,21 @@ from silodp.config import Resolved, project_root
 from silodp.config_models import Experiment, Setting
 from silodp.datasets import DATASETS
 from silodp.provenance import digest
+from silodp.sources import (
+    PACKAGE,
+    PAGE,
+    PARTITIONED_BY,
+    SUMMED_BY,
+    TRAINED_BY,
+    algorithm_files,
+    built_on,
+    from_here,
+    sources_digest,
+)
 
 if TYPE_CHECKING:
     from silodp.tasks import Task
 
-PACKAGE = Path(__file__).resolve().parent
-# Sources whose change makes trained results stale; an algorithm's own files are added to them.
-TRAINED_BY = (
-    "algorithms/base.py",
-    "messages.py",
-    "models",
-    "preprocess.py",
-    "privacy/plan.py",
-    "prox.py",
-    "rng.py",
-    "stored_records.py",
-    "tasks.py",
-    "training.py",
-    "trialdata.py",
-)
-# Sources of messages that go through a shuffled sum.
-SUMMED_BY = ("shuffle.py", "shuffled_summation.py")
-# Folders whose files algorithms are built on.
-_FORMULAS = {"algorithms", "privacy", "theory"}
-PARTITIONED_BY = (
-    "datasets",
-    "heterogeneity.py",
-    "preprocess.py",
-    "rng.py",
-    "silos.py",
-    "stored_records.py",
-    "trialdata.py",
-)
-PAGE = (
-    "report.py",
-    "report_audit.py",
-    "report_bounds.py",
-    "report_claims.py",
-    "report_figures.py",
-    "report_numbers.py",
-)
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
 
@@ -64,44 +37,6 @@ SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unprove
 def slug(label: str) -> str:
     """A reading's label as part of a file name; the default reading is `default`."""
     return label.replace("=", "-").replace(";", "+").replace("/", "") or "default"
-
-
-def from_here(path: Path | str) -> str:
-    """A path below the working folder as seen from there, so that a checkout that is moved redoes nothing."""
-    path, here = Path(path), Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-@functools.cache
-def sources_digest(names: tuple[str, ...]) -> str:
-    """SHA-256 over the text of source files and folders of the package."""
-    found = hashlib.sha256()
-    for name in names:
-        path = PACKAGE / name
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            found.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()
-
-
-@functools.cache
-def built_on(file: str) -> tuple[str, ...]:
-    """A source file, and those of the algorithms, formulas and accounting that it is built on."""
-    found: set[str] = set()
-    waiting = [file]
-    while waiting:
-        one = waiting.pop()
-        found.add(one)
-        text = (PACKAGE / one).read_text(encoding="utf-8")
-        for module in re.findall(r"^from silodp\.([\w.]+) import ", text, flags=re.MULTILINE):
-            other = f"{module.replace('.', '/')}.py"
-            if other.split("/")[0] in _FORMULAS and other not in found and (PACKAGE / other).is_file():
-                waiting.append(other)
-    return tuple(sorted(found - set(TRAINED_BY)))
-
-
-def algorithm_files(algorithm: str) -> tuple[str, ...]:
-    """The algorithm's own file, and those that it is built on."""
-    return built_on(f"algorithms/{algorithm}.py")
 
 
 class Plan:
@@ -243,7 +178,8 @@ class Plan:
     def figure_sources(self, kind: str) -> list[str]:
         """Source files that decide how figures of a kind look."""
         names = ("axes.py", "notes.py", "slices.py", "style.py", f"{kind}.py")
-        return [from_here(PACKAGE / "figures" / name) for name in names]
+        files = [*(PACKAGE / "figures" / name for name in names), PACKAGE / "report_numbers.py"]
+        return [from_here(file) for file in files]
 
     def heterogeneity(self, experiment: str) -> list[str]:
         """Files that say how different the silos behind an experiment's figures are."""
@@ -339,13 +275,12 @@ class Plan:
         return sorted(from_here(file) for file in files)
 
     def claims_digest(self) -> str:
-        """Changes when verdicts would for the same tables: claims, what decides them, and bounds and check-ins beside.
+        """Changes when verdicts would for the same tables and claims: what is behind them, bounds and check-ins beside.
 
         Those that the run file does not ask for are read where they are there, and are not made.
         """
-        files = [*sorted((project_root() / "config" / "claims").glob("*.yaml")), *self._beside()]
-        texts = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
-        sources = sources_digest(("algorithms", "checks", "claims", "comparisons.py", "statistics.py", "theory"))
+        texts = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in self._beside()]
+        sources = sources_digest(("algorithms", "checks", "comparisons.py", "statistics.py", "theory"))
         return digest([texts, sources])
 
     def _beside(self) -> list[Path]:

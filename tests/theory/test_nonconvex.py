@@ -55,6 +55,11 @@ def test_printed_prox_sgd_noise_holds_up_to_some_epsilon_only(delta, last):
     assert exact_delta(last + 0.02, 0.2 / sigma) <= delta
 
 
+def test_printed_prox_sgd_noise_at_its_largest_epsilon():
+    sigma = sqrt(value("nonconvex-2.1-noise", K=10, L=1.0, epsilon=15.0, delta=1e-6, reading="printed"))
+    assert exact_delta(15.0, (2 / 10) / sigma) == pytest.approx(26e-6, abs=0.5e-6)
+
+
 def test_svrg_noise_by_hand():
     # S = E = Q = 2, δ = 2e^-4: R = 4; base L²·S·4/(εn)² = 9·2·4/10⁴.
     delta, base = 2 * exp(-4), 72 / 10_000
@@ -86,14 +91,14 @@ def test_shuffled_svrg_budget_by_hand():
 
 
 def test_restarts_as_printed_overspend():
-    """S = 100 restarts of ε/(2√(2S)): advanced composition gives 2.03ε at δ = 1e-6, with the logarithm 0.51ε."""
-    S, epsilon, delta = 100, 1.0, 1e-6
-    for reading, fits in (("printed", False), ("right", True)):
+    """S restarts of ε/(2√(2S)): advanced composition gives 2.04ε to 2.03ε at δ = 1e-6, with the logarithm 0.51ε."""
+    epsilon, delta = 1.0, 1e-6
+    for S, reading, wanted in ((4, "printed", 2.04), (100, "printed", 2.03), (100, "right", 0.51)):
         terms = THEOREMS["nonconvex-2.2-shuffled-noise"](
             n=1000, N=10, M=10, K=100, E=2, Q=2, S=S, epsilon=epsilon, delta=delta, reading=reading).terms  # fmt: skip
         spent = value("nonconvex-composition", R=S, epsilon=terms["epsilon_restart"], delta=terms["delta_restart"],
                       delta_slack=delta / 2)  # fmt: skip
-        assert (spent <= epsilon) == fits
+        assert spent == pytest.approx(wanted, abs=0.005)
 
 
 def test_spider_noise_by_hand():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from silodp.figures.style import label
+from silodp.report_numbers import bounded
 
 _NB = "\u00a0"  # keeps "ε = 3" on one line
 
@@ -34,7 +35,7 @@ def over_claim(rows: pd.DataFrame) -> str | None:
     found = []
     for name, of in _by_algorithm(exceeding):
         pairs = zip(of["delivered_epsilon"], of["epsilon"], strict=True)
-        found.append(f"{name} " + ", ".join(f"{_four(delivered)} for {claimed:g}" for delivered, claimed in pairs))
+        found.append(f"{name} " + ", ".join(f"{bounded(delivered)} for {claimed:g}" for delivered, claimed in pairs))
     return f"Delivered ε exceeds the claim: {'; '.join(found)}." if found else None
 
 
@@ -42,11 +43,6 @@ def _by_algorithm(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for private, algorithm in dict.fromkeys(zip(rows["private"], rows["algorithm"], strict=True)):
         of = rows[(rows["private"] == private) & (rows["algorithm"] == algorithm)]
         yield label(str(algorithm), bool(private), of["reading"].iloc[0]), of
-
-
-def _four(value: float) -> str:
-    """A number to four digits, without an exponent where it is below a million."""
-    return f"{float(f'{value:.4g}'):,.10g}" if value < 1e6 else f"{value:.4g}"
 
 
 def _where(of: pd.DataFrame) -> str:

@@ -20,9 +20,9 @@ for experiment, kind, names in PLAN.drawn_together():
             ),
         log:
             f"{PLAN.folder}/logs/figure/{experiment}_{kind}.log",
-        localrule: True
         # The longest first, so that none is left to run alone.
         priority: len(names)
+        localrule: True
         conda:
             "../../environment.yml"
         resources:

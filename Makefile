@@ -12,8 +12,10 @@ PUBLISHED = $(BIN)/silodp rebuild results/published/config.json $(if $(CORES),--
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
+# What was typed, for the provenance of a run; a make that is called by this one keeps it.
+export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figures report publish bounds checkins claims paper test test-slow test-browser test-slurm kubernetes bench lint format docs clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper variants test test-slow test-browser test-slurm kubernetes bench audit-power lint format docs site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +33,10 @@ reproduce: .venv/installed  ## rebuild everything of RUN (default: config/defaul
 
 smoke: .venv/installed  ## the default run in miniature, under a minute
 	@$(MAKE) --no-print-directory reproduce RUN=smoke
+
+# As in make figure FIG=nonconvex-4 TRIALS=2; docs/figures.md has all names and what they cost.
+figure: .venv/installed  ## one figure of a paper by itself: FIG=nonconvex-4 [TRIALS=2]
+	@$(BIN)/silodp replicate $(FIG) $(if $(TRIALS),--trials $(TRIALS)) $(if $(CORES),--cores $(CORES)) --profile $(PROFILE)
 
 figures: .venv/installed  ## the published figures drawn again from their tables; trains nothing
 	@$(PUBLISHED) figures
@@ -51,6 +57,9 @@ checkins: .venv/installed  ## random check-ins against other amplification, for 
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper
 
+variants: .venv/installed  ## protocol variants that the papers leave open, on thin grids
+	@$(MAKE) --no-print-directory reproduce RUN=variants
+
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)
 
@@ -59,19 +68,22 @@ test-slow: .venv/installed  ## the tests that take minutes: kills and restarts o
 
 test-browser: .venv/installed  ## the report page in a headless Chromium, installed by apt-get if it is not there
 	@command -v chromedriver > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium chromium-driver; }
-	$(BIN)/python -m pytest -m browser tests/browser
+	$(BIN)/python -m pytest -m browser tests/end_to_end/browser
 
 claims: .venv/installed  ## verdicts on the papers' claims, from the published tables
 	@$(BIN)/silodp claims results/published
 
 test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, nodes, Snakemake (installs Slurm: root)
-	$(BIN)/python -m pytest -v -n 0 -m slurm tests/cluster
+	$(BIN)/python -m pytest -v -n 0 -m slurm tests/end_to_end/cluster
 
 kubernetes: .venv/installed  ## install what the Kubernetes profile needs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-kubernetes.lock
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md
+
+audit-power: .venv/installed  ## planted faults that the audit finds, and false alarms: the table of docs/audit.md
+	$(BIN)/python benchmarks/audit_power.py --output docs/audit.md
 
 lint: .venv/installed  ## formatters, linters and types, changing nothing
 	$(BIN)/ruff check .
@@ -84,9 +96,19 @@ format: .venv/installed  ## format code and workflow
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-docs: .venv/installed  ## write the schema and the reference page again
+docs: .venv/installed  ## write the schema, the reference page, figures and verdicts again
 	$(BIN)/silodp config schema > config/schema.json
 	$(BIN)/silodp config reference > docs/configuration.md
+	$(BIN)/silodp replicate --table > docs/figures.md
+	$(BIN)/python .ci/claims-table
 
-clean:  ## remove the results of RUN
-	rm -rf results/$(RUN)
+.venv/docs: .venv/installed requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock
+	@touch $@
+
+site: .venv/docs  ## build the documentation site into site/, without a network
+	$(BIN)/python -m mkdocs build --quiet
+	@echo "site/index.html is up to date"
+
+clean: .venv/installed  ## remove the results of RUN, or of several ("a b"): their own folders and nothing else
+	@$(BIN)/silodp clean --all $(RUN)

@@ -1,47 +1,36 @@
 # The workflow of one run: data, silos, training, selection, tables, figures, privacy, report.
 # snakemake --configfile config/<run>.yaml [target]; without a config file it is config/default.yaml.
-import sys
-
 from snakemake.utils import min_version
 
 min_version("9.0")
 
-from silodp.checks import CHECKS
-from silodp.claims.loading import load_claims
-from silodp.config import ConfigError, load
-from silodp.dag import Plan
-from silodp.resources import growing
-from silodp.sources import from_here
+from silodp.config.errors import project_root
+from silodp.workflow import invocations
+from silodp.workflow.digests import from_here
+from silodp.workflow.engine import note_holder
+from silodp.workflow.provenance import git_state
 
 RUN_FILE = from_here(
     workflow.configfiles[0] if workflow.configfiles else "config/default.yaml"
 )
-
-try:
-    load_claims()
-    PLAN = Plan(load(RUN_FILE))
-except ConfigError as error:
-    print(f"silodp: {error}", file=sys.stderr)
-    sys.exit(2)
-
-if PLAN.resolved.left_out:
-    print(
-        f"silodp: {RUN_FILE}: left out, as they ask for a CUDA device and none is here: "
-        + ", ".join(PLAN.resolved.left_out),
-        file=sys.stderr,
-    )
+FOLDER = None
 
 
-container: None
+include: "workflow/rules/common.smk"
 
 
-wildcard_constraints:
-    experiment="|".join(PLAN.experiments),
-    algorithm="[a-z0-9_]+",
-    setting=r"M\d+_R\d+",
-    reading=r"[^/_](?:[^/]*[^/_])?",
-    trials=r"\d+-\d+",
-    check="|".join(CHECKS),
+# For the provenance: a run may be made in several invocations.
+onstart:
+    note_holder()
+    invocations.begin(PLAN.folder, git_state(project_root()))
+
+
+onsuccess:
+    invocations.end(PLAN.folder, completed=True)
+
+
+onerror:
+    invocations.end(PLAN.folder, completed=False)
 
 
 # On a cluster these run where Snakemake does: downloads, as other nodes may have no internet, and what takes seconds.
@@ -58,27 +47,27 @@ localrules:
     table,
     merge_privacy,
     audit,
+    comparisons,
     formulas_figures,
     bounds_figure,
     checkins_figure,
     provenance,
     report,
+    crate,
+    checksums,
 
 
 rule all:
     default_target: True
     input:
-        f"{PLAN.folder}/report.html",
+        PLAN.deliverables(),
+        f"{PLAN.folder}/checksums.json",
 
 
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
-include: "workflow/rules/aggregate.smk"
-include: "workflow/rules/audit.smk"
+include: "workflow/rules/privacy.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/checks.smk"
 include: "workflow/rules/figures.smk"
-include: "workflow/rules/other_figures.smk"
-include: "workflow/rules/provenance.smk"
-include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
-include: "workflow/rules/bounds.smk"
-include: "workflow/rules/checkins.smk"

@@ -1,8 +1,9 @@
 """The two ways in which a user would otherwise train: one run at a time, with PyTorch's own per-record gradients.
 
-Both make the same message as `silodp.messages`: draw K records with replacement, clip each record's gradient over the
-whole parameter vector, average, add Gaussian noise; and take the same minibatch SGD step. Parameters are a tuple of
-tensors, which both are faster with than with slices of one flat vector, whose derivatives are padded to full length.
+Both make the same message as `silodp.federation.messages`: draw K records with replacement, clip each record's
+gradient over the whole parameter vector, average, add Gaussian noise; and take the same minibatch SGD step. Parameters
+are a tuple of tensors, which both are faster with than with slices of one flat vector, whose derivatives are padded to
+full length.
 """
 
 from collections.abc import Callable

@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_info
 
 from memory import job_peaks
 from peers import disagreement, jacobian_run, vmap_run
-from silodp.datasets.fetch import FetchError, local_files
-from silodp.models import kernels
+from silodp.datasets.cache import FetchError, local_files
+from silodp.federation.models import kernels
 from timing import Clock, Figure, Work, interleaved
 from workload import FLOP, FULL, QUICK, Workload
 

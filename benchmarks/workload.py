@@ -12,11 +12,12 @@ import numpy as np
 import torch
 
 from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import Algorithm, Federation
-from silodp.messages import Messages
-from silodp.models.perceptron import Perceptron
+from silodp.algorithms.base import Algorithm
+from silodp.federation.messages import Messages
+from silodp.federation.models.perceptron import Perceptron
+from silodp.federation.rng import Streams
+from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.rng import Streams
 
 # Of one record's clipped gradient at one point: two matrix products a layer, each a multiplication and an addition.
 FLOP = 2 * (2 * 50 * 64 + 3 * 64 * 2)
@@ -81,10 +82,10 @@ class Workload:
         n = self.size.records
         return self.algorithm(name).plan(Budget(n, self.size.rounds, epsilon, n**-2.0, 24))
 
-    def federation(self, name: str) -> Federation:
+    def federation(self, name: str) -> SiloFederation:
         """The algorithm's federation with all points in the stack."""
         plans = {epsilon: [self.plan(name, epsilon)] * self.size.silos for epsilon in set(self.epsilons)}
-        return Federation(
+        return SiloFederation(
             Messages(self.model, self.silos, self.streams.child(name)),
             [plans[epsilon] for epsilon in self.epsilons],
             torch.tensor(self.stepsizes, dtype=self.dtype, device=self.device),

@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def _where(name: str) -> Path | None:
     """A folder that holds the dataset's files with the right checksums, fetched from the set mirror if need be."""
-    from silodp.datasets.fetch import FetchError, cache_folder, fetch, local_files
+    from silodp.datasets.cache import FetchError, cache_folder, local_files
+    from silodp.datasets.fetch import fetch
 
     mirror = os.environ.get("SILODP_DATA_MIRROR")
     # A mirror folder is laid out as the cache, so it is read in place.

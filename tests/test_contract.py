@@ -8,18 +8,18 @@ import typing
 import dp_accounting
 import numpy as np
 import pytest
-import torch
-
 import small
 import textbook
+import torch
+from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, Point
+
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
-from silodp.config_models import ModelConfig
+from silodp.config.models import ModelConfig
 from silodp.datasets import DATASETS, labels
-from silodp.models import MODELS
-from silodp.privacy.accounting import delivered_epsilon
+from silodp.federation.models import MODELS
+from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget, Release
-from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, Point
 
 ALL_MODELS = MODEL_CASES | small.KINKED_CASES
 BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
@@ -27,6 +27,11 @@ BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
 
 def made(name, rounds=6, **options):
     return ALGORITHMS[name].with_options({"rounds": rounds, **options})
+
+
+def tensors(state):
+    """A state's tensors, by name."""
+    return {key: value for key, value in vars(state).items() if value is not None}
 
 
 # Algorithms
@@ -87,15 +92,21 @@ def test_a_round_runs_on_a_tiny_federation_and_leaves_its_state_alone(name, mode
     silos, network, method = small.records(case, (3, 2), torch.float64), case.model(), made(name, phase_length=2)
     federation = small.federation(network, silos, small.plans(method, points, (3, 2)), points, 1)
     state = method.start(small.start(network, torch.float64).expand(2, -1).clone())
-    assert state["w"].shape == (2, network.size)
+    assert dataclasses.is_dataclass(state)
+    assert state.w.shape == (2, network.size)
     for r in range(3):
-        kept = {key: value.clone() for key, value in state.items()}
+        before = tensors(state)
+        kept = {key: value.clone() for key, value in before.items()}
         after = method.round(r, state, federation)
-        assert after.keys() == state.keys()
-        assert all(torch.equal(state[key], kept[key]) for key in kept)
-        assert all(value.shape == (2, network.size) and torch.isfinite(value).all() for value in after.values())
+        assert type(after) is type(state)
+        assert tensors(after).keys() == before.keys()
+        assert all(torch.equal(before[key], kept[key]) for key in kept)
+        values = tensors(after).values()
+        assert all(value.shape == (2, network.size) and torch.isfinite(value).all() for value in values)
         state = after
-    assert not torch.equal(state["w"][0], state["w"][1])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        state.w = None
+    assert not torch.equal(state.w[0], state.w[1])
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -110,9 +121,9 @@ def test_a_state_holds_one_row_for_each_point(name):
     state = method.round(1, state, whole)
     small_state = method.round(0, method.start(first.expand(3, -1).clone()), cut)
     cut.keep(keep)
-    small_state = method.round(1, {key: value[keep] for key, value in small_state.items()}, cut)
-    for key in state:
-        torch.testing.assert_close(small_state[key], state[key][keep], rtol=1e-13, atol=0)
+    small_state = method.round(1, small_state.keep(keep), cut)
+    for key, value in tensors(state).items():
+        torch.testing.assert_close(tensors(small_state)[key], value[keep], rtol=1e-13, atol=0)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -121,9 +132,9 @@ def test_only_messages_leave_a_silo(name, monkeypatch):
     case, points = MODEL_CASES["linear"], [Point(1.0, 0.1, 1.0)]
     method, network = made(name, phase_length=2), case.model()
     nothing = [(None, None), (None, None)]
-    monkeypatch.setattr("silodp.messages.Messages.message", lambda self, w, *_, **__: torch.ones_like(w))
-    monkeypatch.setattr("silodp.messages.Messages.total", lambda self, w, *_, **__: torch.ones_like(w))
-    monkeypatch.setattr("silodp.messages.Messages.local_model", lambda self, w, *_, **__: w - 0.1)
+    monkeypatch.setattr("silodp.federation.messages.Messages.message", lambda self, w, *_, **__: torch.ones_like(w))
+    monkeypatch.setattr("silodp.federation.messages.Messages.total", lambda self, w, *_, **__: torch.ones_like(w))
+    monkeypatch.setattr("silodp.federation.messages.Messages.local_model", lambda self, w, *_, **__: w - 0.1)
     like = small.records(case, (2, 2), torch.float64)
     federation = small.federation(network, like, small.plans(method, points, (2, 2)), points)
     federation.messages.silos = nothing

@@ -4,18 +4,18 @@ import math
 
 import numpy as np
 import pytest
+import small
+import textbook
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from small import MODEL_CASES, Point
 
-import small
-import textbook
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.accelerated_minibatch_sgd import line_10
-from silodp.prox import ball
-from silodp.theory.schedules import Stage, multi_stage
-from small import MODEL_CASES, Point
+from silodp.federation.prox import ball
+from silodp.theory.convex.schedules import Stage, multi_stage
 
 STAGES = (Stage(3, 2.0, 0.5), Stage(4, 5.0, 0.7))
 
@@ -123,7 +123,7 @@ def rounds_to(target, kappa, accelerated):
     state = method.start(torch.zeros((1, len(h)), dtype=torch.float64))
     for r in range(budget):
         state = method.round(r, state, federation)
-        if float((h * (state["w"][0] - 1) ** 2).sum() / 2) <= target * gap:
+        if float((h * (state.w[0] - 1) ** 2).sum() / 2) <= target * gap:
             return r + 1
     raise AssertionError(f"κ = {kappa}: not within {budget} rounds")
 

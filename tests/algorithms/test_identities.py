@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-import torch
-
 import small
-from silodp.algorithms import ALGORITHMS
+import torch
 from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
 
 ROUNDS = 5
 SIZES = (6, 8, 5)

@@ -3,14 +3,14 @@
 import math
 
 import pytest
-import torch
-
 import small
 import textbook
-from silodp.algorithms import ALGORITHMS
-from silodp.models import MODELS
-from silodp.training import train_stack
+import torch
 from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, TOLERANCE, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.experiments.training import train_stack
+from silodp.federation.models import MODELS
 
 ROUNDS = 4
 SIZES = (7, 5, 9)

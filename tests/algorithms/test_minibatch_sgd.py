@@ -4,15 +4,15 @@ import math
 
 import numpy as np
 import pytest
-import torch
-
 import small
-from silodp.algorithms import ALGORITHMS
-from silodp.privacy.plan import Budget
-from silodp.prox import ball
-from silodp.theory.schedules import SCHEDULES
-from silodp.training import train_stack
+import torch
 from small import MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.experiments.training import train_stack
+from silodp.federation.prox import ball
+from silodp.privacy.plan import Budget
+from silodp.theory.convex.schedules import SCHEDULES
 
 ROUNDS, SIZES = 6, (7, 5)
 POINTS = [Point(None, 0.2, math.inf), Point(4.0, 0.05, 0.7)]

@@ -4,13 +4,13 @@ import math
 
 import dp_accounting
 import pytest
-import torch
-
 import small
-from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.plan import Budget
+import torch
 from small import MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.plan import Budget
 
 SIZES = (6, 6, 6)
 

@@ -3,17 +3,18 @@
 import dataclasses
 import math
 
+import jobs
 import numpy as np
 import pytest
-import torch
-
 import small
-from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.mechanisms import gaussian_epsilon
-from silodp.privacy.plan import Budget
-from silodp.prox import Regulariser
+import torch
 from small import MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.federation.prox import Regulariser
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.plan import Budget
 
 ROUNDS = 6
 SIZES = (12, 12, 12)
@@ -182,17 +183,45 @@ def test_epochs_and_restarts_are_counted_from_one(name, options):
         ALGORITHMS[name](5, **options)
 
 
-def test_what_svrg_returns_is_a_uniformly_random_iterate():
-    """Over 600 streams each of 6 iterates is picked 100 ± 45 times (5 standard deviations)."""
-    method, counts = ALGORITHMS["prox_svrg"](ROUNDS, phase_length=3), np.zeros(ROUNDS, int)
-    for seed in range(600):
-        state = {"w": torch.zeros(1, 1), "anchor": torch.zeros(1, 1), "gradient": torch.zeros(1, 1)}
-        state["picked"] = state["w"]
-        federation = _Counting(small.Streams(seed).child("x"))
+# What each paper's algorithm returns one of: numbers of steps taken.
+RETURNED = {
+    "prox_svrg": ({"phase_length": 3}, range(6)),
+    "sdp_prox_svrg": ({"phase_length": 3}, range(6)),
+    "prox_pl_svrg": ({"phase_length": 6, "restarts": 1}, range(6)),
+    "fedprox_spider": ({"phase_length": 2, "random_iterate": True}, range(1, 7)),
+    "sdp_fedprox_spider": ({"phase_length": 3, "random_iterate": True}, range(1, 7)),
+    "fed_spider": ({"random_iterate": True}, range(1, 11)),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_what_an_algorithm_returns_is_a_uniformly_random_one_of_the_printed_iterates(name):
+    """Over 1,200 streams each iterate is picked as often as the others, within 5 standard deviations."""
+    options, expected = RETURNED[name]
+    method, counts = ALGORITHMS[name].with_options({"rounds": ROUNDS, **options}), dict.fromkeys(expected, 0)
+    for seed in range(1200):
+        federation, state = _Counting(small.Streams(seed).child("x"), "svrg" in name), method.start(torch.zeros(1, 1))
         for r in range(ROUNDS):
             state = method.round(r, state, federation)
-        counts[int(method.output(state)) - 1] += 1
-    assert (abs(counts - 100) < 45).all(), counts
+        counts[int(method.output(state))] += 1
+    mean = 1200 / len(expected)
+    assert all(abs(count - mean) < 5 * mean**0.5 for count in counts.values()), counts
+
+
+@pytest.mark.parametrize("name", ["fedprox_spider", "sdp_fedprox_spider", "fed_spider"])
+def test_the_experiments_return_the_last_iterate(name):
+    method = ALGORITHMS[name].with_options({"rounds": ROUNDS, "phase_length": 2})
+    federation, state = _Counting(small.Streams(0).child("x")), method.start(torch.zeros(1, 1))
+    for r in range(ROUNDS):
+        state = method.round(r, state, federation)
+    assert int(method.output(state)) == (2 * (ROUNDS - 1) if name == "fed_spider" else ROUNDS)
+
+
+def test_the_printed_output_is_reached_by_a_reading():
+    for name, printed in (("fedprox_spider", True), ("fed_spider", True), ("sdp_fedprox_spider", True)):
+        made = jobs.task(name, readings={"output": "own"}, settings=[{"M": 2, "R": 4}]).make(2)
+        assert made.random_iterate is printed
+        assert jobs.task(name, settings=[{"M": 2, "R": 4}]).make(2).random_iterate is False
 
 
 class _Counting:
@@ -200,11 +229,18 @@ class _Counting:
 
     stepsize = torch.ones(1, 1)
 
-    def __init__(self, streams):
-        self.streams = streams
+    def __init__(self, streams, moves_by_differences=False):
+        self.streams, self.moves_by_differences = streams, moves_by_differences
 
-    def mean_message(self, w, r, kind, previous=None):
-        return -torch.ones_like(w) if kind == "difference" else torch.zeros_like(w)
+    def mean_message(self, w, r, kind="gradient", previous=None, noise_factor=None):
+        # A correction of nothing, and a gradient that moves w by one; SVRG adds the two up.
+        return -torch.ones_like(w) if (kind == "difference") == self.moves_by_differences else torch.zeros_like(w)
+
+    def message(self, w, silo, r, kind="gradient", previous=None):
+        return self.mean_message(w, r, kind)
+
+    def average(self, r, send):
+        return send(0)
 
     def prox(self, w, stepsize):
         return w

@@ -3,10 +3,10 @@
 import math
 
 import pytest
+import textbook
 import torch
 
 import peers
-import textbook
 from workload import FLOP, FULL, QUICK, Workload
 
 DEVICE = torch.device("cpu")

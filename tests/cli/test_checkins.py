@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import runfiles
 import yaml
 
-import runfiles
-from silodp import checkins_commands
+from silodp.cli import checkins as checkins_commands
 from silodp.cli import main
 
 

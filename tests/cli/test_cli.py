@@ -5,14 +5,15 @@ import math
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
+import small
 import yaml
 
-import small
 from silodp.cli import main, make_parser
-from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA, TABLE_COLUMNS
+from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, TABLE_COLUMNS, TABLE_EXTRA
 
 COMMANDS = [
     *("fetch", "partition", "train", "select", "privacy", "table", "figure", "report", "provenance", "config"),
@@ -80,7 +81,7 @@ def test_the_list_of_commands_has_one_line_for_each(capsys):
     assert caught.value.code == 0
     text = capsys.readouterr().out
     for command in COMMANDS:
-        assert re.search(rf"^    {command}\s+\S", text, re.MULTILINE), command
+        assert re.search(rf"^  {command}\s+\S", text, re.MULTILINE), command
 
 
 def test_version(capsys):
@@ -204,7 +205,7 @@ def chain(tmp_path_factory):
 
 def test_a_chain_of_commands_ends_in_the_table(chain):
     table = pd.read_csv(chain / "table.csv")
-    assert list(table.columns) == TABLE_COLUMNS
+    assert list(table.columns) == [*TABLE_COLUMNS, *TABLE_EXTRA]
     table["reading"] = table["reading"].fillna("")
     assert not table.duplicated(["algorithm", "M", "R", "epsilon", "reading"]).any()
     extra = "selection=per_trial;evaluation=same"
@@ -356,13 +357,44 @@ def test_the_record_of_a_run(tmp_path, capsys):
     assert math.isfinite(resolved["seed"])
 
 
+def test_no_command_writes_the_credentials_of_a_mirror(tmp_path, capsys, monkeypatch):
+    """Not into a file, and not where a log would keep it."""
+    secrets = ("us3r", "p4ss/w0rd", "t0ken")
+    mirror = f"http://{secrets[0]}:{secrets[1]}@127.0.0.1:9/data?key={secrets[2]}"
+    run_file = tmp_path / "private" / "run.yaml"
+    run_file.parent.mkdir()
+    text = (small.ROOT / "config" / "smoke.yaml").read_text()
+    run_file.write_text(text.replace("seed:", f"data: {{mirror: '{mirror}', cache: {tmp_path / 'cache'}}}\nseed:"))
+    written = tmp_path / "written"
+    assert call("provenance", run_file, "--output", written / "provenance.json") == 0
+    broken = run_file.with_name("broken.yaml")
+    broken.write_text(run_file.read_text().replace("mirror:", "mirorr:"))
+    assert call("config", "check", broken) == 2
+    monkeypatch.setattr("silodp.datasets.fetch.Download.__call__", _refused)
+    assert call("fetch", "insurance", "--run-file", run_file, "--listing", written / "insurance.csv") == 2
+    assert call("fetch", "mnist", "--mirror", mirror.replace("http", "ftp"), "--cache", tmp_path / "cache") == 2
+    said = "".join(capsys.readouterr())
+    assert "127.0.0.1:9/data" in said
+    assert json.loads((written / "config.json").read_text())["data"]["mirror"] == "http://127.0.0.1:9/data"
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.parent != run_file.parent:
+            said += path.read_bytes().decode("utf-8", "replace")
+    assert [secret for secret in secrets if secret in said] == []
+
+
+def _refused(download, url):
+    from silodp.datasets.download import TransferError
+
+    raise TransferError(f"no connection (Max retries exceeded with url: {url})")
+
+
 @pytest.mark.parametrize("cores", [[], ["--cores", "2"]])
 def test_a_rebuild_hands_targets_to_snakemake_as_targets(cores, monkeypatch, tmp_path):
     """`--configfile` takes every word up to the next option, so that a target must not follow it."""
     called = []
     run_file = small.ROOT / "config" / "smoke.yaml"
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("subprocess.call", lambda command, **_: called.append(command) or 0)
+    monkeypatch.setattr("silodp.workflow.engine.run", lambda command, *_: called.append(command) or 0)
     assert main(["rebuild", str(run_file), *cores, "--", "bounds"]) == 0
     (command,) = called
     place = command.index("--configfile")
@@ -378,3 +410,18 @@ def test_a_reader_that_leaves_early_is_no_fault():
         said = process.stderr.read()
     assert said == b""
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize("words", [["--help"], ["config", "check", "config/smoke.yaml"], ["theory", "list"]])
+def test_a_cheap_command_loads_no_heavy_library(words):
+    """Hundreds of jobs start this way, and PyTorch alone takes seconds to load."""
+    code = (
+        "import contextlib, io, sys\n"
+        "from silodp.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        f"    main({words!r})\n"
+        "print(sorted({'dp_accounting', 'matplotlib', 'numba', 'scipy', 'sklearn', 'torch'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -4,20 +4,25 @@ import json
 import math
 import os
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 import yaml
 from pydantic import ValidationError
-
 from runfiles import message, overriding, project, write
-from silodp.algorithms import ALGORITHMS
-from silodp.config import load
-from silodp.config_models import Experiment, Grid, Readings
-from silodp.config_pages import reference_text, schema_text
-from silodp.datasets import DATASETS
-from silodp.tasks import Task
 from small import ROOT, experiment
+
+from silodp.algorithms import ALGORITHMS
+from silodp.cli.reference import reference_text, schema_text
+from silodp.config.experiment import Experiment
+from silodp.config.grid import Grid
+from silodp.config.readings import Readings
+from silodp.datasets import DATASETS
+from silodp.experiments.names import trained_as
+from silodp.experiments.schedules import schedules_of
+from silodp.experiments.task import Task
+from silodp.experiments.validation import load
 
 EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
 RUNS = sorted((ROOT / "config").glob("*.yaml"))
@@ -116,17 +121,17 @@ def test_a_reading_that_does_not_speak_to_an_algorithm_is_its_default():
         "fed_spider_releases=2R-1": {"fed_spider"},
         "batch=per_eps": set(ALGORITHMS),
     }.items():
-        assert {name for name in ALGORITHMS if config.trained_as(name, label) == label} == trained
-        assert {config.trained_as(name, label) for name in set(ALGORITHMS) - trained} <= {""}
-    assert all(config.trained_as(name, "") == "" for name in ALGORITHMS)
+        assert {name for name in ALGORITHMS if trained_as(config, name, label) == label} == trained
+        assert {trained_as(config, name, label) for name in set(ALGORITHMS) - trained} <= {""}
+    assert all(trained_as(config, name, "") == "" for name in ALGORITHMS)
 
 
 def test_a_reading_may_be_run_by_some_algorithms_only():
     config = experiment(alternatives=[{"batch": "per_eps", "algorithms": ["local_sgd"]}, {"algorithms": ["local_sgd"]}])
     assert list(config.variants()) == ["", "batch=per_eps"]
-    assert config.trained_as("local_sgd", "batch=per_eps") == "batch=per_eps"
-    assert config.trained_as("minibatch_sgd", "batch=per_eps") is None
-    assert config.trained_as("minibatch_sgd", "") == ""
+    assert trained_as(config, "local_sgd", "batch=per_eps") == "batch=per_eps"
+    assert trained_as(config, "minibatch_sgd", "batch=per_eps") is None
+    assert trained_as(config, "minibatch_sgd", "") == ""
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
@@ -144,14 +149,13 @@ def test_a_dumped_configuration_loads_as_the_same(path, tmp_path):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name):
     """The list of whom a reading speaks to, held against what algorithms and plans do with it."""
-    from silodp.tasks import Task
-
     choices = {
         "spider_q1_noise": "minibatch",
         "fed_spider_releases": "2R-1",
         "log_term": "1/delta",
         "batch": "per_eps",
         "records": "own",
+        "sampler": "subset",
     }
     for key, value in choices.items():
         config = experiment(alternatives=[{key: value}])
@@ -159,7 +163,7 @@ def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name
         default, other = (Task("e", config, name, config.settings[0], one) for one in ("", label))
         for q in (1, 2):
             changes = default.plans(2.0, q, [169, 285]) != other.plans(2.0, q, [169, 285])
-            assert not changes or config.trained_as(name, label) == label, (key, q)
+            assert not changes or trained_as(config, name, label) == label, (key, q)
 
 
 # Files that are checked in
@@ -275,3 +279,15 @@ def test_every_sdp_algorithm_can_be_run_over_shuffled_sums(root):
 )
 def test_shuffled_sums_are_refused_where_nothing_is_proven(root, changes, allowed):
     assert message(root, overriding("patients", **changes)).endswith(f"readings.summation: 'shuffled': {allowed}")
+
+
+def test_every_protocol_variant_and_a_schedule_of_each_algorithm_is_run_by_a_committed_run_file(monkeypatch):
+    monkeypatch.setenv("SILODP_CUDA", "1")  # experiments that ask for a GPU are not left out
+    experiments = [one for path in RUNS for one in load(path).experiments.values()]
+    readings = [found for one in experiments for found in one.variants().values()]
+    for name, field in Readings.model_fields.items():
+        allowed = set(get_args(field.annotation)) or {False, True}
+        run = {getattr(found, name) for found in readings}
+        assert run == allowed, name
+    scheduled = {name for one in experiments for name, options in one.algorithms.items() if options.schedule}
+    assert scheduled == {name for name in ALGORITHMS if schedules_of(name)}

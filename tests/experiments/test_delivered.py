@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
 import small
-from silodp.config import Resolved
-from silodp.dag import Plan
-from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
+
+from silodp.config.loading import Resolved
+from silodp.experiments.delivered import delivered_lookup, privacy_rows
+from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
 from silodp.privacy.plan import ADJACENCY
-from silodp.privacy_table import delivered_lookup, privacy_rows
-from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv
+from silodp.workflow.plan import Plan
 
 SIZES = [169, 285]
 
@@ -39,7 +39,7 @@ def point(algorithm="minibatch_sgd", epsilon=2.0, q=1, selection="pooled", readi
 
 
 def rows(*points, sizes=SIZES, **changes):
-    return privacy_rows(plan(**changes), "small", pd.DataFrame(points), sizes)
+    return privacy_rows("small", plan(**changes).experiments["small"], pd.DataFrame(points), sizes)
 
 
 def stand_in(one) -> float:
@@ -57,7 +57,7 @@ def accountant(monkeypatch):
         value = stand_in(one)
         return DeliveredEpsilon(value / 2, value * 0.75, value, "stand-in")
 
-    monkeypatch.setattr("silodp.privacy.delivered.delivered_epsilon", fake)
+    monkeypatch.setattr("silodp.privacy.adversary.delivered_epsilon", fake)
     return asked
 
 
@@ -158,14 +158,14 @@ def test_nothing_private_gives_an_empty_table(accountant, tmp_path):
 
 @pytest.mark.parametrize(("upper", "holds"), [(1.9, True), (2.0, True), (2.0000001, False), (math.inf, False)])
 def test_a_claim_holds_when_the_upper_end_is_below_it(upper, holds, monkeypatch):
-    monkeypatch.setattr("silodp.privacy.delivered.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 1.0, upper, "m"))
+    monkeypatch.setattr("silodp.privacy.adversary.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 1.0, upper, "m"))
     assert rows(point())["holds"].tolist() == [holds]
 
 
 def test_a_value_that_is_no_number_does_not_hold(monkeypatch):
     answers = iter([math.nan, 0.1])
     monkeypatch.setattr(
-        "silodp.privacy.delivered.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 0.1, next(answers), "m")
+        "silodp.privacy.adversary.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 0.1, next(answers), "m")
     )
     found = rows(point(), readings={"records": "own"})
     assert found["holds"].tolist() == [False]

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from silodp.figures.formula_lines import draw_formulas
-from silodp.formulas import PAPERS, RECORDS, formula_rows
-from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.experiments.formulas import PAPERS, RECORDS, formula_rows
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.report.figures.formula_lines import draw_formulas
 
 
 @pytest.fixture(scope="module")

@@ -4,15 +4,16 @@ import math
 
 import pandas as pd
 import pytest
-import yaml
-
 import small
+import yaml
 from runfiles import message, overriding, project, write
+
 from silodp.cli import main
-from silodp.config import load, project_root
-from silodp.guard import unproven, unproven_task
-from silodp.privacy.accounting import upper_epsilon
-from silodp.tasks import Task
+from silodp.config.errors import project_root
+from silodp.experiments.guard import unproven, unproven_task
+from silodp.experiments.task import Task
+from silodp.experiments.validation import load
+from silodp.privacy.accounting.accountant import upper_epsilon
 
 SIZES = [60, 80]
 
@@ -108,7 +109,7 @@ def test_commands_stop_with_exit_code_2(tmp_path, capsys):
 
 def test_a_training_job_looks_at_its_own_silos(tmp_path, capsys, monkeypatch):
     """Where the load could be mistaken about the silos' sizes, the job still stops before it trains."""
-    monkeypatch.setattr("silodp.config_check.unproven", lambda *_: None)
+    monkeypatch.setattr("silodp.experiments.validation.unproven", lambda *_: None)
     path = tmp_path / "run.yaml"
     run = {"run": "r", "experiments": {"wbcd_mlp": {"allow_unproven": False, "trials": 1}}}
     path.write_text(yaml.safe_dump(run))
@@ -127,7 +128,7 @@ def test_every_shipped_run_says_what_it_runs():
 
 
 def test_rows_that_are_not_proven_are_marked():
-    from silodp.tuning import summarise
+    from silodp.experiments.table import summarise
 
     row = {"experiment": "e", "algorithm": "a", "reading": "", "M": 1, "R": 1, "N": 1, "n": 9, "delta": 0.1, "K": 1}
     row |= {"stepsize": 1.0, "clip": 1.0, "phase_length": 1, "diverged": False, "seconds": 0.0, "source": "a"}

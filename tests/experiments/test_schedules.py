@@ -5,17 +5,17 @@ import math
 
 import numpy as np
 import pytest
+import small
 import torch
 
-import small
 from silodp.datasets import DATASETS
-from silodp.prescribed import participation, prescribe, schedules_of
-from silodp.rng import Streams
-from silodp.silos import partition
-from silodp.tasks import Task
-from silodp.theory.schedules import SCHEDULES
-from silodp.training import run_trials
-from silodp.trialdata import prepare
+from silodp.experiments.schedules import participation, prescribe, schedules_of
+from silodp.experiments.task import Task
+from silodp.experiments.training import run_trials
+from silodp.federation.partition import partition
+from silodp.federation.rng import Streams
+from silodp.federation.trial_data import prepare
+from silodp.theory.convex.schedules import SCHEDULES
 
 CONSTANTS = {"d": 30, "beta": 8.0, "mu": 0.1}
 

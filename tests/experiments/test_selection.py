@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-
 from gridrows import INF, NAN, experiment, reported, rows, spiders
-from silodp.tasks import POINT
-from silodp.tuning import RUN, choose, select
+
+from silodp.experiments.selection import RUN, choose, select
+from silodp.experiments.task import POINT
 
 
 def chosen_steps(frame, selection):

@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-
 from gridrows import INF, NAN, experiment, reported, rows, spiders
-from silodp.config_models import Report
-from silodp.results import TABLE_COLUMNS
-from silodp.tasks import POINT
-from silodp.tuning import RUN, complete, select, summarise, table
+
+from silodp.config.experiment import Report
+from silodp.experiments.names import trained_as
+from silodp.experiments.selection import RUN, complete, select
+from silodp.experiments.table import at_edge, summarise, table
+from silodp.experiments.task import POINT
+from silodp.files import TABLE_COLUMNS, TABLE_EXTRA
 
 # Reports
 
@@ -133,7 +135,7 @@ def test_a_table_has_its_columns_and_one_row_for_each_key():
         ],
     )
     found = table(grid, fresh, select(grid, config), config, delivered)
-    assert list(found.columns) == TABLE_COLUMNS
+    assert list(found.columns) == [*TABLE_COLUMNS, *TABLE_EXTRA]
     assert not found.duplicated(["algorithm", "M", "R", "epsilon", "reading"]).any()
     assert set(found["reading"]) == {"", "evaluation=same", "selection=per_trial"}
     assert len(found) == 3 * 2 * (4 * 3 + 3)
@@ -152,6 +154,37 @@ def test_a_table_has_its_columns_and_one_row_for_each_key():
     assert one["epsilon"].fillna(-1).tolist() == [1.0, 8.0, -1] * 5
 
 
+@pytest.mark.parametrize(
+    ("chosen", "clip", "edge"),
+    [
+        ([0.1, 0.1, 0.1], 1.0, "lowest stepsize"),
+        ([0.4, 0.4, 0.2], 10.0, "highest stepsize"),
+        ([0.2, 0.2, 0.1], 0.5, "lowest clip"),
+        ([0.1, 0.2, 0.4], 1.0, ""),
+        # ∞ is no clipping at all: there is nothing beyond.
+        ([0.4, 0.4, 0.4], np.inf, "highest stepsize"),
+    ],
+)
+def test_a_chosen_point_at_an_end_of_its_grid_is_said(chosen, clip, edge):
+    clips = [0.5, 1.0, 10.0, np.inf]
+    tried = pd.DataFrame([{"stepsize": s, "clip": c} for s in (0.1, 0.2, 0.4) for c in clips])
+    assert at_edge(pd.DataFrame({"stepsize": chosen, "clip": clip}), tried) == edge
+    assert at_edge(pd.DataFrame({"stepsize": [0.1], "clip": 1.0}), tried[tried["stepsize"] == 0.1]) == ""
+
+
+def test_the_table_says_where_every_row_lies_in_its_own_grid():
+    grid, fresh = full()
+    config = experiment()
+    found = table(grid, fresh, select(grid, config), config, delivered)
+    steps = grid.groupby("algorithm")["stepsize"].agg(["min", "max"])
+    for row in found[found["algorithm"] != "spider"].to_dict("records"):
+        low, high = steps.loc[row["algorithm"]]
+        assert ("lowest stepsize" in row["edge"]) == (row["stepsize"] == low)
+        assert ("highest stepsize" in row["edge"]) == (row["stepsize"] == high)
+    assert (found["edge"] != "").any()
+    assert (found["edge"] == "").any()
+
+
 def test_a_reports_reading_is_added_to_the_runs():
     grid, fresh = full(readings=["", "batch=per_eps"])
     reports = [{"selection": "pooled", "evaluation": "fresh"}, {"selection": "per_trial", "evaluation": "same"}]
@@ -167,17 +200,17 @@ def test_a_reports_reading_is_added_to_the_runs():
 
 
 def test_the_table_reads_back_as_it_was(tmp_path):
-    from silodp.results import write_csv
+    from silodp.files import write_csv
 
     grid, fresh = full()
     config = experiment()
     found = table(grid, fresh, select(grid, config), config, delivered)
     write_csv(found, tmp_path / "table.csv")
     back = pd.read_csv(tmp_path / "table.csv", float_precision="round_trip")
-    back["reading"] = back["reading"].fillna("")
+    back = back.fillna({"reading": "", "edge": ""})
     pd.testing.assert_frame_equal(back, found.astype(back.dtypes), check_exact=True)
     text = (tmp_path / "table.csv").read_text().splitlines()
-    assert text[0] == ",".join(TABLE_COLUMNS)
+    assert text[0] == ",".join([*TABLE_COLUMNS, *TABLE_EXTRA])
     cells = [line.split(",") for line in text]
     baseline = next(line for line in cells if line[TABLE_COLUMNS.index("private")] == "False")
     assert baseline[TABLE_COLUMNS.index("epsilon")] == ""
@@ -191,7 +224,7 @@ def test_readings_that_say_nothing_to_an_algorithm_are_shown_with_the_defaults_r
         rows(algorithm, [[1.0, 2.0]], reading=label)
         for algorithm in config.algorithms
         for label in labels
-        if config.trained_as(algorithm, label) == label
+        if trained_as(config, algorithm, label) == label
     ]
     trained = {(part["algorithm"][0], part["reading"][0]) for part in parts}
     assert ("fedprox_spider", "spider_q1_noise=minibatch") in trained
@@ -207,7 +240,7 @@ def test_readings_that_say_nothing_to_an_algorithm_are_shown_with_the_defaults_r
 
 def test_whole_numbers_stay_whole_where_trials_chose_differently(tmp_path):
     """A table of trials that disagree on q has an empty cell, and no 5.0 in the others."""
-    from silodp.results import write_csv
+    from silodp.files import write_csv
 
     grid = pd.concat(
         [

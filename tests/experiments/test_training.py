@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-
 import small
 import textbook
+import torch
 from jobs import CASES, data, same, silos_of, task, train
-from silodp.algorithms import ALGORITHMS
-from silodp.models import kernels
-from silodp.rng import Streams
-from silodp.training import evaluate, train_stack
-from silodp.trialdata import build_model, prepare
 from small import DTYPES, MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.experiments.training import _spread, evaluate, train_stack
+from silodp.federation.models import kernels
+from silodp.federation.rng import Streams
+from silodp.federation.trial_data import TrialData, build_model, prepare
 
 # Cuts of the work
 
@@ -172,7 +172,7 @@ def test_leaving_the_stack_and_a_large_loss_at_the_end_are_each_divergence(how, 
             weights[1] *= 1e4
         return weights, left
 
-    monkeypatch.setattr("silodp.training.train_stack", changed)
+    monkeypatch.setattr("silodp.experiments.training.train_stack", changed)
     job = task()
     found = train(job, [0], points=job.grid().assign(stepsize=0.01).iloc[[0, 5, 9]])
     assert found["diverged"].tolist() == [False, True, False]
@@ -203,7 +203,7 @@ def test_evaluation_in_parts_is_evaluation_at_once(monkeypatch):
     model, silos = case.model(), small.records(case, (30, 11), torch.float32)
     weights = torch.stack([small.start(model, torch.float32, seed) for seed in range(7)])
     whole = evaluate(model, weights, silos)
-    monkeypatch.setattr("silodp.training.EVALUATED", 70)
+    monkeypatch.setattr("silodp.experiments.training.EVALUATED", 70)
     parts = evaluate(model, weights, silos)
     assert torch.equal(whole[0], parts[0])
     assert torch.equal(whole[1], parts[1])
@@ -238,3 +238,11 @@ def test_regression_errors_are_relative_to_predicting_the_training_mean():
     weights[0, -1] = mean
     _, error = evaluate(build_model(job.config, prepared), weights, prepared.test)
     assert math.sqrt(error.item() / around_mean) == pytest.approx(1, rel=1e-5)
+
+
+def test_the_yardstick_predicts_the_pooled_mean_and_counts_every_silo_alike():
+    """Training targets 0, 0, 0, 6 and 6, 6 have mean 3; squared errors 0 and (4 + 4 + 0 + 16)/4 = 6 of the silos."""
+    train, test = ([[0.0, 0, 0, 6], [6.0, 6]], [[3.0], [5.0, 1, 3, 7]])
+    parts = [[(torch.zeros(len(y), 1), torch.tensor(y)) for y in silos] for silos in (train, test)]
+    # Other yardsticks: 4.8 over pooled test records, 3.5625 from the mean of the silos' means.
+    assert _spread(TrialData(*parts, features=1, classes=None)) == pytest.approx(3.0)

@@ -1,9 +1,10 @@
 """Options of the convex paper's algorithms in run files and experiments, and experiments that extend others."""
 
 import pytest
-
 from runfiles import message, overriding, project, write
-from silodp.config import load
+
+from silodp.algorithms import ALGORITHMS
+from silodp.experiments.validation import load
 
 
 @pytest.fixture
@@ -12,6 +13,9 @@ def root(tmp_path):
 
 
 SCHEDULED = {"schedule": "theorem-2.1", "private": "private", "clips": [1], "constants": {"d": 30, "beta": 1}}
+
+# Algorithms whose claim is about the sums of a round.
+SUMMED = [name for name in ALGORITHMS if name.startswith("sdp_")]
 
 # What stands after the file and "experiments.<name>.".
 OVERRIDES = [
@@ -38,7 +42,18 @@ OVERRIDES = [
     (
         "cancer",
         {"readings": {"records": "own"}},
-        "readings.records: 'own': must be equal for sdp_fedprox_spider: all silos add the same share of noise",
+        "readings.records: 'own': must be equal for sdp_fedprox_spider: all silos have to add the same noise",
+    ),
+    # Noise behind a shuffler is accounted for M messages a round, all with the same noise.
+    (
+        "cancer",
+        {"settings": [{"M": 1, "R": 5, "participants": [1, 2]}], "algorithms": dict.fromkeys(SUMMED)},
+        "settings[0].participants: [1, 2]: must be left out for shuffled_minibatch_sgd, whose noise is made for M",
+    ),
+    (
+        "cancer",
+        {"readings": {"records": "own"}, "algorithms": dict.fromkeys(SUMMED)},
+        "readings.records: 'own': must be equal for shuffled_minibatch_sgd: all silos have to add the same noise",
     ),
     (
         "cancer",

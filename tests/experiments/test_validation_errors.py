@@ -4,10 +4,11 @@ import math
 
 import pytest
 import yaml
-
 from runfiles import message, overriding, project
-from silodp.config import ConfigError, load
+
+from silodp.config.errors import ConfigError
 from silodp.datasets import DATASETS
+from silodp.experiments.validation import load
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ OVERRIDES = [
     ("cancer", {"epsilons": []}, "epsilons: []: List should have at least 1 item"),
     ("cancer", {"delta": 0}, "delta: 0: Input should be greater than 0, or: Input should be '1/n^2'"),
     ("cancer", {"delta": 1}, "delta: 1: Input should be less than 1, or: Input should be '1/n^2'"),
-    ("cancer", {"delta": "1/n"}, "delta: '1/n': Input should be a valid number, unable to parse string"),
+    ("cancer", {"delta": "1/n"}, "delta: '1/n': Input should be a valid number"),
     ("cancer", {"trials": 0}, "trials: 0: Input should be greater than or equal to 1"),
     ("cancer", {"trials": 2.5}, "trials: 2.5: Input should be a valid integer"),
     ("cancer", {"batch_epsilon": 0}, "batch_epsilon: 0: Input should be greater than 0"),

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-
 import small
-from silodp import config
-from silodp.config import ConfigError, load
+
+from silodp.config import loading as config
+from silodp.config.errors import ConfigError
+from silodp.experiments.validation import load
 
 PAPER = small.ROOT / "config" / "paper.yaml"
 

@@ -6,9 +6,9 @@ import scipy.optimize
 import scipy.special
 
 from silodp.datasets import DATASETS
-from silodp.heterogeneity import heterogeneity
-from silodp.preprocess import preprocess
-from silodp.silos import partition
+from silodp.federation.heterogeneity import heterogeneity
+from silodp.federation.partition import partition
+from silodp.federation.preprocessing import preprocess
 
 
 def noisy_labels(n: int, d: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 import pytest
+import small
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-
-import small
-from silodp.algorithms import ALGORITHMS
-from silodp.messages import Messages
-from silodp.privacy.plan import Budget
-from silodp.rng import Streams
 from small import DTYPES, MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.federation.messages import Messages
+from silodp.federation.rng import Streams
+from silodp.privacy.plan import Budget
 
 STREAMS = Streams(11).child("messages")
 

@@ -4,12 +4,12 @@ import dataclasses
 import math
 
 import pytest
-import torch
-
 import small
-from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import TOGETHER
+import torch
 from small import DTYPES, MODEL_CASES, TOLERANCE, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.federation.server import TOGETHER
 
 SIZES = (6, 6, 6)
 POINTS = [Point(None, 0.1, math.inf), Point(1.0, 0.1, 0.5), Point(6.0, 0.2, 3.0)]

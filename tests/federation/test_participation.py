@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-import torch
-
 import small
-from silodp.algorithms import ALGORITHMS
-from silodp.rng import Streams
-from silodp.theory import THEOREMS
+import torch
 from small import MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.federation.rng import Streams
+from silodp.theory import THEOREMS
 
 SIZES = (6, 6, 6, 6, 6)
 VALUES = [1, 2, 5]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from silodp.datasets import DATASETS
-from silodp.preprocess import preprocess
+from silodp.federation.preprocessing import preprocess
 
 X = np.random.default_rng(3).normal(5.0, 2.0, size=(60, 6)) * np.arange(1, 7)
 TRAIN = np.arange(40)

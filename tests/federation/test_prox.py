@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from silodp.prox import Regulariser, ball
+from silodp.federation.prox import Regulariser, ball
 
 
 def test_the_nearest_point_of_the_ball():

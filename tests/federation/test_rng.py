@@ -1,6 +1,8 @@
 """Named streams: distinct, stable, and independent of the order in which they are asked for."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from silodp.rng import Streams
+import silodp
+from silodp.federation.rng import Streams
 
 NAMES = st.lists(st.one_of(st.integers(0, 10**6), st.text("abc_/ .", max_size=6)), min_size=1, max_size=5)
 
@@ -93,3 +96,12 @@ def test_children_are_values():
     assert Streams(1).child("a", 2) == Streams(1).child("a").child("2")
     with pytest.raises(AttributeError):
         Streams(1).seed = 2
+
+
+def test_modules_that_draw_from_streams_read_no_name_of_a_definition():
+    """A stream that is named by a function would change its numbers when that is renamed."""
+    root = Path(silodp.__file__).parent
+    texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in root.rglob("*.py")}
+    draw = {name for name, text in texts.items() if re.search(r"\b[Ss]treams\b", text)}
+    assert len(draw) > 15
+    assert not {name for name in draw if re.search(r"__(qual)?name__|__module__|__class__", texts[name])}

@@ -3,14 +3,14 @@
 import math
 
 import pytest
+import small
 import torch
 from scipy import stats
-
-import small
-from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import no_prox
-from silodp.rng import Streams
 from small import ALGORITHM_CASES, MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.federation.prox import no_prox
+from silodp.federation.rng import Streams
 
 SIZES = (4, 6, 5, 7, 3)
 ONE = (Point(1.0, 0.1, 1.0),)

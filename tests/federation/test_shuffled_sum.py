@@ -5,9 +5,9 @@ import pytest
 import torch
 from scipy.stats import chi2, norm
 
-from silodp.privacy.shuffle_sums import SumParameters, calibrate, coordinate_law, ideal_variance
-from silodp.rng import Streams
-from silodp.shuffle import analyse, scalar_sum, shuffle, vector_messages, vector_sum
+from silodp.federation.rng import Streams
+from silodp.federation.shuffled_sum import analyse, scalar_sum, shuffle, vector_messages, vector_sum
+from silodp.privacy.shuffling.p_vec import SumParameters, calibrate, coordinate_law, ideal_variance
 
 STREAMS = Streams(11)
 CLIP = torch.tensor([1.5])

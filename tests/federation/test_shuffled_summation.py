@@ -4,17 +4,17 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
-
 import small
-from silodp.algorithms import ALGORITHMS
-from silodp.privacy.delivered import delivered
-from silodp.privacy.plan import Budget
-from silodp.privacy.shuffle_sums import SumParameters
-from silodp.privacy.shuffled_plan import ShuffledSums, shuffled_plan
-from silodp.rng import Streams
-from silodp.shuffled_summation import ShuffledSummation, shuffled_summation
+import torch
 from small import MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.federation.rng import Streams
+from silodp.federation.shuffled_summation import ShuffledSummation, shuffled_summation
+from silodp.privacy.adversary import delivered
+from silodp.privacy.plan import Budget
+from silodp.privacy.shuffling.p_vec import ShuffledSums, SumParameters
+from silodp.privacy.shuffling.shuffled_plan import shuffled_plan
 
 SIZES = (12, 12, 13)
 POINTS = [Point(None, 0.1, 1.0), Point(None, 0.1, 5.0)]
@@ -191,9 +191,9 @@ def test_records_drawn_with_replacement_prove_nothing():
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_whole_run_over_shuffled_sums_stays_near_the_ideal_one_without_noise(name):
-    """ε = 50: both kinds of noise are small; every kind of message goes through the protocol."""
+    """ε = 200: both kinds of noise are small; every kind of message goes through the protocol."""
     algorithm, silos = method(name), small.records(MODEL_CASES["linear"], (12, 12, 12), torch.float64)
-    model, point = MODEL_CASES["linear"].model(), [Point(50.0, 0.05, 5.0)]
+    model, point = MODEL_CASES["linear"].model(), [Point(200.0, 0.05, 5.0)]
     plans = [[shuffled_plan(plan, 3, 4) for plan in own] for own in small.plans(algorithm, point, (12, 12, 12))]
     first = small.start(model, torch.float64)
     summed = small.federation(model, silos, plans, point, summation=shuffled_summation([plans[0][0]], 4, Streams(3)))

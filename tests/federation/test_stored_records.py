@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-
 import small
+import torch
 from jobs import CASES, data
-from silodp.silos import write_partition
-from silodp.stored_records import STORED, Records, read_records, write_records
-from silodp.trialdata import partition_and_measure, prepare, stored_trials
+
+from silodp.federation.partition import write_partition
+from silodp.federation.stored_records import STORED, Records, read_records, write_records
+from silodp.federation.trial_data import partition_and_measure, prepare, stored_trials
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -41,7 +41,7 @@ def test_kept_records_need_no_data_set(tmp_path: Path, monkeypatch: pytest.Monke
     parts, _, kept = partition_and_measure("small", config, config.readings, run, data("wbcd"))
     write_records(tmp_path, kept)
     write_partition(tmp_path, parts, y=data("wbcd").y)
-    monkeypatch.setattr("silodp.trialdata.load_dataset", lambda *_: pytest.fail("the data set was loaded"))
+    monkeypatch.setattr("silodp.federation.trial_data.load_dataset", lambda *_: pytest.fail("the data set was loaded"))
     assert stored_trials(tmp_path, config, config.readings, run)(0).sizes == [len(one) for one in parts[0].train]
 
 

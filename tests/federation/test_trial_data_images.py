@@ -3,19 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
+import small
 import torch
 import yaml
 
-import silodp.trialdata as trialdata
-import small
-from silodp.config import ConfigError, load
-from silodp.config_check import check
-from silodp.config_models import Experiment
+import silodp.federation.trial_data as trialdata
+from silodp.config.errors import ConfigError
+from silodp.config.experiment import Experiment
 from silodp.datasets import DATASETS
 from silodp.datasets.base import Data
-from silodp.tasks import Task
-from silodp.training import run_trial
-from silodp.trialdata import build_model, partition_and_measure, prepare
+from silodp.experiments.task import Task
+from silodp.experiments.training import run_trial
+from silodp.experiments.validation import check, load
+from silodp.federation.trial_data import build_model, partition_and_measure, prepare
 
 CIFAR = {
     "dataset": "cifar10",

@@ -45,7 +45,7 @@ class Browser:
         # The driver is on this machine, whatever proxy the environment names.
         with requests.Session() as session:
             session.trust_env = False
-            answer = session.request(method, self.root + path, json=content, timeout=120).json()["value"]
+            answer = session.request(method, self.root + path, json=content, timeout=300).json()["value"]
         if isinstance(answer, dict) and "error" in answer:
             raise RuntimeError(f"{path}: {answer['error']}: {answer['message'].splitlines()[0]}")
         return answer
@@ -57,6 +57,16 @@ class Browser:
     def run(self, script, *arguments):
         """What a script returns."""
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def run_async(self, script, *arguments):
+        """What a script hands to its last argument."""
+        self._call("POST", "/timeouts", {"script": 300_000})
+        return self._call("POST", "/execute/async", {"script": script, "args": list(arguments)})
+
+    def scheme(self, name):
+        """Show the page as where the system wishes for light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self._call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
 
     def find(self, selector):
         """Elements that a CSS selector matches, to be clicked or typed into."""
@@ -88,9 +98,15 @@ class Browser:
         """Show the page as on this medium, as in print; with an empty name as on the screen again."""
         self._call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"media": name}})
 
-    def printed(self):
-        """The page as a PDF, as it would be printed."""
-        return base64.b64decode(self._call("POST", "/print", {}))
+    @staticmethod
+    def printed(path, folder):
+        """A page as a PDF, as it would be printed; by Chromium itself, as the driver gives a long page ten seconds."""
+        target = Path(folder) / "printed.pdf"
+        program = next(found for name in CHROMIUM if (found := shutil.which(name)))
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000"]
+        address = Path(path).resolve().as_uri()
+        subprocess.run([program, *options, f"--print-to-pdf={target}", address], check=True, timeout=300)
+        return target.read_bytes()
 
     def close(self):
         """End the browser and its driver."""

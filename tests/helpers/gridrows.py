@@ -3,9 +3,10 @@
 import math
 
 import pandas as pd
-
 import small
-from silodp.tuning import choose, report_rows
+
+from silodp.experiments.selection import choose
+from silodp.experiments.table import report_rows
 
 INF, NAN = math.inf, math.nan
 

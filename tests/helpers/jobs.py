@@ -3,14 +3,15 @@
 import functools
 
 import pandas as pd
-
 import small
+
 from silodp.datasets import DATASETS
-from silodp.rng import Streams
-from silodp.silos import partition
-from silodp.tasks import Task, number_of_silos
-from silodp.training import run_trials
-from silodp.trialdata import prepare
+from silodp.experiments.task import Task
+from silodp.experiments.training import run_trials
+from silodp.federation.partition import partition
+from silodp.federation.rng import Streams
+from silodp.federation.sizes import number_of_silos
+from silodp.federation.trial_data import prepare
 
 # The models, each with a data set that fits it; keys of the small experiment.
 CASES = {

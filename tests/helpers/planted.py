@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 
-from silodp.claims.base import RunFolder
-from silodp.claims.models import Claim
-from silodp.results import BOUNDS_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA, REPORTED_COLUMNS, write_csv
+from silodp.files import BOUNDS_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA, REPORTED_COLUMNS, write_csv
+from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.models import Claim
 
 
 def trials(experiment, errors, reading="", M=2, R=5):
@@ -49,7 +49,7 @@ def claim(statistic, **other):
 
 def bound(verdict, check="rates_convex", theorem="convex-2.1", parameter="slope in n (private)", value=-1.0, **numbers):
     """A row of bounds/<check>.csv."""
-    plain = {"lower": -1.5, "measured": -1.0, "measured_low": -1.1, "measured_high": -0.9, "upper": -0.5}
+    plain = {"lower": -1.5, "measured": -1.0, "measured_low": -1.1, "measured_high": -0.9, "upper": -0.5, "form": ""}
     names = {"check": check, "theorem": theorem, "parameter": parameter, "value": value, "verdict": verdict}
     return plain | numbers | names
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from silodp.config import ConfigError, load
 from small import experiment
+
+from silodp.config.errors import ConfigError
+from silodp.experiments.validation import load
 
 
 def project(tmp_path: Path) -> Path:

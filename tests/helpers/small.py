@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import textbook
 import torch
 from torch import Tensor
 
-import textbook
 from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import Algorithm, Federation
-from silodp.config import project_root
-from silodp.config_models import Experiment, Run
-from silodp.messages import Messages
-from silodp.models import MODELS, Model
+from silodp.algorithms.base import Algorithm
+from silodp.config.errors import project_root
+from silodp.config.experiment import Experiment
+from silodp.config.run import Run
+from silodp.federation.messages import Messages
+from silodp.federation.models import MODELS, Model
+from silodp.federation.rng import Streams
+from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.rng import Streams
 
 FEATURES = 4
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
@@ -47,11 +49,11 @@ MODEL_CASES = {
     "perceptron-3": ModelCase("perceptron", 3, (("hidden", 3),), textbook.perceptron(3, 3)),
 }
 
-# Models that take images have tests of their own (tests/models/test_convnet.py, tests/test_images.py).
+# Models that take images have tests of their own (tests/federation).
 IMAGE_MODELS = {"convnet"}
 
 
-# Losses with kinks: their own tests are in tests/models/test_nonsmooth.py.
+# Losses with kinks: their own tests are in tests/federation/models/test_nonsmooth.py.
 KINKED_CASES = {
     "absolute": ModelCase("absolute", None, (), textbook.absolute),
     "hinge": ModelCase("hinge", 2, (), textbook.hinge),
@@ -169,10 +171,10 @@ def federation(
     taking_part: int | None = None,
     streams: Streams = STREAMS,
     **more: Any,
-) -> Federation:
+) -> SiloFederation:
     """A federation whose messages draw from `streams` below "messages"."""
     like = silos[0][0]
-    return Federation(
+    return SiloFederation(
         Messages(model, silos, streams.child("messages")),
         plans_,
         torch.tensor([point.stepsize for point in points], dtype=torch.float64).to(like),
@@ -216,13 +218,13 @@ def start(model: Model, dtype: torch.dtype, seed: int = 5) -> Tensor:
     return torch.from_numpy(0.5 * np.random.default_rng(seed).standard_normal(model.size)).to(dtype)
 
 
-def iterates(algorithm: Algorithm, federation_: Federation, first: Tensor, points: int) -> list[Tensor]:
+def iterates(algorithm: Algorithm, federation_: SiloFederation, first: Tensor, points: int) -> list[Tensor]:
     """The models (G, d) after every round."""
     state = algorithm.start(first.expand(points, -1).clone())
     found = []
     for r in range(algorithm.rounds):
         state = algorithm.round(r, state, federation_)
-        found.append(state["w"].clone())
+        found.append(state.w.clone())
     return found
 
 

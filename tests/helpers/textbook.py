@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.rng import Streams
+from silodp.federation.rng import Streams
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -222,12 +222,12 @@ def fedprox_spider(
 
 def prox_svrg(problem: Problem, w: Tensor, rounds: int, steps: int, run: int | None = None) -> list[Tensor]:
     """Iterates w_1, …, w_R of Prox-SVRG with epochs of `steps` rounds, restarted after each `run` rounds."""
-    iterates, length = [], run or rounds
+    iterates, starts, length = [], [], run or rounds
     for begin in range(0, rounds, length):
         if begin:
-            # The last round whose coin fell on its iterate.
+            # Where the last round whose coin fell began.
             coins = [problem.participants.generator("picked", begin - length + t).random() for t in range(length)]
-            w = iterates[begin - length + max(t for t in range(length) if coins[t] < 1 / (t + 1))]
+            w = starts[begin - length + max(t for t in range(length) if coins[t] < 1 / (t + 1))]
         for epoch in range(begin, min(begin + length, rounds), steps):
             anchor = w
             full = problem.server(epoch, lambda silo, a=anchor, r=epoch: problem.noisy(a, silo, r, "anchor"))
@@ -235,6 +235,7 @@ def prox_svrg(problem: Problem, w: Tensor, rounds: int, steps: int, run: int | N
                 correction = problem.server(
                     r, lambda silo, w=w, a=anchor, r=r: problem.noisy(w, silo, r, "difference", previous=a)
                 )
+                starts.append(w)
                 w = problem.step(w, correction + full)
                 iterates.append(w)
     return iterates

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting import upper_epsilon
+from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.calibration import noise_multiplier
-from silodp.privacy.mechanisms import gaussian_mu
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (18.0, 1e-9)])

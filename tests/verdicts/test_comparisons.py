@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from silodp.comparisons import COLUMNS, compare
-from silodp.results import REPORTED_COLUMNS
+from silodp.files import REPORTED_COLUMNS
+from silodp.verdicts.comparisons import COLUMNS, compare
 
 
 def trials(algorithm, epsilon, errors, reading=""):

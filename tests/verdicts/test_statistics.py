@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from silodp.statistics import mean_interval, ratio_interval, slope, slope_interval
+from silodp.verdicts.statistics import mean_interval, ratio_interval, slope, slope_interval
 
 
 def test_a_mean_has_students_interval():

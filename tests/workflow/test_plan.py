@@ -3,13 +3,15 @@
 from pathlib import Path
 
 import pytest
+import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import small
 from silodp.algorithms import ALGORITHMS
-from silodp.config import Resolved, load
-from silodp.dag import Plan, slug
+from silodp.config.loading import Resolved
+from silodp.experiments.names import slug
+from silodp.experiments.validation import load
+from silodp.workflow.plan import Plan
 
 RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
@@ -32,7 +34,7 @@ def test_names_of_files_follow_the_doors(path):
                 assert f"{run}/trials/{name}/{algorithm}/{setting.name}/default_{one.chunks(name)[0]}.parquet" in files
     figures = one.figures()
     assert len(set(figures)) == len(figures)
-    assert {Path(name).suffix for name in figures} == {".pdf", ".png"}
+    assert {Path(name).suffix for name in figures} == {".pdf", ".png", ".svg"}
     assert all(name.startswith(f"{run}/figures/") for name in figures)
 
 
@@ -98,14 +100,15 @@ def test_data_that_must_be_fetched_is_an_input():
     digits = {"dataset": "mnist", "label": "parity", "silos": {"scheme": "digit_pairs"}}
     one = plan(run=small.run(data={"mirror": "/a b", "cache": "c"}), **digits)
     assert one.data_files("small") == ["out/small/data/mnist.csv"]
-    assert one.places() == "--cache c --mirror '/a b'"
 
 
-DIGESTS = ["partition_digest", "training_digest", "reports_digest", "figure_digest", "privacy_digest"]
+DIGESTS = ["partition_digest", "training_digest", "selection_digest", "table_digest", "figure_digest", "privacy_digest"]
+REPORTS = {"selection_digest", "table_digest"}
 
 
 def digests(one: Plan) -> dict[str, str]:
-    found = {name: getattr(one, name)("small") for name in DIGESTS if name != "training_digest"}
+    found = {name: getattr(one, name)("small") for name in DIGESTS if name not in ("training_digest", "figure_digest")}
+    found["figure_digest"] = one.figure_digest("small", "error_vs_epsilon")
     return found | {"training_digest": one.training_digest("small", "minibatch_sgd")}
 
 
@@ -115,19 +118,19 @@ def digests(one: Plan) -> dict[str, str]:
         ({}, set()),
         ({"title": "other"}, {"figure_digest"}),
         ({"paper": "other"}, {"figure_digest"}),
-        ({"trials_per_job": 1}, {"reports_digest"}),
-        ({"reports": [{"selection": "per_trial"}]}, {"reports_digest"}),
-        ({"alternatives": [{"batch": "per_eps"}]}, {"reports_digest"}),
-        ({"epsilons": [2.0]}, {"training_digest", "reports_digest", "privacy_digest"}),
-        ({"clips": [0.5]}, {"training_digest", "reports_digest", "privacy_digest"}),
-        ({"batch_epsilon": 2.0}, {"training_digest", "reports_digest", "privacy_digest"}),
-        ({"log_term": "1/delta"}, {"training_digest", "reports_digest", "privacy_digest"}),
-        ({"stepsizes": {"low": -2, "high": 0, "points": 2}}, {"training_digest", "reports_digest", "privacy_digest"}),
-        ({"model": {"name": "perceptron", "hidden": 4}}, {"training_digest", "reports_digest", "privacy_digest"}),
+        ({"trials_per_job": 1}, REPORTS),
+        ({"reports": [{"selection": "per_trial"}]}, REPORTS),
+        ({"alternatives": [{"batch": "per_eps"}]}, {"privacy_digest", *REPORTS}),
+        ({"epsilons": [2.0]}, {"training_digest", "privacy_digest", *REPORTS}),
+        ({"clips": [0.5]}, {"training_digest", "privacy_digest", *REPORTS}),
+        ({"batch_epsilon": 2.0}, {"training_digest", "privacy_digest", *REPORTS}),
+        ({"log_term": "1/delta"}, {"training_digest", "privacy_digest", *REPORTS}),
+        ({"stepsizes": {"low": -2, "high": 0, "points": 2}}, {"training_digest", "privacy_digest", *REPORTS}),
+        ({"model": {"name": "perceptron", "hidden": 4}}, {"training_digest", "privacy_digest", *REPORTS}),
         ({"preprocess": {"pca": 3}}, set(DIGESTS) - {"figure_digest"}),
         ({"silos": {"scheme": "by_class", "train_share": 0.7}}, set(DIGESTS) - {"figure_digest"}),
         ({"readings": {"output": "mean_of_last_8"}}, set(DIGESTS) - {"figure_digest"}),
-        ({"trials": 9}, {"partition_digest", "reports_digest"}),
+        ({"trials": 9}, {"partition_digest", *REPORTS}),
     ],
 )
 def test_digests_change_with_what_they_stand_for(changes, changed):
@@ -138,9 +141,9 @@ def test_digests_change_with_what_they_stand_for(changes, changed):
 @pytest.mark.parametrize(
     ("keys", "changed"),
     [
-        ({"seed": 1}, {"partition_digest", "training_digest", "privacy_digest"}),
-        ({"dtype": "float64"}, {"training_digest", "privacy_digest"}),
-        ({"device": "cuda"}, {"training_digest", "privacy_digest"}),
+        ({"seed": 1}, {"partition_digest", "training_digest"}),
+        ({"dtype": "float64"}, {"training_digest"}),
+        ({"device": "cuda"}, {"training_digest"}),
         ({"threads": 3}, set()),
         ({"trials_per_job": 1}, set()),
         ({"memory_mb": 999}, set()),
@@ -160,36 +163,20 @@ def test_another_algorithms_options_retrain_only_that_one():
         assert same == (name != "local_sgd")
 
 
-def test_calibrated_noise_is_redone_when_the_accountant_changes(monkeypatch):
-    """The papers' noise is not: the accountant decides nothing that is trained then."""
-    from silodp import dag
-
-    def digests(**changes):
-        own = Plan(Resolved(Path("r"), small.run(), {"small": small.experiment(**changes)}))
-        return own.training_digest("small", "minibatch_sgd")
-
-    cases = {"paper": {}, "calibrated": {"alternatives": [{"noise": "calibrated"}]}}
-    before = {name: digests(**case) for name, case in cases.items()}
-    real = dag.sources_digest
-    monkeypatch.setattr(dag, "sources_digest", lambda names: real(names) + "!" * ("privacy/accounting.py" in names))
-    after = {name: digests(**case) for name, case in cases.items()}
-    assert {name: before[name] == after[name] for name in cases} == {"paper": True, "calibrated": False}
-
-
 def test_every_figure_is_drawn_by_one_job_and_knows_its_sources():
     one = plan(settings=[{"M": 1, "R": 3}, {"M": 2, "R": 3}])
     jobs = one.drawn_together()
     assert {(experiment, kind) for experiment, kind, _ in jobs} == {
-        ("small", kind) for kind in ("error_vs_epsilon", "delivered_vs_claimed")
+        ("small", kind) for kind in ("error_vs_epsilon", "delivered_vs_claimed", "error_vs_delivered")
     }
     drawn = [name for _, _, names in jobs for name in names]
     assert sorted(drawn) == sorted(one.figure_names("small"))
-    assert {f"{one.folder}/figures/{name}.{suffix}" for name in drawn for suffix in ("pdf", "png")} == set(
-        one.figures()
-    )
+    assert {f"{one.folder}/figures/{name}.{suffix}" for name in drawn for suffix in one.formats} == set(one.figures())
+    assert {"pdf", "svg"} <= set(Plan(one.resolved).formats)
     for experiment, kind, names in jobs:
         assert {one.figure_names(experiment)[name]["M"] for name in names} == {1, 2}
-        sources = one.figure_sources(kind)
+        # Where Snakemake keeps no notes on what a figure was drawn by, its sources are inputs.
+        sources = Plan(one.resolved, "results/published").figure_sources(kind)
         assert all(Path(file).is_file() for file in sources)
         assert f"{kind}.py" in {Path(file).name for file in sources}
 
@@ -217,9 +204,11 @@ def test_bounds_and_check_ins_are_waited_for_only_where_the_run_file_asks(tmp_pa
     plain, asking = (Plan(load(small.ROOT / "config" / name)) for name in ("default.yaml", "paper.yaml"))
     assert plain.wanted() == []
     assert {"results/paper/bounds/table_1.csv", "results/paper/checkins/mnist_logistic.png"} <= set(asking.wanted())
-    assert Plan(asking.resolved, folder="results/published").wanted() == []
     before = plain.claims_digest(), asking.claims_digest()
-    assert {"convex.yaml", "price.py"} <= {Path(file).name for file in plain.claims_files()}
+    published = Plan(asking.resolved, folder="results/published")
+    assert published.wanted() == []
+    assert {Path(file).suffix for file in plain.claims_files()} == {".yaml"}
+    assert {"convex.yaml", "price.py"} <= {Path(file).name for file in published.claims_files()}
     for run in ("default", "paper"):
         (tmp_path / f"results/{run}/bounds").mkdir(parents=True)
         (tmp_path / f"results/{run}/bounds/table_1.csv").write_text("check\n")

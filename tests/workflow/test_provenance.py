@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp import provenance
+from silodp.workflow import provenance
 
 START = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -55,16 +55,39 @@ def test_what_has_no_json_form_is_refused(record):
         provenance.digest(record)
 
 
-def test_records_of_two_runs_differ_in_the_volatile_fields_only(root):
-    one = collected(root, started=START, finished=START + timedelta(seconds=61.04), command=["silodp", "report"])
-    two = collected(root, started=START + timedelta(days=1), command=["/x/silodp", "report", "-q"])
-    assert one["seconds"] == 61.0
-    assert one["finished"] == "2025-01-02T03:05:06Z"
-    changed = {key for key in one if one[key] != two[key]}
-    assert changed == set(provenance.VOLATILE)
+def invocation(days, seconds, command="make paper", **more):
+    """One invocation, as `invocations.done` gives it."""
+    started = START + timedelta(days=days)
+    times = {"started": started, "finished": started + timedelta(seconds=seconds)}
+    return {"command": command, "commit": "a", "dirty": False, "completed": True, "jobs": {"train": 1}} | times | more
+
+
+def test_a_run_made_in_several_invocations_tells_of_each(root):
+    record = collected(
+        root, invocations=[invocation(0, 61.04, completed=None), invocation(1, 30, "make x", commit="b")]
+    )
+    assert (record["command"], record["seconds"]) == ("make x", 91.0)
+    assert (record["started"], record["finished"]) == ("2025-01-02T03:04:05Z", "2025-01-03T03:04:35Z")
+    assert [one["commit"] for one in record["invocations"]] == ["a", "b"]
+    assert record["invocations"][0] == {
+        "command": "make paper",
+        "started": "2025-01-02T03:04:05Z",
+        "finished": "2025-01-02T03:05:06Z",
+        "seconds": 61.0,
+        "commit": "a",
+        "dirty": False,
+        "completed": None,
+        "jobs": {"train": 1},
+    }
+    nothing_known = collected(root)
+    assert {nothing_known[key] for key in ("command", "started", "finished", "seconds")} == {None}
+
+
+def test_the_same_record_is_the_same_bytes(root):
+    record = collected(root, invocations=[invocation(0, 1)])
     paths = [root / "1.json", root / "2.json"]
-    for path, record in zip(paths, (one, dict(reversed(two.items()))), strict=True):
-        provenance.write(path, provenance.stable(record))
+    for path, one in zip(paths, (record, dict(reversed(record.items()))), strict=True):
+        provenance.write(path, one)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     keys = list(json.loads(paths[0].read_text()))
     assert keys == sorted(keys)
@@ -101,8 +124,8 @@ def test_the_record_names_no_user_home_host_or_credential(root, monkeypatch):
         "mirror": "https://carol:secret@mirror.example:8080/sets/?token=secret#secret",
         "plain": "/data/sets and /homes/x",
     }
-    command = ["/home/alice/.venv/bin/silodp", "--config", "/root/run.yaml", f"{root}/b"]
-    record = collected(root, config, command=command)
+    command = f"silodp rebuild /root/run.yaml {root}/b"
+    record = collected(root, config, invocations=[invocation(0, 1, command)])
     assert record["config"] == {
         "cache": "~/.cache/silodp",
         "other": "~/data",
@@ -111,7 +134,7 @@ def test_the_record_names_no_user_home_host_or_credential(root, monkeypatch):
         "mirror": "https://mirror.example:8080/sets/",
         "plain": "/data/sets and /homes/x",
     }
-    assert record["command"].split() == ["silodp", "--config", "~/run.yaml", "./b"]
+    assert record["command"] == record["invocations"][0]["command"] == "silodp rebuild ~/run.yaml ./b"
     text = json.dumps(record)
     for secret in ("alice", "bob", "carol", "dave", "secret", "lab-machine", str(root)):
         assert secret not in text
@@ -129,7 +152,9 @@ def test_the_commit_is_that_of_this_checkout_and_dirty_when_changed(root, monkey
     assert state["dirty"] is False
     monkeypatch.setenv("GIT_DIR", "/nowhere")  # as a hook would set it
     assert provenance.git_state(root) == state
-    (root / "new.py").write_text("")
+    (root / "new.py").write_text("")  # no part of the code: git does not track it
+    assert provenance.git_state(root) == state
+    (root / "requirements.lock").write_text("numpy==2\n")
     assert provenance.git_state(root) == {**state, "dirty": True}
     (root / "inner").mkdir()
     assert provenance.git_state(root / "inner") == {"commit": None, "dirty": None}  # somebody else's repository
@@ -141,8 +166,3 @@ def test_nothing_fails_without_git_or_lock(root, monkeypatch):
     record = collected(root)
     assert record["git"] == {"commit": None, "dirty": None}
     assert record["requirements_lock_sha256"] is None
-
-
-def test_a_time_without_a_zone_is_refused(root):
-    with pytest.raises(ValueError, match="started has no time zone"):
-        collected(root, started=datetime(2025, 1, 2))

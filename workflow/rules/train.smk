@@ -18,9 +18,9 @@ rule train:
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
     shell:
-        "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
-        " --reading {wildcards.reading} --trials {wildcards.trials} --silos {params.silos} --threads {threads}"
-        " --output {output} > {log} 2>&1"
+        "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
+        " --reading {wildcards.reading:q} --trials {wildcards.trials:q} --silos {params.silos:q} --threads {threads}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule select:
@@ -37,9 +37,9 @@ rule select:
         runtime=growing(15),
     params:
         run_file=RUN_FILE,
-        digest=lambda wc: PLAN.reports_digest(wc.experiment),
+        digest=lambda wc: PLAN.selection_digest(wc.experiment),
     shell:
-        "silodp select {params.run_file} {wildcards.experiment} --trials {input} --output {output} > {log} 2>&1"
+        "silodp select {params.run_file:q} {wildcards.experiment:q} --trials {input:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule train_chosen:
@@ -63,6 +63,6 @@ rule train_chosen:
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
     shell:
-        "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
-        " --reading {wildcards.reading} --chosen {input.chosen} --silos {params.silos} --threads {threads}"
-        " --output {output} > {log} 2>&1"
+        "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
+        " --reading {wildcards.reading:q} --chosen {input.chosen:q} --silos {params.silos:q} --threads {threads}"
+        " --output {output:q} > {log:q} 2>&1"

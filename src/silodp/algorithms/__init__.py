@@ -43,4 +43,16 @@ ALGORITHMS: Mapping[str, "type[Algorithm]"] = _Registry(
     sorted(found.name for found in pkgutil.iter_modules(__path__) if found.name not in _SHARED)
 )
 
-__all__ = ["ALGORITHMS"]
+
+def traits(name: str) -> tuple[str, bool, list[str]]:
+    """What figures show of an algorithm: its label, whether it is for sums, and names of what it is built on.
+
+    Of one that is not registered here, as a plug-in of somebody else's results, its name stands for its label.
+    """
+    kind = ALGORITHMS.get(name)
+    if kind is None:
+        return name, False, []
+    return kind.label, kind.trust == "sum", [one.name for one in kind.__mro__ if "name" in vars(one)][1:]  # type: ignore[attr-defined]
+
+
+__all__ = ["ALGORITHMS", "traits"]

@@ -1,21 +1,30 @@
 """ISRL-DP accelerated minibatch SGD (convex paper, Algorithm 2 and Appendix D.4): plain, regularised, multi-stage."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
-from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.algorithms.base import Algorithm, State
 from silodp.algorithms.minibatch_sgd import gradient_noise
 from silodp.privacy.plan import Budget, PrivacyPlan
 
 if TYPE_CHECKING:
-    from silodp.theory.schedules import Schedule, Stage
+    from torch import Tensor
+
+    from silodp.federation.server import Federation
+    from silodp.theory.convex.schedules import Schedule, Stage
+
+
+@dataclass(frozen=True, eq=False)
+class AcceleratedState(State):
+    """w^ag, which is the model, and the sequence w of the long steps."""
+
+    sequence: Tensor
 
 
 @dataclass(frozen=True)
-class AcceleratedMinibatchSGD(Algorithm):
+class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
     """Three sequences: gradients are taken at w^md, w moves by long steps, w^ag averages and is the model.
 
     With α_r = 2/(r+1) and η_r = 4υ/(r(r+1)), r = 1, 2, …. A step size η stands for υ = 1/(2η): then the first step is
@@ -34,12 +43,13 @@ class AcceleratedMinibatchSGD(Algorithm):
     noise: Literal["moments", "theorem"] | float = "moments"
     mu: float = 0.0
     regularisation: float = 0.0
-    stages: "tuple[Stage, ...]" = ()
-    schedule: "Schedule | None" = None
+    stages: tuple[Stage, ...] = ()
+    schedule: Schedule | None = None
     clip: float | None = None
 
     name = "accelerated_minibatch_sgd"
-    label = "Accelerated MB-SGD"
+    label = "Acc. MB-SGD"
+    variants = frozenset({"clipping", "log_term", "sampler"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,25 +67,25 @@ class AcceleratedMinibatchSGD(Algorithm):
         release = gradient_noise(budget, self.rounds, self.log_term, self.noise, self.schedule, self.clip)
         return PrivacyPlan(self.name, budget, (release,))
 
-    def start(self, weights: Tensor) -> State:
-        return {"w": weights, "sequence": weights}
+    def start(self, weights: Tensor) -> AcceleratedState:
+        return AcceleratedState(weights, weights)
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
+    def round(self, r: int, state: AcceleratedState, federation: Federation) -> AcceleratedState:
         t, upsilon, mu = self._place(r, federation)
-        ag = state["w"]
-        w = ag if t == 1 else state["sequence"]
+        ag = state.w
+        w = ag if t == 1 else state.sequence
         alpha, eta = 2 / (t + 1), 4 * upsilon / (t * (t + 1))
         share = alpha * ((1 - alpha) * mu + eta) / (eta + (1 - alpha**2) * mu)
         md = (1 - share) * ag + share * w
         gradient = federation.mean_message(md, r) + self.regularisation * md
         w = federation.prox(line_10(w, md, gradient, alpha, eta, mu), alpha / (mu + eta))
-        return {"w": alpha * w + (1 - alpha) * ag, "sequence": w}
+        return AcceleratedState(alpha * w + (1 - alpha) * ag, w)
 
     def _place(self, r: int, federation: Federation) -> tuple[int, Tensor, float]:
         """Round r's number in its stage (from 1), and the stage's υ and μ."""
         for stage in self.stages:
             if r < stage.rounds:
-                return r + 1, torch.full_like(federation.stepsize, stage.upsilon), stage.mu
+                return r + 1, federation.stepsize.new_full(federation.stepsize.shape, stage.upsilon), stage.mu
             r -= stage.rounds
         return r + 1, 1 / (2 * federation.stepsize), self.mu + self.regularisation
 

@@ -1,198 +1,67 @@
 """What algorithms are written against: the federation they run on, and the shape that all of them share."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
-from silodp.messages import Messages
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.prox import Prox, no_prox
-from silodp.rng import Streams
 
-State = dict[str, Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
 
-# Records of all silos together up to which a round's messages are made in one pass.
-TOGETHER = 1024
-
-# A protocol for the mean of all silos' messages in a round: (federation, weights, round, kind, previous, noise_factor),
-# as in `Federation.mean_message`.
-Summation = Callable[["Federation", Tensor, int, str, Tensor | None, Tensor | None], Tensor]
+    from silodp.federation.server import Federation
 
 
-class Federation:
-    """N silos and a server, seen by an algorithm: who takes part, what they send, how the server averages.
+@dataclass(frozen=True, eq=False)
+class State:
+    """What the server keeps between rounds, a row for each point of the stack; a subclass adds what is its own.
 
-    Small messages of a round are made together (`Messages.total`), which is faster and sums in another order.
-
-    Args:
-        messages: makes each silo's message.
-        plans: for each point of the stack, the privacy plan of each silo: `plans[g][i]`. All points share batch sizes.
-        stepsize: η of every point, (G,).
-        clip: L of every point, (G,).
-        taking_part: M, silos drawn in each round; or the values of a random M_r, each as likely as the others.
-        streams: the tree that the draw of silos comes from; shared by all algorithms of a trial.
-        server_update: "mean", or "sum" as the convex paper's released programs have it.
-        prox: proximal map of f¹.
-        summation: protocol that adds the silos' messages up; default: each silo adds its own noise, `average` the rest.
+    Attributes:
+        w: the model, (G, d).
     """
 
-    # Kinds of messages that are made together; a federation of other records (`silodp.checks.stack`) has none.
-    together: frozenset[str] = frozenset()
+    w: Tensor
 
-    def __init__(
-        self,
-        messages: Messages,
-        plans: list[list[PrivacyPlan]],
-        stepsize: Tensor,
-        clip: Tensor,
-        taking_part: int | Sequence[int],
-        streams: Streams,
-        server_update: str = "mean",
-        prox: Prox = no_prox,
-        summation: Summation | None = None,
-    ):
-        self.summation = summation
-        self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
-        self.M, self.streams, self.server_update = taking_part, streams, server_update
-        self.records = [{release.kind: release.drawn for release in plan.releases} for plan in plans[0]]
-        self.releases = [{release.kind: release for release in plan.releases} for plan in plans[0]]
-        self.noise = [
-            {
-                release.kind: self._scaled([plan[silo][release.kind].noise for plan in plans])
-                for release in plans[0][silo].releases
-            }
-            for silo in range(len(plans[0]))
-        ]
+    def keep(self, points: Tensor) -> Self:
+        """The state of the points marked in `points` (G,); the others leave the stack."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: value[points] for name, value in values.items() if value is not None})
 
-        self.together = frozenset(kind for kind in self.releases[0] if self._small(kind))
 
-    def _small(self, kind: str) -> bool:
-        """Whether a round's messages of this kind are so small that they are made together, and alike enough."""
-        shapes = {(one[kind].drawn, one[kind].sampler, one[kind].clipping) for one in self.releases}
-        (drawn, sampler, clipping), silos = next(iter(shapes)), len(self.releases)
-        alike = len(shapes) == 1 and sampler != "all" and clipping == "record"
-        return alike and silos > 1 and silos * drawn <= TOGETHER
+S = TypeVar("S", bound=State)
 
-    def _scaled(self, noise: list[float]) -> Tensor:
-        """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is no number."""
-        units = torch.tensor(noise, dtype=self.clip.dtype, device=self.clip.device)
-        return torch.where(units > 0, units * self.clip, 0)
 
-    def silos(self, round: int) -> list[int]:
-        """S_r: M_r distinct silos drawn uniformly, in ascending order; M_r = M unless it is random (Assumption 2)."""
-        total, size = len(self.messages.silos), self.M
-        if not isinstance(size, int):
-            size = int(self.streams.generator("participants", *size, round).choice(size))
-        if total == size:
-            return list(range(total))
-        drawn = self.streams.generator("silos", size, round).choice(total, size=size, replace=False)
-        return sorted(drawn.tolist())
+def kept(federation: Federation, before: Tensor, iterate: Tensor, number: int, *names: object) -> Tensor:
+    """`before`, or the `number`-th iterate with probability 1/number: so that each is kept with the same in the end.
 
-    def message(
-        self,
-        weights: Tensor,
-        silo: int,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """The silo's noisy message of the plan's `kind`; `noise_factor` (G,) scales its noise."""
-        noise = self.noise[silo][kind]
-        if noise_factor is not None:
-            noise = noise * noise_factor
-        return self.messages.message(
-            weights,
-            silo,
-            self.records[silo][kind],
-            self.clip,
-            noise,
-            round=round,
-            kind=kind,
-            previous=previous,
-            sampler=self.releases[silo][kind].sampler,
-            clipping=self.releases[silo][kind].clipping,
-        )
-
-    def mean_message(
-        self,
-        weights: Tensor,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """What the server makes of the messages of S_r, (G, d): their mean, by the `summation` protocol if any.
-
-        With Gaussian messages it makes no difference to the result whether the server sees each message or only their
-        sum; it does to what is private, which the plan says.
-        """
-        if self.summation is not None:
-            return self.summation(self, weights, round, kind, previous, noise_factor)
-        if kind not in self.together:
-            return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
-        taking_part, first = self.silos(round), self.releases[0][kind]
-        noise = [self.noise[silo][kind] for silo in taking_part]
-        if noise_factor is not None:
-            noise = [scale * noise_factor for scale in noise]
-        total = self.messages.total(
-            weights,
-            taking_part,
-            first.drawn,
-            self.clip,
-            noise,
-            round=round,
-            kind=kind,
-            previous=previous,
-            sampler=first.sampler,
-        )
-        return total if self.server_update == "sum" else total / len(taking_part)
-
-    def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
-        """The silo's own model after its local steps; see `Messages.local_model`."""
-        return self.messages.local_model(
-            weights,
-            silo,
-            self.records[silo][kind],
-            self.clip,
-            self.noise[silo][kind],
-            self.stepsize[:, 0],
-            round=round,
-            kind=kind,
-        )
-
-    def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        """(1/M_r) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
-        taking_part = self.silos(round)
-        total = send(taking_part[0])
-        for silo in taking_part[1:]:
-            total = total + send(silo)
-        return total if add_up and self.server_update == "sum" else total / len(taking_part)
-
-    def keep(self, points: Tensor) -> None:
-        """Let all points but those marked in `points` (G,) leave the stack."""
-        self.stepsize, self.clip = self.stepsize[points], self.clip[points]
-        keep = getattr(self.summation, "keep", None)  # a protocol may hold numbers of every point
-        if keep is not None:
-            keep(points)
-        self.noise = [{kind: noise[points] for kind, noise in kinds.items()} for kinds in self.noise]
+    The server's own coin, from the stream `names`; all points of the stack share it.
+    """
+    return iterate if federation.streams.generator(*names).random() * number < 1 else before
 
 
 @dataclass(frozen=True)
-class Algorithm:
-    """Base of all algorithms; a subclass is frozen and holds the parameters that shape its rounds.
+class Algorithm(Generic[S]):
+    """Base of all algorithms; a subclass is frozen and holds the parameters that shape its rounds, and names its state.
 
     Attributes:
         rounds: R, rounds of communication.
+        name: as in run files, and of the file.
+        label: in figures and tables, without what says whether it is private.
+        variants: which of the protocol variants `OF_SOME` (silodp.config.readings) change what it does.
+        proximal: whether it takes proximal steps, and so heeds a penalty and a ball.
+        trust: what silos trust beside themselves: nothing, a sum of their messages, or a shuffler. Noise that is made
+            for the sum or the shuffled messages of M silos needs exactly M of them, with the same noise.
     """
 
     rounds: int
 
     name: ClassVar[str]
     label: ClassVar[str]
+    variants: ClassVar[frozenset[str]] = frozenset()
+    proximal: ClassVar[bool] = True
+    trust: ClassVar[Literal["nothing", "sum", "shuffler"]] = "nothing"
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
@@ -207,17 +76,17 @@ class Algorithm:
         """The privacy plan of a silo under `budget`."""
         raise NotImplementedError
 
-    def start(self, weights: Tensor) -> State:
-        """The state before the first round; "w" is the model, (G, d)."""
-        return {"w": weights}
+    def start(self, weights: Tensor) -> S:
+        """The state before the first round at a model (G, d)."""
+        raise NotImplementedError
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
+    def round(self, r: int, state: S, federation: Federation) -> S:
         """The state after round r."""
         raise NotImplementedError
 
-    def output(self, state: State) -> Tensor:
+    def output(self, state: S) -> Tensor:
         """What the paper's algorithm returns after its rounds, (G, d); the last iterate unless it says otherwise."""
-        return state["w"]
+        return state.w
 
     def fitted(self, n: int, batch_records: int | None) -> Self:
         """The algorithm for silos of n records; only one whose rounds follow from n differs from itself."""

@@ -1,28 +1,45 @@
 """ISRL-DP Fed-SPIDER, the alternate implementation (non-convex paper, Algorithm 11)."""
 
-from dataclasses import dataclass
-from typing import Literal
+from __future__ import annotations
 
-from torch import Tensor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.algorithms.base import Algorithm, State, kept
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from silodp.federation.server import Federation
+
+
+@dataclass(frozen=True, eq=False)
+class FedSpiderState(State):
+    """The model, the estimate v of the gradient at it, and the iterate that is returned where that is a random one."""
+
+    v: Tensor
+    picked: Tensor | None = None
 
 
 @dataclass(frozen=True)
-class FedSpider(Algorithm):
+class FedSpider(Algorithm[FedSpiderState]):
     """Two messages a round: a corrected gradient difference after one step, then a fresh gradient after another.
 
     The first round only takes the first fresh gradient, so R rounds make 2R − 1 messages and 2(R − 1) steps.
 
     Attributes:
         fed_spider_releases: number of releases the noise is made for: "R" as printed, or the true "2R-1".
+        random_iterate: return a uniformly random one of the 2(R − 1) iterates, as the algorithm is printed; else the
+            last, as the experiments do.
     """
 
     fed_spider_releases: Literal["R", "2R-1"] = "R"
+    random_iterate: bool = False
 
     name = "fed_spider"
-    label = "Fed-SPIDER"
+    label = "FedSPIDER"
+    variants = frozenset({"clipping", "fed_spider_releases", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """σ₁² = 32L²R ln(2/δ)/(n²ε²) for differences, σ₂² = 8L²R ln(2/δ)/(n²ε²) for gradients (non-convex paper, H.2).
@@ -41,15 +58,21 @@ class FedSpider(Algorithm):
             ),
         )
 
-    def start(self, weights: Tensor) -> State:
-        return {"w": weights, "v": weights * 0}
+    def start(self, weights: Tensor) -> FedSpiderState:
+        return FedSpiderState(weights, weights * 0, weights if self.random_iterate else None)
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
+    def round(self, r: int, state: FedSpiderState, federation: Federation) -> FedSpiderState:
+        eta, w, v = federation.stepsize, state.w, state.v
         if r == 0:
-            w0 = state["w"]
-            return {"w": w0, "v": federation.average(r, lambda silo: federation.message(w0, silo, r))}
-        eta, w, v = federation.stepsize, state["w"], state["v"]
+            return replace(state, v=federation.average(r, lambda silo: federation.message(w, silo, r)))
         w1 = federation.prox(w - eta * v, eta)
         v1 = v + federation.average(r, lambda silo: federation.message(w1, silo, r, "difference", previous=w))
         w2 = federation.prox(w1 - eta * v1, eta)
-        return {"w": w2, "v": federation.average(r, lambda silo: federation.message(w2, silo, r))}
+        picked = state.picked
+        if picked is not None:
+            middle = kept(federation, picked, w1, 2 * r - 1, "picked", r, 1)
+            picked = kept(federation, middle, w2, 2 * r, "picked", r, 2)
+        return FedSpiderState(w2, federation.average(r, lambda silo: federation.message(w2, silo, r)), picked)
+
+    def output(self, state: FedSpiderState) -> Tensor:
+        return state.w if state.picked is None else state.picked

@@ -1,34 +1,53 @@
 """ISRL-DP FedProx-SPIDER (non-convex paper, Algorithm 3)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from torch import Tensor
-
-from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.algorithms.base import Algorithm, State, kept
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from silodp.federation.server import Federation
+
+
+@dataclass(frozen=True, eq=False)
+class SpiderState(State):
+    """The model, the one before it, the estimate h of the gradient there, and a random iterate if that is returned."""
+
+    previous: Tensor
+    h: Tensor
+    picked: Tensor | None = None
+
 
 @dataclass(frozen=True)
-class FedProxSpider(Algorithm):
+class FedProxSpider(Algorithm[SpiderState]):
     """A fresh noisy gradient every q rounds; in between, the estimate is corrected by noisy gradient differences.
 
     Attributes:
         phase_length: q. With q = 1 every round takes a fresh gradient, which is minibatch SGD.
+        random_iterate: return a uniformly random one of w_1 … w_R, as the algorithm is printed; else the last, as the
+            experiments do.
         spider_q1_noise: noise at q = 1: the algorithm's "own" formula, or that of "minibatch" SGD.
         log_term: log of minibatch SGD's noise, used by spider_q1_noise = "minibatch".
         smoothness: β, where it is known: then a difference's noise is scaled by min(β‖w_r − w_{r−1}‖/(2L), 1), as in
-            the algorithm; without it (the experiments) the factor is 1, that is σ₂ = ∞.
+            the algorithm; without it (the experiments) the factor is 1, that is σ₂ = ∞. Such noise is private only
+            where every record's loss is β-smooth, which no clipping sees to, so that its plan proves nothing.
     """
 
     phase_length: int = 1
+    random_iterate: bool = False
     spider_q1_noise: Literal["own", "minibatch"] = "own"
     log_term: Literal["1/delta", "2/delta"] = "1/delta"
     smoothness: float | None = None
 
     name = "fedprox_spider"
     label = "FedProx-SPIDER"
+    variants = frozenset({"clipping", "log_term", "sampler", "spider_q1_noise"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,19 +73,26 @@ class FedProxSpider(Algorithm):
                 Release("gradient", fresh, k1, own),
                 Release("difference", R - fresh, budget.batch(), correction, gradients=2),
             ),
+            assumption="" if self.smoothness is None else f"every record's loss is {self.smoothness:g}-smooth",
         )
 
-    def start(self, weights: Tensor) -> State:
-        return {"w": weights, "previous": weights, "h": weights * 0}
+    def start(self, weights: Tensor) -> SpiderState:
+        return SpiderState(weights, weights, weights * 0, weights if self.random_iterate else None)
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
-        w, previous = state["w"], state["previous"]
+    def round(self, r: int, state: SpiderState, federation: Federation) -> SpiderState:
+        w, previous = state.w, state.previous
         if r % self.phase_length == 0:
             h = federation.mean_message(w, r)
         else:
             factor = self._noise_factor(w - previous, federation)
-            h = state["h"] + federation.mean_message(w, r, "difference", previous, factor)
-        return {"w": federation.prox(w - federation.stepsize * h, federation.stepsize), "previous": w, "h": h}
+            h = state.h + federation.mean_message(w, r, "difference", previous, factor)
+        after, picked = federation.prox(w - federation.stepsize * h, federation.stepsize), state.picked
+        if picked is not None:
+            picked = kept(federation, picked, after, r + 1, "picked", r)
+        return SpiderState(after, w, h, picked)
+
+    def output(self, state: SpiderState) -> Tensor:
+        return state.w if state.picked is None else state.picked
 
     def _noise_factor(self, move: Tensor, federation: Federation) -> Tensor | None:
         if self.smoothness is None:

@@ -1,13 +1,21 @@
 """ISRL-DP local SGD, the noisy form of federated averaging, and the same without noise: a baseline of both papers."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from silodp.algorithms.base import Algorithm, Federation, State
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from silodp.algorithms.base import Algorithm, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from silodp.federation.server import Federation
 
 
 @dataclass(frozen=True)
-class LocalSGD(Algorithm):
+class LocalSGD(Algorithm[State]):
     """Each silo makes K one-record steps w ← w − η(clipped gradient + noise) from the broadcast model.
 
     The server averages the silos' models.
@@ -15,6 +23,8 @@ class LocalSGD(Algorithm):
 
     name = "local_sgd"
     label = "Local SGD"
+    proximal = False
+    variants = frozenset()
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n√ε/(2√R)⌋ steps a round and σ² = 8L²KR ln(1/δ)/(n²ε²); each of the KR steps is a release."""
@@ -22,7 +32,9 @@ class LocalSGD(Algorithm):
         noise = budget.noise(8 * steps * self.rounds * budget.log())
         return PrivacyPlan(self.name, budget, (Release("step", steps * self.rounds, 1, noise, steps=steps),))
 
+    def start(self, weights: Tensor) -> State:
+        return State(weights)
+
     def round(self, r: int, state: State, federation: Federation) -> State:
-        w = state["w"]
         # Models are averaged whatever `server_update` says: a sum of models is not a model.
-        return {"w": federation.average(r, lambda silo: federation.local_model(w, silo, r), add_up=False)}
+        return State(federation.average(r, lambda silo: federation.local_model(state.w, silo, r), add_up=False))

@@ -1,21 +1,24 @@
 """ISRL-DP minibatch SGD (convex paper, Algorithm 1), and the same without noise as a baseline."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from torch import Tensor
-
-from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.algorithms.base import Algorithm, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.theory.convex_privacy import minibatch_noise
+from silodp.theory.convex.privacy import minibatch_noise
 
 if TYPE_CHECKING:
-    from silodp.theory.schedules import Schedule
+    from torch import Tensor
+
+    from silodp.federation.server import Federation
+    from silodp.theory.convex.schedules import Schedule
 
 
 def gradient_noise(
-    budget: Budget, rounds: int, log_term: str, noise: str | float, schedule: "Schedule | None", clip: float | None
+    budget: Budget, rounds: int, log_term: str, noise: str | float, schedule: Schedule | None, clip: float | None
 ) -> Release:
     """K and σ (in units of L) of R gradient messages, as Algorithms 1 and 2 have them.
 
@@ -44,8 +47,15 @@ def gradient_noise(
     return Release("gradient", rounds, k, sigma)
 
 
+@dataclass(frozen=True, eq=False)
+class AveragedState(State):
+    """The model, and the average of iterates where it is kept."""
+
+    average: Tensor | None = None
+
+
 @dataclass(frozen=True)
-class MinibatchSGD(Algorithm):
+class MinibatchSGD(Algorithm[AveragedState]):
     """w ← prox(w − η·mean over S_r of the silos' noisy minibatch gradients).
 
     Attributes:
@@ -61,31 +71,31 @@ class MinibatchSGD(Algorithm):
     noise: Literal["moments", "theorem"] | float = "moments"
     average: bool = False
     mu: float = 0.0
-    schedule: "Schedule | None" = None
+    schedule: Schedule | None = None
     clip: float | None = None
 
     name = "minibatch_sgd"
     label = "MB-SGD"
+    variants = frozenset({"clipping", "log_term", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n√ε/(2√R)⌋ and σ² = 8L²R ln(·/δ)/(n²ε²) (convex paper, remark after Theorem 2.1), unless told."""
         release = gradient_noise(budget, self.rounds, self.log_term, self.noise, self.schedule, self.clip)
         return PrivacyPlan(self.name, budget, (release,))
 
-    def start(self, weights: Tensor) -> State:
-        return {"w": weights} | ({"average": weights} if self.average else {})
+    def start(self, weights: Tensor) -> AveragedState:
+        return AveragedState(weights, weights if self.average else None)
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
-        w = state["w"]
-        gradient = federation.mean_message(w, r)
-        w = federation.prox(w - federation.stepsize * gradient, federation.stepsize)
-        if not self.average:
-            return {"w": w}
+    def round(self, r: int, state: AveragedState, federation: Federation) -> AveragedState:
+        gradient = federation.mean_message(state.w, r)
+        w = federation.prox(state.w - federation.stepsize * gradient, federation.stepsize)
+        if state.average is None:
+            return AveragedState(w)
         share = _share(r, self.mu * federation.stepsize)
-        return {"w": w, "average": state["average"] + share * (w - state["average"])}
+        return AveragedState(w, state.average + share * (w - state.average))
 
-    def output(self, state: State) -> Tensor:
-        return state["average"] if self.average else state["w"]
+    def output(self, state: AveragedState) -> Tensor:
+        return state.w if state.average is None else state.average
 
 
 def _share(r: int, decay: Tensor) -> Tensor | float:

@@ -1,14 +1,17 @@
 """ISRL-DP one-pass accelerated SGD (convex paper, Theorem 2.3): Algorithm 2, every record in one message at most."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from silodp.algorithms.accelerated_minibatch_sgd import AcceleratedMinibatchSGD
-from silodp.algorithms.base import Federation, State
-from silodp.privacy.mechanisms import gaussian_mu
+from silodp.algorithms.accelerated_minibatch_sgd import AcceleratedMinibatchSGD, AcceleratedState
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.theory.convex_privacy import one_pass_noise
+from silodp.theory.convex.privacy import one_pass_noise
+
+if TYPE_CHECKING:
+    from silodp.federation.server import Federation
 
 # The classical bound on the Gaussian mechanism is proven up to here.
 CLASSICAL = 1.0
@@ -27,7 +30,8 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
     """
 
     name = "one_pass_accelerated_sgd"
-    label = "One-pass accelerated SGD"
+    label = "One-pass acc. SGD"
+    variants = frozenset({"clipping"})
 
     def fitted(self, n: int, batch_records: int | None) -> Self:
         return self if self.schedule else replace(self, rounds=n // (batch_records or 1))
@@ -45,11 +49,13 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
             sigma = math.sqrt(one_pass_noise(L=1.0, epsilon=budget.epsilon, delta=budget.delta).value)
         elif budget.epsilon is not None:
             # Rounded to the private side.
+            from silodp.privacy.accounting.mechanisms import gaussian_mu  # loads SciPy, which traits do without
+
             sigma = 2 / gaussian_mu(budget.epsilon, budget.delta) * (1 + 1e-9)
         release = Release("gradient", min(self.rounds, budget.n // k), k, sigma / k, sampler="disjoint")
         return PrivacyPlan(self.name, budget, (release,))
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
+    def round(self, r: int, state: AcceleratedState, federation: Federation) -> AcceleratedState:
         if any(r >= releases["gradient"].count for releases in federation.releases):
             return state
         return super().round(r, state, federation)

@@ -1,13 +1,17 @@
 """ISRL-DP Prox-SGD, the noisy distributed proximal gradient method (non-convex paper, Algorithm 6)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Federation, State
-from silodp.algorithms.minibatch_sgd import MinibatchSGD
-from silodp.privacy.mechanisms import gaussian_mu
+from silodp.algorithms.minibatch_sgd import AveragedState, MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.theory.nonconvex_privacy import prox_sgd_noise
+from silodp.theory.nonconvex.privacy import prox_sgd_noise
+
+if TYPE_CHECKING:
+    from silodp.federation.server import Federation
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class ProxSGD(MinibatchSGD):
 
     name = "prox_sgd"
     label = "Prox-SGD"
+    variants = frozenset({"clipping"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n/R⌋ and σ² = 16L² ln(1/δ)/(ε²K²) for ε ≤ 2 ln(1/δ) (Theorem E.1 with Proposition D.2), or less.
@@ -39,6 +44,8 @@ class ProxSGD(MinibatchSGD):
             sigma = math.sqrt(printed.value)
         elif budget.epsilon is not None:
             # Rounded to the private side.
+            from silodp.privacy.accounting.mechanisms import gaussian_mu  # loads SciPy, which traits do without
+
             sigma = release.sensitivity / gaussian_mu(budget.epsilon, budget.delta) * (1 + 1e-9)
         release = Release("gradient", release.count, release.records, sigma, sampler="disjoint")
         return PrivacyPlan(self.name, budget, (release,))
@@ -48,7 +55,7 @@ class ProxSGD(MinibatchSGD):
         k = budget.batch_records or max(budget.n // self.rounds, 1)
         return Release("gradient", min(self.rounds, budget.n // k), k, 0.0, sampler="disjoint")
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
+    def round(self, r: int, state: AveragedState, federation: Federation) -> AveragedState:
         if any(r >= releases["gradient"].count for releases in federation.releases):
             return state
         return super().round(r, state, federation)

@@ -1,18 +1,32 @@
 """ISRL-DP FedProx-SVRG (non-convex paper, Algorithm 1)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from torch import Tensor
-
-from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.algorithms.base import Algorithm, State, kept
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.theory.nonconvex_privacy import svrg_noise
+from silodp.theory.nonconvex.privacy import svrg_noise
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from silodp.federation.server import Federation
+
+
+@dataclass(frozen=True, eq=False)
+class SVRGState(State):
+    """The model, the epoch's anchor w̄ and the gradient there, and the iterate that chance has left standing."""
+
+    anchor: Tensor
+    gradient: Tensor
+    picked: Tensor
 
 
 @dataclass(frozen=True)
-class ProxSVRG(Algorithm):
+class ProxSVRG(Algorithm[SVRGState]):
     """Epochs of Q steps: a noisy full gradient at the anchor w̄, then w ← prox_{ηf¹}(w − η·v), in every round
 
     v = mean over S_r of (noisy mean over K drawn records of ∇f⁰(w) − ∇f⁰(w̄)) + the anchor's gradient. A round is one
@@ -28,6 +42,7 @@ class ProxSVRG(Algorithm):
 
     name = "prox_svrg"
     label = "Prox-SVRG"
+    variants = frozenset({"clipping", "sampler"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,20 +102,19 @@ class ProxSVRG(Algorithm):
             raise ValueError(f"K = {K}: must be at least {least} for Theorem E.2 at epsilon = {budget.epsilon:g}")
         return math.sqrt(found.terms["sigma2_squared"]), math.sqrt(found.terms["sigma1_squared"])
 
-    def start(self, weights: Tensor) -> State:
-        return {"w": weights, "anchor": weights, "gradient": weights * 0, "picked": weights}
+    def start(self, weights: Tensor) -> SVRGState:
+        return SVRGState(weights, weights, weights * 0, weights)
 
-    def round(self, r: int, state: State, federation: Federation) -> State:
+    def round(self, r: int, state: SVRGState, federation: Federation) -> SVRGState:
         t = r % self.run_length
-        w, anchor, gradient = state["picked"] if t == 0 else state["w"], state["anchor"], state["gradient"]
+        w, anchor, gradient = state.picked if t == 0 else state.w, state.anchor, state.gradient
         if t % self.phase_length == 0:
             anchor, gradient = w, federation.mean_message(w, r, "anchor")
         v = federation.mean_message(w, r, "difference", anchor) + gradient
+        picked = kept(federation, state.picked, w, t + 1, "picked", r)
         w = federation.prox(w - federation.stepsize * v, federation.stepsize)
-        # The server's own coin: each iterate of a run is left standing with the same probability.
-        take = federation.streams.generator("picked", r).random() * (t + 1) < 1
-        return {"w": w, "anchor": anchor, "gradient": gradient, "picked": w if take else state["picked"]}
+        return SVRGState(w, anchor, gradient, picked)
 
-    def output(self, state: State) -> Tensor:
-        """A uniformly random iterate of the last run."""
-        return state["picked"]
+    def output(self, state: SVRGState) -> Tensor:
+        """A uniformly random one of the last run's iterates before its steps: w_0 is among them, the last is not."""
+        return state.picked

@@ -5,8 +5,8 @@ from typing import Literal
 
 from silodp.algorithms.fedprox_spider import FedProxSpider
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.privacy.trusted_sum import ideal_share, shared_noise
-from silodp.theory.nonconvex_privacy import shuffled_spider_budget
+from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
+from silodp.theory.nonconvex.privacy import shuffled_spider_budget
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class SDPFedProxSpider(FedProxSpider):
         silos, taking_part: N and M.
         noise: "moments", the noise of FedProx-SPIDER over √M in each silo; "theorem", the least for each sum to be as
             private as Algorithm 10 asks of P_vec; or each silo's own σ/L, one for both kinds of messages.
-        phase_length, spider_q1_noise, log_term, smoothness: as in FedProx-SPIDER.
+        phase_length, random_iterate, spider_q1_noise, log_term, smoothness: as in FedProx-SPIDER.
     """
 
     silos: int = 1
@@ -25,7 +25,8 @@ class SDPFedProxSpider(FedProxSpider):
     noise: Literal["moments", "theorem"] | float = "moments"
 
     name = "sdp_fedprox_spider"
-    label = "SDP FedProx-SPIDER"
+    variants = frozenset({"clipping", "log_term", "sampler", "spider_q1_noise", "summation"})
+    trust = "sum"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K as FedProx-SPIDER; each silo's σ² is 1/M of what it needs alone (Algorithm 10, a Gaussian for P_vec).

@@ -20,4 +20,5 @@ class SDPProxPLSVRG(SDPProxSVRG, ProxPLSVRG):
     """
 
     name = "sdp_prox_pl_svrg"
-    label = "SDP Prox-PL-SVRG"
+    label = "Prox-PL-SVRG"
+    trust = "sum"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from silodp.algorithms.prox_sgd import ProxSGD
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.trusted_sum import ideal_share, shared_noise
+from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class SDPProxSGD(ProxSGD):
     taking_part: int = 1
 
     name = "sdp_prox_sgd"
-    label = "SDP Prox-SGD"
+    variants = frozenset({"clipping", "summation"})
+    trust = "sum"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n/R⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 7 with a Gaussian in place of P_vec)."""

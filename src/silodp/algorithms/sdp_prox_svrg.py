@@ -5,8 +5,8 @@ from typing import Any
 
 from silodp.algorithms.prox_svrg import ProxSVRG
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.trusted_sum import ideal_share, shared_noise
-from silodp.theory.nonconvex_privacy import shuffled_svrg_budget
+from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
+from silodp.theory.nonconvex.privacy import shuffled_svrg_budget
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class SDPProxSVRG(ProxSVRG):
     taking_part: int = 1
 
     name = "sdp_prox_svrg"
-    label = "SDP Prox-SVRG"
+    variants = frozenset({"clipping", "sampler", "summation"})
+    trust = "sum"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n/Q⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 8 with a Gaussian in place of P_vec).

@@ -5,7 +5,7 @@ from functools import cache
 
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release, Shuffler
-from silodp.privacy.shuffling import ShuffledNoise, shuffled_noise
+from silodp.privacy.shuffling.shuffled_gaussian import ShuffledNoise, shuffled_noise
 
 # A search of a second that plans of one setting share.
 calibrated = cache(shuffled_noise)
@@ -27,6 +27,8 @@ class ShuffledMinibatchSGD(MinibatchSGD):
 
     name = "shuffled_minibatch_sgd"
     label = "Shuffled MB-SGD"
+    variants = frozenset({"clipping"})
+    trust = "shuffler"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = 1, as in the theorem's proof, and the σ that proven bounds ask for in place of its hidden constant."""

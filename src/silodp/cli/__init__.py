@@ -4,18 +4,25 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from silodp.cli.parser import Parser, adder, grouped
 
 log = logging.getLogger("silodp")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input."""
+    from silodp.workflow.engine import JOB_VARIABLE, end_with_parent, set_environment
+
+    if os.environ.get(JOB_VARIABLE):
+        end_with_parent()
     parser = make_parser()
     words = list(sys.argv[1:] if arguments is None else arguments)
     # What follows -- is for the program that a subcommand calls; argparse would take it for this one's own.
     end = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:end])
+    options.words = words
     if words[end + 1 :]:
         if not hasattr(options, "arguments"):
             parser.error(f"{options.command} takes nothing after --: {' '.join(words[end + 1 :])}")
@@ -26,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     log.setLevel(logging.WARNING if options.quiet else logging.INFO)
     try:
+        set_environment()
         done = options.function(options) or 0
         sys.stdout.flush()
         return done
@@ -37,31 +45,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.verbose:
             raise
         # Bad input is one line without a traceback; anything else is a fault of the program and shows where.
-        print(f"silodp {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+        return _refuse(options.command, str(error))
+    except KeyboardInterrupt:
+        print(f"silodp {options.command}: interrupted", file=sys.stderr)
+        return 130
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         # Errors of the parquet reader name the file in their text only.
         what = f"{error.filename}: {error.strerror}" if error.filename else " ".join(str(error).split())
         print(f"silodp {options.command}: {what}: must be a readable file", file=sys.stderr)
         return 2
+    except OSError as error:
+        # The machine's fault and not the input's: a full disk, a folder that cannot be written.
+        if options.verbose:
+            raise
+        what = f"{error.filename}: {error.strerror}" if error.filename else " ".join(str(error).split())
+        print(f"silodp {options.command}: {what}", file=sys.stderr)
+        return 1
 
 
-def make_parser() -> argparse.ArgumentParser:
+def _refuse(command: str, text: str) -> int:
+    """Say in one line what is wrong with an input, without the credentials that an address in it may hold."""
+    from silodp.datasets.addresses import without_credentials
+
+    print(f"silodp {command}: {' '.join(without_credentials(text).split())}", file=sys.stderr)
+    return 2
+
+
+def make_parser() -> Parser:
     """The parser of all subcommands."""
-    from silodp import (
-        __version__,
-        check_commands,
-        checkins_commands,
-        claims_commands,
-        commands,
+    from silodp import __version__
+    from silodp.cli import (
+        audit,
+        bounds,
+        checkins,
+        claims,
+        data,
+        doctor,
+        figures,
+        folders,
+        listing,
         practitioner,
-        privacy_commands,
-        publishing,
-        theory_commands,
+        replicate,
+        report,
+        run,
+        tables,
+        theory,
+        train,
     )
 
-    parser = argparse.ArgumentParser(
-        prog="silodp", description="Differentially private federated learning, replicated."
+    parser = Parser(
+        prog="silodp",
+        description="Differentially private federated learning, replicated.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"silodp {__version__}")
     # Options that make sense for every subcommand, so that `silodp train -q …` works as well as `silodp -q train …`.
@@ -70,25 +105,16 @@ def make_parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("-v", "--verbose", action="store_true", help="show where an error came from")
     common.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
-
-    def add(name: str, function: Callable, text: str) -> argparse.ArgumentParser:
-        sub = subparsers.add_parser(
-            name, parents=[common], help=text, description=(function.__doc__ or text).split("\n\n")[0]
-        )
-        sub.set_defaults(function=function)
-        return sub
-
-    commands.register(add)
-    check_commands.register(add)
-    checkins_commands.register(add)
-    claims_commands.register(add)
-    theory_commands.register(add)
-    practitioner.register(add)
-    publishing.register(add)
-    privacy_commands.register(add)
+    subparsers = parser.add_subparsers(
+        dest="command", required=True, metavar="command", help="see below", parser_class=Parser
+    )
+    texts: dict[str, str] = {}
+    add = adder(subparsers, common, texts)
+    for group in (
+        *(data, train, tables, figures, report, run, folders, bounds, checkins, claims, theory, practitioner),
+        *(listing, replicate, audit, doctor),
+    ):
+        group.register(add)
+    parser.commands = subparsers.choices
+    parser.epilog = grouped(texts)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

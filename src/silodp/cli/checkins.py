@@ -5,19 +5,14 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from silodp.commands import experiment_command, planned
-from silodp.config import ConfigError
-from silodp.results import write_csv
+from silodp.cli.options import experiment_command, resolved_with
+from silodp.config.errors import ConfigError
+from silodp.experiments.checkins.figure_2 import BOUNDS, CLIENTS, DELTA, EPSILON0
+from silodp.files import write_csv
 
 log = logging.getLogger("silodp")
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-DELTA = 1e-6
-CLIENTS = (1_000, 10_000, 100_000, 1_000_000)
-# Beside no amplification at all.
-BOUNDS = ("earlier bound", "check-ins paper 5.1", "clones, closed form", "clones, numerical")
-# ε0 on the axis of Figure 2.
-EPSILON0 = tuple(step / 5 for step in range(1, 21))
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -34,14 +29,14 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
 def figure_2(options: argparse.Namespace) -> None:
     """Central epsilon after shuffling against epsilon0, bound by bound."""
-    from silodp.privacy.amplification import amplification_table
+    from silodp.privacy.shuffling.amplification import amplification_table
 
     write_csv(amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=["none", *BOUNDS]), options.output)
 
 
 def checkins(options: argparse.Namespace) -> None:
     """Test error of random check-ins, shuffling, subsampling and no amplification at equal central epsilon."""
-    resolved, _ = planned(options)
+    resolved = resolved_with(options)
     config = resolved.experiments[options.experiment]
     if config.model.name != "logistic":
         raise ConfigError(
@@ -55,9 +50,9 @@ def checkins(options: argparse.Namespace) -> None:
             raise ConfigError(f"command line: --epsilons: {epsilon:g}: must lie above 0 and be at most 50")
     if not 0 < options.delta < 1:
         raise ConfigError(f"command line: --delta: {options.delta:g}: must lie strictly between 0 and 1")
-    from silodp.checkins_table import clients_of, compare
-    from silodp.rng import Streams
-    from silodp.trialdata import load_dataset
+    from silodp.experiments.checkins.comparison import clients_of, compare
+    from silodp.federation.rng import Streams
+    from silodp.federation.trial_data import load_dataset
 
     streams = Streams(resolved.run.seed).child(options.experiment, "checkins")
     data = load_dataset(config, resolved.run)

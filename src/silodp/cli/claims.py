@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from silodp.config import ConfigError, project_root
+from silodp.config.errors import ConfigError, project_root
 
 log = logging.getLogger("silodp")
 
@@ -14,28 +14,33 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     """Add this subcommand with `add(name, function, help)`."""
     sub = add("claims", claims, "verdicts on the papers' claims, from a finished run")
     sub.add_argument("run", help="results folder, run file or run's name, as in results/default")
+    sub.add_argument("--experiments", nargs="+", help="no others are read (default: those of config.json)")
     sub.add_argument("--claims", type=Path, help="folder of the claims' files (default: config/claims)")
     sub.add_argument("--output", type=Path, help="CSV file; default: print")
+    sub.add_argument("--json", action="store_true", help="print all rows as JSON")
     sub.add_argument("--markdown", action="store_true", help="print the claims themselves as a Markdown table")
 
 
 def claims(options: argparse.Namespace) -> None:
-    """Decide every claim of config/claims by a run's tables: confirmed, refuted, inconclusive, or not testable here."""
-    from silodp.claims import decide
-    from silodp.claims.base import VERDICTS, RunFolder
-    from silodp.claims.loading import load_claims
-    from silodp.results import write_csv
+    """Decide every claim of config/claims by a run's tables, in the words of silodp.verdicts.words."""
+    from silodp.files import write_csv
+    from silodp.verdicts.claims import decide
+    from silodp.verdicts.claims.base import RunFolder
+    from silodp.verdicts.claims.loading import load_claims
+    from silodp.verdicts.words import Verdict
 
     known = load_claims(options.claims)
-    table = decide(known, RunFolder(_folder(options.run)))
+    table = decide(known, RunFolder(_folder(options.run), options.experiments))
     if options.output:
         write_csv(table, options.output)
-    if options.markdown or not options.output:
-        from silodp.claims.pages import markdown, text
+    if options.json:
+        print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
+    elif options.markdown or not options.output:
+        from silodp.verdicts.claims.pages import markdown, text
 
         print(markdown(table) if options.markdown else text(table))
     whole = table[~table["claim"].str.contains(": ")]["verdict"]
-    log.info("%d claims: %s", len(whole), ", ".join(f"{(whole == one).sum()} {one}" for one in VERDICTS))
+    log.info("%d claims: %s", len(whole), ", ".join(f"{(whole == one).sum()} {one}" for one in Verdict))
 
 
 def _folder(run: str) -> Path:
@@ -44,7 +49,7 @@ def _folder(run: str) -> Path:
     if path.is_dir():
         return path
     if path.suffix in (".yaml", ".json") and path.is_file():
-        from silodp.config import load
+        from silodp.experiments.validation import load
 
         path = Path("results") / load(path).run.run
     else:

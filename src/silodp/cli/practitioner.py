@@ -5,8 +5,14 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING, Any
 
+from silodp.cli.parser import near
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
+
+if TYPE_CHECKING:
+    from silodp.algorithms.base import Algorithm
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -18,6 +24,11 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     )
     sub.add_argument("--sigma-difference", type=float, help="noise per coordinate of a difference message (SPIDER)")
     sub.add_argument("--clip", type=float, required=True, help="clip threshold L on each record's gradient")
+    sub.add_argument("--by-round", action="store_true", help="also epsilon so far at the end of every round")
+    sub.add_argument("--figure", help="with --by-round: draw it, as PDF and PNG beside each other under this name")
+    sub.add_argument("--person-silos", type=int, default=1, help="silos that hold records of one person (default 1)")
+    sub.add_argument("--person-records", type=int, default=1, help="records of one person in a silo (default 1)")
+    sub.add_argument("--tries", type=float, help="also epsilon of the best of this many runs, on average")
 
     sub = add("noise", noise, "noise for a wanted epsilon")
     _describe_run(sub)
@@ -38,6 +49,12 @@ def _describe_run(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--records", type=int, required=True, help="n, training records of a silo")
     sub.add_argument("--batch", type=int, required=True, help="K, records drawn in a round (local steps of local_sgd)")
     sub.add_argument("--delta", type=float, help="delta (default 1/n^2)")
+    sub.add_argument(
+        "--sampler",
+        choices=("replacement", "subset"),
+        default="replacement",
+        help="records of a message: drawn with replacement (default), or distinct ones",
+    )
     sub.add_argument("--phase-length", type=int, default=1, help="q of fedprox_spider (default 1)")
     sub.add_argument("--json", action="store_true", help="print JSON")
 
@@ -48,6 +65,7 @@ def _plan(options: argparse.Namespace, epsilon: float) -> PrivacyPlan:
     if options.algorithm not in ALGORITHMS:
         raise ValueError(
             f"command line: --algorithm: {options.algorithm!r}: must be one of {', '.join(sorted(ALGORITHMS))}"
+            + near(options.algorithm, ALGORITHMS)
         )
     for name in ("rounds", "records", "batch", "phase_length"):
         if getattr(options, name) < 1:
@@ -61,10 +79,14 @@ def _plan(options: argparse.Namespace, epsilon: float) -> PrivacyPlan:
     delta = options.delta if options.delta is not None else options.records**-2.0
     if not 0 < delta < 1:
         raise ValueError(f"command line: --delta: {delta}: must lie between 0 and 1 (the default 1/n^2 needs n > 1)")
-    algorithm = ALGORITHMS[options.algorithm].with_options(
-        {"rounds": options.rounds, "phase_length": options.phase_length}
-    )
-    return algorithm.plan(Budget(options.records, options.rounds, epsilon, delta, 1.0, options.batch))
+    plan = _algorithm(options).plan(Budget(options.records, options.rounds, epsilon, delta, 1.0, options.batch))
+    return plan.distinct if options.sampler == "subset" else plan
+
+
+def _algorithm(options: argparse.Namespace) -> "Algorithm":
+    from silodp.algorithms import ALGORITHMS
+
+    return ALGORITHMS[options.algorithm].with_options({"rounds": options.rounds, "phase_length": options.phase_length})
 
 
 def epsilon(options: argparse.Namespace) -> None:
@@ -72,7 +94,7 @@ def epsilon(options: argparse.Namespace) -> None:
 
     Prints a proven upper bound, a lower bound from an explicit pair of neighbouring silos, and an estimate between.
     """
-    from silodp.privacy.accounting import delivered_epsilon
+    from silodp.privacy.accounting.accountant import delivered_epsilon
 
     plan = _plan(options, epsilon=1.0)
     kinds = dict.fromkeys(("gradient", "anchor", "step"), options.sigma) | {"difference": options.sigma_difference}
@@ -85,21 +107,63 @@ def epsilon(options: argparse.Namespace) -> None:
             raise ValueError(f"command line: --sigma-difference: missing: {options.algorithm} also sends differences")
         releases.append(dataclasses.replace(release, noise=sigma / options.clip))
     plan = dataclasses.replace(plan, releases=tuple(releases))
+    beside = _beside(options, plan)
     result = delivered_epsilon(plan, plan.budget.delta)
     _print(
         options,
         {
             "delivered_epsilon": result.upper,
-            "lower": result.lower,
-            "estimate": result.estimate,
+            # Of disjoint batches the order is secret, and no neighbours are known that reach the upper end.
+            "lower": None if "disjoint" in {one.sampler for one in releases} else result.lower,
+            "estimate": None if "disjoint" in {one.sampler for one in releases} else result.estimate,
             "delta": plan.budget.delta,
             "accountant": result.method,
             "adjacency": ADJACENCY,
             "sampling": plan.sampling,
             "noise_multiplier": plan.noise_multiplier,
             "releases": sum(release.count for release in releases),
-        },
+        }
+        | beside,
     )
+
+
+def _beside(options: argparse.Namespace, plan: PrivacyPlan) -> dict:
+    """What is asked for beside the record's epsilon: a person's, a chosen run's, and by round."""
+    from silodp.experiments.by_round import epsilon_by_round
+    from silodp.privacy.person import person_epsilon
+    from silodp.privacy.selection import selection_epsilon
+
+    found: dict = {}
+    silos, records = options.person_silos, options.person_records
+    for name, value, most in (("silos", silos, math.inf), ("records", records, options.records)):
+        if not 1 <= value <= most:
+            allowed = "at least 1" if most == math.inf else f"between 1 and --records = {most}"
+            raise ValueError(f"command line: --person-{name}: {value}: must be {allowed}")
+    if options.tries is not None and not 1 <= options.tries < math.inf:
+        raise ValueError(f"command line: --tries: {options.tries}: must be at least 1, and finite")
+    if options.figure and not options.by_round:
+        raise ValueError(f"command line: --figure: {options.figure}: needs --by-round")
+    if (silos, records) != (1, 1):
+        found["epsilon_person"] = person_epsilon(plan, silos, records)
+    if options.tries is not None:
+        found["epsilon_selection"] = selection_epsilon([plan], options.tries)
+    if options.by_round:
+        rounds = epsilon_by_round(_algorithm(options), plan)
+        found["by_round"] = [value for _, value in rounds]
+        if options.figure:
+            _draw(options, rounds)
+    return found
+
+
+def _draw(options: argparse.Namespace, rounds: list[tuple[int, float]]) -> None:
+    import pandas as pd
+
+    from silodp.report.figures import save
+    from silodp.report.figures.by_round import draw_by_round
+
+    rows = pd.DataFrame(rounds, columns=["round", "epsilon"])
+    rows = rows.assign(algorithm=options.algorithm, claimed_epsilon=math.nan)
+    save(draw_by_round(rows, title=f"ε by round, n = {options.records}, K = {options.batch}"), options.figure)
 
 
 def noise(options: argparse.Namespace) -> None:
@@ -107,7 +171,7 @@ def noise(options: argparse.Namespace) -> None:
 
     An algorithm with several kinds of messages keeps their noises in the proportion that its paper gives them.
     """
-    from silodp.privacy.accounting import delivered_epsilon
+    from silodp.privacy.accounting.accountant import delivered_epsilon
     from silodp.privacy.calibration import calibrated_plan
 
     plan = _plan(options, epsilon=options.epsilon)
@@ -137,7 +201,7 @@ def amplification(options: argparse.Namespace) -> None:
 
     Replacing one record of one sender; a bound whose assumptions fail shows none, and why.
     """
-    from silodp.privacy.amplification import amplification_table
+    from silodp.privacy.shuffling.amplification import amplification_table
 
     try:
         table = amplification_table(options.epsilon0, options.reports, options.delta, records=options.records)
@@ -149,11 +213,44 @@ def amplification(options: argparse.Namespace) -> None:
         print(table.to_string(index=False, na_rep="-"))
 
 
+# What a number is, and to which side it is rounded where it is shown in short: a bound stays one.
+_ABOUT = {
+    "delivered_epsilon": ("up", "proven upper bound: no two neighbouring silos lose more (rounded up)"),
+    "lower": ("down", "what two neighbouring silos that can be written down do lose (rounded down)"),
+    "epsilon_person": ("up", "the same for all records of one person"),
+    "epsilon_selection": ("up", "of the best of a random number of runs, with the choice (docs/privacy.md)"),
+    "estimate": ("near", "the middle of both ends; claims nothing by itself"),
+    "delta": ("near", "probability with which ε may be exceeded"),
+    "accountant": ("", "how both ends were found (docs/accounting.md)"),
+    "adjacency": ("", "what neighbouring silos differ in"),
+    "noise_multiplier": ("near", "noise over the sensitivity of a message"),
+}
+_DIGITS = 6
+
+
+def rounded(value: Any, side: str) -> str:
+    """A number to six significant digits, towards the side that keeps it a bound; anything else as it is."""
+    if not isinstance(value, float) or not math.isfinite(value) or value == 0:
+        return str(value)
+    rounding = {"up": ROUND_CEILING, "down": ROUND_FLOOR}.get(side, ROUND_HALF_EVEN)
+    number = Decimal(repr(value))
+    last = Decimal(1).scaleb(number.adjusted() - _DIGITS + 1)
+    return f"{number.quantize(last, rounding=rounding).normalize():g}"
+
+
 def _print(options: argparse.Namespace, values: dict) -> None:
     if options.json:
+        # Every digit.
         print(json.dumps(values, indent=1, sort_keys=True))
         return
-    width = max(map(len, values))
+    shown = {}
+    by_round = values.pop("by_round", [])
+    values |= {f"after_round_{number}": value for number, value in enumerate(by_round, start=1)}
     for name, value in values.items():
-        # Every digit: a rounded noise could be too small, a rounded ε too good.
-        print(f"{name:<{width}}  {value}")
+        # Noise is rounded up: a smaller one would not be enough.
+        side, about = _ABOUT.get(name, ("up" if "sigma" in name or "round" in name else "near", ""))
+        shown[name] = (rounded(value, side), about)
+    width = max(map(len, shown))
+    column = max(len(text) for text, about in shown.values() if about)
+    for name, (text, about) in shown.items():
+        print(f"{name:<{width}}  {text:<{column}}  {about}".rstrip())

@@ -5,36 +5,26 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from silodp.claims.models import SECTIONS, Claim, Claims
-from silodp.config_models import (
-    AlgorithmOptions,
-    Bounds,
-    ConvNetModel,
-    DataConfig,
-    Experiment,
-    Grid,
-    LinearModel,
-    LogisticModel,
-    Partitioning,
-    PerceptronModel,
-    Preprocessing,
-    Readings,
-    Report,
-    Run,
-    Setting,
-    SoftmaxModel,
-)
-from silodp.config_parts import (
+from silodp.config.experiment import AlgorithmOptions, Experiment, Partitioning, Preprocessing, Report, Setting
+from silodp.config.grid import Grid
+from silodp.config.models import (
     AbsoluteModel,
     BallPenalty,
-    Constants,
+    ConvNetModel,
     HingeModel,
     L1Penalty,
     L2Penalty,
+    LinearModel,
+    LogisticModel,
     NoPenalty,
+    PerceptronModel,
     SigmoidModel,
-    StageOptions,
+    SoftmaxModel,
 )
+from silodp.config.readings import Readings
+from silodp.config.run import Bounds, DataConfig, Run
+from silodp.config.types import Constants, StageOptions
+from silodp.verdicts.claims.models import SECTIONS, Claim, Claims
 
 
 def schema_text() -> str:

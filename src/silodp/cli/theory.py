@@ -1,8 +1,14 @@
 """The subcommand `silodp theory`: what the papers state, and what it comes to at given numbers."""
 
 import argparse
+import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from silodp.cli.parser import near
+
+if TYPE_CHECKING:
+    from silodp.theory import Theorem
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -10,6 +16,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = add("theory", theory, "theorems of the papers: list them, or evaluate one")
     sub.add_argument("action", choices=["list", "show"], help="what to print")
     sub.add_argument("key", nargs="?", help="show: the theorem, as in convex-2.1; list: a paper (convex, …)")
+    sub.add_argument("--json", action="store_true", help="print JSON")
     sub.add_argument(
         "numbers",
         nargs=argparse.REMAINDER,
@@ -23,13 +30,16 @@ def theory(options: argparse.Namespace) -> None:
 
     With numbers, prints the value, its terms and the assumptions that were checked; without, what the theorem says.
     """
+    # What follows the key is the theorem's own, so argparse leaves this option to us.
+    words = [word for word in options.numbers if word != "--json"]
+    as_json = options.json or len(words) < len(options.numbers)
     if options.action == "list":
-        _list(options.key, options.numbers)
+        _list(options.key, words, as_json)
     else:
-        _show(options.key, options.numbers)
+        _show(options.key, words, as_json)
 
 
-def _list(paper: str | None, extra: list[str]) -> None:
+def _list(paper: str | None, extra: list[str], as_json: bool) -> None:
     from silodp.theory import list_theorems
     from silodp.theory.registry import PAPERS
 
@@ -37,27 +47,47 @@ def _list(paper: str | None, extra: list[str]) -> None:
         raise ValueError(f"command line: {extra[0]}: theory list takes a paper and nothing else")
     if paper is not None and paper not in PAPERS:
         raise ValueError(f"command line: key: {paper!r}: must be one of {', '.join(PAPERS)}")
+    if as_json:
+        rows = [_about(one) for one in list_theorems(paper)]
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
     for one in list_theorems(paper):
         print(f"{one.key:<30} {PAPERS[one.paper]}, {one.place}\n    {one.statement}")
         print(f"    {' '.join(f'--{name}' if name in one.required else f'[--{name}]' for name in one.parameters)}")
 
 
-def _show(key: str | None, words: list[str]) -> None:
+def _about(one: "Theorem") -> dict[str, Any]:
+    from silodp.theory.registry import PAPERS
+
+    parameters = {name: f"{symbol.meaning}: {symbol.allowed}" for name, symbol in one.parameters.items()}
+    about = {"key": one.key, "paper": PAPERS[one.paper], "place": one.place, "statement": one.statement}
+    return about | {"parameters": parameters, "required": list(one.required)}
+
+
+def _show(key: str | None, words: list[str], as_json: bool) -> None:
     from silodp.theory import THEOREMS, describe
     from silodp.theory.registry import PAPERS
 
     if key is None or key not in THEOREMS:
-        raise ValueError(f"command line: key: {key!r}: must be a theorem's key; `silodp theory list` prints them")
-    if not words:
-        print(describe(key))
-        return
+        raise ValueError(
+            f"command line: key: {key!r}: must be a theorem's key; `silodp theory list` prints them"
+            + near(key or "", THEOREMS)
+        )
     found = THEOREMS[key]
+    if not words:
+        print(json.dumps(_about(found), indent=1, ensure_ascii=False) if as_json else describe(key))
+        return
     parameters = _parameters(key, words)
     missing = [name for name in found.required if name not in parameters]
     if missing:
         allowed = found.parameters[missing[0]].allowed
         raise ValueError(f"command line: --{missing[0]}: missing: {key} needs {allowed}")
     result = found(**parameters)
+    if as_json:
+        said: dict[str, Any] = {"key": key, "statement": found.statement, "constants": found.constant}
+        said |= {"source": f"{PAPERS[found.paper]}, {found.place}", "value": result.value, "terms": dict(result.terms)}
+        print(json.dumps(said | {"parameters": parameters, "notes": list(result.notes)}, indent=1, ensure_ascii=False))
+        return
     constant = "" if found.constant == "printed" else " (a rate: the paper hides its constant, here 1)"
     print(f"{key}: {found.statement}\n  source  {PAPERS[found.paper]}, {found.place}")
     print(f"  value   {result.value:.10g}{constant}")

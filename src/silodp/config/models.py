@@ -1,20 +1,52 @@
-"""Types and small sections of the configuration models, apart from `silodp.config` which puts them together."""
+"""What a run file may say of a model and of the convex part of its objective."""
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-PositiveOrInf = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
-Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+from silodp.config.types import Count, Positive, Strict
 
 
-class Strict(BaseModel):
-    """Base of all sections: unknown keys are an error, and a section does not change once made."""
+class LinearModel(Strict):
+    """Linear regression with half the squared error as loss."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    tensors: ClassVar[int] = 1
+
+    name: Literal["linear"]
+
+
+class LogisticModel(Strict):
+    """Logistic regression on two classes, no intercept of its own."""
+
+    tensors: ClassVar[int] = 1
+
+    name: Literal["logistic"]
+
+
+class SoftmaxModel(Strict):
+    """Multinomial logistic regression with intercepts."""
+
+    tensors: ClassVar[int] = 2
+
+    name: Literal["softmax"]
+
+
+class PerceptronModel(Strict):
+    """A perceptron with one hidden ReLU layer and cross-entropy loss."""
+
+    tensors: ClassVar[int] = 4
+
+    name: Literal["perceptron"]
+    hidden: Count = Field(description="hidden units")
+
+
+class ConvNetModel(Strict):
+    """The non-convex paper's network for CIFAR-10: two convolutions and three dense layers, cross-entropy loss."""
+
+    tensors: ClassVar[int] = 10
+
+    name: Literal["convnet"]
+    workspace_mb: Count = Field(256, description="temporary memory of a gradient, in MB; a GPU is faster with more")
 
 
 class HingeModel(Strict):
@@ -41,6 +73,19 @@ class SigmoidModel(Strict):
     tensors: ClassVar[int] = 1
 
     name: Literal["sigmoid"]
+
+
+ModelConfig = Annotated[
+    LinearModel
+    | LogisticModel
+    | SoftmaxModel
+    | PerceptronModel
+    | ConvNetModel
+    | HingeModel
+    | AbsoluteModel
+    | SigmoidModel,
+    Field(discriminator="name"),
+]
 
 
 class NoPenalty(Strict):
@@ -71,22 +116,3 @@ class BallPenalty(Strict):
 
 
 Penalty = Annotated[NoPenalty | L1Penalty | L2Penalty | BallPenalty, Field(discriminator="name")]
-
-
-class Constants(Strict):
-    """Constants of a problem that a theorem's schedule asks for; L is the clip threshold, D the constraint's radius."""
-
-    d: Count = Field(description="number of parameters")
-    beta: Positive | None = Field(None, description="smoothness of the loss")
-    mu: Positive | None = Field(None, description="strong convexity of the loss")
-    phi: Positive | None = Field(None, description="bound on the deviation of a record's gradient; default: L")
-    upsilon: float | None = Field(None, ge=0, description="bound on the deviation of a silo's gradient; default: 0")
-    Delta: Positive | None = Field(None, description="bound on the first excess risk; default: L D")
-
-
-class StageOptions(Strict):
-    """One stage of the multi-stage accelerated algorithm."""
-
-    rounds: Count = Field(description="its rounds; all stages together have R")
-    upsilon: Positive = Field(description="factor of its steps, eta_r = 4 upsilon / (r (r+1))")
-    mu: float = Field(0.0, ge=0, description="strong convexity its steps use")

@@ -60,6 +60,7 @@ class Dataset:
         licence: the terms of the data.
         citation: whom to cite.
         records: how many, official test records included.
+        features: columns of a record, or values of an image.
         loader: makes the `Data` from the verified local files, a mapping from file name to path (empty when embedded).
         class_counts: how many of each class; None for regression. Known without the files, so that a config can be
             checked before anything is fetched.
@@ -75,6 +76,7 @@ class Dataset:
     licence: str
     citation: str
     records: int
+    features: int
     loader: Callable[[dict[str, Path]], Data]
     class_counts: tuple[int, ...] | None = None
     test_counts: tuple[int, ...] | None = None
@@ -99,6 +101,6 @@ class Dataset:
         """
         if self.embedded:
             return self.loader({})
-        from silodp.datasets.fetch import local_files  # the download stack is slow to import and rarely needed
+        from silodp.datasets.cache import local_files  # hashing stack is rarely needed
 
         return self.loader(local_files(self.name, cache=cache))

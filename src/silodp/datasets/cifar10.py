@@ -62,6 +62,7 @@ DATASET = Dataset(
     licence="none stated; free for research with citation",
     citation="A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009)",
     records=60_000,
+    features=3072,
     class_counts=(6_000,) * 10,
     test_counts=(1_000,) * 10,
     loader=_load,

@@ -28,5 +28,6 @@ DATASET = Dataset(
     licence="none stated; distributed with scikit-learn",
     citation="B. Efron, T. Hastie, I. Johnstone, R. Tibshirani, Least Angle Regression, Annals of Statistics 32 (2004)",
     records=442,
+    features=10,
     loader=_load,
 )

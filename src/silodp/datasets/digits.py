@@ -28,6 +28,7 @@ DATASET = Dataset(
     licence="CC BY 4.0",
     citation="E. Alpaydin, C. Kaynak (1998), doi:10.24432/C50P49",
     records=1797,
+    features=64,
     class_counts=(178, 182, 177, 183, 181, 182, 181, 179, 174, 180),
     loader=_load,
 )

@@ -1,18 +1,27 @@
 """One file from one address: resumed when it breaks off, tried again when that may help, never a page in its place.
 
-`Download` is a downloader for `pooch.retrieve`, which checks the hash and moves the file to its place. What has arrived
-so far is kept in a hidden file that ends in `.part`, so that the next attempt, or the next run, asks for the rest only.
+What has arrived so far is kept in a hidden file that ends in `.part`, so that the next attempt, or the next run, asks
+for the rest only. No server can hold a download up: it ends by its deadline whatever arrives, or does not.
 """
 
+import contextlib
+import logging
 import os
+import socket
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import requests
 import urllib3
+from requests.adapters import HTTPAdapter
 from tqdm import tqdm
 
+# Its warnings show whole addresses, a mirror's token included, and tracebacks; what matters of them is told here.
+logging.getLogger("urllib3").setLevel(logging.CRITICAL)
 _CHUNK = 1 << 16
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -29,6 +38,62 @@ class _Passing(TransferError):
     """A failure that may not happen again, such as a connection that breaks."""
 
 
+class _Connections:
+    """The sockets of a download, so that another thread can end it where a timeout between two bytes never comes."""
+
+    def __init__(self) -> None:
+        self.sockets: list[socket.socket] = []
+        self.over = threading.Event()
+
+    def add(self, one: socket.socket | None) -> None:
+        if one is not None:
+            self.sockets.append(one)
+            if self.over.is_set():
+                self.end()
+
+    def end(self) -> None:
+        self.over.set()
+        for one in self.sockets:
+            with contextlib.suppress(OSError):
+                # The plain socket's: that of TLS would wait for the other side.
+                socket.socket.shutdown(one, socket.SHUT_RDWR)
+
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        timer = threading.Timer(seconds, self.end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+class _Noting(HTTPAdapter):
+    """A transport that tells `connections` of every socket it opens."""
+
+    def __init__(self, connections: _Connections):
+        self.connections = connections
+        super().__init__()
+
+    def get_connection_with_tls_context(self, *arguments: Any, **named: Any) -> Any:
+        pool = super().get_connection_with_tls_context(*arguments, **named)
+        connections, plain = self.connections, type(pool).ConnectionCls
+
+        class Noted(plain):  # type: ignore[misc, valid-type]
+            def _new_conn(self) -> socket.socket:
+                opened = super()._new_conn()
+                connections.add(opened)
+                return opened
+
+            def connect(self) -> None:
+                super().connect()
+                connections.add(self.sock)  # over TLS another one than above
+
+        pool.ConnectionCls = Noted
+        return pool
+
+
 @dataclass
 class Download:
     """Transfers a file of known length over HTTP.
@@ -40,6 +105,8 @@ class Download:
         retries: further attempts after the first.
         backoff: seconds before the second attempt; they double from one attempt to the next.
         progress: show a bar, if the error stream is a terminal.
+        deadline: seconds for all attempts together.
+        least_speed: bytes a second below which, over `timeout` seconds, an attempt is given up.
         resumed: set when bytes of an earlier attempt were kept.
     """
 
@@ -49,21 +116,35 @@ class Download:
     retries: int = 3
     backoff: float = 1.0
     progress: bool = True
+    deadline: float = 3600.0
+    least_speed: float = 1000.0
     resumed: bool = False
+    connections: _Connections = field(default_factory=_Connections)
 
-    def __call__(self, url: str, output_file: str, pooch: object = None) -> None:
-        """Bring what lies at `url` to `output_file`; TransferError when that cannot be done."""
-        for attempt in range(self.retries + 1):
-            try:
-                self._attempt(url)
-                break
-            except _Passing as error:
-                if attempt == self.retries:
-                    raise TransferError(f"{error}, in {attempt + 1} attempts") from error
-                time.sleep(self.backoff * 2**attempt)
-        os.replace(self.part, output_file)
+    def __call__(self, url: str) -> None:
+        """Bring what lies at `url` to `part`; TransferError when that cannot be done."""
+        over = self.connections.over
+        with self.connections.within(self.deadline):
+            for attempt in range(self.retries + 1):
+                try:
+                    self._attempt(url)
+                    return
+                except WrongBytesError:
+                    raise
+                except Exception as error:
+                    if over.is_set():
+                        held = f"{self._held()} of {self.size} bytes"
+                        raise TransferError(f"not here within {self.deadline:g} s ({held})") from None
+                    if not isinstance(error, _Passing):
+                        raise
+                    if attempt == self.retries:
+                        raise TransferError(f"{error}, in {attempt + 1} attempts") from None
+                    over.wait(self.backoff * 2**attempt)
 
     def _attempt(self, url: str) -> None:
+        # A link in its place, whoever put it there, could have the bytes written to any file of the user's.
+        if self.part.is_symlink():
+            self.part.unlink()
         held = self._held()
         if held > self.size:
             self.part.unlink()
@@ -74,10 +155,13 @@ class Download:
         # The checksum is that of the file as stored, so no encoding on the way.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={held}-"} if held else {})
         try:
-            with requests.get(url, headers=headers, stream=True, timeout=self.timeout) as response:
-                start = self._accept(response, held)
-                self.resumed |= start > 0
-                self._receive(response, start)
+            with requests.Session() as session:
+                for scheme in ("http://", "https://"):
+                    session.mount(scheme, _Noting(self.connections))
+                with session.get(url, headers=headers, stream=True, timeout=self.timeout) as response:
+                    start = self._accept(response, held)
+                    self.resumed |= start > 0
+                    self._receive(response, start)
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema) as error:
             raise TransferError(f"not an address that can be fetched ({error})") from error
         except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError) as error:
@@ -117,7 +201,8 @@ class Download:
             unit_scale=True,
             disable=None if self.progress else True,
         )
-        with bar, open(self.part, "ab" if start else "wb") as stream:
+        since, seen = time.monotonic(), received
+        with bar, open(self.part, "ab" if start else "wb", opener=_no_link) as stream:
             # read1 hands over what has arrived, so a transfer that breaks off loses nothing.
             while chunk := response.raw.read1(_CHUNK, decode_content=False):
                 stream.write(chunk)
@@ -125,6 +210,11 @@ class Download:
                 bar.update(len(chunk))
                 if received > self.size:
                     break
+                if (passed := time.monotonic() - since) >= self.timeout:
+                    if received - seen < self.least_speed * passed:
+                        slow = f"slower than {self.least_speed:g} bytes a second for {self.timeout:g} s"
+                        raise _Passing(f"{slow}: {received} of {self.size} bytes")
+                    since, seen = time.monotonic(), received
             stream.flush()
             os.fsync(stream.fileno())
         if start == 0 and _is_page(self.part):
@@ -137,6 +227,10 @@ class Download:
         whole = response.headers.get("Content-Length") == str(received - start)
         if received < self.size and not whole:
             raise _Passing(f"truncated: {received} of {self.size} bytes")
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _is_page(path: Path) -> bool:

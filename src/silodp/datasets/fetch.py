@@ -14,27 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
-from urllib.parse import quote, unquote, urldefrag, urlsplit
+from typing import IO, Any
+from urllib.parse import unquote, urldefrag, urlsplit
 
-import platformdirs
-import pooch
 from filelock import FileLock
 
+from silodp.datasets.addresses import below, without_credentials
+from silodp.datasets.cache import FetchError, cache_folder, mismatch
 from silodp.datasets.download import Download, TransferError, WrongBytesError
 from silodp.datasets.sources import Source, sources
 
 _LOG = logging.getLogger(__name__)
-
-
-class FetchError(ValueError):
-    """A file of a dataset is not to be had; one line names dataset, file, addresses tried and reasons."""
-
-
-def cache_folder(cache: Path | str | None = None) -> Path:
-    """Where data files are kept: `cache`, else `SILODP_DATA_CACHE`, else the user's cache folder."""
-    chosen = cache or os.environ.get("SILODP_DATA_CACHE") or platformdirs.user_cache_dir("silodp")
-    return Path(chosen).expanduser()
 
 
 def fetch(
@@ -46,6 +36,8 @@ def fetch(
     timeout: float = 30.0,
     retries: int = 3,
     backoff: float = 1.0,
+    deadline: float = 3600.0,
+    least_speed: float = 1000.0,
 ) -> list[Path]:
     """Get the files of a dataset.
 
@@ -58,6 +50,8 @@ def fetch(
         timeout: seconds without a byte before an attempt is given up.
         retries: further attempts at an address whose failure may pass.
         backoff: seconds before the second attempt; they double from one attempt to the next.
+        deadline: seconds for all attempts at one address.
+        least_speed: bytes a second below which, over `timeout` seconds, an attempt is given up.
 
     Returns:
         The paths of the files, in the order of the table. Processes that ask at the same time download once.
@@ -74,7 +68,9 @@ def fetch(
         return []
     folder = cache_folder(cache)
     chosen = str(mirror or os.environ.get("SILODP_DATA_MIRROR") or "")
-    fetcher = _Fetcher(name, folder, chosen, progress, timeout, retries, backoff)
+    limits = {"timeout": timeout, "retries": retries, "backoff": backoff}
+    limits |= {"deadline": deadline, "least_speed": least_speed}
+    fetcher = _Fetcher(name, folder, chosen, limits | {"progress": progress})
     paths = [folder / source.file for source in sources(name).files]
     # A complete cache may be read-only, so the lock is taken only when something is missing.
     if not all(fetcher.holds(source) for source in sources(name).files):
@@ -86,19 +82,6 @@ def fetch(
     return paths
 
 
-def local_files(name: str, *, cache: Path | str | None = None) -> dict[str, Path]:
-    """The files of a fetched dataset, by their name in the table; FetchError when one is missing or wrong."""
-    folder = cache_folder(cache)
-    files = {source.file: folder / source.file for source in sources(name).files}
-    for source in sources(name).files:
-        path = files[source.file]
-        if not path.is_file():
-            raise FetchError(f"{name}: {source.file} is not in {folder}; run `silodp fetch {name}` first")
-        if found := _mismatch(path, source):
-            raise FetchError(f"{name}: {source.file} in {folder} is not the published file: {found}")
-    return files
-
-
 @dataclass(frozen=True)
 class _Fetcher:
     """What one call of `fetch` knows."""
@@ -106,14 +89,11 @@ class _Fetcher:
     name: str
     folder: Path
     mirror: str
-    progress: bool
-    timeout: float
-    retries: int
-    backoff: float
+    limits: dict[str, Any]
 
     def holds(self, source: Source) -> bool:
         path = self.folder / source.file
-        return path.is_file() and not _mismatch(path, source)
+        return path.is_file() and not mismatch(path, source)
 
     def fill(self) -> None:
         """Get every file that is missing or wrong; those of an archive after all others."""
@@ -126,7 +106,7 @@ class _Fetcher:
             with self.speaking_of(source.file, str(target)):
                 if target.exists():
                     _LOG.warning(
-                        "%s: %s is wrong and is fetched again: %s", self.name, target, _mismatch(target, source)
+                        "%s: %s is wrong and is fetched again: %s", self.name, target, mismatch(target, source)
                     )
                     target.unlink()
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +126,7 @@ class _Fetcher:
         if not self.mirror:
             return []
         if urlsplit(self.mirror).scheme in ("http", "https"):
-            return [f"{self.mirror.rstrip('/')}/{quote(source.file)}"]
+            return [below(self.mirror, source.file)]
         return [str(_as_folder(self.mirror) / source.file)]
 
     def _obtain(self, source: Source, said: list[str] | None = None) -> None:
@@ -166,8 +146,8 @@ class _Fetcher:
                 failures.append(f"{address}: {error}")
                 # A mirror that the user names is trusted to be whole: say so rather than go elsewhere in silence.
                 if isinstance(error, WrongBytesError) and address in mirrored:
-                    raise FetchError(f"{self.name}: {source.file} from {address}: {error}") from error
-                _LOG.warning("%s: %s from %s: %s", self.name, source.file, address, error)
+                    raise FetchError(f"{self.name}: {source.file} from {address}: {error}") from None
+                _LOG.warning("%s", without_credentials(f"{self.name}: {source.file} from {address}: {error}"))
         return False
 
     def _bring(self, source: Source, address: str) -> None:
@@ -179,15 +159,16 @@ class _Fetcher:
             _publish(Path(address), part, target, source)
             return
         for last in (False, True):
-            download = Download(source.size, part, self.timeout, self.retries, self.backoff, self.progress)
-            try:
-                pooch.retrieve(address, source.digest, target.name, target.parent, downloader=download)
+            download = Download(source.size, part, **self.limits)
+            download(address)
+            found = mismatch(part, source)
+            if not found:
+                os.replace(part, target)
                 return
-            except ValueError as error:
-                # Bytes left by an earlier attempt may have been another file's: once more from the start.
-                if last or not download.resumed:
-                    found = str(error).partition("expected ")[2].partition(". ")[0]
-                    raise WrongBytesError(f"wrong checksum: expected {found or error}") from error
+            part.unlink()
+            # Bytes left by an earlier attempt may have been another file's: once more from the start.
+            if last or not download.resumed:
+                raise WrongBytesError(found)
 
     def _unpack(self, archive: Source, members: list[Source]) -> None:
         """Take the wanted members, and nothing else, from an archive, which is then removed."""
@@ -222,8 +203,12 @@ class _Fetcher:
 
 def _publish(origin: Path | IO[bytes], part: Path, target: Path, source: Source) -> None:
     """Copy a file or a stream beside `target`, check it, and rename it to `target`."""
+    if isinstance(origin, Path) and (size := origin.stat().st_size) != source.size:
+        # Told by its size, so that a huge file is neither read nor copied.
+        raise WrongBytesError(f"wrong checksum: expected {source.digest} ({source.size} bytes), found {size} bytes")
+    part.unlink(missing_ok=True)
     try:
-        with open(part, "wb") as copy:
+        with open(part, "xb") as copy:
             if isinstance(origin, Path):
                 with open(origin, "rb") as stream:
                     shutil.copyfileobj(stream, copy)
@@ -231,23 +216,11 @@ def _publish(origin: Path | IO[bytes], part: Path, target: Path, source: Source)
                 shutil.copyfileobj(origin, copy)
             copy.flush()
             os.fsync(copy.fileno())
-        if found := _mismatch(part, source):
+        if found := mismatch(part, source):
             raise WrongBytesError(found)
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _mismatch(path: Path, source: Source) -> str:
-    """What is wrong with a file that should be `source`; empty when nothing is."""
-    algorithm, _, expected = source.digest.partition(":")
-    found = pooch.file_hash(str(path), alg=algorithm)
-    if found == expected:
-        return ""
-    return (
-        f"wrong checksum: expected {algorithm} {expected} ({source.size} bytes), "
-        f"found {found} ({path.stat().st_size} bytes)"
-    )
 
 
 def _as_folder(mirror: str) -> Path:
@@ -256,8 +229,6 @@ def _as_folder(mirror: str) -> Path:
     if parts.scheme == "file":
         return Path(unquote(parts.path))
     if parts.scheme:
-        raise ValueError(f"data mirror is {mirror!r}; a folder or an address with http, https or file is allowed")
+        shown = without_credentials(mirror)
+        raise ValueError(f"data mirror is {shown!r}; a folder or an address with http, https or file is allowed")
     return Path(mirror).expanduser()
-
-
-pooch.get_logger().setLevel(logging.WARNING)  # its progress lines repeat ours

@@ -39,6 +39,7 @@ DATASET = Dataset(
     licence="DbCL 1.0",
     citation="B. Lantz, Machine Learning with R, 1st edition, Packt (2013), chapter 6",
     records=1338,
+    features=6,
     loader=_load,
     standardise_columns=("age", "bmi"),
 )

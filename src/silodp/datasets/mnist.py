@@ -49,6 +49,7 @@ DATASET = Dataset(
     licence="CC BY-SA 3.0",
     citation="Y. LeCun, C. Cortes, C. J. C. Burges, The MNIST database of handwritten digits (1998)",
     records=70_000,
+    features=784,
     class_counts=(6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958),
     test_counts=(980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
     loader=_load,

@@ -54,9 +54,15 @@ class Sources:
 
 
 def read_sources(path: Path) -> dict[str, Sources]:
-    """Read a table of files; ValueError for a row that is not usable."""
-    with open(path, encoding="utf-8", newline="") as stream:
-        rows = [_source(row, path) for row in csv.DictReader(stream)]
+    """Read a table of files; ValueError, in one line that names it, for a row that is not usable."""
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            rows = [_source(row, path) for row in csv.DictReader(stream)]
+    except (ValueError, csv.Error, LookupError, TypeError, AttributeError) as error:
+        text = " ".join(str(error).split())[:300]
+        raise ValueError(
+            text if text.startswith(str(path)) else f"{path}: not a table of data files ({text})"
+        ) from error
     datasets = dict.fromkeys(row.dataset for row in rows)
     return {name: _group([row for row in rows if row.dataset == name], path) for name in datasets}
 
@@ -67,6 +73,11 @@ def sources(name: str) -> Sources:
     if name not in table:
         raise ValueError(f"no dataset called {name!r} is downloaded; config/datasets.csv has {', '.join(table)}")
     return table[name]
+
+
+def source_of(file: str) -> Source | None:
+    """The row of the file at the path `file` below the cache folder; None where the table has none."""
+    return next((row for one in _table().values() for row in one.files if row.file == file), None)
 
 
 @cache

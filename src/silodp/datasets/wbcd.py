@@ -28,6 +28,7 @@ DATASET = Dataset(
     licence="CC BY 4.0",
     citation="W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), doi:10.24432/C5DW2B",
     records=569,
+    features=30,
     class_counts=(212, 357),
     loader=_load,
 )

@@ -5,36 +5,37 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from silodp.dag import Plan, slug
-from silodp.privacy.accounting import DeliveredEpsilon, end_of_round_epsilon
-from silodp.privacy.delivered import delivered
+from silodp.config.experiment import Experiment
+from silodp.experiments.task import Task
+from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, end_of_round_epsilon
+from silodp.privacy.adversary import delivered
 from silodp.privacy.plan import ADJACENCY, PrivacyPlan
-from silodp.results import PRIVACY_COLUMNS, PRIVACY_EXTRA
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 
 
-def privacy_rows(plan: Plan, experiment: str, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
+def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
     """One row for each private point that was chosen, up to what its privacy does not depend on (step size and clip).
 
     Args:
-        plan: the run.
         experiment: its name.
+        config: the experiment.
         chosen: what `tuning.select` gave.
         sizes: training records of each silo; where silos have plans of their own, the largest delivered ε is given.
 
     Returns:
         `PRIVACY_COLUMNS`, `PRIVACY_EXTRA` and phase_length, reported (chosen under the experiment's first report).
     """
-    first = plan.experiments[experiment].reports[0].selection
+    first = config.reports[0].selection
     private = chosen[chosen["epsilon"].notna()]
     points = private.assign(reported=private["selection"] == first).groupby(KEY, as_index=False)["reported"].max()
     rows = []
     known: dict[tuple, DeliveredEpsilon] = {}
     from_below: dict[tuple, float] = {}
     for point in points.to_dict("records"):
-        setting = f"M{point['M']}_R{point['R']}"
-        task = plan.task(experiment, point["algorithm"], setting, slug(point["reading"]))
+        setting = next(one for one in config.settings if (point["M"], point["R"]) == (one.M, one.R))
+        task = Task(experiment, config, point["algorithm"], setting, point["reading"])
         public, everyone = task.readings.clip_rule == "grid", point["M"] == len(sizes)
         plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
         worst, of, found = -math.inf, next(iter(plans)), None
@@ -90,7 +91,8 @@ def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> floa
     """
     guarded = plan.shuffler is not None or plan.shuffled_sum is not None or plan.trusted_sum is not None
     (first, *_) = plan.releases
-    if guarded or not everyone or first.clipping != "record":
+    # The order in which disjoint batches use the records is random and secret, which the plan does not count.
+    if guarded or not everyone or first.clipping != "record" or first.sampler == "disjoint":
         return math.nan
     if first.steps == 1:
         return result.lower

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting import upper_epsilon
+from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import Budget
 from silodp.theory.registry import AssumptionError
 
@@ -35,13 +35,17 @@ Option = tuple[tuple[str, object], ...]
 
 
 class Formula(NamedTuple):
-    """A noise formula: the algorithm that has it with its options, and how a released program departs from it."""
+    """A noise formula: the algorithm that has it with its options, and how a released program departs from it.
+
+    `in_range`: K = ⌊n√(ε/(4R))⌋ at every ε, the largest that the remark after Theorem 2.1 allows, in place of one K.
+    """
 
     name: str
     source: str
     algorithm: str
     options: Option = ()
     clipping: str = "record"
+    in_range: bool = False
 
 
 class Setting(NamedTuple):
@@ -62,6 +66,9 @@ PAPERS = {
         (
             Formula("MB-SGD, theorem form", "Theorem 2.1", "minibatch_sgd", (("noise", "theorem"),)),
             Formula("MB-SGD, moments form", "remark after Theorem 2.1", "minibatch_sgd"),
+            Formula(
+                "MB-SGD, moments form, K in its range", "remark after Theorem 2.1", "minibatch_sgd", (), "record", True
+            ),
             Formula("local SGD", "Appendix G", "local_sgd"),
             Formula("released: only the mean clipped", "insurance program", "minibatch_sgd", (), "batch_mean"),
         ),
@@ -93,7 +100,8 @@ def _rows() -> Iterator[dict]:
         for formula in setting.formulas:
             for epsilon in setting.epsilons:
                 algorithm = ALGORITHMS[formula.algorithm].with_options({"rounds": setting.R} | dict(formula.options))
-                budget = Budget(RECORDS, setting.R, epsilon, RECORDS**-2.0, setting.batch_epsilon)
+                batch_epsilon = epsilon if formula.in_range else setting.batch_epsilon
+                budget = Budget(RECORDS, setting.R, epsilon, RECORDS**-2.0, batch_epsilon)
                 try:
                     plan = algorithm.plan(budget)
                 except AssumptionError:

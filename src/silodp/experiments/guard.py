@@ -9,11 +9,12 @@ import functools
 import math
 from typing import TYPE_CHECKING
 
-from silodp.config_models import Experiment
+from silodp.config.experiment import Experiment
+from silodp.experiments.names import trained_as
 from silodp.privacy.plan import PrivacyPlan
 
 if TYPE_CHECKING:
-    from silodp.tasks import Task
+    from silodp.experiments.task import Task
 
 
 def unproven(name: str, experiment: Experiment, sizes: list[int]) -> str | None:
@@ -26,13 +27,13 @@ def unproven(name: str, experiment: Experiment, sizes: list[int]) -> str | None:
     """
     if experiment.allow_unproven:
         return None
-    from silodp.tasks import Task
+    from silodp.experiments.task import Task
 
     for algorithm, options in experiment.algorithms.items():
         if options.private == "non_private":
             continue
         for setting in {setting.R: setting for setting in reversed(experiment.settings)}.values():
-            labels = [label for label in experiment.variants() if experiment.trained_as(algorithm, label) == label]
+            labels = [label for label in experiment.variants() if trained_as(experiment, algorithm, label) == label]
             for label in labels:
                 found = unproven_task(Task(name, experiment, algorithm, setting, label), sizes)
                 if found is not None:
@@ -58,7 +59,7 @@ def unproven_task(task: "Task", sizes: list[int]) -> str | None:
 
 @functools.cache
 def _upper(plan: PrivacyPlan) -> float:
-    from silodp.privacy.delivered import delivered  # slow to import, and most experiments need not ask
+    from silodp.privacy.adversary import delivered  # slow to import, and most experiments need not ask
 
     return delivered(plan).upper
 

@@ -3,8 +3,8 @@
 import inspect
 from typing import Any
 
-from silodp.config_models import AlgorithmOptions, Experiment, Setting
-from silodp.theory.schedules import SCHEDULES, Schedule
+from silodp.config.experiment import AlgorithmOptions, Experiment, Setting
+from silodp.theory.convex.schedules import SCHEDULES, Schedule
 
 # Which algorithm a schedule is for, by what it prescribes.
 _ACCELERATED = {"theorem-D.1", "theorem-D.1-strong", "theorem-2.4", "theorem-2.4-strong"}

@@ -1,4 +1,4 @@
-"""Choosing points by training loss, and the table that reports them."""
+"""The table of an experiment: what every chosen point comes to over its trials."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -6,62 +6,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from silodp.config_models import Experiment
-from silodp.results import REPORTED_COLUMNS, TABLE_COLUMNS
-from silodp.tasks import POINT
+from silodp.config.experiment import Experiment
+from silodp.experiments.selection import RUN, complete, scores
+from silodp.experiments.task import POINT
+from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, TABLE_EXTRA
 
-RUN = ["experiment", "algorithm", "reading", "M", "R"]
 # The two implementations whose better one, by training loss, is reported as SPIDER (non-convex paper, Appendix H).
 SPIDERS = ["fedprox_spider", "fed_spider"]
-
-
-def _scores(frame: pd.DataFrame) -> pd.Series:
-    """Training losses to be minimised; a loss that is not a number is worse than any."""
-    return frame["train_loss"].fillna(math.inf)
-
-
-def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
-    """`trials` with the default reading's rows standing for every reading that does not speak to their algorithm."""
-    default = trials[trials["reading"] == ""]
-    copies = [
-        default[default["algorithm"] == algorithm].assign(reading=label)
-        for label in config.variants()
-        for algorithm in config.algorithms
-        if label and config.trained_as(algorithm, label) == ""
-    ]
-    return pd.concat([trials, *copies], ignore_index=True) if copies else trials
-
-
-def choose(trials: pd.DataFrame, selection: str) -> pd.DataFrame:
-    """The point of smallest training loss for each run and ε.
-
-    Args:
-        trials: rows of grid runs: `RUN`, trial, `POINT` and train_loss.
-        selection: "pooled", one point by its mean over trials; "per_trial", one in each trial.
-
-    Returns:
-        One row for each run, ε and trial: `RUN`, trial, `POINT`. Ties go to the first point of the grid.
-    """
-    frame = trials.assign(score=_scores(trials), order=trials.groupby([*RUN, "trial"]).cumcount())
-    by = [*RUN, "epsilon"]
-    if selection == "per_trial":
-        ranked = frame.sort_values([*by, "trial", "score", "order"], kind="stable")
-        return ranked.groupby([*by, "trial"], dropna=False).head(1)[[*RUN, "trial", *POINT]].reset_index(drop=True)
-    if selection != "pooled":
-        raise ValueError(f"selection = {selection!r}: must be pooled or per_trial")
-    means = frame.groupby([*by, "stepsize", "clip", "phase_length"], dropna=False, as_index=False).agg(
-        score=("score", "mean"), order=("order", "first")
-    )
-    best = means.sort_values([*by, "score", "order"], kind="stable").groupby(by, dropna=False).head(1)
-    each = trials[[*RUN, "trial"]].drop_duplicates()
-    return each.merge(best[[*RUN, *POINT]], on=RUN)
-
-
-def select(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
-    """What every selection of the experiment chooses; a column `selection` says which."""
-    trials = complete(trials, config)
-    kinds = list(dict.fromkeys(report.selection for report in config.reports))
-    return pd.concat([choose(trials, kind).assign(selection=kind) for kind in kinds], ignore_index=True)
 
 
 def _spiders(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterator[pd.DataFrame]:
@@ -76,7 +27,7 @@ def _spiders(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterat
     if set(members["algorithm"]) != set(SPIDERS):
         return
     by = ["experiment", "reading", "M", "R", "epsilon"] + (["trial"] if selection == "per_trial" else [])
-    scored = members.assign(score=_scores(members)).groupby([*by, "algorithm"], dropna=False, as_index=False)
+    scored = members.assign(score=scores(members)).groupby([*by, "algorithm"], dropna=False, as_index=False)
     means = scored["score"].mean()
     # SPIDERS is in the paper's order: a tie goes to FedProx-SPIDER.
     means["order"] = means["algorithm"].map(SPIDERS.index)
@@ -106,6 +57,41 @@ def report_rows(
         rows = fresh.merge(points, on=[*RUN, "trial", *POINT])
     rows = rows.assign(source=rows["algorithm"])
     return pd.concat([rows, *_spiders(rows, losses, selection)], ignore_index=True)
+
+
+def at_edge(chosen: pd.DataFrame, tried: pd.DataFrame) -> str:
+    """`lowest stepsize`, `highest clip`, …: parameters whose chosen value is an end of those tried, in most trials.
+
+    A better point may lie beyond such an end. No clipping at all, ∞, is not an end, and neither is one of a phase
+    length, whose grid is all that the paper has.
+
+    Args:
+        chosen: rows with the columns stepsize and clip, one a trial.
+        tried: the points of their grid, same columns.
+    """
+    found = []
+    for name in ("stepsize", "clip"):
+        values = tried[name].dropna().unique()
+        if len(values) < 2:
+            continue
+        for word, end in (("lowest", values.min()), ("highest", values.max())):
+            if math.isfinite(end) and (chosen[name] == end).mean() > 0.5:
+                found.append(f"{word} {name}")
+    return "; ".join(found)
+
+
+def _edges(rows: pd.DataFrame, grid: pd.DataFrame) -> list[str]:
+    """`at_edge` of every run and ε of `rows`, in the order of `summarise`."""
+    setting = ["experiment", "reading", "M", "R", "epsilon"]
+    tried = dict(list(grid.fillna({"epsilon": -1.0}).groupby([*setting, "algorithm"], dropna=False)))
+    found = []
+    for _, group in rows.groupby([*RUN, "epsilon"], dropna=False, sort=False):
+        parts = [
+            tried.get((*own.fillna({"epsilon": -1.0})[setting].iloc[0], source), grid.iloc[:0])
+            for source, own in group.groupby("source")
+        ]
+        found.append(at_edge(group, pd.concat(parts)))
+    return found
 
 
 def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd.DataFrame:
@@ -189,7 +175,7 @@ def table(
     parts = []
     for report in config.reports:
         rows = report_rows(grid, fresh, chosen, report.selection, report.evaluation)
-        part = summarise(rows, delivered)
+        part = summarise(rows, delivered).assign(edge=_edges(rows, grid))
         part["selection"], part["evaluation"] = report.selection, report.evaluation
         extra = [
             f"{name}={getattr(report, name)}"
@@ -204,4 +190,4 @@ def table(
     result = result.assign(position=result["algorithm"].map(order)).sort_values(
         ["reading", "M", "R", "position", "epsilon"], kind="stable"
     )
-    return result[TABLE_COLUMNS].reset_index(drop=True)
+    return result[[*TABLE_COLUMNS, *TABLE_EXTRA]].reset_index(drop=True)

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config_models import Experiment, Readings, Setting
+from silodp.config.experiment import Experiment, Setting
+from silodp.config.readings import Readings
 from silodp.datasets import DATASETS
+from silodp.experiments.names import readings_of
+from silodp.experiments.plans import Protocol, complete_plan
+from silodp.federation.sizes import number_of_silos
 from silodp.privacy.plan import Budget, PrivacyPlan
 
 if TYPE_CHECKING:
     from silodp.algorithms.base import Algorithm
-    from silodp.theory.schedules import Stage
+    from silodp.theory.convex.schedules import Stage
 
 POINT = ["epsilon", "stepsize", "clip", "phase_length"]
-
-
-def number_of_silos(config: Experiment) -> int:
-    """N, as the scheme or the config fixes it."""
-    if config.silos.scheme == "digit_pairs":
-        return 25
-    return config.silos.count or len(DATASETS[config.dataset].class_counts or ())
 
 
 def dimension(config: Experiment) -> int:
@@ -70,6 +67,7 @@ class Task:
             "regularisation": own.regularisation,
             "stages": self._stages(),
             "average": readings.output == "own",
+            "random_iterate": readings.output == "own",
             "log_term": log_term,
             "spider_q1_noise": readings.spider_q1_noise,
             "fed_spider_releases": readings.fed_spider_releases,
@@ -79,9 +77,9 @@ class Task:
         """The algorithm at one point of the grid, for silos of at least n training records where it depends on them."""
         own, options = self.config.algorithms[self.algorithm], self.options() | {"phase_length": phase_length}
         if own.schedule and n is not None:
-            from silodp.prescribed import prescribe
+            from silodp.experiments.schedules import prescribe
 
-            delta = self._delta(n)
+            delta = self.config.delta_of(n)
             silos = number_of_silos(self.config)
             found = prescribe(self.config, self.algorithm, self.setting, N=silos, n=n, epsilon=epsilon, delta=delta)
             options |= {"schedule": found, "clip": (own.clips or self.config.clips)[0], "rounds": found.rounds}
@@ -94,12 +92,9 @@ class Task:
         given = self.config.algorithms[self.algorithm].stages
         if not given:
             return ()
-        from silodp.theory.schedules import Stage
+        from silodp.theory.convex.schedules import Stage
 
         return tuple(Stage(stage.rounds, stage.upsilon, stage.mu) for stage in given)
-
-    def _delta(self, n: int) -> float:
-        return n**-2.0 if self.config.delta == "1/n^2" else self.config.delta
 
     def grid(self) -> pd.DataFrame:
         """All points, columns `POINT`; epsilon is NaN for the baseline without noise.
@@ -127,22 +122,24 @@ class Task:
         config, readings = self.config, self.readings
         claimed = None if math.isnan(epsilon) else epsilon
         batch_epsilon = config.batch_epsilon if readings.batch == "eps_max" or claimed is None else claimed
-        plans: dict[int, PrivacyPlan] = {}
-        smallest = min(sizes)
-        algorithm = self.make(phase_length, epsilon, smallest)
-        for size in {smallest} if readings.records == "equal" else set(sizes):
-            budget = Budget(size, algorithm.rounds, claimed, self._delta(size), batch_epsilon, config.batch_records)
-            plan = algorithm.plan(budget)
-            clipping, tensors = readings.clipping, config.model.tensors
-            clipped = tuple(dataclasses.replace(one, clipping=clipping, tensors=tensors) for one in plan.releases)
-            plans[size] = dataclasses.replace(plan, releases=clipped)
-            if readings.summation == "shuffled" and plan.private and plan.trusted_sum is not None:
-                from silodp.privacy.shuffled_plan import shuffled_plan  # slow to import
+        counted = [min(sizes)] * len(sizes) if readings.records == "equal" else sizes
+        algorithm = self.make(phase_length, epsilon, min(sizes))
+        shuffled = readings.summation == "shuffled" and algorithm.trust == "sum"
+        protocol = Protocol(
+            readings.clipping,
+            config.model.tensors,
+            (self.setting.M, dimension(config)) if shuffled else None,
+            self.calibrated,
+            readings.sampler,
+        )
+        budgets = (
+            Budget(n, algorithm.rounds, claimed, config.delta_of(n), batch_epsilon, config.batch_records)
+            for n in counted
+        )
+        return [complete_plan(algorithm, budget, protocol) for budget in budgets]
 
-                plans[size] = shuffled_plan(plans[size], self.setting.M, dimension(config))
-                continue
-            if self.calibrated:
-                from silodp.privacy.calibration import calibrated_plan  # slow to import
 
-                plans[size] = calibrated_plan(plans[size])
-        return [plans[smallest if readings.records == "equal" else size] for size in sizes]
+def task_of(name: str, config: Experiment, algorithm: str, setting: str, reading: str) -> Task:
+    """The task behind a training job's words: names of an experiment, algorithm, setting (M12_R25) and reading."""
+    own = next(one for one in config.settings if one.name == setting)
+    return Task(name, config, algorithm, own, readings_of(config)[reading])

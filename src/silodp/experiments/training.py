@@ -15,18 +15,20 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from silodp.algorithms.base import Algorithm, Federation
-from silodp.config_models import Experiment, Run
-from silodp.messages import Messages
-from silodp.models import Model
+from silodp.algorithms.base import Algorithm
+from silodp.config.experiment import Experiment
+from silodp.config.run import Run
+from silodp.experiments.task import POINT, Task
+from silodp.federation.messages import Messages
+from silodp.federation.models import Model
+from silodp.federation.prox import Regulariser
+from silodp.federation.rng import Streams
+from silodp.federation.server import SiloFederation
+from silodp.federation.trial_data import TrialData, build_model
 from silodp.privacy.plan import PrivacyPlan
-from silodp.prox import Regulariser
-from silodp.rng import Streams
-from silodp.tasks import POINT, Task
-from silodp.trialdata import TrialData, build_model
 
 if TYPE_CHECKING:
-    from silodp.theory.schedules import Schedule
+    from silodp.theory.convex.schedules import Schedule
 
 # A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).
 DIVERGENCE = 10.0
@@ -57,7 +59,7 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
 
 def train_stack(
     algorithm: Algorithm,
-    federation: Federation,
+    federation: SiloFederation,
     model: Model,
     start: Tensor,
     probe: list[tuple[Tensor, Tensor]],
@@ -78,28 +80,28 @@ def train_stack(
     """
     points = len(federation.clip)
     state = algorithm.start(start.expand(points, -1).clone())
-    result = state["w"].clone()
+    result = state.w.clone()
     left = torch.full((points,), -1)
     active = torch.arange(points, device=start.device)
     first = evaluate(model, start[None], probe)[0]
     recent: list[Tensor] = []
     for r in range(algorithm.rounds):
         state = algorithm.round(r, state, federation)
-        loss = evaluate(model, state["w"], probe)[0]
-        good = (loss <= DIVERGENCE * first).to(active.device)
+        loss = evaluate(model, state.w, probe)[0]
+        good = (loss <= DIVERGENCE * first).to(active.device) & torch.isfinite(state.w).all(1)
         if output == "mean_of_last_8":
-            recent = [*recent, state["w"]][-8:]
+            recent = [*recent, state.w][-8:]
         if not bool(good.all()):
             gone = active[~good]
-            result[gone], left[gone.cpu()] = state["w"][~good], r
+            result[gone], left[gone.cpu()] = state.w[~good], r
             active = active[good]
-            state = {name: tensor[good] for name, tensor in state.items()}
+            state = state.keep(good)
             recent = [tensor[good] for tensor in recent]
             federation.keep(good)
             if not len(active):
                 break
     if len(active):
-        final = algorithm.output(state) if output == "own" else state["w"]
+        final = algorithm.output(state) if output == "own" else state.w
         result[active] = torch.stack(recent).mean(0) if recent else final
     return result, left
 
@@ -121,13 +123,16 @@ def run_trial(
     streams = Streams(run.seed).child(task.experiment, trial)
     like = prepared.train[0][0]
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(like)
-    probe = _probe(prepared)
+    probe = _probe(prepared, model, start)
     spread = _spread(prepared) if prepared.classes is None else 1.0
     regulariser = _regulariser(task.config)
     first = _objective(evaluate(model, start[None], prepared.train)[0], regulariser, start[None]).item()
     results = []
+    taking_part = task.setting.participants or task.setting.M
     for stack, plans, algorithm in stacks(task, points, prepared.sizes):
         began = time.perf_counter()
+        for point in plans:
+            check_accounted(point, taking_part)
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
         trained = model
         if schedule is not None and schedule.envelope is not None:
@@ -136,15 +141,15 @@ def run_trial(
         stepsize, clip = _steps_and_clips(stack, prepared, schedule)
         summation = None
         if any(point[0].shuffled_sum is not None for point in plans):
-            from silodp.shuffled_summation import shuffled_summation  # few experiments need it
+            from silodp.federation.shuffled_summation import shuffled_summation  # few experiments need it
 
             summation = shuffled_summation([point[0] for point in plans], model.size, streams.child(purpose))
-        federation = Federation(
+        federation = SiloFederation(
             messages,
             plans,
             torch.tensor(stepsize).to(like),
             torch.tensor(clip).to(like),
-            task.setting.participants or task.setting.M,
+            taking_part,
             streams.child(purpose),
             task.readings.server_update,
             regulariser.prox,
@@ -173,9 +178,33 @@ def run_trial(
         )
     table = pd.concat(results).sort_index()
     smallest = min(prepared.sizes)
-    delta = smallest**-2.0 if task.config.delta == "1/n^2" else task.config.delta
     table.insert(0, "trial", trial)
-    return table.assign(N=len(prepared.sizes), n=smallest, delta=delta)
+    return table.assign(N=len(prepared.sizes), n=smallest, delta=task.config.delta_of(smallest))
+
+
+def check_accounted(plans: list[PrivacyPlan], taking_part: int | list[int]) -> None:
+    """Raises ValueError where silos are drawn or add noise in a way that their plans' accounting is not about.
+
+    A claim about a silo's own messages holds whoever takes part. One about the shuffled messages or the sums of a round
+    is for exactly M silos, out of exactly N behind a shuffler, that all add the same noise.
+
+    Args:
+        plans: of every silo, at one point.
+        taking_part: M, or the values of a random M_r.
+    """
+    for plan in plans:
+        shuffler, M = plan.shuffler, plan.trusted_sum
+        if not plan.private or (shuffler is None and M is None):
+            continue
+        M = shuffler.M if shuffler is not None else M
+        if taking_part != M:
+            raise ValueError(
+                f"{plan.algorithm}: participants = {taking_part}: must be the plan's M = {M} in every round"
+            )
+        if shuffler is not None and len(plans) != shuffler.N:
+            raise ValueError(f"{plan.algorithm}: N = {len(plans)}: must be the plan's N = {shuffler.N}")
+        if plan.releases != plans[0].releases:
+            raise ValueError(f"{plan.algorithm}: silos with different noise or batches: must be the same for all")
 
 
 def _regulariser(config: Experiment) -> Regulariser:
@@ -197,10 +226,18 @@ def _objective(loss: Tensor, regulariser: Regulariser, weights: Tensor) -> Tenso
     return loss + regulariser.penalty(weights.double()).cpu()
 
 
-def _probe(prepared: TrialData) -> list[tuple[Tensor, Tensor]]:
-    """The first records of every silo, as one part where each silo has as many, which gives the same mean faster."""
-    parts = [(x[:PROBE], y[:PROBE]) for x, y in prepared.train]
-    if min(prepared.sizes) < PROBE:
+def _probe(prepared: TrialData, model: Model, start: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """The first records of every silo, as one part where each silo has as many, which gives the same mean faster.
+
+    A record whose loss is not finite at the start is left out: it contributes nothing to any message, and must not
+    decide alone that every run has diverged.
+    """
+    parts = []
+    for x, y in ((x[:PROBE], y[:PROBE]) for x, y in prepared.train):
+        sound = torch.isfinite(model.losses(model.outputs(start[None], x), y)[0])
+        parts.append((x, y) if bool(sound.all()) else (x[sound], y[sound]))
+    parts = [(x, y) for x, y in parts if len(x)]
+    if min(len(x) for x, _ in parts) < PROBE:
         return parts
     return [(torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts]))]
 

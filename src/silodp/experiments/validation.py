@@ -1,16 +1,25 @@
 """What the configuration models alone cannot know: registered names, M ≤ N, K ≤ n, a finite clip if noise is added."""
 
+import functools
 import itertools
 import math
+import os
+import re
 from collections.abc import Callable
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config import ConfigError, shown
-from silodp.config_models import Experiment
+from silodp.config.errors import ConfigError, project_root, shown
+from silodp.config.experiment import Experiment
+from silodp.config.loading import REPLACED, Resolved, explain, merge, read_experiment, read_yaml
+from silodp.config.run import Run
+from silodp.config.types import NAME
 from silodp.datasets import DATASETS, Dataset
-from silodp.guard import unproven
-from silodp.prescribed import participation, prescribe, schedules_of
+from silodp.experiments.guard import unproven
+from silodp.experiments.schedules import participation, prescribe, schedules_of
 
 
 def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> None:
@@ -71,6 +80,9 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
     if smallest < least:
         share = experiment.silos.train_share
         fail("silos.train_share", share, f"must leave at least {least} training records in each silo, not {smallest}")
+    if not experiment.silos.official_test and _each(experiment, dataset) <= smallest // _parts(experiment):
+        share = experiment.silos.train_share
+        fail("silos.train_share", share, "must leave at least one test record in each silo")
     for index, setting in enumerate(experiment.settings):
         if silos < setting.M:
             fail(f"settings[{index}].M", setting.M, f"must be at most N = {silos}, the number of silos")
@@ -80,6 +92,7 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
         if round(participation(setting)) != setting.M:
             mean = participation(setting)
             fail(f"settings[{index}].M", setting.M, f"must be the harmonic mean of participants, {mean:.4g}, rounded")
+    _check_features(experiment, dataset, silos * smallest, fail)
     _check_options(experiment, silos, smallest, fail)
     if experiment.batch_records is not None and experiment.batch_records > smallest:
         fail("batch_records", experiment.batch_records, f"K must be at most n = {smallest}, the records of a silo")
@@ -88,14 +101,25 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
         fail("allow_unproven", experiment.allow_unproven, found)
 
 
+def _check_features(
+    experiment: Experiment, dataset: Dataset, records: int, fail: Callable[[str, object, str], NoReturn]
+) -> None:
+    """No more components than the records have features, or than there are training records."""
+    pca = experiment.preprocess.pca
+    most = min(dataset.features, records)
+    if pca is not None and pca > most:
+        fail("preprocess.pca", pca, f"must be at most {most}, the features of {experiment.dataset} or training records")
+
+
 def _check_options(
     experiment: Experiment, silos: int, smallest: int, fail: Callable[[str, object, str], NoReturn]
 ) -> None:
     """What the convex paper's algorithms are told: stages that fill R, schedules whose assumptions hold at every ε."""
-    if experiment.radius is not None and "local_sgd" in experiment.algorithms:
-        fail("radius", experiment.radius, "local_sgd does not project: must be left out, or local_sgd be")
+    without = next((name for name in experiment.algorithms if not ALGORITHMS[name].proximal), None)
+    if experiment.radius is not None and without:
+        fail("radius", experiment.radius, f"{without} does not project: must be left out, or {without} be")
     _check_proximal(experiment, silos, smallest, fail)
-    delta = smallest**-2.0 if experiment.delta == "1/n^2" else experiment.delta
+    delta = experiment.delta_of(smallest)
     for name, options in experiment.algorithms.items():
         key = f"algorithms.{name}"
         for setting in experiment.settings if options.stages else []:
@@ -126,28 +150,29 @@ def _check_proximal(
     if penalty is not None and penalty.name != "none":
         if penalty.name == "ball" and experiment.radius is not None:
             fail("regulariser", penalty.name, "must not be ball beside radius, which says the same")
-        if "local_sgd" in experiment.algorithms:
-            fail("regulariser", penalty.name, "local_sgd has no proximal step: must be none, or local_sgd be left out")
+        without = next((name for name in experiment.algorithms if not ALGORITHMS[name].proximal), None)
+        if without:
+            fail("regulariser", penalty.name, f"{without} has no proximal step: must be none, or {without} be left out")
     if any(readings.summation == "shuffled" for readings in experiment.variants().values()):
         _check_shuffled(experiment, fail)
     for name, options in experiment.algorithms.items():
-        if name.startswith("sdp_"):
+        if ALGORITHMS[name].trust != "nothing" and options.private != "non_private":
             for index, setting in enumerate(experiment.settings):
                 if setting.participants:
                     allowed = f"must be left out for {name}, whose noise is made for M silos in every round"
                     fail(f"settings[{index}].participants", setting.participants, allowed)
             if any(readings.records == "own" for readings in experiment.variants().values()):
-                fail("readings.records", "own", f"must be equal for {name}: all silos add the same share of noise")
-        if options.noise == "theorem" and options.private != "non_private" and "prox" in name:
+                fail("readings.records", "own", f"must be equal for {name}: all silos have to add the same noise")
+        if options.noise == "theorem" and options.private != "non_private":
             _check_theorem(experiment, name, silos, smallest, fail)
 
 
 def _check_shuffled(experiment: Experiment, fail: Callable[[str, object, str], NoReturn]) -> None:
     """A shuffled sum is for the SDP algorithms, a known d, and noise that nothing else chooses."""
-    from silodp.tasks import dimension  # loads the algorithms
+    from silodp.experiments.task import dimension  # loads the algorithms
 
     key = "readings.summation"
-    summed = [options for name, options in experiment.algorithms.items() if name.startswith("sdp_")]
+    summed = [options for name, options in experiment.algorithms.items() if ALGORITHMS[name].trust == "sum"]
     for readings in experiment.variants().values():
         if readings.summation != "shuffled" or not summed:
             continue
@@ -165,7 +190,7 @@ def _check_theorem(
     experiment: Experiment, name: str, silos: int, smallest: int, fail: Callable[[str, object, str], NoReturn]
 ) -> None:
     """The theorem's conditions on ε and K at every point."""
-    from silodp.tasks import Task  # loads the algorithms
+    from silodp.experiments.task import Task  # loads the algorithms
 
     own = experiment.algorithms[name]
     for label, setting in itertools.product(experiment.variants(), experiment.settings):
@@ -196,6 +221,28 @@ def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, 
         fail("silos.per_class", plan.per_class, f"must be at most {min(counts)}, the records of the smallest class")
 
 
+def _parts(experiment: Experiment) -> int:
+    """Equal parts that a silo is put together from: two digits, or one."""
+    return 2 if experiment.silos.scheme == "digit_pairs" else 1
+
+
+def _each(experiment: Experiment, dataset: Dataset) -> int:
+    """Records of a part of the smallest silo, before any is put aside for testing."""
+    counts = dataset.counts(experiment.silos.official_test)
+    if experiment.silos.scheme in ("digit_pairs", "by_class"):
+        return experiment.silos.per_class or min(counts or (0,))
+    return dataset.records // (experiment.silos.count or 1)
+
+
+def silo_sizes(experiment: Experiment) -> tuple[int, int]:
+    """(N, training records of the smallest silo) of a checked experiment."""
+
+    def fail(key: str, value: object, allowed: str) -> NoReturn:
+        raise ConfigError(f"{key}: {shown(value)}: {allowed}")
+
+    return _silo_sizes(experiment, DATASETS[experiment.dataset], fail)
+
+
 def _silo_sizes(
     experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]
 ) -> tuple[int, int]:
@@ -222,3 +269,67 @@ def _silo_sizes(
     if plan.count > most:
         fail("silos.count", plan.count, f"must be at most {most}, half the records of {experiment.dataset}")
     return plan.count, math.floor(plan.train_share * (dataset.records // plan.count) + 1e-9)
+
+
+def _place(run_file: Path, source: Path, name: str, overrides: dict, key: str) -> str:
+    """File and key to name in a message: the run file's where it sets the key, else the experiment's."""
+    here = _within(overrides, tuple(key.split("[")[0].split(".")))
+    return f"{run_file}: experiments.{name}.{key}" if here else f"{source}: {key}"
+
+
+def _within(overrides: Any, location: tuple) -> bool:
+    """Whether what stands at `location` comes from the run file, so that an error is named after the right file."""
+    for part in location:
+        if not isinstance(overrides, dict):
+            break
+        if part not in overrides:
+            return False
+        overrides = None if part in REPLACED else overrides[part]
+    return bool(location)
+
+
+def gpu() -> bool:
+    """Whether jobs may count on a CUDA device: SILODP_CUDA (0 or 1) where it is set, else whether this machine has one.
+
+    A cluster's login node has none while its other nodes do; there the variable says so.
+    """
+    said = os.environ.get("SILODP_CUDA", "")
+    if said not in ("", "0", "1"):
+        raise ConfigError(f"environment: SILODP_CUDA: {said!r}: must be 0 or 1")
+    return said == "1" if said else Path("/dev/nvidiactl").exists()
+
+
+def load(path: Path | str, root: Path | None = None) -> Resolved:
+    """Read and check the run file at `path` and the experiments it names.
+
+    An experiment with a `device: cuda` of its own is left out where there is no `gpu()`.
+
+    Raises:
+        ConfigError: one line naming file, key, value and what is allowed.
+    """
+    path = Path(path)
+    folder = (root or project_root()) / "config" / "experiments"
+    raw = read_yaml(path)
+    try:
+        run = Run.model_validate(raw)
+    except ValidationError as error:
+        raise explain(error, path) from None
+    experiments = {}
+    for name, overrides in run.experiments.items():
+        source = folder / f"{name}.yaml"
+        # A name becomes a part of paths and commands.
+        known = sorted(file.stem for file in folder.glob("*.yaml") if re.match(NAME, file.stem))
+        if name not in known:
+            raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {', '.join(known)}")
+        merged = merge(read_experiment(folder, source), overrides or {})
+        try:
+            experiments[name] = Experiment.model_validate(merged)
+        except ValidationError as error:
+            here = _within(overrides, error.errors()[0]["loc"])
+            raise explain(error, path if here else source, ("experiments", name) if here else ()) from None
+        check(name, experiments[name], functools.partial(_place, path, source, name, overrides or {}))
+    without = [name for name, one in experiments.items() if (one.device or "").startswith("cuda") and not gpu()]
+    kept = {name: one for name, one in experiments.items() if name not in without}
+    if not kept:
+        raise ConfigError(f"{path}: experiments: {', '.join(without)}: must be run where there is a CUDA device")
+    return Resolved(path, run, kept, without)

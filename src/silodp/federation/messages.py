@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.models import Model, kernels
-from silodp.models.base import clip_factors
+from silodp.federation.models import Model, kernels
+from silodp.federation.models.base import clip_factors
+from silodp.federation.rng import Streams
 from silodp.privacy.plan import Clipping, Sampler
-from silodp.rng import Streams
 
 # Rows of noise drawn from one stream: the draws are the same however threads share the blocks.
 NOISE_ROWS = 64

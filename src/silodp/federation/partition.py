@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from silodp.results import write_csv, write_parquet
+from silodp.files import read_parquet, write_csv, write_parquet
 
 if TYPE_CHECKING:
-    from silodp.heterogeneity import Heterogeneity
+    from silodp.federation.heterogeneity import Heterogeneity
 
 Scheme = Literal["digit_pairs", "by_class", "sorted_target", "iid"]
 
@@ -197,7 +197,7 @@ def read_partition(folder: Path | str, trial: int) -> Partition:
     path = Path(folder) / "indices.parquet"
     if not path.is_file():
         raise ValueError(f"{path}: no such file; a partition is written by `silodp partition`")
-    frame = pd.read_parquet(path, filters=[("trial", "==", trial)])
+    frame = read_parquet(path, ("trial", "silo", "part", "record"), filters=[("trial", "==", trial)])
     if frame.empty:
         raise ValueError(f"{path}: trial is {trial}; the file does not hold it")
     record = frame["record"].to_numpy(dtype=np.int64)

@@ -13,7 +13,7 @@ import torch
 from scipy.stats import binom
 from torch import Tensor
 
-from silodp.privacy.shuffle_sums import SumParameters
+from silodp.privacy.shuffling.p_vec import SumParameters
 
 
 def scalar_sum(

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from silodp.algorithms.base import Federation
+from silodp.federation.rng import Streams
+from silodp.federation.server import SiloFederation
+from silodp.federation.shuffled_sum import vector_sum
 from silodp.privacy.plan import PrivacyPlan
-from silodp.privacy.shuffle_sums import SumParameters
-from silodp.rng import Streams
-from silodp.shuffle import vector_sum
+from silodp.privacy.shuffling.p_vec import SumParameters
 
 _LEAST_RANGE = 1e-200  # of a coordinate that can be cut into steps; what is bounded by less is sent as zero
 
@@ -28,7 +28,7 @@ class ShuffledSummation:
 
     def __call__(
         self,
-        federation: Federation,
+        federation: SiloFederation,
         weights: Tensor,
         round: int,
         kind: str,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from silodp.results import write_atomically
+from silodp.files import reading, write_atomically
 
 FILE = "records.npz"
 # Numbers of a trial up to which its features are kept (8 MB); images and other wide records are made again in each job.
@@ -49,7 +49,8 @@ def read_records(folder: Path | str, trial: int) -> Records | None:
     path = Path(folder) / FILE
     if not path.is_file():
         return None
-    with np.load(path) as file:
+    # Opened here, as NumPy leaves a damaged file open.
+    with reading(path), open(path, "rb") as handle, np.load(handle) as file:
         if f"x{trial}" not in file:
             return None
         return Records(file[f"x{trial}"], file[f"y{trial}"], int(file[f"classes{trial}"]) or None)

@@ -10,16 +10,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.config_models import Experiment, Readings, Run
+from silodp.config.experiment import Experiment
+from silodp.config.readings import Readings
+from silodp.config.run import Run
 from silodp.datasets import DATASETS, Data, label_classes, labels
-from silodp.models import MODELS, Model
-from silodp.rng import Streams
-from silodp.silos import Partition, partition, read_partition
-from silodp.stored_records import Records, read_records
-from silodp.tasks import number_of_silos
+from silodp.federation.models import MODELS, Model
+from silodp.federation.partition import Partition, partition, read_partition
+from silodp.federation.rng import Streams
+from silodp.federation.sizes import number_of_silos
+from silodp.federation.stored_records import Records, read_records
 
 if TYPE_CHECKING:
-    from silodp.heterogeneity import Heterogeneity
+    from silodp.federation.heterogeneity import Heterogeneity
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
@@ -52,7 +58,7 @@ def partition_and_measure(
 
     How far: υ*² of the linear model on the preprocessed records.
     """
-    from silodp.heterogeneity import heterogeneity  # training jobs do not need it, nor SciPy behind it
+    from silodp.federation.heterogeneity import heterogeneity  # training jobs do not need it, nor SciPy behind it
 
     parts, measured = [], []
     kept: list[Records | None] = []
@@ -87,7 +93,9 @@ def partition_and_measure(
 
 def preprocessed(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
     """The records in use, preprocessed."""
-    from silodp.preprocess import preprocess  # most training jobs read what it made, and need no scikit-learn
+    from silodp.federation.preprocessing import (
+        preprocess,  # most training jobs read what it made, and need no scikit-learn
+    )
 
     used, local = part.compact()
     steps = config.preprocess

@@ -1,10 +1,10 @@
 """Delivered ε of a plan against the adversary that its claim is about."""
 
-from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
 from silodp.privacy.plan import PrivacyPlan
-from silodp.privacy.shuffled_plan import delivered_shuffled_sums
-from silodp.privacy.shuffling import delivered_shuffled
-from silodp.privacy.trusted_sum import delivered_sum
+from silodp.privacy.shuffling.shuffled_gaussian import delivered_shuffled
+from silodp.privacy.shuffling.shuffled_plan import delivered_shuffled_sums
+from silodp.privacy.shuffling.trusted_sum import delivered_sum
 
 
 def delivered(plan: PrivacyPlan) -> DeliveredEpsilon:

@@ -1,13 +1,12 @@
 """The least noise that keeps a promise: noise multipliers for a wanted (ε, δ)."""
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable
 
 from dp_accounting import dp_event
 
-from silodp.privacy.accounting import upper_epsilon
+from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import PrivacyPlan
 
 _RANGE = 1e-6, 1e9  # noise multipliers between which a solution is looked for
@@ -69,12 +68,11 @@ def noise_multiplier(
     return math.exp(high)
 
 
-@functools.cache
 def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
     """The plan with the smallest noise for which it delivers the ε that it claims, on the private side to 1e-4.
 
     Several kinds of messages keep their noises in the proportion that the plan gives them. A baseline stays as it is,
-    and so does a plan for a shuffler, whose noise is calibrated already. Each plan is worked out once in a process.
+    and so does a plan for a shuffler, whose noise is calibrated already.
     """
     if not plan.private or plan.shuffler is not None:
         return plan

@@ -5,6 +5,7 @@ disagree. Noise and sensitivity are in units of the clip threshold L, as every g
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import dp_accounting
 
-    from silodp.privacy.shuffled_plan import ShuffledSums
+    from silodp.privacy.shuffling.p_vec import ShuffledSums
 
 ADJACENCY = "replace one record of one silo"
 
@@ -142,6 +143,7 @@ class PrivacyPlan:
         shuffler: stands between silos and server, if any.
         trusted_sum: M, if the server sees only the sum of the messages of the M silos that take part in a round.
         shuffled_sum: the numbers of P_vec for each kind of message, if that is how the sums are made.
+        assumption: what the privacy of the run rests on beside clipping, sampling and noise; then nothing is proven.
     """
 
     algorithm: str
@@ -150,6 +152,7 @@ class PrivacyPlan:
     shuffler: Shuffler | None = None
     trusted_sum: int | None = None
     shuffled_sum: "ShuffledSums | None" = None
+    assumption: str = ""
 
     def __getitem__(self, kind: str) -> Release:
         return next(release for release in self.releases if release.kind == kind)
@@ -173,6 +176,19 @@ class PrivacyPlan:
         return replace(self, releases=releases, trusted_sum=None)
 
     @property
+    def distinct(self) -> "PrivacyPlan":
+        """The plan with no record twice in a message: what is drawn with replacement is drawn without.
+
+        Where one record is drawn, as for a local step, the two are the same.
+        """
+
+        def once(release: Release) -> Release:
+            again = release.sampler == "replacement" and release.records > 1
+            return replace(release, sampler="subset") if again else release
+
+        return replace(self, releases=tuple(once(release) for release in self.releases))
+
+    @property
     def noise_multiplier(self) -> float:
         """The smallest noise multiplier among the kinds of messages that are sent."""
         return min(release.noise_multiplier for release in self.releases if release.count)
@@ -191,9 +207,17 @@ class PrivacyPlan:
     @property
     def event(self) -> "dp_accounting.DpEvent":
         """The whole transcript as a dp-accounting event; multipliers are relative to one occurrence's sensitivity."""
+        return self._event(math.ceil)
+
+    @property
+    def event_below(self) -> "dp_accounting.DpEvent":
+        """The same with what has to be rounded to a whole number of records rounded down: for ε from below."""
+        return self._event(math.floor)
+
+    def _event(self, whole: Callable[[float], int]) -> "dp_accounting.DpEvent":
         import dp_accounting  # slow to import, and training does not need it
 
-        if not self.private:
+        if not self.private or self.assumption:
             return dp_accounting.NonPrivateDpEvent()
 
         def composed(release: Release) -> dp_accounting.DpEvent:
@@ -206,8 +230,8 @@ class PrivacyPlan:
             n, records, once = self.budget.n, release.records, release.sampler == "subset"
             if release.clipping == "batch_mean" and not once:
                 # A clipped mean moves by 2L as soon as the record is drawn at all, and no further however often: as a
-                # record that is drawn once with that probability, rounded up.
-                records, once = math.ceil(n * -math.expm1(records * math.log1p(-1 / n))) if n > 1 else 1, True
+                # record that is drawn once with that probability, rounded to a whole number of records.
+                records, once = whole(n * -math.expm1(records * math.log1p(-1 / n))) if n > 1 else 1, True
             sampling = dp_accounting.SampledWithReplacementDpEvent
             if once:
                 sampling = dp_accounting.SampledWithoutReplacementDpEvent

@@ -1,8 +1,6 @@
 """What every part of the report page shares: numbers as they are shown, and a run's files read."""
 
-import json
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,31 +46,3 @@ def _number(value: Any, digits: int, rounding: str, *, pad: bool) -> str:
     if not pad and "." in text:
         text = text.rstrip("0").rstrip(".")
     return text.replace("-", "−")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is no file."""
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: a JSON {type(found).__name__}, allowed: an object")
-    return found
-
-
-def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """A CSV file that has `columns`."""
-    try:
-        table = pd.read_csv(path, float_precision="round_trip")  # the comparison of ε must not hang on parsing
-    except ValueError as error:
-        raise ValueError(f"{path}: not a table ({error})") from error
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise ValueError(f"{path}: lacks the columns {', '.join(missing)}")
-    for name in ("private", "holds", "converged"):
-        if name in columns and len(table) and table[name].dtype != bool:
-            raise ValueError(f"{path}: column {name} holds {table[name].iloc[0]!r}, allowed: True, False")
-    return table

@@ -7,24 +7,30 @@ Pure: nothing here knows of training, configuration or files.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from silodp.theory import (
-    checkins,
-    checkins_utility,
-    convex,
-    convex_lemmas,
-    convex_lower,
-    convex_privacy,
-    nonconvex,
-    nonconvex_lemmas,
-    nonconvex_privacy,
-)
+# Each of these enters its theorems when it is imported.
+import silodp.theory.checkins.privacy
+import silodp.theory.checkins.utility
+import silodp.theory.convex.lemmas
+import silodp.theory.convex.lower
+import silodp.theory.convex.privacy
+import silodp.theory.convex.upper
+import silodp.theory.nonconvex.lemmas
+import silodp.theory.nonconvex.privacy
+import silodp.theory.nonconvex.upper  # noqa: F401
+from silodp.theory.convex.schedules import SCHEDULES, Schedule, Stage
 from silodp.theory.registry import AssumptionError, Result, Symbol, Theorem, describe, list_theorems, registered
-from silodp.theory.schedules import SCHEDULES, Schedule, Stage
 
 THEOREMS: Mapping[str, Theorem] = MappingProxyType(registered())
 
 __all__ = [
-    "SCHEDULES", "THEOREMS", "AssumptionError", "Result", "Schedule", "Stage", "Symbol", "Theorem",
-    "checkins", "checkins_utility", "convex", "convex_lemmas", "convex_lower", "convex_privacy", "describe",
-    "list_theorems", "nonconvex", "nonconvex_lemmas", "nonconvex_privacy",
-]  # fmt: skip
+    "SCHEDULES",
+    "THEOREMS",
+    "AssumptionError",
+    "Result",
+    "Schedule",
+    "Stage",
+    "Symbol",
+    "Theorem",
+    "describe",
+    "list_theorems",
+]

@@ -1,12 +1,13 @@
 """Two algorithms compared trial by trial: both see the same silos, split and start in a trial, so trials are pairs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from silodp.results import NON_PRIVATE, REPORTED_COLUMNS
+from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
 
 COLUMNS = [
     "experiment",
@@ -31,8 +32,9 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
 
     Args:
         reported: one row a trial, as `silodp table --reported` writes them.
-        first, second: algorithms; `local_sgd:non_private` is the form without noise. Where both are private they are
-            compared at the same ε; a form without noise is set against every ε of the other.
+        first: algorithm; `local_sgd:non_private` is the form without noise.
+        second: the one it is set against. Where both are private they are compared at the same ε; a form without noise
+            is set against every ε of the other.
         confidence: of the interval, two-sided, by Student's t on the paired differences.
 
     Returns:
@@ -64,6 +66,33 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
         known = ", ".join(sorted(reported["algorithm"].unique()))
         raise ValueError(f"algorithms: {first}, {second}: no pair to compare: must be among {known}")
     return pd.DataFrame(rows)[COLUMNS].astype({"epsilon": float})
+
+
+# The pairs of the first figure that a reader meets.
+HEADLINE = (("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd"))
+
+
+def headline(
+    reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float], pairs: Sequence[tuple] = HEADLINE
+) -> pd.DataFrame:
+    """The `pairs` compared in every experiment that has both, default variant only.
+
+    Args:
+        reported: experiment → one row a trial, as for `compare`.
+        tolerances: pair → difference in test error that a claim about it counts as none.
+        pairs: (first, second).
+
+    Returns:
+        `COLUMNS` and `tolerance`; no rows where no experiment has a pair.
+    """
+    found = []
+    for first, second in pairs:
+        for rows in reported.values():
+            rows = rows.assign(reading=rows["reading"].fillna("").astype(str))
+            with suppress(ValueError):  # the experiment does not have both
+                paired = compare(rows[rows["reading"] == ""], first, second)
+                found.append(paired.assign(tolerance=tolerances.get(frozenset((first, second)), 0.0)))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*COLUMNS, "tolerance"])
 
 
 def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:

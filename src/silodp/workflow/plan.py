@@ -6,37 +6,38 @@ The Snakefile asks a `Plan` and computes nothing itself.
 import hashlib
 import itertools
 import math
-import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from silodp.checks import CHECKS
-from silodp.config import Resolved, project_root
-from silodp.config_models import Experiment, Setting
+from silodp.algorithms import traits
+from silodp.config.errors import project_root
+from silodp.config.experiment import Experiment
+from silodp.config.loading import Resolved
 from silodp.datasets import DATASETS
-from silodp.provenance import digest
-from silodp.sources import (
-    PACKAGE,
-    PAGE,
-    PARTITIONED_BY,
-    SUMMED_BY,
-    TRAINED_BY,
-    algorithm_files,
-    built_on,
-    from_here,
-    sources_digest,
-)
+from silodp.datasets.sources import sources
+from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_as
+from silodp.verdicts.checks import CHECKS
+from silodp.workflow.closure import ROOT
+from silodp.workflow.digests import Asked, computed_by, digest, from_here, keys_of
 
 if TYPE_CHECKING:
-    from silodp.tasks import Task
+    from silodp.experiments.task import Task
+
+# What `silodp partition` writes in a folder.
+PARTITION_FILES = ("indices.parquet", "labels.csv", "records.npz", "heterogeneity.csv")
+# Which variants apply to whom, as algorithms say: in digests by value.
+APPLIES = ["silodp.experiments.names:trained_as"]
 
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
 
-
-def slug(label: str) -> str:
-    """A reading's label as part of a file name; the default reading is `default`."""
-    return label.replace("=", "-").replace(";", "+").replace("/", "") or "default"
+# Read off the source: importing it loads matplotlib, which planning alone does not need.
+BOUNDS_FIGURES = "silodp.report.figures:BOUNDS_FIGURES"
+# The run file as it was checked: what a job takes from it is in its digest by value.
+LOADED = ["silodp.experiments.validation:load"]
+# The claims as they were checked: their files are inputs.
+CLAIMS = ["silodp.verdicts.claims.loading:load_claims"]
 
 
 class Plan:
@@ -45,30 +46,25 @@ class Plan:
     Args:
         resolved: the checked run file.
         folder: where the run writes; default: results/<run>.
+        published: whether nothing but figures and pages is made there; default: where a folder is given.
     """
 
-    def __init__(self, resolved: Resolved, folder: str | None = None):
+    def __init__(self, resolved: Resolved, folder: str | None = None, published: bool | None = None):
         self.resolved, self.run, self.experiments = resolved, resolved.run, resolved.experiments
         self.folder = folder or f"results/{resolved.run.run}"
-        # Nothing but figures and pages is made in a folder that was published.
-        self.published = folder is not None
+        self.published = folder is not None if published is None else published
+        # SVG alone is committed: it is text, and the page and every browser show it.
+        self.formats: tuple[str, ...] = ("svg",) if self.published else ("pdf", "png", "svg")
 
     def readings(self, experiment: str) -> dict[str, str]:
         """Name in paths → label, for every reading of the experiment."""
-        return {slug(label): label for label in self.experiments[experiment].variants()}
-
-    def setting(self, experiment: str, name: str) -> Setting:
-        """The setting called `name`, as in M12_R25."""
-        return next(setting for setting in self.experiments[experiment].settings if setting.name == name)
+        return readings_of(self.experiments[experiment])
 
     def task(self, experiment: str, algorithm: str, setting: str, reading: str) -> "Task":
         """The task behind a training job's wildcards."""
-        from silodp.tasks import Task  # planning alone does not need it
+        from silodp.experiments.task import task_of  # loads PyTorch, which planning alone does not need
 
-        config = self.experiments[experiment]
-        return Task(
-            experiment, config, algorithm, self.setting(experiment, setting), self.readings(experiment)[reading]
-        )
+        return task_of(experiment, self.experiments[experiment], algorithm, setting, reading)
 
     def silos(self, experiment: str, reading: str) -> str:
         """Folder of the partition that a reading trains on: the default's, unless silos or preprocessing differ."""
@@ -76,10 +72,7 @@ class Plan:
 
     def partitioned_as(self, experiment: str, reading: str) -> str:
         """The reading whose partition `reading` trains on, as in paths."""
-        config = self.experiments[experiment]
-        other = config.variants()[self.readings(experiment)[reading]]
-        same = (other.resample, other.standardise) == (config.readings.resample, config.readings.standardise)
-        return "default" if same else reading
+        return partitioned_as(self.experiments[experiment], reading)
 
     def chunks(self, experiment: str) -> list[str]:
         """Trials of each training job, as in 0-4."""
@@ -104,7 +97,7 @@ class Plan:
             for algorithm in config.algorithms
             for setting in config.settings
             for reading, label in self.readings(experiment).items()
-            if config.trained_as(algorithm, label) == label
+            if trained_as(config, algorithm, label) == label
             for suffix in suffixes
         ]
 
@@ -117,55 +110,85 @@ class Plan:
         wanted = any(report.evaluation == "fresh" for report in self.experiments[experiment].reports)
         return self._trained(experiment, ["fresh"]) if wanted else []
 
+    def partitions(self, experiment: str) -> list[str]:
+        """Files of the silos that an experiment's readings train on."""
+        folders = sorted({self.silos(experiment, reading) for reading in self.readings(experiment)})
+        return [f"{folder}/{name}" for folder in folders for name in PARTITION_FILES]
+
+    def deliverables(self) -> list[str]:
+        """Every file that the run makes, in the order of its making: what `all` asks for and `verify` looks for."""
+        each = [
+            file
+            for name in self.experiments
+            for file in (
+                *self.partitions(name),
+                *self.grids(name),
+                *self.fresh(name),
+                f"{self.folder}/selection/{name}.parquet",
+                *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "audit", "reported")),
+            )
+        ]
+        whole: list[str] = ["privacy.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv", "config.json"]
+        whole += ["provenance.json", "source/Snakefile", "report.html", "ro-crate-metadata.json"]
+        files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
+        files += [f"{self.folder}/{name}" for name in whole]
+        return list(dict.fromkeys(files))
+
     def tables(self) -> list[str]:
         """All tables."""
         return [f"{self.folder}/tables/{name}.csv" for name in self.experiments]
 
     def figure_names(self, experiment: str) -> dict[str, dict]:
         """Figure → what it shows: kind, M, R, reading."""
-        from silodp.figures.slices import figure_name  # loads matplotlib, which training jobs do not need
-
-        found = {}
-        for label in self.experiments[experiment].variants():
-            for setting in self.experiments[experiment].settings:
-                beside = ["calibrated_vs_paper"] if label == "noise=calibrated" else []
-                for kind in ("error_vs_epsilon", "delivered_vs_claimed", *beside):
-                    name = figure_name(experiment, setting.M, setting.R, label, kind)
-                    found[name] = {
-                        "experiment": experiment,
-                        "M": setting.M,
-                        "R": setting.R,
-                        "reading": label,
-                        "kind": kind,
-                    }
-        return found
+        return figure_names(experiment, self.experiments[experiment])
 
     def figures(self) -> list[str]:
-        """All figures, in both formats."""
+        """All figures, in all formats."""
         return [
             f"{self.folder}/figures/{name}.{suffix}"
             for experiment in self.experiments
             for name in self.figure_names(experiment)
-            for suffix in ("pdf", "png")
+            for suffix in self.formats
         ]
 
     def other_figures(self) -> list[str]:
-        """Figures of no experiment's grid: of noise formulas, and of bounds and check-ins that the run file asks for.
+        """Figures of no experiment's grid: of formulas, of paired comparisons, of bounds and check-ins if asked for.
 
         In a folder that was published: of those whose tables are there.
         """
-        stems = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
+        stems = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")] + self.paired()
         if self.published:
-            from silodp.figures import BOUNDS_FIGURES
-
             tables = [
                 *sorted(Path(self.folder).glob("bounds/*.csv")),
                 *sorted(Path(self.folder).glob("checkins/*.csv")),
             ]
-            drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in BOUNDS_FIGURES]
+            drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in keys_of(BOUNDS_FIGURES)]
             stems += [str(file.with_suffix("")) for file in drawn]
-        files = [f"{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png")]
+        files = [f"{stem}.{suffix}" for stem in stems for suffix in self.formats]
         return files + [file for file in self.wanted() if not file.endswith(".csv")]
+
+    def paired(self) -> list[str]:
+        """Forest plots, without a suffix: of the headline's pairs that an experiment trains with noise."""
+        from silodp.experiments.table import SPIDERS
+        from silodp.verdicts.comparisons import HEADLINE  # loads scipy.stats, which training jobs do not need
+
+        trained = []
+        for config in self.experiments.values():
+            names = {name for name, own in config.algorithms.items() if own.private != "non_private"}
+            trained.append(names | ({"spider"} if set(SPIDERS) <= names else set()))
+        return [
+            f"{self.folder}/figures/paired_{first}-{second}"
+            for first, second in HEADLINE
+            if any({first, second} <= names for names in trained)
+        ]
+
+    def reported(self) -> list[str]:
+        """One row a trial behind the default rows, of every experiment."""
+        return [f"{self.folder}/reported/{name}.csv" for name in self.experiments]
+
+    def comparisons_digest(self) -> str:
+        """Changes when the table of paired comparisons would for the same trials and claims."""
+        return computed_by("silodp.cli.report:comparisons", Asked(aside=CLAIMS))
 
     def drawn_together(self) -> list[tuple[str, str, list[str]]]:
         """(experiment, kind, names) of the figures that one job draws."""
@@ -176,21 +199,18 @@ class Plan:
         ]
 
     def figure_sources(self, kind: str) -> list[str]:
-        """Source files that decide how figures of a kind look."""
-        names = ("axes.py", "notes.py", "slices.py", "style.py", f"{kind}.py")
-        files = [*(PACKAGE / "figures" / name for name in names), PACKAGE / "report_numbers.py"]
-        return [from_here(file) for file in files]
+        """Files that decide how figures of a kind look, where there is no record of what they were drawn by.
+
+        That is in a folder that was published: a clone has its figures, but not Snakemake's notes on them.
+        """
+        names = ("axes.py", "notes.py", "slices.py", "style.py", "svg.py", f"{kind}.py")
+        files = [*(ROOT / "report" / "figures" / name for name in names), ROOT / "report" / "numbers.py"]
+        return [from_here(file) for file in files] if self.published else []
 
     def heterogeneity(self, experiment: str) -> list[str]:
         """Files that say how different the silos behind an experiment's figures are."""
         readings = self.readings(experiment)
         return sorted({f"{self.silos(experiment, reading)}/heterogeneity.csv" for reading in readings})
-
-    def places(self) -> str:
-        """Options of `silodp fetch` for the run's cache and mirror."""
-        data = self.run.data
-        named = [("--cache", data.cache), ("--mirror", data.mirror)]
-        return " ".join(f"{option} {shlex.quote(value)}" for option, value in named if value)
 
     def listings(self) -> list[str]:
         """Files that say which data files the run was made from."""
@@ -204,21 +224,30 @@ class Plan:
     def _trained_part(self, config: Experiment) -> dict:
         return config.model_dump(mode="json", exclude=SHOWN | {"trials", "algorithms", "alternatives"})
 
+    def _from_data(self, experiment: str) -> Asked:
+        """What a job asks for that reads the experiment's data set: that one alone, and its files as checked."""
+        name = self.experiments[experiment].dataset
+        aside = [] if DATASETS[name].embedded else ["silodp.datasets.cache:local_files"]
+        return Asked({"silodp.datasets": [name]}, [*LOADED, *aside])
+
+    def data_digest(self, dataset: str) -> str:
+        """Changes when a data set's files would."""
+        return digest([] if DATASETS[dataset].embedded else [[one.file, one.digest] for one in sources(dataset).files])
+
     def partition_digest(self, experiment: str) -> str:
         """Changes when the experiment's silos would."""
         config = self.experiments[experiment]
         keys = {"dataset", "label", "silos", "preprocess", "trials", "readings"}
-        return digest([self.run.seed, config.model_dump(mode="json", include=keys), sources_digest(PARTITIONED_BY)])
+        used = [self.run.seed, config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
+        return digest([*used, computed_by("silodp.cli.data:partition", self._from_data(experiment))])
 
     def training_digest(self, experiment: str, algorithm: str) -> str:
         """Changes when what a training job computes would: config, seed, precision, or the sources behind it."""
         config = self.experiments[experiment]
-        own = config.algorithms[algorithm]
-        more = built_on("prescribed.py") if own.schedule or own.stages else ()
-        if "calibrated" in (own.noise, *(readings.noise for readings in config.variants().values())):
-            more += built_on("privacy/calibration.py")
-        if any(readings.summation == "shuffled" for readings in config.variants().values()):
-            more += SUMMED_BY + built_on("privacy/shuffled_plan.py")
+        asked = self._from_data(experiment)
+        asked.chosen |= {"silodp.algorithms": [algorithm], "silodp.federation.models:MODELS": [config.model.name]}
+        asked.aside += ["silodp.experiments.guard:unproven_task"]
+        self._put_aside(asked, experiment, [algorithm])
         return digest(
             [
                 self.run.seed,
@@ -226,31 +255,62 @@ class Plan:
                 self.device(experiment),
                 self._trained_part(config),
                 config.algorithms[algorithm].model_dump(mode="json"),
-                sources_digest((*TRAINED_BY, *sorted({*algorithm_files(algorithm), *more}))),
+                self.data_digest(config.dataset),
+                computed_by("silodp.cli.train:train", asked),
             ]
         )
 
-    def reports_digest(self, experiment: str) -> str:
-        """Changes when selection or table would."""
+    def _put_aside(self, asked: Asked, experiment: str, algorithms: Iterable[str]) -> None:
+        """Put aside what no algorithm asks for in any reading: calibrated noise, shuffled sums, schedules."""
         config = self.experiments[experiment]
-        return digest([config.model_dump(mode="json", exclude={"title", "paper"}), sources_digest(("tuning.py",))])
+        own, readings = [config.algorithms[name] for name in algorithms], config.variants().values()
+        if "calibrated" not in [*(one.noise for one in own), *(one.noise for one in readings)]:
+            asked.aside += ["silodp.privacy.calibration:calibrated_plan"]
+        if "shuffled" not in [one.summation for one in readings]:
+            asked.aside += ["silodp.privacy.shuffling.shuffled_plan:shuffled_plan"]
+        scheduled = sorted({one.schedule for one in own if one.schedule})
+        if scheduled:
+            asked.chosen["silodp.theory.convex.schedules:SCHEDULES"] = scheduled
+        else:
+            asked.aside += ["silodp.experiments.schedules:prescribe"]
 
-    def figure_digest(self, experiment: str) -> str:
-        """Changes when a figure would for the same table and sources."""
+    def selection_digest(self, experiment: str) -> str:
+        """Changes when the chosen points would."""
+        asked = Asked(aside=[*LOADED, *APPLIES])
+        return digest([self._reported_part(experiment), computed_by("silodp.cli.train:select", asked)])
+
+    def table_digest(self, experiment: str) -> str:
+        """Changes when the table would for the same trials, chosen points and delivered ε."""
+        asked = Asked(aside=[*LOADED, *APPLIES])
+        return digest([self._reported_part(experiment), computed_by("silodp.cli.tables:table", asked)])
+
+    def _reported_part(self, experiment: str) -> list:
         config = self.experiments[experiment]
-        return digest([config.title, config.paper])
+        applies = [[trained_as(config, name, label) for label in config.variants()] for name in config.algorithms]
+        return [config.model_dump(mode="json", exclude={"title", "paper"}), applies]
+
+    def figure_digest(self, experiment: str, kind: str) -> str:
+        """Changes when a figure would for the same table."""
+        config = self.experiments[experiment]
+        asked = Asked({"silodp.report.figures:FIGURES": [kind]}, [*LOADED, "silodp.algorithms:traits"])
+        names = [traits(name) for name in config.algorithms]
+        return digest([config.title, config.paper, names, computed_by("silodp.cli.figures:figure", asked)])
+
+    def redraw_digest(self) -> str:
+        """Changes when figures of noise formulas, bounds and check-ins would for the same tables."""
+        return computed_by("silodp.cli.figures:redraw")
 
     def bounds(self) -> list[str]:
         """Tables of all checks of the papers' bounds, and their figures."""
-        from silodp.figures import BOUNDS_FIGURES  # loads matplotlib, which training jobs do not need
-
-        figures = [f"{self.folder}/bounds/{name}.{suffix}" for name in BOUNDS_FIGURES for suffix in ("pdf", "png")]
+        figures = [
+            f"{self.folder}/bounds/{name}.{suffix}" for name in keys_of(BOUNDS_FIGURES) for suffix in self.formats
+        ]
         return [f"{self.folder}/bounds/{name}.csv" for name in CHECKS] + figures
 
-    def check_digest(self) -> str:
+    def check_digest(self, check: str) -> str:
         """Changes when a check's table would: seed, scale, or the sources behind it."""
-        sources = ("algorithms", "checks", "privacy", "prox.py", "rng.py", "statistics.py", "theory")
-        return digest([self.run.seed, self.run.bounds.scale, sources_digest(sources)])
+        asked = Asked({"silodp.verdicts.checks": [check]}, LOADED)
+        return digest([self.run.seed, self.run.bounds.scale, computed_by("silodp.cli.bounds:check", asked)])
 
     def checkins(self) -> list[str]:
         """Tables and figures about random check-ins: Figure 2, and the comparison on every logistic problem.
@@ -262,7 +322,7 @@ class Plan:
             if one.model.name == "logistic":
                 problems.setdefault(digest([one.dataset, one.label, one.preprocess.model_dump(mode="json")]), name)
         names = ["figure_2", *problems.values()]
-        return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", "pdf", "png")]
+        return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", *self.formats)]
 
     def wanted(self) -> list[str]:
         """Tables and figures of bounds and check-ins that the run file asks for; claims and page wait for them."""
@@ -270,8 +330,9 @@ class Plan:
         return [file for target in targets for file in {"bounds": self.bounds, "checkins": self.checkins}[target]()]
 
     def claims_files(self) -> list[str]:
-        """The claims, and the source files of their statistics."""
-        files = [*(project_root() / "config" / "claims").glob("*.yaml"), *(PACKAGE / "claims").glob("*.py")]
+        """The claims; in a folder that was published also the sources of their statistics (see `figure_sources`)."""
+        files = [*(project_root() / "config" / "claims").glob("*.yaml")]
+        files += [*(ROOT / "verdicts" / "claims").glob("*.py")] if self.published else []
         return sorted(from_here(file) for file in files)
 
     def claims_digest(self) -> str:
@@ -280,8 +341,7 @@ class Plan:
         Those that the run file does not ask for are read where they are there, and are not made.
         """
         texts = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in self._beside()]
-        sources = sources_digest(("algorithms", "checks", "comparisons.py", "statistics.py", "theory"))
-        return digest([texts, sources])
+        return digest([texts, computed_by("silodp.cli.claims:claims", Asked(aside=[*LOADED, *CLAIMS]))])
 
     def _beside(self) -> list[Path]:
         wanted = set(self.wanted())
@@ -290,48 +350,49 @@ class Plan:
 
     def checkins_digest(self, experiment: str | None = None) -> str:
         """Changes when a table about random check-ins would; without an experiment, Figure 2's."""
-        behind = ("checkins_commands.py", "privacy", "theory")
         if experiment is None:
-            return sources_digest(behind)
-        trained = (
-            "checkin_kernel.py",
-            "checkin_protocols.py",
-            "checkins_table.py",
-            *PARTITIONED_BY,
-            "models",
-            "training.py",
-        )
+            return computed_by("silodp.cli.checkins:figure_2")
+        config = self.experiments[experiment]
+        asked = self._from_data(experiment)
+        asked.chosen["silodp.federation.models:MODELS"] = [config.model.name]
         keys = {"dataset", "label", "silos", "preprocess", "model", "trials", "readings"}
-        used = self.experiments[experiment].model_dump(mode="json", include=keys)
-        return digest([self.run.seed, self.run.dtype, used, sources_digest((*trained, *behind))])
+        used = [config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
+        return digest([self.run.seed, self.run.dtype, *used, computed_by("silodp.cli.checkins:checkins", asked)])
+
+    def _planned_by(self, experiment: str, entry: str) -> list:
+        """What decides the plans of all of an experiment's algorithms, and what a job does with them."""
+        config = self.experiments[experiment]
+        asked = Asked({"silodp.algorithms": list(config.algorithms)}, [*LOADED])
+        self._put_aside(asked, experiment, config.algorithms)
+        keys = {"algorithms", "alternatives"}
+        used = [self._trained_part(config), config.model_dump(mode="json", include=keys)]
+        return [*used, computed_by(entry, asked)]
 
     def privacy_digest(self, experiment: str) -> str:
         """Changes when delivered ε would for the same chosen points."""
-        config = self.experiments[experiment]
-        plans = [self.training_digest(experiment, algorithm) for algorithm in config.algorithms]
-        return digest([plans, sources_digest(("privacy", "privacy_table.py"))])
+        return digest(self._planned_by(experiment, "silodp.cli.tables:privacy"))
 
     def audit_digest(self, experiment: str) -> str:
         """Changes when the audit's bounds would."""
-        config = self.experiments[experiment]
-        mechanisms = [self.training_digest(experiment, algorithm) for algorithm in config.algorithms]
-        sources = sources_digest(("audit.py", "audit_table.py", "canary.py", "privacy"))
-        return digest([mechanisms, self.run.audit_runs, sources])
+        planned = self._planned_by(experiment, "silodp.cli.audit:audit")
+        return digest([self.run.seed, self.run.dtype, self.run.audit_runs, planned])
 
     def formulas_digest(self) -> str:
         """Changes when what the papers' formulas deliver would."""
-        return digest(sources_digest(("algorithms", "formulas.py", "privacy", "theory")))
+        return computed_by("silodp.cli.tables:formulas")
+
+    def merge_digest(self, command: str) -> str:
+        """Changes when the table that `silodp <command>` puts together would for the same parts."""
+        return computed_by(f"silodp.cli.tables:{command.replace('-', '_')}")
 
     def report_digest(self) -> str:
         """Changes when the page would for the same tables and figures."""
-        return digest(
-            [
-                self.digest(),
-                [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(PACKAGE.glob("report.*"))],
-                sources_digest(PAGE),
-                [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._beside()],
-            ]
-        )
+        texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._beside()]
+        return digest([self.digest(), texts, computed_by("silodp.cli.report:report", Asked(aside=CLAIMS))])
+
+    def crate_digest(self) -> str:
+        """Changes when the description of the same results as an RO-Crate would."""
+        return computed_by("silodp.cli.report:crate")
 
     def digest(self) -> str:
         """Changes with the resolved configuration."""

@@ -2,24 +2,21 @@
 
 import hashlib
 import json
-import math
 import os
 import platform
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
-
-import numpy as np
 
 import silodp
-from silodp.results import write_text
+from silodp.datasets.addresses import without_credentials
+from silodp.files import write_text
+from silodp.workflow.digests import _plain, digest
 
 PACKAGES = (
     "dp-accounting",
@@ -35,20 +32,7 @@ PACKAGES = (
     "torch",
 )
 
-# Fields that may differ between two runs that must give the same results.
-VOLATILE = ("command", "finished", "seconds", "started")
-
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _HOME = re.compile(r"(?<![\w.-])(?:(?:/home|/Users)/[^/\s:'\"]+|/root(?![\w.-])|[A-Za-z]:\\Users\\[^\\\s'\"]+)")
-
-
-def digest(obj: Any) -> str:
-    """SHA-256, in hex, of the JSON form of `obj`: keys sorted, no spaces, ∞ as "inf".
-
-    Raises ValueError for what has no such form.
-    """
-    text = json.dumps(_plain(obj), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def collect(
@@ -59,10 +43,7 @@ def collect(
     data_hashes: Mapping[str, str],
     lock: Path,
     device: str = "cpu",
-    command: Sequence[str] | None = None,
-    started: datetime | None = None,
-    finished: datetime | None = None,
-    seconds: float | None = None,
+    invocations: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """All that is known of a run, ready for JSON.
 
@@ -74,20 +55,14 @@ def collect(
         data_hashes: SHA-256 of each data file or array, by name.
         lock: requirements.lock; a file that is missing is recorded as null.
         device: torch device of the training, such as "cpu" or "cuda:0".
-        command: the command line, `sys.argv` by default.
-        started, finished: aware datetimes, recorded in UTC to the second.
-        seconds: wall time, from `started` and `finished` where they are given and it is not.
+        invocations: those that the results come from, oldest first, as `silodp.workflow.invocations.done` gives them.
+            The run's `command` is the last one's, its `seconds` are those of all, without the time between them.
 
-    Raises ValueError when the configuration has no JSON form or a datetime has no time zone.
+    Raises ValueError when the configuration has no JSON form.
     """
     root = Path(root)
-    for name, moment in (("started", started), ("finished", finished)):
-        if moment is not None and moment.tzinfo is None:
-            raise ValueError(f"provenance: {name} has no time zone, allowed: a datetime with one")
-    if seconds is None and started is not None and finished is not None:
-        seconds = (finished - started).total_seconds()
-    recorded = _scrubbed(_plain(config), root)
-    argv = list(sys.argv if command is None else command)
+    recorded = _plain(recordable(config, root))
+    made_in = [_invocation(one, root) for one in invocations]
     return {
         "run": run,
         "silodp": silodp.__version__,
@@ -100,10 +75,21 @@ def collect(
         "config": recorded,
         "config_sha256": digest(recorded),
         "data_sha256": dict(sorted(data_hashes.items())),
-        "command": _scrub(shlex.join([PurePath(argv[0]).name, *argv[1:]]), root) if argv else None,
-        "started": _utc(started),
-        "finished": _utc(finished),
-        "seconds": None if seconds is None else round(float(seconds), 1),
+        "command": made_in[-1]["command"] if made_in else None,
+        "started": made_in[0]["started"] if made_in else None,
+        "finished": made_in[-1]["finished"] if made_in else None,
+        "seconds": round(sum(one["seconds"] for one in made_in), 1) if made_in else None,
+        "invocations": made_in,
+    }
+
+
+def _invocation(one: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    return {
+        **{key: one[key] for key in ("commit", "dirty", "completed", "jobs")},
+        "command": _scrub(one["command"], root),
+        "started": _utc(one["started"]),
+        "finished": _utc(one["finished"]),
+        "seconds": round((one["finished"] - one["started"]).total_seconds(), 1),
     }
 
 
@@ -111,11 +97,6 @@ def write(path: Path | str, record: Mapping[str, Any]) -> None:
     """Write `record` as JSON with sorted keys: the same record, the same bytes."""
     text = json.dumps(_plain(record), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(text + "\n", path)
-
-
-def stable(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record without its `VOLATILE` fields."""
-    return {key: value for key, value in record.items() if key not in VOLATILE}
 
 
 def file_digest(path: Path | str) -> str | None:
@@ -128,13 +109,16 @@ def file_digest(path: Path | str) -> str | None:
 
 
 def git_state(root: Path | str) -> dict[str, Any]:
-    """`commit` of the checkout whose top is `root`, and whether it is `dirty`; both None where that is unknown."""
+    """`commit` of the checkout whose top is `root`, and whether it is `dirty`; both None where that is unknown.
+
+    Files that git does not track make nothing dirty: notes, and results of other runs.
+    """
     unknown: dict[str, Any] = {"commit": None, "dirty": None}
     top, commit = _git(root, "rev-parse", "--show-toplevel"), _git(root, "rev-parse", "HEAD")
     # A checkout that merely lies inside somebody else's repository says nothing about this code.
     if not top or not commit or Path(top).resolve() != Path(root).resolve():
         return unknown
-    changes = _git(root, "status", "--porcelain")
+    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
@@ -163,49 +147,29 @@ def torch_device(device: str) -> dict[str, Any]:
     return {"device": device, "name": name, "cuda": torch.version.cuda}
 
 
-def _plain(obj: Any, where: str = "") -> Any:
-    """`obj` as JSON types; floats that JSON does not know become "inf", "-inf" and "nan"."""
-    if obj is None or isinstance(obj, bool | int | str):
-        return obj
-    if isinstance(obj, float):
-        return obj if math.isfinite(obj) else str(obj)
-    if isinstance(obj, np.generic):
-        return _plain(obj.item(), where)
-    if isinstance(obj, PurePath):
-        return obj.as_posix()
-    if isinstance(obj, Mapping):
-        wrong = [key for key in obj if not isinstance(key, str)]
-        if wrong:
-            raise ValueError(f"{where or 'record'}: key {wrong[0]!r} is not a string")
-        return {key: _plain(value, f"{where}.{key}".lstrip(".")) for key, value in obj.items()}
-    if isinstance(obj, list | tuple):
-        return [_plain(value, f"{where}[{i}]") for i, value in enumerate(obj)]
-    raise ValueError(
-        f"{where or 'record'}: {type(obj).__name__} has no JSON form, allowed: mapping, list, str, number, None, path"
-    )
+def recordable(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """A configuration as it may be committed: no credentials in addresses, no home folders in paths."""
+    return _scrubbed(dict(config), root)
 
 
 def _scrubbed(plain: Any, root: Path) -> Any:
     """`plain` with `_scrub` applied to every string in it."""
-    if isinstance(plain, dict):
-        return {_scrub(key, root): _scrubbed(value, root) for key, value in plain.items()}
-    if isinstance(plain, list):
+    if isinstance(plain, Mapping):
+        return {
+            _scrub(key, root) if isinstance(key, str) else key: _scrubbed(value, root) for key, value in plain.items()
+        }
+    if isinstance(plain, list | tuple):
         return [_scrubbed(value, root) for value in plain]
     return _scrub(plain, root) if isinstance(plain, str) else plain
 
 
 def _scrub(text: str, root: Path) -> str:
     """`text` with paths in the checkout relative to it, home folders as ~, and no credentials in addresses."""
-    text = _URL.sub(lambda match: _without_credentials(match[0]), text)
+    text = without_credentials(text)
     for folder, short in ((str(root.resolve()), "."), (str(root), "."), (str(Path.home()), "~")):
         if len(folder) > 1:  # neither "/" nor "." stands for a folder worth hiding
             text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?![\w.-])", short, text)
     return _HOME.sub("~", text)
-
-
-def _without_credentials(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _git(root: Path | str, *arguments: str) -> str | None:
@@ -258,5 +222,5 @@ def _memory_gib() -> float | None:
         return None
 
 
-def _utc(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

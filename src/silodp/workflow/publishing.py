@@ -1,32 +1,22 @@
-"""Subcommands on finished runs: what is kept of one in the repository, and two algorithms compared in it."""
+"""What is kept of finished runs in the repository."""
 
-import argparse
 import json
 import re
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 
-from silodp.results import write_csv, write_text
+from silodp.files import read_csv, write_csv, write_text
+from silodp.workflow.contents import CHECKSUMS, PUBLICATION, Folder, checksums, problems, write_checksums
 
-# Of a run's folder: what figures, page and verdicts are made from, and the figures themselves.
-KEPT = (
-    "config.json",
-    "provenance.json",
-    "privacy.csv",
-    "tables/*.csv",
-    "audit.csv",
-    "formulas.csv",
-    "reported/*.csv",
-    "figures/*.pdf",
-    "figures/*.png",
-    *(f"{folder}/*.{suffix}" for folder in ("bounds", "checkins") for suffix in ("csv", "pdf", "png")),
-    "claims.csv",
-    "silos/*/*/heterogeneity.csv",
-)
-NEEDED = KEPT[:4]
+NEEDED = ("config.json", "provenance.json", "privacy.csv", "tables/*.csv", CHECKSUMS)
+# A run of the workflow has these, a publication never does.
+OF_A_RUN = ("trials", "selection", "privacy", CHECKSUMS)
+# Tables that a publication makes again, with its page.
+AGAIN = ("claims.csv", "comparisons.csv", "ro-crate-metadata.json")
 # Files of a run with a row or an entry for each experiment; of several runs they are put together.
 JOINED = ("privacy.csv", "audit.csv")
 README = """# Published results
@@ -44,57 +34,94 @@ What is small of
 """
 
 
-def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
-    """Add these subcommands with `add(name, function, help)`."""
-    sub = add("publish", publish, "copy what is kept of finished runs into a folder that is committed")
-    sub.add_argument("folders", metavar="folder", type=Path, nargs="+", help="results folder, as in results/paper")
-    sub.add_argument("--output", type=Path, default=Path("results/published"), help="default results/published")
-
-    sub = add("compare", compare, "two algorithms, trial by trial")
-    sub.add_argument("reported", type=Path, help="CSV file, as in results/default/reported/wbcd_mlp.csv")
-    sub.add_argument("first", help="algorithm, as in spider; local_sgd:non_private is the form without noise")
-    sub.add_argument("second", help="the algorithm it is set against")
-    sub.add_argument("--confidence", type=float, default=0.95, help="of the interval (default 0.95)")
-    sub.add_argument("--output", type=Path, help="CSV file; default: print")
-
-
-def publish(options: argparse.Namespace) -> None:
+def publish(folders: Sequence[Path], output: Path) -> None:
     """Copy tables, figures and provenance of finished runs; what was in the folder before is replaced.
 
     Of several runs, an experiment, and what belongs to none, is taken from the last that has it; claims are then
     decided by all tables together.
     """
-    folders, output = options.folders, options.output
     for folder in folders:
         missing = [name for name in NEEDED if not any(folder.glob(name))]
         if missing:
             raise ValueError(
                 f"command line: folder: {str(folder)!r}: lacks {', '.join(missing)}: must be a finished run"
             )
-        if output.resolve() == folder.resolve():
-            raise ValueError(f"command line: --output: {str(output)!r}: must be another folder than a run's")
-    if output.exists() and not (output / "config.json").is_file():
-        raise ValueError(f"command line: --output: {str(output)!r}: must be an earlier publication, or not be there")
+    _replaceable(output, folders)
+    sources = [Folder(folder) for folder in folders]
+    for source in sources:
+        if wrong := problems(source):
+            more = f" (and {len(wrong) - 1} more: silodp verify)" if wrong[1:] else ""
+            raise ValueError(
+                f"command line: folder: {str(source.path)!r}: not as its rebuild left it: {wrong[0]}{more}"
+            )
     records = [json.loads((folder / "provenance.json").read_text(encoding="utf-8")) for folder in folders]
     config = _joined_config(folders) if len(folders) > 1 else None
-    shutil.rmtree(output, ignore_errors=True)
-    for position, folder in enumerate(folders):
-        later = _experiments(folders[position + 1 :])
-        for path in sorted(path for name in KEPT for path in folder.glob(name)):
-            if _experiment(path.relative_to(folder), later) is None:
-                target = output / path.relative_to(folder)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                # Times come along: a figure stays younger than its table.
-                shutil.copy2(path, target)
-    if config is not None:
-        _join(folders, output, config, records)
-    names = [record.get("run") or folder.name for record, folder in zip(records, folders, strict=True)]
-    write_text(_readme(names, records), output / "README.md")
+    with _replaced(output) as built:
+        for position, source in enumerate(sources):
+            later = _experiments(sources[position + 1 :])
+            for name in source.publishable():
+                if _experiment(Path(name), later) is None:
+                    (built / name).parent.mkdir(parents=True, exist_ok=True)
+                    # Times come along: a figure stays younger than its table.
+                    shutil.copy2(source.path / name, built / name)
+        if config is not None:
+            _join(sources, built, config, records)
+        names = [record.get("run") or folder.name for record, folder in zip(records, folders, strict=True)]
+        write_text(_readme(names, records), built / "README.md")
+        # Of what stays: figures, verdicts and page are made from it again.
+        data = [path for path in built.rglob("*") if path.suffix in (".csv", ".json") and path.name not in AGAIN]
+        found = checksums(built, (path.relative_to(built).as_posix() for path in data))
+        write_checksums(built / PUBLICATION, {"runs": names}, found)
 
 
-def _experiments(folders: Sequence[Path]) -> set[str]:
-    """The experiments that runs have a table of."""
-    return {path.stem for folder in folders for path in folder.glob("tables/*.csv")}
+def _replaceable(output: Path, folders: Sequence[Path]) -> None:
+    """ValueError where `output` is anything but a publication or not there, or lies around or in one of the runs."""
+
+    def fail(allowed: str) -> None:
+        raise ValueError(f"command line: --output: {str(output)!r}: {allowed}")
+
+    place = output.resolve()
+    for folder in folders:
+        run = folder.resolve()
+        if place == run:
+            fail("must be another folder than a run's")
+        if run.is_relative_to(place):
+            fail(f"must not hold the run {str(folder)!r}, which would go with it")
+        if place.is_relative_to(run):
+            fail(f"must lie outside of the run {str(folder)!r}")
+    if not output.exists():
+        return
+    if found := next((name for name in OF_A_RUN if (output / name).exists()), None):
+        fail(f"holds {found} and so is a run: must be an earlier publication, or not be there")
+    if not (output / PUBLICATION).is_file():
+        fail(f"must be an earlier publication (a folder with {PUBLICATION}), or not be there")
+
+
+@contextmanager
+def _replaced(output: Path) -> Iterator[Path]:
+    """A new folder beside `output` that takes its place once the block ends without an error."""
+    place = output.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    built, former = (place.parent / f".{place.name}.{kind}" for kind in ("new", "old"))
+    # A publish that was killed between its two renames left the former publication here.
+    if former.exists() and not place.exists():
+        former.rename(place)
+    shutil.rmtree(former, ignore_errors=True)
+    shutil.rmtree(built, ignore_errors=True)
+    built.mkdir()
+    try:
+        yield built
+        if place.exists():
+            place.rename(former)
+        built.rename(place)
+    finally:
+        shutil.rmtree(built, ignore_errors=True)
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _experiments(sources: Sequence[Folder]) -> set[str]:
+    """The experiments of runs."""
+    return {name for source in sources for name in source.plan.experiments}
 
 
 def _experiment(path: Path, experiments: Collection[str]) -> str | None:
@@ -125,24 +152,22 @@ def _joined_config(folders: Sequence[Path]) -> dict:
     return joined
 
 
-def _join(folders: Sequence[Path], output: Path, config: dict, records: list[dict]) -> None:
+def _join(sources: Sequence[Folder], output: Path, config: dict, records: list[dict]) -> None:
     """Write what several runs have together: options, provenance by run, rows of all experiments, verdicts."""
-    from silodp import provenance
-    from silodp.claims import decide
-    from silodp.claims.base import RunFolder
-    from silodp.claims.loading import load_claims
+    from silodp.verdicts.claims import decide
+    from silodp.verdicts.claims.base import RunFolder
+    from silodp.verdicts.claims.loading import load_claims
+    from silodp.workflow import provenance
 
     write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", output / "config.json")
-    runs = {record.get("run") or folder.name: record for record, folder in zip(records, folders, strict=True)}
+    runs = {record.get("run") or source.path.name: record for record, source in zip(records, sources, strict=True)}
     provenance.write(output / "provenance.json", {"runs": runs})
     for name in JOINED:
         frames = []
-        for position, folder in enumerate(folders):
-            if (folder / name).is_file():
-                frame = pd.read_csv(folder / name, dtype=str, keep_default_na=False)
-                frames.append(frame[~frame["experiment"].isin(_experiments(folders[position + 1 :]))])
-        if frames:
-            write_csv(pd.concat(frames, ignore_index=True).fillna(""), output / name)
+        for position, source in enumerate(sources):
+            frame = read_csv(source.path / name, ("experiment",), dtype=str, keep_default_na=False)
+            frames.append(frame[~frame["experiment"].isin(_experiments(sources[position + 1 :]))])
+        write_csv(pd.concat(frames, ignore_index=True).fillna(""), output / name)
     write_csv(decide(load_claims(), RunFolder(output)), output / "claims.csv")
 
 
@@ -156,14 +181,3 @@ def _readme(names: Sequence[str], records: Sequence[dict]) -> str:
     together = names[0] if len(names) == 1 else f'"{" ".join(names)}"'
     made = ", ".join(f"`make reproduce RUN={name}`" for name in names)
     return README.format(runs="".join(f"\n- {run}" for run in runs), made=made, names=together)
-
-
-def compare(options: argparse.Namespace) -> None:
-    """Paired differences of test error, with an interval and who is better, for each reading, (M, R) and epsilon."""
-    from silodp.comparisons import compare as paired
-
-    found = paired(pd.read_csv(options.reported), options.first, options.second, options.confidence)
-    if options.output:
-        write_csv(found, options.output)
-    else:
-        print(found.drop(columns="experiment").to_string(index=False, float_format=lambda value: f"{value:.4g}"))

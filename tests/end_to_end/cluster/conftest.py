@@ -1,12 +1,10 @@
 """Runs of the workflow through a private Slurm, and the table of faults that comes of them."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "workflow"))
+ROOT = Path(__file__).resolve().parents[3]
 
 from faults import Fault, page_with, table  # noqa: E402
 

@@ -9,7 +9,7 @@ from faults import BEGIN, END, Fault, page_with, table
 from private_slurm import CPUS, MEMORY_MB, Unavailable, slurm_conf, system_conf
 from runs import ROOT, checkout, run
 
-from silodp.resources import growing
+from silodp.workflow.resources import growing
 
 SLURM = ROOT / "workflow" / "profiles" / "slurm" / "config.yaml"
 GPU = """\

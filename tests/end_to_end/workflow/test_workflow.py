@@ -5,7 +5,7 @@ import shutil
 import pytest
 from runs import ROOT, TINY, checkout, contents, run
 
-from silodp.checks import CHECKS
+from silodp.verdicts.checks import CHECKS
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_rebuild_writes_every_door(rebuilt):
     results = rebuilt / "results" / "tiny"
     expected = {"report.html", "provenance.json", "config.json", "privacy.csv", "tables/wbcd_mlp.csv"}
     expected.add("claims.csv")
-    expected |= {f"figures/wbcd_mlp_M2_R5.{suffix}" for suffix in ("pdf", "png")}
+    expected |= {f"figures/wbcd_mlp_M2_R5.{suffix}" for suffix in ("pdf", "png", "svg")}
     expected |= {f"trials/wbcd_mlp/{name}/M2_R5/default_0-1.parquet" for name in ("minibatch_sgd", "fed_spider")}
     assert expected <= set(contents(results))
 

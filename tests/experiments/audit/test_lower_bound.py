@@ -5,22 +5,23 @@ import math
 
 import numpy as np
 import pytest
+import small
 import torch
 from scipy.stats import binom, norm
 
-import small
 from silodp.algorithms import ALGORITHMS
-from silodp.audit import audit, epsilon_bounds, lower_epsilon
-from silodp.canary import CLIP, canary_for, linear_canary, perceptron_canary
-from silodp.messages import Messages
-from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.experiments.audit.canary import CLIP, Server, canary_for, linear_canary, perceptron_canary
+from silodp.experiments.audit.lower_bound import audit, epsilon_bounds, lower_epsilon
+from silodp.experiments.audit.plants import PLANTS
+from silodp.federation.messages import Messages
+from silodp.federation.rng import Streams
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget
-from silodp.rng import Streams
 
 N, R, DELTA = 20, 4, 0.05
 # A claim that is small enough for so few runs to show several times it.
-RUNS = 1500
+RUNS = 4000
 # Records of the silo: one local step a round has to draw the canary now and then.
 SIZES = {"local_sgd": 3}
 STREAMS = Streams(31).child("audit")
@@ -36,45 +37,12 @@ def made(case, epsilon=1.5, n=N, rounds=R, delta=DELTA):
     return algorithm, algorithm.plan(Budget(n, rounds, epsilon, delta, 4.0, K))
 
 
-class Halved(Messages):
-    """Half the noise of the plan."""
-
-    def message(self, weights, silo, records, clip, noise_scale, **more):
-        return super().message(weights, silo, records, clip, noise_scale / 2, **more)
-
-    def local_model(self, weights, silo, steps, clip, noise_scale, stepsize, **more):
-        return super().local_model(weights, silo, steps, clip, noise_scale / 2, stepsize, **more)
-
-
-class BatchMean(Messages):
-    """Only the averaged gradient is clipped."""
-
-    def message(self, weights, silo, records, clip, noise_scale, **more):
-        return super().message(weights, silo, records, clip, noise_scale, **more | {"clipping": "batch_mean"})
-
-
-class PerTensor(Messages):
-    """Each tensor of a record's gradient is clipped to L by itself."""
-
-    def _gradient_sum(self, weights, x, y, clip, clipping):
-        infinite = torch.full_like(clip, torch.inf)
-        total = torch.zeros_like(weights)
-        # A canary's silo has two different records.
-        distinct, times = torch.unique(torch.cat([x, y[:, None].to(x)], dim=1), dim=0, return_counts=True)
-        for record, often in zip(distinct, times, strict=True):
-            gradient = self.model.clipped_gradient_sum(weights, record[None, :-1], record[-1:].to(y), infinite)
-            for block in self.model.blocks:
-                part = gradient[:, block.start : block.stop]
-                total[:, block.start : block.stop] += part * (often * (clip / part.norm(dim=1)).clamp(max=1))[:, None]
-        return total
-
-
 @functools.cache
-def audited(mechanism, name):
+def audited(fault, name):
+    """Of a mechanism with one fault; of the trainer's own for None."""
     algorithm, plan = made(small.ALGORITHM_CASES[name], n=SIZES.get(name, N))
-    return audit(algorithm, [plan], RUNS, STREAMS.child(mechanism.__name__, name), messages=mechanism, confidence=0.95)[
-        0
-    ]
+    mechanism = PLANTS[fault].mechanism if fault else Messages
+    return audit(algorithm, [plan], RUNS, STREAMS.child(fault, name), messages=mechanism, confidence=0.95)[0]
 
 
 @functools.cache
@@ -86,29 +54,36 @@ def delivered(name):
 def test_no_algorithm_is_audited_above_what_it_delivers(name):
     """Behind a shuffler too: the audit sees the silo's own messages, and `event` is about those."""
     algorithm, plan = made(small.ALGORITHM_CASES[name])
-    assert audit(algorithm, [plan], 300, STREAMS.child(name))[0] <= delivered_epsilon(plan, DELTA).upper
+    found = audit(algorithm, [plan], 300, STREAMS.child(name))[0]
+    assert found.lower <= delivered_epsilon(plan, DELTA).upper
+    assert not found.profile.exceeded
 
 
 @pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd", "fed_spider", "one_pass_accelerated_sgd"])
 def test_the_audit_comes_near_the_truth(name):
     """It would be worth nothing if it never rose: with thousands of runs it shows some of a small ε."""
-    assert 0.2 * delivered(name).lower < audited(Messages, name) <= delivered(name).upper
+    found = audited(None, name)
+    assert 0.2 * delivered(name).lower < found.lower <= delivered(name).upper
+    assert 0.5 * delivered(name).upper < found.profile.epsilon <= delivered(name).upper
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "name"),
+    ("fault", "name"),
     [
-        (Halved, "minibatch_sgd"),
-        (Halved, "local_sgd"),
-        (Halved, "fed_spider"),
-        (Halved, "one_pass_accelerated_sgd"),
-        (PerTensor, "minibatch_sgd"),
-        (BatchMean, "minibatch_sgd"),
+        ("half the noise", "minibatch_sgd"),
+        ("half the noise", "local_sgd"),
+        ("half the noise", "fed_spider"),
+        ("half the noise", "one_pass_accelerated_sgd"),
+        ("each tensor clipped by itself", "minibatch_sgd"),
+        ("only the mean clipped", "minibatch_sgd"),
     ],
 )
-def test_a_broken_mechanism_is_caught(mechanism, name):
+def test_a_broken_mechanism_is_caught(fault, name):
     """Noise halved, one L for each of four tensors (√4 times the sensitivity), or only the mean clipped."""
-    assert audited(mechanism, name) > delivered(name).upper
+    found = audited(fault, name)
+    assert found.lower > delivered(name).upper
+    assert found.profile.exceeded
+    assert found.profile.epsilon > delivered(name).upper
 
 
 def bounds(hits, false_alarms, runs, delta, confidence):
@@ -206,12 +181,14 @@ def test_canary_of_differences_is_one_whose_gradient_turns():
 
 def test_noise_of_the_transcript_is_the_plans():
     """What the canary's server keeps of a round is the trainer's message: its spread is the plan's noise."""
-    from silodp.canary import Server
-
     algorithm, plan = made(small.ALGORITHM_CASES["minibatch_sgd"])
     server = Server(canary_for(plan), 1, [plan], Messages)
     sent = np.stack(
-        [content[0].numpy() for run in range(500) for _, content in server.play(algorithm, STREAMS.child("noise", run))]
+        [
+            content[0].numpy()
+            for run in range(500)
+            for *_, content in server.play(algorithm, STREAMS.child("noise", run))
+        ]
     )
     assert len(sent) == 500 * R
     spread = sent.std(axis=0) / (plan["gradient"].noise * CLIP)

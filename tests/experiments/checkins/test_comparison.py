@@ -3,16 +3,18 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
+import small
 import torch
 
-import small
-from silodp.checkin_protocols import PROTOCOLS, Shape, local_epsilon
-from silodp.checkins_table import COLUMNS, NON_PRIVATE, Trial, clients_of, compare
-from silodp.config_models import Experiment
+from silodp.config.experiment import Experiment
 from silodp.datasets import DATASETS
-from silodp.models.logistic import Logistic
-from silodp.rng import Streams
+from silodp.experiments.checkins import protocols as checkin_protocols
+from silodp.experiments.checkins.comparison import COLUMNS, NON_PRIVATE, Trial, clients_of, compare
+from silodp.experiments.checkins.protocols import PROTOCOLS, SCHEDULES, Shape, local_epsilon
+from silodp.federation.models.logistic import Logistic
+from silodp.federation.rng import Streams
 
 STEPS = (0.25, 1.0)
 
@@ -62,6 +64,28 @@ def test_the_same_names_give_the_same_rows_whatever_else_is_asked_for(table):
     shared = table[table["epsilon"] == 4.0].reset_index(drop=True)
     errors = again[again["epsilon"] == 4.0]["test_error_mean"]
     assert np.allclose(shared["test_error_mean"], errors)
+
+
+def test_renaming_a_schedule_changes_no_number(table, monkeypatch):
+    def renamed(draw):
+        return lambda *given: draw(*given)
+
+    monkeypatch.setattr(checkin_protocols, "SCHEDULES", {name: renamed(one) for name, one in SCHEDULES.items()})
+    pd.testing.assert_frame_equal(compare("toy", [trial(1), trial(2)], [0.1, 4.0], Streams(3), steps=STEPS), table)
+
+
+def test_random_streams_of_schedules_are_named_as_they_were():
+    """Golden: another name here is another published table."""
+    names = {name: protocol.schedule for name, protocol in PROTOCOLS.items()}
+    assert names == {
+        "none": "in_random_order",
+        "subsampling": "sampled",
+        "shuffling": "in_random_order",
+        "shuffling_clones": "in_random_order",
+        "a_fix": "fixed",
+        "a_avg": "averaging",
+        "a_sldw": "sliding",
+    }
 
 
 def test_trials_must_have_equally_many_clients():

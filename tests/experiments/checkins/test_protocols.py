@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from silodp import checkin_protocols
-from silodp.checkin_protocols import (
+from silodp.experiments.checkins import protocols as checkin_protocols
+from silodp.experiments.checkins.protocols import (
     PROTOCOLS,
     Points,
     Shape,
@@ -20,11 +20,11 @@ from silodp.checkin_protocols import (
     sliding,
     train,
 )
-from silodp.models.linear import Linear
-from silodp.models.logistic import Logistic
-from silodp.privacy.amplification import clones_epsilon
-from silodp.privacy.unit_vectors import best_cap
-from silodp.rng import Streams
+from silodp.federation.models.linear import Linear
+from silodp.federation.models.logistic import Logistic
+from silodp.federation.rng import Streams
+from silodp.privacy.shuffling.amplification import clones_epsilon
+from silodp.privacy.shuffling.unit_vectors import best_cap
 from silodp.theory import THEOREMS
 
 DELTA = 1e-6
@@ -205,3 +205,11 @@ def test_the_compiled_walk_is_that_of_tensors(draw, dummies, model, dtype, toler
     plain = train(model(6), x, y, slots, points, 0.7, dummies, Streams(3))
     torch.testing.assert_close(compiled, plain, rtol=tolerance, atol=tolerance)
     assert (plain.norm(dim=1) > 0.01).all()
+
+
+def test_a_sliding_window_uses_the_slots_that_a_full_window_of_clients_can_reach():
+    """n = m = 2: slot 2 alone, open to both clients; empty with chance 1/4, where slots 1 and 3 are so with 1/2."""
+    shape, generator = Shape(share=1.0), np.random.default_rng(4)
+    drawn = [sliding(2, shape, generator) for _ in range(2000)]
+    assert {len(slots) for slots in drawn} == {1}
+    assert np.mean([len(slots[0]) == 0 for slots in drawn]) == pytest.approx(0.25, abs=0.04)

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
+import small
+import textbook
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import small
-import textbook
-from silodp.models import MODELS
 from small import DTYPES, MODEL_CASES, TOLERANCE
+
+from silodp.federation.models import MODELS
 
 
 def plain_sum(case, w, x, y, clip):

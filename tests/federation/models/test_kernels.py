@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-
-from silodp.models import MODELS, kernels
-from silodp.models.base import sequential_steps
-from silodp.models.linear import Linear
-from silodp.models.logistic import Logistic
 from small import DTYPES
+
+from silodp.federation.models import MODELS, kernels
+from silodp.federation.models.base import sequential_steps
+from silodp.federation.models.linear import Linear
+from silodp.federation.models.logistic import Logistic
 
 NEAR = {"float64": 1e-11, "float32": 2e-5}
 

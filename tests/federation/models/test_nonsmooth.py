@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-import torch
-from scipy.optimize import minimize, minimize_scalar
-
 import small
 import textbook
-from silodp.algorithms import ALGORITHMS
-from silodp.models import MODELS
+import torch
+from scipy.optimize import minimize, minimize_scalar
 from small import KINKED_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.federation.models import MODELS
 
 BETAS = [0.05, 1.0, 30.0]
 

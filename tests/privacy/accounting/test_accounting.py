@@ -11,8 +11,8 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting import delivered_epsilon, upper_epsilon
-from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 
 REPLACE_ONE = dp.NeighboringRelation.REPLACE_ONE
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from silodp.privacy.adaptive import adaptive_lower_epsilon
-from silodp.privacy.composition import Composition, epsilon_at
-from silodp.privacy.losses import pair_losses, replace_one_losses
-from silodp.privacy.profiles import Occurrences, with_replacement
+from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
+from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.losses import pair_losses, replace_one_losses
+from silodp.privacy.accounting.profiles import Occurrences, with_replacement
 
 
 def programme(occurrences: Occurrences, count: int, delta: float) -> tuple[float, float]:

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from silodp.config import load, project_root
-from silodp.config_check import _silo_sizes
+from silodp.config.errors import project_root
 from silodp.datasets import DATASETS
-from silodp.privacy.accounting import delivered_epsilon
+from silodp.experiments.task import Task
+from silodp.experiments.validation import _silo_sizes, load
+from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import PrivacyPlan
-from silodp.tasks import Task
 
 MNIST = 1238  # training records of its silos
 

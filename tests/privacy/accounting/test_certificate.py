@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.certificate import certified_epsilon
-from silodp.privacy.composition import Composition, epsilon_at
-from silodp.privacy.losses import pair_losses
-from silodp.privacy.mechanisms import gaussian_epsilon
-from silodp.privacy.profiles import at_most_once, gaussian_occurrences
+from silodp.privacy.accounting.certificate import certified_epsilon
+from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.losses import pair_losses
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.profiles import at_most_once, gaussian_occurrences
 
 GRID = np.linspace(-8.5, 12.5, 500)
 CELL = GRID[1] - GRID[0]

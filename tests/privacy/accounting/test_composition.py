@@ -8,10 +8,10 @@ from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.composition import Composition, epsilon_at
-from silodp.privacy.losses import LossPmf, pair_losses
-from silodp.privacy.mechanisms import gaussian_epsilon
-from silodp.privacy.profiles import gaussian_occurrences, with_replacement
+from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.losses import LossPmf, pair_losses
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.profiles import gaussian_occurrences, with_replacement
 
 
 @pytest.mark.parametrize(

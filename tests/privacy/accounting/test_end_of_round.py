@@ -3,8 +3,8 @@
 import pytest
 from dp_accounting import dp_event
 
-from silodp.privacy.accounting import delivered_epsilon, end_of_round_epsilon
-from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.accountant import delivered_epsilon, end_of_round_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 
 
 def test_one_step_a_round_is_what_is_seen():

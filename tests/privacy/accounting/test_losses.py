@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from silodp.privacy.losses import LossPmf, pair_losses, replace_one_losses
-from silodp.privacy.profiles import (
+from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
+from silodp.privacy.accounting.profiles import (
     Occurrences,
     at_most_once,
     gaussian_occurrences,

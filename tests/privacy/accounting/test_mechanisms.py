@@ -9,7 +9,7 @@ from dp_accounting import gaussian_mechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.mechanisms import (
+from silodp.privacy.accounting.mechanisms import (
     advanced_composition,
     classical_gaussian_noise,
     gaussian_delta,

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from silodp.privacy.mechanisms import gaussian_delta
-from silodp.privacy.profiles import (
+from silodp.privacy.accounting.mechanisms import gaussian_delta
+from silodp.privacy.accounting.profiles import (
     Occurrences,
     at_most_once,
     gaussian_occurrences,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.cli import main
-from silodp.privacy.amplification import (
+from silodp.privacy.shuffling.amplification import (
     BOUNDS,
     amplification_table,
     approximate_epsilon,

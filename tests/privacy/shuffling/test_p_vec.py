@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from silodp.privacy.binomial_noise import rounded_moment, shift_delta, shift_moments, vector_delta
-from silodp.privacy.shuffle_sums import (
+from silodp.privacy.shuffling.binomial_noise import rounded_moment, shift_delta, shift_moments, vector_delta
+from silodp.privacy.shuffling.p_vec import (
     SumParameters,
     calibrate,
     coordinate_budget,

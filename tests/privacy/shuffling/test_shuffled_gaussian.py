@@ -5,10 +5,10 @@ import math
 import pytest
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget
-from silodp.privacy.shuffling import delivered_shuffled, shuffled_epsilon, shuffled_noise
+from silodp.privacy.shuffling.shuffled_gaussian import delivered_shuffled, shuffled_epsilon, shuffled_noise
 from silodp.theory import THEOREMS
 
 RUN = {"N": 1000, "M": 1000, "n": 50, "R": 35, "delta": 1e-6}

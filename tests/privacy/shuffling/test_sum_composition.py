@@ -10,11 +10,17 @@ from dp_accounting import dp_event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.composition import Composition, epsilon_at
-from silodp.privacy.losses import connected_losses
-from silodp.privacy.shuffle_sums import SumParameters, coordinate_law
-from silodp.privacy.sum_composition import SumRelease, _convex, calibrated_sums, composed_lower, composed_upper
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.losses import connected_losses
+from silodp.privacy.shuffling.p_vec import SumParameters, coordinate_law
+from silodp.privacy.shuffling.sum_composition import (
+    SumRelease,
+    _convex,
+    calibrated_sums,
+    composed_lower,
+    composed_upper,
+)
 
 # Two silos of three records; two of a silo's three are drawn, so four participants a sum.
 PARAMETERS = SumParameters(4, levels=2, noise_bits=20)

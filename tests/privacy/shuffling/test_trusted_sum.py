@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.mechanisms import gaussian_delta, gaussian_epsilon, gaussian_mu
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_delta, gaussian_epsilon, gaussian_mu
 from silodp.privacy.plan import Budget
-from silodp.privacy.trusted_sum import delivered_sum
+from silodp.privacy.shuffling.trusted_sum import delivered_sum
 
 BUDGET = Budget(100, 20, 2.0, 1e-4, 16.0)
 NAMES = ["prox_sgd", "prox_svrg", "prox_pl_svrg", "fedprox_spider"]

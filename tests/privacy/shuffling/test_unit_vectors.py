@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import gamma
 from scipy.stats import beta, kstest
 
-from silodp.privacy.unit_vectors import best_cap, cap
+from silodp.privacy.shuffling.unit_vectors import best_cap, cap
 
 EPSILONS = st.floats(0.01, 20)
 

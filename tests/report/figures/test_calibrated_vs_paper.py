@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from example_table import results_table
 
-from silodp.figures import calibrated_vs_paper, error_vs_epsilon
-from silodp.figures.calibrated_vs_paper import CALIBRATED
+from silodp.report.figures import calibrated_vs_paper, error_vs_epsilon
+from silodp.report.figures.calibrated_vs_paper import CALIBRATED
 
 
 @pytest.fixture

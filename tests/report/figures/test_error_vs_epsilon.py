@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
-from silodp.figures import error_vs_epsilon
-from silodp.figures.style import label
+from silodp.report.figures import error_vs_epsilon
+from silodp.report.figures.slices import with_intervals
+from silodp.report.figures.style import label
 
 DRAWN = ("minibatch_sgd", "local_sgd", "spider")
 
@@ -43,7 +46,7 @@ def test_every_row_is_drawn(private, drawn):
     for name in BASELINES:
         row = table[~table["private"] & (table["algorithm"] == name)].iloc[0]
         assert set(line(figure, label(name, private=False)).get_ydata()) == {row["test_error_mean"]}
-        band = artist(figure, f"band:{name}").get_window_extent()
+        band = artist(figure, f"band:{name}-plain").get_window_extent()
         low, high = figure.axes[0].transData.inverted().transform([(0, band.y0), (0, band.y1)])[:, 1]
         assert (low, high) == pytest.approx((row["test_error_p05"], row["test_error_p95"]))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -68,19 +71,80 @@ def test_bars_reach_from_the_5th_to_the_95th_percentile_even_beside_the_mean(tab
     np.testing.assert_allclose([segment[1][1] for segment in bars], private["test_error_p95"])
 
 
-def test_ticks_are_the_epsilons_that_were_run_and_bars_do_not_hide_each_other(table):
-    figure = error_vs_epsilon(table, title="t")
-    axes = figure.axes[0]
+def test_the_epsilon_axis_is_to_scale_with_a_tick_at_every_epsilon(table):
+    axes = error_vs_epsilon(table, title="t").axes[0]
+    assert axes.get_xscale() == "log"
+    np.testing.assert_allclose(axes.get_xticks(), EPSILONS)
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.75", "1", "1.5", "3", "6", "12", "18"]
-    np.testing.assert_allclose(axes.get_xticks(), np.log10(EPSILONS))
+
+
+def test_points_are_moved_apart_by_a_few_per_cent_and_symmetrically(table):
+    figure = error_vs_epsilon(table, title="t")
     x = np.array([line(figure, label(name)).get_xdata() for name in DRAWN])
     assert np.all(np.diff(x, axis=0) > 0)
     assert np.all(x[-1, :-1] < x[0, 1:])  # and no line's point comes near the next ε's
+    np.testing.assert_allclose(np.sqrt(x[0] * x[-1]), EPSILONS)
+    moved = np.log(x[-1] / x[0]) / np.log(EPSILONS[-1] / EPSILONS[0])
+    assert moved.max() <= 0.05
 
 
-def test_close_epsilons_are_spaced_evenly():
+def test_close_epsilons_keep_their_places_and_only_one_label():
     figure = error_vs_epsilon(results_table(epsilons=(1.0, 1.01, 100.0)), title="t")
-    np.testing.assert_array_equal(figure.axes[0].get_xticks(), [0, 1, 2])
+    axes = figure.axes[0]
+    np.testing.assert_allclose(axes.get_xticks(), [1, 1.01, 100])
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "", "100"]
+    x = np.array([line(figure, label(name)).get_xdata() for name in DRAWN])
+    assert np.all(x[-1, 0] < x[0, 1])
+
+
+def test_labels_of_the_epsilon_axis_do_not_touch():
+    """The MNIST figures have 12 beside 12.5, and 15 beside 18."""
+    figure = error_vs_epsilon(results_table(epsilons=(0.75, 1.5, 3.0, 6.0, 12.0, 12.5, 15.0, 18.0)), title="t")
+    figure.canvas.draw()
+    shown = [tick for tick in figure.axes[0].get_xticklabels() if tick.get_text()]
+    boxes = sorted((text.get_window_extent() for text in shown), key=lambda box: box.x0)
+    assert len(boxes) >= 5
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
+
+
+def test_an_algorithm_that_stretches_the_axis_leaves_the_others_a_panel_of_their_own(table):
+    assert len(error_vs_epsilon(table, title="t").axes) == 1
+    far = table["private"] & (table["algorithm"] == "local_sgd")
+    for name in ("test_error_mean", "test_error_p05", "test_error_p95"):
+        table.loc[far, name] *= 4
+    whole, zoom = error_vs_epsilon(table, title="t").axes
+    assert "Without ISRL-DP Local SGD" in zoom.get_title(loc="left")
+    drawn = {one.get_label() for one in zoom.get_lines()}
+    assert "ISRL-DP MB-SGD" in drawn
+    assert "ISRL-DP Local SGD" not in drawn
+    assert {label(name) for name in DRAWN} <= {one.get_label() for one in whole.get_lines()}
+    assert zoom.get_ylim()[1] < whole.get_ylim()[1] / 2
+    assert zoom.get_xlim() == whole.get_xlim()
+
+
+def test_of_two_curves_that_coincide_both_are_seen(table):
+    private = table["private"]
+    same = table[private & (table["algorithm"] == "minibatch_sgd")]["test_error_mean"].to_numpy()
+    table.loc[private & (table["algorithm"] == "spider"), "test_error_mean"] = same
+    figure = error_vs_epsilon(table, title="t")
+    below, above = line(figure, "ISRL-DP MB-SGD"), line(figure, "ISRL-DP SPIDER")
+    assert below.get_linewidth() > above.get_linewidth() + 0.5
+
+
+def test_few_trials_have_intervals_of_the_mean_and_the_note_says_how_many(table):
+    assert "10 trials a point. Bars and bands: 5th to 95th percentile" in notes(error_vs_epsilon(table, title="t"))
+    table["trials"] = 3
+    assert "little more than the extremes" in notes(error_vs_epsilon(table, title="t"))
+    keys = ["algorithm", "reading", "M", "R", "epsilon"]
+    errors = {0: -0.01, 1: 0.0, 2: 0.01}
+    reported = pd.concat(
+        [table[keys].assign(trial=i, test_error=table["test_error_mean"] + shift) for i, shift in errors.items()]
+    )
+    figure = error_vs_epsilon(with_intervals(table, reported), title="t")
+    assert "3 trials a point. Bars and bands: 95 % intervals of the mean" in notes(figure)
+    (low, high), *_ = [bar[:, 1] for bar in figure.axes[0].containers[0].lines[2][0].get_segments()]
+    # Student's t with 2 degrees of freedom: 4.303 · 0.01/√3.
+    assert (high - low) / 2 == pytest.approx(4.302653 * 0.01 / np.sqrt(3), rel=1e-5)
 
 
 def test_a_diverged_point_is_hollow_and_named(table):
@@ -89,7 +153,7 @@ def test_a_diverged_point_is_hollow_and_named(table):
     hollow = artist(figure, "diverged:minibatch_sgd")
     np.testing.assert_array_equal(hollow.get_ydata(), table.loc[[0, 1], "test_error_mean"])
     assert to_rgb(hollow.get_markerfacecolor()) == (1, 1, 1)
-    assert "ISRL-DP MB-SGD 4 of 20 at ε = 0.75, 1." in notes(figure)
+    assert "Hollow: 4 of 20 trials diverged there (ISRL-DP MB-SGD)." in notes(figure)
     assert "hollow: trials diverged" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert "diverged:local_sgd" not in [child.get_gid() for child in figure.axes[0].get_children()]
 
@@ -107,14 +171,18 @@ def test_a_mean_that_is_not_finite_stays_on_the_upper_edge(table, value):
     assert line(figure, "Local SGD (non-private)") is not None
 
 
-def test_a_delivered_epsilon_over_the_claim_is_in_the_note(table):
+def test_the_worst_delivered_epsilon_over_its_claim_is_in_the_note(table):
     assert "exceeds" not in notes(error_vs_epsilon(table, title="t"))
-    table.loc[9, "delivered_epsilon"] = 1.62
+    table.loc[[8, 9], "delivered_epsilon"] = [1.01, 1.62]
     note = notes(error_vs_epsilon(table, title="t", note="Its own words."))
     assert note.startswith("Its own words.")
-    assert "Delivered ε exceeds the claim: ISRL-DP Local SGD 1.62 for 1.5." in note
+    assert "exceeds the claim; at worst 1.62 for 1.5 (ISRL-DP Local SGD)." in note
     table.loc[9, "delivered_epsilon"] = 18534.2  # an upper bound is rounded up
-    assert "ISRL-DP Local SGD 18535 for 1.5." in notes(error_vs_epsilon(table, title="t"))
+    assert "at worst 18535 for 1.5 (ISRL-DP Local SGD)." in notes(error_vs_epsilon(table, title="t"))
+    table.loc[7:13, "delivered_epsilon"] = np.inf
+    note = notes(error_vs_epsilon(table, title="t"))
+    assert "without any bound for ISRL-DP Local SGD." in note
+    assert "∞" not in note
 
 
 def test_an_exploded_loss_makes_the_axis_logarithmic_and_flattens_nothing(table):
@@ -137,7 +205,7 @@ def test_grey_prints_tell_lines_apart(private):
     assert len({str(one._dash_pattern) for one in lines}) == len(lines)
     baselines = [line(figure, label(name, False)) for name in BASELINES]
     assert abs(np.diff([lightness(one.get_color()) for one in baselines])[0]) >= 20
-    assert len({artist(figure, f"band:{name}").get_hatch() for name in BASELINES}) == 2
+    assert len({artist(figure, f"band:{name}-plain").get_hatch() for name in BASELINES}) == 2
 
 
 def test_legend_notes_and_title_are_on_the_page_and_off_the_axes(table):

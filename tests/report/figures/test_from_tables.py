@@ -3,13 +3,13 @@
 import shutil
 
 import pytest
-
 import small
-from silodp.checkins_commands import BOUNDS
+
 from silodp.cli import main
-from silodp.figures import BOUNDS_FIGURES
-from silodp.figures.checkin_lines import LINES
-from silodp.table_figures import figures_of
+from silodp.experiments.checkins.figure_2 import BOUNDS
+from silodp.report.figures import BOUNDS_FIGURES
+from silodp.report.figures.checkin_lines import LINES
+from silodp.report.figures.from_tables import figures_of
 
 PUBLISHED = small.ROOT / "results" / "published"
 TABLES = [
@@ -26,7 +26,7 @@ def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp
     assert main(["redraw", str(tmp_path / path.name), "--folder", str(tmp_path / "out"), "-q"]) == 0
     stems = ["formulas_convex", "formulas_nonconvex"] if path.stem == "formulas" else [path.stem]
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
-        f"{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png")
+        f"{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png", "svg")
     ]
 
 
@@ -37,7 +37,7 @@ def test_axes_of_bounds_say_what_stands_on_them():
     trust = figures_of(PUBLISHED / "bounds" / "trust_models.csv")["trust_models"].axes[0]
     assert (trust.get_xlabel(), trust.get_ylabel()) == ("N", "excess risk")
     panels = figures_of(PUBLISHED / "bounds" / "upper_bounds.csv")["upper_bounds"].axes
-    assert "ε (hinge)" in [axes.get_xlabel() for axes in panels]
+    assert "n (linear, beta near 0)" in [axes.get_xlabel() for axes in panels]
 
 
 def test_what_has_no_figure_is_refused_in_one_line(tmp_path, capsys):

@@ -12,9 +12,9 @@ import pytest
 from example_table import results_table
 from PIL import Image
 
-import silodp.figures
-from silodp.figures import FIGURES, save
-from silodp.figures.style import label, styled
+import silodp.report.figures
+from silodp.report.figures import FIGURES, save
+from silodp.report.figures.style import label, styled
 
 
 @pytest.mark.parametrize("kind", FIGURES)
@@ -22,35 +22,36 @@ def test_the_same_table_gives_the_same_bytes(kind, tmp_path):
     rows = pd.concat(
         [results_table(), results_table(reading="noise=calibrated")][: 1 + (kind == "calibrated_vs_paper")]
     )
-    first = save(FIGURES[kind](rows, title="t"), tmp_path / "a")
-    assert [path.name for path in first] == ["a.pdf", "a.png"]
+    # Of the same name, from which an SVG file has its ids.
+    first = save(FIGURES[kind](rows, title="t"), tmp_path / "1" / "a")
+    assert [path.name for path in first] == ["a.pdf", "a.png", "a.svg"]
     time.sleep(1.1)  # a date in the file would show
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9}):  # the user's own style must not
-        second = save(FIGURES[kind](rows, title="t"), tmp_path / "b")
-    third = save(FIGURES[kind](rows.sample(frac=1, random_state=1), title="t"), tmp_path / "c")
+        second = save(FIGURES[kind](rows, title="t"), tmp_path / "2" / "a")
+    third = save(FIGURES[kind](rows.sample(frac=1, random_state=1), title="t"), tmp_path / "3" / "a")
     for one, two, three in zip(first, second, third, strict=True):
         assert one.read_bytes() == two.read_bytes() == three.read_bytes()
-    assert sorted(os.listdir(tmp_path)) == ["a.pdf", "a.png", "b.pdf", "b.png", "c.pdf", "c.png"]
+    assert sorted(os.listdir(tmp_path / "3")) == ["a.pdf", "a.png", "a.svg"]
 
 
 def test_another_process_with_other_hashes_gives_the_same_bytes(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from example_table import results_table\n"
-        "from silodp.figures import error_vs_epsilon, save\n"
+        "from silodp.report.figures import error_vs_epsilon, save\n"
         "save(error_vs_epsilon(results_table(), title='t'), sys.argv[2])"
     )
-    here = Path(__file__).parent
+    here = Path(__file__).parents[2] / "helpers"
     for name, seed in (("a", "1"), ("b", "2")):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "MPLBACKEND": "pdf", "PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run([sys.executable, "-c", program, here, tmp_path / name], check=True, env=environment)
-    for suffix in ("pdf", "png"):
-        assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+        subprocess.run([sys.executable, "-c", program, here, tmp_path / name / "a"], check=True, env=environment)
+    for suffix in ("pdf", "png", "svg"):
+        assert (tmp_path / "a" / f"a.{suffix}").read_bytes() == (tmp_path / "b" / f"a.{suffix}").read_bytes()
 
 
 def test_files_hold_their_fonts_and_no_date_and_keep_dots_in_their_name(tmp_path):
-    pdf, png = save(FIGURES["error_vs_epsilon"](results_table(), title="t"), tmp_path / "x_M2_R25_p=0.5")
-    assert (pdf.name, png.name) == ("x_M2_R25_p=0.5.pdf", "x_M2_R25_p=0.5.png")
+    pdf, png, svg = save(FIGURES["error_vs_epsilon"](results_table(), title="t"), tmp_path / "x_M2_R25_p=0.5")
+    assert [path.name for path in (pdf, png, svg)] == [f"x_M2_R25_p=0.5.{one}" for one in ("pdf", "png", "svg")]
     text = pdf.read_bytes()
     # Every font is drawn in the file itself, with the table by which a reader finds its text.
     assert text.count(b"/Subtype /Type3") == text.count(b"/ToUnicode") > 0
@@ -77,9 +78,9 @@ def test_a_png_file_is_small_white_behind_and_as_drawn(tmp_path):
 
 
 def test_every_file_with_a_figure_is_registered():
-    folder = Path(silodp.figures.__file__).parent
+    folder = Path(silodp.report.figures.__file__).parent
     functions = {path.stem for path in folder.glob("*.py") if f"def {path.stem}(" in path.read_text(encoding="utf-8")}
-    functions -= {"slices"}  # cuts tables, draws none
+    functions -= {"slices", "paired_differences"}  # cuts tables, draws none; shows several experiments
     assert functions == set(FIGURES)
 
 
@@ -90,7 +91,7 @@ def test_every_file_with_a_figure_is_registered():
         ("local_sgd", True, "ISRL-DP Local SGD"),
         ("spider", True, "ISRL-DP SPIDER"),
         ("minibatch_sgd", False, "MB-SGD (non-private)"),
-        ("noisy_dp_gd", True, "ISRL-DP Noisy DP GD"),
+        ("noisy_dp_gd", True, "ISRL-DP noisy_dp_gd"),
     ],
 )
 def test_labels(name, private, text):

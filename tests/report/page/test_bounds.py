@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from silodp.checks import run_check
-from silodp.checks.base import Context, Sweep, sweep_rows, table
-from silodp.figures import BOUNDS_FIGURES, save
-from silodp.report import build
-from silodp.rng import Streams
+from silodp.federation.rng import Streams
+from silodp.report.figures import BOUNDS_FIGURES, save
+from silodp.report.page.build import build
+from silodp.verdicts.checks import run_check
+from silodp.verdicts.checks.base import Context, Sweep, sweep_rows, table
 
 
 @pytest.fixture
@@ -30,10 +30,10 @@ def test_the_report_shows_verdicts_and_figures_of_the_checks(folder):
     text = (folder / "report.html").read_text()
     assert "Rates of the convex paper" in text
     assert "slope in M (private)" in text
-    assert "Verdicts: 1 confirmed." in text
-    assert "30 gap" in text
-    assert 'href="bounds/rates_convex.pdf"' in text
-    assert text.count("data:image/png;base64,") == 1
+    assert "Rates of the convex paper: 1 confirmed" in text
+    assert "40 derivation" in text
+    assert 'href="bounds/rates_convex.svg"' in text
+    assert 'id="figure-bounds-rates_convex"' in text
 
 
 def test_without_checks_there_is_no_such_part(tmp_path):
@@ -43,16 +43,18 @@ def test_without_checks_there_is_no_such_part(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(BOUNDS_FIGURES))
 def test_figures_refuse_a_table_without_what_they_draw(name):
-    empty = pd.DataFrame({"theorem": ["x"], "parameter": ["n"], "value": [1.0]})
+    empty = pd.DataFrame({"theorem": ["x"], "form": [""], "parameter": ["n"], "value": [1.0]})
     with pytest.raises(ValueError, match="the table has no"):
         BOUNDS_FIGURES[name](empty, title="Empty")
 
 
 def test_a_rate_panel_says_claim_measurement_and_verdict(folder):
     rates = pd.read_csv(folder / "bounds" / "rates_convex.csv", keep_default_na=False, na_values=[""])
-    rates["verdict"] = rates["verdict"].fillna("")
+    rates = rates.fillna({"verdict": "", "form": "", "rivals": ""})
     figure = BOUNDS_FIGURES["rates_convex"](rates, title="Rates")
-    said = figure.axes[0].texts[0].get_text()
-    assert "claimed -0.5" in said
+    heading, said = (text.get_text() for text in figure.axes[0].texts)
+    assert heading == "Convex Theorem 2.1\nexcess risk"
+    assert "stated −0.5" in said
+    assert "rivals −1, 0" in said
     assert "confirmed" in said
     assert figure.axes[0].get_xscale() == "log"

@@ -5,15 +5,17 @@ import re
 import pandas as pd
 import pytest
 
-from silodp import report
-from silodp.claims import COLUMNS
-from silodp.results import write_csv
+from silodp.files import write_csv
+from silodp.report.page import build as report
+from silodp.verdicts.claims import COLUMNS
+from silodp.verdicts.words import Verdict
 
-PNG = b"\x89PNG\r\n"
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><title>e</title><path d="M 0 0" /></svg>'
 
 
 def row(claim, verdict, **other):
     plain = dict.fromkeys(COLUMNS, "") | {"source": "a paper", "statement": f"says {claim}", "statistic": "a number"}
+    plain["kind"] = "theorem" if claim.startswith("T-") else "experiment"
     return plain | {"value": None, "low": None, "high": None} | other | {"claim": claim, "verdict": verdict}
 
 
@@ -22,9 +24,9 @@ def page(tmp_path):
     """The text of a page with three claims."""
     (tmp_path / "figures").mkdir()
     (tmp_path / "reported").mkdir()
-    (tmp_path / "figures" / "e_M2_R5.png").write_bytes(PNG)
+    (tmp_path / "figures" / "e_M2_R5.svg").write_text(SVG)
     (tmp_path / "reported" / "e.csv").write_text("a\n")
-    files = "figures/e_M2_R5.png; reported/e.csv; reported/gone.csv"
+    files = "figures/e_M2_R5.svg; reported/e.csv; reported/gone.csv"
     rows = [
         row("N1", "confirmed", value=-0.0123456, low=-0.02, high=-0.01, evidence=files),
         row("N1: e M=2 R=5, a − b", "confirmed", value=-0.5),
@@ -38,17 +40,49 @@ def page(tmp_path):
     return " ".join((tmp_path / "report.html").read_text(encoding="utf-8").split())
 
 
-def test_verdicts_come_first_with_counts_signs_and_numbers(page):
+def test_claims_stand_by_meaning_with_signs_and_numbers(page):
     assert page.index('id="claims"') < page.index('id="privacy"')
-    assert '<span class="verdict confirmed">✓ 1 confirmed</span>' in page
-    assert '<span class="verdict refuted">✗ 1 refuted</span>' in page
-    assert '<span class="verdict not">– 1 not testable here</span>' in page
-    line = re.search(r'<tr><td><a href="#claim-N1">N1</a></td>.*?</tr>', page)[0]
+    names = re.findall(r'<details class="claim"[^>]*><summary><b>([^<]*)</b>', page)
+    # Experiments first: open, confirmed, not tested; then what a theorem's check refuted.
+    assert names == ["N6", "N1", "N2", "T-convex-2.1"]
+    line = re.search(r"<summary><b>N1</b>.*?</summary>", page)[0]
     assert "✓ confirmed" in line
     assert "says N1" in line
     assert "−0.0123" in line
     assert "−0.0200 to −0.0100" in line
     assert "(at most 2.50)" in page
+
+
+def test_the_card_of_a_paper_counts_experiments_apart_and_says_what_was_refuted():
+    from silodp.report.page.papers import cards
+
+    def claim(name, verdict, kind="experiment", source="non-convex paper, Section 4"):
+        word = Verdict(verdict)
+        return {"name": name, "source": source, "statement": f"says {name}", "kind": kind, "verdict": verdict,
+                "sign": word.sign, "style": word.style}  # fmt: skip
+
+    claims = [claim("N1", "confirmed"), claim("N2", "refuted"), claim("T-1", "refuted", "theorem")]
+    claims.append(claim("K1", "derivation", "derivation", "check-ins paper, Figure 2"))
+    rows = pd.DataFrame(
+        {
+            "experiment": ["e", "e", "other"],
+            "first": "spider",
+            "second": "minibatch_sgd",
+            "low": [0.01, -0.01, 0.01],
+            "high": [0.02, 0.01, 0.02],
+            "tolerance": 0.005,
+        }
+    )
+    first, second = cards(claims, rows, {"e": "non-convex paper, Figure 8", "other": "embedded counterpart"})
+    assert (first["paper"].arxiv, second["paper"].arxiv) == ("2203.06735", "2007.06605")
+    assert [(one["verdict"], one["count"]) for one in first["empirical"]] == [("refuted", 1), ("confirmed", 1)]
+    assert [(one["verdict"], one["count"]) for one in first["others"]] == [("refuted", 1)]
+    assert [one["name"] for one in first["worst"]] == ["N2"]
+    assert first["finding"] == (
+        "SPIDER has a smaller test error than MB-SGD in 0 of 2 comparisons at equal claimed ε, and a larger one in 1; "
+        "1 are undecided."
+    )
+    assert second["finding"] == "Of its 1 claims that were tested: 1 derivation."
 
 
 def test_a_claims_rule_parts_and_readings_stand_under_it(page):

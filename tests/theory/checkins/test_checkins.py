@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.theory import THEOREMS, AssumptionError
-from silodp.theory.checkins import delta0_cap
+from silodp.theory.checkins.privacy import delta0_cap
 
 EPS = st.floats(1e-3, 3.0)
 SLOTS = st.integers(1, 10**6)
@@ -145,6 +145,22 @@ def test_averaged_short_form_fails_for_more_slots_than_clients():
     more = point | {"m": 10**8}
     assert THEOREMS["checkins-4.1-short"](**more, reading="printed").terms["full_over_short"] > 1000
     assert THEOREMS["checkins-4.1-short"](**more).terms["full_over_short"] < 20
+
+
+def test_one_client_in_many_slots_spends_all_of_epsilon0():
+    """n = 1: a uniform slot holds the randomised bit, all others show that nobody came: δ(ε) does not depend on m."""
+    epsilon0, keep = 0.5, exp(0.5) / (1 + exp(0.5))
+    for m in (1, 100, 10_000):
+        # Outputs are (slot, bit), each slot with probability 1/m under either record.
+        outputs = [(keep / m, (1 - keep) / m), ((1 - keep) / m, keep / m)] * m
+
+        def spent(epsilon, outputs=outputs):
+            return sum(max(p - exp(epsilon) * q, 0.0) for p, q in outputs)
+
+        assert spent(0.99 * epsilon0) > 1e-3
+        assert spent(epsilon0) == pytest.approx(0.0, abs=1e-12)
+    # The short form says 0.005, up to a constant.
+    assert epsilon0 / sqrt(10_000) == pytest.approx(0.005)
 
 
 def test_repeated_window_composes_to_its_rate():

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.theory import SCHEDULES, THEOREMS, AssumptionError
-from silodp.theory.convex import participation, unbalanced
-from silodp.theory.problems import LinearOnBall
+from silodp.theory.convex.upper import participation, unbalanced
+from silodp.theory.problems.known import LinearOnBall
 
 # δ = 2e^-4 and R = 0.8: ln(2/δ) = 4 and ln(2.5R/δ) = 4; R has to be an integer, so R = 1 gives 4 + ln 1.25.
 DELTA = 2 * exp(-4)

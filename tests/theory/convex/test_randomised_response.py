@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from silodp.privacy.randomised_response import message_law, response_law, round_epsilon, transcript_epsilon, transcripts
 from silodp.theory import THEOREMS
+from silodp.theory.convex.randomised_response import (
+    message_law,
+    response_law,
+    round_epsilon,
+    transcript_epsilon,
+    transcripts,
+)
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])

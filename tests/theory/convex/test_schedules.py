@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.theory import SCHEDULES, AssumptionError
-from silodp.theory.convex import privacy_term
-from silodp.theory.schedules import multi_stage
+from silodp.theory.convex.schedules import multi_stage, theorem_4_1_strong
+from silodp.theory.convex.upper import privacy_term
 
 POINT = {
     "n": 1000,
@@ -157,6 +157,19 @@ def test_parameters_have_to_fit_together():
         plan("theorem-2.4", M=200)
     with pytest.raises(AssumptionError, match=r"theorem-2.3: .* epsilon = 2 is not allowed, it has to be at most 1"):
         plan("theorem-2.3", epsilon=2.0)
+
+
+def test_behind_a_shuffler_fewer_rounds_or_silos_than_theorem_4_1_asks_for_are_refused():
+    """n²Nε² = 4·5000·0.25 = 5000 rounds; 16 ln(18·5000·5000/1e-8) = 617 silos."""
+    point = {"n": 2, "d": 3, "N": 5000, "M": 5000, "L": 1.7, "D": 2.3, "beta": 3.1, "mu": 0.6, "epsilon": 0.5}
+    found = theorem_4_1_strong(**point, delta=1e-8, sigma=2.0)
+    variance = (4 * 1.7**2 + 3 * 4.0) / 5000
+    assert found.rounds == 5000
+    assert found.step == pytest.approx(log((0.6 * 2.3 * 5000) ** 2 / (2 * variance)) / (0.6 * 5000))
+    with pytest.raises(AssumptionError, match=r"rounds of Theorem 4.1: R = 100 is not allowed, .* at least 5000"):
+        theorem_4_1_strong(**point, delta=1e-8, sigma=2.0, R=100)
+    with pytest.raises(AssumptionError, match=r"enough shuffled messages: M = 500 is not allowed"):
+        theorem_4_1_strong(**(point | {"N": 500, "M": 500}), delta=1e-8, sigma=2.0)
 
 
 WEIRD = {"n": 370, "d": 3, "M": 5, "N": 11, "L": 1.7, "D": 2.3, "beta": 3.1, "mu": 0.6, "epsilon": 0.9, "delta": 1e-4}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.theory.problems import (
+from silodp.theory.problems.known import (
     PROBLEMS,
     HingeOnBall,
     LinearOnBall,

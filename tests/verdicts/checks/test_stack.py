@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from silodp.algorithms import ALGORITHMS
-from silodp.checks.prescribed_runs import prescribe, run_schedule, silo_records
-from silodp.checks.stack import TAKING_PART, TrialFederation, run
-from silodp.messages import Messages
-from silodp.models.logistic import Logistic
+from silodp.federation.messages import Messages
+from silodp.federation.models.logistic import Logistic
+from silodp.federation.prox import ball
+from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
-from silodp.prox import ball
-from silodp.rng import Streams
-from silodp.theory.problems import LinearOnBall, LogisticOnBall, Quadratic
+from silodp.theory.problems.known import LinearOnBall, LogisticOnBall, Quadratic
+from silodp.verdicts.checks.prescribed_runs import prescribe, run_schedule, silo_records
+from silodp.verdicts.checks.stack import TAKING_PART, TrialFederation, run
 
 
 def federation(problem, records, release, *, trials, N, seed=1, **options):

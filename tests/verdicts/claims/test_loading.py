@@ -10,16 +10,15 @@ import pytest
 import yaml
 from planted import folder, noisy, trials
 
-from silodp import checkin_protocols
-from silodp.claims import COLUMNS, STATISTICS, decide, expressions, statistic
-from silodp.claims.base import VERDICTS
-from silodp.claims.loading import load_claims
-from silodp.claims.models import EXPRESSIONS, PROTOCOLS, SECTIONS, Claim, Claims
 from silodp.cli import main
-from silodp.config import ConfigError
-from silodp.config_pages import schema_text
+from silodp.cli.reference import schema_text
+from silodp.config.errors import ConfigError
+from silodp.verdicts.claims import COLUMNS, STATISTICS, decide, expressions, statistic
+from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.models import EXPRESSIONS, SECTIONS, Claim, Claims
+from silodp.verdicts.words import Verdict
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "config" / "claims").glob("*.yaml"))
 # claims.md of the specification: what has to be there.
 WANTED = [f"N{i}" for i in range(1, 7)] + [f"C{i}" for i in range(1, 9)] + [f"K{i}" for i in range(1, 7)]
@@ -54,9 +53,9 @@ def test_every_statistic_has_a_model_and_a_function_and_a_claim():
 
 def test_names_that_models_hold_are_those_of_the_code():
     """Models list them, so that reading a file does not load PyTorch."""
-    assert set(PROTOCOLS.__args__) == set(checkin_protocols.PROTOCOLS)
     assert set(EXPRESSIONS.__args__) == set(expressions.EXPRESSIONS)
-    code = "import sys; from silodp.claims.loading import load_claims; load_claims(); print('torch' in sys.modules)"
+    load = "from silodp.verdicts.claims.loading import load_claims; load_claims()"
+    code = f"{load}; import sys; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
 
 
@@ -64,7 +63,7 @@ def test_no_verdict_stands_in_a_file():
     """A verdict's word occurs in rules only, and nothing in the model takes one."""
     assert not {"verdict", "value", "result"} & set(Claim.model_fields)
     for claim in load_claims():
-        assert not any(word in claim.statement for word in VERDICTS)
+        assert not any(word in claim.statement for word in Verdict)
 
 
 def test_the_schema_allows_the_files_and_no_unknown_key():
@@ -126,13 +125,13 @@ def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_pat
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     table = pd.read_csv(output)
     assert list(table) == COLUMNS
-    assert set(table["verdict"]) <= set(VERDICTS)
+    assert set(table["verdict"]) <= set(Verdict)
     assert {claim.id for claim in load_claims()} <= set(table["claim"])
     whole = table.set_index("claim")
     assert whole.loc["N2", "verdict"] == "refuted"
     assert whole.loc["C1", "verdict"] == "not testable here"
     assert "insurance_linear" in whole.loc["C1", "statistic"]
-    assert whole.loc["N1", "evidence"] == "figures/wbcd_mlp_M2_R5.png; reported/wbcd_mlp.csv"
+    assert whole.loc["N1", "evidence"] == "figures/wbcd_mlp_M2_R5.svg; reported/wbcd_mlp.csv"
     first = output.read_bytes()
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     assert output.read_bytes() == first

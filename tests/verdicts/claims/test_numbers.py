@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from planted import by_part, claim, folder, noisy, trials
 
-from silodp.claims.checkins import equal_budget
-from silodp.claims.delivered import delivered_epsilon
-from silodp.claims.improvement import relative_improvement
-from silodp.claims.price import price_of_privacy
+from silodp.verdicts.claims.delivered import delivered_epsilon
+from silodp.verdicts.claims.improvement import relative_improvement
+from silodp.verdicts.claims.price import price_of_privacy
 
 IMPROVEMENT = {"name": "relative_improvement", "target": "a", "stated": {"b": 10.0}, "tolerance": 2.0}
 PRICE = {"name": "price_of_privacy", "algorithms": ["a"], "small": 1.0, "large": 10.0, "tolerance": 0.02}
@@ -46,7 +45,7 @@ def test_the_average_is_over_experiments_and_epsilons_of_means_over_trials(tmp_p
 
 def test_the_bootstrap_covers_the_true_average():
     """Of 60 planted runs with a true improvement of 10 %, the 95 % interval must contain it in most."""
-    from silodp.claims.improvement import _interval
+    from silodp.verdicts.claims.improvement import _interval
 
     generator, covered = np.random.default_rng(5), 0
     for run in range(60):
@@ -97,7 +96,10 @@ def delivered(path, rows, statistic=None, **files):
 def test_a_claimed_epsilon_is_refuted_only_from_below(tmp_path, upper, lower, verdict):
     found = delivered(tmp_path, [private(), private(claimed=3.0, upper=upper, lower=lower)])
     assert found[""].verdict == verdict
-    assert found["e a"].value == pytest.approx(max(0.8, upper / 3))
+    # Refuted by what is proven from below; else the number is the upper end.
+    assert found["e a"].value == pytest.approx(lower / 3 if verdict == "refuted" else max(0.8, upper / 3))
+    assert found[""].value == found["e a"].value
+    assert found["e a"].high == pytest.approx(max(0.8, upper / 3))
     assert ("above the claim at ε = 3" in found["e a"].statistic) == (upper > 3)
 
 
@@ -119,17 +121,12 @@ def test_formulas_decide_where_the_experiments_have_another_noise(tmp_path):
     assert found["[noise=other]"].verdict == found["e a, [noise=other]"].verdict == "refuted"
 
 
-@pytest.mark.parametrize(
-    ("error", "dummies", "verdict"), [(0.3, 0, "confirmed"), (0.5, 0, "refuted"), (0.3, 1, "refuted")]
-)
-def test_check_ins_at_equal_epsilon(tmp_path, error, dummies, verdict):
-    statistic = {"name": "equal_budget", "protocol": "a_avg", "reference": "a_fix", "factor": 2}
-    rows = {"protocol": ["a_avg", "a_fix"], "epsilon": [1.0, 1.0], "dummies_mean": [dummies, 40.0]}
-    rows |= {"test_error_mean": [error, 0.2], "n": 100, "trials": 5}
-    run = folder(tmp_path, **{"checkins/e": rows})
-    found = by_part(equal_budget(claim(statistic, experiments=["e"]), run))
-    assert found[""].verdict == found["e"].verdict == verdict
-    assert found["e"].value == pytest.approx(error / 0.2)
-    gone = by_part(equal_budget(claim(statistic, experiments=["gone"]), run))
-    assert gone[""].verdict == "not testable here"
-    assert "checkins" in gone[""].statistic
+def test_a_formula_beside_has_a_row_of_its_own_and_does_not_decide(tmp_path):
+    formulas = {"formula": ["f", "g"], "claimed_epsilon": [1.0, 1.0], "delivered_epsilon": [0.1, 1.7], "holds": [1, 0]}
+    statistic = {"name": "delivered_epsilon", "formulas": ["f"], "beside": ["g"]}
+    found = delivered(tmp_path, [private()], statistic, formulas=formulas)
+    assert {part: one.verdict for part, one in found.items()} == {
+        "": "confirmed",
+        "[g]": "inconclusive",
+        "f": "confirmed",
+    }

@@ -5,8 +5,8 @@ import pytest
 from planted import by_part, claim, folder, noisy, trials
 from scipy import stats
 
-from silodp.claims.base import holm, one_sided
-from silodp.claims.paired import paired_difference
+from silodp.verdicts.claims.base import headed, holm, one_sided
+from silodp.verdicts.claims.paired import paired_difference
 
 EPSILONS = (1.0, 3.0, 6.0)
 
@@ -66,6 +66,9 @@ def test_the_numbers_are_the_mean_over_epsilons_with_its_interval_and_the_share_
     assert "support at ε 1, 3; contradict at ε 6; 1 kept by Holm" in detail.statistic
     assert found[""].value == pytest.approx(2 / 3)
     assert "2 support, 1 contradict (1 kept by Holm over all 3)" in found[""].statistic
+    # Direction and size beside the count.
+    assert f"a − b {difference.mean():+.4f} [{low:+.4f}, {high:+.4f}] in the mean" in found[""].statistic
+    assert "clearly smaller at 2 and clearly larger at 1 of 3" in found[""].statistic
 
 
 def test_within_the_tolerance_is_not_worse_and_surely_worse_is(tmp_path):
@@ -146,3 +149,24 @@ def test_the_p_value_is_the_paired_t_tests():
     wanted = stats.ttest_rel(a, b, alternative="greater").pvalue
     assert one_sided(difference.mean(), low, high, 12) == pytest.approx(wanted)
     assert (one_sided(0.1, 0.1, 0.1, 5), one_sided(-0.1, -0.1, -0.1, 5), one_sided(np.nan, 0, 0, 5)) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "variants", "head"),
+    [
+        ("", [], "confirmed"),
+        ("grid=other", [], "refuted"),
+        ("grid=other", [""], "depends on the variant"),
+        ("", ["grid=other"], "depends on the variant"),
+        ("grid=gone", [""], "not testable here"),
+    ],
+)
+def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_path, protocol, variants, head):
+    rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
+    own = claim(paired(), experiments=["e"], protocol=protocol, variants=variants)
+    found = headed(own, paired_difference(own, folder(tmp_path, rows)))
+    assert (found[0].part, found[0].verdict) == ("", head)
+    if head == "depends on the variant":
+        assert "confirmed under default" in found[0].statistic
+        assert "refuted under grid=other" in found[0].statistic
+        assert {one.part: one.verdict for one in found}["[default]"] == "confirmed"

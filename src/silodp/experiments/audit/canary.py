@@ -6,16 +6,19 @@ are those of training; only records and queries are crafted, as an adversary may
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.algorithms.base import Algorithm, Federation
-from silodp.messages import Messages
-from silodp.models import MODELS, Model
+from silodp.algorithms.base import Algorithm
+from silodp.experiments.audit.stacked_runs import StackedRuns
+from silodp.federation.messages import Messages
+from silodp.federation.models import MODELS, Model
+from silodp.federation.rng import Streams
+from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import PrivacyPlan
-from silodp.rng import Streams
 
 Records = tuple[Tensor, Tensor]
 
@@ -53,11 +56,11 @@ def linear_canary(n: int) -> Canary:
     mirrored[0, 1] *= -1
     y = torch.zeros(n, dtype=torch.float64)
     weights = torch.tensor([far, 0.0], dtype=torch.float64)
-    return Canary(MODELS["linear"](2, None), ((mirrored, y), (x, y)), weights, -weights, 1e-6)
+    return Canary(MODELS["linear"](2, None), ((mirrored, y), (x, y)), weights, -weights, 1e-3)
 
 
 def perceptron_canary(n: int) -> Canary:
-    """For gradients and local steps: four tensors that all pull one way, so that clipping each by itself shows.
+    """For gradients: four tensors that all pull one way, so that clipping each by itself shows.
 
     One hidden unit that is 1 whatever x is, and logits that are 0: the gradient turns round with the label.
     """
@@ -74,37 +77,68 @@ def perceptron_canary(n: int) -> Canary:
 
 def canary_for(plan: PrivacyPlan) -> Canary:
     """The canary that suits what a plan releases."""
-    differences = any(release.gradients > 1 for release in plan.releases if release.count)
-    return linear_canary(plan.budget.n) if differences else perceptron_canary(plan.budget.n)
+    turning = any(release.gradients > 1 or release.steps > 1 for release in plan.releases if release.count)
+    return linear_canary(plan.budget.n) if turning else perceptron_canary(plan.budget.n)
 
 
-class Server(Federation):
-    """An adversarial server of one silo: it asks at the canary's weights and keeps what it is sent.
+def check_noise(algorithm: Algorithm, plans: list[PrivacyPlan]) -> None:
+    """ValueError for a plan that has nothing to audit."""
+    if any(not release.noise > 0 for plan in plans for release in plan.releases if release.count):
+        raise ValueError(f"plan of {algorithm.name}: has no noise: there is nothing to audit")
+
+
+class Seen(NamedTuple):
+    """A message that the server keeps: its kind, its silo, and its content (rows of the stack, d)."""
+
+    kind: str
+    silo: int
+    content: Tensor
+
+
+class Server(SiloFederation):
+    """An adversarial server: it asks at the canary's weights and keeps what it is sent.
 
     To the algorithm it shows zeros, so that all of a run's rounds can be played from the same state.
 
     Args:
         canary: records and queries.
-        world: 0, the silo with the canary; 1, with its replacement.
-        plans: one for each point of the stack, of the one silo.
+        world: 0, the first silo holds the canary; 1, its replacement.
+        plans: one for each point of the stack, the same for every silo.
         messages: makes a `Messages` of model, silos and streams.
+        runs: runs that `messages` plays at once; rows of the stack are (run, point).
+        others: silos beside the first, which hold the replacement in both worlds.
+        noisy: whether noise is added; without, the same streams give the same messages but for their noise.
     """
 
-    def __init__(self, canary: Canary, world: int, plans: list[PrivacyPlan], messages: type[Messages]):
-        self.canary, self.silo, self.make = canary, canary.silos[world], messages
-        points = len(plans)
-        full = torch.full((points,), canary.stepsize, dtype=torch.float64)
-        clip = torch.full((points,), CLIP, dtype=torch.float64)
+    def __init__(
+        self,
+        canary: Canary,
+        world: int,
+        plans: list[PrivacyPlan],
+        messages: type[Messages],
+        *,
+        runs: int = 1,
+        others: int = 0,
+        noisy: bool = True,
+    ):
+        self.canary, self.make, self.runs = canary, messages, runs
+        self.canary_silos = [canary.silos[world], *[canary.silos[1]] * others]
+        rows, silos = len(plans) * runs, 1 + others
+        full = torch.full((rows,), canary.stepsize, dtype=torch.float64)
+        clip = torch.full((rows,), CLIP, dtype=torch.float64)
         nothing = Streams(0)
-        super().__init__(
-            messages(canary.model, [self.silo], nothing), [[plan] for plan in plans], full, clip, 1, nothing
-        )
-        self.query = canary.weights.repeat(points, 1)
-        self.seen: list[tuple[str, Tensor]] = []
+        each = [[plan] * silos for plan in plans] * runs
+        super().__init__(messages(canary.model, self.canary_silos, nothing), each, full, clip, silos, nothing)
+        # Every message is looked at by itself.
+        self.together = frozenset()
+        if not noisy:
+            self.noise = [{kind: scale * 0 for kind, scale in kinds.items()} for kinds in self.noise]
+        self.query = canary.weights.repeat(rows, 1)
+        self.seen: list[Seen] = []
 
-    def play(self, algorithm: Algorithm, streams: Streams) -> list[tuple[str, Tensor]]:
-        """One run of the algorithm on fresh draws: kind and content (G, d) of messages that can show the canary."""
-        self.messages, self.seen = self.make(self.canary.model, [self.silo], streams), []
+    def play(self, algorithm: Algorithm, streams: Streams) -> list[Seen]:
+        """One run of the algorithm (or `runs` at once) on fresh draws: the messages that can show the canary."""
+        self.messages, self.seen = self.make(self.canary.model, self.canary_silos, streams), []
         state = algorithm.start(self.query)
         for r in self._rounds(algorithm, streams):
             state = algorithm.round(r, state, self)
@@ -115,8 +149,10 @@ class Server(Federation):
         release = next(iter(self.releases[0].values()))
         if release.sampler != "disjoint":
             return range(algorithm.rounds)
+        if isinstance(self.messages, StackedRuns):
+            return range(1)
         # The stream that `Messages` takes the order from.
-        place = int(np.flatnonzero(streams.generator("order", 0).permutation(len(self.silo[0])) == 0)[0])
+        place = int(np.flatnonzero(streams.generator("order", 0).permutation(len(self.canary_silos[0][0])) == 0)[0])
         turn = place // release.drawn
         return range(turn, turn + 1) if turn < release.count else range(0)
 
@@ -136,10 +172,10 @@ class Server(Federation):
             if self.canary.previous is None:
                 raise ValueError(f"message {kind}: this canary has no point to take a difference from")
             before = self.canary.previous.repeat(len(self.query), 1)
-        self.seen.append((kind, super().message(self.query, silo, round, kind, before)))
+        self.seen.append(Seen(kind, silo, super().message(self.query, silo, round, kind, before)))
         return torch.zeros_like(weights)
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         model = super().local_model(self.query, silo, round, kind)
-        self.seen.append((kind, (self.query - model) / self.stepsize))
+        self.seen.append(Seen(kind, silo, (self.query - model) / self.canary.stepsize))
         return weights

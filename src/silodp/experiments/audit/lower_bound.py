@@ -6,17 +6,22 @@ transcript the server guesses which silo it was. A mechanism that is (ε, δ)-DP
 guess that does better shows that it is not. A bound that stays low proves nothing.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.stats import beta, binom
-from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
-from silodp.canary import CLIP, Canary, Server, canary_for
-from silodp.messages import Messages
+from silodp.experiments.audit.canary import CLIP, Canary, Seen, Server, canary_for, check_noise
+from silodp.experiments.audit.profile import ProfileBound, profile_bound
+from silodp.experiments.audit.stacked_runs import stacked
+from silodp.federation.messages import Messages
+from silodp.federation.rng import Streams
 from silodp.privacy.plan import Clipping, PrivacyPlan, Release
-from silodp.rng import Streams
 
 CONFIDENCE = 0.99
+# Runs played at once: enough that a message's time is its arithmetic, few enough that they fit a core's caches.
+STACK = 1000
 # Numbers of occurrences beyond which the draw's tail is left out of the statistic.
 _TAIL = 1e-12
 
@@ -82,6 +87,19 @@ def _above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     return len(scores) - np.searchsorted(np.sort(scores), thresholds, side="right")
 
 
+@dataclass(frozen=True)
+class Audited:
+    """Lower bounds on ε of one point, each with the audit's confidence by itself.
+
+    Attributes:
+        lower: at the claim's δ, of any mechanism whatever.
+        profile: what the runs leave possible of the plan's noise, and the ε that it delivers.
+    """
+
+    lower: float
+    profile: ProfileBound
+
+
 def audit(
     algorithm: Algorithm,
     plans: list[PrivacyPlan],
@@ -90,8 +108,8 @@ def audit(
     *,
     confidence: float = CONFIDENCE,
     messages: type[Messages] = Messages,
-) -> list[float]:
-    """Audited lower bound on ε of an algorithm at several points that share batch sizes, each at its plan's δ.
+) -> list[Audited]:
+    """Audited lower bounds on ε of an algorithm at several points that share batch sizes, each at its plan's δ.
 
     Args:
         algorithm: whose rounds are played.
@@ -99,60 +117,69 @@ def audit(
         runs: independent runs with the canary, and as many with its replacement.
         streams: all draws come from below them.
         confidence: of each bound by itself.
-        messages: makes the messages: the trainer's, or another mechanism under test.
+        messages: makes the messages: the trainer's, or another mechanism under test (`stacked_runs.stacked`).
 
     Raises:
         ValueError: a plan without noise, or too few runs.
     """
-    if any(not release.noise > 0 for plan in plans for release in plan.releases if release.count):
-        raise ValueError(f"plan of {algorithm.name}: has no noise: there is nothing to audit")
+    found = []
+    for plan, (present, absent) in zip(plans, scores(algorithm, plans, runs, streams, messages), strict=True):
+        whole = [np.sum([part.sum(1) for part in world.values()], axis=0) for world in (present, absent)]
+        lower = lower_epsilon(whole[0], whole[1], plan.budget.delta, confidence)
+        found.append(Audited(lower, profile_bound(plan, present, absent, confidence)))
+    return found
+
+
+def scores(
+    algorithm: Algorithm, plans: list[PrivacyPlan], runs: int, streams: Streams, messages: type[Messages] = Messages
+) -> list[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
+    """At each point, kind of message → (runs, messages) log-likelihood ratios, with the canary and without.
+
+    Arguments and errors as in `audit`.
+    """
+    check_noise(algorithm, plans)
     canary = canary_for(plans[0])
     tell = Statistic(canary, plans, messages)
-    scores = []
+    played = []
     for world in (0, 1):
-        server = Server(canary, world, plans, messages)
-        # Streams of every run and world are their own, so that runs are independent.
-        played = [tell.projections(server.play(algorithm, streams.child(world, run))) for run in range(runs)]
-        scores.append(tell(played))
+        parts = []
+        for start in range(0, runs, STACK):
+            size = min(STACK, runs - start)
+            server = Server(canary, world, plans, stacked(messages, size), runs=size)
+            # Streams of every stack and world are their own, so that runs are independent.
+            parts.append(tell(server.play(algorithm, streams.child(world, start)), size))
+        played.append({kind: np.concatenate([part[kind] for part in parts]) for kind in tell.pulls})
     return [
-        lower_epsilon(scores[0][:, point], scores[1][:, point], plan.budget.delta, confidence)
-        for point, plan in enumerate(plans)
+        (
+            {kind: part[:, :, g] for kind, part in played[0].items()},
+            {kind: part[:, :, g] for kind, part in played[1].items()},
+        )
+        for g in range(len(plans))
     ]
 
 
 class Statistic:
-    """The transcript's log-likelihood ratio under the plan, from each message's projection on the canary's direction.
+    """Each message's log-likelihood ratio under the plan, from its projection on the canary's direction.
 
     A message is N(0, 1) with the replacement, after centring and scaling, and Σ_j p_j N(js, 1) with the canary, as that
-    is drawn J times. Any statistic makes a sound audit; this is the best one if the mechanism does what the plan says.
+    is drawn J times. Any statistic makes a sound audit; the sum over the transcript is the best one if the mechanism
+    does what the plan says.
     """
 
     def __init__(self, canary: Canary, plans: list[PrivacyPlan], messages: type[Messages]):
         self.releases = [{release.kind: release for release in plan.releases if release.count} for plan in plans]
         self.n = plans[0].budget.n
-        self.pulls = {kind: _pull(canary, release, messages) for kind, release in self.releases[0].items()}
+        self.pulls = {kind: pull(canary, release, messages) for kind, release in self.releases[0].items()}
 
-    def projections(self, transcript: list[tuple[str, Tensor]]) -> dict[str, np.ndarray]:
-        """kind → (messages, G): how far each message of a run reaches from the replacement's pull to the canary's."""
+    def __call__(self, transcript: list[Seen], runs: int) -> dict[str, np.ndarray]:
+        """Kind → (runs, messages, G) of a transcript of stacked runs."""
         found = {}
         for kind, (absent, direction, _) in self.pulls.items():
-            sent = [content.numpy() for of, content in transcript if of == kind]
-            found[kind] = (np.stack(sent) - self._steps(kind) * absent) @ direction if sent else np.empty((0, 0))
+            sent = np.stack([message.content.numpy() for message in transcript if message.kind == kind])
+            along = ((sent - self.releases[0][kind].steps * absent) @ direction).reshape(len(sent), runs, -1)
+            points = [self._log_ratio(along[:, :, g], each[kind]).T for g, each in enumerate(self.releases)]
+            found[kind] = np.stack(points, axis=2)
         return found
-
-    def __call__(self, runs: list[dict[str, np.ndarray]]) -> np.ndarray:
-        """(runs, G) of runs' projections."""
-        total = np.zeros((len(runs), len(self.releases)))
-        for kind in self.pulls:
-            sent = [number for number, run in enumerate(runs) if run[kind].size]
-            # A run whose disjoint batches left the canary out says nothing.
-            along = np.stack([runs[number][kind] for number in sent]) if sent else np.empty(0)
-            for point in range(len(self.releases)) if sent else ():
-                total[sent, point] += self._log_ratio(along[:, :, point], self.releases[point][kind]).sum(1)
-        return total
-
-    def _steps(self, kind: str) -> int:
-        return self.releases[0][kind].steps
 
     def _log_ratio(self, along: np.ndarray, release: Release) -> np.ndarray:
         # Local steps add up K one-record messages; else a message is the mean of K records.
@@ -169,7 +196,7 @@ class Statistic:
         return ratio
 
 
-def _pull(canary: Canary, release: Release, messages: type[Messages]) -> tuple[np.ndarray, np.ndarray, float]:
+def pull(canary: Canary, release: Release, messages: type[Messages]) -> tuple[np.ndarray, np.ndarray, float]:
     """What one occurrence of the replacement adds to a sum (d,), the unit vector (d,) from there to what the canary
     adds, and their distance: from noiseless messages of silos of one record."""
     clipping: Clipping = release.clipping

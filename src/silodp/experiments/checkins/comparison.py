@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from silodp.checkin_protocols import PROTOCOLS, Points, Protocol, Shape, caps, local_epsilon, train
-from silodp.config_models import Experiment, Run
+from silodp.config.experiment import Experiment
+from silodp.config.run import Run
 from silodp.datasets import Data
-from silodp.models import Model
-from silodp.rng import Streams
-from silodp.silos import Partition
-from silodp.training import evaluate
-from silodp.trialdata import build_model, prepare
+from silodp.experiments.checkins.protocols import PROTOCOLS, Points, Protocol, Shape, caps, local_epsilon, train
+from silodp.experiments.training import evaluate
+from silodp.federation.models import Model
+from silodp.federation.partition import Partition
+from silodp.federation.rng import Streams
+from silodp.federation.trial_data import build_model, prepare
 
 COLUMNS = [
     "experiment", "protocol", "bound", "amplified", "n", "slots", "p0", "delta", "epsilon", "epsilon0", "report_norm",
@@ -82,23 +83,23 @@ def compare(
                 epsilon0, amplified = local_epsilon(protocol, n, shape, epsilon, delta)
                 claim = {"protocol": name, "bound": protocol.bound, "amplified": amplified, "shape": shape,
                          "epsilon": epsilon, "epsilon0": epsilon0}  # fmt: skip
-                groups.setdefault((protocol.draw.__name__, shape), []).append(claim)
+                groups.setdefault((protocol.schedule, shape), []).append(claim)
     free = {"protocol": NON_PRIVATE, "bound": "", "amplified": False, "shape": Shape(), "epsilon": math.nan}
-    groups[("in_random_order", Shape())].append(free | {"epsilon0": math.inf})
+    groups[(PROTOCOLS["none"].schedule, Shape())].append(free | {"epsilon0": math.inf})
     found = []
-    for (draw, shape), claims in groups.items():
+    for (schedule, shape), claims in groups.items():
         rows = [claim | {"step": step} for claim in claims for step in steps]
-        losses = _run(trials, rows, clip, streams.child("grid", draw, shape.share, shape.p0))["train_loss"]
+        losses = _run(trials, rows, clip, streams.child("grid", schedule, shape.share, shape.p0))["train_loss"]
         found += [row | {"loss": loss} for row, loss in zip(rows, losses.mean(0), strict=True)]
     chosen = [
         min((row for row in found if _key(row) == key), key=lambda row: row["loss"])
         for key in dict.fromkeys(map(_key, found))
     ]
     table = []
-    for draw, shape in groups:
-        own = [row for row in chosen if (_protocol(row).draw.__name__, row["shape"]) == (draw, shape)]
+    for schedule, shape in groups:
+        own = [row for row in chosen if (_protocol(row).schedule, row["shape"]) == (schedule, shape)]
         if own:
-            table += _rows(own, _run(trials, own, clip, streams.child("fresh", draw, shape.share, shape.p0)))
+            table += _rows(own, _run(trials, own, clip, streams.child("fresh", schedule, shape.share, shape.p0)))
     fixed = {"experiment": experiment, "n": n, "delta": delta, "trials": len(trials)}
     laws = caps([row["epsilon0"] for row in table], d)
     for row in table:

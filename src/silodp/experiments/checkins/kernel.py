@@ -1,7 +1,7 @@
 """Compiled walk over a check-in schedule's slots for linear and logistic regression on the CPU.
 
 A step is one record's worth of arithmetic, so that as tensor operations nearly all of its time is calls.
-`silodp.checkin_protocols` has the same walk over any model; tests hold the two together.
+`silodp.experiments.checkins.protocols` has the same walk over any model; tests hold the two together.
 """
 
 import functools
@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from silodp.models.kernels import FAST, LOGISTIC, factor, side_by_side, sigmoid
+from silodp.federation.models.kernels import FAST, LOGISTIC, factor, side_by_side, sigmoid
 
 
 def walk(
@@ -33,13 +33,13 @@ def walk(
     """Parameters (G, d) after the slots; `weights` is changed in place.
 
     Args:
-        link: IDENTITY or LOGISTIC of `silodp.models.kernels`.
+        link: IDENTITY or LOGISTIC of `silodp.federation.models.kernels`.
         weights: (G, d), where the walk starts.
         x, y: one record a client, (n, d) and (n,).
         slots: clients of every slot.
         along: ⟨V, u⟩ of every report, (reports, G).
         sign, free: the draws of every report, (reports,) and (reports, d).
-        private, steps: (G,); as in `silodp.checkin_protocols.train`, as are clip and dummies.
+        private, steps: (G,); as in `silodp.experiments.checkins.protocols.train`, as are clip and dummies.
     """
     ends = np.cumsum([len(clients) for clients in slots])
     clients = np.concatenate(slots).astype(np.int64)

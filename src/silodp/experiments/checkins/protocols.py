@@ -14,13 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from silodp.checkin_kernel import walk
-from silodp.models import Model, kernels
-from silodp.models.linear import Linear
-from silodp.privacy.amplification import clones_delta, sampled_delta
-from silodp.privacy.unit_vectors import Cap, best_cap
-from silodp.rng import Streams
-from silodp.theory.checkins import averaged, fixed_window, shuffled, sliding_window
+from silodp.experiments.checkins.kernel import walk
+from silodp.federation.models import Model, kernels
+from silodp.federation.models.linear import Linear
+from silodp.federation.rng import Streams
+from silodp.privacy.shuffling.amplification import clones_delta, sampled_delta
+from silodp.privacy.shuffling.unit_vectors import Cap, best_cap
+from silodp.theory.checkins.privacy import averaged, fixed_window, shuffled, sliding_window
 
 Slots = list[NDArray[np.int64]]
 # ε0 beyond which no protocol is asked to look.
@@ -44,7 +44,7 @@ class Protocol:
     """How clients take part, and what that is worth.
 
     Attributes:
-        draw: (n, shape, generator) → the clients of every slot.
+        schedule: which client reports in which slot, by its name in `SCHEDULES`; its random streams are named so too.
         holds: (n, shape, ε0, ε, δ) → whether ε0-private reports make the whole (ε, δ)-private by its bound.
         bound: the source of that, and what it assumes; for figures and tables.
         dummies: an empty slot is an update of noise alone; else it is skipped.
@@ -52,12 +52,16 @@ class Protocol:
         shapes: options that are tried.
     """
 
-    draw: Callable[[int, Shape, np.random.Generator], Slots]
+    schedule: str
     holds: Callable[[int, Shape, float, float, float], bool]
     bound: str
     dummies: bool = False
     once: bool = True
     shapes: tuple[Shape, ...] = (Shape(),)
+
+    def draw(self, n: int, shape: Shape, generator: np.random.Generator) -> Slots:
+        """The clients of every slot, out of n."""
+        return SCHEDULES[self.schedule](n, shape, generator)
 
 
 def in_random_order(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
@@ -99,34 +103,43 @@ def _grouped(clients: NDArray[np.int64], slots: NDArray[np.int64], count: int) -
     return np.split(clients[by_slot], np.searchsorted(slots[by_slot], np.arange(1, count)))
 
 
+# Names of random streams: a new one is a new table.
+SCHEDULES: dict[str, Callable[[int, Shape, np.random.Generator], Slots]] = {
+    "in_random_order": in_random_order,
+    "sampled": sampled,
+    "fixed": fixed,
+    "averaging": averaging,
+    "sliding": sliding,
+}
 # `none` and the two shufflings draw the same schedules; their bounds differ.
 PROTOCOLS: dict[str, Protocol] = {
-    "none": Protocol(in_random_order, lambda n, shape, e0, e, d: e0 <= e, "local guarantee: epsilon0 itself"),
+    "none": Protocol("in_random_order", lambda n, shape, e0, e, d: e0 <= e, "local guarantee: epsilon0 itself"),
     "subsampling": Protocol(
-        sampled, lambda n, shape, e0, e, d: sampled_delta(e0, n, n, e) <= d,
+        "sampled", lambda n, shape, e0, e, d: sampled_delta(e0, n, n, e) <= d,
         "secret uniform sampling of one of n clients, composed n times; all clients available", once=False,
     ),
     "shuffling": Protocol(
-        in_random_order, lambda n, shape, e0, e, d: shuffled(n=n, epsilon0=e0, delta=d).value <= e,
+        "in_random_order", lambda n, shape, e0, e, d: shuffled(n=n, epsilon0=e0, delta=d).value <= e,
         "check-ins paper, Theorem 5.1; secret order, all clients available",
     ),
     "shuffling_clones": Protocol(
-        in_random_order, lambda n, shape, e0, e, d: clones_delta(e0, n, e, delta=d) <= d,
+        "in_random_order", lambda n, shape, e0, e, d: clones_delta(e0, n, e, delta=d) <= d,
         "clones, numerical; secret order, all clients available",
     ),
     "a_fix": Protocol(
-        fixed, lambda n, shape, e0, e, d: fixed_window(p0=shape.p0, m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
+        "fixed",
+        lambda n, shape, e0, e, d: fixed_window(p0=shape.p0, m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
         "check-ins paper, Theorem 3.2; secret check-ins", dummies=True,
         shapes=(Shape(), Shape(0.5), Shape(0.5, 0.5)),
     ),
     "a_avg": Protocol(
-        averaging,
+        "averaging",
         lambda n, shape, e0, e, d: averaged(n=n, m=shape.slots(n), epsilon0=e0, delta=d / 2, delta2=d / 2).value <= e,
         "check-ins paper, Theorem 4.1 at delta/2 and delta2 = delta/2; secret check-ins, no collusion",
         shapes=(Shape(), Shape(0.25)),
     ),
     "a_sldw": Protocol(
-        sliding, lambda n, shape, e0, e, d: sliding_window(m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
+        "sliding", lambda n, shape, e0, e, d: sliding_window(m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
         "check-ins paper, Theorem 4.3; secret check-ins", dummies=True, shapes=(Shape(0.5), Shape(0.1)),
     ),
 }  # fmt: skip
@@ -197,8 +210,12 @@ def train(
     limit = torch.full((len(private),), clip, dtype=x.dtype, device=x.device)
     steps = torch.tensor(points.step, dtype=x.dtype, device=x.device)
     weights = torch.zeros((len(private), model.size)).to(x)
-    if isinstance(model, Linear) and model.link in (kernels.IDENTITY, kernels.LOGISTIC) and x.device.type == "cpu":
-        return walk(model.link, weights, x, y, slots, along, sign, free, private, steps, clip, dummies)
+    link = model.link if isinstance(model, Linear) else -1
+    affine = link in (kernels.IDENTITY, kernels.LOGISTIC)
+    # Along a walk a weight moves by Σ c/√i at most; a record that is not finite fails the comparison.
+    moves = 2 * steps * len(slots) ** 0.5
+    if affine and x.device.type == "cpu" and bool(kernels.within_reach(x, y, weights, limit, model.size, moves).all()):
+        return walk(link, weights, x, y, slots, along, sign, free, private, steps, clip, dummies)
     return _walk_tensors(model, weights, x, y, slots, along, sign, free, private, steps, limit, dummies)
 
 
@@ -206,7 +223,7 @@ def _walk_tensors(
     model: Model, weights: Tensor, x: Tensor, y: Tensor, slots: Slots, along: Tensor, sign: Tensor, free: Tensor,
     private: Tensor, steps: Tensor, clip: Tensor, dummies: bool,
 ) -> Tensor:  # fmt: skip
-    """The walk for any model; arguments as `silodp.checkin_kernel.walk`, with a clip for every point, (G,)."""
+    """The walk for any model; arguments as `kernel.walk` beside this file, with a clip for every point, (G,)."""
     report = 0
     for slot, clients in enumerate(slots):
         if not len(clients) and not dummies:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from silodp.models.base import Model
-from silodp.models.convnet import ConvNet
-from silodp.models.linear import Linear
-from silodp.models.logistic import Logistic
-from silodp.models.nonsmooth import L1, Absolute, Hinge
-from silodp.models.perceptron import Perceptron
-from silodp.models.sigmoid import Sigmoid
-from silodp.models.softmax import Softmax
+from silodp.federation.models.base import Model
+from silodp.federation.models.convnet import ConvNet
+from silodp.federation.models.linear import Linear
+from silodp.federation.models.logistic import Logistic
+from silodp.federation.models.nonsmooth import L1, Absolute, Hinge
+from silodp.federation.models.perceptron import Perceptron
+from silodp.federation.models.sigmoid import Sigmoid
+from silodp.federation.models.softmax import Softmax
 
 MODELS: dict[str, Callable[..., Model]] = {
     "linear": Linear.build,

@@ -1,7 +1,10 @@
 """What every model offers to the stack, and what its gradients share."""
 
+import functools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -59,7 +62,8 @@ class Model(Protocol):
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         """Sum over the records of each record's gradient scaled to norm at most `clip` (G,); returns (G, d).
 
-        The norm is that of the gradient over the whole parameter vector.
+        The norm is that of the gradient over the whole parameter vector. A record whose gradient or its norm is not
+        finite contributes zero (`zero_unless_finite`).
         """
         ...
 
@@ -68,14 +72,56 @@ class Model(Protocol):
     ) -> Tensor:
         """One-record steps w ← w − η(clipped gradient + noise·base_k) over the records of x in order; returns (G, d).
 
-        `stepsize`, `noise` are (G,); `base` is (B, d), one base draw a step, or None where no point has noise.
+        `stepsize`, `noise` are (G,); `base` is (B, d), one base draw a step, or None where no point has noise. The step
+        of a record whose gradient or its norm is not finite is noise alone.
         """
         ...
+
+
+# Squares below this are taken for it, so that a factor which underflows cannot hide a product with a huge one.
+LEAST_SQUARE = torch.finfo(torch.float32).tiny
+
+
+def squares(values: Tensor) -> Tensor:
+    """values², at least `LEAST_SQUARE`: factors of a squared norm, which may then err upwards only."""
+    return (values**2).clamp_(min=LEAST_SQUARE)
+
+
+def square_sums(values: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    """Σ values² over `dim`, at least `LEAST_SQUARE`, as in `squares`."""
+    return (values**2).sum(dim, keepdim=keepdim).clamp_(min=LEAST_SQUARE)
 
 
 def clip_factors(squared_norms: Tensor, clip: Tensor) -> Tensor:
     """min(1, L/‖g‖) for squared norms (B, G) and clips (G,); a zero gradient keeps factor 1."""
     return (clip * torch.rsqrt(squared_norms)).clamp_(max=1.0)
+
+
+GradientSum = Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def zero_unless_finite(gradient_sum: GradientSum) -> GradientSum:
+    """Decorates `Model.clipped_gradient_sum`: a record whose gradient or its norm is not finite contributes zero.
+
+    Without it one such record turns the whole message into NaN, which tells that it was drawn at every ε. A sum that is
+    finite is handed on as it is; else the points concerned are summed again, record by record.
+    """
+
+    @functools.wraps(gradient_sum)
+    def guarded(model: Any, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        total = gradient_sum(model, weights, x, y, clip)
+        if len(x) == 1:  # without a look at the values, for which a GPU would have to wait
+            return torch.where(torch.isfinite(total).all(1, keepdim=True), total, 0.0)
+        if math.isfinite(total.sum().item()):
+            return total
+        again = ~torch.isfinite(total).all(1)
+        found = torch.zeros_like(total[again])
+        for k in range(len(x)):
+            found += guarded(model, weights[again], x[k : k + 1], y[k : k + 1], clip[again])
+        total[again] = found
+        return total
+
+    return guarded
 
 
 def sequential_steps(

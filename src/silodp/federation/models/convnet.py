@@ -10,7 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from silodp.models.base import Block, clip_factors, cross_entropy, sequential_steps, softmax_residual
+from silodp.federation.models.base import (
+    Block,
+    clip_factors,
+    cross_entropy,
+    sequential_steps,
+    softmax_residual,
+    square_sums,
+    zero_unless_finite,
+)
 
 # Side of the filters, and of the windows that maxima are taken over.
 KERNEL, POOL = 5, 2
@@ -103,6 +111,7 @@ class ConvNet:
     def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
         return (outputs.argmax(2) != y).to(outputs.dtype)
 
+    @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         out = torch.zeros_like(weights, memory_format=torch.contiguous_format)
         for points, records in self._pieces(len(weights), len(x), weights.element_size()):
@@ -198,7 +207,7 @@ class _Pass:
         del d1, d2
         dense = [(d3, self.a2), (d4, self.a3), (d5, self.a4)]
         squared = torch.stack([part.square().sum(2) for part in built]).sum(0)
-        squared += torch.stack([d.square().sum(2) * (a.square().sum(2) + 1) for d, a in dense]).sum(0).T
+        squared += torch.stack([square_sums(d, 2) * (a.square().sum(2) + 1) for d, a in dense]).sum(0).T
         factors = clip_factors(squared, clip)
         # One product a point: its records' factors with their gradients.
         sums = [torch.bmm(factors.T[:, None], part.transpose(0, 1))[:, 0] for part in built]

@@ -15,9 +15,12 @@ from numba import njit
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from silodp.federation.models.base import Model, sequential_steps
+
 IDENTITY, LOGISTIC = 0, 1
 
-# Sums may be reordered for vector instructions; NaN and infinity keep their meaning, divergence is told by them.
+# Sums may be reordered for vector instructions; NaN and infinity keep their meaning: a result without a number is what
+# tells that a record or a point is for tensor operations instead.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 # Records worked on at once, so that a block of hidden activations stays in a core's second-level cache.
 RECORD_BLOCK = 1024
@@ -52,6 +55,43 @@ def side_by_side(work: Callable[[int, int], object], count: int) -> None:
         return
     bounds = [count * t // _threads for t in range(_threads + 1)]
     list(_pool.map(work, bounds[:-1], bounds[1:]))
+
+
+def within_reach(
+    x: Tensor, y: Tensor, weights: Tensor, clip: Tensor, terms: int, moves: Tensor | float = 0.0
+) -> Tensor:
+    """(G,) whether no factor of a squared norm can underflow beside one so large that it would be missed.
+
+    The kernels multiply squares. One that underflows belongs to a number below √tiny; its partner has to stay below
+    L/√tiny for the product to be short of L. Points beyond are for tensor operations, whose squares have a floor.
+
+    Args:
+        x, y: the records.
+        weights: (G, d).
+        clip: L, (G,); without one there is no bound to keep.
+        terms: how many products of a weight and a feature are added up, at most, counting layers.
+        moves: how far a weight can move while the kernel runs, (G,).
+    """
+    longest = max(float(x.abs().max()), float(y.abs().max()), 1.0)
+    reach = (weights.abs().amax(1) + moves + 1) * (longest * 8 * terms)
+    return torch.isinf(clip) | (reach <= clip * (0.1 * torch.finfo(x.dtype).tiny ** -0.5))
+
+
+def redone_steps(
+    model: Model, done: Tensor, terms: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor,
+    noise: Tensor, base: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """`done`, what a kernel of local steps gave, with points that it is not to be trusted with stepped again.
+
+    Those beyond `within_reach` and those that ended without a number; the other arguments as the kernel's.
+    """
+    longest = 0.0 if base is None else float(base.abs().max())
+    moves = len(x) * stepsize * (clip + noise * longest)
+    again = ~(within_reach(x, y, weights, clip, terms, moves) & torch.isfinite(done).all(1))
+    if bool(again.any()):
+        some = weights[again], x, y, clip[again], stepsize[again], noise[again], base
+        done[again] = sequential_steps(model, *some)
+    return done
 
 
 def perceptron_gradient_sum(hidden: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
@@ -184,7 +224,7 @@ def sigmoid(z):
 
 @njit(inline="always")
 def factor(squared, limit):
-    # NaN fails the comparison and stays NaN in the product, as it must for divergence to show.
+    # NaN fails the comparison and stays NaN in the product, as it must to be seen.
     if squared <= limit * limit:
         return squared * 0 + 1
     return limit / math.sqrt(squared)

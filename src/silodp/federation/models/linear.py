@@ -7,8 +7,15 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from silodp.models import kernels
-from silodp.models.base import Block, clip_factors, sequential_steps
+from silodp.federation.models import kernels
+from silodp.federation.models.base import (
+    Block,
+    clip_factors,
+    sequential_steps,
+    square_sums,
+    squares,
+    zero_unless_finite,
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,10 @@ class Linear:
         """Derivative of the loss by the output, (B, G) for outputs (B, G)."""
         return outputs - y[:, None]
 
+    @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         residuals = self.residuals(x @ weights.T, y)
-        squared_norms = residuals**2 * (x**2).sum(1, keepdim=True)
+        squared_norms = squares(residuals) * square_sums(x, 1, keepdim=True)
         return (residuals * clip_factors(squared_norms, clip)).T @ x
 
     def local_steps(
@@ -59,4 +67,5 @@ class Linear:
     ) -> Tensor:
         if weights.device.type != "cpu":
             return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
-        return kernels.affine_local_steps(self.link, weights, x, y.to(x.dtype), clip, stepsize, noise, base)
+        done = kernels.affine_local_steps(self.link, weights, x, y.to(x.dtype), clip, stepsize, noise, base)
+        return kernels.redone_steps(self, done, self.features, weights, x, y, clip, stepsize, noise, base)

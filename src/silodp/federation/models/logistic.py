@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from silodp.models import kernels
-from silodp.models.linear import Linear
+from silodp.federation.models import kernels
+from silodp.federation.models.linear import Linear
 
 
 @dataclass(frozen=True)

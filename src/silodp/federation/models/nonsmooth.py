@@ -14,8 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.models.base import Block, clip_factors, sequential_steps
-from silodp.models.linear import Linear
+from silodp.federation.models.base import (
+    Block,
+    clip_factors,
+    sequential_steps,
+    square_sums,
+    squares,
+    zero_unless_finite,
+)
+from silodp.federation.models.linear import Linear
 
 
 @dataclass(frozen=True)
@@ -32,11 +39,12 @@ class _Kinked(Linear):
         """Derivative of the loss by the output, (B, G); `scale` (B, 1) is β/‖x‖², infinite for the loss itself."""
         raise NotImplementedError
 
+    @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         squared = (x**2).sum(1, keepdim=True)
         scale = torch.full_like(squared, torch.inf) if self.smoothing is None else self.smoothing / squared
         slopes = self.slopes(x @ weights.T, y, scale)
-        return (slopes * clip_factors(slopes**2 * squared, clip)).T @ x
+        return (slopes * clip_factors(squares(slopes) * square_sums(x, 1, keepdim=True), clip)).T @ x
 
     def local_steps(
         self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
@@ -122,6 +130,7 @@ class L1:
     def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
         return outputs
 
+    @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         away = x[:, None] - weights
         gradients = -_cut(away, torch.full_like(away, torch.inf if self.smoothing is None else self.smoothing))

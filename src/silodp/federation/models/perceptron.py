@@ -7,8 +7,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.models import kernels
-from silodp.models.base import Block, clip_factors, cross_entropy, sequential_steps, softmax_residual
+from silodp.federation.models import kernels
+from silodp.federation.models.base import (
+    Block,
+    clip_factors,
+    cross_entropy,
+    sequential_steps,
+    softmax_residual,
+    square_sums,
+    zero_unless_finite,
+)
 
 
 @dataclass(frozen=True)
@@ -62,18 +70,27 @@ class Perceptron:
     def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
         return (outputs.argmax(2) != y).to(outputs.dtype)
 
+    @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         if weights.device.type == "cpu" and self.classes == 2:
-            return kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
-        return self.plain_clipped_gradient_sum(weights, x, y, clip)
+            total = kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
+            near = kernels.within_reach(x, y, weights, clip, self.hidden * self.features)
+            if not bool(near.all()):
+                total[~near] = self._plain_sum(weights[~near], x, y, clip[~near])
+            return total
+        return self._plain_sum(weights, x, y, clip)
 
+    @zero_unless_finite
     def plain_clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         """The same sum by tensor operations, for any device and number of classes."""
+        return self._plain_sum(weights, x, y, clip)
+
+    def _plain_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         a, logits = self._forward(weights, x)
         v = self._unpack(weights)[2]
         delta2 = softmax_residual(logits, y)
         delta1 = torch.bmm(delta2, v) * (a > 0)
-        squared_norms = (delta1**2).sum(2) * ((x**2).sum(1) + 1) + (delta2**2).sum(2) * ((a**2).sum(2) + 1)
+        squared_norms = square_sums(delta1, 2) * ((x**2).sum(1) + 1) + square_sums(delta2, 2) * ((a**2).sum(2) + 1)
         factors = clip_factors(squared_norms.T, clip).T[..., None]
         delta1, delta2 = delta1 * factors, delta2 * factors
         parts = [torch.einsum("gbh,bf->ghf", delta1, x), delta1.sum(1), torch.bmm(delta2.mT, a), delta2.sum(1)]
@@ -83,7 +100,9 @@ class Perceptron:
         self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
     ) -> Tensor:
         if weights.device.type == "cpu" and self.classes == 2:
-            return kernels.perceptron_local_steps(self.hidden, weights, x, y, clip, stepsize, noise, base)
+            done = kernels.perceptron_local_steps(self.hidden, weights, x, y, clip, stepsize, noise, base)
+            terms = self.hidden * self.features
+            return kernels.redone_steps(self, done, terms, weights, x, y, clip, stepsize, noise, base)
         return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
 
     def _unpack(self, weights: Tensor) -> list[Tensor]:

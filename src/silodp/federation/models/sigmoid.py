@@ -6,8 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from silodp.models.base import sequential_steps
-from silodp.models.linear import Linear
+from silodp.federation.models.base import sequential_steps
+from silodp.federation.models.linear import Linear
 
 
 @dataclass(frozen=True)

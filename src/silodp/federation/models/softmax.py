@@ -7,7 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.models.base import Block, clip_factors, cross_entropy, sequential_steps, softmax_residual
+from silodp.federation.models.base import (
+    Block,
+    clip_factors,
+    cross_entropy,
+    sequential_steps,
+    softmax_residual,
+    square_sums,
+    zero_unless_finite,
+)
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,10 @@ class Softmax:
     def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
         return (outputs.argmax(2) != y).to(outputs.dtype)
 
+    @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         delta = softmax_residual(self.outputs(weights, x), y)
-        squared_norms = (delta**2).sum(2).T * ((x**2).sum(1, keepdim=True) + 1)
+        squared_norms = square_sums(delta, 2).T * ((x**2).sum(1, keepdim=True) + 1)
         delta = delta * clip_factors(squared_norms, clip).T[..., None]
         weight = torch.einsum("gbc,bf->gcf", delta, x)
         return torch.cat([weight.flatten(1), delta.sum(1)], dim=1)

@@ -15,12 +15,12 @@ import numpy as np
 from dp_accounting import dp_event
 from scipy.optimize import minimize_scalar
 
-from silodp.privacy.adaptive import adaptive_lower_epsilon
-from silodp.privacy.certificate import certified_epsilon
-from silodp.privacy.composition import Composition, epsilon_at
-from silodp.privacy.losses import pair_losses, replace_one_losses
-from silodp.privacy.mechanisms import gaussian_epsilon
-from silodp.privacy.profiles import (
+from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
+from silodp.privacy.accounting.certificate import certified_epsilon
+from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.profiles import (
     Occurrences,
     at_most_once,
     gaussian_occurrences,
@@ -32,6 +32,12 @@ _ACCURACY = 1e-4  # relative error of ε that the lattice may cost
 _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
 _POINTS = 1 << 20  # of a transform, at most, whatever accuracy that leaves
 _SMALL_EPSILON = 0.05  # below this the error is relative to it
+_DOTS = 1 << 20  # of a profile times its occurrences, at most
+_ADAPTIVE_WORK = 1 << 27  # lattice points times releases of the adaptive lower bound, at most
+_MULTIPLIERS = 1e-6, 1e12  # noise multipliers that sampled releases are accounted for,
+_PLAIN_MULTIPLIERS = 1e-100, 1e100  # and Gaussian ones on all records
+_REACH = 3e4  # standard deviations beyond which sampling is no longer looked at
+_OVERDRAWN = 64  # K/n with replacement, at most
 _ADAPTIVE_RELEASES = 200  # the adaptive lower bound takes time for each release,
 _ADAPTIVE_RATIO = 1.02  # and is worth it only where the two ends are apart
 
@@ -83,8 +89,9 @@ def delivered_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> Deliv
         (lower, estimate, upper, method). Infinite only if an event has no noise; the method then says "not private".
 
     Raises:
-        ValueError: δ out of range, an event that is not supported, sizes that make no sense, or Poisson sampling
-            (add/remove adjacency) beside sampling under replace-one adjacency.
+        ValueError: δ out of range, an event that is not supported, sizes that make no sense, a noise multiplier
+            outside [1e-6, 1e12] (of sampled releases; [1e-100, 1e100] of others), or Poisson sampling (add/remove
+            adjacency) beside sampling under replace-one adjacency.
     """
     counts = _releases(event, delta)
     if counts is None:
@@ -95,7 +102,10 @@ def delivered_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> Deliv
     if samplings == {"all"}:
         epsilon = gaussian_epsilon(delta, _gaussian_mu(counts))
         return DeliveredEpsilon(epsilon, epsilon, epsilon, "Gaussian composition, closed form")
-    lower, upper = _Bracket(counts, delta).both()
+    lower, upper = _bracket(counts, delta).both()
+    below = None if isinstance(event, dp_event.DpEvent) else getattr(event, "event_below", None)
+    if below is not None and below != event.event:
+        lower = min(lower, delivered_epsilon(below, delta).lower)
     adjacency = "add/remove" if "poisson" in samplings else "replace-one"
     method = f"privacy loss distribution, {adjacency}, {', '.join(_NAMES[name] for name in sorted(samplings))}"
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, method)
@@ -129,7 +139,7 @@ def upper_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> float:
         return math.inf
     if {release.sampling for release in counts} <= {"all"}:
         return gaussian_epsilon(delta, _gaussian_mu(counts))
-    return _Bracket(counts, delta).upper()
+    return _bracket(counts, delta).upper()
 
 
 def _releases(event: dp_event.DpEvent | HasEvent, delta: float) -> dict[_Release, int] | None:
@@ -175,22 +185,33 @@ def _release(event: dp_event.DpEvent) -> _Release:
     if not z >= 0:
         raise ValueError(f"noise multiplier = {z}: must not be negative")
     if isinstance(event, dp_event.GaussianDpEvent):
+        _check_multiplier(z, _PLAIN_MULTIPLIERS)
         return _Release("all", 1, 1, z)
     if isinstance(event, dp_event.PoissonSampledDpEvent):
         if not 0 <= event.sampling_probability <= 1:
             raise ValueError(f"sampling probability = {event.sampling_probability}: must lie in [0, 1]")
+        _check_multiplier(z)
         return _Release("poisson", 1, float(event.sampling_probability), z)
     if isinstance(event, dp_event.SampledWithReplacementDpEvent | dp_event.SampledWithoutReplacementDpEvent):
         n, drawn = event.source_dataset_size, event.sample_size
         replaced = isinstance(event, dp_event.SampledWithReplacementDpEvent)
         if n < 1 or drawn < 0 or (drawn > n and not replaced):
             raise ValueError(f"sample of {drawn} out of {n} records: needs 0 ≤ K ≤ n and n ≥ 1 (K > n only replaced)")
+        if drawn > _OVERDRAWN * n:
+            raise ValueError(f"sample of {drawn} out of {n} records: must be at most {_OVERDRAWN} n with replacement")
+        _check_multiplier(z)
         if n == 1 and drawn > 0:
             return _Release("all", 1, 1, z / drawn)
         if drawn == n and not replaced:
             return _Release("all", 1, 1, z)
         return _Release("with" if replaced and drawn > 1 else "without", n, drawn, z)
     raise ValueError(f"event {type(event).__name__}: not supported")
+
+
+def _check_multiplier(z: float, limits: tuple[float, float] = _MULTIPLIERS) -> None:
+    least, most = limits
+    if 0 < z < least or most < z < math.inf:
+        raise ValueError(f"noise multiplier = {z}: must be 0, infinite or in [{least:g}, {most:g}]")
 
 
 def _gaussian_mu(counts: dict[_Release, int]) -> float:
@@ -213,25 +234,48 @@ def _occurrences(counts: dict[_Release, int], delta: float) -> list[tuple[Occurr
     return kinds
 
 
-class _Bracket:
-    """Lower and upper ε of composed releases, on lattices of one step."""
+def _bracket(counts: dict[_Release, int], delta: float) -> "Bracket":
+    return Bracket(_occurrences(counts, delta), delta, any(release.sampling == "poisson" for release in counts))
 
-    def __init__(self, counts: dict[_Release, int], delta: float) -> None:
-        self.kinds = _occurrences(counts, delta)
-        self.delta = delta
-        self.poisson = any(release.sampling == "poisson" for release in counts)
+
+class Bracket:
+    """Lower and upper ε of composed releases, on lattices of one step.
+
+    Args:
+        kinds: (law of occurrences, how many releases) of each kind.
+        delta: δ.
+        poisson: whether neighbours differ by adding or removing a record.
+    """
+
+    def __init__(self, kinds: list[tuple[Occurrences, int]], delta: float, poisson: bool = False) -> None:
+        self.kinds, self.delta, self.poisson = kinds, delta, poisson
         self.total = sum(count for _, count in self.kinds)
-        self.order, self.step = _resolution(self.kinds, delta)
-        self.tops = [_top(occurrences, 2 * _NEGLIGIBLE * delta / self.total) for occurrences, _ in self.kinds]
+        # By the union bound over releases. At a δ that this reaches ε is 0, and no lattice would find that.
+        self.nothing = (
+            sum(count * float(replace_one_profile(one, np.zeros(1))[0]) for one, count in self.kinds) <= delta
+        )
+        self.far = max(one.times[-1] * one.shift for one, _ in self.kinds) > _REACH
+        if not self.nothing and not self.far:
+            self.lattice()
+
+    def lattice(self) -> "Bracket":
+        """Choose the step, and how far the losses of each kind reach; returns itself."""
+        self.order, self.step = _resolution(self.kinds, self.delta)
+        self.tops = [_top(occurrences, 2 * _NEGLIGIBLE * self.delta / self.total) for occurrences, _ in self.kinds]
+        # A coarser lattice stays on its side, and loses some of its accuracy.
+        widths = [top * len(one.weights) for top, (one, _) in zip(self.tops, self.kinds, strict=True)]
+        self.step = max(self.step, max(widths) / _DOTS)
+        return self
 
     def both(self) -> tuple[float, float]:
         """(lower, upper) ε."""
         upper = self.upper()
-        if upper == 0:
-            return 0.0, 0.0
+        if upper == 0 or self.far:
+            return 0.0, upper
         lower = max(self._pair(reverse, upper=False) for reverse in ((False, True) if self.poisson else (False,)))
         (first, count), top = self.kinds[0], self.tops[0]
-        adaptive = not self.poisson and len(self.kinds) == 1 and count <= _ADAPTIVE_RELEASES
+        work = count * count * top / self.step
+        adaptive = not self.poisson and len(self.kinds) == 1 and count <= _ADAPTIVE_RELEASES and work <= _ADAPTIVE_WORK
         if adaptive and upper > _ADAPTIVE_RATIO * lower and first.weights[0] > 1e-3:
             found = adaptive_lower_epsilon(
                 first, count, self.delta, order=self.order, step=self.step / 3, top=top, upper=upper
@@ -241,16 +285,29 @@ class _Bracket:
 
     def upper(self) -> float:
         """Upper ε: the dominating pairs', or the certificate's where that is smaller."""
+        if self.nothing:
+            return 0.0
+        if self.far:
+            return self._always_drawn()
         if self.poisson:
             return max(self._pair(reverse, upper=True) for reverse in (False, True))
-        parts = [
-            (replace_one_losses(occurrences, self.step, top), count)
-            for (occurrences, count), top in zip(self.kinds, self.tops, strict=True)
-        ]
-        upper = epsilon_at(Composition(parts), self.delta, upper=True)
+        upper = epsilon_at(Composition(self.parts()), self.delta, upper=True)
         if upper > 0 and all(len(occurrences.weights) == 2 for occurrences, _ in self.kinds):
             upper = min(upper, certified_epsilon(self.kinds, self.delta, self.step))
         return upper
+
+    def parts(self) -> list[tuple[LossPmf, int]]:
+        """Losses of a pair that dominates every neighbours', of each kind, and how many releases."""
+        return [
+            (replace_one_losses(occurrences, self.step, top), count)
+            for (occurrences, count), top in zip(self.kinds, self.tops, strict=True)
+        ]
+
+    def _always_drawn(self) -> float:
+        """Upper ε as if the record were drawn as often as it ever is, every time: for ε in the millions."""
+        left = self.delta - sum(count * one.tail for one, count in self.kinds)
+        square = sum(count * (float(one.times[-1]) * one.shift) ** 2 for one, count in self.kinds)
+        return gaussian_epsilon(left, math.sqrt(square))
 
     def _pair(self, reverse: bool, upper: bool) -> float:
         """ε of the explicit pairs, from below or above."""

@@ -11,8 +11,8 @@ import math
 import numpy as np
 from scipy import fft
 
-from silodp.privacy.losses import LossPmf, pair_losses
-from silodp.privacy.profiles import Occurrences
+from silodp.privacy.accounting.losses import LossPmf, pair_losses
+from silodp.privacy.accounting.profiles import Occurrences
 
 
 def adaptive_lower_epsilon(

@@ -16,9 +16,9 @@ import math
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from silodp.privacy.composition import Composition, TiltedLaw, tilted_law
-from silodp.privacy.losses import LossPmf, pair_losses
-from silodp.privacy.profiles import Occurrences
+from silodp.privacy.accounting.composition import Composition, TiltedLaw, tilted_law
+from silodp.privacy.accounting.losses import LossPmf, pair_losses
+from silodp.privacy.accounting.profiles import Occurrences
 
 _LEAST_ORDER = 1.02
 
@@ -32,6 +32,12 @@ def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: 
         step: lattice step of the losses.
     """
     total = sum(count for _, count in kinds)
+    # What the law leaves out of more than one occurrence is charged as if it gave everything away: given that it never
+    # happens, the record is drawn once with probability p_1/(p_0 + p_1).
+    delta -= sum(count * occurrences.tail for occurrences, count in kinds)
+    if delta <= 0:
+        return math.inf
+    kinds = [(_without_tail(occurrences), count) for occurrences, count in kinds]
     parts = [(_finite_losses(occurrences, step, 1e-9 * delta / total), count) for occurrences, count in kinds]
     composition = Composition(parts)
     delta -= composition.infinite
@@ -44,6 +50,13 @@ def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: 
     if law is None:
         return math.inf
     return max(float(np.min(law.losses + np.logaddexp(0.0, _log_hinge(law) - math.log(delta)))), 0.0)
+
+
+def _without_tail(occurrences: Occurrences) -> Occurrences:
+    """The law given that nothing was cut from it."""
+    if occurrences.tail == 0:
+        return occurrences
+    return Occurrences(occurrences.weights / math.fsum(occurrences.weights), 0.0, occurrences.shift)
 
 
 def _finite_losses(occurrences: Occurrences, step: float, level: float) -> LossPmf:

@@ -15,7 +15,7 @@ from scipy import fft
 from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
 
-from silodp.privacy.losses import LossPmf
+from silodp.privacy.accounting.losses import LossPmf
 
 _OUTSIDE = 1e-10  # tilted mass allowed beyond the window, charged to δ
 _LARGEST = 1 << 22  # points of a transform; more than that are not worth their memory
@@ -93,7 +93,11 @@ def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
         k = int(above[-1]) + 1
     # Between two lattice losses the divergence is linear in e^ε.
     excess, lack = np.expm1(np.minimum(log_divergence[k - 1 : k + 1] - math.log(delta), 700.0))
-    epsilon = law.losses[k - 1] + math.log1p(excess / (excess - lack) * math.expm1(law.losses[k] - law.losses[k - 1]))
+    gap, share = float(law.losses[k] - law.losses[k - 1]), float(excess / (excess - lack))
+    if gap > 700:  # whose exponential overflows
+        epsilon = law.losses[k - 1] + (np.logaddexp(0.0, math.log(share) + gap) if share > 0 else 0.0)
+    else:
+        epsilon = law.losses[k - 1] + math.log1p(share * math.expm1(gap))
     return max(min(float(epsilon), crude) if upper else float(epsilon), 0.0)
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from silodp.privacy.profiles import Occurrences, replace_one_profile
+from silodp.privacy.accounting.profiles import Occurrences, replace_one_profile
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,9 @@ def _mix(log_p: np.ndarray, log_q: np.ndarray, step: float, anchor: float) -> Lo
         up = np.nan_to_num(np.append(left[1:], 0.0) / above, nan=0.0, posinf=0.0)
     up = np.minimum(up, (1 - down) / 2)
     # Where the next piece has too little to spare, what is left of a piece goes down a whole step.
-    short = (1 - down - up) * here + np.append((down * below)[1:], 0.0) - np.append(0.0, (up * above)[:-1])
-    fall = short < -1e-15 * np.abs(here)
+    with np.errstate(invalid="ignore"):  # on a lattice so coarse that exponentials of a step overflow
+        short = (1 - down - up) * here + np.append((down * below)[1:], 0.0) - np.append(0.0, (up * above)[:-1])
+        fall = ~(short >= -1e-15 * np.abs(here))
     up[:-1][fall[1:]] = 0.0
     down = np.where(fall, 1.0, down)
     up = np.where(fall, 0.0, up)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
-from silodp.privacy.mechanisms import gaussian_log_profile
+from silodp.privacy.accounting.mechanisms import gaussian_log_profile
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,22 @@ def at_most_once(share: float, noise_multiplier: float) -> Occurrences:
     return Occurrences(np.array([1 - share, share]), 0.0, 1 / noise_multiplier)
 
 
-def with_replacement(records: int, drawn: int, noise_multiplier: float, tail: float) -> Occurrences:
-    """K of n records drawn with replacement: J ~ Bin(K, 1/n), cut where more occurrences have probability ≤ `tail`."""
-    mean = drawn / records
+def with_replacement(records: int, drawn: int, noise_multiplier: float, tail: float, together: int = 1) -> Occurrences:
+    """K of n records drawn with replacement: J ~ Bin(K, m/n), cut where more occurrences have probability ≤ `tail`.
+
+    `together` is m, records that are replaced together (one person's); J then counts draws of any of them.
+    """
+    mean, share = drawn * together / records, together / records
     times = np.arange(min(drawn, math.ceil(mean + 40 * math.sqrt(mean) + 400)) + 1)
-    beyond = binom.sf(times, drawn, 1 / records)
+    beyond = binom.sf(times, drawn, share)
     last = int(np.argmax(beyond <= tail))
-    return Occurrences(binom.pmf(times[: last + 1], drawn, 1 / records), float(beyond[last]), 1 / noise_multiplier)
+    return Occurrences(binom.pmf(times[: last + 1], drawn, share), float(beyond[last]), 1 / noise_multiplier)
+
+
+def without_replacement(records: int, drawn: int, noise_multiplier: float, together: int) -> Occurrences:
+    """K of n records drawn without replacement, m of them replaced together: J is hypergeometric."""
+    times = np.arange(min(drawn, together) + 1)
+    return Occurrences(hypergeom.pmf(times, records, together, drawn), 0.0, 1 / noise_multiplier)
 
 
 def replace_one_profile(occurrences: Occurrences, epsilon: np.ndarray) -> np.ndarray:

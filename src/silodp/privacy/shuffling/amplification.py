@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from silodp.theory.checkins import fixed_window, shuffled, shuffled_earlier
-from silodp.theory.convex_privacy import shuffled_round
+from silodp.theory.checkins.privacy import fixed_window, shuffled, shuffled_earlier
+from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
 
 # Relative error granted to each tail probability; SciPy's are good to 1e-13 and better.

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from silodp.privacy.binomial_noise import shift_delta, vector_delta
-from silodp.privacy.mechanisms import advanced_composition, gaussian_mu
+from silodp.privacy.accounting.mechanisms import advanced_composition, gaussian_mu
+from silodp.privacy.shuffling.binomial_noise import shift_delta, vector_delta
 
 Analysis = Literal["l2", "split"]
 
@@ -273,3 +273,23 @@ def _check_budget(epsilon: float, delta: float) -> None:
         raise ValueError(f"epsilon = {epsilon}: must be positive and finite")
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
+
+
+@dataclass(frozen=True)
+class ShuffledSums:
+    """How a run's sums are sent: numbers of P_vec for the M·K vectors of a round, each of d coordinates.
+
+    Attributes:
+        kinds: (kind of message, its numbers).
+        dimension: d.
+    """
+
+    kinds: tuple[tuple[str, SumParameters], ...]
+    dimension: int
+
+    def __getitem__(self, kind: str) -> SumParameters:
+        return next(parameters for name, parameters in self.kinds if name == kind)
+
+    def bits_per_silo(self, kind: str, records: int) -> int:
+        """Bits that a silo sends for a message of K `records`; labels of coordinates are not counted."""
+        return records * self[kind].bits(self.dimension)

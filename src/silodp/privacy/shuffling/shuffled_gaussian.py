@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from dp_accounting.dp_event import GaussianDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
 
-from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
-from silodp.privacy.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import PrivacyPlan
-from silodp.theory.convex_privacy import shuffled_noise as theorem_4_1
-from silodp.theory.convex_privacy import shuffled_round
+from silodp.theory.convex.privacy import shuffled_noise as theorem_4_1
+from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
 
 # Relative width at which the search for σ stops.

@@ -8,32 +8,12 @@ one participant of a sum at most (`sum_composition`). That silos are drawn is no
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from silodp.privacy.accounting import DeliveredEpsilon
 from silodp.privacy.plan import PrivacyPlan, Release
-from silodp.privacy.shuffle_sums import SumParameters, calibrate
-from silodp.privacy.sum_composition import SumRelease, calibrated_sums, composed_lower, composed_upper
-
-
-@dataclass(frozen=True)
-class ShuffledSums:
-    """How a run's sums are sent: numbers of P_vec for the M·K vectors of a round, each of d coordinates.
-
-    Attributes:
-        kinds: (kind of message, its numbers).
-        dimension: d.
-    """
-
-    kinds: tuple[tuple[str, SumParameters], ...]
-    dimension: int
-
-    def __getitem__(self, kind: str) -> SumParameters:
-        return next(parameters for name, parameters in self.kinds if name == kind)
-
-    def bits_per_silo(self, kind: str, records: int) -> int:
-        """Bits that a silo sends for a message of K `records`; labels of coordinates are not counted."""
-        return records * self[kind].bits(self.dimension)
+from silodp.privacy.shuffling.p_vec import ShuffledSums, SumParameters, calibrate
+from silodp.privacy.shuffling.sum_composition import SumRelease, calibrated_sums, composed_lower, composed_upper
 
 
 def shuffled_plan(plan: PrivacyPlan, M: int, dimension: int) -> PrivacyPlan:

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from silodp.privacy.binomial_noise import vector_moments
-from silodp.privacy.composition import Composition, epsilon_at
-from silodp.privacy.losses import LossPmf, connected_losses
-from silodp.privacy.mechanisms import gaussian_mu
-from silodp.privacy.shuffle_sums import SumParameters
+from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.losses import LossPmf, connected_losses
+from silodp.privacy.accounting.mechanisms import gaussian_mu
+from silodp.privacy.shuffling.binomial_noise import vector_moments
+from silodp.privacy.shuffling.p_vec import SumParameters
 
 _TAIL = 1e-3  # share of δ for improbable noise
 _ORDERS = 28

@@ -9,8 +9,8 @@ the mean of the M messages alone: its noise is s/√M against a replace-one sens
 import math
 from dataclasses import replace
 
-from silodp.privacy.accounting import DeliveredEpsilon, delivered_epsilon
-from silodp.privacy.mechanisms import gaussian_mu
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.plan import PrivacyPlan, Release
 
 

@@ -6,12 +6,14 @@ from typing import Protocol
 import pandas as pd
 from matplotlib.figure import Figure
 
-from silodp.figures import bounds
-from silodp.figures.calibrated_vs_paper import calibrated_vs_paper
-from silodp.figures.delivered_vs_claimed import delivered_vs_claimed
-from silodp.figures.error_vs_epsilon import error_vs_epsilon
-from silodp.figures.slices import Slice, figure_name, slices
-from silodp.figures.style import save
+from silodp.files import figure_name
+from silodp.report.figures import bounds
+from silodp.report.figures.calibrated_vs_paper import calibrated_vs_paper
+from silodp.report.figures.delivered_vs_claimed import delivered_vs_claimed
+from silodp.report.figures.error_vs_delivered import error_vs_delivered
+from silodp.report.figures.error_vs_epsilon import error_vs_epsilon
+from silodp.report.figures.slices import Slice, slices
+from silodp.report.figures.style import FORMATS, save
 
 
 class FigureFunction(Protocol):
@@ -23,6 +25,7 @@ class FigureFunction(Protocol):
 FIGURES: dict[str, FigureFunction] = {
     "error_vs_epsilon": error_vs_epsilon,
     "delivered_vs_claimed": delivered_vs_claimed,
+    "error_vs_delivered": error_vs_delivered,
     "calibrated_vs_paper": calibrated_vs_paper,
 }
 
@@ -47,11 +50,13 @@ BOUNDS_FIGURES: dict[str, BoundsFigure] = {
 __all__ = [
     "BOUNDS_FIGURES",
     "FIGURES",
+    "FORMATS",
     "BoundsFigure",
     "FigureFunction",
     "Slice",
     "calibrated_vs_paper",
     "delivered_vs_claimed",
+    "error_vs_delivered",
     "error_vs_epsilon",
     "figure_name",
     "save",

@@ -1,7 +1,7 @@
 """The page of a figure and the ε axis, which figures share."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,24 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from silodp.figures.style import Look
+from silodp.report.figures.style import Look
+from silodp.report.figures.svg import TITLE, crop, name_key, say
 
 TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite are marked
 
 # Inches. The axes keep their size whatever stands around them; the page grows with title, legend and notes.
 _WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 5.4, 2.9, 0.74, 0.12
 _TITLE_LINE, _XLABEL, _LEGEND_ROW, _NOTE_LINE, _MARGIN = 0.19, 0.46, 0.185, 0.135, 0.1
+# With a zoom panel: heights of the whole and of the part, and what stands between them.
+_OVERVIEW_HEIGHT, _ZOOM_HEIGHT, _BETWEEN = 1.35, 2.4, 0.42
 # Characters of the longest labels that two columns of the legend hold beside each other.
 _LEGEND_CHARACTERS = 58
+# How much longer one curve may make an axis.
+_STRETCH = 2.0
+# Of the ε axis: how far the first and the last of several dodged points stand apart, and how near two labels may be.
+_DODGE, _NEAREST_LABELS, _END = 0.04, 0.05, 0.04
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
@@ -35,10 +43,35 @@ def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
     return axes
 
 
+def zoom_axes(axes: Axes, without: str) -> Axes:
+    """A second panel below `axes`, on the same ε axis, for all curves but those that stretch the first."""
+    below = axes.figure.add_subplot(sharex=axes)
+    below.set_title(f"Without {without}", loc="left", fontsize=8.5, fontweight="normal")
+    below.set(xlabel=axes.get_xlabel(), ylabel=axes.get_ylabel())
+    axes.set(xlabel="", ylabel="")
+    axes.tick_params(labelbottom=False)
+    return below
+
+
+def stretching(largest: pd.Series, baseline: float) -> str | None:
+    """The curve without which the axis of errors, which starts at 0, would be less than half as long; else None.
+
+    Args:
+        largest: curve → the largest value drawn of it.
+        baseline: the largest value that is drawn anyhow, NaN for none.
+    """
+    by_size = largest.dropna().sort_values()
+    if len(by_size) < 3:
+        return None
+    others = np.nanmax([by_size.iloc[-2], baseline])
+    return str(by_size.index[-1]) if by_size.iloc[-1] > _STRETCH * others else None
+
+
 def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Figure:
     """Set legend and notes below the axes, where they hide no data, and fit the page to them.
 
-    A handle is an artist with a label, or a tuple of artists drawn over each other of which the last has it.
+    A handle is an artist with a label, or a tuple of artists drawn over each other of which the last has it; its gid,
+    without what stands before the colon, is the name by which the page's legend shows and hides it.
     """
     figure = axes.figure
     assert isinstance(figure, Figure)
@@ -50,11 +83,16 @@ def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Fig
     title = axes.get_title(loc="left").count("\n") + 1
     legend_height = _LEGEND_ROW * -(-len(handles) // columns) - 0.02
     below = _MARGIN + _NOTE_LINE * len(lines) + legend_height + _XLABEL
-    height = below + _AXES_HEIGHT + _TITLE_LINE * title + 2 * _MARGIN
+    panels = figure.axes
+    heights = [_AXES_HEIGHT] if len(panels) == 1 else [_OVERVIEW_HEIGHT, _ZOOM_HEIGHT]
+    height = below + sum(heights) + _BETWEEN * (len(panels) - 1) + _TITLE_LINE * title + 2 * _MARGIN
     figure.set_size_inches(_WIDTH, round(height, 2))
-    left = _LEFT + _TITLE_LINE * axes.get_ylabel().count("\n")
-    axes.set_position((left / _WIDTH, below / height, (_WIDTH - left - _RIGHT) / _WIDTH, _AXES_HEIGHT / height))
-    figure.legend(
+    left = _LEFT + _TITLE_LINE * panels[-1].get_ylabel().count("\n")
+    bottom = below
+    for panel, tall in zip(reversed(panels), reversed(heights), strict=True):
+        panel.set_position((left / _WIDTH, bottom / height, (_WIDTH - left - _RIGHT) / _WIDTH, tall / height))
+        bottom += tall + _BETWEEN
+    legend = figure.legend(
         handles,
         labels,
         handler_map={tuple: HandlerTuple(ndivide=1)},
@@ -65,6 +103,11 @@ def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Fig
         borderaxespad=0.0,
         labelspacing=0.35,
     )
+    for handle, text in zip(handles, legend.get_texts(), strict=True):
+        name_key(text, (handle[-1] if isinstance(handle, tuple) else handle).get_gid())
+    # Setting a title anew changes nothing but its name.
+    axes.set_title(axes.get_title(loc="left"), loc="left", gid=TITLE)
+    crop(figure, _TITLE_LINE * title)
     if lines:
         x, y = 0.5 / _WIDTH, (_MARGIN + _NOTE_LINE * len(lines)) / height
         figure.text(x, y, "\n".join(lines), va="top", fontsize=6.8, color="#333333", linespacing=1.25)
@@ -85,30 +128,57 @@ def mark(axes: Axes, x: np.ndarray, y: np.ndarray, look: Look, gid: str, **optio
         axes.plot(x, y, gid=gid, **empty, **options)
 
 
-def mark_beyond(axes: Axes, x: np.ndarray, look: Look, gid: str) -> None:
+def mark_beyond(axes: Axes, x: np.ndarray, look: Look, gid: str, said: Sequence[str] = ()) -> None:
     """Empty markers on the upper edge, for values that are not finite."""
     edge = {"transform": axes.get_xaxis_transform(), "clip_on": False}
     mark(axes, x, np.full(len(x), TOP_EDGE), look, gid, **edge)
+    if len(x) and said:
+        say(axes.figure, gid, said)
 
 
-def epsilon_positions(epsilons: pd.Series) -> tuple[dict[float, float], float]:
-    """Where each ε stands on the axis, and the smallest gap between two of them.
+def dodged(epsilons: Iterable[float], count: int) -> list[float]:
+    """Factors by which `count` curves are moved along a logarithmic ε axis, symmetric about 1.
 
-    Positions are log₁₀ ε, unless two values would be nearer than a twentieth of the axis: then they are evenly spaced.
+    The first and the last stand apart by a few per cent of the axis, and by less where two ε are nearer than that.
     """
+    if count < 2:
+        return [1.0] * count
+    places = np.log10(sorted(set(map(float, epsilons))))
+    # One ε alone has an axis of a decade.
+    room = _DODGE * (places[-1] - places[0] or 1.0)
+    if len(places) > 1:
+        room = min(room, 0.6 * float(np.diff(places).min()))
+    return (10 ** np.linspace(-room / 2, room / 2, count)).tolist()
+
+
+def set_epsilon_axis(axes: Axes, epsilons: pd.Series, xlabel: str | None = None) -> None:
+    """A logarithmic axis with a tick at every ε that was run; a label that would touch the one before is left out."""
     values = sorted(set(epsilons.astype(float)))
-    if len(values) == 1:
-        return {values[0]: 0.0}, 1.0
-    places = np.log10(values)
-    gap = float(np.diff(places).min())
-    if gap < (places[-1] - places[0]) / 20:
-        places, gap = np.arange(len(values), dtype=float), 1.0
-    return dict(zip(values, places.tolist(), strict=True)), gap
+    axes.set_xscale("log")
+    if not values:
+        axes.xaxis.set_major_locator(NullLocator())
+        axes.xaxis.set_minor_locator(NullLocator())
+        return
+    span = np.log10(values[-1] / values[0]) or 1.0
+    end = 10 ** (_END * span)
+    axes.set_xlim(values[0] / end, values[-1] * end)
+    shown: list[float] = []
+    for value in values:
+        room = _NEAREST_LABELS * span * (1 + len(f"{value:g}") / 12)
+        if not shown or np.log10(value / shown[-1]) >= room:
+            shown.append(value)
+    texts = {value: f"{value:g}" if value in shown else "" for value in values}
+    axes.xaxis.set_major_locator(FixedLocator(values))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: texts.get(value, "")))
+    axes.xaxis.set_minor_locator(NullLocator())
+    if xlabel is not None:
+        axes.set_xlabel(xlabel)
 
 
-def set_epsilon_ticks(
-    axes: Axes, position: dict[float, float], gap: float, xlabel: str = "privacy parameter ε"
-) -> None:
-    """Label every ε that was run, and no other, and leave half a gap at both ends."""
-    axes.set_xticks(list(position.values()), [f"{value:g}" for value in position])
-    axes.set_xlim(min(position.values()) - 0.5 * gap, max(position.values()) + 0.5 * gap)
+def set_log_ticks(axes: Axes) -> None:
+    """Plain numbers on the x axis: at 1, 2, 5 of every decade, at 1 and 3, or at 1, as many as there is room for."""
+    low, high = axes.get_xlim()
+    subs = (1.0, 2.0, 5.0) if high < 300 * low else (1.0, 3.0) if high < 6000 * low else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=subs))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

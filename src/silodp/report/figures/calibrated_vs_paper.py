@@ -7,12 +7,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from silodp.figures.axes import mark, new_axes, set_page
-from silodp.figures.notes import over_claim
-from silodp.figures.slices import checked, with_reading
-from silodp.figures.style import label, looks, styled
+from silodp.report.figures.axes import mark, new_axes, set_log_ticks, set_page
+from silodp.report.figures.notes import over_claim
+from silodp.report.figures.slices import checked, with_reading
+from silodp.report.figures.style import label, looks, styled
+from silodp.report.figures.svg import say
+from silodp.report.numbers import bounded, measured
 
 CALIBRATED = "noise=calibrated"
 COLUMNS = ["delivered_epsilon", "test_error_mean"]
@@ -41,15 +42,11 @@ def calibrated_vs_paper(
             finite = np.isfinite(rows["delivered_epsilon"]) & np.isfinite(rows["test_error_mean"])
             left_out += int((~finite).sum())
             handles += _lines(axes, rows[finite], calibrated=reading == CALIBRATED)
-        low, high = axes.get_xlim()
-        # Labels of four places and more decades would run into each other at every 1, 2 and 5.
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0, 3.0)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        set_log_ticks(axes)
         if any((rows["delivered_epsilon"] > rows["epsilon"]).any() for rows in drawn.values()):
             handles.append(_hollow_key())
         missing = f"Not finite, left out: {left_out} points." if left_out else None
-        return set_page(axes, handles, [note, missing, over_claim(drawn[""])])
+        return set_page(axes, handles, [note, missing, over_claim(drawn[""], "Hollow")])
 
 
 def _hollow_key() -> Line2D:
@@ -64,7 +61,12 @@ def _lines(axes: Axes, rows: pd.DataFrame, *, calibrated: bool) -> list[Line2D]:
         of = rows[rows["algorithm"] == name].sort_values("delivered_epsilon", kind="stable")
         x, y = of["delivered_epsilon"].to_numpy(float), of["test_error_mean"].to_numpy(float)
         text = f"{label(name)}, {'calibrated' if calibrated else 'paper'}"
-        lines += axes.plot(x, y, color=look.colour, ls=":" if calibrated else "-", marker=look.marker, label=text)
+        gid = f"line:{name}-{'calibrated' if calibrated else 'paper'}"
+        style: dict[str, Any] = {"color": look.colour, "ls": ":" if calibrated else "-", "marker": look.marker}
+        lines += axes.plot(x, y, label=text, gid=gid, **style)
+        points = zip(of["epsilon"], x, y, strict=True)
+        words = [f"{text}, claimed ε = {a:g}, delivered {bounded(b)}: {measured(c)}" for a, b, c in points]
+        say(axes.figure, gid, words)
         over = x > of["epsilon"].to_numpy(float)
         mark(axes, x[over], y[over], look, f"over:{name}")
     return lines

@@ -1,12 +1,16 @@
 """Figures of the check-ins paper: Figure 2 with the bounds that came after it, and test error at equal central ε."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from silodp.figures.axes import epsilon_positions, mark, new_axes, set_epsilon_ticks, set_page
-from silodp.figures.style import Look, styled
+from silodp.report.figures.axes import dodged, mark, new_axes, set_epsilon_axis, set_page
+from silodp.report.figures.style import Look, styled
+from silodp.report.figures.svg import say
+from silodp.report.numbers import measured
 
 _COLOURS = ("#9fd3e6", "#d9a62e", "#b3485a", "#004488", "#30102f")
 # Bound in the amplification table → its line and its words.
@@ -31,7 +35,8 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     """Figure 2 of the check-ins paper: ε after shuffling against ε0, a colour for each n, a line for each bound.
 
     Args:
-        table: rows of `silodp.privacy.amplification.amplification_table` at one δ; bounds without a line are left out.
+        table: rows of `silodp.privacy.shuffling.amplification.amplification_table` at one δ;
+            bounds without a line are left out.
         title: the figure's.
 
     Raises:
@@ -73,23 +78,26 @@ def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
         raise ValueError("figure: the table has no private row")
     with styled():
         axes = new_axes(title, "", "test error")
-        position, gap = epsilon_positions(private["epsilon"])
         names = [name for name in LOOKS if name in set(private["protocol"])]
         handles = []
-        for name, shift in zip(names, np.linspace(-0.3, 0.3, len(names)) * gap, strict=True):
+        for name, shift in zip(names, dodged(private["epsilon"], len(names)), strict=True):
             (text, look), of = LOOKS[name], private[private["protocol"] == name].sort_values("epsilon")
-            x = of["epsilon"].map(position).to_numpy(float) + shift
+            x = of["epsilon"].to_numpy(float) * shift
             low, high = of["test_error_p05"].to_numpy(float), of["test_error_p95"].to_numpy(float)
             axes.errorbar(x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, lw=0.9)
             y = of["test_error_mean"].to_numpy(float)
-            handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=text, zorder=3)
+            style: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker}
+            handles += axes.plot(x, y, label=text, zorder=3, gid=f"line:{name}", **style)
+            points = zip(of["epsilon"], y, low, high, strict=True)
+            words = [f"{text} at ε = {a:g}: {measured(b)} ({measured(c)} to {measured(d)})" for a, b, c, d in points]
+            say(axes.figure, f"line:{name}", words)
             none = ~of["amplified"].to_numpy(bool)
             if look.marker != "x":
                 mark(axes, x[none], y[none], look, f"unamplified:{name}")
         for value in table[table["epsilon"].isna()]["test_error_mean"]:
             handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="without noise"))
         delta, n = _number(private["delta"].iloc[0]), private["n"].iloc[0]
-        set_epsilon_ticks(axes, position, gap)
+        set_epsilon_axis(axes, private["epsilon"])
         axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
         axes.set_ylim(bottom=0)
         bars = "Bars: 5th to 95th percentile over trials."

@@ -10,10 +10,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from silodp.figures.axes import mark, mark_beyond, new_axes, set_page
-from silodp.figures.notes import beyond_axis, over_claim
-from silodp.figures.slices import checked
-from silodp.figures.style import label, looks, styled
+from silodp.report.figures.axes import mark, mark_beyond, new_axes, set_page
+from silodp.report.figures.notes import beyond_axis, over_claim
+from silodp.report.figures.slices import checked
+from silodp.report.figures.style import label, looks, styled
+from silodp.report.figures.svg import say
+from silodp.report.numbers import bounded
 
 OVER: dict[str, Any] = {"facecolor": "#f4f4f4", "edgecolor": "#c9c9c9", "hatch": "////", "lw": 0}
 
@@ -41,11 +43,14 @@ def delivered_vs_claimed(
             of = rows["algorithm"] == name
             x, y = rows.loc[of, "epsilon"].to_numpy(float), finite[of].to_numpy(float)
             text = label(name, reading=rows["reading"].iloc[0])
-            handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=text, zorder=3)
+            style: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker}
+            handles += axes.plot(x, y, label=text, zorder=3, gid=f"line:{name}", **style)
+            pairs = [(a, b) for a, b in zip(x, y, strict=True) if b == b]
+            say(axes.figure, f"line:{name}", [f"{text}: claimed ε = {a:g}, delivered {bounded(b)}" for a, b in pairs])
             mark(axes, x[y > x], y[y > x], look, f"over:{name}")
             mark_beyond(axes, x[np.isnan(y)], look, f"beyond:{name}")
         handles += draw_agreement(axes, rows["epsilon"].to_numpy(float), np.r_[rows["epsilon"], finite.dropna()])
-        return set_page(axes, handles, [note, beyond_axis(rows, "delivered_epsilon"), over_claim(rows)])
+        return set_page(axes, handles, [note, beyond_axis(rows, "delivered_epsilon"), over_claim(rows, "Hollow")])
 
 
 def draw_agreement(axes: Axes, claims: np.ndarray, values: np.ndarray) -> list[Line2D | Patch]:

@@ -1,4 +1,4 @@
-"""Test error against ε, one line an algorithm, with bars from the 5th to the 95th percentile over trials."""
+"""Test error against ε, one line an algorithm, with bars over trials."""
 
 from typing import Any
 
@@ -9,10 +9,22 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from silodp.figures.axes import TOP_EDGE, epsilon_positions, mark, mark_beyond, new_axes, set_epsilon_ticks, set_page
-from silodp.figures.notes import BARS, beyond_axis, diverged, over_claim
-from silodp.figures.slices import checked
-from silodp.figures.style import baseline_looks, in_order, label, looks, styled, tint
+from silodp.report.figures.axes import (
+    TOP_EDGE,
+    dodged,
+    mark,
+    mark_beyond,
+    new_axes,
+    set_epsilon_axis,
+    set_page,
+    stretching,
+    zoom_axes,
+)
+from silodp.report.figures.notes import bars, beyond_axis, diverged, over_claim, trials
+from silodp.report.figures.slices import checked
+from silodp.report.figures.style import baseline_looks, in_order, label, looks, styled, tint, widths
+from silodp.report.figures.svg import say
+from silodp.report.numbers import bounded, measured
 
 # About a marker, whatever that is: the point does not have the ε it is drawn at.
 RING: dict[str, Any] = {
@@ -33,50 +45,83 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
     Private algorithms are lines over ε, non-private ones horizontal lines with a hatched band. A point where trials
     diverged has a hollow marker; one whose mean is not finite sits, hollow, on the upper edge; one that delivers a
     larger ε than it claims is ringed. Of SPIDER the reported row `spider` is drawn where it exists, else its members.
-    Raises ValueError when the table is not such a slice.
+    Where one algorithm stretches the error axis, a second panel shows the others. With fewer than 10 trials bars are
+    intervals of the mean, if `table` has them, else percentiles. Raises ValueError when the table is not such a slice.
     """
     rows = checked(table, COLUMNS)
-    private, baselines = rows[rows["private"]], rows[~rows["private"]]
+    private = rows[rows["private"]]
     with styled():
         axes = new_axes(title, "privacy parameter ε", ylabel)
-        handles: list[Any] = [*_draw_private(axes, private), *_draw_baselines(axes, baselines)]
-        over = private["delivered_epsilon"] > private["epsilon"]
-        if over.any():
+        handles = _panel(axes, rows, in_order(private["algorithm"]))
+        worst = _stretching(rows)
+        if worst is not None and axes.get_yscale() == "linear":
+            others = rows[~(rows["private"] & (rows["algorithm"] == worst))]
+            _panel(zoom_axes(axes, label(worst)), others, in_order(private["algorithm"]))
+        if (private["delivered_epsilon"] > private["epsilon"]).any():
             handles.append(_ring_key())
         if (rows["diverged"] > 0).any():
             handles.append(_hollow_key())
-        _set_error_axis(axes, rows)
-        axes.grid(axis="x", visible=False)
-        return set_page(
-            axes, handles, [note, BARS, diverged(rows), beyond_axis(rows, "test_error_mean"), over_claim(rows)]
-        )
+        notes = [note, trials(rows), diverged(rows), beyond_axis(rows, "test_error_mean"), over_claim(rows)]
+        return set_page(axes, handles, notes)
 
 
-def _draw_private(axes: Axes, rows: pd.DataFrame) -> list[Line2D]:
+def _panel(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Any]:
+    """Everything in one panel; returns handles for the legend. `names` fixes every algorithm's place."""
+    private = rows[rows["private"]]
+    handles: list[Any] = [*_draw_private(axes, private, names), *_draw_baselines(axes, rows[~rows["private"]])]
+    _set_error_axis(axes, rows)
+    set_epsilon_axis(axes, private["epsilon"])
+    axes.grid(axis="x", visible=False)
+    return handles
+
+
+def _stretching(rows: pd.DataFrame) -> str | None:
+    """The private algorithm that stretches the error axis; None where there is no such one."""
+    drawn = rows[["test_error_mean", *bars(rows)]].where(np.isfinite).max(axis=1)
+    private = rows["private"]
+    return stretching(drawn[private].groupby(rows["algorithm"]).max(), drawn[~private].max())
+
+
+def _draw_private(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Line2D]:
     """One line with bars an algorithm; returns the lines for the legend."""
-    if rows.empty:
-        axes.set_xticks([])
-        return []
-    position, gap = epsilon_positions(rows["epsilon"])
-    names = in_order(rows["algorithm"])
-    dodge = gap * np.linspace(-0.2, 0.2, len(names)) if len(names) > 1 else [0.0]
+    low_column, high_column = bars(rows)
     lines = []
-    for (name, look), shift in zip(looks(names).items(), dodge, strict=True):
+    shifts = dodged(rows["epsilon"], len(names))
+    for (name, look), shift, width in zip(looks(names).items(), shifts, widths(len(names)), strict=True):
         of = rows[rows["algorithm"] == name]
-        x = of["epsilon"].map(position).to_numpy(float) + shift
-        low, high = _finite(of["test_error_p05"]), _finite(of["test_error_p95"])
+        if of.empty:
+            continue
+        x = of["epsilon"].to_numpy(float) * shift
+        low, high = _finite(of[low_column]), _finite(of[high_column])
         # About their own middle, not the mean: a skewed mean may lie outside its percentiles.
-        axes.errorbar(x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, capsize=2.5, lw=1.0)
+        bar = axes.errorbar(
+            x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, capsize=2.0, lw=1.0
+        )
+        for part in (*bar.lines[1], *bar.lines[2]):
+            part.set_gid(f"bars:{name}")
         finite = _finite(of["test_error_mean"])
         text = label(name, reading=of["reading"].iloc[0])
-        lines += axes.plot(x, finite, color=look.colour, ls=look.line, marker=look.marker, label=text, zorder=3)
+        said = [_said(text, row) for row in of.to_dict("records")]
+        style: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker, "lw": width}
+        lines += axes.plot(x, finite, label=text, zorder=3, gid=f"line:{name}", **style)
+        say(axes.figure, f"line:{name}", [words for words, value in zip(said, finite, strict=True) if value == value])
         some = of["diverged"].to_numpy() > 0
         mark(axes, x[some], finite[some], look, f"diverged:{name}")
-        mark_beyond(axes, x[np.isnan(finite)], look, f"beyond:{name}")
+        beyond = np.isnan(finite)
+        mark_beyond(axes, x[beyond], look, f"beyond:{name}", [w for w, out in zip(said, beyond, strict=True) if out])
         over = (of["delivered_epsilon"] > of["epsilon"]).to_numpy()
         axes.plot(x[over], finite[over], gid=f"over:{name}", **RING)
-    set_epsilon_ticks(axes, position, gap)
     return lines
+
+
+def _said(text: str, row: dict[Any, Any]) -> str:
+    """What rests on a point: whose it is, at which ε, what it is worth."""
+    claimed = f" at ε = {row['epsilon']:g}" if row["private"] else ""
+    low, high = (measured(row[name]) for name in bars(pd.DataFrame([row])))
+    said = f"{text}{claimed}: {measured(row['test_error_mean'])} ({low} to {high})"
+    if row["private"]:
+        said += f"; delivered ε {bounded(row['delivered_epsilon'])}"
+    return said + (f"; {int(row['diverged'])} of {int(row['trials'])} trials diverged" if row["diverged"] else "")
 
 
 def _finite(values: pd.Series) -> np.ndarray:
@@ -87,17 +132,19 @@ def _finite(values: pd.Series) -> np.ndarray:
 def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> list[tuple[Patch, Line2D]]:
     """A horizontal line and band for each non-private algorithm; returns legend handles."""
     handles = []
+    low_column, high_column = bars(rows) if len(rows) else ("", "")
     for name, look in baseline_looks(rows["algorithm"]).items():
         row = rows[rows["algorithm"] == name].iloc[0]
-        text = label(name, private=False)
+        text, series = label(name, private=False), f"{name}-plain"
         band: dict[str, Any] = {
             "facecolor": (*tint(look.colour, 1.0), 0.07),
             "edgecolor": tint(look.colour, 0.35),
             "hatch": look.hatch,
         }
-        if np.isfinite(row["test_error_p05"]) and np.isfinite(row["test_error_p95"]):
-            axes.axhspan(row["test_error_p05"], row["test_error_p95"], lw=0, zorder=0.5, gid=f"band:{name}", **band)
+        if np.isfinite(row[low_column]) and np.isfinite(row[high_column]):
+            axes.axhspan(row[low_column], row[high_column], lw=0, zorder=0.5, gid=f"band:{series}", **band)
         line_style: dict[str, Any] = {"color": look.colour, "ls": look.line, "lw": 1.3, "zorder": 2, "label": text}
+        line_style["gid"] = f"line:{series}"
         if np.isfinite(row["test_error_mean"]):
             line = axes.axhline(row["test_error_mean"], **line_style)
         else:
@@ -116,7 +163,7 @@ def _hollow_key() -> Line2D:
 
 def _set_error_axis(axes: Axes, rows: pd.DataFrame) -> None:
     """Linear, from 0 where that costs little room; logarithmic where a diverged loss would flatten everything else."""
-    values = rows[["test_error_mean", "test_error_p05", "test_error_p95"]].to_numpy(float)
+    values = rows[["test_error_mean", *bars(rows)]].to_numpy(float)
     values = values[np.isfinite(values)]
     if values.size and values.min() > 0 and values.max() > max(1.0, 20 * np.median(values)):
         axes.set_yscale("log")

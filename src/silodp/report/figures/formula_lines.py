@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from silodp.figures.axes import mark, mark_beyond, new_axes, set_page
-from silodp.figures.delivered_vs_claimed import draw_agreement
-from silodp.figures.style import Look, styled
+from silodp.report.figures.axes import mark, mark_beyond, new_axes, set_page
+from silodp.report.figures.delivered_vs_claimed import draw_agreement
+from silodp.report.figures.style import Look, styled
+from silodp.report.figures.svg import say
+from silodp.report.numbers import bounded
 
 # Seven lines, told apart by shape as well as colour.
 _LOOKS = [
@@ -23,7 +25,7 @@ _LOOKS = [
 
 
 def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
-    """Draw one paper's rows of `silodp.formulas.formula_rows`; points over their claim are hollow.
+    """Draw one paper's rows of `silodp.experiments.formulas.formula_rows`; points over their claim are hollow.
 
     Raises ValueError where there are no rows or more formulas than can be told apart.
     """
@@ -38,7 +40,10 @@ def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
         for name, look in zip(names, _LOOKS, strict=False):
             of = rows["formula"] == name
             x, y = rows.loc[of, "claimed_epsilon"].to_numpy(float), finite[of].to_numpy(float)
-            handles += axes.plot(x, y, color=look.colour, ls=look.line, marker=look.marker, label=name, zorder=3)
+            style: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker}
+            handles += axes.plot(x, y, label=name, zorder=3, gid=f"line:{name}", **style)
+            pairs = [(a, b) for a, b in zip(x, y, strict=True) if b == b]
+            say(axes.figure, f"line:{name}", [f"{name}: claimed ε = {a:g}, delivered {bounded(b)}" for a, b in pairs])
             mark(axes, x[y > x], y[y > x], look, f"over:{name}")
             mark_beyond(axes, x[np.isnan(y)], look, f"beyond:{name}")
         claims = rows["claimed_epsilon"].to_numpy(float)

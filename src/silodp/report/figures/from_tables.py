@@ -5,31 +5,39 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from silodp.checks import CHECKS
-from silodp.config import ConfigError
-from silodp.figures import BOUNDS_FIGURES
-from silodp.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
-from silodp.figures.formula_lines import draw_formulas
-from silodp.results import BOUNDS_COLUMNS
+from silodp.config.errors import ConfigError
+from silodp.files import BOUNDS_COLUMNS, read_csv
+from silodp.report.figures import BOUNDS_FIGURES
+from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
+from silodp.report.figures.formula_lines import draw_formulas
+from silodp.report.figures.paired_differences import paired_differences
+from silodp.report.figures.style import label
+from silodp.verdicts.checks import CHECKS
+
+# Columns of a check's table whose empty cells are empty words.
+WORDS = ("verdict", "form", "rivals", "detail")
 
 
 def figures_of(path: Path) -> dict[str, Figure]:
     """The figures of a table, by their names without a suffix.
 
     Args:
-        path: CSV file that `silodp check`, `formulas`, `checkins` or `checkins-figure-2` wrote.
+        path: CSV file that `silodp check`, `formulas`, `comparisons`, `checkins` or `checkins-figure-2` wrote.
 
     Raises:
         ConfigError: a table of something else, or a check without a figure.
     """
-    rows = pd.read_csv(path, float_precision="round_trip")
+    rows = read_csv(path, float_precision="round_trip")
     columns = set(rows.columns)
     if columns >= set(BOUNDS_COLUMNS):
         check = str(rows["check"].iloc[0]) if len(rows) else ""
         if check not in BOUNDS_FIGURES:
             raise ConfigError(f"{path}: check: {check!r}: must be one of {', '.join(BOUNDS_FIGURES)}")
-        rows["verdict"] = rows["verdict"].fillna("")
+        rows = rows.astype({name: object for name in WORDS}).fillna(dict.fromkeys(WORDS, ""))
         return {path.stem: BOUNDS_FIGURES[check](rows, title=CHECKS[check])}
+    if columns >= {"first", "second", "difference", "tolerance"}:
+        pairs = rows.groupby(["first", "second"], sort=False)
+        return {f"paired_{first}-{second}": _paired(str(first), str(second), own) for (first, second), own in pairs}
     if columns >= {"paper", "formula", "claimed_epsilon", "delivered_epsilon"}:
         return {f"formulas_{paper}": _formulas(str(paper), own) for paper, own in rows.groupby("paper", sort=False)}
     if columns >= {"bound", "reports", "epsilon0"}:
@@ -38,7 +46,13 @@ def figures_of(path: Path) -> dict[str, Figure]:
     if columns >= {"experiment", "protocol", "amplified"} and len(rows):
         title = f"{rows['experiment'].iloc[0]}: logistic regression at equal central ε"
         return {path.stem: error_at_equal_epsilon(rows, title=title)}
-    raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of check, formulas, checkins(-figure-2)")
+    known = "check, formulas, comparisons, checkins(-figure-2)"
+    raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of {known}")
+
+
+def _paired(first: str, second: str, rows: pd.DataFrame) -> Figure:
+    names = [label(name).removeprefix("ISRL-DP ") for name in (first, second)]
+    return paired_differences(rows, title=" against ".join(names))
 
 
 def _formulas(paper: str, rows: pd.DataFrame) -> Figure:

@@ -1,10 +1,13 @@
 """Cutting a results table into what one figure shows, and the name of that figure's files."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+
+from silodp.files import with_reading
+from silodp.verdicts.statistics import mean_interval
 
 REPORTED_SPIDER = "spider"
 SPIDER_MEMBERS = frozenset({"fedprox_spider", "fed_spider"})
@@ -18,11 +21,6 @@ class Slice(NamedTuple):
     reading: str
 
 
-def with_reading(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with empty readings as "": a CSV file gives them back as NaN."""
-    return table.assign(reading=table["reading"].fillna("").astype(str))
-
-
 def slices(table: pd.DataFrame) -> Iterator[tuple[Slice, pd.DataFrame]]:
     """Yield each (M, R, reading) of `table` with its rows, the default reading first, then by M and R."""
     table = with_reading(table)
@@ -31,17 +29,22 @@ def slices(table: pd.DataFrame) -> Iterator[tuple[Slice, pd.DataFrame]]:
         yield Slice(int(M), int(R), str(reading)), rows.reset_index(drop=True)
 
 
-def figure_name(experiment: str, M: int, R: int, reading: str = "", kind: str = "error_vs_epsilon") -> str:
-    """File name, without suffix, of a figure: `<experiment>_M<M>_R<R>[_<reading>][_<kind>]`.
+def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
+    """The table with `test_error_low` and `test_error_high`: 95 % intervals of the mean error, by Student's t.
 
-    Characters of the reading that are awkward in a file name become "-". The kind error_vs_epsilon is not named.
+    Args:
+        table: a results table.
+        reported: one row a trial behind its default rows; other rows, single trials and infinite errors get NaN.
     """
-    parts = [experiment, f"M{M}", f"R{R}"]
-    if reading:
-        parts.append(re.sub(r"[^A-Za-z0-9_.=+-]+", "-", reading))
-    if kind != "error_vs_epsilon":
-        parts.append(kind)
-    return "_".join(parts)
+    keys = ["algorithm", "reading", "M", "R", "epsilon"]
+    found = []
+    for key, errors in with_reading(reported).groupby(keys, dropna=False)["test_error"]:
+        finite = len(errors) > 1 and bool(np.isfinite(errors).all())
+        low, high = mean_interval(errors)[1:] if finite else (np.nan, np.nan)
+        found.append(dict(zip(keys, key, strict=True)) | {"test_error_low": low, "test_error_high": high})
+    if not found:
+        return table
+    return with_reading(table).merge(pd.DataFrame(found), how="left", on=keys)
 
 
 def reported_rows(table: pd.DataFrame) -> pd.DataFrame:

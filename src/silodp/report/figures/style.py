@@ -2,19 +2,23 @@
 
 import gc
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
+import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from silodp.results import write_atomically
+from silodp.algorithms import traits
+from silodp.files import write_atomically, write_text
+from silodp.report.figures.svg import svg_text
 
 RC: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # ships with matplotlib, so no machine draws with another font
+    # The first ships with matplotlib, so no machine measures with another font; browsers that lack it take the others.
+    "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.titleweight": "bold",
@@ -33,27 +37,17 @@ RC: dict[str, Any] = {
     "hatch.linewidth": 0.6,
     "pdf.fonttype": 3,  # text can be searched; 42, which some publishers ask for, doubles the time of a figure
     "svg.hashsalt": "silodp",
+    "svg.fonttype": "none",  # text stays text: searched, read aloud, and small
     "savefig.dpi": 150,
 }
 
-_PAPER_NAMES = {
-    "minibatch_sgd": "MB-SGD",
-    "local_sgd": "Local SGD",
-    "spider": "SPIDER",
-    "fedprox_spider": "FedProx-SPIDER",
-    "fed_spider": "FedSPIDER",
-    "accelerated_minibatch_sgd": "Acc. MB-SGD",
-    "one_pass_accelerated_sgd": "One-pass acc. SGD",
-    "shuffled_minibatch_sgd": "Shuffled MB-SGD",
-    "prox_sgd": "Prox-SGD",
-    "prox_svrg": "Prox-SVRG",
-    "prox_pl_svrg": "Prox-PL-SVRG",
-    "sdp_prox_sgd": "Prox-SGD",
-    "sdp_prox_svrg": "Prox-SVRG",
-    "sdp_prox_pl_svrg": "Prox-PL-SVRG",
-    "sdp_fedprox_spider": "FedProx-SPIDER",
-}
-_ACRONYMS = {"sgd": "SGD", "dp": "DP", "mb": "MB", "gd": "GD", "erm": "ERM"}
+# In legends, in this order; others follow by name.
+_FIRST = [
+    *("minibatch_sgd", "local_sgd", "spider", "fedprox_spider", "fed_spider"),
+    *("accelerated_minibatch_sgd", "one_pass_accelerated_sgd", "shuffled_minibatch_sgd"),
+    *("prox_sgd", "prox_svrg", "prox_pl_svrg"),
+    *("sdp_prox_sgd", "sdp_prox_svrg", "sdp_prox_pl_svrg", "sdp_fedprox_spider"),
+]
 
 
 class Look(NamedTuple):
@@ -78,8 +72,8 @@ _LOOKS = {
     "prox_svrg": Look("#3a9a92", "<", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
     "prox_pl_svrg": Look("#d9a62e", ">", (0, (5, 1.5, 1.2, 1.5))),
 }
-# An SDP form has the colour and marker of its ISRL-DP form, and this line.
-_SDP_LINE = (0, (1, 1.3))
+# An algorithm for sums has the colour and marker of the one that it is built on, and this line.
+_SUMMED_LINE = (0, (1, 1.3))
 _OTHER_LOOKS = [
     Look("#30102f", "D", (0, (1.2, 1.2))),
     Look("#6b4a9c", "P", (0, (8, 2))),
@@ -89,8 +83,8 @@ _OTHER_LOOKS = [
 _BASELINE_LOOKS = [
     ("#000000", (0, (7, 2, 1, 2)), "////"),
     ("#6e6e6e", (0, (1, 1.5)), "\\\\\\\\"),
-    ("#3c3c3c", (0, (3, 2)), "...."),
-    ("#969696", (0, (9, 3)), "xxxx"),
+    ("#3c3c3c", (0, (3, 2)), "----"),
+    ("#969696", (0, (9, 3)), "||||"),
 ]
 
 
@@ -103,22 +97,20 @@ class BaselineLook(NamedTuple):
 
 
 def label(algorithm: str, private: bool = True, reading: object = "") -> str:
-    """The papers' name of a known algorithm, else one read off its identifier: `noisy_gd` gives "ISRL-DP Noisy GD".
+    """An algorithm's name in figures.
 
-    `reading` says by which sums an SDP algorithm was run: handed over exactly, or by the shuffle protocol P_vec.
+    `reading` says by which sums an algorithm for sums was run: handed over exactly, or by the shuffle protocol P_vec.
     """
-    words = [_ACRONYMS.get(word, word[:1].upper() + word[1:]) for word in algorithm.split("_") if word]
-    name = _PAPER_NAMES.get(algorithm, " ".join(words))
-    if algorithm.startswith("sdp_"):
+    name, summed, _ = traits(algorithm) if algorithm != "spider" else ("SPIDER", False, [])
+    if summed:
         sums = "P_vec" if "summation=shuffled" in str(reading) else "ideal sum"
         return f"SDP {name} ({sums})" if private else f"{name} (sums, non-private)"
     return f"ISRL-DP {name}" if private else f"{name} (non-private)"
 
 
 def in_order(algorithms: Iterable[str]) -> list[str]:
-    """Each name once: MB-SGD, Local SGD, the SPIDERs, then others by name."""
-    known = list(_PAPER_NAMES)
-    return sorted(set(algorithms), key=lambda name: (known.index(name) if name in known else len(known), name))
+    """Each name once: MB-SGD, Local SGD, the SPIDERs and the papers' others, then those by name."""
+    return sorted(set(algorithms), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
 
 
 def looks(algorithms: Iterable[str]) -> dict[str, Look]:
@@ -127,10 +119,10 @@ def looks(algorithms: Iterable[str]) -> dict[str, Look]:
     others = [name for name in names if name not in _LOOKS]
     spare = {name: _OTHER_LOOKS[i % len(_OTHER_LOOKS)] for i, name in enumerate(others)}
     found = {name: _LOOKS.get(name) or spare[name] for name in names}
-    for name in names:
-        own = _LOOKS.get(name.removeprefix("sdp_"))
-        if name not in _LOOKS and own is not None:
-            found[name] = own._replace(line=_SDP_LINE)
+    for name in others:
+        _, summed, built_on = traits(name)
+        own = [_LOOKS[one]._replace(line=_SUMMED_LINE) for one in built_on if summed and one in _LOOKS]
+        found[name] = own[0] if own else found[name]
     return found
 
 
@@ -139,6 +131,11 @@ def baseline_looks(algorithms: Iterable[str]) -> dict[str, BaselineLook]:
     return {
         name: BaselineLook(*_BASELINE_LOOKS[i % len(_BASELINE_LOOKS)]) for i, name in enumerate(in_order(algorithms))
     }
+
+
+def widths(count: int) -> list[float]:
+    """Line widths of `count` curves, each thinner than the one below it: of two that coincide both are seen."""
+    return np.linspace(2.6, 1.3, count).tolist() if count > 1 else [1.5] * count
 
 
 def tint(colour: str, share: float) -> tuple[float, float, float]:
@@ -163,22 +160,41 @@ def styled() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def save(figure: Figure, stem: Path | str) -> list[Path]:
-    """Write `stem.pdf` and `stem.png` (150 dpi), each whole or not at all, with no date, and return their paths.
+FORMATS = ("pdf", "png", "svg")
+
+
+def save(figure: Figure, stem: Path | str, formats: Collection[str] = FORMATS) -> list[Path]:
+    """Write `stem.pdf`, `stem.png` (150 dpi) and `stem.svg`, each whole or not at all, without a date.
 
     The PNG file has 256 colours of its own, which makes it a third as large. The same figure gives the same bytes with
     the same matplotlib and Pillow.
+
+    Args:
+        figure: from one of this package's functions.
+        stem: path without a suffix.
+        formats: those of `FORMATS` that are wanted.
+
+    Returns:
+        The files' paths, in the order of `FORMATS`.
     """
     # A name may hold dots: with_suffix would cut it.
-    pdf, png = (Path(stem).with_name(Path(stem).name + suffix) for suffix in (".pdf", ".png"))
+    paths = {one: Path(stem).with_name(f"{Path(stem).name}.{one}") for one in FORMATS if one in formats}
     with styled():
-        with write_atomically(pdf) as temporary:
-            dates = {"CreationDate": None, "ModDate": None, "Creator": "silodp"}
-            figure.savefig(temporary, format="pdf", metadata=dates)
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="png")
-    with Image.open(drawn) as image, write_atomically(png) as temporary:
+        if "pdf" in paths:
+            with write_atomically(paths["pdf"]) as temporary:
+                dates = {"CreationDate": None, "ModDate": None, "Creator": "silodp"}
+                figure.savefig(temporary, format="pdf", metadata=dates)
+        if "svg" in paths:
+            write_text(svg_text(figure, Path(stem).name), paths["svg"])
+        if "png" in paths:
+            _save_png(figure, paths["png"])
+    return list(paths.values())
+
+
+def _save_png(figure: Figure, path: Path) -> None:
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
+    with Image.open(drawn) as image, write_atomically(path) as temporary:
         # This way of choosing colours keeps white exactly white.
         reduced = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         reduced.save(temporary, format="png", dpi=(RC["savefig.dpi"],) * 2)
-    return [pdf, png]

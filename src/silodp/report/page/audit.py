@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from silodp.figures.style import label
-from silodp.report_numbers import bounded, exact, reached, read_table
-from silodp.results import AUDIT_COLUMNS
+from silodp.files import AS_PLANNED, AUDIT_COLUMNS, read_table
+from silodp.report.figures.style import label
+from silodp.report.numbers import bounded, exact, reached
 
 AUDIT_HEADINGS = {
     "experiment": "experiment",
@@ -19,6 +19,8 @@ AUDIT_HEADINGS = {
     "confidence": "confidence",
     "runs": "runs",
     "holds": "holds",
+    "audited_profile": "by profile: ε at least",
+    "mechanism": "mechanism",
 }
 
 
@@ -27,7 +29,8 @@ def audit_part(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     table = read_table(path, AUDIT_COLUMNS)
-    columns, settings = list(AUDIT_HEADINGS), []
+    # Tables of earlier versions end with `holds`.
+    columns, settings = [name for name in AUDIT_HEADINGS if name in table], []
     for name in ("confidence", "runs"):
         if table[name].nunique() == 1:
             columns.remove(name)
@@ -35,11 +38,16 @@ def audit_part(path: Path) -> dict[str, Any] | None:
     rows = [
         {
             "cells": [_audit_cell(name, row[name]) for name in columns],
-            "classes": "" if row["holds"] else "exceeds",
+            "classes": "" if _stands(row) else "exceeds",
         }
         for row in table.to_dict("records")
     ]
     return {"settings": settings, "heading": [AUDIT_HEADINGS[name] for name in columns], "rows": rows}
+
+
+def _stands(row: dict[str, Any]) -> bool:
+    """Whether no test speaks against what is delivered."""
+    return row["holds"] and row.get("profile_holds", True) and row.get("mechanism", AS_PLANNED) == AS_PLANNED
 
 
 def _audit_cell(name: str, value: Any) -> str:
@@ -49,6 +57,8 @@ def _audit_cell(name: str, value: Any) -> str:
         return label(value)
     if name == "delivered_epsilon":
         return bounded(value)
-    if name == "audited_lower":
+    if name == "mechanism" and value != AS_PLANNED:
+        return f"▲ {value}"
+    if name in ("audited_lower", "audited_profile"):
         return reached(value)
     return value if isinstance(value, str) else exact(value)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pandas as pd
 
-from silodp.checks import CHECKS
-from silodp.report_figures import Page
-from silodp.report_numbers import exact, measured, read_table
-from silodp.results import BOUNDS_COLUMNS
+from silodp.files import BOUNDS_COLUMNS, read_table
+from silodp.report.numbers import exact, measured
+from silodp.report.page.figures import Page
+from silodp.verdicts.checks import CHECKS
 
-HEADING = ["theorem", "parameter", "value", "lower", "measured", "interval", "upper", "verdict"]
+HEADING = ["theorem", "parameter", "value", "lower", "measured", "interval", "upper", "form", "verdict", "why"]
 
 
 def bounds(page: Page) -> list[dict[str, Any]]:
@@ -23,9 +23,7 @@ def bounds(page: Page) -> list[dict[str, Any]]:
         # Points of a sweep have no verdict of their own: they are in the figure and the CSV file.
         spoken = table[table["verdict"].notna() & (table["verdict"] != "")]
         rows = [_row(row) for row in spoken.to_dict("records")]
-        # Without their numbers: `gap 10` and `gap 27` are one kind of verdict.
-        kinds = spoken["verdict"].str.extract(r"^([^:0-9]+)")[0].str.strip().value_counts()
-        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        counts = ", ".join(f"{count} {kind}" for kind, count in spoken["verdict"].value_counts().items())
         parts = {"name": name, "title": title, "counts": counts, "figure": page.bounds(name, title)}
         found.append(parts | {"csv": page.link(path), "heading": HEADING, "rows": rows})
     return found
@@ -35,6 +33,7 @@ def _row(row: dict[Any, Any]) -> dict[str, Any]:
     interval = "–"
     if not pd.isna(row["measured_low"]):
         interval = f"{measured(row['measured_low'])} – {measured(row['measured_high'])}"
+    words = ["" if pd.isna(row[name]) else str(row[name]) for name in ("form", "verdict", "detail")]
     cells = [str(row["theorem"]), str(row["parameter"]), exact(row["value"]), exact(row["lower"]),
-             measured(row["measured"]), interval, exact(row["upper"]), str(row["verdict"])]  # fmt: skip
+             measured(row["measured"]), interval, exact(row["upper"]), *words]  # fmt: skip
     return {"cells": cells, "classes": ""}

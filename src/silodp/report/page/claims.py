@@ -6,17 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from silodp.claims import COLUMNS
-from silodp.claims.base import VERDICTS
-from silodp.report_figures import Page, anchor
-from silodp.report_numbers import measured, read_table
-
-# A verdict's sign and class: never told by colour alone.
-SIGNS = {"confirmed": "✓", "refuted": "✗", "inconclusive": "~", "not testable here": "–"}
+from silodp.files import read_table
+from silodp.report.numbers import measured
+from silodp.report.page.figures import Page, anchor
+from silodp.report.page.papers import EXPERIMENT, ORDER, paper_of
+from silodp.verdicts.claims import COLUMNS
+from silodp.verdicts.words import Verdict
 
 
 def claims_part(page: Page, anchors: Iterable[str]) -> dict[str, Any] | None:
-    """Claims with their parts, and how many have each verdict; None where claims.csv is not there.
+    """Claims with their parts, what speaks against a paper first; None where claims.csv is not there.
 
     Args:
         page: the run's files.
@@ -35,23 +34,44 @@ def claims_part(page: Page, anchors: Iterable[str]) -> dict[str, Any] | None:
             # Another reading of a claim, and counterparts in small, are verdicts of their own.
             found[-1]["readings" if part.startswith(("[", "counterparts")) else "parts"].append(shown)
         else:
-            about = {"name": name, "source": row["source"], "statement": row["statement"], "rule": rules.get(name)}
+            about = {
+                "name": name,
+                "source": row["source"],
+                "paper": paper_of(row["source"]),
+                "statement": row["statement"],
+                "rule": rules.get(name),
+                "kind": row["kind"],
+            }
             found.append(shown | about | {"readings": [], "parts": []})
-    counts = [(SIGNS[one], one, sum(claim["verdict"] == one for claim in found)) for one in VERDICTS]
-    return {"claims": found, "counts": counts, "csv": page.link(path)}
+    counts = [
+        (one.sign, one.value, count) for one in Verdict if (count := sum(claim["verdict"] == one for claim in found))
+    ]
+    place = {word: rank for rank, word in enumerate(ORDER)}
+    kinds = {EXPERIMENT: 0}
+    # Experiments first, and in each kind what speaks against the paper; equal ones stay in the order of config/claims.
+    found.sort(key=lambda claim: (kinds.get(claim["kind"], 1), place[claim["verdict"]]))
+    meanings = [(one.sign, one.value, one.style, one.meaning) for one in Verdict]
+    return {
+        "claims": found,
+        "counts": counts,
+        "csv": page.link(path),
+        "meanings": meanings,
+        "papers": list(dict.fromkeys(claim["paper"] for claim in found if claim["paper"])),
+    }
 
 
 def _rules() -> dict[str, str]:
     """Rule of every claim of this version, by its id."""
-    from silodp.claims.loading import load_claims
+    from silodp.verdicts.claims.loading import load_claims
 
     return {claim.id: claim.rule for claim in load_claims()}
 
 
 def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[str, Any]:
-    verdict = str(row["verdict"])
-    if verdict not in VERDICTS:
-        raise ValueError(f"{page.folder / 'claims.csv'}: verdict: {verdict!r}: must be one of {', '.join(VERDICTS)}")
+    word = str(row["verdict"])
+    if word not in list(Verdict):
+        raise ValueError(f"{page.folder / 'claims.csv'}: verdict: {word!r}: must be one of {', '.join(Verdict)}")
+    verdict = Verdict(word)
     files = [] if pd.isna(row["evidence"]) else str(row["evidence"]).split("; ")
     ends = [row["low"], row["high"]]
     interval = "" if pd.isna(ends).all() else " to ".join(map(measured, ends))
@@ -62,17 +82,18 @@ def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[
         "statistic": row["statistic"],
         "value": "" if pd.isna(row["value"]) else measured(row["value"]),
         "interval": interval,
-        "verdict": verdict,
-        "sign": SIGNS[verdict],
-        "style": verdict.split()[0],
-        "figures": [_evidence(name, page, anchors) for name in files if name.endswith(".png")],
-        "tables": [_evidence(name, page, anchors) for name in files if not name.endswith(".png")],
+        "verdict": verdict.value,
+        "form": "" if pd.isna(row["form"]) else str(row["form"]),
+        "sign": verdict.sign,
+        "style": verdict.style,
+        "figures": [_evidence(name, page, anchors) for name in files if name.endswith(".svg")],
+        "tables": [_evidence(name, page, anchors) for name in files if not name.endswith(".svg")],
     }
 
 
 def _evidence(name: str, page: Page, anchors: set[str]) -> dict[str, str | None]:
     """A figure's place on the page, else the file; its address is None where it is nowhere."""
-    if name.endswith(".png"):
+    if name.endswith(".svg"):
         place = anchor(Path(name))
         return {"name": Path(name).stem, "href": f"#{place}" if place in anchors else None}
     return {"name": name, "href": page.link(page.folder / name)}

@@ -2,7 +2,7 @@
 
 from math import exp, log, sqrt
 
-from silodp.theory.checkins import CHECKINS
+from silodp.theory.checkins.privacy import CHECKINS
 from silodp.theory.registry import Result, at_least, positive, require, theorem
 
 UTILITY = {

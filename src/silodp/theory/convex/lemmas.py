@@ -2,7 +2,7 @@
 
 from math import exp, sqrt
 
-from silodp.theory.convex import silo_variance
+from silodp.theory.convex.upper import silo_variance
 from silodp.theory.registry import Reading, Result, at_least, positive, require, theorem
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
 
-from silodp.theory.convex_privacy import check_epsilon, log_factor
+from silodp.theory.convex.privacy import check_epsilon, log_factor
 from silodp.theory.registry import AssumptionError, Reading, Result, positive, require, theorem
 
 PRIVACY = {"privacy_term": positive("Ξ̃ = ln(2.5R/δ)ln(2/δ)/(n²ε²) or its average over silos", "1 / records²", 1e-4)}

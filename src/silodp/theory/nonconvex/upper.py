@@ -6,7 +6,7 @@ constant μ.
 
 from math import log, sqrt
 
-from silodp.theory.nonconvex_privacy import VECTOR, check_zcdp
+from silodp.theory.nonconvex.privacy import VECTOR, check_zcdp
 from silodp.theory.registry import Reading, Result, require, theorem
 
 LOGS = ("logarithms dropped",)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from silodp.theory.problem_base import (
+from silodp.theory.problems.base import (
     Array,
     Constants,
     Optimum,

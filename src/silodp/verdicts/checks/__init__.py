@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from silodp.checks.base import Context
+    from silodp.verdicts.checks.base import Context
 
 CHECKS = {
     "upper_bounds": "Measured risk against upper bounds with printed constants",
@@ -19,15 +19,17 @@ CHECKS = {
     "rates_checkins": "Rates and dummy updates of the check-ins paper",
     "rounds_to_target": "Rounds to a given risk, accelerated against plain",
     "participation": "Random participation with the same E[1/M_r]",
-    "trust_models": "Local, shuffled and central privacy along N",
+    "trust_models": "Shuffled and central privacy along N",
     "figure_3": "Figure 3 of the non-convex paper",
     "table_1": "Table 1 of the check-ins paper",
+    "amplification": "Amplification: bounds from above, a pair of data sets from below",
+    "svrg_against_sgd": "Prox-PL-SVRG against Prox-SGD along κ",
 }
 
 
 def run_check(name: str, context: "Context") -> "pd.DataFrame":
     """The bounds table of the check called `name`."""
-    from silodp.checks.base import table
+    from silodp.verdicts.checks.base import table
 
-    check = getattr(importlib.import_module(f"silodp.checks.{name}"), name)
+    check = getattr(importlib.import_module(f"silodp.verdicts.checks.{name}"), name)
     return table(name, check(context))

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from silodp.results import BOUNDS_COLUMNS
-from silodp.rng import Streams
-from silodp.statistics import Interval, mean_interval, slope, slope_interval
+from silodp.federation.rng import Streams
+from silodp.files import BOUNDS_COLUMNS
 from silodp.theory import THEOREMS, Theorem
+from silodp.verdicts.statistics import Interval, mean_interval, slope, slope_interval
+from silodp.verdicts.words import Verdict
 
 Scale = Literal["smoke", "default", "paper"]
 Row = dict[str, Any]
@@ -52,15 +53,35 @@ def row(
     parameter: str,
     value: float,
     measured: Interval | None,
-    verdict: str,
+    verdict: Verdict | None,
     *,
     lower: float = math.nan,
     upper: float = math.nan,
+    form: str = "",
+    reach: float = math.nan,
+    formula: float = math.nan,
+    rivals: Sequence[float] = (),
+    detail: str = "",
 ) -> Row:
-    """One row of a bounds table, without the name of its check."""
+    """One row of a bounds table, without the name of its check.
+
+    Args:
+        theorem: key of the theorem.
+        parameter: what is varied, and on what; `value` is its value, or the stated exponent of a slope.
+        measured: mean, ratio or slope with its interval; None where no run stands behind the row.
+        verdict: None for a row that is shown and decides nothing.
+        lower, upper: what the statement allows.
+        form: `as printed` or `corrected`, where these differ (docs/errata.md).
+        reach: the largest value that can be reached.
+        formula: slope of the theorem's own formula over the same points.
+        rivals: exponents that a slope is told from.
+        detail: what else there is to say.
+    """
     found = measured or Interval(math.nan, math.nan, math.nan)
     return {"theorem": theorem, "parameter": parameter, "value": value, "lower": lower, "measured": found.value,
-            "measured_low": found.low, "measured_high": found.high, "upper": upper, "verdict": verdict}  # fmt: skip
+            "measured_low": found.low, "measured_high": found.high, "upper": upper,
+            "verdict": "" if verdict is None else str(verdict), "form": form, "reach": reach, "formula": formula,
+            "rivals": " ".join(f"{one:.4g}" for one in rivals), "detail": detail}  # fmt: skip
 
 
 def table(check: str, rows: Sequence[Row]) -> pd.DataFrame:
@@ -68,38 +89,38 @@ def table(check: str, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(check=check)[BOUNDS_COLUMNS]
 
 
-def within(measured: Interval, lower: float, upper: float) -> str:
-    """`holds` when the whole interval lies in [lower, upper], `fails` when none of it does, else `inconclusive`.
+def within(measured: Interval, lower: float, upper: float) -> Verdict:
+    """Confirmed when the whole interval lies in [lower, upper], refuted when none of it does, else inconclusive.
 
     A missing bound (NaN) is no bound.
     """
     low = -math.inf if math.isnan(lower) else lower
     high = math.inf if math.isnan(upper) else upper
     if low <= measured.low and measured.high <= high:
-        return "holds"
-    return "fails" if measured.high < low or measured.low > high else "inconclusive"
+        return Verdict.CONFIRMED
+    return Verdict.REFUTED if measured.high < low or measured.low > high else Verdict.INCONCLUSIVE
 
 
 def bounded(
-    theorem: str, parameter: str, value: float, samples: Array, *, lower: float = math.nan, upper: float = math.nan,
-    printed: bool = False,
+    theorem: str, parameter: str, value: float, samples: Array, *, upper: float, reach: float, form: str = "",
 ) -> Row:  # fmt: skip
-    """A row that holds a mean over trials against its bounds.
+    """A row that holds a mean over trials against an upper bound.
 
-    With `printed` the bound is the paper's printed form where that is known to differ from what holds (docs/errata.md);
-    the theorem's name and the verdict say so.
+    Args:
+        reach: the largest value that the quantity can take: a bound that is not below it cannot fail, and is vacuous.
     """
     measured = mean_interval(samples, CONFIDENT)
-    verdict = within(measured, lower, upper) + (" as printed" if printed else "")
-    return row(theorem + (" (printed)" if printed else ""), parameter, value, measured, verdict, lower=lower,
-               upper=upper)  # fmt: skip
+    verdict, detail = within(measured, math.nan, upper), ""
+    if verdict == Verdict.CONFIRMED and upper >= reach:
+        verdict, detail = Verdict.VACUOUS, f"at most {reach:.3g} can be reached"
+    return row(theorem, parameter, value, measured, verdict, upper=upper, form=form, reach=reach, detail=detail)
 
 
-def equals(theorem: str, parameter: str, value: float, samples: Array, exact: float) -> Row:
+def equals(theorem: str, parameter: str, value: float, samples: Array, exact: float, form: str = "") -> Row:
     """A row that holds a mean over trials against an equality: the interval has to contain it."""
     measured = mean_interval(samples, CONFIDENT)
-    verdict = "holds" if measured.low <= exact <= measured.high else "fails"
-    return row(theorem, parameter, value, measured, verdict, lower=exact, upper=exact)
+    verdict = Verdict.CONFIRMED if measured.low <= exact <= measured.high else Verdict.REFUTED
+    return row(theorem, parameter, value, measured, verdict, lower=exact, upper=exact, form=form)
 
 
 @dataclass(frozen=True)
@@ -114,8 +135,9 @@ class Sweep:
         neighbours: the exponents on both sides that it must be told from.
         values: where it is measured.
         sample: value → one number a trial.
-        formula: value → the theorem's own number, whose slope must be the claimed exponent as well; logarithms may bend
-            it, not beyond half-way to a neighbour.
+        formula: value → the theorem's own number, logarithms and lower-order terms included, whose slope over the same
+            values is what a run should show.
+        form: which statement it is, where the printed one and the corrected one differ.
     """
 
     theorem: str
@@ -126,25 +148,40 @@ class Sweep:
     values: Sequence[float]
     sample: Callable[[float], Array]
     formula: Callable[[float], float]
+    form: str = ""
 
 
 def sweep_rows(sweep: Sweep, streams: Streams) -> list[Row]:
-    """Rows of one rate: a row a value, then the slope with half-way marks to the neighbours as its bounds.
-
-    Verdicts of the slope: `confirmed` when the interval lies between the marks, `refuted` when it lies outside,
-    `inconclusive` when it crosses one; `formula differs` when the theorem's own number has another slope.
-    """
+    """Rows of one rate: a row a value, then the slope with half-way marks to its rivals as its bounds."""
     lower, upper = sorted((sweep.exponent + neighbour) / 2 for neighbour in sweep.neighbours)
     name = f"{sweep.axis} ({sweep.regime})"
     samples = [sweep.sample(value) for value in sweep.values]
     rows = [
-        row(sweep.theorem, name, float(value), mean_interval(sample), "")
+        row(sweep.theorem, name, float(value), mean_interval(sample), None, form=sweep.form)
         for value, sample in zip(sweep.values, samples, strict=True)
     ]
     measured = slope_interval(sweep.values, samples, streams.generator("bootstrap", sweep.theorem, name))
     own = float(slope(sweep.values, np.array([sweep.formula(value) for value in sweep.values])))
-    verdict = {"holds": "confirmed", "fails": "refuted"}.get(found := within(measured, lower, upper), found)
-    if not lower < own < upper:
-        verdict = f"formula differs: its slope is {own:.3f}"
-    rows.append(row(sweep.theorem, f"slope in {name}", sweep.exponent, measured, verdict, lower=lower, upper=upper))
+    verdict, detail = judged(measured, sweep.exponent, own, sweep.neighbours)
+    rows.append(row(sweep.theorem, f"slope in {name}", sweep.exponent, measured, verdict, lower=lower, upper=upper,
+                    form=sweep.form, formula=own, rivals=sorted(sweep.neighbours), detail=detail))  # fmt: skip
     return rows
+
+
+def judged(measured: Interval, exponent: float, own: float, rivals: Sequence[float]) -> tuple[Verdict, str]:
+    """Verdict of a slope, and why.
+
+    Refuted where the formula itself has another slope than is stated for it, or where the whole interval lies nearer to
+    a rival. Confirmed where the interval leaves the rivals out and contains the stated exponent or the formula's slope;
+    order agrees where it contains neither, but lies nearer to the stated exponent than to any rival throughout.
+    """
+    lower, upper = sorted((exponent + rival) / 2 for rival in rivals)
+    if not lower < own < upper:
+        return Verdict.REFUTED, f"the formula's own slope is {own:.3f}"
+    found = within(measured, lower, upper)
+    if found != Verdict.CONFIRMED:
+        return found, ""
+    for wanted, name in ((exponent, "the stated exponent"), (own, "the formula's own slope")):
+        if measured.low <= wanted <= measured.high:
+            return Verdict.CONFIRMED, f"contains {name}"
+    return Verdict.ORDER_AGREES, f"leaves out {exponent:.3g} and the formula's {own:.3f}"

@@ -1,6 +1,7 @@
 """Figure 3 of the non-convex paper as a table: its upper and lower bounds at a chosen point, and their gaps."""
 
-from silodp.checks.base import Context, Row, row
+from silodp.verdicts.checks.base import Context, Row, row
+from silodp.verdicts.words import Verdict
 
 POINT = {"n": 1000, "d": 50, "N": 100, "beta": 10.0, "mu": 1.0, "epsilon": 1.0}
 ENTRIES = ("isrl_so", "sdp_so", "isrl_erm", "sdp_erm", "isrl_nonconvex", "sdp_nonconvex")
@@ -13,11 +14,11 @@ def figure_3(context: Context) -> list[Row]:
         terms = context.theorems["nonconvex-figure-3"](**(POINT | {"epsilon": epsilon})).terms
         for entry in ENTRIES:
             lower, upper = terms[f"{entry}_lower"], terms[f"{entry}_upper"]
-            verdict = f"gap {upper / lower:.4g}" if lower <= upper else "bounds cross: a constant is hidden"
-            rows.append(row("nonconvex-figure-3", f"epsilon ({entry})", epsilon, None, verdict, lower=lower,
-                            upper=upper))  # fmt: skip
+            detail = f"gap {upper / lower:.4g}" if lower <= upper else "the bounds cross: a constant is hidden"
+            rows.append(row("nonconvex-figure-3", f"epsilon ({entry})", epsilon, None, Verdict.DERIVATION, lower=lower,
+                            upper=upper, detail=detail))  # fmt: skip
             if (earlier := terms.get(f"{entry}_earlier")) is not None:
-                verdict = "improved" if upper < earlier else "not improved: the bound exceeds 1"
-                rows.append(row("nonconvex-figure-3", f"epsilon ({entry}, earlier bound)", epsilon, None, verdict,
-                                lower=lower, upper=earlier))  # fmt: skip
+                detail = "improved" if upper < earlier else "not improved: the bound exceeds 1"
+                rows.append(row("nonconvex-figure-3", f"epsilon ({entry}, earlier bound)", epsilon, None,
+                                Verdict.DERIVATION, lower=lower, upper=earlier, detail=detail))  # fmt: skip
     return rows

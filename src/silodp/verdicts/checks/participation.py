@@ -6,14 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from silodp.algorithms import ALGORITHMS
-from silodp.checks.base import Array, Context, Row, row
-from silodp.checks.prescribed_runs import excess, like_records
-from silodp.checks.stack import TrialFederation, run
+from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
-from silodp.prox import ball
-from silodp.statistics import ratio_interval
-from silodp.theory.convex import participation as harmonic
-from silodp.theory.problems import Quadratic
+from silodp.theory.convex.upper import participation as harmonic
+from silodp.theory.problems.known import Quadratic
+from silodp.verdicts.checks.base import Array, Context, Row, row
+from silodp.verdicts.checks.prescribed_runs import excess, like_records
+from silodp.verdicts.checks.stack import TrialFederation, run
+from silodp.verdicts.statistics import ratio_interval
+from silodp.verdicts.words import Verdict
 
 N = 24
 # Values of M_r, the M with the same E[1/M_r], and the M that is the mean of M_r.
@@ -30,7 +31,7 @@ def participation(context: Context) -> list[Row]:
         for fixed, what in ((same, "E[1/M_r]"), (mean, "E[M_r]")):
             ratio = ratio_interval(random, _risk(part.child("fixed", fixed), fixed), part.streams.generator("ratio"))
             expected = fixed / M
-            verdict = "holds" if ratio.low <= expected <= ratio.high else "fails"
+            verdict = Verdict.CONFIRMED if ratio.low <= expected <= ratio.high else Verdict.REFUTED
             name = f"random M_r of {sizes} over fixed M of the same {what}; M ="
             rows.append(row("convex-lemma-D.5", name, fixed, ratio, verdict, lower=expected, upper=expected))
     return rows

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from silodp.rng import Streams
-from silodp.theory.problem_base import Optimum, Problem
+from silodp.federation.rng import Streams
+from silodp.theory.problems.base import Optimum, Problem
 
 Array = NDArray[np.float64]
 

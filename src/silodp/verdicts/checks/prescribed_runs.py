@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
-from silodp.checks.stack import Gradients, TrialFederation, run
+from silodp.federation.prox import Prox, ball
+from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
-from silodp.prox import Prox, ball
-from silodp.rng import Streams
-from silodp.theory.problem_base import Constants, Problem
-from silodp.theory.problems import LinearOnBall, Quadratic
-from silodp.theory.schedules import SCHEDULES, Schedule
+from silodp.theory.convex.schedules import SCHEDULES, Schedule
+from silodp.theory.problems.base import Constants, Problem
+from silodp.theory.problems.known import LinearOnBall, Quadratic
+from silodp.verdicts.checks.stack import Gradients, TrialFederation, run
 
 Array = NDArray[np.float64]
 
@@ -75,6 +75,11 @@ def prescribe(name: str, constants: Constants, **point: Any) -> Schedule:
     takes = SCHEDULES[name]
     wanted = inspect.signature(takes).parameters
     return takes(**{key: value for key, value in own.items() if key in wanted and key not in point}, **point)
+
+
+def logarithm(schedule: Schedule) -> float:
+    """μηR of a strongly convex schedule of Algorithm 1, the logarithm in η = ln(…)/(μR); 1 for other schedules."""
+    return schedule.strong * (schedule.step or 0.0) * schedule.rounds or 1.0
 
 
 def excess(problem: Any, outputs: Array) -> Array:

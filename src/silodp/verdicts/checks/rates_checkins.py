@@ -1,12 +1,13 @@
 """Check 3, check-ins paper: dummy updates against exact expectations, and the exponents of Theorems 3.5 and 4.2."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from silodp.checks.base import Array, Context, Row, Sweep, bounded, equals, sweep_rows
-from silodp.checks.slots import checked_in, empty_fixed, empty_sliding, slotted_risk
 from silodp.theory.registry import Result
+from silodp.verdicts.checks.base import Array, Context, Row, Sweep, bounded, equals, sweep_rows
+from silodp.verdicts.checks.slots import checked_in, empty_fixed, empty_sliding, slotted_risk
 
 WIDTH = 2.0
 ONE, HALF = (1.0, (0.5, 1.5)), (0.5, (0.0, 1.0))
@@ -16,7 +17,7 @@ MINUS_HALF = (-0.5, (0.0, -1.0))
 def rates_checkins(context: Context) -> list[Row]:
     """Rows of all sweeps, then the dummy updates at single points."""
     rows: list[Row] = []
-    for sweep in [*_dummies(context), *_fixed(context), *_averaged(context)]:
+    for sweep in [*_dummies(context), *_fixed(context), *_averaged(context), _compared(context)]:
         rows += sweep_rows(sweep, context.streams)
     return rows + _expectations(context)
 
@@ -96,6 +97,34 @@ def _averaged(context: Context) -> list[Sweep]:
     ]
 
 
+def _compared(context: Context) -> Sweep:
+    """Risk of A_avg over A_fix at one central ε, where noise leads: √(n/m), so that A_fix is ahead for m ≪ n.
+
+    As the paper compares them after Theorem 4.2: A_fix with p0 = m/n and σ = p0/(ε√m), A_avg with σ = 1/(ε√m), up to
+    logarithms and the factor e^(3ε0/2) of its privacy.
+    """
+    n, p, trials, sizes = 16_000, 10, context.trials(100), [250, 500, 1000, 2000, 4000]
+    # ε so small that both risks are of the noise.
+    epsilon = 0.002
+
+    def risk(m: int, average: bool) -> Array:
+        p0, theorem = (1.0, "checkins-4.2") if average else (m / n, "checkins-3.5")
+        sigma = p0 / (epsilon * math.sqrt(m))
+        part = context.child("compared", average, m)
+        point = {"n": n, "m": m, "p": p, "sigma": sigma, "L": 1.0, "width": WIDTH} | ({} if average else {"p0": p0})
+        step = context.theorems[theorem](**point).terms["step"]
+        counts = checked_in(n, m, p0, trials, part.streams.generator("check-ins"))
+        return slotted_risk(counts, step, p=p, sigma=sigma, average=average, generator=part.streams.generator("noise"))
+
+    def sample(m: float) -> Array:
+        averaged, fixed = risk(int(m), True), risk(int(m), False)
+        # Values whose mean is the ratio of means, with the spread of both to first order.
+        return averaged.mean() / fixed.mean() * (1 + averaged / averaged.mean() - fixed / fixed.mean())
+
+    return Sweep("checkins-4.2", "m", "risk of A_avg over A_fix at one central epsilon", *MINUS_HALF, sizes, sample,
+                 lambda m: math.sqrt(n / m))  # fmt: skip
+
+
 def _expectations(context: Context) -> list[Row]:
     """Simulated dummy updates against the propositions' bounds, and against the exact expectations."""
     rows, trials = [], context.trials(10_000)
@@ -106,11 +135,11 @@ def _expectations(context: Context) -> list[Row]:
         short = context.theorems["checkins-3.4-short"](n=n, m=m, c=c).value
         name = f"dummy updates at n = {n}; c ="
         rows.append(equals("checkins-3.4", name, c, found, exact))
-        rows.append(bounded("checkins-3.4-short", name, c, found, upper=short))
+        rows.append(bounded("checkins-3.4-short", name, c, found, upper=short, reach=m))
     for n, m in ((400, 20), (1000, 40)):
         found = empty_sliding(n, m, trials, context.streams.generator("expected sliding", n, m))
         result = context.theorems["checkins-4.4"](n=n, m=m)
         name = f"dummy updates at n = {n}; m ="
         rows.append(equals("checkins-4.4 (exact)", name, m, found, result.terms["exact"]))
-        rows.append(bounded("checkins-4.4", name, m, found, upper=result.value))
+        rows.append(bounded("checkins-4.4", name, m, found, upper=result.value, reach=n - m + 1))
     return rows

@@ -6,18 +6,25 @@ from typing import Any
 import numpy as np
 
 from silodp.algorithms import ALGORITHMS
-from silodp.checks.base import Array, Context, Row, Sweep, row, sweep_rows, within
-from silodp.checks.prescribed_runs import excess, like_records, prescribe, run_schedule, silo_records
-from silodp.checks.stack import TrialFederation, run
+from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
-from silodp.prox import ball
-from silodp.statistics import ratio_interval
-from silodp.theory.problems import LinearOnBall, Quadratic
+from silodp.theory.problems.known import LinearOnBall, Quadratic
+from silodp.verdicts.checks.base import Array, Context, Row, Sweep, sweep_rows
+from silodp.verdicts.checks.prescribed_runs import (
+    excess,
+    like_records,
+    logarithm,
+    prescribe,
+    run_schedule,
+    silo_records,
+)
+from silodp.verdicts.checks.stack import TrialFederation, run
 
 DELTA = 1e-6
 # Claimed exponent and those it must be told from, along each axis, where the private term leads.
 CONVEX = {"epsilon": (-1.0, (-0.5, -2.0)), "n": (-1.0, (-0.5, -1.5)), "M": (-0.5, (-1.0, 0.0)), "d": (0.5, (0.0, 1.0))}
 STRONG = {"epsilon": (-2.0, (-1.0, -3.0)), "n": (-2.0, (-1.0, -3.0)), "M": (-1.0, (-2.0, -0.5)), "d": (1.0, (0.5, 2.0))}
+FREE_ROUNDS = 30
 ONE_PASS = CONVEX | {"n": (-0.5, (0.0, -1.0))}
 
 
@@ -68,11 +75,13 @@ def _private(
 
         def formula(value: float) -> float:
             found, constants = point(value), _problem(schedule, int(point(value)["d"])).constants
-            # Rounds enter through a logarithm only; they are the prescribed ones.
-            rounds = prescribe(schedule, constants, **_with_silos(schedule, found), **given).rounds
+            # Rounds enter through a logarithm only; they are the prescribed ones, and so is the step's own logarithm.
+            prescribed = prescribe(schedule, constants, **_with_silos(schedule, found), **given)
+            rounds = prescribed.rounds
             known = {"L": constants.L, "D": constants.D, "mu": constants.mu, "R": rounds} | given | found
             wanted = context.theorems[theorem].parameters
-            return context.theorems[theorem](**{k: v for k, v in known.items() if k in wanted}).value
+            value = context.theorems[theorem](**{k: v for k, v in known.items() if k in wanted}).value
+            return value * logarithm(prescribed)
 
         exponent, neighbours = exponents[axis]
         return Sweep(theorem, axis, "private", exponent, neighbours, axes[axis], sample, formula)
@@ -132,9 +141,14 @@ def _statistical(context: Context) -> list[Sweep]:
     ]  # fmt: skip
 
 
-def _noiseless(context: Context, problem: Any, n: int, M: int, rounds: int, step: float, noise: float = 0.0) -> Array:
-    """Mean iterate of plain minibatch SGD with full batches and noise of `noise`·L, (trials, d)."""
-    trials = context.trials(200)
+def _noiseless(
+    context: Context, problem: Any, n: int, M: int, rounds: int, step: float, noise: float = 0.0, most: int = 10**6
+) -> Array:
+    """Mean iterate of plain minibatch SGD with full batches and noise of `noise`·L, (trials, d).
+
+    `most` limits the trials, for large data.
+    """
+    trials = min(context.trials(200), most)
     records = silo_records(problem, context.streams, trials, M, n)
     release = Release("gradient", rounds, 0, noise)
     federation = TrialFederation(
@@ -146,20 +160,41 @@ def _noiseless(context: Context, problem: Any, n: int, M: int, rounds: int, step
 
 
 def _free(context: Context) -> list[Row]:
-    """Privacy for free: private over non-private excess risk along n, with noise of the moments form.
+    """Privacy for free: the n* at which private risk is twice the non-private one, along d and along ε.
 
-    `free` where the ratio is below 2, `costs` where it is above. The moments form adds 16 dL² ln(1/δ)/(2ε²n²M) or so to
-    (1−bias²)/(2nM), so that the hidden constant of d/ε² ≲ n is in the hundreds.
+    The claim is that n* is of order d/ε². With noise of the moments form, 8R ln(1/δ)/(nε)², the private part is some
+    hundred times d/(ε²n²M), and n* lies in the tens and hundreds.
     """
-    d, M, rounds, step, epsilon = 4, 8, 30, 0.3, 8.0
-    problem, rows = Quadratic(d, bias=0.5), []
-    for n in (4, 16, 64, 256, 1024):
-        part = context.child("free", n)
-        sigma = math.sqrt(8 * rounds * math.log(1 / DELTA)) / (n * epsilon)
-        private = excess(problem, _noiseless(part, problem, n, M, rounds, step, sigma))
-        # Other trials, so that numerator and denominator are independent.
-        other = excess(problem, _noiseless(part.child("without"), problem, n, M, rounds, step))
-        ratio = ratio_interval(private, other, part.streams.generator("bootstrap"))
-        verdict = {"holds": "free", "fails": "costs"}.get(found := within(ratio, math.nan, 2.0), found)
-        rows.append(row("convex-free", "private/non-private risk along n", n, ratio, verdict, upper=2.0))
-    return rows
+    base = {"d": 4.0, "epsilon": 8.0}
+    axes = {"d": (1.0, (0.5, 2.0), _doubled(1, 5)), "epsilon": (-2.0, (-1.0, -3.0), [2.8, 4.0, 5.7, 8.0, 11.3])}
+
+    def sweep(axis: str) -> Sweep:
+        exponent, rivals, values = axes[axis]
+
+        def formula(value: float) -> float:
+            point = base | {axis: value}
+            return context.theorems["convex-free"](
+                n=100, d=int(point["d"]), R=FREE_ROUNDS, epsilon=point["epsilon"], delta=DELTA
+            ).value
+
+        def sample(value: float) -> Array:
+            point = base | {axis: value}
+            return _break_even(context.child("free", axis, value), int(point["d"]), point["epsilon"])
+
+        return Sweep("convex-free", axis, "n where privacy doubles the risk", exponent, rivals, values, sample, formula)
+
+    return [found for axis in axes for found in sweep_rows(sweep(axis), context.streams)]
+
+
+def _break_even(context: Context, d: int, epsilon: float) -> Array:
+    """n* in batches of trials, measured at an n close by: there the private part falls as 1/n² and the other as 1/n."""
+    M, step = 8, 0.3
+    problem, n = Quadratic(d, bias=0.5), round(82 * (d / 4) * (8 / epsilon) ** 2)
+    sigma = math.sqrt(8 * FREE_ROUNDS * math.log(1 / DELTA)) / (n * epsilon)
+    private, plain = (
+        excess(problem, _noiseless(context.child(name), problem, n, M, FREE_ROUNDS, step, noise, most=800))
+        for name, noise in (("private", sigma), ("plain", 0.0))
+    )
+    batches = max(len(private) // 40, 2)
+    means = [[part.mean() for part in np.array_split(one, batches)] for one in (private, plain)]
+    return n * (np.array(means[0]) / np.array(means[1]) - 1)

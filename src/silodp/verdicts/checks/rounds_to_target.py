@@ -7,13 +7,13 @@ import numpy as np
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import State
-from silodp.checks.base import Array, Context, Row, Sweep, row, sweep_rows
-from silodp.checks.prescribed_runs import like_records
-from silodp.checks.stack import TrialFederation, run
+from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
-from silodp.prox import ball
-from silodp.statistics import ratio_interval
-from silodp.theory.problems import Quadratic
+from silodp.theory.problems.known import Quadratic
+from silodp.verdicts.checks.base import Array, Context, Row, Sweep, row, sweep_rows, within
+from silodp.verdicts.checks.prescribed_runs import like_records
+from silodp.verdicts.checks.stack import TrialFederation, run
+from silodp.verdicts.statistics import ratio_interval
 
 TARGET = 0.02
 BETAS = [2.0, 4.0, 8.0, 16.0, 32.0]
@@ -59,7 +59,7 @@ def rounds_to_target(context: Context) -> list[Row]:
     for beta in BETAS:
         few, many = samples["accelerated_minibatch_sgd", beta], samples["minibatch_sgd", beta]
         ratio = ratio_interval(few, many, context.streams.generator("bootstrap", beta))
-        verdict = "fewer" if ratio.high < 1 else "not fewer"
+        verdict = within(ratio, math.nan, 1.0)
         rows.append(row("convex-D.1", "rounds, accelerated/plain, along beta", beta, ratio, verdict, upper=1.0))
     return rows
 
@@ -79,7 +79,7 @@ def _rounds(context: Context, name: str, beta: float) -> Array:
     minimiser = problem.bias * problem.D / math.sqrt(problem.d)
 
     def watch(r: int, state: State) -> None:
-        risk = 0.5 * (state["w"].numpy() - minimiser) ** 2 @ problem.curvatures
+        risk = 0.5 * (state.w.numpy() - minimiser) ** 2 @ problem.curvatures
         found[(risk <= TARGET) & np.isinf(found)] = r
         if np.isfinite(found).all():
             raise Reached

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import State
-from silodp.checks.base import Context
-from silodp.checks.stack import TrialFederation, run
 from silodp.privacy.plan import Release
-from silodp.theory.problems import SmoothNonconvex
+from silodp.theory.problems.known import SmoothNonconvex
+from silodp.verdicts.checks.base import Context
+from silodp.verdicts.checks.stack import TrialFederation, run
 
 Array = NDArray[np.float64]
 # Distinct records; a silo of n records holds each of them n over this many times.
@@ -84,7 +84,7 @@ def spider_gradients(context: Context, problem: SmoothNonconvex, point: SpiderPo
 
     def watch(r: int, state: State) -> None:
         if r < point.R:
-            gradients = problem.gradients(state["w"].numpy()[:, None], records[0]).mean(axis=1)
+            gradients = problem.gradients(state.w.numpy()[:, None], records[0]).mean(axis=1)
             total[:] += (gradients**2).sum(axis=1)
 
     # In the flat part of the loss, where it is not convex.

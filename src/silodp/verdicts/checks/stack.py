@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from silodp.algorithms.base import Algorithm, Federation, State
+from silodp.algorithms.base import Algorithm, State
+from silodp.federation.prox import Prox, no_prox
+from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
-from silodp.prox import Prox, no_prox
-from silodp.rng import Streams
 
 Array = NDArray[np.float64]
 Gradients = Callable[[Array, Array], Array]
@@ -33,8 +33,8 @@ class Draw:
     weights: Array
 
 
-class TrialFederation(Federation):
-    """N silos and a server, T trials at once; what an algorithm sees of it is what it sees of a `Federation`.
+class TrialFederation:
+    """N silos and a server, T trials at once: a `Federation` of records of its own.
 
     A message is the mean over the silos that take part. Only the sum of the silos' noise is drawn, which has the same
     law as the sum of independent draws. Records are not clipped: L bounds every gradient of these problems.
@@ -72,7 +72,7 @@ class TrialFederation(Federation):
         self.releases = [self.kinds]
         self.clip, self.stepsize = torch.full((trials,), clip).double(), torch.full((trials, 1), stepsize).double()
         self.M = N if taking_part is None else taking_part
-        self.streams, self.prox, self.server_update, self.summation = streams, prox, "mean", None
+        self.streams, self.prox = streams, prox
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         """The mean over S_r, which `message` makes at once."""
@@ -114,6 +114,21 @@ class TrialFederation(Federation):
             noise = torch.from_numpy(base * scale) * self.clip[:, None]
             total += noise if noise_factor is None else noise * noise_factor[:, None]
         return total
+
+    def mean_message(
+        self,
+        weights: Tensor,
+        round: int,
+        kind: str = "gradient",
+        previous: Tensor | None = None,
+        noise_factor: Tensor | None = None,
+    ) -> Tensor:
+        """The same: what silos send is their mean already."""
+        return self.message(weights, TAKING_PART, round, kind, previous, noise_factor)
+
+    def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
+        """ValueError: no check runs local steps."""
+        raise ValueError(f"message {kind}: local steps are not for a stack of trials")
 
     def _rows(self, release: Release, taking_part: Draw, round: int) -> Array:
         """The drawn records, (T or 1, silos or 1, K or 1, width)."""

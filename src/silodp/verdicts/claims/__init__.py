@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from silodp.claims.base import Finding, RunFolder
-    from silodp.claims.models import Claim
+    from silodp.verdicts.claims.base import Finding, RunFolder
+    from silodp.verdicts.claims.models import Claim
 
 COLUMNS = ["claim", "source", "statement", "statistic", "value", "low", "high", "verdict", "evidence"]
+# Behind them: which statement the row is about, where the printed one and the corrected one differ; and what stands
+# behind the claim: experiment, theorem or derivation.
+COLUMNS += ["form", "kind"]
 
 # Statistic → the module that has a function of its name.
 STATISTICS = {
@@ -25,13 +28,12 @@ STATISTICS = {
     "bounds_verdicts": "bounds_rows",
     "exact_expression": "expressions",
     "same_iterates": "identity",
-    "equal_budget": "checkins",
 }
 
 
 def statistic(name: str) -> "Callable[[Claim, RunFolder], list[Finding]]":
     """The function that decides claims with the statistic `name`; its first finding is the claim as a whole."""
-    return getattr(importlib.import_module(f"silodp.claims.{STATISTICS[name]}"), name)
+    return getattr(importlib.import_module(f"silodp.verdicts.claims.{STATISTICS[name]}"), name)
 
 
 def decide(claims: "Sequence[Claim]", run: "RunFolder") -> "pd.DataFrame":
@@ -42,11 +44,12 @@ def decide(claims: "Sequence[Claim]", run: "RunFolder") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    from silodp.claims.theorems import uncovered
+    from silodp.verdicts.claims.base import headed
+    from silodp.verdicts.claims.theorems import uncovered
 
     rows = []
     for claim in [*claims, *uncovered(claims, run)]:
-        for found in statistic(claim.statistic.name)(claim, run):
+        for found in headed(claim, statistic(claim.statistic.name)(claim, run)):
             rows.append(
                 {
                     "claim": f"{claim.id}: {found.part}" if found.part else claim.id,
@@ -56,8 +59,10 @@ def decide(claims: "Sequence[Claim]", run: "RunFolder") -> "pd.DataFrame":
                     "value": found.value,
                     "low": found.low,
                     "high": found.high,
-                    "verdict": found.verdict,
+                    "verdict": str(found.verdict),
                     "evidence": "; ".join(found.evidence),
+                    "form": found.form,
+                    "kind": claim.kind,
                 }
             )
     return pd.DataFrame(rows, columns=COLUMNS)

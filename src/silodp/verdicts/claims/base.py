@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from silodp.claims.models import Claim
-from silodp.figures.slices import figure_name, with_reading
-from silodp.results import BOUNDS_COLUMNS, PRIVACY_COLUMNS, REPORTED_COLUMNS
+from silodp.files import (
+    BOUNDS_COLUMNS,
+    PRIVACY_COLUMNS,
+    REPORTED_COLUMNS,
+    experiments_of,
+    figure_name,
+    with_reading,
+)
+from silodp.verdicts.claims.models import Claim
+from silodp.verdicts.words import Verdict
 
-CONFIRMED, REFUTED = "confirmed", "refuted"
-INCONCLUSIVE, NOT_TESTABLE = "inconclusive", "not testable here"
-VERDICTS = (CONFIRMED, REFUTED, INCONCLUSIVE, NOT_TESTABLE)
 CONFIDENCE = 0.95
 # One-sided level of a two-sided 95 % interval; Holm's method keeps it over all comparisons of a claim.
 LEVEL = (1 - CONFIDENCE) / 2
@@ -30,18 +34,19 @@ class Finding:
     Attributes:
         part: which part of the claim; empty for the claim as a whole.
         statistic: what was computed, and how its parts came out.
-        verdict: one of `VERDICTS`.
         value, low, high: the number and the ends of its interval; NaN where there is none.
         evidence: files of the run, relative to its folder.
+        form: `as printed` or `corrected`, where the paper's statement and what holds differ (docs/errata.md).
     """
 
     part: str
     statistic: str
-    verdict: str
+    verdict: Verdict
     value: float = math.nan
     low: float = math.nan
     high: float = math.nan
     evidence: tuple[str, ...] = ()
+    form: str = ""
 
 
 class RunFolder:
@@ -50,16 +55,17 @@ class RunFolder:
     Raises ValueError where a file cannot be read as what it should be.
     """
 
-    def __init__(self, path: Path | str):
+    def __init__(self, path: Path | str, experiments: Iterable[str] | None = None):
         self.path = Path(path)
         if not self.path.is_dir():
             raise ValueError(f"{path}: folder: missing: must be a run's results folder")
+        self.experiments = set(experiments) if experiments else experiments_of(self.path)
 
     @functools.cache  # noqa: B019 - a folder is read by one short-lived process
     def table(self, name: str, columns: tuple[str, ...] = ()) -> pd.DataFrame | None:
         """The CSV file `name` in the folder; it must have `columns`."""
         path = self.path / name
-        if not path.is_file():
+        if not path.is_file() or self._left_over(path):
             return None
         try:
             table = pd.read_csv(path, float_precision="round_trip")
@@ -69,6 +75,13 @@ class RunFolder:
         if missing:
             raise ValueError(f"{path}: columns: lacks {', '.join(missing)}: must be as silodp writes it")
         return table
+
+    def _left_over(self, path: Path) -> bool:
+        """Whether a file is of an experiment that config.json does not name."""
+        of_experiment = path.parent.name in ("tables", "reported") or (
+            path.parent.name == "checkins" and path.stem != "figure_2"
+        )
+        return of_experiment and self.experiments is not None and path.stem not in self.experiments
 
     def reported(self, experiment: str) -> pd.DataFrame | None:
         """One row a trial behind the default rows of an experiment."""
@@ -81,9 +94,18 @@ class RunFolder:
         return None if table is None else with_reading(table)
 
     def bounds(self, check: str) -> pd.DataFrame | None:
-        """What a check found; rows without a verdict have an empty one."""
+        """What a check found; rows without a verdict, a form or a detail have an empty one.
+
+        Raises ValueError for a verdict that is none of the words.
+        """
         table = self.table(f"bounds/{check}.csv", tuple(BOUNDS_COLUMNS))
-        return None if table is None else table.assign(verdict=table["verdict"].fillna(""))
+        if table is None:
+            return None
+        table = table.assign(**{name: table[name].fillna("").astype(str) for name in ("verdict", "form", "detail")})
+        for word in set(table["verdict"]) - {"", *Verdict}:
+            known = ", ".join(Verdict)
+            raise ValueError(f"{self.path}/bounds/{check}.csv: verdict: {word!r}: must be one of {known}, or empty")
+        return table
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:
         """The claim's files for one place, as far as the run has them: experiment with M, R and reading, or a check."""
@@ -136,23 +158,41 @@ def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
     return rejected
 
 
-def within(value: tuple[float, float], low: float, high: float) -> str:
+def within(value: tuple[float, float], low: float, high: float) -> Verdict:
     """Verdict of an interval that has to lie in [low, high]: refuted outside of it, inconclusive across an end."""
     if not np.isfinite(value).all():
-        return INCONCLUSIVE
+        return Verdict.INCONCLUSIVE
     if low <= value[0] and value[1] <= high:
-        return CONFIRMED
-    return REFUTED if value[1] < low or value[0] > high else INCONCLUSIVE
+        return Verdict.CONFIRMED
+    return Verdict.REFUTED if value[1] < low or value[0] > high else Verdict.INCONCLUSIVE
 
 
-def together(verdicts: Sequence[str]) -> str:
-    """Verdict of a claim that is made of parts: each has to be confirmed, one that is refuted refutes it."""
-    if REFUTED in verdicts:
-        return REFUTED
-    decided = [verdict for verdict in verdicts if verdict != NOT_TESTABLE]
-    if not decided:
-        return NOT_TESTABLE
-    return CONFIRMED if all(verdict == CONFIRMED for verdict in verdicts) else INCONCLUSIVE
+def headed(claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with the paper's own protocol first, and its verdict beside those of the claim's fair variants.
+
+    A statistic's first finding is the claim under the default reading; `[<reading>]` are those under others.
+    """
+    if not claim.protocol and not claim.variants:
+        return list(findings)
+    names = {"": "[default]"} | {reading: f"[{reading}]" for reading in (claim.protocol, *claim.variants) if reading}
+    own = {one.part: replace(one, part="[default]") if not one.part else one for one in findings}
+    head = own.get(names[claim.protocol] if claim.protocol else "")
+    if head is None:
+        text = f"{findings[0].statistic}; the paper's own protocol, {claim.protocol}, was not run"
+        return [replace(findings[0], statistic=text, verdict=Verdict.NOT_TESTABLE), *list(own.values())[1:]]
+    decided = {
+        reading: one.verdict
+        for reading in dict.fromkeys((claim.protocol, *claim.variants))
+        if (one := own.get(names[reading] if reading else "")) and one.verdict in (Verdict.CONFIRMED, Verdict.REFUTED)
+    }
+    whole = replace(head, part="")
+    if len(set(decided.values())) < 2 and not claim.protocol:
+        return list(findings)
+    if len(set(decided.values())) > 1:
+        said = ", ".join(f"{verdict} under {names[reading][1:-1]}" for reading, verdict in decided.items())
+        text = f"the paper's own protocol is {names[claim.protocol][1:-1]}: {said}; {head.statistic}"
+        whole = replace(whole, verdict=Verdict.DEPENDS, statistic=text)
+    return [whole, *own.values()]
 
 
 def lacking(experiments: Iterable[str]) -> str:

@@ -5,19 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from silodp.claims.base import (
-    CONFIRMED,
-    INCONCLUSIVE,
-    NOT_TESTABLE,
-    REFUTED,
-    Finding,
-    RunFolder,
-    counted,
-    lacking,
-    merged,
-    together,
-)
-from silodp.claims.models import Claim, DeliveredEpsilon
+from silodp.verdicts.claims.base import Finding, RunFolder, counted, lacking, merged
+from silodp.verdicts.claims.models import Claim, DeliveredEpsilon
+from silodp.verdicts.statistics import Interval
+from silodp.verdicts.words import Verdict, together
 
 
 def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
@@ -46,7 +37,8 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
         small = [one for one in beside if _reading(one) == reading]
         part = "counterparts" + (f" [{reading}]" if reading else "")
         found.append(_whole(part, small, []))
-    return [*found, *formulas, *own, *beside]
+    shown = [one for one in formulas if one.part not in {other.part for other in found}]
+    return [*found, *shown, *own, *beside]
 
 
 def _reading(found: Finding) -> str:
@@ -55,16 +47,16 @@ def _reading(found: Finding) -> str:
 
 def _whole(part: str, deciding: list[Finding], missing: list[str]) -> Finding:
     if not deciding:
-        return Finding(part, f"delivered / claimed ε: {lacking(missing)}", NOT_TESTABLE)
+        return Finding(part, f"delivered / claimed ε: {lacking(missing)}", Verdict.NOT_TESTABLE)
     verdicts = [one.verdict for one in deciding]
     text = f"largest delivered / claimed ε in {len(deciding)} part(s): " + counted(
-        {verdict: verdicts.count(verdict) for verdict in (CONFIRMED, REFUTED, INCONCLUSIVE)}
+        {verdict: verdicts.count(verdict) for verdict in (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE)}
     )
     verdict = together(verdicts)
     if missing:
         text += f"; {lacking(missing)}"
-        verdict = INCONCLUSIVE if verdict == CONFIRMED else verdict
-    worst = max(deciding, key=lambda one: one.value)
+        verdict = Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
+    worst = max((one for one in deciding if one.verdict == verdict), key=lambda one: one.value, default=deciding[0])
     return Finding(part, text, verdict, worst.value, worst.low, worst.high, merged(deciding))
 
 
@@ -76,7 +68,7 @@ def _experiments(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> t
     for (experiment, algorithm, reading), rows in table.groupby(["experiment", "algorithm", "reading"], sort=False):
         if algorithm not in statistic.algorithms or experiment not in [*claim.experiments, *claim.counterparts]:
             continue
-        verdict, text, value, low = _verdict(rows, statistic.tolerance)
+        verdict, text, ratio = _verdict(rows, statistic.tolerance)
         label = ";".join(word for word in (statistic.reading, reading) if word)
         part = f"{experiment} {algorithm}" + (f", [{label}]" if label else "")
         settings = rows[["M", "R"]].drop_duplicates().to_dict("records")
@@ -87,7 +79,7 @@ def _experiments(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> t
                 for name in run.evidence(claim, {"experiment": experiment, "reading": reading} | setting)
             )
         )
-        found[experiment in claim.counterparts].append(Finding(part, text, verdict, value, low, value, files))
+        found[experiment in claim.counterparts].append(Finding(part, text, verdict, *ratio, files))
     return found
 
 
@@ -96,28 +88,39 @@ def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list
     if table is None:
         return []
     found = []
-    for name in statistic.formulas:
+    for name in [*statistic.formulas, *statistic.beside]:
         rows = table[table["formula"] == name]
         if len(rows):
-            verdict, text, value, low = _verdict(rows.assign(epsilon=rows["claimed_epsilon"]), statistic.tolerance)
-            found.append(Finding(name, text, verdict, value, low, value, run.evidence(claim, {})))
+            verdict, text, ratio = _verdict(rows, statistic.tolerance)
+            part = f"[{name}]" if name in statistic.beside else name
+            found.append(Finding(part, text, verdict, *ratio, run.evidence(claim, {})))
     return found
 
 
-def _verdict(rows: pd.DataFrame, tolerance: float) -> tuple[str, str, float, float]:
-    """Verdict, words, and the largest delivered/claimed ε with what it is at least."""
+def _verdict(rows: pd.DataFrame, tolerance: float) -> tuple[Verdict, str, Interval]:
+    """Verdict, words, and the largest delivered/claimed ε between its ends.
+
+    The value is what the verdict rests on: the largest proven lower end where the claim is refuted, else the largest
+    upper end.
+    """
     claimed = rows["claimed_epsilon"].to_numpy(dtype=float)
     upper = rows["delivered_epsilon"].to_numpy(dtype=float)
     lower = rows["delivered_lower"].to_numpy(dtype=float) if "delivered_lower" in rows else np.full(len(rows), np.nan)
     over, surely = ~(upper <= claimed * (1 + tolerance)), lower > claimed * (1 + tolerance)
-    worst = int(np.argmax(upper / claimed))
-    ratio = float(upper[worst] / claimed[worst])
-    verdict = REFUTED if surely.any() else INCONCLUSIVE if over.any() else CONFIRMED
-    text = f"largest delivered / claimed ε over {len(rows)} rows: at most {ratio:.3g} at ε = {claimed[worst]:g}"
-    if over.any():
-        text += f"; above the claim at ε = {', '.join(f'{one:g}' for one in sorted(set(claimed[over])))}"
-        text += "" if surely.any() else ", not proven from below"
+    verdict = Verdict.REFUTED if surely.any() else Verdict.INCONCLUSIVE if over.any() else Verdict.CONFIRMED
+    worst = int(np.nanargmax(lower / claimed)) if surely.any() else int(np.argmax(upper / claimed))
+    low, ratio = float(lower[worst] / claimed[worst]), float(upper[worst] / claimed[worst])
+    text = f"largest delivered / claimed ε over {len(rows)} rows: "
+    if surely.any():
+        text += f"at least {low:.3g} (at most {ratio:.3g}) at ε = {claimed[worst]:g}"
+        text += f"; surely above the claim at ε = {', '.join(f'{one:g}' for one in sorted(set(claimed[surely])))}"
     else:
+        text += f"at most {ratio:.3g} at ε = {claimed[worst]:g}"
+    if over.any() and not surely.any():
+        text += f"; above the claim at ε = {', '.join(f'{one:g}' for one in sorted(set(claimed[over])))}"
+        text += ", not proven from below"
+    elif not over.any():
         # How much less ε than claimed the stated noise would allow to claim.
         text += f"; slack: it could claim {ratio:.3g} to {float(np.min(upper / claimed)):.3g} of it"
-    return verdict, text, ratio, float(lower[worst] / claimed[worst]) if np.isfinite(lower[worst]) else math.nan
+    low = low if math.isfinite(low) else math.nan
+    return verdict, text, Interval(low if surely.any() else ratio, low, ratio)

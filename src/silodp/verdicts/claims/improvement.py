@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from silodp.claims.base import INCONCLUSIVE, NOT_TESTABLE, Finding, RunFolder, lacking, together, within
-from silodp.claims.models import Claim, RelativeImprovement
-from silodp.rng import Streams
-from silodp.statistics import CONFIDENCE, RESAMPLES
+from silodp.federation.rng import Streams
+from silodp.verdicts.claims.base import Finding, RunFolder, lacking, within
+from silodp.verdicts.claims.models import Claim, RelativeImprovement
+from silodp.verdicts.statistics import CONFIDENCE, RESAMPLES
+from silodp.verdicts.words import Verdict, together
 
 
 def relative_improvement(claim: Claim, run: RunFolder) -> list[Finding]:
@@ -19,7 +20,7 @@ def relative_improvement(claim: Claim, run: RunFolder) -> list[Finding]:
     assert isinstance(statistic, RelativeImprovement)
     found = _group(claim, statistic, run, claim.experiments, "")
     if not found:
-        found = [Finding("", f"mean relative improvement: {lacking(claim.experiments)}", NOT_TESTABLE)]
+        found = [Finding("", f"mean relative improvement: {lacking(claim.experiments)}", Verdict.NOT_TESTABLE)]
     beside = _group(claim, statistic, run, claim.counterparts, "counterparts") if claim.counterparts else []
     return found + beside + _readings(claim, statistic, run)
 
@@ -62,12 +63,12 @@ def _group(
     if not details:
         return []
     verdict = together([one.verdict for one in details])
-    text = f"stated averages that lie within the tolerance: {sum(one.verdict == 'confirmed' for one in details)}"
+    text = f"stated averages that lie within the tolerance: {sum(one.verdict == Verdict.CONFIRMED for one in details)}"
     text += f" of {len(statistic.stated)}"
     if gaps and not part:
         text += f"; {lacking(name for name in experiments if name in gaps)}"
         # Of fewer experiments than the paper's the average is another number.
-        verdict = INCONCLUSIVE
+        verdict = Verdict.INCONCLUSIVE
     return [Finding(part, text, verdict, evidence=tuple(sorted(evidence))), *details]
 
 

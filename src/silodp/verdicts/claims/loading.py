@@ -5,7 +5,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from silodp.claims.models import (
+from silodp.config.errors import ConfigError, project_root
+from silodp.config.loading import explain, read_yaml
+from silodp.files import NON_PRIVATE
+from silodp.verdicts.claims.models import (
     BoundsVerdicts,
     Claim,
     Claims,
@@ -14,8 +17,6 @@ from silodp.claims.models import (
     PriceOfPrivacy,
     RelativeImprovement,
 )
-from silodp.config import ConfigError, explain, project_root, read_yaml
-from silodp.results import NON_PRIVATE
 
 # What a table reports beside the algorithms: the better of the two SPIDERs.
 REPORTED = ("spider",)
@@ -66,7 +67,7 @@ def _check(place: str, claim: Claim) -> None:
 def _names(claim: Claim) -> Iterator[tuple[str, str, list[str]]]:
     """(key, name, what it may be) of every name in a statistic."""
     from silodp.algorithms import ALGORITHMS
-    from silodp.checks import CHECKS
+    from silodp.verdicts.checks import CHECKS
 
     algorithms, one = [*ALGORITHMS, *REPORTED], claim.statistic
     if isinstance(one, PairedDifference):

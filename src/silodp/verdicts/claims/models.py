@@ -4,12 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from silodp.config_parts import Finite, Positive, Strict
+from silodp.config.types import Finite, Positive, Strict
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Words = Annotated[str, Field(min_length=1)]
-# Those of silodp.checkin_protocols, which loads PyTorch.
-PROTOCOLS = Literal["none", "subsampling", "shuffling", "shuffling_clones", "a_fix", "a_avg", "a_sldw"]
 EXPRESSIONS = Literal[
     "new_over_earlier_shuffling",
     "shuffling_improvement",
@@ -17,6 +15,8 @@ EXPRESSIONS = Literal[
     "expected_dummy_updates",
     "amplification_in_n",
     "one_pass_matches_local",
+    "averaging_price",
+    "rounds_over_girgis",
 ]
 
 
@@ -71,6 +71,7 @@ class DeliveredEpsilon(Strict):
     name: Literal["delivered_epsilon"]
     algorithms: list[Words] = Field(default=[], description="algorithms whose rows of privacy.csv are used")
     formulas: list[Words] = Field(default=[], description="formulas whose rows of formulas.csv are used")
+    beside: list[Words] = Field(default=[], description="formulas that are shown beside, and do not decide")
     reading: str = Field("", description="name of what the algorithms' rows are, where only the formulas decide")
     tolerance: NotNegative = Field(0.0, description="part of the claimed epsilon by which it may be exceeded")
 
@@ -85,10 +86,9 @@ class Rows(Strict):
     """Rows of one check's table."""
 
     check: Words = Field(description="a check of `silodp check`")
-    theorem: Words = Field(description="key of the theorem, as in convex-2.1; its `(printed)` rows are a reading")
+    theorem: Words = Field(description="key of the theorem, as in convex-2.1")
     parameter: str = Field("", description="only rows whose parameter begins so")
     last: bool = Field(False, description="only the row with the largest value")
-    reading: str = Field("", description="decides a row of its own, not the claim")
 
 
 class BoundsVerdicts(Strict):
@@ -96,15 +96,6 @@ class BoundsVerdicts(Strict):
 
     name: Literal["bounds_verdicts"]
     rows: list[Rows] = Field(min_length=1, description="which rows decide")
-    supports: list[Words] = Field(
-        default=["holds", "confirmed"], description="beginnings of verdicts that speak for the claim"
-    )
-    contradicts: list[Words] = Field(
-        default=["fails", "refuted", "formula differs"], description="beginnings of verdicts that speak against it"
-    )
-    constant: Annotated[float, Field(gt=0, le=1)] = Field(
-        1.0, description="what a lower bound may be multiplied by where the paper hides its constant"
-    )
     expression: EXPRESSIONS | None = Field(None, description="an exact expression that has to hold as well")
 
 
@@ -122,15 +113,6 @@ class SameIterates(Strict):
     tolerance: NotNegative = Field(0.0, description="largest distance between their last iterates")
 
 
-class EqualBudget(Strict):
-    """Test errors of two check-in protocols at equal central epsilon, and the first one's dummy updates."""
-
-    name: Literal["equal_budget"]
-    protocol: PROTOCOLS = Field(description="protocol that the claim is about")
-    reference: PROTOCOLS = Field(description="protocol that it is set against")
-    factor: Positive = Field(description="how many times the reference's test error it may have")
-
-
 Statistic = Annotated[
     PairedDifference
     | RelativeImprovement
@@ -138,8 +120,7 @@ Statistic = Annotated[
     | DeliveredEpsilon
     | BoundsVerdicts
     | ExactExpression
-    | SameIterates
-    | EqualBudget,
+    | SameIterates,
     Field(discriminator="name"),
 ]
 SECTIONS = (
@@ -152,7 +133,6 @@ SECTIONS = (
     BoundsVerdicts,
     ExactExpression,
     SameIterates,
-    EqualBudget,
 )
 
 
@@ -164,6 +144,18 @@ class Claim(Strict):
     statement: Words = Field(description="what is claimed, in own words")
     statistic: Statistic = Field(description="what is computed, and its tolerance")
     rule: Words = Field(description="what confirms and what refutes, in words")
+    kind: Literal["experiment", "theorem", "derivation"] = Field(
+        "experiment",
+        description="what decides: trained models, a theorem held against runs or accounting, or formulas alone",
+    )
+    protocol: str = Field(
+        "", description="reading that is the paper's own protocol, as in clip_rule=max_norm; it is the headline"
+    )
+    variants: list[str] = Field(
+        default=[],
+        description="readings, empty for the default one, that a fair reader would accept as well: where their "
+        "verdicts differ from the protocol's, the claim depends on the variant",
+    )
     experiments: list[Words] = Field(default=[], description="the paper's own experiments; they decide")
     counterparts: list[Words] = Field(
         default=[], description="experiments in small in their place; shown beside, they do not decide"

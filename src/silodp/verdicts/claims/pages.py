@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from silodp.claims.base import VERDICTS
+from silodp.verdicts.words import Verdict
 
 
 def whole(table: pd.DataFrame) -> pd.DataFrame:
@@ -37,6 +37,6 @@ def text(table: pd.DataFrame) -> str:
     """One line a claim, and how many have each verdict."""
     rows = whole(table)
     width = max((len(name) for name in rows["claim"]), default=0)
-    lines = [f"{row['claim']:<{width}}  {row['verdict']:<17}  {number(row)}" for row in rows.to_dict("records")]
+    lines = [f"{row['claim']:<{width}}  {row['verdict']:<21}  {number(row)}" for row in rows.to_dict("records")]
     own = rows[~rows["claim"].str.contains(": ")]["verdict"]
-    return "\n".join([*lines, ", ".join(f"{(own == one).sum()} {one}" for one in VERDICTS)])
+    return "\n".join([*lines, ", ".join(f"{(own == one).sum()} {one}" for one in Verdict if (own == one).any())])

@@ -7,24 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from silodp.claims.base import (
-    CONFIRMED,
-    INCONCLUSIVE,
-    NOT_TESTABLE,
-    REFUTED,
-    Finding,
-    RunFolder,
-    counted,
-    holm,
-    lacking,
-    merged,
-    one_sided,
-    place_of,
-)
-from silodp.claims.models import Claim, Pair, PairedDifference
-from silodp.comparisons import compare
-from silodp.results import NON_PRIVATE
-from silodp.statistics import Interval, mean_interval
+from silodp.files import NON_PRIVATE
+from silodp.verdicts.claims.base import Finding, RunFolder, counted, holm, lacking, merged, one_sided, place_of
+from silodp.verdicts.claims.models import Claim, Pair, PairedDifference
+from silodp.verdicts.comparisons import compare
+from silodp.verdicts.statistics import Interval, mean_interval
+from silodp.verdicts.words import Verdict
 
 SUPPORTS, OPEN, CONTRADICTS = "support", "open", "contradict"
 
@@ -79,9 +67,9 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
         gaps = [] if counterpart or reading else missing
         found += [_whole(part, statistic, group, details, gaps), *details]
     if (False, "") not in groups:
-        return [Finding("", f"paired differences: {lacking(missing)}", NOT_TESTABLE), *found]
+        return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # A missing experiment has a row of its own, which says what it would take.
-    return found + [Finding(name, f"paired differences: {lacking([name])}", NOT_TESTABLE) for name in missing]
+    return found + [Finding(name, f"paired differences: {lacking([name])}", Verdict.NOT_TESTABLE) for name in missing]
 
 
 def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list[Line]:
@@ -118,7 +106,7 @@ def _mean(reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: 
     return mean_interval(difference.to_numpy())
 
 
-def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[str, dict[str, int], int]:
+def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[Verdict, dict[str, int], int]:
     """Verdict of some lines together, how the intervals speak, and how many contradictions Holm's method keeps."""
     spoken = [line.spoken for line in lines]
     counts = {word: sum(line.count(word) for line in spoken) for word in (SUPPORTS, OPEN, CONTRADICTS)}
@@ -131,7 +119,7 @@ def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[str, d
         # At most half of the ε is not most of them.
         refuted = any(2 * sum(line) >= len(line) for line in kept)
         confirmed = all(2 * line.count(SUPPORTS) > len(line) for line in spoken)
-    verdict = REFUTED if refuted else CONFIRMED if confirmed else INCONCLUSIVE
+    verdict = Verdict.REFUTED if refuted else Verdict.CONFIRMED if confirmed else Verdict.INCONCLUSIVE
     return verdict, counts, sum(map(sum, kept))
 
 
@@ -161,10 +149,30 @@ def _whole(
     text = f"share of {total} paired comparisons that support: {counted(counts)}"
     if counts[CONTRADICTS]:
         text += f" ({kept} kept by Holm over all {total})"
+    text += f"; {_sizes(lines)}"
     if missing:
         text += f"; {lacking(missing)}"
-        verdict = INCONCLUSIVE if verdict == CONFIRMED else verdict
+        verdict = Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
     return Finding(part, text, verdict, counts[SUPPORTS] / total, evidence=merged(details))
+
+
+def _sizes(lines: Sequence[Line]) -> str:
+    """Of each pair the mean difference over settings and ε, and how many of its intervals lie on either side of 0.
+
+    Settings of an experiment share trials, so that the ends of the mean's interval are the means of theirs: as wide as
+    if all moved together.
+    """
+    said = []
+    for pair in dict.fromkeys((line.pair.first, line.pair.second) for line in lines):
+        own = [line for line in lines if (line.pair.first, line.pair.second) == pair]
+        value, low, high = np.mean([line.mean for line in own], axis=0)
+        rows = pd.concat([line.rows for line in own])
+        below, above = int((rows["high"] < 0).sum()), int((rows["low"] > 0).sum())
+        said.append(
+            f"{pair[0]} − {pair[1]} {value:+.4f} [{low:+.4f}, {high:+.4f}] in the mean, "
+            f"clearly smaller at {below} and clearly larger at {above} of {len(rows)}"
+        )
+    return "; ".join(said)
 
 
 def _name(pair: Pair) -> str:

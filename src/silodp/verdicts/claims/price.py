@@ -3,20 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from silodp.claims.base import (
-    CONFIRMED,
-    INCONCLUSIVE,
-    NOT_TESTABLE,
-    REFUTED,
-    Finding,
-    RunFolder,
-    lacking,
-    merged,
-    place_of,
-    together,
-)
-from silodp.claims.models import Claim, PriceOfPrivacy
-from silodp.statistics import Interval, mean_interval
+from silodp.verdicts.claims.base import Finding, RunFolder, lacking, merged, place_of
+from silodp.verdicts.claims.models import Claim, PriceOfPrivacy
+from silodp.verdicts.statistics import Interval, mean_interval
+from silodp.verdicts.words import Verdict, together
 
 
 def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
@@ -34,11 +24,11 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
         text = f"share of {len(default)} settings, each of an algorithm, whose price at ε = {statistic.large:g} is gone"
         if missing:
             text += f"; {lacking(missing)}"
-            verdict = INCONCLUSIVE if verdict == CONFIRMED else verdict
-        share = sum(one.verdict == CONFIRMED for one in default) / len(default)
+            verdict = Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
+        share = sum(one.verdict == Verdict.CONFIRMED for one in default) / len(default)
         found.append(Finding("", text, verdict, share, evidence=merged(default)))
     else:
-        found.append(Finding("", f"price of privacy: {lacking(missing)}", NOT_TESTABLE))
+        found.append(Finding("", f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE))
     if beside:
         verdict = together([one.verdict for one in beside])
         found.append(Finding("counterparts", "the same in small", verdict, evidence=merged(beside)))
@@ -75,11 +65,11 @@ def _price(rows: pd.DataFrame, epsilon: float) -> np.ndarray | None:
     return difference.to_numpy() if len(difference) > 1 else None
 
 
-def _verdict(small: np.ndarray, large: np.ndarray, tolerance: float) -> tuple[str, Interval]:
+def _verdict(small: np.ndarray, large: np.ndarray, tolerance: float) -> tuple[Verdict, Interval]:
     """Confirmed: the price at the large ε is at most the tolerance, and has shrunk; refuted: either surely not."""
     if not (np.isfinite(large).all() and np.isfinite(small).all() and len(small) == len(large)):
-        return INCONCLUSIVE, Interval(np.nan, np.nan, np.nan)
+        return Verdict.INCONCLUSIVE, Interval(np.nan, np.nan, np.nan)
     price, shrunk = mean_interval(large), mean_interval(small - large)
     if price.low > tolerance or shrunk.high < 0:
-        return REFUTED, price
-    return CONFIRMED if price.high <= tolerance and shrunk.low > 0 else INCONCLUSIVE, price
+        return Verdict.REFUTED, price
+    return Verdict.CONFIRMED if price.high <= tolerance and shrunk.low > 0 else Verdict.INCONCLUSIVE, price

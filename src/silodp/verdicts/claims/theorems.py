@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from silodp.checks import CHECKS
-from silodp.claims.base import RunFolder
-from silodp.claims.bounds_rows import PRINTED
-from silodp.claims.models import BoundsVerdicts, Claim, Rows
 from silodp.theory import THEOREMS
 from silodp.theory.registry import PAPERS
+from silodp.verdicts.checks import CHECKS
+from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.models import BoundsVerdicts, Claim, Rows
 
-RULE = "confirmed when every row of the check holds, refuted when one fails"
+RULE = "the verdict of all rows of the check together; refuted when one is"
 
 
 def uncovered(claims: Sequence[Claim], run: RunFolder) -> list[Claim]:
@@ -25,7 +24,7 @@ def uncovered(claims: Sequence[Claim], run: RunFolder) -> list[Claim]:
         table = run.bounds(check)
         if table is None:
             continue
-        spoken = table[table["verdict"] != ""]["theorem"].str.removesuffix(PRINTED)
+        spoken = table[table["verdict"] != ""]["theorem"]
         for theorem in spoken.unique():
             if (check, theorem) not in read:
                 found.setdefault(theorem, []).append(check)
@@ -41,5 +40,6 @@ def _claim(theorem: str, checks: list[str]) -> Claim:
         statement=known.statement if known else f"What the checks call {theorem}.",
         statistic=BoundsVerdicts(name="bounds_verdicts", rows=[Rows(check=check, theorem=theorem) for check in checks]),
         rule=RULE,
+        kind="theorem",
         evidence=["bounds/{check}.png", "bounds/{check}.csv"],
     )

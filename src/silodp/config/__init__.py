@@ -1,0 +1,1 @@
+"""Run files and experiments as Pydantic models; nothing here knows the registries."""

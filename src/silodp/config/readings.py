@@ -1,0 +1,65 @@
+"""Protocol choices where the papers and the released programs are silent or at odds."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from silodp.config.types import Strict
+
+
+class Readings(Strict):
+    """Choices where the papers and the released programs are silent or at odds: protocol variants."""
+
+    stepsize_grid: Literal["as_given", "linear", "exponential"] = Field(
+        "as_given", description="spacing of every step size grid; as_given: each grid's own"
+    )
+    spider_q1_noise: Literal["own", "minibatch"] = Field(
+        "own", description="noise of FedProx-SPIDER at q = 1: its own formula, or MB-SGD's"
+    )
+    records: Literal["equal", "own"] = Field(
+        "equal", description="n of unequal silos: the smallest for all, or each its own"
+    )
+    server_update: Literal["mean", "sum"] = Field("mean", description="the server averages messages, or adds them up")
+    log_term: Literal["paper", "1/delta", "2/delta"] = Field(
+        "paper", description="log term of MB-SGD's moments-form noise; paper: the experiment's log_term"
+    )
+    batch: Literal["eps_max", "per_eps"] = Field("eps_max", description="K from batch_epsilon, or from each epsilon")
+    fed_spider_releases: Literal["R", "2R-1"] = Field("R", description="releases the noise of Fed-SPIDER is made for")
+    resample: bool = Field(False, description="draw records with replacement before splitting (train and test overlap)")
+    standardise: Literal["train", "all"] = Field(
+        "train", description="records that standardisation and PCA are fitted on"
+    )
+    output: Literal["last", "mean_of_last_8", "own"] = Field(
+        "last", description="iterate that is evaluated; own: what the paper's algorithm returns (average or random one)"
+    )
+    sampler: Literal["replacement", "subset"] = Field(
+        "replacement", description="a silo's K records of a message: drawn with replacement, or distinct ones"
+    )
+    clipping: Literal["record", "per_tensor", "batch_mean"] = Field(
+        "record", description="what is clipped; per_tensor and batch_mean are not private as claimed"
+    )
+    noise: Literal["paper", "calibrated"] = Field(
+        "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
+    )
+    summation: Literal["ideal", "shuffled"] = Field(
+        "ideal", description="sums of the SDP algorithms: Gaussian by a trusted party, or the shuffle protocol P_vec"
+    )
+    clip_rule: Literal["grid", "max_norm"] = Field(
+        "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
+    )
+
+
+class Alternative(Readings):
+    """Readings that are run beside the default ones."""
+
+    algorithms: list[str] | None = Field(
+        None, min_length=1, description="algorithms that are run so; default: all that a reading speaks to"
+    )
+
+
+# Variants that apply to some algorithms only, which name them in their own files; the others concern all.
+OF_SOME = frozenset({"clipping", "fed_spider_releases", "log_term", "sampler", "spider_q1_noise", "summation"})
+
+
+def short(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,66 @@
+"""The keys of a run file."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from silodp.config.types import Count, Device, Name, Positive, Strict
+
+
+class DataConfig(Strict):
+    """Where data files come from."""
+
+    mirror: str | None = Field(None, description="folder or address tried before the official one (SILODP_DATA_MIRROR)")
+    cache: str | None = Field(None, description="folder of downloaded files (SILODP_DATA_CACHE)")
+    deadline_seconds: Positive = Field(3600, description="time for all attempts to get one file from one address")
+    least_bytes_per_second: Positive = Field(1000, description="a transfer that is slower for 30 s is broken off")
+
+
+class Bounds(Strict):
+    """How the papers' bounds are checked against runs (target `bounds`)."""
+
+    scale: Literal["smoke", "default", "paper"] = Field(
+        "default", description="trials: smoke has a tenth of the default's, paper ten times as many"
+    )
+
+
+class Limits(Strict):
+    """Above these a rebuild is refused before its first job; `silodp cost` says what a run file asks for."""
+
+    jobs: Positive = Field(100_000, description="jobs of the workflow")
+    runs: Positive = Field(100_000_000, description="trained runs: points of all grids times trials")
+    operations: Positive = Field(1e18, description="multiplications and additions of all training")
+    hours: Positive | None = Field(None, description="expected time on this machine's cores; default: any")
+    disk_mb: Positive | None = Field(None, description="expected size of the results; default: what is free here")
+
+
+class Run(Strict):
+    """A run file."""
+
+    run: Name = Field(description="name of the results folder; published is taken")
+    seed: int = Field(2023, ge=0, lt=2**63, description="the only entropy of a run")
+    device: Device = Field("cpu", description="cpu, cuda or cuda:<index>")
+    dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
+    threads: Count = Field(1, description="threads of one job; jobs run side by side")
+    trials_per_job: Count = Field(5, description="trials trained in one job")
+    audit_runs: Annotated[int, Field(ge=4, le=1_000_000)] = Field(
+        100, description="runs of an audit with the canary, and as many without; the first of them choose thresholds"
+    )
+    memory_mb: Annotated[int, Field(ge=256, le=100_000_000)] = Field(4000, description="memory bound of one job")
+    runtime_minutes: Count = Field(240, description="time limit of one training job on a cluster, in minutes")
+    data: DataConfig = DataConfig()
+    bounds: Bounds = Bounds()
+    limits: Limits = Field(Limits(), description="what a rebuild may take")
+    targets: list[Literal["bounds", "checkins"]] = Field(
+        [], description="made with the rest, for claims and page: bounds against runs, random check-ins"
+    )
+    experiments: dict[str, dict[str, Any] | None] = Field(
+        min_length=1, description="experiment -> overrides of its file"
+    )
+
+    @field_validator("run")
+    @classmethod
+    def _not_taken(cls, value: str) -> str:
+        if value.lower() == "published":
+            raise ValueError("the name of the folder of published results: must be another")
+        return value

@@ -1,0 +1,44 @@
+"""Types and small sections of the configuration models, apart from `silodp.config.loading` which puts them together."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveOrInf = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Far beyond what anybody trains: a slip of the finger stops here, and not in a list of 10^9 step sizes.
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Exponent = Annotated[float, Field(ge=-300, le=300, allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(gt=0, lt=10_000, allow_inf_nan=False)]
+# Names that become parts of paths and of commands.
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+Name = Annotated[str, Field(pattern=NAME, max_length=100)]
+Title = Annotated[str, Field(max_length=300)]
+Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+
+
+class Strict(BaseModel):
+    """Base of all sections: unknown keys are an error, `true` and "3" are no numbers, and no section ever changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Constants(Strict):
+    """Constants of a problem that a theorem's schedule asks for; L is the clip threshold, D the constraint's radius."""
+
+    d: Count = Field(description="number of parameters")
+    beta: Positive | None = Field(None, description="smoothness of the loss")
+    mu: Positive | None = Field(None, description="strong convexity of the loss")
+    phi: Positive | None = Field(None, description="bound on the deviation of a record's gradient; default: L")
+    upsilon: NonNegative | None = Field(None, description="bound on the deviation of a silo's gradient; default: 0")
+    Delta: Positive | None = Field(None, description="bound on the first excess risk; default: L D")
+
+
+class StageOptions(Strict):
+    """One stage of the multi-stage accelerated algorithm."""
+
+    rounds: Count = Field(description="its rounds; all stages together have R")
+    upsilon: Positive = Field(description="factor of its steps, eta_r = 4 upsilon / (r (r+1))")
+    mu: NonNegative = Field(0.0, description="strong convexity its steps use")

@@ -1,0 +1,1 @@
+"""Epsilon from below: runs with a canary."""

@@ -1,0 +1,252 @@
+"""The audit against the whole privacy profile: how much noise runs leave possible, and what that noise delivers.
+
+One (ε, δ) of a claim is a point far out in the tails; what runs show best lies elsewhere on the curve ε(δ′) that the
+accountant gives for the same plan. So the rates of a test are held against that curve at several δ′, for the plan with
+its noise scaled by s: a curve that the rates exceed is refuted, and with it all curves of more noise. The least s that
+is refuted bounds the noise from above, and ε at the claim's δ is at least what the accountant delivers there, if the
+mechanism is the plan's but for the scale of its noise. That s = 1 is refuted assumes nothing: then the mechanism, the
+plan or the accountant is wrong. Where the plan is one Gaussian this is the audit of μ in Gaussian DP.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta, norm
+
+from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.privacy.plan import PrivacyPlan, Release
+
+# A mechanism is called wrong where an honest one would be so with less than this probability.
+ALARM = 1e-5
+# Share of the runs that chooses what to count; δ′ as shares of a rate; scales of noise tried.
+_CHOOSING = 0.3
+_SHARES = (0.1, 0.4, 0.75)
+_SCALES = 2.0**-6, 2.0**6
+_ACCURACY = 1.02
+# δ′ are multiples of this, so that few profiles are asked for; any δ′ will do.
+_GRID = 2.0**-10
+_TRIED = 400
+
+
+@dataclass(frozen=True)
+class ProfileBound:
+    """What runs leave possible of a mechanism's noise.
+
+    Attributes:
+        noise: the plan's noise times this, or more, is refuted; infinite where the runs show nothing.
+        epsilon: what the accountant delivers at that noise, at the claim's δ: a lower bound on ε; 0 for nothing.
+        exceeded: whether the plan's own profile is refuted, at the level `ALARM`.
+        seen: "transcript", or the kind of message, one of which a test was about.
+    """
+
+    noise: float
+    epsilon: float
+    exceeded: bool
+    seen: str
+
+
+class Rates(NamedTuple):
+    """How often tests said "canary": `hits` of `runs` where it was, `alarms` of `runs` where it was not; (T,) each."""
+
+    hits: np.ndarray
+    alarms: np.ndarray
+    runs: int
+
+
+class Choice(NamedTuple):
+    """A threshold, and whether the test's rates are bounded together ("sum") or one by one ("pair")."""
+
+    threshold: float
+    form: str
+    shift: float
+
+
+def sum_bound(rates: Rates, level: float) -> np.ndarray:
+    """Lower bounds on TPR − FPR, (T,), which is at most δ′ at ε = 0.
+
+    hits + (runs − alarms) is a sum of independent trials; its tail is below that of the binomial law of the same mean
+    (Hoeffding 1956, Theorem 4), so the bound is Clopper and Pearson's.
+    """
+    right = rates.hits + rates.runs - rates.alarms
+    least = beta.ppf(level, np.maximum(right, 1), 2 * rates.runs - right + 1)
+    return np.where(right > 0, 2 * least - 1, -1.0)
+
+
+def pair_bounds(rates: Rates, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """(TPR at least, FPR at most), (T,) each, by Clopper and Pearson at half the level each."""
+    hits, alarms, runs = rates
+    least = np.where(hits > 0, beta.ppf(level / 2, np.maximum(hits, 1), runs - hits + 1), 0.0)
+    most = beta.ppf(1 - level / 2, np.minimum(alarms, runs - 1) + 1, np.maximum(runs - alarms, 1))
+    return least, np.where(alarms < runs, most, 1.0)
+
+
+def claims_refuted(rates: Rates, form: str, level: float) -> list[tuple[float, float]]:
+    """(ε′, δ′) that the rates of one test refute, all of them together but with probability `level`."""
+    if form == "sum":
+        delta = math.floor(float(sum_bound(rates, level)[0]) / _GRID) * _GRID
+        return [(0.0, delta)] if delta > 0 else []
+    least, most = (float(bound[0]) for bound in pair_bounds(rates, level))
+    hit, alarm = float(rates.hits[0]) / rates.runs, float(rates.alarms[0]) / rates.runs
+    # The event "canary" in one order of the two worlds, and its complement in the other.
+    sides = (least, most, hit), (1 - most, 1 - least, 1 - alarm)
+    tried = [(high, low, round(share * rate / _GRID) * _GRID) for high, low, rate in sides for share in _SHARES]
+    found = [(high - delta, low, delta) for high, low, delta in tried]
+    return [(math.log(rest / low), delta) for rest, low, delta in found if rest > low and delta > 0]
+
+
+def choose(present: np.ndarray, absent: np.ndarray, level: float) -> Choice:
+    """The test whose bounds leave the largest distance between two Gaussians: `shift`, 0 for nothing.
+
+    Args:
+        present, absent: scores with the canary and without.
+        level: of the bounds.
+    """
+    thresholds = np.unique(np.quantile(np.concatenate([present, absent]), (np.arange(_TRIED) + 0.5) / _TRIED))
+    rates = rates_at(present, absent, thresholds)
+    together = 2 * norm.ppf((1 + np.clip(sum_bound(rates, level), 0, 1)) / 2)
+    least, most = pair_bounds(rates, level)
+    apart = np.where(least > most, norm.ppf(least) - norm.ppf(most), 0.0)
+    best, form = max((together, "sum"), (apart, "pair"), key=lambda shifts: shifts[0].max())
+    place = int(np.argmax(best))
+    return Choice(float(thresholds[place]), form, float(best[place]))
+
+
+def rates_at(present: np.ndarray, absent: np.ndarray, thresholds: np.ndarray) -> Rates:
+    """Rates of "score above the threshold", for thresholds (T,)."""
+    hits, alarms = (
+        len(scores) - np.searchsorted(np.sort(scores), thresholds, side="right") for scores in (present, absent)
+    )
+    return Rates(hits, alarms, len(present))
+
+
+def message_plan(plan: PrivacyPlan, kind: str) -> PrivacyPlan:
+    """The plan of one message of a kind. K local steps whose gradients do not depend on the model show their sum."""
+    release = plan[kind]
+    return dataclasses.replace(plan, releases=(dataclasses.replace(_as_sums(release), count=1),))
+
+
+def seen_plan(plan: PrivacyPlan) -> PrivacyPlan:
+    """The plan of all that the canary's server sees."""
+    return dataclasses.replace(plan, releases=tuple(_as_sums(release) for release in plan.releases if release.count))
+
+
+def _as_sums(release: Release) -> Release:
+    if release.steps == 1:
+        return release
+    K = release.steps
+    noise = release.noise / math.sqrt(K)
+    return dataclasses.replace(release, count=release.count // K, records=K * release.records, noise=noise, steps=1)
+
+
+@functools.lru_cache(maxsize=4096)
+def delivered_at(plan: PrivacyPlan, scale: float, delta: float) -> float:
+    """ε at δ that the plan delivers with all noise times `scale`."""
+    releases = tuple(dataclasses.replace(release, noise=release.noise * scale) for release in plan.releases)
+    return upper_epsilon(dataclasses.replace(plan, releases=releases), delta)
+
+
+def profile_bound(
+    plan: PrivacyPlan,
+    present: dict[str, np.ndarray],
+    absent: dict[str, np.ndarray],
+    confidence: float,
+) -> ProfileBound:
+    """Bound on the noise of a mechanism, from scores of its messages.
+
+    Args:
+        plan: what the mechanism should be.
+        present, absent: kind of message → (runs, messages) log-likelihood ratios, with the canary and without.
+        confidence: of the bound.
+    """
+    level, best = 1 - confidence, ProfileBound(math.inf, 0.0, False, "transcript")
+    for seen, held, rates, form, share in _counted(plan, present, absent, level):
+        exceeded = _refuted(held, claims_refuted(rates, form, ALARM * share))
+        refuted = claims_refuted(rates, form, level * share)
+        noise = _least_noise(held, *_farthest(held, refuted)) if refuted else math.inf
+        found = ProfileBound(noise, 0.0, exceeded or best.exceeded, seen)
+        best = found if noise < best.noise else dataclasses.replace(best, exceeded=found.exceeded)
+    if math.isinf(best.noise):
+        return best
+    return dataclasses.replace(best, epsilon=delivered_at(plan, best.noise, plan.budget.delta))
+
+
+def profile_exceeded(plan: PrivacyPlan, present: dict[str, np.ndarray], absent: dict[str, np.ndarray]) -> bool:
+    """`exceeded` of `profile_bound` alone, which takes less time."""
+    counted = _counted(plan, present, absent, ALARM)
+    return any(_refuted(held, claims_refuted(rates, form, ALARM * share)) for _, held, rates, form, share in counted)
+
+
+class _Counted(NamedTuple):
+    """A test that the first runs chose, and its rates over the others.
+
+    What it is about, the plan of that, its rates, how they are bounded, and its share of the level.
+    """
+
+    seen: str
+    held: PrivacyPlan
+    rates: Rates
+    form: str
+    share: float
+
+
+def _counted(
+    plan: PrivacyPlan, present: dict[str, np.ndarray], absent: dict[str, np.ndarray], level: float
+) -> Iterator[_Counted]:
+    """A test of the transcript, and one of the kind of message that shows most where there are several messages."""
+    worlds = [_readings(world) for world in (present, absent)]
+    first = round(_CHOOSING * len(worlds[0]["transcript"]))
+    early = {seen: [world[seen][:first].ravel() for world in worlds] for seen in worlds[0]}
+    tried = {seen: choose(present, absent, level / 2) for seen, (present, absent) in early.items()}
+    # A message is one of many, which together show as much as a transcript if their distance grows by the root.
+    kinds = [kind for kind in tried if kind != "transcript"]
+    told = sorted(kinds, key=lambda kind: tried[kind].shift * math.sqrt(worlds[0][kind].shape[1]))[-1:]
+    for seen in ("transcript", *told):
+        held = seen_plan(plan) if seen == "transcript" else message_plan(plan, seen)
+        scores = [world[seen][first:].ravel() for world in worlds]
+        rates = rates_at(scores[0], scores[1], np.array([tried[seen].threshold]))
+        yield _Counted(seen, held, rates, tried[seen].form, 1 / (1 + len(told)))
+
+
+def _refuted(plan: PrivacyPlan, claims: list[tuple[float, float]]) -> bool:
+    return any(_exceeds(plan, 1.0, *claim) for claim in claims)
+
+
+def _readings(world: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What a test may be about → scores, (runs,) or (runs, messages): the transcript, or one message of a kind."""
+    several = {kind: scores for kind, scores in world.items() if scores.shape[1] > 1}
+    whole = np.sum([scores.sum(1) for scores in world.values()], axis=0)
+    return {"transcript": whole} | several
+
+
+def _exceeds(plan: PrivacyPlan, scale: float, epsilon: float, delta: float) -> bool:
+    """Whether a mechanism that is not (ε, δ)-DP is not the plan with its noise times `scale` either."""
+    return delivered_at(plan, scale, delta) <= epsilon
+
+
+def _farthest(plan: PrivacyPlan, claims: list[tuple[float, float]]) -> tuple[float, float]:
+    """The one of the refuted (ε′, δ′) that is farthest beyond the plan's profile."""
+    return max(claims, key=lambda claim: claim[0] / max(delivered_at(plan, 1.0, claim[1]), 1e-9))
+
+
+def _least_noise(plan: PrivacyPlan, epsilon: float, delta: float) -> float:
+    """Least noise, as a multiple of the plan's, that is refuted with (ε, δ); infinite where none is."""
+    low, high = 1.0, 1.0
+    if _exceeds(plan, 1.0, epsilon, delta):
+        while low > _SCALES[0] and _exceeds(plan, low / 2, epsilon, delta):
+            low /= 2
+        low, high = low / 2, low
+    else:
+        while high < _SCALES[1] and not _exceeds(plan, high * 2, epsilon, delta):
+            high *= 2
+        if high >= _SCALES[1]:
+            return math.inf
+        low, high = high, high * 2
+    while high > _ACCURACY * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _exceeds(plan, middle, epsilon, delta) else (middle, high)
+    return high

@@ -1,0 +1,1 @@
+"""Random check-ins against other amplification."""

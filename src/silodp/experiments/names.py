@@ -1,0 +1,50 @@
+"""Names in paths of what belongs to an experiment: variants, partitions, figures. Planning needs no more than this."""
+
+from silodp.algorithms import ALGORITHMS
+from silodp.config.experiment import Experiment
+from silodp.config.readings import OF_SOME
+from silodp.files import figure_name
+
+
+def slug(label: str) -> str:
+    """A reading's label as part of a file name; the default reading is `default`."""
+    return label.replace("=", "-").replace(";", "+").replace("/", "") or "default"
+
+
+def readings_of(config: Experiment) -> dict[str, str]:
+    """Name in paths → label, for every reading of an experiment."""
+    return {slug(label): label for label in config.variants()}
+
+
+def partitioned_as(config: Experiment, reading: str) -> str:
+    """The reading whose partition `reading` trains on, as in paths: the default, unless its silos differ."""
+    other = config.variants()[readings_of(config)[reading]]
+    same = (other.resample, other.standardise) == (config.readings.resample, config.readings.standardise)
+    return "default" if same else reading
+
+
+def figure_names(name: str, config: Experiment) -> dict[str, dict]:
+    """Figure of an experiment → what it shows: kind, M, R, reading."""
+    found = {}
+    for label in config.variants():
+        for setting in config.settings:
+            beside = ["calibrated_vs_paper"] if label == "noise=calibrated" else []
+            # Of a variant what it changes; how algorithms stand at equal delivered ε is shown for the default rows.
+            beside += [] if label else ["error_vs_delivered"]
+            for kind in ("error_vs_epsilon", "delivered_vs_claimed", *beside):
+                shows = {"experiment": name, "M": setting.M, "R": setting.R, "reading": label, "kind": kind}
+                found[figure_name(name, setting.M, setting.R, label, kind)] = shows
+    return found
+
+
+def trained_as(config: Experiment, algorithm: str, label: str) -> str | None:
+    """Label of the variant whose runs stand for `label`: the default's where it does not apply to `algorithm`.
+
+    None where the algorithm is not run under that variant.
+    """
+    if not label:
+        return ""
+    keys, only = config.changes()[label]
+    if only is not None and algorithm not in only:
+        return None
+    return label if keys - OF_SOME or keys & ALGORITHMS[algorithm].variants else ""

@@ -1,0 +1,70 @@
+"""The other ε of a reported run: a person's, the chosen run's, and by round; docs/privacy.md says what each means."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from silodp.config.experiment import Experiment
+from silodp.experiments.by_round import epsilon_by_round
+from silodp.experiments.task import Task
+from silodp.privacy.person import person_epsilon
+from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.selection import selection_epsilon
+
+
+def with_other_epsilons(
+    rows: pd.DataFrame, experiment: str, config: Experiment, sizes: list[int], held: tuple[int, int]
+) -> pd.DataFrame:
+    """`privacy_rows` with their last columns filled in where a row is reported.
+
+    Args:
+        rows: of `silodp.experiments.delivered.privacy_rows`.
+        experiment: its name.
+        config: the experiment.
+        sizes: training records of each silo; where silos have plans of their own, the largest ε is given.
+        held: in how many silos a record lies at most, and how often in one of them: what a person has.
+    """
+    found = []
+    for row in rows.to_dict("records"):
+        setting = next(one for one in config.settings if (row["M"], row["R"]) == (one.M, one.R))
+        task = Task(experiment, config, row["algorithm"], setting, row["reading"])
+        beside = row | {"person_silos": held[0], "person_records": held[1]}
+        # A clip threshold read off the data makes every ε infinite.
+        if row["reported"] and task.readings.clip_rule == "grid":
+            beside |= _others(task, row["epsilon"], int(row["phase_length"]), sizes, held)
+        found.append(beside)
+    return pd.DataFrame(found, columns=list(rows.columns))
+
+
+def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], held: tuple[int, int]) -> dict[str, float]:
+    plans = list(dict.fromkeys(task.plans(epsilon, phase_length, sizes)))
+    person = _largest([person_epsilon(plan, *held) for plan in plans])
+    if task.readings.resample:  # of one record nothing is proven, of all copies of it something is
+        return {"epsilon_person": person}
+    grid = task.grid()
+    points = grid[grid["epsilon"] == epsilon]
+    candidates: list[PrivacyPlan] = []
+    for phase in sorted({int(one) for one in points["phase_length"]}):
+        candidates += dict.fromkeys(task.plans(epsilon, phase, sizes))
+    algorithm = task.make(phase_length, epsilon, min(sizes))
+    wanted = (1, max(algorithm.rounds // 2, 1))
+    by_round = [[value for _, value in epsilon_by_round(algorithm, plan, wanted)] for plan in plans]
+    return {
+        "epsilon_person": person,
+        "selection_points": len(points),
+        # Of silos with δ of their own each is asked by itself.
+        "epsilon_selection": _largest(
+            [
+                selection_epsilon([one for one in candidates if one.budget.delta == delta], len(points))
+                for delta in {one.budget.delta for one in candidates}
+            ]
+        ),
+        "epsilon_first_round": _largest([first for first, _ in by_round]),
+        "epsilon_half_rounds": _largest([half for _, half in by_round]),
+    }
+
+
+def _largest(values: list[float]) -> float:
+    """The largest; NaN, which is not proven, beats all."""
+    return math.nan if np.isnan(values).any() else max(values)

@@ -1,0 +1,56 @@
+"""A privacy plan, made once and complete: guard, training, table and audit take the same object.
+
+What an algorithm prints becomes what a silo does by the protocol's choices: what is clipped, who adds the messages up,
+and whether noise is calibrated. Nothing changes a plan after that.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from silodp.privacy.plan import Budget, Clipping, PrivacyPlan
+
+if TYPE_CHECKING:
+    from silodp.algorithms.base import Algorithm
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What a plan depends on beside algorithm and budget.
+
+    Attributes:
+        clipping: what is scaled to norm at most L.
+        tensors: of the model.
+        shuffled: M and d, where sums go through the shuffle protocol P_vec.
+        calibrated: whether noise is the least that delivers the claimed ε.
+        sampler: "subset" for batches of distinct records, else as the algorithm draws them.
+    """
+
+    clipping: Clipping = "record"
+    tensors: int = 1
+    shuffled: tuple[int, int] | None = None
+    calibrated: bool = False
+    sampler: str = "replacement"
+
+
+@functools.cache
+def complete_plan(algorithm: "Algorithm", budget: Budget, protocol: Protocol) -> PrivacyPlan:
+    """The plan of a silo; the same object whenever the same is asked for, as calibrating can take seconds.
+
+    Raises:
+        ValueError: a theorem's conditions fail at this budget, or no noise fits.
+    """
+    plan = algorithm.plan(budget)
+    clipped = (replace(one, clipping=protocol.clipping, tensors=protocol.tensors) for one in plan.releases)
+    plan = replace(plan, releases=tuple(clipped))
+    if protocol.sampler == "subset":
+        plan = plan.distinct
+    if protocol.shuffled is not None and plan.private:
+        from silodp.privacy.shuffling.shuffled_plan import shuffled_plan  # slow to import
+
+        return shuffled_plan(plan, *protocol.shuffled)
+    if protocol.calibrated:
+        from silodp.privacy.calibration import calibrated_plan  # slow to import
+
+        return calibrated_plan(plan)
+    return plan

@@ -1,0 +1,60 @@
+"""Choosing points by training loss, and the table that reports them."""
+
+import math
+
+import pandas as pd
+
+from silodp.config.experiment import Experiment
+from silodp.experiments.names import trained_as
+from silodp.experiments.task import POINT
+
+RUN = ["experiment", "algorithm", "reading", "M", "R"]
+
+
+def scores(frame: pd.DataFrame) -> pd.Series:
+    """Training losses to be minimised; a loss that is not a number is worse than any."""
+    return frame["train_loss"].fillna(math.inf)
+
+
+def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
+    """`trials` with the default reading's rows standing for every reading that does not apply to their algorithm."""
+    default = trials[trials["reading"] == ""]
+    copies = [
+        default[default["algorithm"] == algorithm].assign(reading=label)
+        for label in config.variants()
+        for algorithm in config.algorithms
+        if label and trained_as(config, algorithm, label) == ""
+    ]
+    return pd.concat([trials, *copies], ignore_index=True) if copies else trials
+
+
+def choose(trials: pd.DataFrame, selection: str) -> pd.DataFrame:
+    """The point of smallest training loss for each run and ε.
+
+    Args:
+        trials: rows of grid runs: `RUN`, trial, `POINT` and train_loss.
+        selection: "pooled", one point by its mean over trials; "per_trial", one in each trial.
+
+    Returns:
+        One row for each run, ε and trial: `RUN`, trial, `POINT`. Ties go to the first point of the grid.
+    """
+    frame = trials.assign(score=scores(trials), order=trials.groupby([*RUN, "trial"]).cumcount())
+    by = [*RUN, "epsilon"]
+    if selection == "per_trial":
+        ranked = frame.sort_values([*by, "trial", "score", "order"], kind="stable")
+        return ranked.groupby([*by, "trial"], dropna=False).head(1)[[*RUN, "trial", *POINT]].reset_index(drop=True)
+    if selection != "pooled":
+        raise ValueError(f"selection = {selection!r}: must be pooled or per_trial")
+    means = frame.groupby([*by, "stepsize", "clip", "phase_length"], dropna=False, as_index=False).agg(
+        score=("score", "mean"), order=("order", "first")
+    )
+    best = means.sort_values([*by, "score", "order"], kind="stable").groupby(by, dropna=False).head(1)
+    each = trials[[*RUN, "trial"]].drop_duplicates()
+    return each.merge(best[[*RUN, *POINT]], on=RUN)
+
+
+def select(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
+    """What every selection of the experiment chooses; a column `selection` says which."""
+    trials = complete(trials, config)
+    kinds = list(dict.fromkeys(report.selection for report in config.reports))
+    return pd.concat([choose(trials, kind).assign(selection=kind) for kind in kinds], ignore_index=True)

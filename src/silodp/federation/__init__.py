@@ -1,0 +1,1 @@
+"""Silos and server: records, messages, randomness, and the models whose gradients are sent."""

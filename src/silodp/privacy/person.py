@@ -1,0 +1,95 @@
+"""ε of a person: what the plan of a silo means for somebody whose records lie in several silos, or several in one.
+
+All records of the person are replaced together. In a message they count together: J is how often any of them is
+drawn, and Theorem 1 of docs/accounting.md holds for it as it stands. Silos draw and add noise independently, so the
+transcripts of s silos compose; nothing is paid for a group as such.
+"""
+
+import functools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from silodp.privacy.accounting.accountant import Bracket
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.profiles import (
+    Occurrences,
+    gaussian_occurrences,
+    with_replacement,
+    without_replacement,
+)
+from silodp.privacy.plan import PrivacyPlan, Release
+
+# Share of δ that occurrences left out of the laws may cost.
+_NEGLIGIBLE = 1e-6
+
+
+def person_epsilon(plan: PrivacyPlan, silos: int = 1, records: int = 1) -> float:
+    """Upper ε at the plan's δ for replacing all records of one person.
+
+    Args:
+        plan: of one silo; the others that hold the person's records follow the same one.
+        silos: s, how many silos hold records of the person.
+        records: m, the most records of the person in one of them.
+
+    Returns:
+        ε; NaN behind a shuffler or with shuffled sums, whose bounds are for one record; infinite without noise.
+
+    Raises:
+        ValueError: fewer than one silo or record, or more records than a silo has.
+    """
+    if silos < 1 or not 1 <= records <= plan.budget.n:
+        raise ValueError(
+            f"silos = {silos}, records = {records}: must be at least 1, records at most n = {plan.budget.n}"
+        )
+    if not plan.private or plan.assumption:
+        return math.inf
+    if plan.shuffler is not None or plan.shuffled_sum is not None:
+        return math.nan
+    kinds = person_laws(plan, silos, records)
+    if all(len(law.weights) == 2 and law.weights[0] == 0 for law, _ in kinds):
+        return gaussian_epsilon(plan.budget.delta, math.sqrt(sum(count * law.shift**2 for law, count in kinds)))
+    return Bracket(kinds, plan.budget.delta).upper()
+
+
+def person_laws(plan: PrivacyPlan, silos: int, records: int) -> list[tuple[Occurrences, int]]:
+    """(law of the person's occurrences in a message, how many such messages) of every kind; plain Gaussians pooled."""
+    seen, M = plan.seen, plan.trusted_sum
+    messages = 1 if M is not None else silos
+    # Behind a trusted sum one message holds the batches of all silos that take part.
+    batches = min(silos, M) if M is not None else 1
+    kinds = [
+        (law, count * messages)
+        for release in seen.releases
+        if release.count
+        for law, count in _laws(plan, release, batches, records)
+    ]
+    square = sum(count * law.shift**2 for law, count in kinds if law.weights[0] == 0 and len(law.weights) == 2)
+    pooled = [(gaussian_occurrences(math.sqrt(square)), 1)] if square else []
+    return pooled + [(law, count) for law, count in kinds if law.weights[0] > 0 or len(law.weights) > 2]
+
+
+def _laws(plan: PrivacyPlan, release: Release, batches: int, records: int) -> Iterator[tuple[Occurrences, int]]:
+    """A kind of messages that each hold `batches` batches, as laws of occurrences."""
+    n, K, z, delta = plan.budget.n, release.records, release.noise_multiplier, plan.budget.delta
+    if release.clipping == "batch_mean":
+        # A clipped mean moves once, however many of the person's records are in it; one mean a batch.
+        drawn = 1 - (1 - records / n) ** K if release.sampler == "replacement" else 1.0
+        weights = functools.reduce(np.convolve, [np.array([1 - drawn, drawn])] * batches)
+        law = Occurrences(weights, 0.0, 1 / z) if drawn < 1 else gaussian_occurrences(batches / z)
+        yield law, release.count if release.sampler != "disjoint" else min(records, release.count)
+    elif release.sampler == "disjoint":
+        # Spread over messages the records count √Σ J², which is at most what they count in one.
+        yield gaussian_occurrences(batches * min(records, K * release.count) / z), 1
+    elif release.sampler == "all":
+        yield gaussian_occurrences(batches * records / z), release.count
+    elif release.sampler == "subset":
+        # Drawn independently in each batch. Theorem 1 asks that draws given k of them can be among those given j ≥ k:
+        # so it is within a batch, and between batches as these laws are log-concave (Efron 1965).
+        one = without_replacement(n, K, z, records)
+        weights = functools.reduce(np.convolve, [one.weights] * batches)
+        yield Occurrences(weights, 0.0, one.shift), release.count
+    else:
+        tail = _NEGLIGIBLE * delta / release.count
+        yield with_replacement(n, batches * K, z, tail, records), release.count

@@ -1,0 +1,96 @@
+"""ε of a run that was chosen: private selection with a random number of tries.
+
+The papers train every point of a grid and report the best. To release the chosen model under differential privacy the
+choice has to be paid for too. Here it is made as Papernot and Steinke (Hyperparameter tuning with Rényi differential
+privacy, 2022, Theorem 2) have it: a random number of runs, each at a point drawn uniformly from the grid, of which the
+best by a score that each run itself may release. The number is truncated negative binomial with shape η = 0
+(logarithmic) or 1 (geometric) and mean as many as the grid has points; the better shape does not depend on data.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+
+from silodp.privacy.accounting.accountant import Bracket
+from silodp.privacy.accounting.composition import Composition
+from silodp.privacy.person import person_laws
+from silodp.privacy.plan import PrivacyPlan
+
+SHAPES = 0.0, 1.0
+ORDERS = 1 + np.geomspace(1e-3, 1e4, 141)
+
+
+def selection_epsilon(plans: Sequence[PrivacyPlan], tries: float) -> float:
+    """Upper ε at δ of the best of a random number of runs of the plans, which are all for one silo and δ.
+
+    Args:
+        plans: of the grid's points, up to what privacy does not depend on; a run follows any of them.
+        tries: mean number of runs, at least 1: the number of points.
+
+    Returns:
+        ε; NaN behind a shuffler or with shuffled sums, of which no Rényi bound is known; infinite without noise.
+    """
+    if not tries >= 1:
+        raise ValueError(f"tries = {tries}: must be at least 1")
+    if any(not plan.private or plan.assumption for plan in plans):
+        return math.inf
+    if any(plan.shuffler is not None or plan.shuffled_sum is not None for plan in plans):
+        return math.nan
+    delta = plans[0].budget.delta
+    laws = [_renyi(plan, delta / tries) for plan in plans]
+    rdp = np.max([rdp for rdp, _ in laws], axis=0)
+    # A run's loss is bounded but with this probability, and some run's with `tries` times it at most.
+    left = delta - tries * max(outside for _, outside in laws)
+    return min(renyi_epsilon(ORDERS, repeated_renyi(ORDERS, rdp, tries, shape), left) for shape in SHAPES)
+
+
+def _renyi(plan: PrivacyPlan, delta: float) -> tuple[np.ndarray, float]:
+    """(Rényi divergence at every order of `ORDERS`, probability of a loss that it leaves out) of a transcript."""
+    kinds = person_laws(plan, 1, 1)
+    total, outside = np.zeros(len(ORDERS)), 0.0
+    sampled = []
+    for law, count in kinds:
+        if law.weights[0] == 0 and len(law.weights) == 2:
+            total += ORDERS * law.shift**2 / 2 * count
+        else:
+            sampled.append((law, count))
+    if sampled:
+        bracket = Bracket(sampled, delta * 1e-3)
+        if bracket.far:
+            return np.full(len(ORDERS), math.inf), 0.0
+        composition = Composition(bracket.lattice().parts())
+        total += np.array([composition.log_moment(order - 1) / (order - 1) for order in ORDERS])
+        outside = composition.infinite
+    return total, outside
+
+
+def repeated_renyi(orders: np.ndarray, rdp: np.ndarray, mean: float, shape: float) -> np.ndarray:
+    """Rényi divergence of the best of K runs, K truncated negative binomial (Papernot and Steinke 2022, Theorem 2).
+
+    ε'(λ) = ε(λ) + (1+η)(1 − 1/λ̂)ε(λ̂) + (1+η) ln(1/γ)/λ̂ + ln E[K]/(λ − 1), at the best λ̂.
+    """
+    if mean == 1:
+        return rdp
+    gamma = stopping(mean, shape)
+    extra = (1 + shape) * float(np.min((1 - 1 / orders) * rdp - math.log(gamma) / orders))
+    return rdp + extra + math.log(mean) / (orders - 1)
+
+
+def stopping(mean: float, shape: float) -> float:
+    """γ of the truncated negative binomial with shape η and mean E[K] > 1."""
+    if shape == 1:
+        return 1 / mean
+    if shape == 0:  # E[K] = (1/γ − 1)/ln(1/γ)
+        found = brentq(lambda log: math.log(math.expm1(log) / log) - math.log(mean), 1e-9, 700.0, xtol=1e-12)
+        return math.exp(-found)
+    raise ValueError(f"shape = {shape}: must be 0 or 1")
+
+
+def renyi_epsilon(orders: np.ndarray, rdp: np.ndarray, delta: float) -> float:
+    """ε at δ: the least of ε(λ) + ln((λ−1)/λ) − (ln δ + ln λ)/(λ − 1) over the orders, at least 0."""
+    if not delta > 0:
+        return math.inf
+    bounds = rdp + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
+    return max(float(np.min(bounds)), 0.0)

@@ -1,0 +1,1 @@
+"""Amplification by shuffling, and sums through a shuffler."""

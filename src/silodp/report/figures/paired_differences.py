@@ -1,0 +1,149 @@
+"""Paired differences of test error with their intervals: who is better, by how much, at every ε of every setting."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from silodp.report.figures.style import label, styled
+from silodp.report.figures.svg import TITLE, crop, name_key, say
+from silodp.report.numbers import measured
+
+# Outcome → colour, marker and whether it is filled: told apart in grey too.
+FIRST, SECOND, EQUAL, UNDECIDED = "first better", "second better", "within tolerance", "undecided"
+_LOOKS = {
+    FIRST: ("#004488", "<", True),
+    SECOND: ("#b3485a", ">", True),
+    EQUAL: ("#6e6e6e", "D", True),
+    UNDECIDED: ("#6e6e6e", "o", False),
+}
+# Inches: of a page, of one row of a panel, and of what stands around panels.
+_WIDTH, _ROW, _TITLE, _XAXIS, _TOP, _BOTTOM = 5.4, 0.13, 0.34, 0.22, 0.5, 0.6
+
+
+def outcomes(rows: pd.DataFrame) -> pd.Series:
+    """What each interval says: who is better, or that both are alike within `tolerance`, or nothing."""
+    better = np.select([rows["high"] < 0, rows["low"] > 0], [FIRST, SECOND], UNDECIDED)
+    alike = (rows["low"] >= -rows["tolerance"]) & (rows["high"] <= rows["tolerance"])
+    return pd.Series(np.where((better == UNDECIDED) & alike, EQUAL, better), index=rows.index)
+
+
+def paired_differences(rows: pd.DataFrame, *, title: str) -> Figure:
+    """A forest plot of one pair: a panel for each (experiment, M, R), a line for each ε, the tolerance as a band.
+
+    Args:
+        rows: of a table of comparisons, all of one pair of algorithms.
+        title: the figure's.
+
+    Raises:
+        ValueError: no rows, or more than one pair.
+    """
+    pairs = rows[["first", "second"]].drop_duplicates()
+    if len(pairs) != 1:
+        raise ValueError(f"figure: {len(pairs)} pairs of algorithms, allowed: 1")
+    first, second = (label(name) for name in pairs.iloc[0])
+    rows = rows.assign(outcome=outcomes(rows)).sort_values("epsilon", kind="stable")
+    groups = list(rows.groupby(["experiment", "M", "R"], sort=False))
+    order = {name: place for place, name in enumerate(dict.fromkeys(rows["experiment"]))}
+    groups.sort(key=lambda group: (order[group[0][0]], *group[0][1:]))
+    columns = 2 if len(groups) <= 6 else 3
+    lines = -(-len(groups) // columns)
+    tall = [max(len(group) for _, group in groups[columns * i : columns * (i + 1)]) for i in range(lines)]
+    heights = [_ROW * (most + 0.6) for most in tall]
+    height = _TOP + sum(heights) + lines * (_TITLE + _XAXIS) + _BOTTOM
+    with styled():
+        figure = Figure(figsize=(_WIDTH, round(height, 2)))
+        FigureCanvasAgg(figure)
+        figure.text(0.1 / _WIDTH, 1 - 0.1 / height, title, va="top", fontsize=10, fontweight="bold", gid=TITLE)
+        crop(figure, 0.28)
+        said = f"Test error of {first} minus that of {second}, trial by trial: mean, 95 % interval"
+        figure.text(0.1 / _WIDTH, 1 - 0.33 / height, said, va="top", fontsize=7.2)
+        limits = {name: _limits(own) for name, own in rows.groupby("experiment")}
+        top = height - _TOP
+        for place, ((experiment, M, R), group) in enumerate(groups):
+            line, column = divmod(place, columns)
+            bottom = top - _TITLE - heights[line]
+            step = (_WIDTH - 0.06) / columns
+            left = 0.56 + column * step
+            axes = figure.add_axes((left / _WIDTH, bottom / height, (step - 0.62) / _WIDTH, heights[line] / height))
+            _panel(axes, group, limits[experiment])
+            axes.set_title(f"{experiment}\nM = {M}, R = {R}", fontsize=7, pad=3, x=-0.42 / (step - 0.62))
+            if column == columns - 1:
+                top = bottom - _XAXIS
+        _legend(figure, rows, first, second, height)
+        return figure
+
+
+def _limits(rows: pd.DataFrame) -> tuple[float, float]:
+    values = rows[["low", "high", "difference", "tolerance"]].to_numpy(float)
+    values = np.r_[values[np.isfinite(values)], 0.0]
+    room = 0.06 * (values.max() - values.min() or 1.0)
+    return float(values.min() - room), float(values.max() + room)
+
+
+def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
+    y = np.arange(len(rows))[::-1].astype(float)
+    tolerance = float(rows["tolerance"].max())
+    if tolerance > 0:
+        axes.axvspan(-tolerance, tolerance, color="#ececec", lw=0, zorder=0.5)
+    axes.axvline(0, color="#000000", lw=0.8, zorder=1)
+    for outcome, (colour, marker, filled) in _LOOKS.items():
+        own = (rows["outcome"] == outcome).to_numpy()
+        if not own.any():
+            continue
+        of = rows[own]
+        gid = f"{axes.figure.axes.index(axes)}:{outcome}"
+        middle = of["difference"].to_numpy(float)
+        spread = [middle - of["low"].to_numpy(float), of["high"].to_numpy(float) - middle]
+        bar = axes.errorbar(middle, y[own], xerr=spread, fmt="none", ecolor=colour, lw=1.1, capsize=0)
+        bar.lines[2][0].set_gid(f"bars:{outcome}")
+        face = colour if filled else "#ffffff"
+        axes.plot(middle, y[own], ls="none", marker=marker, ms=4.5, mfc=face, mec=colour, zorder=3, gid=gid)
+        say(axes.figure, gid, [_said(row) for row in of.to_dict("records") if np.isfinite(row["difference"])])
+    axes.set_ylim(-0.8, len(rows) - 0.2)
+    axes.set_xlim(limits)
+    texts = [f"{value:g}" if np.isfinite(value) else "–" for value in rows["epsilon"]]
+    axes.set_yticks(y, [f"ε = {texts[0]}", *texts[1:]], fontsize=6)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.tick_params(axis="x", labelsize=6, length=2, pad=2)
+    axes.tick_params(axis="y", length=0, pad=2)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+
+
+def _said(row: dict[Any, Any]) -> str:
+    difference, low, high = (measured(row[name]) for name in ("difference", "low", "high"))
+    return f"ε = {row['epsilon']:g}: {difference} ({low} to {high}), {row['outcome']}, {row['trials']} trials"
+
+
+def _legend(figure: Figure, rows: pd.DataFrame, first: str, second: str, height: float) -> None:
+    words = {
+        FIRST: f"{first} better",
+        SECOND: f"{second} better",
+        EQUAL: "alike: interval within the tolerance",
+        UNDECIDED: "undecided",
+    }
+    handles: list[Any] = []
+    names: list[str | None] = []
+    for outcome, (colour, marker, filled) in _LOOKS.items():
+        count = int((rows["outcome"] == outcome).sum())
+        if count:
+            face = colour if filled else "#ffffff"
+            text = f"{words[outcome]} ({count} of {len(rows)})"
+            style: dict[str, Any] = {"color": colour, "mfc": face, "mec": colour, "ms": 4.5, "lw": 1.1}
+            handles.append(Line2D([], [], marker=marker, label=text, **style))
+            names.append(f"line:{outcome}")
+    if (rows["tolerance"] > 0).any():
+        handles.append(Patch(facecolor="#ececec", lw=0, label=f"tolerance: ± {rows['tolerance'].max():g}"))
+        names.append(None)
+    place = (0.1 / _WIDTH, 0.06 / height)
+    options: dict[str, Any] = {"ncols": 2, "borderpad": 0.0, "borderaxespad": 0.0, "fontsize": 7.5}
+    legend = figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, **options)
+    for key, name in zip(legend.get_texts(), names, strict=True):
+        name_key(key, name)

@@ -1,0 +1,138 @@
+"""The report's figures: SVG inside the page once, with the paper's number and the command that draws it again."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from silodp.files import experiments_of, reading
+
+CAPTIONS = {
+    "error_vs_epsilon": "test error against claimed ε",
+    "delivered_vs_claimed": "delivered against claimed ε",
+    "error_vs_delivered": "test error against delivered ε",
+    "calibrated_vs_paper": "test error at the delivered ε, calibrated noise beside the paper's",
+}
+FORMULAS = {
+    "formulas_convex": "Convex paper: what each of its noise formulas delivers",
+    "formulas_nonconvex": "Non-convex paper: what each of its noise formulas delivers",
+}
+PAIRED = "paired_"
+
+
+class Page:
+    """Files of a run's folder as the page written in `base` shows them, and which figures it has shown."""
+
+    def __init__(self, folder: Path, base: Path):
+        self.folder, self.base = folder, base
+        self.figures: Mapping[str, Path] = {path.stem: path for path in sorted((folder / "figures").glob("*.svg"))}
+        self.experiments = experiments_of(folder)
+        self.shown: set[str] = set()
+        # Where a reader of the page has the folder: as it was named, but never a place on this machine.
+        self.named = f"results/{folder.name}" if folder.is_absolute() else folder.as_posix()
+
+    def link(self, path: Path) -> str | None:
+        """A relative address of `path` from the page; None where there is no such file."""
+        return quote(Path(os.path.relpath(path, self.base)).as_posix()) if path.is_file() else None
+
+    def picture(self, path: Path, caption: str, command: str, heading: str = "") -> dict[str, Any]:
+        """A figure: its picture as SVG (None where it is missing), its files, and what it is."""
+        return {
+            "name": path.stem,
+            "anchor": anchor(path.relative_to(self.folder)),
+            "heading": heading,
+            "caption": caption,
+            "command": command,
+            "picture": inline(_whole(path), caption) if path.is_file() else None,
+            "files": [
+                (kind, address)
+                for kind in ("svg", "pdf", "png")
+                if (address := self.link(path.with_name(f"{path.stem}.{kind}")))
+            ],
+        }
+
+    def result(self, name: str, experiment: str, caption: str, heading: str = "") -> dict[str, Any]:
+        """A figure of an experiment's results."""
+        self.shown.add(name)
+        run = self.named
+        command = (
+            f"silodp figure {run}/config.json {experiment} '{name}' --table {run}/tables/{experiment}.csv"
+            f" --reported {run}/reported/{experiment}.csv --silos {run}/silos/{experiment} --folder {run}/figures"
+        )
+        return self.picture(self.folder / "figures" / f"{name}.svg", caption, command, heading)
+
+    def paired(self) -> list[dict[str, Any]]:
+        """The forest plots of paired differences, the first of the page."""
+        found = []
+        command = f"silodp redraw {self.named}/comparisons.csv --folder {self.named}/figures"
+        for name, path in self.figures.items():
+            if name.startswith(PAIRED):
+                self.shown.add(name)
+                caption = "Paired differences in test error, trial by trial"
+                found.append(self.picture(path, caption, command))
+        # SPIDER's first: it is the later paper's claim.
+        return sorted(found, key=lambda figure: not figure["name"].startswith(f"{PAIRED}spider"))
+
+    def others(self) -> list[dict[str, Any]]:
+        """Figures in the folder that no experiment's table asked for."""
+        found = []
+        for name, path in self.figures.items():
+            known = name in FORMULAS
+            named = self.experiments is None or any(name.startswith(f"{one}_M") for one in self.experiments)
+            if name not in self.shown and (known or named):
+                command = f"silodp redraw {self.named}/formulas.csv --folder {self.named}/figures"
+                found.append(self.picture(path, FORMULAS.get(name, name), command if known else ""))
+        return found
+
+    def bounds(self, check: str, title: str) -> dict[str, Any] | None:
+        """The figure of a check; None where it has none."""
+        path, run = self.folder / "bounds" / f"{check}.svg", self.named
+        if not path.is_file():
+            return None
+        return self.picture(path, title, f"silodp redraw {run}/bounds/{check}.csv --folder {run}/bounds")
+
+    def checkins(self) -> list[dict[str, Any]]:
+        """Figures about random check-ins, each with its table."""
+        found = []
+        for path in sorted((self.folder / "checkins").glob("*.svg")):
+            run, name = self.named, path.stem
+            if name != "figure_2" and self.experiments is not None and name not in self.experiments:
+                continue
+            if name == "figure_2":
+                caption, heading = "Central ε after shuffling against ε0, bound by bound", "Figure 2 of the paper"
+            else:
+                caption, heading = f"{name}: test error of random check-ins and others at equal central ε", ""
+            command = f"silodp redraw {run}/checkins/{name}.csv --folder {run}/checkins"
+            found.append(self.picture(path, caption, command, heading) | {"csv": self.link(path.with_suffix(".csv"))})
+        return found
+
+
+def _whole(path: Path) -> str:
+    """The text of an SVG file, checked to be a whole one."""
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
+        if "<svg" not in text[:500] or not text.rstrip().endswith("</svg>"):
+            raise ValueError("not a whole SVG picture")
+    return text
+
+
+def inline(svg: str, caption: str) -> str:
+    """An SVG file of `silodp.report.figures.svg` as a part of the page: named by its caption, without its title."""
+    svg = re.sub(r"(<svg[^>]*>)<title>.*?</title>", r"\1", svg.strip(), count=1, flags=re.DOTALL)
+    if found := re.search(r' data-title="([\d.]+)"', svg):
+        # Without the title, whose words are the heading, and the room that it takes.
+        top, (_, _, width, height) = float(found[1]), map(float, svg.split('viewBox="', 1)[1].split('"', 1)[0].split())
+        svg = re.sub(r'viewBox="[^"]*"', f'viewBox="0 {top:g} {width:g} {height - top:g}"', svg, count=1)
+        svg = re.sub(r'<g data-series="title">.*?</g>', "", svg, flags=re.DOTALL)
+    name = caption.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return svg.replace("<svg ", f'<svg role="group" aria-label="{name}" ', 1)
+
+
+def anchor(path: Path) -> str:
+    """Name of a figure's place on the page, as in figure-figures-wbcd_mlp_M2_R25."""
+    name = path.as_posix()
+    # A name may hold dots of its own.
+    name = re.sub(r"\.(svg|png|pdf)$", "", name)
+    return "figure-" + re.sub(r"[^A-Za-z0-9_.-]+", "-", name)

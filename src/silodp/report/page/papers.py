@@ -1,0 +1,137 @@
+"""The papers behind a run, as the page's first screen shows them: a card each, with the finding in plain words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, outcomes
+from silodp.report.figures.style import label
+from silodp.verdicts.words import Verdict
+
+# Verdicts as a reader wants to meet them: what was found against the paper first.
+ORDER = (
+    Verdict.REFUTED,
+    Verdict.DEPENDS,
+    Verdict.INCONCLUSIVE,
+    Verdict.ORDER_AGREES,
+    Verdict.NOT_CONTRADICTED,
+    Verdict.CONFIRMED,
+    Verdict.DERIVATION,
+    Verdict.VACUOUS,
+    Verdict.NOT_TESTABLE,
+)
+EXPERIMENT = "experiment"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What identifies a paper.
+
+    Attributes:
+        name: the short name that experiments and claims begin with.
+        title, authors, year: as on its first page.
+        arxiv: number of the preprint.
+        pair: the two algorithms whose comparison sums the paper's experiments up; None without experiments of ours.
+    """
+
+    name: str
+    title: str
+    authors: str
+    year: int
+    arxiv: str
+    pair: tuple[str, str] | None = None
+
+
+PAPERS = (
+    Paper(
+        "convex paper",
+        "Private Federated Learning Without a Trusted Server: Optimal Algorithms for Convex Losses",
+        "Andrew Lowy and Meisam Razaviyayn",
+        2021,
+        "2106.09779",
+        ("minibatch_sgd", "local_sgd"),
+    ),
+    Paper(
+        "non-convex paper",
+        "Private Non-Convex Federated Learning Without a Trusted Server",
+        "Andrew Lowy, Ali Ghafelebashi and Meisam Razaviyayn",
+        2022,
+        "2203.06735",
+        ("spider", "minibatch_sgd"),
+    ),
+    Paper(
+        "check-ins paper",
+        "Privacy Amplification via Random Check-Ins",
+        "Borja Balle, Peter Kairouz, H. Brendan McMahan, Om Thakkar and Abhradeep Thakurta",
+        2020,
+        "2007.06605",
+    ),
+)
+
+
+def paper_of(source: str) -> str:
+    """Short name of the paper that an experiment's or a claim's source begins with; empty for none."""
+    return next((paper.name for paper in PAPERS if source.startswith(paper.name)), "")
+
+
+def cards(
+    claims: Sequence[Mapping[str, Any]], comparisons: pd.DataFrame | None, experiments: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """A card for every paper that a claim or an experiment is about.
+
+    Args:
+        claims: each with `source`, `kind`, `verdict`, `sign`, `style` and `statement`.
+        comparisons: the run's table of paired comparisons, if it has one.
+        experiments: experiment → its source.
+    """
+    found = []
+    for paper in PAPERS:
+        own = [claim for claim in claims if paper_of(claim["source"]) == paper.name]
+        run = {name for name, source in experiments.items() if paper_of(source) == paper.name}
+        if not own and not run:
+            continue
+        empirical = [claim for claim in own if claim["kind"] == EXPERIMENT]
+        rows = None if comparisons is None else comparisons[comparisons["experiment"].isin(run)]
+        found.append(
+            {
+                "paper": paper,
+                "finding": _finding(paper, rows, own),
+                "empirical": counts(empirical),
+                "others": counts([claim for claim in own if claim["kind"] != EXPERIMENT]),
+                "worst": [claim for claim in empirical if claim["verdict"] == "refuted"],
+            }
+        )
+    return found
+
+
+def counts(claims: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How many claims have each verdict, refuted first; verdicts that none has are left out."""
+    claims = list(claims)
+    by_verdict = [(word, [claim for claim in claims if claim["verdict"] == word]) for word in ORDER]
+    return [
+        {"verdict": word.value, "count": len(own), "sign": own[0]["sign"], "style": own[0]["style"]}
+        for word, own in by_verdict
+        if own
+    ]
+
+
+def _finding(paper: Paper, rows: pd.DataFrame | None, claims: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence: how the paper's own algorithm does against its rival, else how its claims come out."""
+    if paper.pair and rows is not None:
+        own = rows[(rows["first"] == paper.pair[0]) & (rows["second"] == paper.pair[1])]
+        if len(own):
+            said = outcomes(own)
+            first, second = (label(name).removeprefix("ISRL-DP ") for name in paper.pair)
+            worse, better, alike = (int((said == one).sum()) for one in (SECOND, FIRST, EQUAL))
+            text = (
+                f"{first} has a smaller test error than {second} in {better} of {len(own)} comparisons at equal "
+                f"claimed ε, and a larger one in {worse}"
+            )
+            middle = f"; {alike} are alike within the tolerance" if alike else ""
+            return f"{text}{middle}; {len(own) - worse - better - alike} are undecided."
+    if not claims:
+        return "No claim of this paper was decided by this run."
+    parts = [f"{one['count']} {one['verdict']}" for one in counts(claims)]
+    return f"Of its {len(claims)} claims that were tested: {', '.join(parts)}."

@@ -1,0 +1,1 @@
+"""The check-ins paper's statements as functions."""

@@ -1,0 +1,1 @@
+"""The convex paper's statements as functions."""

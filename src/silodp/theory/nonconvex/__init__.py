@@ -1,0 +1,1 @@
+"""The non-convex paper's statements as functions."""

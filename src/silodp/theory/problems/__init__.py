@@ -1,0 +1,1 @@
+"""Problems whose constants are known."""

@@ -1,0 +1,90 @@
+"""Claims that checks hold against runs: verdicts read from bounds/*.csv, and not computed again."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from silodp.verdicts.claims.base import Finding, RunFolder, counted, merged
+from silodp.verdicts.claims.expressions import expression
+from silodp.verdicts.claims.models import BoundsVerdicts, Claim, Rows
+from silodp.verdicts.words import FORMS, Verdict, together
+
+
+def bounds_verdicts(claim: Claim, run: RunFolder) -> list[Finding]:
+    """The verdict of all chosen rows together, of the statement as printed first and of the corrected one beside it.
+
+    Rows that are about neither form alone stand behind both; where there is one form only, its verdict is the claim's.
+    """
+    statistic = claim.statistic
+    assert isinstance(statistic, BoundsVerdicts)
+    groups: dict[str, list[Finding]] = {"": []}
+    for rows in statistic.rows:
+        for one in _chosen(claim, rows, run):
+            groups.setdefault(one.form, []).append(one)
+    if statistic.expression:
+        groups[""].append(expression(statistic.expression, ""))
+    forms = [form for form in FORMS if form in groups] or [""]
+    return [
+        _joined(f"[{form}]" if place else "", form, groups[""] + (groups[form] if form else []))
+        for place, form in enumerate(forms)
+    ]
+
+
+def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[Finding]:
+    """One finding for each form of the statement that the rows are about."""
+    table = run.bounds(rows.check)
+    if table is None:
+        text = (
+            f"check {rows.check}: needs bounds/{rows.check}.csv (make bounds, or `targets: [bounds]` in the run file)"
+        )
+        return [Finding("", text, Verdict.NOT_TESTABLE)]
+    own = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
+    own = own[own["parameter"].str.startswith(rows.parameter)]
+    if rows.last and len(own):
+        own = own[own["value"] == own["value"].max()]
+    if own.empty:
+        text = f"check {rows.check}: has no row of {rows.theorem} {rows.parameter}".rstrip()
+        return [Finding("", text, Verdict.NOT_TESTABLE)]
+    files = run.evidence(claim, {"check": rows.check})
+    return [_finding(rows, part, str(form), files) for form, part in own.groupby("form", sort=False)]
+
+
+def _finding(rows: Rows, table: pd.DataFrame, form: str, files: tuple[str, ...]) -> Finding:
+    verdicts = [Verdict(word) for word in table["verdict"]]
+    verdict = together(verdicts)
+    # The row that decides: of the verdict's own word, the one with the least room.
+    deciding = [place for place, one in enumerate(verdicts) if one == verdict] or list(range(len(verdicts)))
+    row = table.iloc[max(deciding, key=lambda place: _use(table.iloc[place]))]
+    counts = counted({one.value: verdicts.count(one) for one in Verdict})
+    text = f"check {rows.check}, {len(verdicts)} rows{f' {form}' if form else ''}: {counts}; tightest: "
+    text += f"{row['parameter']} {row['value']:g}" + (f", {row['detail']}" if row["detail"] else "")
+    if row["rivals"] == row["rivals"] and row["rivals"]:
+        text += f" (rivals {', '.join(str(row['rivals']).split())})"
+    value, low, high = (float(row[name]) for name in ("measured", "measured_low", "measured_high"))
+    if math.isnan(value):
+        # A check without runs holds a formula's own number, which stands as both bounds or as the upper one.
+        value = float(row["lower"] if row["lower"] == row["upper"] else row["upper"])
+    return Finding("", text, verdict, value, low, high, files, form)
+
+
+def _use(row: pd.Series) -> float:
+    """How much of the room up to its nearer bound a measured interval uses up, to find the tightest row."""
+    low, high, lower, upper = (float(row[name]) for name in ("measured_low", "measured_high", "lower", "upper"))
+    if not np.isfinite([low, high]).all():
+        return -math.inf
+    if np.isfinite([lower, upper]).all() and lower < upper:
+        return max(high - upper, lower - low) / (upper - lower)
+    uses = [high / upper - 1] if upper > 0 else []
+    uses += [1 - low / lower] if lower > 0 else []
+    return max(uses, default=-math.inf)
+
+
+def _joined(part: str, form: str, found: list[Finding]) -> Finding:
+    """All findings of one form as one: the verdict of all, the numbers of the one that decides."""
+    verdict = together([one.verdict for one in found])
+    tested = [one for one in found if one.verdict != Verdict.NOT_TESTABLE]
+    order = [one for one in found if one.verdict == verdict] or tested or found
+    texts = "; ".join(dict.fromkeys(one.statistic for one in [order[0], *found]))
+    first = order[0]
+    return Finding(part, texts, verdict, first.value, first.low, first.high, merged(found), form)

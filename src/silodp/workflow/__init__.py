@@ -1,0 +1,1 @@
+"""What the Snakefile asks: plan, digests, resources; provenance and publishing."""

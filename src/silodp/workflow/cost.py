@@ -1,0 +1,123 @@
+"""What a rebuild will take, counted before its first job: jobs, trained runs, operations, time here, memory, disk."""
+
+import math
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from silodp.config.errors import ConfigError
+from silodp.config.experiment import Experiment
+from silodp.datasets import DATASETS
+from silodp.experiments.names import trained_as
+from silodp.experiments.validation import silo_sizes
+from silodp.workflow.plan import Plan
+
+# Multiplications and additions a weight and record: one of each forward, two of each backward.
+_PER_WEIGHT = 6
+# Seconds that a job takes beside its computing: starting Python and importing.
+_START = 4.0
+# Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
+_PER_RUN, _PER_FILE = 150, 40_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a whole rebuild takes, nothing of it being there.
+
+    Attributes:
+        jobs: jobs of the workflow.
+        runs: trained runs, points of all grids times trials.
+        operations: multiplications and additions of the training, from above: every batch counted as K records.
+        seconds: expected time, on `cores` cores.
+        memory_mb: bound of the jobs side by side.
+        disk_mb: size of the results.
+    """
+
+    jobs: int
+    runs: int
+    operations: float
+    seconds: float
+    memory_mb: int
+    disk_mb: float
+
+    def text(self) -> str:
+        """One line."""
+        hours = f"{self.seconds / 3600:.1f} h" if self.seconds > 5400 else f"{self.seconds / 60:.0f} min"
+        return (
+            f"{self.jobs} jobs, {self.runs} trained runs, {self.operations:.2g} operations, about {hours} here, "
+            f"memory up to {self.memory_mb} MB, disk about {self.disk_mb:.0f} MB"
+        )
+
+
+def measured_rate(seconds: float = 1.0) -> float:
+    """Operations a second of one core of this machine, from products of matrices as training has them."""
+    left = np.ones((256, 128), dtype=np.float32)
+    right = np.ones((128, 256), dtype=np.float32)
+    begun, done = time.perf_counter(), 0
+    while time.perf_counter() - begun < seconds:
+        left @ right
+        done += 1
+    return 2.0 * left.shape[0] * left.shape[1] * right.shape[1] * done / (time.perf_counter() - begun)
+
+
+def estimate(plan: Plan, cores: int, rate: float) -> Cost:
+    """The cost of a run on `cores` cores that each do `rate` operations a second."""
+    jobs, runs, operations, files = 8, 0, 0.0, 0
+    for name, config in plan.experiments.items():
+        silos, smallest = silo_sizes(config)
+        trained = plan.grids(name)
+        for algorithm in config.algorithms:
+            for setting in config.settings:
+                for reading, label in plan.readings(name).items():
+                    if trained_as(config, algorithm, label) != label:
+                        continue
+                    points = len(plan.task(name, algorithm, setting.name, reading).grid())
+                    runs += points * config.trials
+                    batch = _batch(config, smallest, setting.R)
+                    each = _PER_WEIGHT * _weights(config) * batch * min(setting.M, silos) * setting.R
+                    operations += float(points) * config.trials * each
+        jobs += len(trained) + len(plan.fresh(name)) + len(plan.partitions(name)) // 4 + 6
+        files += len(trained) + len(plan.figure_names(name)) * 2 + 20
+    jobs += len(plan.wanted())
+    seconds = (operations / rate + _START * jobs) / max(1, cores)
+    disk = (_PER_RUN * runs + _PER_FILE * (files + len(plan.wanted()))) / 1e6
+    return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
+
+
+def refuse(plan: Plan, cost: Cost, folder: Path) -> None:
+    """ConfigError where a cost is above a limit of the run file, or above what the disk has free."""
+    limits, path = plan.run.limits, plan.resolved.path
+    wanted = {"jobs": cost.jobs, "runs": cost.runs, "operations": cost.operations}
+    wanted |= {"hours": cost.seconds / 3600, "disk_mb": cost.disk_mb}
+    for key, value in wanted.items():
+        limit = getattr(limits, key)
+        if limit is not None and value > limit:
+            raise ConfigError(
+                f"{path}: limits.{key}: {limit:g}: the run asks for {value:.4g}: must be as much, or the run smaller"
+            )
+    free = shutil.disk_usage(folder).free / 1e6
+    if limits.disk_mb is None and cost.disk_mb > free:
+        raise ConfigError(f"{path}: limits.disk_mb: the run asks for {cost.disk_mb:.0f}: {free:.0f} MB are free here")
+
+
+def _batch(config: Experiment, records: int, rounds: int) -> int:
+    if config.batch_records is not None:
+        return config.batch_records
+    return max(1, min(records, math.floor(records * math.sqrt(config.batch_epsilon) / (2 * math.sqrt(rounds)))))
+
+
+def _weights(config: Experiment) -> int:
+    """Weights that a record's loss goes through; of a convolution, each as often as it is used."""
+    dataset = DATASETS[config.dataset]
+    inputs = config.preprocess.pca or dataset.features + config.preprocess.constant_column
+    classes = 2 if config.label == "parity" else len(dataset.class_counts or (0,))
+    if config.model.name == "perceptron":
+        return (inputs + 1) * config.model.hidden + (config.model.hidden + 1) * classes
+    if config.model.name == "softmax":
+        return (inputs + 1) * classes
+    if config.model.name == "convnet":
+        return 28 * 28 * 6 * 75 + 10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10
+    return inputs

@@ -1,0 +1,135 @@
+"""Every kind of input file, spoiled at random: read as it stands or refused in one line that names it, and soon."""
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from mutants import mutant
+from runfiles import overriding, project, write
+
+from silodp.datasets.sources import read_sources
+from silodp.experiments.validation import load
+from silodp.federation.partition import Partition, read_partition, write_partition
+from silodp.federation.stored_records import Records, read_records, write_records
+from silodp.files import (
+    PRIVACY_COLUMNS,
+    TABLE_COLUMNS,
+    read_csv,
+    read_json,
+    read_parquet,
+    read_table,
+    write_csv,
+    write_parquet,
+    write_text,
+)
+from silodp.report.page.figures import Page
+from silodp.verdicts.claims.loading import load_claims
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = 20261122
+# Of the processor's time: what others do on the machine does not count.
+SLOWEST = 5.0
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Kind of file -> (path, its reader)."""
+    root = project(tmp_path / "project")
+    run = write(root, overriding(epsilons=[1.0, 3.0]))
+    found = {"run file": (run, lambda: load(run, root))}
+    experiment = root / "config/experiments/cancer.yaml"
+    found["experiment"] = (experiment, lambda: load(run, root))
+    resolved = tmp_path / "config.json"
+    write_text(pd.io.json.ujson_dumps(load(run, root).dump(), indent=1), resolved)
+    found["config.json"] = (resolved, lambda: load(resolved, root))
+    claims = tmp_path / "claims/convex.yaml"
+    claims.parent.mkdir()
+    claims.write_bytes((ROOT / "config/claims/convex.yaml").read_bytes())
+    found["claims"] = (claims, lambda: load_claims(claims.parent))
+    table = tmp_path / "datasets.csv"
+    table.write_bytes((ROOT / "config/datasets.csv").read_bytes())
+    found["datasets.csv"] = (table, lambda: read_sources(table))
+    record = tmp_path / "provenance.json"
+    record.write_bytes((ROOT / "results/published/provenance.json").read_bytes())
+    found["provenance.json"] = (record, lambda: read_json(record))
+    for name, columns in (("tables/wbcd_mlp.csv", TABLE_COLUMNS), ("privacy.csv", PRIVACY_COLUMNS)):
+        path = tmp_path / Path(name).name
+        source = ROOT / "results/published" / name
+        path.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:20]))
+        found[name] = (path, lambda path=path, columns=columns: read_table(path, columns))
+    merged = tmp_path / "merged.csv"
+    write_csv(pd.DataFrame({"experiment": ["a"] * 9, "value": range(9)}), merged)
+    found["a table to merge"] = (merged, lambda: read_csv(merged, ("experiment",), dtype=str, keep_default_na=False))
+    trials = tmp_path / "trials.parquet"
+    rows = {"algorithm": ["a", "b"] * 50, "trial": range(100), "loss": np.linspace(0, 1, 100)}
+    write_parquet(pd.DataFrame(rows), trials)
+    found["trials"] = (trials, lambda: read_parquet(trials, ("algorithm", "trial", "loss")))
+    silos = tmp_path / "silos"
+    half = np.arange(20)
+    write_partition(silos, [Partition(((half, half + 20), (half + 40, half + 60)))], y=np.arange(80) % 2)
+    found["silos"] = (silos / "indices.parquet", lambda: read_partition(silos, 0))
+    write_records(silos, [Records(np.ones((5, 2)), np.zeros(5), 2)])
+    found["records"] = (silos / "records.npz", lambda: read_records(silos, 0))
+    picture = tmp_path / "run/figures/a.svg"
+    picture.parent.mkdir(parents=True)
+    picture.write_bytes((ROOT / "results/published/figures/formulas_convex.svg").read_bytes())
+    found["picture"] = (picture, lambda: Page(picture.parents[1], tmp_path).picture(picture, "", ""))
+    return found
+
+
+def outcome(path: Path, reader) -> tuple[str, str]:
+    """How reading a spoiled file ended; a failure for a traceback, for lines without the file's name, and for hours."""
+    begun = time.process_time()
+    try:
+        reader()
+        found, said = "read", ""
+    except ValueError as error:
+        found, said = "refused", str(error)
+    except FileNotFoundError:
+        found, said = "refused", str(path)
+    took = time.process_time() - begun
+    assert took < SLOWEST, f"{took:.1f} s"
+    if found == "refused":
+        assert path.name in said, said[:300]
+        assert len(said) < 2000
+    return found, said
+
+
+def fuzz(files, number: int, seed: int) -> Counter:
+    rng, ends = random.Random(seed), Counter()
+    whole = {kind: path.read_bytes() for kind, (path, _) in files.items()}
+    for place in range(number):
+        kind = list(files)[place % len(files)]
+        path, reader = files[kind]
+        spoiled = mutant(whole[kind], rng)
+        path.write_bytes(spoiled)
+        try:
+            ends[kind, outcome(path, reader)[0]] += 1
+        except BaseException as error:
+            error.add_note(f"seed {seed}, mutant {place} of {kind}: {spoiled[:2000]!r}")
+            raise
+        finally:
+            path.write_bytes(whole[kind])
+    return ends
+
+
+def test_spoiled_files_are_read_or_refused_in_one_line(files):
+    seed = SEED + random.SystemRandom().randrange(1000)
+    print(f"seed {seed}")
+    for kind, (path, reader) in files.items():
+        assert outcome(path, reader)[0] == "read", kind
+    ends = fuzz(files, 20 * len(files), seed)
+    assert sum(ends.values()) == 20 * len(files)
+    assert {kind for kind, end in ends if end == "refused"} >= {"run file", "claims", "trials", "records", "picture"}
+
+
+@pytest.mark.slow
+def test_ten_thousand_spoiled_files(files):
+    ends = fuzz(files, 10_000, SEED)
+    for (kind, end), number in sorted(ends.items()):
+        print(f"{kind:20} {end:8} {number}")
+    assert sum(ends.values()) == 10_000

@@ -1,0 +1,55 @@
+"""The last columns of privacy.csv."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+
+from silodp.experiments.delivered import privacy_rows
+from silodp.experiments.other_epsilons import with_other_epsilons
+from silodp.experiments.task import Task
+from silodp.privacy.person import person_epsilon
+from silodp.privacy.selection import selection_epsilon
+
+SIZES = [285, 169]
+
+
+def rows(algorithm="minibatch_sgd", held=(1, 1), **changes):
+    config = small.experiment(**changes)
+    point = {"experiment": "small", "algorithm": algorithm, "reading": "", "M": 2, "R": 3, "trial": 0, "epsilon": 2.0}
+    chosen = pd.DataFrame([point | {"stepsize": 0.1, "clip": 0.5, "phase_length": 1, "selection": "pooled"}])
+    before = privacy_rows("small", config, chosen, SIZES)
+    (row,) = with_other_epsilons(before, "small", config, SIZES, held).to_dict("records")
+    return row, Task("small", config, algorithm, config.settings[0]).plans(2.0, 1, SIZES)[0]
+
+
+def test_of_one_record_a_persons_is_the_records_and_rounds_lead_up_to_it():
+    row, _ = rows()
+    assert row["epsilon_person"] == pytest.approx(row["delivered_epsilon"], rel=1e-6)
+    # Of three rounds, half are one.
+    assert 0 < row["epsilon_first_round"] == row["epsilon_half_rounds"] < row["delivered_epsilon"]
+
+
+def test_sharing_and_the_grid_are_counted():
+    row, plan = rows(held=(2, 3))
+    assert (row["person_silos"], row["person_records"]) == (2, 3)
+    assert row["epsilon_person"] == person_epsilon(plan, 2, 3) > row["delivered_epsilon"]
+    assert row["selection_points"] == 4  # two step sizes, two clips
+    assert row["epsilon_selection"] == selection_epsilon([plan], 4) > row["delivered_epsilon"]
+
+
+def test_all_phase_lengths_are_candidates():
+    row, _ = rows("fedprox_spider")
+    assert row["selection_points"] == 8
+
+
+def test_of_resampled_records_a_persons_epsilon_is_proven():
+    row, plan = rows(held=(1, 7), readings={"resample": True})
+    assert row["delivered_epsilon"] == np.inf
+    assert row["epsilon_person"] == person_epsilon(plan, 1, 7) < np.inf
+    assert np.isnan(row["epsilon_selection"])
+
+
+def test_a_threshold_read_off_the_data_leaves_them_empty():
+    row, _ = rows(readings={"clip_rule": "max_norm"})
+    assert np.isnan(row["epsilon_person"])

@@ -1,0 +1,125 @@
+"""Every finite input gets a number in seconds, or one line that says what is allowed."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from dp_accounting.dp_event import (
+    ComposedDpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SampledWithReplacementDpEvent,
+    SelfComposedDpEvent,
+)
+
+from silodp.algorithms import ALGORITHMS
+from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilon
+from silodp.privacy.accounting.certificate import certified_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.profiles import Occurrences, with_replacement
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
+
+# Seconds; a number takes at most two on an idle core.
+LIMIT = 20
+
+
+def replaced(n, K, z, R=1):
+    return SelfComposedDpEvent(SampledWithReplacementDpEvent(n, K, GaussianDpEvent(z)), R)
+
+
+def distinct(n, K, z, R=1):
+    return SelfComposedDpEvent(SampledWithoutReplacementDpEvent(n, K, GaussianDpEvent(z)), R)
+
+
+EXTREMES = {
+    "tiny noise, two records": (replaced(2, 1, 1e-6), 1e-5),
+    "tiny noise, all of two": (replaced(2, 2, 1e-6, 10), 1e-5),
+    "tiny noise, all of a thousand": (replaced(1000, 1000, 1e-6), 1e-6),
+    "small noise, all of a thousand": (replaced(1000, 1000, 0.01, 25), 1e-6),
+    "one of a million": (replaced(10**6, 1, 0.002, 1000), 1e-12),
+    "much noise": (replaced(1000, 100, 3e5, 10000), 1e-6),
+    "nothing but noise": (replaced(1000, 100, 1e12, 10000), 1e-6),
+    "a million rounds": (replaced(1000, 1, 1.0, 10**6), 1e-6),
+    "a billion rounds": (replaced(1000, 1, 100.0, 10**9), 1e-6),
+    "tiny delta": (replaced(1000, 100, 1.0, 5), 1e-300),
+    "large delta": (replaced(1000, 100, 1.0, 25), 0.999),
+    "rare draws": (SelfComposedDpEvent(PoissonSampledDpEvent(1e-9, GaussianDpEvent(1e-4)), 1000), 1e-12),
+    "far apart": (ComposedDpEvent([replaced(1000, 100, 1e-5, 25), distinct(1000, 100, 2e5, 25)]), 1e-6),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_an_extreme_input_gets_a_number_soon(name):
+    event, delta = EXTREMES[name]
+    began = time.process_time()
+    found = delivered_epsilon(event, delta)
+    assert time.process_time() - began < LIMIT
+    assert 0 <= found.lower <= found.estimate <= found.upper < math.inf
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (replaced(100, 10, 1e-9), r"noise multiplier = 1e-09: must be 0, infinite or in \[1e-06, 1e\+12\]"),
+        (distinct(100, 10, 1e300), r"noise multiplier = 1e\+300: must be 0, infinite or in \[1e-06, 1e\+12\]"),
+        (GaussianDpEvent(1e-300), r"noise multiplier = 1e-300: must be 0, infinite or in \[1e-100, 1e\+100\]"),
+        (replaced(1000, 10**6, 1.0), "sample of 1000000 out of 1000 records: must be at most 64 n with replacement"),
+    ],
+)
+def test_or_one_line(event, said):
+    with pytest.raises(ValueError, match=said):
+        delivered_epsilon(event, 1e-6)
+
+
+@pytest.mark.parametrize(("n", "K"), [(1000, 10), (100, 1), (7, 2)])
+@pytest.mark.parametrize("z", [1e-3, 0.1, 1.0])
+def test_a_delta_as_large_as_the_draw_of_the_record_needs_no_epsilon(n, K, z):
+    assert delivered_epsilon(distinct(n, K, z), K / n).upper == 0
+    # Just below it, one release gives what the Gaussian's own profile at δ/q says.
+    if z >= 0.1:
+        found, share = delivered_epsilon(distinct(n, K, z), 0.5 * K / n), K / n
+        assert found.upper == pytest.approx(math.log1p(share * math.expm1(gaussian_epsilon(0.5, 1 / z))), rel=1e-3)
+
+
+def test_what_is_cut_from_the_law_of_occurrences_is_charged():
+    """At δ = 1e-3 a second occurrence of probability 5e-4 was left out, and ε came out too small."""
+    once = Occurrences(_weights(0.0), 0.0, 1.0)
+    cut = Occurrences(_weights(5e-5), 5e-5, 1.0)
+    delta, R = 1e-3, 10
+    bare, charged = (certified_epsilon([(one, R)], delta, 1e-3) for one in (once, cut))
+    assert charged > bare
+    given = Occurrences(_weights(5e-5) / (1 - 5e-5), 0.0, 1.0)
+    assert charged == pytest.approx(certified_epsilon([(given, R)], delta - R * 5e-5, 1e-3), rel=1e-9)
+    # All of δ is cut off: nothing is proven.
+    assert certified_epsilon([(Occurrences(_weights(2e-4), 2e-4, 1.0), R)], delta, 1e-3) == math.inf
+
+
+def _weights(tail):
+    return np.array([0.9, 0.1 - tail])
+
+
+def test_two_draws_of_many_records_leave_a_tail():
+    found = with_replacement(10**6, 2, 1.0, 1e-10)
+    assert len(found.weights) == 2
+    assert found.tail > 0
+
+
+def mean_clipped(n, K, sigma):
+    release = Release("gradient", 1, K, sigma, clipping="batch_mean")
+    return PrivacyPlan("minibatch_sgd", Budget(n, 1, 1.0, 1e-3, 1.0), (release,))
+
+
+@pytest.mark.parametrize(("n", "K"), [(5, 2), (10, 3), (50, 7)])
+def test_a_clipped_means_lower_end_is_reached_by_its_exact_probability(n, K):
+    """The record is drawn with probability 1 − (1 − 1/n)^K, which no whole number of n records has."""
+    share, delta = 1 - (1 - 1 / n) ** K, 1e-3
+    found = delivered_epsilon(mean_clipped(n, K, 2.0), delta)
+    exact = math.log1p(share * math.expm1(gaussian_epsilon(delta / share, 1.0)))
+    assert found.lower <= exact <= found.upper
+
+
+def test_noise_that_follows_the_last_move_is_not_proven():
+    made = ALGORITHMS["fedprox_spider"].with_options({"rounds": 4, "phase_length": 2, "smoothness": 0.01})
+    assert upper_epsilon(made.plan(Budget(100, 4, 1.0, 1e-4, 1.0)), 1e-4) == math.inf

@@ -1,0 +1,106 @@
+"""ε of a person, held against closed forms, exact small mechanisms and the record's own ε."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from silodp.algorithms import ALGORITHMS
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.adversary import delivered
+from silodp.privacy.person import person_epsilon, person_laws
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.shuffling.trusted_sum import shared_noise
+
+N, DELTA = 50, 1e-4
+
+
+def plan(sampler="replacement", count=5, K=10, noise=0.3, **more):
+    release = Release("gradient", count, K, noise, sampler=sampler, **more)
+    return PrivacyPlan("minibatch_sgd", Budget(N, count, 1.0, DELTA, 1.0), (release,))
+
+
+@pytest.mark.parametrize("sampler", ["replacement", "subset", "all", "disjoint"])
+def test_a_person_with_one_record_is_a_record(sampler):
+    one = plan(sampler)
+    assert person_epsilon(one) == pytest.approx(delivered_epsilon(one, DELTA).upper, rel=1e-6)
+
+
+@pytest.mark.parametrize(("silos", "records"), [(1, 1), (5, 1), (1, 3), (2, 4)])
+def test_gaussian_messages_on_all_records_have_a_closed_form(silos, records):
+    one = plan("all", K=N)
+    wanted = gaussian_epsilon(DELTA, records * math.sqrt(silos * 5) / one.noise_multiplier)
+    assert person_epsilon(one, silos, records) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_disjoint_batches_count_a_persons_records_as_if_all_were_in_one():
+    one = plan("disjoint")
+    wanted = gaussian_epsilon(DELTA, 3 * math.sqrt(2) / one.noise_multiplier)
+    assert person_epsilon(one, 2, 3) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_silos_compose_as_more_rounds_do():
+    assert person_epsilon(plan(), 4) == pytest.approx(delivered_epsilon(plan(count=20), DELTA).upper, rel=1e-3)
+
+
+def test_a_trusted_sum_shows_a_persons_silos_in_one_message():
+    """Two of two silos: the sum of two batches of K out of n is like one of 2K, with its noise."""
+    alone = plan()
+    summed = shared_noise(alone, 2)
+    ((law, count),) = person_laws(summed, 2, 1)
+    assert count == 5
+    assert law.weights @ np.arange(len(law.weights)) == pytest.approx(2 * 10 / N, rel=1e-6)
+    assert person_epsilon(summed, 1) == pytest.approx(delivered(summed).upper, rel=1e-6)
+    assert person_epsilon(summed, 1) < person_epsilon(summed, 2) < 2.5 * person_epsilon(summed, 1)
+    # No more silos than take part can be in one sum.
+    assert person_epsilon(summed, 7) == person_epsilon(summed, 2)
+
+
+@pytest.mark.parametrize("sampler", ["replacement", "subset"])
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_no_neighbours_of_a_small_silo_exceed_a_persons_epsilon(sampler, together):
+    """n = 4, K = 2: every batch is written out, for neighbours whose records pull in any pattern."""
+    n, K, noise = 4, 2, 0.9
+    one = dataclasses.replace(plan(sampler, count=1, K=K, noise=noise), budget=Budget(n, 1, 1.0, 1e-2, 1.0))
+    bound = person_epsilon(one, 1, together)
+    batches = list(
+        itertools.product(range(n), repeat=K) if sampler == "replacement" else itertools.permutations(range(n), K)
+    )
+    grid = np.linspace(-8, 8, 8001)
+
+    def density(values):
+        means = np.array([np.mean([values[i] for i in batch]) for batch in batches])
+        return np.mean(np.exp(-(((grid - means[:, None]) / noise) ** 2) / 2), axis=0) / noise / math.sqrt(2 * math.pi)
+
+    worst = 0.0
+    for others in itertools.product([-1.0, 0.0, 1.0], repeat=n - together):
+        first, second = density([1.0] * together + list(others)), density([-1.0] * together + list(others))
+        for p, q in ((first, second), (second, first)):
+            worst = max(worst, np.sum(np.maximum(p - math.exp(bound) * q, 0)) * (grid[1] - grid[0]))
+    assert worst <= 1e-2 * (1 + 1e-3)
+    # The worst of them comes close: the bound is no group bound.
+    assert worst >= 0.5e-2
+
+
+def test_a_clipped_mean_moves_once_however_many_records_are_replaced():
+    one = plan("all", count=1, K=N, noise=2.0, clipping="batch_mean")
+    mu = 1 / one.noise_multiplier
+    assert person_epsilon(one, 1, 7) == pytest.approx(gaussian_epsilon(DELTA, mu), rel=1e-9)
+
+
+def test_what_is_not_known_is_not_said():
+    shuffled = ALGORITHMS["shuffled_minibatch_sgd"].with_options(
+        {"rounds": 3, "noise": 0.4, "silos": 9, "taking_part": 9}
+    )
+    assert math.isnan(person_epsilon(shuffled.plan(Budget(N, 3, 1.0, DELTA, 1.0)), 2))
+    bare = dataclasses.replace(plan(), budget=Budget(N, 5, None, DELTA, 1.0))
+    assert person_epsilon(bare) == math.inf
+
+
+@pytest.mark.parametrize(("silos", "records"), [(0, 1), (1, 0), (1, N + 1)])
+def test_a_person_has_records(silos, records):
+    with pytest.raises(ValueError, match=f"silos = {silos}, records = {records}: must be at least 1"):
+        person_epsilon(plan(), silos, records)

@@ -1,0 +1,76 @@
+"""ε with selection, held against the Rényi accountant of dp-accounting and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.rdp import RdpAccountant
+
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.selection import ORDERS, renyi_epsilon, repeated_renyi, selection_epsilon, stopping
+
+DELTA = 1e-6
+
+
+def plan(sampler, noise, count=25, K=600, n=1238):
+    release = Release("gradient", count, K, noise, sampler=sampler)
+    return PrivacyPlan("minibatch_sgd", Budget(n, count, 1.0, DELTA, 1.0), (release,))
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0])
+@pytest.mark.parametrize("mean", [2.0, 40.0, 1000.0])
+def test_the_best_of_gaussian_runs_is_what_dp_accounting_has(mean, shape):
+    accountant = RdpAccountant(orders=list(ORDERS))
+    accountant.compose(dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(3.0), mean, shape))
+    rdp = repeated_renyi(ORDERS, ORDERS / 18, mean, shape)
+    assert renyi_epsilon(ORDERS, rdp, DELTA) == pytest.approx(accountant.get_epsilon(DELTA), rel=1e-3)
+
+
+@pytest.mark.parametrize("mean", [1.5, 7.0, 40.0, 1e6])
+def test_the_number_of_tries_has_the_wanted_mean(mean):
+    gamma = stopping(mean, 0.0)
+    assert (1 / gamma - 1) / math.log(1 / gamma) == pytest.approx(mean, rel=1e-9)
+    assert 1 / stopping(mean, 1.0) == pytest.approx(mean)
+
+
+def test_one_try_is_the_run_itself_up_to_renyis_slack():
+    one = plan("replacement", 0.02)
+    own = delivered_epsilon(one, DELTA).upper
+    assert own <= selection_epsilon([one], 1) <= 1.2 * own
+
+
+@pytest.mark.parametrize("sampler", ["replacement", "subset", "all"])
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+def test_forty_points_cost_about_twice_the_runs_own(sampler, noise):
+    one = plan(sampler, noise if sampler != "all" else noise * 5)
+    own = delivered_epsilon(one, DELTA).upper
+    assert 1.4 * own <= selection_epsilon([one], 40) <= 2.5 * own
+
+
+def test_a_sampled_run_is_within_dp_accountings_bound():
+    """Whose Rényi bound for records drawn without replacement is a general one."""
+    one = plan("subset", 0.2, K=10)
+    accountant = RdpAccountant(neighboring_relation=_replace_one())
+    accountant.compose(dp_event.RepeatAndSelectDpEvent(one.event, 40, 1.0))
+    assert selection_epsilon([one], 40) <= accountant.get_epsilon(DELTA) * (1 + 1e-3)
+
+
+def _replace_one():
+    from dp_accounting import NeighboringRelation
+
+    return NeighboringRelation.REPLACE_ONE
+
+
+def test_the_least_private_point_counts():
+    weak, strong = plan("replacement", 0.03), plan("replacement", 0.3)
+    assert selection_epsilon([strong, weak], 10) == pytest.approx(selection_epsilon([weak], 10), rel=1e-2)
+    assert selection_epsilon([weak], 10) > selection_epsilon([weak], 3)
+    with pytest.raises(ValueError, match=r"tries = 0.5: must be at least 1"):
+        selection_epsilon([weak], 0.5)
+
+
+def test_orders_rise():
+    assert (np.diff(ORDERS) > 0).all()
+    assert ORDERS[0] > 1

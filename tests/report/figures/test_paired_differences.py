@@ -1,0 +1,83 @@
+"""The forest plot: every comparison is drawn once, at its place, with what its interval says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcomes, paired_differences
+from silodp.verdicts.comparisons import headline
+
+
+def comparisons(settings=((2, 25), (12, 50))):
+    rows = [
+        {"experiment": "e", "reading": "", "M": M, "R": R, "epsilon": epsilon, "first": "spider",
+         "second": "minibatch_sgd", "trials": 10, "difference": (low + high) / 2, "low": low, "high": high,
+         "tolerance": 0.005}
+        for M, R in settings
+        for epsilon, low, high in ((0.5, -0.03, -0.01), (1.0, 0.01, 0.03), (2.0, -0.004, 0.003), (4.0, -0.01, 0.02))
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_what_an_interval_says():
+    said = outcomes(comparisons())
+    assert list(said[:4]) == [FIRST, SECOND, EQUAL, UNDECIDED]
+    open_ended = comparisons().assign(low=np.nan, high=np.nan)
+    assert set(outcomes(open_ended)) == {UNDECIDED}
+
+
+def test_every_comparison_is_a_point_of_its_setting_and_colours_tell_outcomes():
+    rows = comparisons()
+    figure = paired_differences(rows, title="t")
+    assert len(figure.axes) == 2
+    for axes, (_, group) in zip(figure.axes, rows.groupby(["M", "R"]), strict=True):
+        drawn = {line.get_gid().split(":")[1]: line for line in axes.get_lines() if ":" in str(line.get_gid())}
+        assert set(drawn) == {FIRST, SECOND, EQUAL, UNDECIDED}
+        assert {name: line.get_xdata()[0] for name, line in drawn.items()} == dict(
+            zip(outcomes(group), group["difference"], strict=True)
+        )
+        assert len({line.get_marker() for line in drawn.values()}) == 4
+        assert [text.get_text() for text in axes.get_yticklabels()] == ["ε = 0.5", "1", "2", "4"]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "ISRL-DP SPIDER better (2 of 8)" in legend
+    assert "tolerance: ± 0.005" in legend
+
+
+def test_text_stays_on_the_page_and_panels_off_each_other():
+    figure = paired_differences(comparisons([(M, 25) for M in range(2, 9)]), title="t")
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
+    boxes += [figure.legends[0].get_window_extent(renderer), *(one.get_window_extent(renderer) for one in figure.texts)]
+    for place, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0
+        assert box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0
+        assert box.y1 <= figure.bbox.y1
+        assert not any(box.overlaps(other) for other in boxes[:place])
+
+
+def test_two_pairs_or_none_are_refused():
+    rows = comparisons()
+    with pytest.raises(ValueError, match="0 pairs"):
+        paired_differences(rows[:0], title="t")
+    with pytest.raises(ValueError, match="2 pairs"):
+        paired_differences(pd.concat([rows, rows.assign(first="local_sgd")]), title="t")
+
+
+def test_the_headline_compares_default_rows_where_an_experiment_has_both():
+    trials = pd.DataFrame(
+        [
+            {"experiment": "e", "algorithm": name, "reading": reading, "M": 2, "R": 25, "epsilon": 1.0, "trial": trial,
+             "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1, "test_error": error + 0.01 * trial,
+             "diverged": False}
+            for name, error in (("spider", 0.2), ("minibatch_sgd", 0.1))
+            for reading in ("", "stepsize_grid=exponential")
+            for trial in range(3)
+        ]
+    )  # fmt: skip
+    found = headline({"e": trials}, {frozenset(("minibatch_sgd", "spider")): 0.005})
+    assert len(found) == 1
+    assert found.loc[0, "difference"] == pytest.approx(0.1)
+    assert found.loc[0, "tolerance"] == 0.005
+    assert headline({}, {}).empty

@@ -1,0 +1,73 @@
+"""SVG files of figures: small, alone in their ids, with values on their points and names on their curves."""
+
+from xml.etree import ElementTree as tree
+
+import numpy as np
+import pytest
+from example_table import results_table
+
+from silodp.report.figures import error_vs_epsilon, save
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    table = results_table()
+    table.loc[2, ["test_error_mean", "test_error_p05", "test_error_p95"]] = np.inf
+    (path,) = save(error_vs_epsilon(table, title="A & B"), tmp_path_factory.mktemp("svg") / "x_M2_R25", ["svg"])
+    return tree.parse(path).getroot(), path
+
+
+def points(root, series):
+    return [
+        use.findtext(f"{SVG}title")
+        for group in root.iter(f"{SVG}g")
+        if group.get("data-series") == series
+        for use in group.iter(f"{SVG}use")
+        if use.find(f"{SVG}title") is not None
+    ]
+
+
+def test_every_point_says_its_values(drawn):
+    root, _ = drawn
+    said = points(root, "local_sgd")
+    assert len(said) == 7
+    table = results_table()
+    row = table[table["private"] & (table["algorithm"] == "local_sgd")].iloc[2]
+    assert said[2].startswith(f"ISRL-DP Local SGD at ε = 1.5: {row['test_error_mean']:.3f} (")
+    assert "delivered ε 1.35" in said[2]
+
+
+def test_a_point_on_the_edge_has_its_own_words_and_moves_no_others(drawn):
+    said = points(drawn[0], "minibatch_sgd")
+    assert len(said) == 7
+    assert [one.split(":")[0].rsplit(" ", 1)[1] for one in said] == ["0.75", "1", "3", "6", "12", "18", "1.5"]
+    assert "∞" in said[-1]
+
+
+def test_every_key_of_the_legend_names_a_curve(drawn):
+    root, _ = drawn
+    keys = {group.get("data-key") for group in root.iter(f"{SVG}g")} - {None}
+    series = {group.get("data-series") for group in root.iter(f"{SVG}g")} - {None}
+    assert {"minibatch_sgd", "local_sgd", "spider", "local_sgd-plain"} <= keys <= series
+
+
+def test_files_are_small_and_hold_no_date_and_no_id_of_another_figure(drawn, tmp_path):
+    root, path = drawn
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 40_000
+    assert sum(1 for _ in root.iter()) < 400
+    assert "metadata" not in text
+    ids = {one.get("id") for one in root.iter()} - {None}
+    used = {one.get("href", "#")[1:] for one in root.iter()} - {""}
+    assert used <= ids
+    (other,) = save(error_vs_epsilon(results_table(), title="t"), tmp_path / "y_M2_R25", ["svg"])
+    assert ids.isdisjoint({one.get("id") for one in tree.parse(other).getroot().iter()})
+
+
+def test_text_is_text(drawn):
+    root, _ = drawn
+    texts = ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
+    assert "A & B" in texts
+    assert "ISRL-DP MB-SGD" in texts

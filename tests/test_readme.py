@@ -1,0 +1,64 @@
+"""README and docs say what is there: numbers of the published tables, links, generated parts."""
+
+import re
+from math import ceil, floor
+
+import pandas as pd
+import pytest
+from small import ROOT
+
+from silodp.verdicts.claims.pages import markdown
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+WORDS = " ".join(README.split())
+# The site's own first page links to files of the site.
+PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "index.md")]
+
+
+@pytest.fixture(scope="module")
+def claims():
+    table = pd.read_csv(ROOT / "results" / "published" / "claims.csv").fillna({"source": ""})
+    return table.set_index("claim")
+
+
+def test_the_stated_noise_is_as_the_published_claims_have_it(claims):
+    row = claims.loc["N6: wbcd_mlp minibatch_sgd"]
+    assert "at most" in row["statistic"]
+    assert "at ε = 18" in row["statistic"]
+    low, high = floor(row["low"] * 100) / 100, ceil(row["high"] * 100) / 100
+    assert f"claimed ε = 18 delivers between {low:g} and {high:g} times that ε" in WORDS
+
+
+def test_comparisons_are_as_the_published_claims_have_them(claims):
+    counted = re.compile(r"share of (\d+) .*?: (\d+) support, .*?(\d+) contradict")
+    total, support, contradict = counted.search(claims.loc["N2", "statistic"]).groups()
+    assert f"of {total} paired comparisons {support} support the non-convex paper and {contradict} contradict" in WORDS
+    total, support, contradict = counted.search(claims.loc["C1", "statistic"]).groups()
+    assert f"{support} of {total} support it, {contradict} contradict it" in WORDS
+
+
+def test_verdicts_on_theorems_are_counted_as_published(claims):
+    whole = claims[~claims.index.str.contains(": ") & claims.index.str.startswith("T-")]["verdict"]
+    counts = whole.value_counts()
+    named = [counts[name] for name in ("confirmed", "order agrees", "refuted")]
+    numbers = f"{named[0]} are confirmed, {named[1]} agree in order, {named[2]} are refuted"
+    assert f"Of {len(whole)} theorems and lemmas {numbers}" in WORDS
+    assert f"the other {len(whole) - sum(named)} are derivations, or runs cannot confirm them" in WORDS
+
+
+def test_the_table_of_verdicts_is_the_published_one(claims):
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert markdown(claims.reset_index()) in page, "write it again: make docs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_to_files(page):
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_the_readme_is_one_screen_and_names_every_package():
+    assert len(README.encode()) < 7_000
+    packages = {path.parent.name for path in (ROOT / "src" / "silodp").glob("*/__init__.py")}
+    assert {name for name in packages if f"`{name}`" not in README} == set()

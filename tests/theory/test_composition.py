@@ -1,0 +1,82 @@
+"""The exact composition, and the errata of the non-convex paper that rest on it: what fails, and from where on."""
+
+from itertools import product
+from math import exp, inf, log, prod, sqrt
+
+import pytest
+
+from silodp.theory import THEOREMS
+from silodp.theory.composition import composed_delta, composed_epsilon
+
+DELTA = 1e-6
+
+
+@pytest.mark.parametrize(("count", "epsilon0", "epsilon"), [(1, 0.7, 0.2), (3, 0.5, 0.4), (4, 0.3, 0.9), (4, 0.3, 1.3)])
+def test_composed_delta_is_that_of_randomised_response_by_enumeration(count, epsilon0, epsilon):
+    keep = exp(epsilon0) / (1 + exp(epsilon0))
+    answers = product((0, 1), repeat=count)
+    laws = [(prod(keep if a else 1 - keep for a in one), prod(1 - keep if a else keep for a in one)) for one in answers]
+    wanted = sum(max(p - exp(epsilon) * q, 0.0) for p, q in laws)
+    assert composed_delta(count, epsilon0, 0.0, epsilon) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_composed_epsilon_inverts_delta_and_ends_at_the_sum():
+    found = composed_epsilon(20, 0.1, 1e-9, DELTA)
+    assert composed_delta(20, 0.1, 1e-9, found) == pytest.approx(DELTA, rel=1e-6)
+    assert found < 2.0
+    # So small a δ that nothing but the sum of all ε0 has it.
+    assert composed_epsilon(3, 0.1, 0.0, 1e-300) == pytest.approx(0.3)
+    assert composed_epsilon(3, 0.1, 1e-3, DELTA) == inf
+
+
+def restart(S, reading="printed", epsilon=1.0):
+    terms = THEOREMS["nonconvex-2.2-shuffled-noise"](
+        n=1000, N=10, M=10, K=100, E=2, Q=2, S=S, epsilon=epsilon, delta=DELTA, reading=reading).terms  # fmt: skip
+    return terms["epsilon_restart"], terms["delta_restart"]
+
+
+@pytest.mark.parametrize(("S", "spent"), [(4, 0.707), (8, 1.000), (9, 1.061), (100, 1.565)])
+def test_restarts_of_algorithm_9_as_printed_are_safe_up_to_eight_and_overspend_beyond(S, spent):
+    """The least that S restarts of (ε/(2√(2S)), δ/(2S)) compose to, over ε = 1: ε at S = 8, and √(S/8)ε at first."""
+    found = composed_epsilon(S, *restart(S), DELTA)
+    assert found == pytest.approx(spent, abs=0.001)
+    assert (found <= 1.0) == (S <= 8)
+    assert composed_epsilon(S, *restart(S, "right"), DELTA) < 1.0
+
+
+@pytest.mark.parametrize(("R", "spent"), [(100, 0.9585), (400, 2.1248)])
+def test_fresh_messages_of_algorithm_10_as_printed_overspend_where_there_are_many(R, spent):
+    """R/4 fresh messages, each with the budget of one: within ε at R = 100, twice ε at R = 400."""
+    for reading, wanted in (("printed", spent), ("right", None)):
+        terms = THEOREMS["nonconvex-3.2-budget"](N=10, M=10, R=R, q=4, epsilon=1.0, delta=DELTA, reading=reading).terms
+        found = composed_epsilon(R // 4, terms["fresh"], terms["delta_fresh"], DELTA)
+        if wanted is None:
+            assert found < 0.27
+        else:
+            assert found == pytest.approx(wanted, abs=0.001)
+
+
+@pytest.mark.parametrize(("E", "Q", "spent"), [(5, 72, 0.311), (20, 200, 0.907), (60, 300, 1.181)])
+def test_full_batches_of_algorithm_8_as_printed_overspend_for_long_epochs_only(E, Q, spent):
+    """E full-batch messages alone, M = N; n = 90Q and N = 1000 keep K = 90 within its K ≥ (n²/M)^(1/3)."""
+    point = {"n": 90 * Q, "N": 1000, "M": 1000, "K": 90, "E": E, "Q": Q, "S": 1, "epsilon": 1.0, "delta": DELTA}
+    assert (point["n"] ** 2 / 1000) ** (1 / 3) <= 90 + 1e-9
+    found = {}
+    for reading in ("printed", "right"):
+        terms = THEOREMS["nonconvex-2.2-shuffled-noise"](**point, reading=reading).terms
+        found[reading] = composed_epsilon(E, terms["full_batch"], terms["delta"], DELTA)
+    assert found["printed"] == pytest.approx(spent, abs=0.001)
+    assert found["right"] < 0.2
+    # By hand: ε̃ = √Q ε/(16√(E ln(2/δ))).
+    assert terms["full_batch"] == pytest.approx(sqrt(Q / (E * log(2 / DELTA))) / 16 / Q)
+
+
+def test_the_printed_proofs_parameters_fail_for_m_below_n_and_smaller_steps_do_not():
+    """F_i = w²/2 ± aw, one silo a round: E‖∇F‖² → ηa²/(2−η), a²/3·(3η/(2−η)): no floor under a small enough step."""
+    a, n = 0.5, 10**4
+    point = {"n": n, "d": 1, "N": 2, "M": 1, "L": 1.5, "Delta": 1e-3, "beta": 1.0, "epsilon": 1.0, "delta": DELTA}
+    printed = THEOREMS["nonconvex-3.1"](**point, reading="printed").value
+    left = {eta: eta * a**2 / (2 - eta) for eta in (0.5, 1e-3, 1e-4)}
+    assert left[0.5] == pytest.approx(a**2 / 3)
+    assert left[0.5] > 100 * printed
+    assert left[1e-4] < printed

@@ -1,0 +1,30 @@
+"""The words for verdicts: each has a meaning, a sign and a class of its own; a claim takes the weakest."""
+
+import pytest
+
+from silodp.verdicts.words import Verdict, together
+
+
+def test_every_word_has_a_sign_a_class_and_a_meaning_of_its_own():
+    for name in ("sign", "style", "meaning"):
+        assert len({getattr(one, name) for one in Verdict}) == len(Verdict)
+    assert all(one.meaning.endswith(".") for one in Verdict)
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ("confirmed, confirmed", "confirmed"),
+        ("confirmed, refuted, not testable here", "refuted"),
+        ("confirmed, not testable here", "inconclusive"),
+        ("confirmed, inconclusive", "inconclusive"),
+        ("confirmed, order agrees, vacuous here, derivation", "order agrees"),
+        ("order agrees, not contradicted", "not contradicted"),
+        ("not contradicted, depends on the variant", "depends on the variant"),
+        ("derivation, vacuous here", "derivation"),
+        ("vacuous here", "vacuous here"),
+        ("not testable here", "not testable here"),
+    ],
+)
+def test_a_claim_is_as_strong_as_its_weakest_part(parts, whole):
+    assert together([Verdict(one) for one in parts.split(", ")]) == whole

@@ -1,0 +1,63 @@
+"""What a rebuild takes, counted before its first job, and refused above the run file's limits."""
+
+from pathlib import Path
+
+import pytest
+from small import ROOT
+
+from silodp.cli import main
+from silodp.config.errors import ConfigError
+from silodp.experiments.validation import load
+from silodp.workflow.cost import estimate, refuse
+from silodp.workflow.plan import Plan
+
+
+def run_file(folder: Path, limits: str = "{}", trials: int = 2) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(
+        f"run: r\nlimits: {limits}\nexperiments:\n  wbcd_mlp: {{trials: {trials}, epsilons: [1, 3], clips: [1],"
+        " stepsizes: {low: -1, high: 0, points: 3}, algorithms: {local_sgd: ~, fedprox_spider: ~, fed_spider: ~}}\n"
+    )
+    return path
+
+
+def test_runs_are_points_times_trials_and_all_grows_with_them(tmp_path):
+    two, four = (Plan(load(run_file(tmp_path, trials=trials))) for trials in (2, 4))
+    small, large = (estimate(plan, 2, 1e9) for plan in (two, four))
+    # 3 step sizes, at each of 2 epsilons and without noise.
+    assert (small.runs, large.runs) == (18, 36)
+    assert large.operations == 2 * small.operations > 0
+    assert large.disk_mb > small.disk_mb
+    assert small.jobs >= len(two.grids("wbcd_mlp")) + len(two.fresh("wbcd_mlp"))
+    assert estimate(two, 2, 1e9).seconds < estimate(two, 1, 1e9).seconds
+    assert estimate(two, 2, 1e5).seconds > small.seconds
+
+
+@pytest.mark.parametrize("key", ["jobs", "runs", "operations", "hours", "disk_mb"])
+def test_above_a_limit_a_rebuild_is_refused_in_one_line(tmp_path, key, capsys, monkeypatch):
+    path = run_file(tmp_path, f"{{{key}: 0.0001}}")
+    plan = Plan(load(path))
+    with pytest.raises(ConfigError, match=f"limits.{key}: 0.0001: the run asks for "):
+        refuse(plan, estimate(plan, 1, 1e9), tmp_path)
+    if key == "runs":
+        monkeypatch.chdir(tmp_path)
+        assert main(["rebuild", str(path)]) == 2
+        assert f"{path}: limits.runs: 0.0001: the run asks for 18" in capsys.readouterr().err
+        assert not (tmp_path / ".snakemake").exists()
+
+
+def test_the_committed_runs_are_within_their_limits(tmp_path):
+    for name in ("smoke", "default"):
+        plan = Plan(load(ROOT / "config" / f"{name}.yaml"))
+        refuse(plan, estimate(plan, 2, 1e9), tmp_path)
+
+
+def test_cost_and_doctor_say_what_they_found(capsys, tmp_path, monkeypatch):
+    assert main(["cost", str(run_file(tmp_path)), "--cores", "2"]) == 0
+    assert "18 trained runs" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "BAD home             cannot be written: No such file or directory" in said
+    assert str(tmp_path) not in said

@@ -1,3 +1,6 @@
+import os
+
+
 rule audit_experiment:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, 'default')}/indices.parquet",
@@ -36,7 +39,14 @@ rule audit:
 
 rule formulas:
     output:
-        f"{PLAN.folder}/formulas.csv",
+        table=f"{PLAN.folder}/formulas.csv",
+        figures=multiext(
+            f"{PLAN.folder}/figures/formulas_",
+            "convex.pdf",
+            "convex.png",
+            "nonconvex.pdf",
+            "nonconvex.png",
+        ),
     log:
         f"{PLAN.folder}/logs/formulas.log",
     conda:
@@ -45,6 +55,7 @@ rule formulas:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
+        figures=lambda wc, output: os.path.dirname(output.figures[0]),
         digest=PLAN.formulas_digest(),
     shell:
-        "silodp formulas --output {output} > {log} 2>&1"
+        "silodp formulas --figures {params.figures} --output {output.table} > {log} 2>&1"

@@ -1,6 +1,7 @@
 rule checkins_figure_2:
     output:
-        f"{PLAN.folder}/checkins/figure_2.csv",
+        table=f"{PLAN.folder}/checkins/figure_2.csv",
+        figures=multiext(f"{PLAN.folder}/checkins/figure_2.", "pdf", "png"),
     log:
         f"{PLAN.folder}/logs/checkins/figure_2.log",
     conda:
@@ -11,14 +12,15 @@ rule checkins_figure_2:
     params:
         digest=PLAN.checkins_digest(),
     shell:
-        "silodp checkins-figure-2 --output {output} > {log} 2>&1"
+        "silodp checkins-figure-2 --output {output.table} > {log} 2>&1"
 
 
 rule checkins_experiment:
     input:
         lambda wc: PLAN.data_files(wc.experiment),
     output:
-        f"{PLAN.folder}/checkins/{{experiment}}.csv",
+        table=f"{PLAN.folder}/checkins/{{experiment}}.csv",
+        figures=multiext(f"{PLAN.folder}/checkins/{{experiment}}.", "pdf", "png"),
     log:
         f"{PLAN.folder}/logs/checkins/{{experiment}}.log",
     conda:
@@ -31,7 +33,7 @@ rule checkins_experiment:
         run_file=RUN_FILE,
         digest=lambda wc: PLAN.checkins_digest(wc.experiment),
     shell:
-        "silodp checkins {params.run_file} {wildcards.experiment} --output {output} > {log} 2>&1"
+        "silodp checkins {params.run_file} {wildcards.experiment} --output {output.table} > {log} 2>&1"
 
 
 rule checkins:

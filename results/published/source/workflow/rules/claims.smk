@@ -4,8 +4,6 @@ rule claims:
         privacy=f"{PLAN.folder}/privacy.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
         wanted=PLAN.wanted(),
-        # By their dates: a clone's published claims.csv has no record of what it was made from.
-        claims=local(PLAN.claims_files()),
     output:
         f"{PLAN.folder}/claims.csv",
     log:
@@ -17,7 +15,7 @@ rule claims:
         runtime=growing(15),
     params:
         folder=subpath(output[0], parent=True),
-        # Verdicts are made again when what they are built on changes, or when bounds or check-ins were made in the meantime.
+        # Verdicts are made again when claims change, or when bounds or check-ins were made in the meantime.
         digest=PLAN.claims_digest(),
     shell:
         "silodp claims {params.folder} --output {output} > {log} 2>&1"

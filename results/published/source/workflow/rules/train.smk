@@ -1,0 +1,66 @@
+rule train:
+    input:
+        silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
+    output:
+        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.parquet",
+    log:
+        f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.log",
+    conda:
+        "../../environment.yml"
+    threads: PLAN.run.threads
+    resources:
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(PLAN.run.runtime_minutes),
+        gpu=lambda wc: PLAN.gpus(wc.experiment),
+    params:
+        run_file=RUN_FILE,
+        silos=subpath(input.silos, parent=True),
+        digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
+    shell:
+        "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
+        " --reading {wildcards.reading} --trials {wildcards.trials} --silos {params.silos} --threads {threads}"
+        " --output {output} > {log} 2>&1"
+
+
+rule select:
+    input:
+        lambda wc: PLAN.grids(wc.experiment),
+    output:
+        f"{PLAN.folder}/selection/{{experiment}}.parquet",
+    log:
+        f"{PLAN.folder}/logs/select/{{experiment}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(15),
+    params:
+        run_file=RUN_FILE,
+        digest=lambda wc: PLAN.reports_digest(wc.experiment),
+    shell:
+        "silodp select {params.run_file} {wildcards.experiment} --trials {input} --output {output} > {log} 2>&1"
+
+
+rule train_chosen:
+    input:
+        silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
+        chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
+    output:
+        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.parquet",
+    log:
+        f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.log",
+    conda:
+        "../../environment.yml"
+    threads: PLAN.run.threads
+    resources:
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(PLAN.run.runtime_minutes),
+        gpu=lambda wc: PLAN.gpus(wc.experiment),
+    params:
+        run_file=RUN_FILE,
+        silos=subpath(input.silos, parent=True),
+        digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
+    shell:
+        "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
+        " --reading {wildcards.reading} --chosen {input.chosen} --silos {params.silos} --threads {threads}"
+        " --output {output} > {log} 2>&1"

@@ -20,8 +20,9 @@ from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget
 
 N, R, DELTA = 20, 4, 0.05
-# A claim that is small enough for so few runs to show several times it.
-RUNS = 4000
+# So many that the least share of ε found over a dozen seeds is 0.56; of 4,000 one seed in six shows less than half.
+# A fault shows at once.
+RUNS, FAULTY = 12_000, 4000
 # Records of the silo: one local step a round has to draw the canary now and then.
 SIZES = {"local_sgd": 3}
 STREAMS = Streams(31).child("audit")
@@ -42,7 +43,8 @@ def audited(fault, name):
     """Of a mechanism with one fault; of the trainer's own for None."""
     algorithm, plan = made(small.ALGORITHM_CASES[name], n=SIZES.get(name, N))
     mechanism = PLANTS[fault].mechanism if fault else Messages
-    return audit(algorithm, [plan], RUNS, STREAMS.child(fault, name), messages=mechanism, confidence=0.95)[0]
+    runs = FAULTY if fault else RUNS
+    return audit(algorithm, [plan], runs, STREAMS.child(fault, name), messages=mechanism, confidence=0.95)[0]
 
 
 @functools.cache
@@ -61,7 +63,7 @@ def test_no_algorithm_is_audited_above_what_it_delivers(name):
 
 @pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd", "fed_spider", "one_pass_accelerated_sgd"])
 def test_the_audit_comes_near_the_truth(name):
-    """It would be worth nothing if it never rose: with thousands of runs it shows some of a small ε."""
+    """It would be worth nothing if it never rose: thousands of runs show half of a small ε, of local SGD too."""
     found = audited(None, name)
     assert 0.2 * delivered(name).lower < found.lower <= delivered(name).upper
     assert 0.5 * delivered(name).upper < found.profile.epsilon <= delivered(name).upper
@@ -186,11 +188,11 @@ def test_noise_of_the_transcript_is_the_plans():
     sent = np.stack(
         [
             content[0].numpy()
-            for run in range(500)
+            for run in range(200)
             for *_, content in server.play(algorithm, STREAMS.child("noise", run))
         ]
     )
-    assert len(sent) == 500 * R
+    assert len(sent) == 200 * R
     spread = sent.std(axis=0) / (plan["gradient"].noise * CLIP)
     np.testing.assert_allclose(spread, 1.0, atol=5 / math.sqrt(2 * len(sent)))
     assert norm.sf(abs(np.corrcoef(sent[:, 0], sent[:, 1])[0, 1]) * math.sqrt(len(sent))) > 1e-4

@@ -49,7 +49,7 @@ def test_every_plant_is_caught(fault, name):
     if not PLANTS[fault].applies(kinds):
         pytest.skip("nothing in this algorithm's messages can have this fault")
     plant = PLANTS[fault]
-    runs = 60 if plant.alone else 300
+    runs = 40 if plant.alone else 300
     found = verdict(name, STREAMS.child(fault, name), plant.mechanism, runs, together=not plant.alone)
     assert found.broken, found
     assert found.p < 1e-5
@@ -57,7 +57,7 @@ def test_every_plant_is_caught(fault, name):
 
 def test_honest_mechanisms_fail_no_more_often_than_the_level():
     """p-values of honest mechanisms are not below any level more often than it says."""
-    values = np.array([verdict("minibatch_sgd", STREAMS.child("level", k), runs=60).p for k in range(40)])
+    values = np.array([verdict("minibatch_sgd", STREAMS.child("level", k), runs=40).p for k in range(40)])
     for level in (0.05, 0.2, 0.5):
         assert binom.sf((values <= level).sum() - 1, len(values), level) > 1e-4
     assert values.min() > 1e-4

@@ -26,7 +26,7 @@ def loaded(request: pytest.FixtureRequest, needs_data: Callable[[str], Path]) ->
 
 def test_registry_is_the_folder() -> None:
     assert EMBEDDED == ["diabetes", "digits", "wbcd"]
-    assert DOWNLOADED == ["cifar10", "insurance", "mnist"]
+    assert DOWNLOADED == ["cifar10", "insurance", "mnist", "obesity"]
 
 
 def test_loaded_data_are_as_declared(loaded: tuple[str, Data]) -> None:

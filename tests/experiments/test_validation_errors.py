@@ -93,7 +93,8 @@ OVERRIDES = [
     (
         "cancer",
         {"silos": {"scheme": "even"}},
-        "silos.scheme: 'even': Input should be 'digit_pairs', 'by_class', 'sorted_target' or 'iid'",
+        "silos.scheme: 'even': Input should be 'digit_pairs', 'by_class', 'sorted_target', 'iid', 'column' or "
+        "'dirichlet'",
     ),
     ("cancer", {"label": "colour"}, "label: 'colour': Input should be 'class', 'parity' or 'target'"),
     ("cancer", {"device": "gpu"}, "device: 'gpu': String should match pattern '^(cpu|cuda(:\\d+)?)$'"),

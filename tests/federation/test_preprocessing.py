@@ -103,7 +103,7 @@ def test_constant_channel_becomes_zero() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"standardise": "test"}, "train, all or none"),
+        ({"standardise": "test"}, "train, all, none, silo or bounds"),
         ({"pca": 0}, "between 1 and 6"),
         ({"pca": 7}, "between 1 and 6"),
     ],

@@ -72,4 +72,6 @@ def partition(options: argparse.Namespace) -> None:
         options.experiment, experiment, experiment.variants()[label], resolved.run, data
     )
     write_records(options.output, kept)
-    write_partition(options.output, parts, y=data.y, heterogeneity=measured)
+    # Of records of one's own nothing is written but how many a silo has: an extreme target is a cell of the file.
+    y = data.y if isinstance(experiment.dataset, str) else None
+    write_partition(options.output, parts, y=y, heterogeneity=measured)

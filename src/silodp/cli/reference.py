@@ -21,6 +21,7 @@ from silodp.config.models import (
     SigmoidModel,
     SoftmaxModel,
 )
+from silodp.config.own import OwnData
 from silodp.config.readings import Readings
 from silodp.config.run import Bounds, DataConfig, Run
 from silodp.config.types import Constants, StageOptions
@@ -72,6 +73,7 @@ def reference_text() -> str:
         DataConfig,
         Bounds,
         Experiment,
+        OwnData,
         Partitioning,
         Preprocessing,
         Setting,

@@ -2,16 +2,18 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import Discriminator, Field, Tag, field_serializer, field_validator, model_validator
 
 from silodp.config.grid import Grid
 from silodp.config.models import ModelConfig, Penalty
+from silodp.config.own import OwnData
 from silodp.config.readings import Alternative, Readings, short
 from silodp.config.types import (
     Constants,
     Count,
     Device,
     Epsilon,
+    Finite,
     NonNegative,
     Positive,
     PositiveOrInf,
@@ -22,6 +24,14 @@ from silodp.config.types import (
 
 SELECTION = Literal["pooled", "per_trial"]
 EVALUATION = Literal["fresh", "same"]
+
+
+def _named(value: Any) -> str:
+    return "str" if isinstance(value, str) else "owndata"
+
+
+# Told apart before they are read, so that an error speaks of the one that was meant.
+Source = Annotated[Annotated[str, Tag("str")] | Annotated[OwnData, Tag("owndata")], Discriminator(_named)]
 
 
 def _distinct(values: list | None) -> list | None:
@@ -55,10 +65,16 @@ class Setting(Strict):
 class Partitioning(Strict):
     """How records are cut into silos."""
 
-    scheme: Literal["digit_pairs", "by_class", "sorted_target", "iid"] = Field(
-        description="digit_pairs: 25 (even, odd) pairs; by_class: one class a silo; sorted_target: parts by target"
+    scheme: Literal["digit_pairs", "by_class", "sorted_target", "iid", "column", "dirichlet"] = Field(
+        "column",
+        description="digit_pairs: 25 (even, odd) pairs; by_class: one class a silo; sorted_target: parts by target; "
+        "column, dirichlet (files of one's own): by the silo column, or shares of each class drawn from Dir(alpha)",
     )
     count: Count | None = Field(None, description="number of silos N, where the scheme does not fix it")
+    alpha: Positive | None = Field(None, description="of dirichlet: the smaller, the more silos differ")
+    least: Count | None = Field(
+        None, description="records of a silo of the silo column; smaller silos are left out; default: none is"
+    )
     mixed: float = Field(0.0, ge=0, le=1, description="share p of a silo's records drawn from all digits")
     per_class: Count | None = Field(None, description="first k records of each class; default: all")
     train_share: float = Field(0.8, gt=0, lt=1, description="share of a silo's records used for training")
@@ -68,7 +84,17 @@ class Partitioning(Strict):
 class Preprocessing(Strict):
     """What is done to features before training, fitted as reading `standardise` says."""
 
-    standardise: bool = Field(True, description="mean 0 and variance 1, per feature")
+    standardise: bool | Literal["none", "bounds", "silo", "train"] = Field(
+        True,
+        description="mean 0 and variance 1, per feature: true as the reading says, train over all training records, "
+        "silo in each silo by its own (none of them private); bounds to [-1, 1] by given bounds; false, none: as it is",
+    )
+    bounds: dict[str, Annotated[list[Finite], Field(min_length=2, max_length=2)]] = Field(
+        default={}, description="lowest and highest value of a number, and of a target; values beyond are cut"
+    )
+    bounds_from: Literal["knowledge", "file"] = Field(
+        "knowledge", description="where bounds come from; file: they were read off the records, hence not private"
+    )
     pca: Count | None = Field(None, description="number of principal components kept; default: no PCA")
     constant_column: bool = Field(False, description="append a column of ones (the intercept of a linear model)")
 
@@ -117,9 +143,9 @@ class Experiment(Strict):
 
     title: Title = Field(description="a line for figures and the report")
     paper: Title = Field("", description="the figure that this replicates")
-    dataset: str = Field(description="a registered data set")
+    dataset: Source = Field(description="a registered data set, or a file of one's own")
     label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")
-    silos: Partitioning
+    silos: Partitioning = Partitioning()
     preprocess: Preprocessing = Preprocessing()
     model: ModelConfig
     radius: Positive | None = Field(
@@ -132,10 +158,13 @@ class Experiment(Strict):
     epsilons: list[Epsilon] = Field(min_length=1, description="claimed epsilon of the private algorithms")
     delta: Annotated[float, Field(gt=0, lt=1)] | Literal["1/n^2"] = Field("1/n^2", description="delta, or 1/n^2")
     trials: Count = Field(description="random train/test splits")
-    batch_epsilon: Epsilon = Field(
-        description="epsilon in K = floor(n sqrt(epsilon) / (2 sqrt(R))) under batch: eps_max"
+    batch_epsilon: Epsilon | None = Field(
+        None, description="epsilon in K = floor(n sqrt(epsilon) / (2 sqrt(R))) under batch: eps_max"
     )
     batch_records: Count | None = Field(None, description="K given directly in place of the formula")
+    batch_share: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="K as a share of each silo's own n, in place of the formula"
+    )
     log_term: Literal["1/delta", "2/delta"] = Field(
         "1/delta", description="log term of MB-SGD's noise as the paper has it"
     )
@@ -158,6 +187,14 @@ class Experiment(Strict):
 
     _grid = field_validator("epsilons", "clips", "phase_lengths", "reports")(_distinct)
 
+    @model_validator(mode="after")
+    def _one_batch_size(self) -> "Experiment":
+        if self.batch_records is not None and self.batch_share is not None:
+            raise ValueError("batch_records and batch_share say the same: one must be left out")
+        if self.batch_epsilon is None and self.batch_records is None and self.batch_share is None:
+            raise ValueError("one of batch_epsilon, batch_records and batch_share must be given")
+        return self
+
     @field_validator("settings")
     @classmethod
     def _distinct_settings(cls, values: list[Setting]) -> list[Setting]:
@@ -169,6 +206,17 @@ class Experiment(Strict):
     def _as_given(self, alternatives: list[Alternative]) -> list[dict[str, Any]]:
         # What is left out of an alternative is the experiment's reading, not the model's default.
         return [one.model_dump(mode="json", exclude_unset=True) for one in alternatives]
+
+    @property
+    def data_name(self) -> str:
+        """The data set as messages call it."""
+        return self.dataset if isinstance(self.dataset, str) else self.dataset.file
+
+    def batch_of(self, n: int) -> int | None:
+        """K for a silo of n training records where it is given; None for the formula."""
+        if self.batch_share is not None:
+            return max(1, round(self.batch_share * n))
+        return self.batch_records
 
     def delta_of(self, n: int) -> float:
         """δ for a silo of n training records."""

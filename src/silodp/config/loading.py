@@ -6,6 +6,7 @@ that names file, key, value and what is allowed.
 """
 
 import copy
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,6 +49,20 @@ def read_experiment(folder: Path, source: Path) -> dict:
     return merge(found, own)
 
 
+def located(experiment: dict, run_file: Path) -> dict:
+    """`experiment` with the path of its data file as seen from the working folder; it is given from the run file's.
+
+    The record of a finished run (config.json) has it as seen from the working folder already.
+    """
+    dataset = experiment.get("dataset")
+    if not isinstance(dataset, dict) or not isinstance(dataset.get("file"), str):
+        return experiment
+    found = Path(os.path.normpath(run_file.parent / dataset["file"]))
+    if not found.is_file() and run_file.suffix == ".json":
+        found = Path(dataset["file"])
+    return experiment | {"dataset": dataset | {"file": os.fspath(found)}}
+
+
 def _key(location: tuple) -> str:
     text = ""
     for part in location:
@@ -58,7 +73,7 @@ def _key(location: tuple) -> str:
 # Parts of Pydantic's error locations that name an alternative and are no keys.
 _TAGS = {
     *("linear", "logistic", "softmax", "perceptron", "convnet", "hinge", "absolute", "sigmoid"),
-    *("none", "l1", "l2", "ball"),
+    *("none", "l1", "l2", "ball", "str", "owndata", "bool", "literal['none','bounds','silo','train']"),
     *("constrained-float", "literal['1/n^2']", "literal['moments','theorem','calibrated']", "float"),
     *("paired_difference", "relative_improvement", "price_of_privacy", "delivered_epsilon", "bounds_verdicts"),
     *("exact_expression", "same_iterates"),

@@ -16,8 +16,10 @@ class Readings(Strict):
     spider_q1_noise: Literal["own", "minibatch"] = Field(
         "own", description="noise of FedProx-SPIDER at q = 1: its own formula, or MB-SGD's"
     )
-    records: Literal["equal", "own"] = Field(
-        "equal", description="n of unequal silos: the smallest for all, or each its own"
+    records: Literal["equal", "own", "rounded"] = Field(
+        "equal",
+        description="n of unequal silos: the smallest for all, or each its own; rounded: its own rounded down to a "
+        "power of 1.25, so that many silos have one plan",
     )
     server_update: Literal["mean", "sum"] = Field("mean", description="the server averages messages, or adds them up")
     log_term: Literal["paper", "1/delta", "2/delta"] = Field(

@@ -18,7 +18,7 @@ __all__ = ["DATASETS", "LABEL_KINDS", "Data", "Dataset", "label_classes", "label
 LABEL_KINDS = ("class", "parity", "target")
 
 # Files of this folder that declare no dataset; those that download are slow to import.
-_MACHINERY = frozenset({"addresses", "base", "cache", "download", "fetch", "sources"})
+_MACHINERY = frozenset({"addresses", "base", "cache", "download", "fetch", "own_file", "sources", "tabular"})
 
 
 def _scan() -> Mapping[str, Dataset]:

@@ -22,6 +22,8 @@ class Data:
         official_test: bool, shape (n,): the records that the dataset's authors set apart for testing. Training records
             come first in the file order, so "the first k of a class" are training records.
         class_names: what the labels mean, in their order.
+        silo: int64, (n,): the silo 0, 1, … that the data say a record belongs to; empty where they do not.
+        person: int64, (n,): whom a record is about, as numbers; empty where nothing says so.
     """
 
     x: np.ndarray
@@ -30,6 +32,8 @@ class Data:
     feature_names: tuple[str, ...] = ()
     official_test: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     class_names: tuple[str, ...] = ()
+    silo: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         if self.official_test.size == 0:
@@ -67,6 +71,8 @@ class Dataset:
         test_counts: how many of them the dataset's authors set apart for testing; None where they did not.
         standardise_columns: the features to standardise; None for all of them.
         images: True when records are colour images, (3, side, side), in place of flat features.
+        silo_records: records of each silo, where the data say whose each record is.
+        held: in how many silos a person's records lie at most, and how many of them in one; None where unknown.
     """
 
     name: str
@@ -82,6 +88,8 @@ class Dataset:
     test_counts: tuple[int, ...] | None = None
     standardise_columns: tuple[str, ...] | None = None
     images: bool = False
+    silo_records: tuple[int, ...] | None = None
+    held: tuple[int, int] | None = None
 
     def counts(self, official_test: bool) -> tuple[int, ...] | None:
         """How many of each class can go to silos: all, or with `official_test` all but those set apart for testing."""

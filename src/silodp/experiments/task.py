@@ -11,9 +11,9 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS
 from silodp.config.experiment import Experiment, Setting
 from silodp.config.readings import Readings
-from silodp.datasets import DATASETS
 from silodp.experiments.names import readings_of
 from silodp.experiments.plans import Protocol, complete_plan
+from silodp.federation.data_of import dataset_of
 from silodp.federation.sizes import number_of_silos
 from silodp.privacy.plan import Budget, PrivacyPlan
 
@@ -26,7 +26,7 @@ POINT = ["epsilon", "stepsize", "clip", "phase_length"]
 
 def dimension(config: Experiment) -> int:
     """d of a linear model on an embedded data set, known before a trial is cut; ValueError for any other."""
-    steps, dataset = config.preprocess, DATASETS[config.dataset]
+    steps, dataset = config.preprocess, dataset_of(config)
     if config.model.name != "linear" or not dataset.embedded:
         raise ValueError("must be ideal unless the model is linear and its data set embedded, so that d is known")
     features = steps.pca or len(dataset.load().feature_names)
@@ -85,7 +85,7 @@ class Task:
             options |= {"schedule": found, "clip": (own.clips or self.config.clips)[0], "rounds": found.rounds}
             options |= {"mu": found.strong, "average": True}
         made = ALGORITHMS[self.algorithm].with_options(options)
-        return made if n is None else made.fitted(n, self.config.batch_records)
+        return made if n is None else made.fitted(n, self.config.batch_of(n))
 
     def _stages(self) -> "tuple[Stage, ...]":
         """Stages of accelerated SGD, as the experiment gives them."""
@@ -123,6 +123,8 @@ class Task:
         claimed = None if math.isnan(epsilon) else epsilon
         batch_epsilon = config.batch_epsilon if readings.batch == "eps_max" or claimed is None else claimed
         counted = [min(sizes)] * len(sizes) if readings.records == "equal" else sizes
+        if readings.records == "rounded":
+            counted = [rounded_down(n) for n in sizes]
         algorithm = self.make(phase_length, epsilon, min(sizes))
         shuffled = readings.summation == "shuffled" and algorithm.trust == "sum"
         protocol = Protocol(
@@ -133,10 +135,16 @@ class Task:
             readings.sampler,
         )
         budgets = (
-            Budget(n, algorithm.rounds, claimed, config.delta_of(n), batch_epsilon, config.batch_records)
+            # Where K is given, the ε of its formula is not asked for.
+            Budget(n, algorithm.rounds, claimed, config.delta_of(n), batch_epsilon or 1.0, config.batch_of(n))
             for n in counted
         )
         return [complete_plan(algorithm, budget, protocol) for budget in budgets]
+
+
+def rounded_down(n: int) -> int:
+    """The largest whole part of a power of 1.25 that is at most n; below 4, n."""
+    return n if n < 4 else math.floor(1.25 ** math.floor(math.log(n) / math.log(1.25) + 1e-9))
 
 
 def task_of(name: str, config: Experiment, algorithm: str, setting: str, reading: str) -> Task:

@@ -14,12 +14,14 @@ from pydantic import ValidationError
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError, project_root, shown
 from silodp.config.experiment import Experiment
-from silodp.config.loading import REPLACED, Resolved, explain, merge, read_experiment, read_yaml
+from silodp.config.loading import REPLACED, Resolved, explain, located, merge, read_experiment, read_yaml
 from silodp.config.run import Run
 from silodp.config.types import NAME
 from silodp.datasets import DATASETS, Dataset
 from silodp.experiments.guard import unproven
+from silodp.experiments.own_data import check_own, own_sizes
 from silodp.experiments.schedules import participation, prescribe, schedules_of
+from silodp.federation.data_of import dataset_of
 
 
 def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> None:
@@ -37,7 +39,7 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
     def fail(key: str, value: object, allowed: str) -> NoReturn:
         raise ConfigError(f"{place(key)}: {shown(value)}: {allowed}")
 
-    if experiment.dataset not in DATASETS:
+    if isinstance(experiment.dataset, str) and experiment.dataset not in DATASETS:
         fail("dataset", experiment.dataset, f"must be one of {', '.join(sorted(DATASETS))}")
     for algorithm, options in experiment.algorithms.items():
         if algorithm not in ALGORITHMS:
@@ -55,24 +57,30 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
             if algorithm not in experiment.algorithms:
                 known = ", ".join(experiment.algorithms)
                 fail(f"alternatives[{number}].algorithms", algorithm, f"must be one of the experiment's: {known}")
-    dataset = DATASETS[experiment.dataset]
+    try:
+        dataset = dataset_of(experiment)
+    except ValueError as error:
+        raise ConfigError(f"{place('dataset')}: {error}") from None
+    check_own(experiment, dataset, fail)
     regression = dataset.task == "regression"
     if regression != (experiment.model.name in ("linear", "absolute")):
-        fail("model", experiment.model.name, f"must fit the task of {experiment.dataset}, which is {dataset.task}")
+        fail("model", experiment.model.name, f"must fit the task of {experiment.data_name}, which is {dataset.task}")
     if regression != (experiment.label == "target"):
         fail("label", experiment.label, f"must be {'target' if regression else 'class or parity'} for {dataset.task}")
     if dataset.images != (experiment.model.name == "convnet"):
         allowed = "must be convnet" if dataset.images else "convnet needs images"
-        fail("model", experiment.model.name, f"{allowed}: the records of {experiment.dataset} are its input")
+        fail("model", experiment.model.name, f"{allowed}: the records of {experiment.data_name} are its input")
     steps = experiment.preprocess
     if dataset.images and (steps.pca or steps.constant_column):
-        fail("preprocess", steps.model_dump(), f"pca and constant_column are not for images, as {experiment.dataset}'s")
+        fail(
+            "preprocess", steps.model_dump(), f"pca and constant_column are not for images, as {experiment.data_name}'s"
+        )
     classes = 2 if experiment.label == "parity" else len(dataset.class_counts or ())
     if experiment.model.name in ("logistic", "sigmoid") and classes != 2:
         fail(
             "model",
             experiment.model.name,
-            f"needs two classes, {experiment.dataset} has {classes}; softmax takes any number",
+            f"needs two classes, {experiment.data_name} has {classes}; softmax takes any number",
         )
     _check_silos(experiment, dataset, fail)
     silos, smallest = _silo_sizes(experiment, dataset, fail)
@@ -80,7 +88,12 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
     if smallest < least:
         share = experiment.silos.train_share
         fail("silos.train_share", share, f"must leave at least {least} training records in each silo, not {smallest}")
-    if not experiment.silos.official_test and _each(experiment, dataset) <= smallest // _parts(experiment):
+    own = own_sizes(experiment, dataset)
+    if (
+        not experiment.silos.official_test
+        and own is None
+        and _each(experiment, dataset) <= smallest // _parts(experiment)
+    ):
         share = experiment.silos.train_share
         fail("silos.train_share", share, "must leave at least one test record in each silo")
     for index, setting in enumerate(experiment.settings):
@@ -96,7 +109,7 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
     _check_options(experiment, silos, smallest, fail)
     if experiment.batch_records is not None and experiment.batch_records > smallest:
         fail("batch_records", experiment.batch_records, f"K must be at most n = {smallest}, the records of a silo")
-    found = unproven(name, experiment, [smallest] * silos)
+    found = unproven(name, experiment, own or [smallest] * silos)
     if found is not None:
         fail("allow_unproven", experiment.allow_unproven, found)
 
@@ -108,7 +121,9 @@ def _check_features(
     pca = experiment.preprocess.pca
     most = min(dataset.features, records)
     if pca is not None and pca > most:
-        fail("preprocess.pca", pca, f"must be at most {most}, the features of {experiment.dataset} or training records")
+        fail(
+            "preprocess.pca", pca, f"must be at most {most}, the features of {experiment.data_name} or training records"
+        )
 
 
 def _check_options(
@@ -216,7 +231,7 @@ def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, 
     if plan.official_test and any(readings.resample for readings in experiment.variants().values()):
         fail("silos.official_test", True, "must be false where a reading resamples, which draws anew before a split")
     if plan.official_test and dataset.test_counts is None:
-        fail("silos.official_test", True, f"must be false: {experiment.dataset} has no test part of its own")
+        fail("silos.official_test", True, f"must be false: {experiment.data_name} has no test part of its own")
     if plan.per_class and counts and plan.per_class > min(counts):
         fail("silos.per_class", plan.per_class, f"must be at most {min(counts)}, the records of the smallest class")
 
@@ -240,7 +255,7 @@ def silo_sizes(experiment: Experiment) -> tuple[int, int]:
     def fail(key: str, value: object, allowed: str) -> NoReturn:
         raise ConfigError(f"{key}: {shown(value)}: {allowed}")
 
-    return _silo_sizes(experiment, DATASETS[experiment.dataset], fail)
+    return _silo_sizes(experiment, dataset_of(experiment), fail)
 
 
 def _silo_sizes(
@@ -249,6 +264,8 @@ def _silo_sizes(
     """(N, training records of the smallest silo), from the data set's stated class sizes."""
     plan = experiment.silos
     counts = dataset.counts(plan.official_test)
+    if (own := own_sizes(experiment, dataset)) is not None:
+        return len(own), min(own)
     if plan.scheme == "digit_pairs":
         if not counts or len(counts) != 10:
             fail("silos.scheme", plan.scheme, "needs a data set with ten classes")
@@ -267,7 +284,7 @@ def _silo_sizes(
         fail("silos.count", None, f"must be given for {plan.scheme}")
     most = dataset.records // 2
     if plan.count > most:
-        fail("silos.count", plan.count, f"must be at most {most}, half the records of {experiment.dataset}")
+        fail("silos.count", plan.count, f"must be at most {most}, half the records of {experiment.data_name}")
     return plan.count, math.floor(plan.train_share * (dataset.records // plan.count) + 1e-9)
 
 
@@ -319,9 +336,12 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         source = folder / f"{name}.yaml"
         # A name becomes a part of paths and commands.
         known = sorted(file.stem for file in folder.glob("*.yaml") if re.match(NAME, file.stem))
-        if name not in known:
+        # One on a file of one's own may stand in the run file as a whole, as each does in the record of a run.
+        whole = name not in known and re.match(NAME, name) and isinstance((overrides or {}).get("dataset"), dict)
+        if name not in known and not whole:
             raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {', '.join(known)}")
-        merged = merge(read_experiment(folder, source), overrides or {})
+        source = path if whole else source
+        merged = located(merge({} if whole else read_experiment(folder, source), overrides or {}), path)
         try:
             experiments[name] = Experiment.model_validate(merged)
         except ValidationError as error:

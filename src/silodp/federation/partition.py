@@ -19,7 +19,7 @@ from silodp.files import read_parquet, write_csv, write_parquet
 if TYPE_CHECKING:
     from silodp.federation.heterogeneity import Heterogeneity
 
-Scheme = Literal["digit_pairs", "by_class", "sorted_target", "iid"]
+Scheme = Literal["digit_pairs", "by_class", "sorted_target", "iid", "column", "dirichlet"]
 
 DIGIT_PAIRS = tuple(itertools.product((0, 2, 4, 6, 8), (1, 3, 5, 7, 9)))
 
@@ -79,6 +79,8 @@ def partition(
     per_class: int | None = None,
     resample: bool = False,
     official_test: np.ndarray | None = None,
+    assigned: np.ndarray | None = None,
+    person: np.ndarray | None = None,
 ) -> Partition:
     """Cut records into silos and split each silo into training and test records.
 
@@ -102,12 +104,19 @@ def partition(
         official_test: bool, shape (n,). Where given, these records are the test side and no other is;
             `train_share` of each silo's remaining records train, and what is left over is not used. (The released
             CIFAR-10 program: 0.2, for 1,000 training and 1,000 test images a silo.) Schemes by class only.
+        assigned: silo 0 … silos−1 of every record, shape (n,), for "column" and "dirichlet".
+        person: whom a record is about, as numbers, shape (n,). Then a person's records go to the same side as far as
+            silos can be cut so: in each silo one person at most is on both.
 
     Raises:
         ValueError: an argument out of range, or a scheme that does not fit the labels.
     """
     y = np.asarray(y)
     _check(y, scheme, silos, train_share, mixed, per_class, resample, official_test)
+    if scheme in ("column", "dirichlet"):
+        if assigned is None or assigned.shape != y.shape or resample:
+            raise ValueError(f"scheme {scheme} needs the silo of each of the {len(y)} records, and no resample")
+        return _as_assigned(assigned, person, silos, train_share, generator)
     pool = np.arange(len(y)) if official_test is None else np.flatnonzero(~official_test)
     groups = _groups(y, pool, scheme, silos, per_class, generator)
     # Which groups make up a silo: two digits, or the one group cut for it.
@@ -141,17 +150,21 @@ def multiplicity(partition: Partition) -> int:
     return max(int(np.unique(train, return_counts=True)[1].max()) for train in partition.train)
 
 
-def label_counts(partition: Partition, y: np.ndarray) -> pd.DataFrame:
+def label_counts(partition: Partition, y: np.ndarray | None) -> pd.DataFrame:
     """What each silo holds, as a table.
 
     Returns:
-        For integer labels the columns silo, part, label, count, one row for each label that occurs; for targets the
-        columns silo, part, count, min, mean, max.
+        Without `y` the columns silo, part, count. For integer labels the columns silo, part, label, count, one row for
+        each label that occurs; for targets the columns silo, part, count, min, mean, max.
     """
     rows: list[dict[str, object]] = []
     for silo, parts in enumerate(partition.silos):
         for part, records in zip(PARTS, parts, strict=True):
-            values, where = y[records], {"silo": silo, "part": part}
+            where: dict[str, object] = {"silo": silo, "part": part}
+            if y is None:
+                rows.append(where | {"count": len(records)})
+                continue
+            values = y[records]
             if np.issubdtype(y.dtype, np.integer):
                 labels, counts = np.unique(values, return_counts=True)
                 rows += [where | {"label": int(a), "count": int(b)} for a, b in zip(labels, counts, strict=True)]
@@ -166,13 +179,14 @@ def write_partition(
     folder: Path | str,
     partitions: Sequence[Partition],
     *,
-    y: np.ndarray,
+    y: np.ndarray | None,
     heterogeneity: "Sequence[Heterogeneity] | None" = None,
 ) -> None:
     """Write the partitions of all trials, each file whole or not at all.
 
     Files: `indices.parquet` (trial, silo, part, record), one row for each record held; `labels.csv`, `label_counts` of
-    each trial; `heterogeneity.csv` (trial, value, gradient_norm, converged), where heterogeneity is given.
+    each trial (sizes alone without `y`); `heterogeneity.csv` (trial, value, gradient_norm, converged), where
+    heterogeneity is given.
     """
     if heterogeneity is not None and len(heterogeneity) != len(partitions):
         raise ValueError(
@@ -244,6 +258,20 @@ def _groups(
             raise ValueError(f"class {label} has {len(members)} records; {max(wanted, 1)} are wanted")
         groups.append(members[:wanted])
     return groups
+
+
+def _as_assigned(
+    assigned: np.ndarray, person: np.ndarray | None, silos: int, train_share: float, generator: np.random.Generator
+) -> Partition:
+    """Silos as they are, each split by itself; a person's records side by side in the order that is cut."""
+    order = generator.permutation(len(assigned))
+    if person is not None and len(person):
+        rank = generator.permutation(int(person.max()) + 1)
+        order = order[np.argsort(rank[person[order]], kind="stable")]
+    order = order[np.argsort(assigned[order], kind="stable")]
+    ends = np.cumsum(np.bincount(assigned, minlength=silos))[:-1]
+    cut = [(one, _floor(train_share * len(one))) for one in np.split(order, ends)]
+    return Partition(tuple((np.sort(one[:place]), np.sort(one[place:])) for one, place in cut))
 
 
 def _mix(groups: list[np.ndarray], own: tuple[int, ...], mixed: float, generator: np.random.Generator) -> np.ndarray:

@@ -1,13 +1,13 @@
 """Features as the experiments use them: standardised, reduced by PCA, with a constant column, by training records."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-Standardise = Literal["train", "all", "none"]
+Standardise = Literal["train", "all", "none", "silo", "bounds"]
 
 
 def preprocess(
@@ -18,6 +18,8 @@ def preprocess(
     pca: int | None = None,
     columns: Sequence[int] | None = None,
     constant_column: bool = False,
+    silos: Sequence[tuple[np.ndarray, np.ndarray]] = (),
+    bounds: Sequence[tuple[float, ...]] = (),
 ) -> np.ndarray:
     """Prepare the features of one trial.
 
@@ -26,35 +28,55 @@ def preprocess(
         train: the numbers of the training records; a repeated one counts once.
         standardise: where mean and variance are taken from: "train", the training records; "all", every row of `x`,
             which lets test records into what is trained on (a reading of the released programs, shown as such);
-            "none", nowhere. PCA is fitted on the same records, on the training records with "none".
+            "none", nowhere; "silo", in each silo from its own training records; "bounds", no mean and variance:
+            values are cut to given bounds and moved to [−1, 1]. PCA is fitted on the same records, on the training
+            records with the last three.
         pca: the number of principal components to keep, None for all features as they are. Components are ordered by
             variance and signed so that the largest entry of each is positive: the same data give the same features.
         columns: the columns to standardise, None for all; the others stay as they are.
         constant_column: append a column of ones.
+        silos: (training, test) records of each silo, for "silo"; no record in two of them.
+        bounds: lowest and highest value of each of the columns, for "bounds".
+
+    A missing value, NaN, becomes the column's mean over the training records, and the middle of given bounds.
 
     Returns:
         float64 features, shape (n, k). Images keep shape and dtype; each of their channels gets mean 0 and variance 1.
 
-    Neither step is private: the released quantities are functions of the silos' records and are not accounted for, as
-    in the papers' experiments.
+    Only "none" and "bounds" without PCA are private: else the released quantities are functions of the silos' records
+    and are not accounted for, as in the papers' experiments.
 
     Raises:
         ValueError: an option out of range, or one that does not fit images.
     """
-    if standardise not in ("train", "all", "none"):
-        raise ValueError(f"standardise is {standardise!r}; it must be train, all or none")
+    if standardise not in get_args(Standardise):
+        raise ValueError(f"standardise is {standardise!r}; it must be train, all, none, silo or bounds")
     train = np.unique(train)
     if train.size == 0 or train[0] < 0 or train[-1] >= len(x):
         raise ValueError(f"train must hold record numbers from 0 to {len(x) - 1}, at least one")
     fitted = np.arange(len(x)) if standardise == "all" else train
     if x.ndim > 2:
+        if standardise in ("silo", "bounds"):
+            raise ValueError(f"standardise is {standardise!r}; it needs flat features, these are images")
         if pca is not None or columns is not None or constant_column:
             raise ValueError("pca, columns and constant_column need flat features; these are images")
         return x.copy() if standardise == "none" else _channels(x, fitted)
 
     features = np.array(x, dtype=np.float64)
-    if standardise != "none":
-        chosen = slice(None) if columns is None else list(columns)
+    chosen = np.array(list(range(features.shape[1]) if columns is None else columns), dtype=np.int64)
+    if standardise == "bounds":
+        low, high = np.reshape(np.asarray(bounds, dtype=np.float64), (-1, 2)).T
+        features[:, chosen] = within(features[:, chosen], low, high)
+    for place in np.flatnonzero(np.isnan(features).any(axis=0)):
+        column = features[:, place]
+        middle = 0.0 if standardise == "bounds" else np.nanmean(column[train])
+        column[np.isnan(column)] = middle
+    if standardise == "silo":
+        for silo in silos:
+            scaler = StandardScaler().fit(features[np.ix_(np.unique(silo[0]), chosen)])
+            own = np.ix_(np.unique(np.concatenate(silo)), chosen)
+            features[own] = scaler.transform(features[own])
+    elif standardise in ("train", "all"):
         features[:, chosen] = StandardScaler().fit(features[fitted][:, chosen]).transform(features[:, chosen])
     if pca is not None:
         most = min(len(fitted), features.shape[1])
@@ -64,6 +86,11 @@ def preprocess(
     if constant_column:
         features = np.column_stack([features, np.ones(len(features))])
     return features
+
+
+def within(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
+    """Values cut to [low, high] and moved to [−1, 1]; NaN becomes 0."""
+    return np.nan_to_num(2 * (np.clip(values, low, high) - low) / (np.asarray(high) - low) - 1)
 
 
 def _principal(features: np.ndarray, fitted: np.ndarray, components: int) -> np.ndarray:

@@ -13,7 +13,8 @@ from torch import Tensor
 from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
 from silodp.config.run import Run
-from silodp.datasets import DATASETS, Data, label_classes, labels
+from silodp.datasets import Data, label_classes, labels
+from silodp.federation.data_of import dataset_of
 from silodp.federation.models import MODELS, Model
 from silodp.federation.partition import Partition, partition, read_partition
 from silodp.federation.rng import Streams
@@ -22,10 +23,6 @@ from silodp.federation.stored_records import Records, read_records
 
 if TYPE_CHECKING:
     from silodp.federation.heterogeneity import Heterogeneity
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
@@ -48,7 +45,7 @@ class TrialData:
 
 def load_dataset(config: Experiment, run: Run) -> Data:
     """The experiment's data set, from the cache where it is not embedded."""
-    return DATASETS[config.dataset].load(run.data.cache)
+    return dataset_of(config).load(run.data.cache)
 
 
 def partition_and_measure(
@@ -73,6 +70,8 @@ def partition_and_measure(
             per_class=plan.per_class,
             resample=readings.resample,
             official_test=data.official_test if plan.official_test else None,
+            assigned=data.silo if len(data.silo) else None,
+            person=data.person,
             generator=Streams(run.seed).generator(name, trial, "partition"),
         )
         records = preprocessed(data, config, readings, part)
@@ -83,24 +82,30 @@ def partition_and_measure(
             heterogeneity(
                 [x[i] for i in local.train],
                 [records.y[i] for i in local.train],
-                DATASETS[config.dataset].task,
+                dataset_of(config).task,
                 records.classes,
             )
         )
-        kept.append(records if records.small else None)
+        # Records of one's own file stay in it.
+        kept.append(records if records.small and isinstance(config.dataset, str) else None)
     return parts, measured, kept
 
 
 def preprocessed(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
     """The records in use, preprocessed."""
-    from silodp.federation.preprocessing import (
-        preprocess,  # most training jobs read what it made, and need no scikit-learn
-    )
+    # Most training jobs read what it made, and need no scikit-learn.
+    from silodp.federation.preprocessing import preprocess, within
 
     used, local = part.compact()
     steps = config.preprocess
-    mode = readings.standardise if steps.standardise else "none"
-    named = DATASETS[config.dataset].standardise_columns
+    asked = steps.standardise
+    mode = asked if isinstance(asked, str) else readings.standardise if asked else "none"
+    named = dataset_of(config).standardise_columns
+    bounds = [tuple(steps.bounds[name]) for name in named or ()] if mode == "bounds" else []
+    y = labels(data, config.label)[used]
+    if bounds and not isinstance(config.dataset, str) and config.dataset.target in steps.bounds:
+        low, high = steps.bounds[config.dataset.target]
+        y = within(y, low, high)
     x = preprocess(
         data.x[used],
         local.train_records(),
@@ -108,8 +113,10 @@ def preprocessed(data: Data, config: Experiment, readings: Readings, part: Parti
         pca=steps.pca,
         columns=None if named is None else data.columns(named),
         constant_column=steps.constant_column,
+        silos=local.silos if mode == "silo" else (),
+        bounds=bounds,
     )
-    return Records(x, labels(data, config.label)[used], label_classes(data, config.label))
+    return Records(x, y, label_classes(data, config.label))
 
 
 def _windows(x: np.ndarray) -> np.ndarray:
@@ -149,7 +156,7 @@ def hand_over(records: Records, config: Experiment, part: Partition, run: Run) -
     # Beyond this, squares leave the range of float32 and a clipped gradient is no longer one.
     if not np.abs(x).max() <= LARGEST_FEATURE:
         raise ValueError(
-            f"{config.dataset}: a preprocessed feature is {np.abs(x).max()}; features must be finite and at most "
+            f"{config.data_name}: a preprocessed feature is {np.abs(x).max()}; features must be finite and at most "
             f"{LARGEST_FEATURE:g}"
         )
     device = torch.device(config.device or run.device)

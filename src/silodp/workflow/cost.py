@@ -10,9 +10,9 @@ import numpy as np
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
-from silodp.datasets import DATASETS
 from silodp.experiments.names import trained_as
 from silodp.experiments.validation import silo_sizes
+from silodp.federation.data_of import dataset_of
 from silodp.workflow.plan import Plan
 
 # Multiplications and additions a weight and record: one of each forward, two of each backward.
@@ -104,14 +104,15 @@ def refuse(plan: Plan, cost: Cost, folder: Path) -> None:
 
 
 def _batch(config: Experiment, records: int, rounds: int) -> int:
-    if config.batch_records is not None:
-        return config.batch_records
-    return max(1, min(records, math.floor(records * math.sqrt(config.batch_epsilon) / (2 * math.sqrt(rounds)))))
+    given = config.batch_of(records)
+    if given is not None:
+        return given
+    return max(1, min(records, math.floor(records * math.sqrt(config.batch_epsilon or 1.0) / (2 * math.sqrt(rounds)))))
 
 
 def _weights(config: Experiment) -> int:
     """Weights that a record's loss goes through; of a convolution, each as often as it is used."""
-    dataset = DATASETS[config.dataset]
+    dataset = dataset_of(config)
     inputs = config.preprocess.pca or dataset.features + config.preprocess.constant_column
     classes = 2 if config.label == "parity" else len(dataset.class_counts or (0,))
     if config.model.name == "perceptron":

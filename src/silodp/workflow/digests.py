@@ -45,6 +45,18 @@ def keys_of(registry: str) -> list[str]:
     return _here().keys(registry)
 
 
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, read once in the state it is in."""
+    state = path.stat()
+    return _checksum(path, state.st_mtime_ns, state.st_size)
+
+
+@functools.cache
+def _checksum(path: Path, changed: int, size: int) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def digest(obj: Any) -> str:
     """SHA-256, in hex, of the JSON form of `obj`: keys sorted, no spaces, ∞ as "inf".
 

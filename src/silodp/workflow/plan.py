@@ -14,12 +14,13 @@ from silodp.algorithms import traits
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved
+from silodp.config.own import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
 from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_as
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.closure import ROOT
-from silodp.workflow.digests import Asked, computed_by, digest, from_here, keys_of
+from silodp.workflow.digests import Asked, checksum, computed_by, digest, from_here, keys_of
 
 if TYPE_CHECKING:
     from silodp.experiments.task import Task
@@ -219,7 +220,8 @@ class Plan:
     def data_files(self, experiment: str) -> list[str]:
         """Flag files of the data sets that must be fetched first."""
         name = self.experiments[experiment].dataset
-        return [] if DATASETS[name].embedded else [f"{self.folder}/data/{name}.csv"]
+        fetched = isinstance(name, str) and not DATASETS[name].embedded
+        return [f"{self.folder}/data/{name}.csv"] if fetched else []
 
     def _trained_part(self, config: Experiment) -> dict:
         return config.model_dump(mode="json", exclude=SHOWN | {"trials", "algorithms", "alternatives"})
@@ -227,11 +229,16 @@ class Plan:
     def _from_data(self, experiment: str) -> Asked:
         """What a job asks for that reads the experiment's data set: that one alone, and its files as checked."""
         name = self.experiments[experiment].dataset
-        aside = [] if DATASETS[name].embedded else ["silodp.datasets.cache:local_files"]
+        if not isinstance(name, str):
+            return Asked({"silodp.datasets": []}, [*LOADED])
+        aside = ["silodp.federation.data_of:_own_dataset"]
+        aside += [] if DATASETS[name].embedded else ["silodp.datasets.cache:local_files"]
         return Asked({"silodp.datasets": [name]}, [*LOADED, *aside])
 
-    def data_digest(self, dataset: str) -> str:
-        """Changes when a data set's files would."""
+    def data_digest(self, dataset: str | OwnData) -> str:
+        """Changes when a data set's files would; of a file of one's own with its content."""
+        if not isinstance(dataset, str):
+            return digest([checksum(Path(dataset.file))])
         return digest([] if DATASETS[dataset].embedded else [[one.file, one.digest] for one in sources(dataset).files])
 
     def partition_digest(self, experiment: str) -> str:
@@ -320,7 +327,7 @@ class Plan:
         problems: dict[str, str] = {}
         for name, one in self.experiments.items():
             if one.model.name == "logistic":
-                problems.setdefault(digest([one.dataset, one.label, one.preprocess.model_dump(mode="json")]), name)
+                problems.setdefault(digest([one.data_name, one.label, one.preprocess.model_dump(mode="json")]), name)
         names = ["figure_2", *problems.values()]
         return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", *self.formats)]
 

@@ -180,7 +180,8 @@ def _partition(folder: Path) -> dict[str, Any] | None:
     if labels.is_file():
         table = read_table(labels, ["trial", "silo", "part", "count"])
         silos = list(table[table["trial"] == table["trial"].min()].groupby("silo"))
-        found["heading"] = ["silo", "training records", "test records", "labels" if "label" in table else "targets"]
+        what = ["labels"] if "label" in table else ["targets"] if "min" in table else []
+        found["heading"] = ["silo", "training records", "test records", *what]
         found["rows"] = [[str(silo), *_held(of)] for silo, of in silos[:MOST_SILOS]]
         found["more"] = max(0, len(silos) - MOST_SILOS)
     return found
@@ -190,11 +191,12 @@ def _held(silo: pd.DataFrame) -> list[str]:
     """Numbers of training and test records of a silo, and its training labels or the range of its targets."""
     counted = silo.groupby("part")["count"].sum()
     train = silo[silo["part"] == "train"]
+    what = []
     if "label" in silo:
-        what = ", ".join(f"{a}: {b}" for a, b in zip(train["label"], train["count"], strict=True))
-    else:
-        what = f"{measured(train['min'].min())} to {measured(train['max'].max())}"
-    return [str(int(counted.get("train", 0))), str(int(counted.get("test", 0))), what]
+        what = [", ".join(f"{a}: {b}" for a, b in zip(train["label"], train["count"], strict=True))]
+    elif "min" in silo:
+        what = [f"{measured(train['min'].min())} to {measured(train['max'].max())}"]
+    return [str(int(counted.get("train", 0))), str(int(counted.get("test", 0))), *what]
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,24 @@
+"""What an experiment says of a data file of one's own."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from silodp.config.types import Count, Strict
+
+
+class OwnData(Strict):
+    """A CSV or Parquet file with one record a row."""
+
+    file: str = Field(min_length=1, max_length=1000, description="its path, relative to the run file")
+    target: str = Field(description="column that is predicted")
+    silo: str | None = Field(None, description="column that says whose record it is; default: silos cut by `silos`")
+    person: str | None = Field(None, description="column that says whom a record is about; default: everybody has one")
+    person_limit: Count = Field(
+        20, description="records of one person, all silos together, above which a run is refused"
+    )
+    ignore: list[str] = Field(default=[], description="columns that are not used")
+    missing: Literal["refuse", "drop", "mean"] = Field(
+        "refuse", description="a missing value: refuse the file, drop the record, or take the training records' mean"
+    )
+    task: Literal["classification", "regression"] | None = Field(None, description="default: inferred from the target")

@@ -1,0 +1,142 @@
+"""The data behind an experiment: a registered data set, or a file of one's own with its silos."""
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from silodp.config.errors import ConfigError
+from silodp.config.experiment import Experiment, Partitioning
+from silodp.config.own import OwnData
+from silodp.datasets import DATASETS, Data, Dataset
+
+# Draws of Dirichlet shares until every silo has a record to train and one to test.
+ATTEMPTS = 1000
+
+
+def dataset_of(config: Experiment) -> Dataset:
+    """The experiment's data set, known but not loaded; a file of one's own is read to know it.
+
+    Raises:
+        KeyError: no such data set.
+        ValueError: a file that cannot be used, in one line.
+    """
+    if isinstance(config.dataset, str):
+        return _registered(DATASETS[config.dataset], config.silos)
+    state = Path(config.dataset.file).stat() if Path(config.dataset.file).is_file() else None
+    changed = (state.st_mtime_ns, state.st_size) if state else None
+    return _own_dataset(config.dataset.model_dump_json(), config.silos.model_dump_json(), changed)
+
+
+def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
+    """A registered data set, with the silos that its records name where the experiment asks for these."""
+    if dataset.silo_records is None:
+        return dataset
+    if plan.scheme != "column":
+        return replace(dataset, silo_records=None)
+    sizes = tuple(records for records in dataset.silo_records if records >= (plan.least or 1))
+    read = dataset.loader
+    return replace(dataset, records=sum(sizes), silo_records=sizes, loader=lambda files: _only(read(files), plan.least))
+
+
+@functools.cache
+def _own_dataset(said: str, silos: str, changed: tuple[int, int] | None) -> Dataset:
+    """What is known of a file in the state `changed`; the records themselves are not kept."""
+    own, plan = OwnData.model_validate_json(said), Partitioning.model_validate_json(silos)
+    data, numbers, _ = _load(own, plan)
+    held = _held(own, plan, data)
+    counted = np.bincount(data.y, minlength=data.classes) if data.classes else None
+    return Dataset(
+        name=Path(own.file).stem,
+        title=Path(own.file).name,
+        task="regression" if data.classes is None else "classification",
+        embedded=True,
+        licence="the owner's",
+        citation="",
+        records=len(data.y),
+        features=data.x.shape[1],
+        loader=lambda files: _load(own, plan)[0],
+        class_counts=None if counted is None else tuple(counted.tolist()),
+        standardise_columns=numbers,
+        silo_records=tuple(np.bincount(data.silo).tolist()) if len(data.silo) else None,
+        held=held,
+    )
+
+
+def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...], int]:
+    """Records, their features that are numbers, and how many were left out; silos as the experiment has them."""
+    from silodp.datasets.own_file import OwnFile, read_own  # pyarrow's readers are slow to import
+
+    file = OwnFile(Path(own.file), own.target, own.silo, own.person, tuple(own.ignore), own.missing, own.task)
+    data, numbers, dropped = read_own(file)
+    if plan.scheme == "dirichlet":
+        assigned = dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)
+        return _with(data, assigned, np.ones(len(data.y), dtype=bool)), numbers, dropped
+    if plan.scheme != "column" or not len(data.silo):
+        return _with(data, np.zeros(0, dtype=np.int64), np.ones(len(data.y), dtype=bool)), numbers, dropped
+    kept = _only(data, plan.least)
+    if not len(kept.y):
+        raise ConfigError(f"{own.file}: column {own.silo!r}: no silo has silos.least = {plan.least} records")
+    return kept, numbers, dropped + len(data.y) - len(kept.y)
+
+
+def _only(data: Data, least: int | None) -> Data:
+    """The records of silos that have at least `least`, silos numbered anew."""
+    large = np.bincount(data.silo) >= (least or 1)
+    return _with(data, (np.cumsum(large) - 1)[data.silo], large[data.silo])
+
+
+def _with(data: Data, silo: np.ndarray, kept: np.ndarray) -> Data:
+    """`data` with other silos, and the records `kept` of it."""
+    x = data.x if kept.all() else data.x[kept]
+    return Data(
+        x=x,
+        y=data.y[kept],
+        classes=data.classes,
+        feature_names=data.feature_names,
+        class_names=data.class_names,
+        silo=silo[kept] if len(silo) else silo,
+        person=data.person[kept] if len(data.person) else data.person,
+    )
+
+
+def _held(own: OwnData, plan: Partitioning, data: Data) -> tuple[int, int] | None:
+    """In how many silos a person's records lie at most, and how many in one; ValueError above the limit."""
+    if not len(data.person):
+        return None
+    most = int(np.bincount(data.person).max())
+    if most > own.person_limit:
+        raise ConfigError(
+            f"{own.file}: column {own.person!r}: a person has {most} records: must be at most person_limit = "
+            f"{own.person_limit}, as epsilon of a person grows with them"
+        )
+    if not len(data.silo):
+        # Silos are cut anew in every trial.
+        return min(most, plan.count or len(np.unique(data.y))), most
+    pairs, counts = np.unique(np.stack([data.person, data.silo]), axis=1, return_counts=True)
+    return int(np.bincount(pairs[0]).max()), int(counts.max())
+
+
+def dirichlet(y: np.ndarray, classes: int | None, silos: int, alpha: float) -> np.ndarray:
+    """Silo of every record, (n,): of each class a share of it that is drawn from Dir(alpha), a target by its tenths.
+
+    The same records always give the same silos, so that trials differ in their splits only. Shares are drawn again
+    until every silo has two records.
+
+    Raises:
+        ValueError: no draw does.
+    """
+    generator = np.random.default_rng(0)
+    labels = y if classes else np.searchsorted(np.quantile(y, np.linspace(0, 1, 11)[1:-1]), y)
+    for _ in range(ATTEMPTS):
+        assigned = np.empty(len(y), dtype=np.int64)
+        for label in np.unique(labels):
+            members = generator.permutation(np.flatnonzero(labels == label))
+            ends = (np.cumsum(generator.dirichlet(np.full(silos, alpha)))[:-1] * len(members)).astype(int)
+            for silo, part in enumerate(np.split(members, ends)):
+                assigned[part] = silo
+        if np.bincount(assigned, minlength=silos).min() >= 2:
+            return assigned
+    raise ConfigError(f"silos: dirichlet with alpha = {alpha:g} leaves one of {silos} silos without records: "
+                      "must be fewer silos, or a larger alpha")  # fmt: skip

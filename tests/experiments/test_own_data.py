@@ -1,0 +1,245 @@
+"""Experiments on a file of one's own: run files, silos, sizes, preprocessing, digests."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from silodp.config.errors import ConfigError
+from silodp.experiments.task import rounded_down, task_of
+from silodp.experiments.validation import load, silo_sizes
+from silodp.federation.data_of import dataset_of, dirichlet
+from silodp.federation.partition import partition
+from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.workflow.plan import Plan
+
+SIZES = {"North": 100, "South": 40, "East": 21}
+
+
+def write_records(path, sizes=SIZES, target=lambda i: np.where(i % 4 == 0, "yes", "no")):
+    i = np.arange(sum(sizes.values()))
+    frame = pd.DataFrame({"hospital": np.repeat(list(sizes), list(sizes.values())), "age": 20.0 + i % 60})
+    frame["person"], frame["readmitted"] = i // 2, target(i)
+    frame.to_csv(path, index=False)
+
+
+def experiment(**changes):
+    content = {
+        "title": "patients",
+        "dataset": {"file": "patients.csv", "target": "readmitted", "silo": "hospital", "ignore": ["person"]},
+        "preprocess": {"standardise": "bounds", "bounds": {"age": [0, 120]}, "constant_column": True},
+        "model": {"name": "logistic"},
+        "settings": [{"M": 3, "R": 5}],
+        "epsilons": [1],
+        "trials": 2,
+        "batch_share": 0.1,
+        "stepsizes": {"low": -1, "high": 1, "points": 2},
+        "clips": [1],
+        "algorithms": {"minibatch_sgd": {"private": "both"}},
+        "readings": {"records": "own", "noise": "calibrated"},
+    }
+    for key, value in changes.items():
+        deep = isinstance(value, dict) and isinstance(content.get(key), dict) and key not in ("model", "preprocess")
+        content[key] = {k: v for k, v in (content[key] | value).items() if v is not None} if deep else value
+    return content
+
+
+@pytest.fixture
+def loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def one(sizes=SIZES, target=None, **changes):
+        write_records(tmp_path / "patients.csv", sizes, **({"target": target} if target else {}))
+        path = tmp_path / "patients.yaml"
+        path.write_text(yaml.safe_dump({"run": "patients", "experiments": {"patients": experiment(**changes)}}))
+        return load(path)
+
+    return one
+
+
+def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path):
+    resolved = loaded()
+    config = resolved.experiments["patients"]
+    assert config.data_name == str(tmp_path / "patients.csv")
+    assert dataset_of(config).silo_records == (21, 100, 40)
+    assert silo_sizes(config) == (3, 16)
+
+
+def test_each_silo_has_its_own_n_k_delta_and_noise(loaded):
+    task = task_of("patients", loaded().experiments["patients"], "minibatch_sgd", "M3_R5", "default")
+    plans = task.plans(1.0, 1, [16, 80, 32])
+    assert [plan.budget.n for plan in plans] == [16, 80, 32]
+    assert [plan.releases[0].drawn for plan in plans] == [2, 8, 3]
+    assert [plan.budget.delta for plan in plans] == [n**-2.0 for n in (16, 80, 32)]
+    assert len({plan.noise_multiplier for plan in plans}) == 3
+
+
+def test_sizes_are_rounded_down_by_a_quarter_at_most():
+    found = [rounded_down(n) for n in range(1, 5000)]
+    assert all(n / 1.26 - 1 <= one <= n for n, one in enumerate(found, 1))
+    assert found == sorted(found)
+    assert len(set(found)) < 45
+
+
+def test_silos_keep_their_records_in_every_trial(loaded):
+    resolved = loaded()
+    config = resolved.experiments["patients"]
+    data = dataset_of(config).load()
+    parts, measured, kept = partition_and_measure("patients", config, config.readings, resolved.run, data)
+    assert kept == [None, None], "records stay in their file"
+    assert [[len(one) for one in part.train] for part in parts] == [[16, 80, 32]] * 2
+    assert not np.array_equal(parts[0].train[1], parts[1].train[1])
+    for part in parts:
+        for silo, (train, test) in enumerate(part.silos):
+            assert set(data.silo[np.concatenate([train, test])]) == {silo}
+            assert not set(train) & set(test)
+    assert np.isfinite(measured[0].value)
+    trial = prepare(data, config, config.readings, parts[0], resolved.run)
+    assert trial.sizes == [16, 80, 32]
+    ages = data.x[parts[0].train[1], 0].astype(np.float64)
+    np.testing.assert_allclose(trial.train[1][0][:, 0].numpy(), 2 * ages / 120 - 1, rtol=1e-6, atol=1e-7)
+
+
+def test_a_persons_records_are_on_one_side_but_for_one_person_a_silo():
+    generator, silo, person = np.random.default_rng(0), np.repeat([0, 1], [60, 30]), np.arange(90) // 3
+    found = partition(
+        np.zeros(90), scheme="column", silos=2, generator=generator, assigned=silo, person=person, train_share=0.75
+    )
+    for train, test in found.silos:
+        assert len(set(person[train]) & set(person[test])) <= 1
+
+
+def test_dirichlet_silos_depend_on_the_records_alone_and_differ_more_with_a_small_alpha():
+    y = np.arange(400) % 4
+    few, many = (dirichlet(y, 4, 5, alpha) for alpha in (0.1, 100.0))
+    np.testing.assert_array_equal(few, dirichlet(y, 4, 5, 0.1))
+    spread = [
+        np.std([np.bincount(one, minlength=5) for one in (part[y == c] for c in range(4))]) for part in (few, many)
+    ]
+    assert spread[0] > 3 * spread[1]
+    assert np.bincount(few, minlength=5).min() >= 2
+    assert len(set(dirichlet(np.linspace(0, 1, 100), None, 4, 0.5))) == 4
+    with pytest.raises(ConfigError, match="must be fewer silos, or a larger alpha"):
+        dirichlet(np.arange(6) % 2, 2, 6, 0.01)
+
+
+SCHEMES = [
+    ({"scheme": "iid", "count": 4}, (4, 32)),
+    ({"scheme": "dirichlet", "count": 3, "alpha": 5.0}, (3, None)),
+    ({"scheme": "by_class"}, (2, 32)),
+]
+
+
+@pytest.mark.parametrize(("silos", "wanted"), SCHEMES, ids=lambda value: str(value)[:25])
+def test_without_a_silo_column_a_scheme_cuts_silos(loaded, silos, wanted):
+    dataset = {"silo": None, "ignore": ["person", "hospital"]}
+    settings = [{"M": wanted[0], "R": 5}]
+    config = loaded(dataset=dataset, silos=silos, settings=settings).experiments["patients"]
+    N, smallest = silo_sizes(config)
+    assert wanted[0] == N
+    assert smallest == wanted[1] or wanted[1] is None
+
+
+def test_a_regression_and_sorted_silos(loaded):
+    config = loaded(
+        target=lambda i: 100.5 + 3.0 * i,
+        dataset={"silo": None, "ignore": ["person", "hospital"]},
+        silos={"scheme": "sorted_target", "count": 3},
+        preprocess={"standardise": "bounds", "bounds": {"age": [0, 120], "readmitted": [0, 1000]}},
+        model={"name": "linear"},
+        label="target",
+    ).experiments["patients"]
+    data = dataset_of(config).load()
+    assert data.y[0] == 100.5
+    assert silo_sizes(config) == (3, 42)
+
+
+WRONG = [
+    ({"sizes": {"North": 100, "Tiny": 1}}, "silos.least: None: the smallest silo has 1 records: must leave out silos"),
+    ({"silos": {"least": 200}}, "no silo has silos.least = 200 records"),
+    ({"silos": {"scheme": "iid", "count": 2}}, "silos.scheme: 'iid': must be column, or silo be left out of dataset"),
+    ({"dataset": {"silo": None, "ignore": ["hospital", "person"]}}, "silos.scheme: 'column': needs data that name"),
+    ({"dataset": {"silo": None}, "silos": {"scheme": "dirichlet", "count": 3}}, "needs silos.count and silos.alpha"),
+    ({"dataset": {"file": "nowhere.csv"}}, "nowhere.csv: no such file"),
+    ({"dataset": {"aim": "x"}}, "dataset.aim: 'x': unknown key"),
+    ({"dataset": {"ignore": [], "person": "person", "person_limit": 1}}, "a person has 2 records: must be at most"),
+    ({"preprocess": {"standardise": "bounds"}}, "preprocess.bounds: []: column 'age': lowest and highest"),
+    (
+        {"preprocess": {"standardise": "bounds", "bounds": {"age": [9, 1]}}},
+        "the lowest value must be below the highest",
+    ),
+    ({"preprocess": {"bounds": {"age": [0, 1]}}}, "must be left out unless standardise is bounds"),
+    ({"preprocess": {"standardise": "sizes"}}, "preprocess.standardise: 'sizes': Input should be"),
+    ({"batch_records": 3}, "batch_records and batch_share say the same"),
+    ({"batch_share": None}, "one of batch_epsilon, batch_records and batch_share must be given"),
+    ({"model": {"name": "linear"}}, "model: 'linear': must fit the task"),
+    ({"settings": [{"M": 4, "R": 5}]}, "settings[0].M: 4: must be at most N = 3"),
+]
+
+
+@pytest.mark.parametrize(("changes", "wanted"), WRONG, ids=lambda value: str(value)[:60])
+def test_what_does_not_fit_is_one_line(loaded, changes, wanted):
+    with pytest.raises(ConfigError) as error:
+        loaded(**changes)
+    assert wanted in str(error.value)
+    assert "patients" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_standardising_by_silo_makes_each_silos_training_records_mean_0_and_variance_1(loaded):
+    resolved = loaded(preprocess={"standardise": "silo"})
+    config = resolved.experiments["patients"]
+    data = dataset_of(config).load()
+    part = partition_and_measure("patients", config, config.readings, resolved.run, data)[0][0]
+    trial = prepare(data, config, config.readings, part, resolved.run)
+    for x, _ in trial.train:
+        assert abs(float(x[:, 0].mean())) < 1e-5
+        assert abs(float(x[:, 0].std(correction=0)) - 1) < 1e-5
+
+
+def test_missing_numbers_become_the_training_mean_and_under_bounds_the_middle(loaded, tmp_path):
+    for steps, wanted in (
+        ({"standardise": "none"}, None),
+        ({"standardise": "bounds", "bounds": {"age": [0, 120]}}, 0.0),
+    ):
+        resolved = loaded(preprocess=steps, dataset={"missing": "mean"})
+        frame = pd.read_csv(tmp_path / "patients.csv")
+        frame.loc[3, "age"] = np.nan
+        frame.to_csv(tmp_path / "patients.csv", index=False)
+        config = resolved.experiments["patients"]
+        data = dataset_of(config).load()
+        part = partition_and_measure("patients", config, config.readings, resolved.run, data)[0][0]
+        trial = prepare(data, config, config.readings, part, resolved.run)
+        x = np.concatenate([one[:, 0].numpy() for one, _ in (*trial.train, *trial.test)])
+        order = np.concatenate([*part.train, *part.test])
+        ages = data.x[np.unique(np.concatenate(part.train)), 0]
+        mean = np.nanmean(ages) if wanted is None else wanted
+        assert x[order == 3] == pytest.approx(mean, rel=1e-5)
+
+
+def test_a_changed_cell_makes_the_silos_and_the_training_stale(loaded, tmp_path):
+    def digests():
+        plan = Plan(load(tmp_path / "patients.yaml"))
+        return plan.partition_digest("patients"), plan.training_digest("patients", "minibatch_sgd")
+
+    loaded()
+    before = digests()
+    assert digests() == before
+    text = (tmp_path / "patients.csv").read_text()
+    (tmp_path / "patients.csv").write_text(text.replace("North,20.0", "North,21.0", 1))
+    after = digests()
+    assert all(old != new for old, new in zip(before, after, strict=True))
+
+
+def test_held_counts_silos_and_records_of_a_person(loaded):
+    sizes = {"North": 101, "South": 40, "East": 21}
+    config = loaded(sizes, dataset={"ignore": [], "person": "person"}).experiments["patients"]
+    assert dataset_of(config).held == (2, 2)
+    other = loaded(
+        dataset={"ignore": ["hospital"], "person": "person", "silo": None}, silos={"scheme": "iid", "count": 4},
+        settings=[{"M": 4, "R": 5}],
+    ).experiments["patients"]  # fmt: skip
+    assert dataset_of(other).held == (2, 2)
+    assert dataclasses.replace(dataset_of(other), held=None).held is None

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -137,6 +138,9 @@ def _check_options(
     delta = experiment.delta_of(smallest)
     for name, options in experiment.algorithms.items():
         key = f"algorithms.{name}"
+        heeds = any(field.name == "noise" for field in fields(ALGORITHMS[name]))
+        if not heeds and options.noise not in ("moments", "calibrated"):
+            fail(f"{key}.noise", options.noise, f"must be moments or calibrated: {name} has one formula of its own")
         for setting in experiment.settings if options.stages else []:
             total = sum(stage.rounds for stage in options.stages)
             if total != setting.R:

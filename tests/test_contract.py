@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import inspect
 import typing
+from pathlib import Path
 
 import dp_accounting
 import numpy as np
@@ -11,134 +12,91 @@ import pytest
 import small
 import textbook
 import torch
-from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, Point
+from small import ALGORITHM_CASES, DTYPES, MODEL_CASES
 
 from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import Algorithm
+from silodp.cli import main
 from silodp.config.models import ModelConfig
-from silodp.datasets import DATASETS, labels
+from silodp.datasets import DATASETS
+from silodp.experiments import plugins
+from silodp.experiments.contract import ALGORITHM_CHECKS, BUDGET, DATASET_CHECKS, made
 from silodp.federation.models import MODELS
-from silodp.privacy.accounting.accountant import delivered_epsilon
-from silodp.privacy.plan import Budget, Release
+from silodp.privacy.plan import Release
 
 ALL_MODELS = MODEL_CASES | small.KINKED_CASES
-BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
-
-
-def made(name, rounds=6, **options):
-    return ALGORITHMS[name].with_options({"rounds": rounds, **options})
-
-
-def tensors(state):
-    """A state's tensors, by name."""
-    return {key: value for key, value in vars(state).items() if value is not None}
 
 
 # Algorithms
 
 
+@pytest.mark.parametrize("check", ALGORITHM_CHECKS)
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_algorithm_is_a_frozen_class_in_the_file_of_its_name(name):
+def test_an_algorithm_offers_what_all_must(name, check):
+    ALGORITHM_CHECKS[check](ALGORITHMS[name])
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_is_in_the_file_of_its_name_which_says_where_it_is_from(name):
     kind = ALGORITHMS[name]
-    assert issubclass(kind, Algorithm)
     assert kind.name == name
-    assert kind.label
     assert kind.__module__ == f"silodp.algorithms.{name}"
-    assert dataclasses.is_dataclass(kind)
+    assert "paper" in inspect.getmodule(kind).__doc__
     with pytest.raises(dataclasses.FrozenInstanceError):
-        made(name).rounds = 9
-    assert hash(made(name)) == hash(made(name))
+        made(kind).rounds = 9
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_algorithm_says_what_it_does_and_where_it_is_from(name):
-    kind = ALGORITHMS[name]
-    module = inspect.getmodule(kind)
-    assert "paper" in module.__doc__
-    assert kind.__doc__.strip()
-    assert kind.plan.__doc__, "the plan's formulas and their source"
-    assert "σ" in kind.plan.__doc__
-    assert "K" in kind.plan.__doc__
-    own = [field.name for field in dataclasses.fields(kind) if field.name != "rounds"]
-    assert all(field in kind.__doc__ for field in own), "each parameter is explained"
+def test_an_algorithms_plan_is_an_event_of_the_accounting_library(name):
+    assert isinstance(made(ALGORITHMS[name]).plan(BUDGET).event, dp_accounting.DpEvent)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_plan_is_accepted_by_the_accountant(name):
-    plan = made(name, phase_length=2).plan(BUDGET)
-    assert plan.algorithm == name
-    assert plan.private
-    assert all(release.noise > 0 for release in plan.releases if release.count)
-    assert isinstance(plan.event, dp_accounting.DpEvent)
-    result = delivered_epsilon(plan, 1e-4)
-    assert 0 < result.lower <= result.estimate <= result.upper < np.inf
-    bare = made(name).plan(dataclasses.replace(BUDGET, epsilon=None))
-    assert delivered_epsilon(bare, 1e-4).upper == np.inf
+# An edit of the toy → the checks that notice.
+FAULTS = {
+    ('    label = "Toy sign SGD"\n', ""): {"frozen"},
+    ("        damping: c, of a step.\n", ""): {"described"},
+    ("σ = L", "noise = L"): {"described"},
+    ("    proximal = False", '    variants = frozenset({"nothing"})'): {"traits"},
+    ("sigma = budget.noise", "sigma = 0 * budget.noise"): {"plan", "states"},
+    ("if budget.epsilon else 0.0", "if budget.epsilon else 1.0"): {"plan"},
+    ("budget.batch(), sigma", "2 * budget.n, sigma"): {"batches"},
+    ("        return State(state.w - ", "        state.w.add_(1)\n        return State(state.w - "): {"states"},
+    (".sign()", ".sign()[1:2]"): {"rows"},
+    (".sign()", ".sign() * state.w.std()"): {"rows"},
+    (".sign()", ".sign() * len(federation.messages.silos[0][0])"): {"messages"},
+    ("def start(self", "def begin(self"): {"states", "rows", "messages"},
+}
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_plan_draws_no_more_records_than_there_are_and_at_least_one(name):
-    for n, rounds, epsilon in [(1, 1, 0.1), (3, 50, 0.1), (10, 2, 1000.0), (1000, 7, 24.0)]:
-        plan = made(name, rounds).plan(Budget(n, rounds, 1.0, 1e-5, epsilon))
-        assert all(1 <= release.drawn <= n for release in plan.releases)
-        assert all(isinstance(release.drawn, int) for release in plan.releases)
-        assert all(release.count >= 0 for release in plan.releases)
+@pytest.mark.parametrize(
+    ("edit", "noticed"), FAULTS.items(), ids=lambda one: one[0].strip() if isinstance(one, tuple) else ""
+)
+def test_a_fault_is_noticed(tmp_path, monkeypatch, capsys, edit, noticed):
+    text = (Path(small.__file__).parent / "toy_sign.py").read_text()
+    assert edit[0] in text
+    (tmp_path / "toy_sign.py").write_text(text.replace(*edit, 1))
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    try:
+        assert main(["contract", str(tmp_path / "toy_sign.py")]) == 1
+    finally:
+        plugins.forget()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(ALGORITHM_CHECKS)
+    found = {line.split()[2].strip(":") for line in lines if line.startswith("BAD ")}
+    assert noticed <= found
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-@pytest.mark.parametrize("model", MODEL_CASES)
-def test_a_round_runs_on_a_tiny_federation_and_leaves_its_state_alone(name, model):
-    case, points = MODEL_CASES[model], [Point(1.0, 0.1, 1.0), Point(None, 0.1, 1.0)]
-    silos, network, method = small.records(case, (3, 2), torch.float64), case.model(), made(name, phase_length=2)
-    federation = small.federation(network, silos, small.plans(method, points, (3, 2)), points, 1)
-    state = method.start(small.start(network, torch.float64).expand(2, -1).clone())
-    assert dataclasses.is_dataclass(state)
-    assert state.w.shape == (2, network.size)
-    for r in range(3):
-        before = tensors(state)
-        kept = {key: value.clone() for key, value in before.items()}
-        after = method.round(r, state, federation)
-        assert type(after) is type(state)
-        assert tensors(after).keys() == before.keys()
-        assert all(torch.equal(before[key], kept[key]) for key in kept)
-        values = tensors(after).values()
-        assert all(value.shape == (2, network.size) and torch.isfinite(value).all() for value in values)
-        state = after
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        state.w = None
-    assert not torch.equal(state.w[0], state.w[1])
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_state_holds_one_row_for_each_point(name):
-    """So that points can leave: every tensor of the state is cut by the same mask."""
-    case, points = MODEL_CASES["linear"], [Point(1.0, 0.1, 1.0), Point(None, 0.1, 1.0), Point(3.0, 0.2, 1.0)]
-    silos, network, method = small.records(case, (3, 2), torch.float64), case.model(), made(name, phase_length=2)
-    plans, first = small.plans(method, points, (3, 2)), small.start(network, torch.float64)
-    keep = torch.tensor([True, False, True])
-    whole, cut = (small.federation(network, silos, plans, points) for _ in range(2))
-    state = method.round(0, method.start(first.expand(3, -1).clone()), whole)
-    state = method.round(1, state, whole)
-    small_state = method.round(0, method.start(first.expand(3, -1).clone()), cut)
-    cut.keep(keep)
-    small_state = method.round(1, small_state.keep(keep), cut)
-    for key, value in tensors(state).items():
-        torch.testing.assert_close(tensors(small_state)[key], value[keep], rtol=1e-13, atol=0)
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_only_messages_leave_a_silo(name, monkeypatch):
-    """Nothing of an algorithm reads a silo's records: with messages replaced it runs on silos that hold none."""
-    case, points = MODEL_CASES["linear"], [Point(1.0, 0.1, 1.0)]
-    method, network = made(name, phase_length=2), case.model()
-    nothing = [(None, None), (None, None)]
-    monkeypatch.setattr("silodp.federation.messages.Messages.message", lambda self, w, *_, **__: torch.ones_like(w))
-    monkeypatch.setattr("silodp.federation.messages.Messages.total", lambda self, w, *_, **__: torch.ones_like(w))
-    monkeypatch.setattr("silodp.federation.messages.Messages.local_model", lambda self, w, *_, **__: w - 0.1)
-    like = small.records(case, (2, 2), torch.float64)
-    federation = small.federation(network, like, small.plans(method, points, (2, 2)), points)
-    federation.messages.silos = nothing
-    assert len(small.iterates(method, federation, small.start(network, torch.float64), 1)) == 6
+@pytest.mark.parametrize("name", ["toy_sign", "sign_sgd"])
+def test_a_plugin_without_fault_passes(tmp_path, monkeypatch, capsys, name):
+    """The toy, and the algorithm that docs/extend.md shows."""
+    shown = (small.ROOT / "docs" / "extend.md").read_text().split("```python\n")[1].split("```")[0]
+    text = {"toy_sign": (Path(small.__file__).parent / "toy_sign.py").read_text(), "sign_sgd": shown}[name]
+    (tmp_path / "mine.py").write_text(text)
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    try:
+        assert main(["contract", str(tmp_path / "mine.py")]) == 0
+    finally:
+        plugins.forget()
+    assert capsys.readouterr().out.count(f"ok  {name} ") == len(ALGORITHM_CHECKS)
 
 
 def test_releases_and_budgets_are_frozen():
@@ -237,36 +195,14 @@ def test_a_dataset_declares_itself_in_the_file_of_its_name(name):
     module = importlib.import_module(f"silodp.datasets.{name}")
     assert module.__doc__.strip()
     assert module.DATASET is dataset
-    assert dataset.title
-    assert dataset.licence
-    assert dataset.citation
-    assert (dataset.class_counts is None) == (dataset.task == "regression")
-    if dataset.class_counts:
-        assert sum(dataset.class_counts) == dataset.records
-        assert dataset.counts(official_test=False) == dataset.class_counts
-        assert sum(dataset.counts(official_test=True)) == dataset.records - sum(dataset.test_counts or ())
+    DATASET_CHECKS["declared"](dataset)
     with pytest.raises(dataclasses.FrozenInstanceError):
         dataset.records = 3
 
 
 @pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if dataset.embedded])
 def test_an_embedded_dataset_is_what_it_declares(name):
-    dataset = DATASETS[name]
-    data = dataset.load()
-    assert len(data.x) == len(data.y) == dataset.records
-    assert np.isfinite(data.x).all()
-    if dataset.task == "classification":
-        assert np.bincount(data.y).tolist() == list(dataset.class_counts)
-        assert data.classes == len(dataset.class_counts)
-        assert labels(data, "class") is data.y
-        assert set(labels(data, "parity")) <= {0, 1}
-    else:
-        assert data.classes is None
-        assert labels(data, "target") is data.y
-        assert np.isfinite(data.y).all()
-    again = dataset.load()
-    np.testing.assert_array_equal(again.x, data.x)
-    np.testing.assert_array_equal(again.y, data.y)
+    DATASET_CHECKS["records"](DATASETS[name])
 
 
 def test_every_case_of_these_tests_is_registered():

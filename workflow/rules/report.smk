@@ -41,6 +41,7 @@ if not PLAN.published:
             record=f"{PLAN.folder}/provenance.json",
             config=f"{PLAN.folder}/config.json",
             workflow=f"{PLAN.folder}/source/Snakefile",
+            plugins=PLAN.plugins(),
         log:
             f"{PLAN.folder}/logs/provenance.log",
         conda:

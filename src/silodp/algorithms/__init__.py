@@ -1,7 +1,7 @@
 """Algorithms, one file each: `ALGORITHMS["fedprox_spider"]` is the `Algorithm` that the file of that name holds.
 
 Names are those of the files of this folder; a file is imported when its algorithm is first asked for, so that commands
-which train nothing need not load PyTorch.
+which train nothing need not load PyTorch. Beside them stand those that plug-ins bring (silodp.experiments.plugins).
 """
 
 import importlib
@@ -19,17 +19,21 @@ _SHARED = {"base"}
 class _Registry(Mapping[str, "type[Algorithm]"]):
     def __init__(self, names: list[str]):
         self._names = names
+        # Of plug-ins.
+        self.own: dict[str, type[Algorithm]] = {}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter([*self._names, *self.own])
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._names) + len(self.own)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._names or name in self.own
 
     def __getitem__(self, name: str) -> "type[Algorithm]":
+        if name in self.own:
+            return self.own[name]
         if name not in self._names:
             raise KeyError(name)
         module = importlib.import_module(f"{__name__}.{name}")
@@ -39,9 +43,7 @@ class _Registry(Mapping[str, "type[Algorithm]"]):
         raise TypeError(f"{module.__file__}: must define an Algorithm with name = {name!r}")
 
 
-ALGORITHMS: Mapping[str, "type[Algorithm]"] = _Registry(
-    sorted(found.name for found in pkgutil.iter_modules(__path__) if found.name not in _SHARED)
-)
+ALGORITHMS = _Registry(sorted(found.name for found in pkgutil.iter_modules(__path__) if found.name not in _SHARED))
 
 
 def traits(name: str) -> tuple[str, bool, list[str]]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from silodp.cli.parser import Parser, adder, grouped
+from silodp.experiments import plugins
 
 log = logging.getLogger("silodp")
 
@@ -34,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log.setLevel(logging.WARNING if options.quiet else logging.INFO)
     try:
         set_environment()
+        if options.plugin:
+            plugins.named(options.plugin)
+        plugins.use()
         done = options.function(options) or 0
         sys.stdout.flush()
         return done
@@ -79,6 +83,7 @@ def make_parser() -> Parser:
         bounds,
         checkins,
         claims,
+        contract,
         data,
         doctor,
         figures,
@@ -104,6 +109,9 @@ def make_parser() -> Parser:
     parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("-v", "--verbose", action="store_true", help="show where an error came from")
+    common.add_argument(
+        "--plugin", action="append", metavar="FILE", help="a file with algorithms or data sets of one's own; repeatable"
+    )
     common.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
     subparsers = parser.add_subparsers(
         dest="command", required=True, metavar="command", help="see below", parser_class=Parser
@@ -112,7 +120,7 @@ def make_parser() -> Parser:
     add = adder(subparsers, common, texts)
     for group in (
         *(data, train, tables, figures, report, run, folders, bounds, checkins, claims, theory, practitioner),
-        *(listing, replicate, audit, doctor),
+        *(listing, replicate, audit, contract, doctor),
     ):
         group.register(add)
     parser.commands = subparsers.choices

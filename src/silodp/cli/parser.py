@@ -9,7 +9,7 @@ from typing import NoReturn
 GROUPS = {
     "for you": (
         *("init", "rebuild", "replicate", "list", "epsilon", "noise", "amplification"),
-        *("audit", "compare", "theory", "claims", "verify", "doctor", "clean", "cost"),
+        *("audit", "compare", "theory", "claims", "verify", "doctor", "clean", "cost", "contract"),
     ),
     "for the workflow, one job each": (),
 }
@@ -27,6 +27,7 @@ EXAMPLES = {
     "compare": "silodp compare results/published/reported/mnist_mlp.csv spider minibatch_sgd",
     "comparisons": "silodp comparisons results/published/reported/*.csv --output comparisons.csv",
     "config": "silodp config check config/default.yaml",
+    "contract": "silodp contract my_algorithm.py",
     "crate": "silodp crate results/published",
     "epsilon": "silodp epsilon --rounds 25 --records 1234 --batch 604 --sigma 0.05 --clip 1 --delta 1e-6",
     "fetch": "silodp fetch mnist",

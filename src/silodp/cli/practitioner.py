@@ -8,6 +8,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Any
 
+from silodp.algorithms import ALGORITHMS
 from silodp.cli.parser import near
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
 
@@ -60,8 +61,6 @@ def _describe_run(sub: argparse.ArgumentParser) -> None:
 
 
 def _plan(options: argparse.Namespace, epsilon: float) -> PrivacyPlan:
-    from silodp.algorithms import ALGORITHMS
-
     if options.algorithm not in ALGORITHMS:
         raise ValueError(
             f"command line: --algorithm: {options.algorithm!r}: must be one of {', '.join(sorted(ALGORITHMS))}"
@@ -84,8 +83,6 @@ def _plan(options: argparse.Namespace, epsilon: float) -> PrivacyPlan:
 
 
 def _algorithm(options: argparse.Namespace) -> "Algorithm":
-    from silodp.algorithms import ALGORITHMS
-
     return ALGORITHMS[options.algorithm].with_options({"rounds": options.rounds, "phase_length": options.phase_length})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from silodp.config.errors import ConfigError, project_root
+from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import REPORTED_COLUMNS, read_csv, read_table, write_csv, write_text
 
@@ -105,6 +106,8 @@ def provenance(options: argparse.Namespace) -> None:
         invocations=invocations.done(options.output.parent),
     )
     write_text(json.dumps(resolved_config, indent=1, sort_keys=True) + "\n", options.output.parent / "config.json")
+    for plugin in resolved.plugins:
+        write_text(plugin.read_text(encoding="utf-8"), options.output.parent / PLUGIN_COPIES / plugin.name)
     for file in (root / "Snakefile", *sorted((root / "workflow" / "rules").glob("*.smk"))):
         write_text(file.read_text(encoding="utf-8"), options.output.parent / "source" / file.relative_to(root))
     records.write(options.output, record)

@@ -123,6 +123,9 @@ class AlgorithmOptions(Strict):
         None, description="theorem that gives rounds (at most R), K, sigma, steps and output, as in theorem-2.1"
     )
     constants: Constants | None = Field(None, description="what the schedule's theorem asks for")
+    options: dict[str, bool | int | Finite | str] = Field(
+        default={}, description="parameters of a plug-in's algorithm that no other key says"
+    )
 
     _grid = field_validator("clips", "phase_lengths")(_distinct)
 

@@ -17,6 +17,9 @@ from silodp.config.experiment import Experiment
 from silodp.config.reading import read_yaml
 from silodp.config.run import Run
 
+# Where a run's folder keeps its plug-ins.
+PLUGIN_COPIES = "source/plugins"
+
 # Sections that an override replaces as a whole.
 REPLACED = ("stepsizes", "model", "regulariser")
 
@@ -106,12 +109,18 @@ class Resolved:
         run: the run file's own keys.
         experiments: name -> experiment, in the run file's order.
         left_out: experiments of the run file that ask for a GPU where there is none.
+        plugins: files with algorithms and data sets of one's own.
     """
 
-    def __init__(self, path: Path, run: Run, experiments: dict[str, Experiment], left_out: Sequence[str] = ()):
-        self.path, self.run, self.experiments, self.left_out = path, run, experiments, list(left_out)
+    def __init__(
+        self, path: Path, run: Run, experiments: dict[str, Experiment], left_out: Sequence[str] = (),
+        plugins: Sequence[Path] = (),
+    ):  # fmt: skip
+        self.path, self.run, self.experiments = path, run, experiments
+        self.left_out, self.plugins = list(left_out), list(plugins)
 
     def dump(self) -> dict:
-        """Plain data: what is written as the run's config.json."""
+        """Plain data: what is written as the run's config.json, with copies of the plug-ins beside it."""
         own = self.run.model_dump(mode="json", exclude={"experiments"})
+        own["plugins"] = [f"{PLUGIN_COPIES}/{file.name}" for file in self.plugins]
         return own | {"experiments": {name: e.model_dump(mode="json") for name, e in self.experiments.items()}}

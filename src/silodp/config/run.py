@@ -51,6 +51,9 @@ class Run(Strict):
     data: DataConfig = DataConfig()
     bounds: Bounds = Bounds()
     limits: Limits = Field(Limits(), description="what a rebuild may take")
+    plugins: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
+        [], description="Python files with algorithms and data sets of one's own, their paths from this file's folder"
+    )
     targets: list[Literal["bounds", "checkins"]] = Field(
         [], description="made with the rest, for claims and page: bounds against runs, random check-ins"
     )

@@ -1,7 +1,7 @@
 """Datasets, one file each: `DATASETS["mnist"].load()`.
 
 A dataset is added by adding one file that declares `DATASET`, and for one that must be downloaded its rows in
-`config/datasets.csv`.
+`config/datasets.csv`; or by a plug-in (silodp.experiments.plugins).
 """
 
 import importlib
@@ -21,7 +21,7 @@ LABEL_KINDS = ("class", "parity", "target")
 _MACHINERY = frozenset({"addresses", "base", "cache", "download", "fetch", "own_file", "sources", "tabular"})
 
 
-def _scan() -> Mapping[str, Dataset]:
+def _scan() -> dict[str, Dataset]:
     """Every `DATASET` that a module of this folder declares, by name."""
     found: dict[str, Dataset] = {}
     for module in pkgutil.iter_modules(__path__):
@@ -31,7 +31,7 @@ def _scan() -> Mapping[str, Dataset]:
         if dataset.name != module.name:
             raise ValueError(f"silodp/datasets/{module.name}.py declares {dataset.name!r}; it must be {module.name!r}")
         found[dataset.name] = dataset
-    return MappingProxyType(dict(sorted(found.items())))
+    return dict(sorted(found.items()))
 
 
 def labels(data: Data, kind: str) -> np.ndarray:
@@ -55,4 +55,6 @@ def label_classes(data: Data, kind: str) -> int | None:
     return 2 if kind == "parity" else data.classes
 
 
-DATASETS: Mapping[str, Dataset] = _scan()
+# Plug-ins enter theirs in the first; everything else reads the second.
+REGISTERED = _scan()
+DATASETS: Mapping[str, Dataset] = MappingProxyType(REGISTERED)

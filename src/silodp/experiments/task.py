@@ -55,6 +55,9 @@ class Task:
 
     def options(self) -> dict:
         """Everything an algorithm may want to know to be made, except what varies over the grid."""
+        return self._said() | self.config.algorithms[self.algorithm].options
+
+    def _said(self) -> dict:
         readings, own = self.readings, self.config.algorithms[self.algorithm]
         log_term = self.config.log_term if readings.log_term == "paper" else readings.log_term
         return {
@@ -72,6 +75,11 @@ class Task:
             "spider_q1_noise": readings.spider_q1_noise,
             "fed_spider_releases": readings.fed_spider_releases,
         }
+
+    def own_parameters(self) -> list[str]:
+        """Parameters of the algorithm that no key but `options` says."""
+        said = {*self._said(), "phase_length", "schedule", "clip"}
+        return [field.name for field in dataclasses.fields(ALGORITHMS[self.algorithm]) if field.name not in said]
 
     def make(self, phase_length: int, epsilon: float = math.nan, n: int | None = None) -> "Algorithm":
         """The algorithm at one point of the grid, for silos of at least n training records where it depends on them."""

@@ -19,9 +19,11 @@ from silodp.config.loading import REPLACED, Resolved, explain, located, merge, r
 from silodp.config.run import Run
 from silodp.config.types import NAME
 from silodp.datasets import DATASETS, Dataset
+from silodp.experiments import plugins
 from silodp.experiments.guard import unproven
 from silodp.experiments.own_data import check_own, own_sizes
 from silodp.experiments.schedules import participation, prescribe, schedules_of
+from silodp.experiments.task import Task, dimension
 from silodp.federation.data_of import dataset_of
 
 
@@ -53,6 +55,7 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
         if options.private != "non_private" and all(math.isinf(clip) for clip in clips):
             key = f"algorithms.{algorithm}.clips" if options.clips else "clips"
             fail(key, clips, "private training needs a finite clip threshold")
+        _check_parameters(name, experiment, algorithm, fail)
     for number, alternative in enumerate(experiment.alternatives):
         for algorithm in alternative.algorithms or []:
             if algorithm not in experiment.algorithms:
@@ -113,6 +116,24 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
     found = unproven(name, experiment, own or [smallest] * silos)
     if found is not None:
         fail("allow_unproven", experiment.allow_unproven, found)
+
+
+def _check_parameters(
+    name: str, experiment: Experiment, algorithm: str, fail: Callable[[str, object, str], NoReturn]
+) -> None:
+    """Parameters of an algorithm that no key says: those that it has, and values that it takes."""
+    given = experiment.algorithms[algorithm].options
+    key = f"algorithms.{algorithm}.options"
+    task = Task(name, experiment, algorithm, experiment.settings[0])
+    for parameter in given:
+        if parameter not in task.own_parameters():
+            known = ", ".join(task.own_parameters()) or "none"
+            fail(f"{key}.{parameter}", given[parameter], f"parameters of {algorithm} that no other key says: {known}")
+    if plugins.own("silodp.algorithms", algorithm):
+        try:
+            task.make(experiment.phase_lengths[0])
+        except (TypeError, ValueError) as error:
+            fail(key, given, f"{algorithm} is not made: {error}")
 
 
 def _check_features(
@@ -188,8 +209,6 @@ def _check_proximal(
 
 def _check_shuffled(experiment: Experiment, fail: Callable[[str, object, str], NoReturn]) -> None:
     """A shuffled sum is for the SDP algorithms, a known d, and noise that nothing else chooses."""
-    from silodp.experiments.task import dimension  # loads the algorithms
-
     key = "readings.summation"
     summed = [options for name, options in experiment.algorithms.items() if ALGORITHMS[name].trust == "sum"]
     for readings in experiment.variants().values():
@@ -209,8 +228,6 @@ def _check_theorem(
     experiment: Experiment, name: str, silos: int, smallest: int, fail: Callable[[str, object, str], NoReturn]
 ) -> None:
     """The theorem's conditions on ε and K at every point."""
-    from silodp.experiments.task import Task  # loads the algorithms
-
     own = experiment.algorithms[name]
     for label, setting in itertools.product(experiment.variants(), experiment.settings):
         phases = own.phase_lengths or setting.phase_lengths or experiment.phase_lengths
@@ -335,6 +352,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         run = Run.model_validate(raw)
     except ValidationError as error:
         raise explain(error, path) from None
+    own = plugins.use(run.plugins, path)
     experiments = {}
     for name, overrides in run.experiments.items():
         source = folder / f"{name}.yaml"
@@ -345,6 +363,8 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         if name not in known and not whole:
             raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {', '.join(known)}")
         source = path if whole else source
+        # A resolved run's config.json says every key: what it leaves out of a mapping was taken away.
+        whole = whole or set(Experiment.model_fields) <= set(overrides or {})
         merged = located(merge({} if whole else read_experiment(folder, source), overrides or {}), path)
         try:
             experiments[name] = Experiment.model_validate(merged)
@@ -356,4 +376,4 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     kept = {name: one for name, one in experiments.items() if name not in without}
     if not kept:
         raise ConfigError(f"{path}: experiments: {', '.join(without)}: must be run where there is a CUDA device")
-    return Resolved(path, run, kept, without)
+    return Resolved(path, run, kept, without, own)

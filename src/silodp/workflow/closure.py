@@ -30,10 +30,17 @@ class Sources:
     Args:
         root: the package's folder; its name is the package's.
         replaced: texts to take in place of files, by module, to see what an edit would make stale.
+        plugins: other code that is followed: the first word of its modules' names → its file, or its package's folder.
+        brought: (registry, entry) → the definition, "module:name", that a plug-in brings for it.
     """
 
-    def __init__(self, root: Path = ROOT, replaced: Mapping[str, str] | None = None):
+    def __init__(
+        self, root: Path = ROOT, replaced: Mapping[str, str] | None = None, plugins: Mapping[str, Path] | None = None,
+        brought: Mapping[tuple[str, str], str] | None = None,
+    ):  # fmt: skip
         self.root, self.replaced = root, dict(replaced or {})
+        self.roots = {root.name: root, **(plugins or {})}
+        self.brought = dict(brought or {})
         self._modules: dict[str, Module | None] = {}
         self._closures: dict[tuple, Closure] = {}
         self.shut = functools.cache(self._shut)
@@ -45,9 +52,12 @@ class Sources:
     def path(self, module: str) -> Path | None:
         """The module's file; None for one that is not of the package, or not there."""
         first, *rest = module.split(".")
-        if first != self.root.name:
+        if first not in self.roots:
             return None
-        base = self.root.joinpath(*rest)
+        base = self.roots[first]
+        if base.suffix == ".py":
+            return None if rest else base
+        base = base.joinpath(*rest)
         return next((one for one in (base / "__init__.py", base.with_suffix(".py")) if one.is_file()), None)
 
     def module(self, name: str) -> Module | None:
@@ -95,7 +105,7 @@ class Sources:
         while True:
             found = self.module(module)
             if found is None:
-                if module.split(".")[0] == self.root.name:
+                if module.split(".")[0] in self.roots:
                     raise ValueError(f"{module}: no such module")
                 return None
             if name is None:
@@ -326,13 +336,22 @@ class Closure:
                 self._import(name)
             return
         self.registries.add(package)
+        self._push_brought(package)
         if package in self.chosen:
-            wanted = {f"{package}.{one}" for one in self.chosen[package]}
+            wanted = {f"{package}.{one}" for one in self.chosen[package] if (package, one) not in self.sources.brought}
             if unknown := sorted(wanted - set(names)):
                 raise ValueError(f"{package}: {unknown[0]}: no such entry")
             names = sorted(wanted)
         for name in names:
             self._push_module(name, True)
+
+    def _push_brought(self, registry: str) -> None:
+        """Entries of plug-ins, those chosen or all; each is its definition alone, whatever shares its file."""
+        for (of, entry), place in self.sources.brought.items():
+            if of == registry and (registry not in self.chosen or entry in self.chosen[registry]):
+                module, _, name = place.partition(":")
+                self._import(module)
+                self._push_name(module, name, True)
 
     def _push_module(self, name: str, opened: bool) -> None:
         module = self.sources.module(name)
@@ -361,6 +380,7 @@ class Closure:
             self._push((module, place, ""), opened)
             entries = found.statements[place].entries if found else {}
             if entries and key not in entries:
+                self._push_brought(f"{module}:{name}")
                 for one in self._picked(f"{module}:{name}", list(entries), opened):
                     self._push((module, place, one), opened)
             elif key is not None and entries:
@@ -372,6 +392,7 @@ class Closure:
             self.registries.add(registry)
         if registry not in self.chosen:
             return entries
-        if unknown := sorted(self.chosen[registry] - set(entries)):
+        wanted = {one for one in self.chosen[registry] if (registry, one) not in self.sources.brought}
+        if unknown := sorted(wanted - set(entries)):
             raise ValueError(f"{registry}: {unknown[0]}: no such entry: must be one of {', '.join(entries)}")
-        return sorted(self.chosen[registry])
+        return sorted(wanted)

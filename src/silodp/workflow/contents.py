@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import read_json, write_text
 from silodp.workflow.digests import digest
@@ -33,6 +34,7 @@ KEPT = (
     "silos/*/*/heterogeneity.csv",
     "source/Snakefile",
     "source/workflow/rules/*.smk",
+    f"{PLUGIN_COPIES}/*.py",
 )
 # Made again in a publication, from what it holds.
 REMADE = ("comparisons.csv", "report.html", "ro-crate-metadata.json")

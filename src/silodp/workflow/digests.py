@@ -4,13 +4,15 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
+from silodp.config.experiment import Experiment
+from silodp.experiments import plugins
 from silodp.workflow.closure import Sources
 
 
@@ -20,10 +22,17 @@ def from_here(path: Path | str) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-@functools.cache
 def _here() -> Sources:
-    """The package's sources as they are when they are first asked for."""
-    return Sources()
+    """The package's sources and those of plug-ins, as they are when they are first asked for."""
+    return _with(plugins.in_use())
+
+
+@functools.cache
+def _with(own: frozenset[plugins.Own]) -> Sources:
+    return Sources(
+        plugins={one.place.split(":")[0].split(".")[0]: one.root for one in own},
+        brought={(one.registry, one.name): one.place for one in own},
+    )
 
 
 @dataclass
@@ -38,6 +47,20 @@ def computed_by(entry: str, asked: Asked | None = None) -> str:
     """Changes with what the function `entry` ("module:name") computes."""
     asked = asked or Asked()
     return _here().closure([entry], asked.chosen, asked.aside).digest
+
+
+def put_aside(asked: Asked, config: Experiment, algorithms: Iterable[str]) -> None:
+    """Put aside what no algorithm asks for in any variant: calibrated noise, shuffled sums, schedules."""
+    own, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
+    if "calibrated" not in [*(one.noise for one in own), *(one.noise for one in variants)]:
+        asked.aside += ["silodp.privacy.calibration:calibrated_plan"]
+    if "shuffled" not in [one.summation for one in variants]:
+        asked.aside += ["silodp.privacy.shuffling.shuffled_plan:shuffled_plan"]
+    scheduled = sorted({one.schedule for one in own if one.schedule})
+    if scheduled:
+        asked.chosen["silodp.theory.convex.schedules:SCHEDULES"] = scheduled
+    else:
+        asked.aside += ["silodp.experiments.schedules:prescribe"]
 
 
 def keys_of(registry: str) -> list[str]:

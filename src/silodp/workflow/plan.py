@@ -6,21 +6,20 @@ The Snakefile asks a `Plan` and computes nothing itself.
 import hashlib
 import itertools
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from silodp.algorithms import traits
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
-from silodp.config.loading import Resolved
+from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.config.own import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
 from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_as
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.closure import ROOT
-from silodp.workflow.digests import Asked, checksum, computed_by, digest, from_here, keys_of
+from silodp.workflow.digests import Asked, checksum, computed_by, digest, from_here, keys_of, put_aside
 
 if TYPE_CHECKING:
     from silodp.experiments.task import Task
@@ -132,7 +131,7 @@ class Plan:
         whole: list[str] = ["privacy.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv", "config.json"]
         whole += ["provenance.json", "source/Snakefile", "report.html", "ro-crate-metadata.json"]
         files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
-        files += [f"{self.folder}/{name}" for name in whole]
+        files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
         return list(dict.fromkeys(files))
 
     def tables(self) -> list[str]:
@@ -254,7 +253,7 @@ class Plan:
         asked = self._from_data(experiment)
         asked.chosen |= {"silodp.algorithms": [algorithm], "silodp.federation.models:MODELS": [config.model.name]}
         asked.aside += ["silodp.experiments.guard:unproven_task"]
-        self._put_aside(asked, experiment, [algorithm])
+        put_aside(asked, config, [algorithm])
         return digest(
             [
                 self.run.seed,
@@ -266,20 +265,6 @@ class Plan:
                 computed_by("silodp.cli.train:train", asked),
             ]
         )
-
-    def _put_aside(self, asked: Asked, experiment: str, algorithms: Iterable[str]) -> None:
-        """Put aside what no algorithm asks for in any reading: calibrated noise, shuffled sums, schedules."""
-        config = self.experiments[experiment]
-        own, readings = [config.algorithms[name] for name in algorithms], config.variants().values()
-        if "calibrated" not in [*(one.noise for one in own), *(one.noise for one in readings)]:
-            asked.aside += ["silodp.privacy.calibration:calibrated_plan"]
-        if "shuffled" not in [one.summation for one in readings]:
-            asked.aside += ["silodp.privacy.shuffling.shuffled_plan:shuffled_plan"]
-        scheduled = sorted({one.schedule for one in own if one.schedule})
-        if scheduled:
-            asked.chosen["silodp.theory.convex.schedules:SCHEDULES"] = scheduled
-        else:
-            asked.aside += ["silodp.experiments.schedules:prescribe"]
 
     def selection_digest(self, experiment: str) -> str:
         """Changes when the chosen points would."""
@@ -370,7 +355,7 @@ class Plan:
         """What decides the plans of all of an experiment's algorithms, and what a job does with them."""
         config = self.experiments[experiment]
         asked = Asked({"silodp.algorithms": list(config.algorithms)}, [*LOADED])
-        self._put_aside(asked, experiment, config.algorithms)
+        put_aside(asked, config, config.algorithms)
         keys = {"algorithms", "alternatives"}
         used = [self._trained_part(config), config.model_dump(mode="json", include=keys)]
         return [*used, computed_by(entry, asked)]
@@ -401,6 +386,11 @@ class Plan:
         """Changes when the description of the same results as an RO-Crate would."""
         return computed_by("silodp.cli.report:crate")
 
+    def plugins(self) -> list[str]:
+        """Copies of the run's plug-ins, so that its folder can be read without them."""
+        return [f"{self.folder}/{PLUGIN_COPIES}/{file.name}" for file in self.resolved.plugins]
+
     def digest(self) -> str:
-        """Changes with the resolved configuration."""
-        return digest(self.resolved.dump())
+        """Changes with the resolved configuration, and with any word of a plug-in."""
+        texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self.resolved.plugins]
+        return digest([self.resolved.dump(), texts] if texts else self.resolved.dump())

@@ -147,7 +147,7 @@ def _joined_config(folders: Sequence[Path]) -> dict:
         joined = joined | {
             "run": f"{joined['run']}-{config['run']}",
             "experiments": joined["experiments"] | config["experiments"],
-            "targets": sorted({*joined.get("targets", []), *config.get("targets", [])}),
+            **{key: sorted({*joined.get(key, []), *config.get(key, [])}) for key in ("targets", "plugins")},
         }
     return joined
 

@@ -1,0 +1,249 @@
+"""What everything that is registered must offer, as plain checks: for the package's own tests and for plug-ins.
+
+A check raises `Broken` with what is wrong. None of them says that an algorithm is private as it claims: that it sends
+what its plan releases is what `silodp audit` tests.
+"""
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from silodp.algorithms.base import Algorithm, State
+from silodp.config.readings import OF_SOME
+from silodp.datasets import Dataset, labels
+from silodp.federation.messages import Messages
+from silodp.federation.models import MODELS, Model
+from silodp.federation.rng import Streams
+from silodp.federation.server import SiloFederation
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.plan import Budget
+
+Kind = type[Algorithm]
+BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
+# (ε, η, L) of the stack's points; ε None is the form without noise.
+_POINTS = [(1.0, 0.1, 1.0), (None, 0.1, 1.0), (3.0, 0.2, 1.0)]
+_SIZES = (3, 2)
+_MODELS: dict[str, tuple[int | None, dict[str, int]]] = {
+    "linear": (None, {}), "logistic": (2, {}), "softmax": (3, {}), "perceptron": (2, {"hidden": 3}),
+}  # fmt: skip
+
+
+class Broken(ValueError):
+    """What a registered entry lacks, in one line."""
+
+
+def must(holds: bool, what: str) -> None:
+    """Raise `Broken` unless it holds."""
+    if not holds:
+        raise Broken(what)
+
+
+def made(kind: Kind, rounds: int = 6, phase_length: int = 2) -> Algorithm:
+    """The algorithm with what every one is told."""
+    return kind.with_options({"rounds": rounds, "phase_length": phase_length, "silos": 2, "taking_part": 1})
+
+
+def is_frozen(kind: Kind) -> None:
+    """A frozen dataclass derived from `Algorithm`, with a name and a label; equal ones have equal hashes."""
+    must(isinstance(kind, type) and issubclass(kind, Algorithm), "must be a class derived from Algorithm")
+    must(isinstance(kind.__dict__.get("name"), str), "must have a name of its own")
+    must(bool(getattr(kind, "label", "")), "must have a label, for figures and tables")
+    must("__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen, "must be a frozen dataclass")  # type: ignore[attr-defined]
+    must(hash(made(kind)) == hash(made(kind)), "its parameters must be values with a hash")
+
+
+def is_described(kind: Kind) -> None:
+    """A docstring of the module, and of the class with each parameter; the plan's formulas of K and σ."""
+    must(bool((getattr(inspect.getmodule(kind), "__doc__", "") or "").strip()), "its module must have a docstring")
+    text, plan = kind.__dict__.get("__doc__") or "", (kind.plan.__doc__ or "")
+    for field in dataclasses.fields(kind):
+        known = field.name == "rounds" or field.name in text
+        must(known, f"its docstring must explain the parameter {field.name}")
+    must("σ" in plan and "K" in plan, "the docstring of plan must give K and σ, with their source")
+
+
+def knows_its_traits(kind: Kind) -> None:
+    """Which protocol variants apply to it, whom it trusts, and which schedules it follows."""
+    unknown = sorted(set(kind.variants) - OF_SOME)
+    must(not unknown, f"variants: {', '.join(unknown)}: must be of {', '.join(sorted(OF_SOME))}")
+    must(kind.trust in ("nothing", "sum", "shuffler"), f"trust: {kind.trust!r}: must be nothing, sum or shuffler")
+
+
+def has_a_plan(kind: Kind) -> None:
+    """The accountant takes the plan: noise in every release at a finite ε, none and no guarantee without one."""
+    plan = made(kind).plan(BUDGET)
+    must(plan.algorithm == kind.name, f"the plan is of {plan.algorithm!r}: must be of {kind.name!r}")
+    must(bool(plan.releases) and plan.private, "the plan must release something, with noise")
+    noisy = all(release.noise > 0 for release in plan.releases if release.count)
+    must(noisy, "every release of the plan must have noise at a finite epsilon")
+    found = delivered_epsilon(plan, BUDGET.delta)
+    must(0 < found.lower <= found.upper < math.inf, f"delivered epsilon is {found.upper}: must be positive and finite")
+    bare = made(kind).plan(dataclasses.replace(BUDGET, epsilon=None))
+    must(not any(release.noise for release in bare.releases), "without epsilon the plan must have no noise")
+    must(delivered_epsilon(bare, BUDGET.delta).upper == math.inf, "without noise nothing must be guaranteed")
+
+
+def draws_what_is_there(kind: Kind) -> None:
+    """Between one and n records a message, whatever n, R and ε are."""
+    for n, rounds, epsilon in [(1, 1, 0.1), (3, 50, 0.1), (10, 2, 1000.0), (1000, 7, 24.0)]:
+        plan = made(kind, rounds).plan(Budget(n, rounds, 1.0, 1e-5, epsilon))
+        for release in plan.releases:
+            fits = isinstance(release.drawn, int) and 1 <= release.drawn <= n and release.count >= 0
+            must(fits, f"{release.kind}: draws {release.drawn} of {n} records: must be a whole number between 1 and n")
+
+
+def leaves_states_alone(kind: Kind) -> None:
+    """Rounds on two tiny silos, for every kind of model: new frozen states of the same shape, all numbers finite."""
+    for name in _MODELS:
+        model, silos = _problem(name)
+        method = made(kind)
+        federation, state = _federation(method, model, silos, taking_part=1), method.start(_weights(model))
+        must(isinstance(state, State) and dataclasses.is_dataclass(state), "start must give a State")
+        shape = (len(_POINTS), model.size)
+        for r in range(3):
+            before = {key: value.clone() for key, value in _tensors(state).items()}
+            after = method.round(r, state, federation)
+            must(type(after) is type(state), "round must give a state of the same class as start")
+            must(_tensors(after).keys() == before.keys(), "a state must keep the same tensors from round to round")
+            same = all(torch.equal(value, before[key]) for key, value in _tensors(state).items())
+            must(same, "round must not change the state that it is given")
+            for key, value in _tensors(after).items():
+                must(value.shape == shape, f"{name}: {key} is {tuple(value.shape)}: must be (G, d) = {shape}")
+                must(bool(torch.isfinite(value).all()), f"{name}: {key} is not finite after round {r}")
+            state = after
+        must(_is_frozen(state), "a state must be frozen")
+        must(method.output(state).shape == shape, "output must give one model for each point, (G, d)")
+        must(not torch.equal(state.w[0], state.w[1]), "noise must change the model")
+
+
+def keeps_rows_apart(kind: Kind) -> None:
+    """Points may leave the stack: a state has one row for each, and what is left goes on as before."""
+    model, silos = _problem("linear")
+    method, keep = made(kind), torch.tensor([True, False, True])
+    whole, cut = (_federation(method, model, silos) for _ in range(2))
+    state = method.round(1, method.round(0, method.start(_weights(model)), whole), whole)
+    smaller = method.round(0, method.start(_weights(model)), cut)
+    cut.keep(keep)
+    smaller = method.round(1, smaller.keep(keep), cut)
+    for key, value in _tensors(smaller).items():
+        alike = torch.allclose(value, _tensors(state)[key][keep], rtol=1e-13, atol=0)
+        must(value.shape[0] == 2 and alike, f"{key}: a point must not depend on the others of the stack")
+
+
+class _Blind(Messages):
+    """Messages that look at no record."""
+
+    def message(self, weights: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        return torch.ones_like(weights)
+
+    def total(self, weights: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        return torch.ones_like(weights)
+
+    def local_model(self, weights: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        return weights - 0.1
+
+
+def sees_messages_only(kind: Kind) -> None:
+    """Nothing of an algorithm reads a silo's records: it runs on silos that hold none."""
+    model, silos = _problem("linear")
+    method = made(kind)
+    federation = _federation(method, model, silos, messages=_Blind)
+    federation.messages.silos = [(None, None)] * len(silos)  # type: ignore[list-item]
+    state = method.start(_weights(model))
+    for r in range(method.rounds):
+        state = method.round(r, state, federation)
+
+
+ALGORITHM_CHECKS: dict[str, Callable[[Kind], None]] = {
+    "frozen": is_frozen, "described": is_described, "traits": knows_its_traits, "plan": has_a_plan,
+    "batches": draws_what_is_there, "states": leaves_states_alone, "rows": keeps_rows_apart,
+    "messages": sees_messages_only,
+}  # fmt: skip
+
+
+def is_declared(dataset: Dataset) -> None:
+    """Title, licence and citation, and numbers of records that add up."""
+    for name in ("title", "licence", "citation"):
+        must(bool(getattr(dataset, name)), f"{name}: must be given")
+    must((dataset.class_counts is None) == (dataset.task == "regression"), "class_counts: for classification, and only")
+    if dataset.class_counts:
+        must(sum(dataset.class_counts) == dataset.records, "class_counts: must add up to the records")
+        left = sum(dataset.counts(official_test=True) or ())
+        must(left == dataset.records - sum(dataset.test_counts or ()), "test_counts: must be of the classes")
+
+
+def is_what_it_declares(dataset: Dataset) -> None:
+    """Records as declared, all numbers finite, and the same whenever they are read."""
+    data, again = dataset.load(), dataset.load()
+    must(len(data.x) == dataset.records, f"records: {len(data.x)} are there: must be {dataset.records}")
+    width = data.x.shape[-1] if not dataset.images else int(np.prod(data.x.shape[1:]))
+    must(width == dataset.features, f"features: {width} are there: must be {dataset.features}")
+    must(bool(np.isfinite(data.x).all()), "x: must be finite")
+    if dataset.class_counts is not None:
+        found = tuple(np.bincount(data.y).tolist())
+        must(found == dataset.class_counts and data.classes == len(found), f"class_counts: {found} are there")
+        must(labels(data, "class") is data.y and set(labels(data, "parity")) <= {0, 1}, "y: must be classes 0, 1, …")
+    else:
+        must(data.classes is None and bool(np.isfinite(data.y).all()), "y: must be finite targets, classes None")
+    same = np.array_equal(data.x, again.x) and np.array_equal(data.y, again.y)
+    must(same, "loader: must give the same records every time")
+
+
+DATASET_CHECKS: dict[str, Callable[[Dataset], None]] = {"declared": is_declared, "records": is_what_it_declares}
+
+
+def results(entry: Any) -> Iterator[tuple[str, str]]:
+    """(check, what is wrong or nothing) of an algorithm's class or a data set; what it raises is wrong too."""
+    checks: dict[str, Callable[[Any], None]] = DATASET_CHECKS if isinstance(entry, Dataset) else ALGORITHM_CHECKS
+    for name, check in checks.items():
+        try:
+            check(entry)
+        except Broken as error:
+            yield name, str(error)
+        except Exception as error:
+            yield name, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        else:
+            yield name, ""
+
+
+def _problem(name: str) -> tuple[Model, list[tuple[torch.Tensor, torch.Tensor]]]:
+    """A model of four features and two silos of a few records."""
+    classes, options = _MODELS[name]
+    generator, silos = np.random.default_rng(0), []
+    for size in _SIZES:
+        x = generator.standard_normal((size, 4))
+        y = generator.standard_normal(size) if classes is None else generator.integers(0, classes, size)
+        target = torch.from_numpy(y)
+        silos.append((torch.from_numpy(x), target if name in ("softmax", "perceptron") else target.double()))
+    return MODELS[name](4, classes, **options), silos
+
+
+def _weights(model: Model) -> torch.Tensor:
+    first = torch.from_numpy(0.5 * np.random.default_rng(5).standard_normal(model.size))
+    return first.expand(len(_POINTS), -1).clone()
+
+
+def _federation(
+    method: Algorithm, model: Model, silos: list, taking_part: int = 2, messages: type[Messages] = Messages
+) -> SiloFederation:
+    streams = Streams(7).child("contract")
+    plans = [[method.plan(Budget(n, method.rounds, epsilon, 0.02, 9.0)) for n in _SIZES] for epsilon, _, _ in _POINTS]
+    stepsize, clip = (torch.tensor([point[k] for point in _POINTS], dtype=torch.float64) for k in (1, 2))
+    return SiloFederation(messages(model, silos, streams), plans, stepsize, clip, taking_part, streams)
+
+
+def _tensors(state: State) -> dict[str, torch.Tensor]:
+    return {key: value for key, value in vars(state).items() if value is not None}
+
+
+def _is_frozen(state: State) -> bool:
+    try:
+        state.w = state.w  # type: ignore[misc]
+    except dataclasses.FrozenInstanceError:
+        return True
+    return False

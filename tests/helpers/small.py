@@ -80,6 +80,8 @@ class AlgorithmCase:
 
 ALGORITHM_CASES = {
     "minibatch_sgd": AlgorithmCase("minibatch_sgd", (), textbook.minibatch_sgd),
+    # On a federation it is minibatch SGD; training hands it one silo at a time.
+    "silo_only": AlgorithmCase("silo_only", (), textbook.minibatch_sgd),
     "local_sgd": AlgorithmCase("local_sgd", (), textbook.local_sgd),
     **{
         f"fedprox_spider-q{q}": AlgorithmCase(

@@ -53,6 +53,7 @@ class Algorithm(Generic[S]):
         proximal: whether it takes proximal steps, and so heeds a penalty and a ball.
         trust: what silos trust beside themselves: nothing, a sum of their messages, or a shuffler. Noise that is made
             for the sum or the shuffled messages of M silos needs exactly M of them, with the same noise.
+        alone: whether every silo trains a model of its own; `round` then meets federations of one silo.
     """
 
     rounds: int
@@ -62,6 +63,7 @@ class Algorithm(Generic[S]):
     variants: ClassVar[frozenset[str]] = frozenset()
     proximal: ClassVar[bool] = True
     trust: ClassVar[Literal["nothing", "sum", "shuffler"]] = "nothing"
+    alone: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.rounds < 1:

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -107,7 +107,13 @@ def train_stack(
 
 
 def run_trial(
-    task: Task, run: Run, prepared: TrialData, trial: int, points: pd.DataFrame, purpose: str = "grid"
+    task: Task,
+    run: Run,
+    prepared: TrialData,
+    trial: int,
+    points: pd.DataFrame,
+    purpose: str = "grid",
+    keep: Callable[[pd.DataFrame, Tensor], None] | None = None,
 ) -> pd.DataFrame:
     """Train `points` of one trial; returns them with their results, in the given order.
 
@@ -118,12 +124,12 @@ def run_trial(
         trial: the trial's number.
         points: rows with the columns `POINT`.
         purpose: "grid", or "fresh" for new batches and new noise at points chosen before.
+        keep: is given the rows of each stack with its models, (G, d), or (G, N, d) where each silo has its own.
     """
     model = build_model(task.config, prepared)
     streams = Streams(run.seed).child(task.experiment, trial)
     like = prepared.train[0][0]
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(like)
-    probe = _probe(prepared, model, start)
     spread = _spread(prepared) if prepared.classes is None else 1.0
     regulariser = _regulariser(task.config)
     first = _objective(evaluate(model, start[None], prepared.train)[0], regulariser, start[None]).item()
@@ -137,29 +143,53 @@ def run_trial(
         trained = model
         if schedule is not None and schedule.envelope is not None:
             trained = dataclasses.replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
-        messages = Messages(trained, prepared.train, streams.child(task.algorithm, task.setting.name, purpose))
-        stepsize, clip = _steps_and_clips(stack, prepared, schedule)
-        summation = None
-        if any(point[0].shuffled_sum is not None for point in plans):
-            from silodp.federation.shuffled_summation import shuffled_summation  # few experiments need it
-
-            summation = shuffled_summation([point[0] for point in plans], model.size, streams.child(purpose))
-        federation = SiloFederation(
-            messages,
-            plans,
-            torch.tensor(stepsize).to(like),
-            torch.tensor(clip).to(like),
-            taking_part,
-            streams.child(purpose),
-            task.readings.server_update,
-            regulariser.prox,
-            summation,
-        )
+        stepsize, clip = (torch.tensor(one).to(like) for one in _steps_and_clips(stack, prepared, schedule))
         output = "own" if schedule is not None else task.readings.output
-        weights, left = train_stack(algorithm, federation, model, start, probe, output)
-        train_loss, train_error = evaluate(model, weights, prepared.train)
-        train_loss = _objective(train_loss, regulariser, weights)
-        test_loss, test_error = evaluate(model, weights, prepared.test)
+        own = streams.child(task.algorithm, task.setting.name, purpose)
+
+        def federation(
+            silos: list[int], own: Streams, M: int | list[int], plans: list[list[PrivacyPlan]] = plans,
+            trained: Model = trained, stepsize: Tensor = stepsize, clip: Tensor = clip,
+        ) -> SiloFederation:  # fmt: skip
+            summation = None
+            if any(point[0].shuffled_sum is not None for point in plans):
+                from silodp.federation.shuffled_summation import shuffled_summation  # few experiments need it
+
+                summation = shuffled_summation([point[0] for point in plans], model.size, streams.child(purpose))
+            return SiloFederation(
+                Messages(trained, [prepared.train[silo] for silo in silos], own),
+                [[point[silo] for silo in silos] for point in plans],
+                stepsize,
+                clip,
+                M,
+                streams.child(purpose),
+                task.readings.server_update,
+                regulariser.prox,
+                summation,
+            )
+
+        everyone = list(range(len(prepared.train)))
+        groups = [[silo] for silo in everyone] if algorithm.alone else [everyone]
+        found = [
+            _outcome(
+                algorithm,
+                federation(group, own.child(*group) if algorithm.alone else own, 1 if algorithm.alone else taking_part),
+                model,
+                start,
+                prepared.of(group),
+                regulariser,
+                output,
+            )
+            for group in groups
+        ]
+        weights = torch.stack([one.weights for one in found], 1) if algorithm.alone else found[0].weights
+        if keep is not None:
+            keep(stack, weights)
+        left = torch.stack([one.left for one in found]).max(0).values
+        # The mean of one group is that group's, to the last bit.
+        train_loss, train_error, test_loss, test_error = (
+            torch.stack([one.scores[place] for one in found]).mean(0) for place in range(4)
+        )
         if prepared.classes is None:
             train_error, test_error = (train_error / spread).sqrt(), (test_error / spread).sqrt()
         diverged = (left >= 0).numpy() | ~(train_loss.numpy() <= DIVERGENCE * first)
@@ -180,6 +210,35 @@ def run_trial(
     smallest = min(prepared.sizes)
     table.insert(0, "trial", trial)
     return table.assign(N=len(prepared.sizes), n=smallest, delta=task.config.delta_of(smallest))
+
+
+class _Outcome(NamedTuple):
+    """What training on a federation gave.
+
+    Attributes:
+        weights: models, (G, d).
+        left: as `train_stack` has it.
+        scores: objective and error on training records, loss and error on test records, (G,) each.
+    """
+
+    weights: Tensor
+    left: Tensor
+    scores: tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def _outcome(
+    algorithm: Algorithm,
+    federation: SiloFederation,
+    model: Model,
+    start: Tensor,
+    records: TrialData,
+    regulariser: Regulariser,
+    output: str,
+) -> _Outcome:
+    weights, left = train_stack(algorithm, federation, model, start, _probe(records, model, start), output)
+    train_loss, train_error = evaluate(model, weights, records.train)
+    train_loss = _objective(train_loss, regulariser, weights)
+    return _Outcome(weights, left, (train_loss, train_error, *evaluate(model, weights, records.test)))
 
 
 def check_accounted(plans: list[PrivacyPlan], taking_part: int | list[int]) -> None:

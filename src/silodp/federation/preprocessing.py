@@ -20,6 +20,7 @@ def preprocess(
     constant_column: bool = False,
     silos: Sequence[tuple[np.ndarray, np.ndarray]] = (),
     bounds: Sequence[tuple[float, ...]] = (),
+    fill: bool = False,
 ) -> np.ndarray:
     """Prepare the features of one trial.
 
@@ -37,8 +38,7 @@ def preprocess(
         constant_column: append a column of ones.
         silos: (training, test) records of each silo, for "silo"; no record in two of them.
         bounds: lowest and highest value of each of the columns, for "bounds".
-
-    A missing value, NaN, becomes the column's mean over the training records, and the middle of given bounds.
+        fill: a missing value, NaN, becomes the column's mean over the training records, and the middle of given bounds.
 
     Returns:
         float64 features, shape (n, k). Images keep shape and dtype; each of their channels gets mean 0 and variance 1.
@@ -67,7 +67,7 @@ def preprocess(
     if standardise == "bounds":
         low, high = np.reshape(np.asarray(bounds, dtype=np.float64), (-1, 2)).T
         features[:, chosen] = within(features[:, chosen], low, high)
-    for place in np.flatnonzero(np.isnan(features).any(axis=0)):
+    for place in np.flatnonzero(np.isnan(features).any(axis=0)) if fill else ():
         column = features[:, place]
         middle = 0.0 if standardise == "bounds" else np.nanmean(column[train])
         column[np.isnan(column)] = middle
@@ -89,8 +89,8 @@ def preprocess(
 
 
 def within(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
-    """Values cut to [low, high] and moved to [−1, 1]; NaN becomes 0."""
-    return np.nan_to_num(2 * (np.clip(values, low, high) - low) / (np.asarray(high) - low) - 1)
+    """Values cut to [low, high] and moved to [−1, 1]; NaN stays."""
+    return 2 * (np.clip(values, low, high) - low) / (np.asarray(high) - low) - 1
 
 
 def _principal(features: np.ndarray, fitted: np.ndarray, components: int) -> np.ndarray:

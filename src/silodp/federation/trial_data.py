@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,10 @@ class TrialData:
     def sizes(self) -> list[int]:
         """Training records of each silo."""
         return [len(y) for _, y in self.train]
+
+    def of(self, silos: list[int]) -> "TrialData":
+        """The records of some silos."""
+        return replace(self, train=[self.train[silo] for silo in silos], test=[self.test[silo] for silo in silos])
 
 
 def load_dataset(config: Experiment, run: Run) -> Data:
@@ -115,6 +119,7 @@ def preprocessed(data: Data, config: Experiment, readings: Readings, part: Parti
         constant_column=steps.constant_column,
         silos=local.silos if mode == "silo" else (),
         bounds=bounds,
+        fill=not isinstance(config.dataset, str) and config.dataset.missing == "mean",
     )
     return Records(x, y, label_classes(data, config.label))
 

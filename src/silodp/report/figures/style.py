@@ -44,7 +44,7 @@ RC: dict[str, Any] = {
 # In legends, in this order; others follow by name.
 _FIRST = [
     *("minibatch_sgd", "local_sgd", "spider", "fedprox_spider", "fed_spider"),
-    *("accelerated_minibatch_sgd", "one_pass_accelerated_sgd", "shuffled_minibatch_sgd"),
+    *("silo_only", "accelerated_minibatch_sgd", "one_pass_accelerated_sgd", "shuffled_minibatch_sgd"),
     *("prox_sgd", "prox_svrg", "prox_pl_svrg"),
     *("sdp_prox_sgd", "sdp_prox_svrg", "sdp_prox_pl_svrg", "sdp_fedprox_spider"),
 ]
@@ -66,6 +66,7 @@ _LOOKS = {
     "minibatch_sgd": Look("#b3485a", "o", (0, (5, 1.8))),
     "local_sgd": Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
     "accelerated_minibatch_sgd": Look("#30102f", "D", (0, (1.2, 1.2))),
+    "silo_only": Look("#6b4a9c", "P", (0, (8, 2))),
     "one_pass_accelerated_sgd": Look("#9fd3e6", "X", (0, (3, 1, 1, 1))),
     # Told by their markers beside the four whose colours they share.
     "prox_sgd": Look("#b3485a", "h", (0, (5, 1.8))),

@@ -61,6 +61,16 @@ def test_an_override_of_null_takes_the_key_away(root):
     assert found.phase_lengths == [1]
 
 
+def test_what_a_run_took_away_does_not_come_back_from_its_record(root):
+    taken = overriding(algorithms={"local_sgd": None}, clips=None, batch_records=None) | {"seed": 3}
+    taken["experiments"]["cancer"] |= {"clips": [1.0], "preprocess": {"pca": None}}
+    resolved = load(write(root, taken), root)
+    path = root / "config.json"
+    path.write_text(json.dumps(resolved.dump()))
+    assert "local_sgd" not in resolved.experiments["cancer"].algorithms
+    assert load(path, root).dump() == resolved.dump()
+
+
 def test_grids_and_models_are_replaced_as_a_whole(root):
     path = write(root, overriding("pairs", stepsizes={"low": -1, "high": 1, "points": 3}, model={"name": "softmax"}))
     found = load(path, root).experiments["pairs"]

@@ -1,7 +1,8 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from silodp.report.figures import delivered_vs_claimed
+from silodp.report.figures import FIGURES, delivered_vs_claimed, save
 
 
 def drawn(figure, text):
@@ -40,6 +41,24 @@ def test_a_broken_claim_is_hollow_and_an_unbounded_one_on_the_edge(table):
 def test_a_table_without_private_rows_or_with_a_wrong_epsilon_is_refused(table):
     with pytest.raises(ValueError, match="needs private rows"):
         delivered_vs_claimed(table[~table["private"]], title="t")
-    table.loc[0, "delivered_epsilon"] = 0.0
-    with pytest.raises(ValueError, match="not above 0"):
+    table.loc[0, "delivered_epsilon"] = -0.1
+    with pytest.raises(ValueError, match="below 0"):
         delivered_vs_claimed(table, title="t")
+
+
+@pytest.mark.parametrize("kind", ["delivered_vs_claimed", "error_vs_delivered", "calibrated_vs_paper"])
+@pytest.mark.parametrize("every", [False, True])
+def test_a_delivered_epsilon_of_0_is_drawn_on_the_edge_and_said(table, kind, every, tmp_path):
+    """At a small claim and a large δ no noise at all may be private: `epsilons: [.01, 1], delta: .01` trains so."""
+    zero = table["private"] if every else table["private"] & (table["epsilon"] == 0.75)
+    table.loc[zero, "delivered_epsilon"] = 0.0
+    if kind == "calibrated_vs_paper":
+        table = pd.concat([table, table.assign(reading="noise=calibrated")])
+    figure = FIGURES[kind](table, title="t")
+    names = {str(line.get_gid()) for axes in figure.axes for line in axes.get_lines()}
+    assert any(name.startswith("zero:minibatch_sgd") for name in names)
+    said = figure.texts[-1].get_text().replace("\n", " ")
+    edge = "lower" if kind == "delivered_vs_claimed" else "left"
+    assert f"Delivered ε = 0 (δ alone covers it), on the {edge} edge: ISRL-DP MB-SGD" in said
+    (path,) = save(figure, tmp_path / "a", ["svg"])
+    assert "delivered 0" in path.read_text()

@@ -136,6 +136,18 @@ def mark_beyond(axes: Axes, x: np.ndarray, look: Look, gid: str, said: Sequence[
         say(axes.figure, gid, said)
 
 
+def mark_zeros(axes: Axes, other: np.ndarray, look: Look, gid: str, said: Sequence[str], *, upright: bool) -> None:
+    """Filled markers on the lower (`upright`) or left edge, for a delivered ε of 0, which a logarithmic axis lacks."""
+    if len(other):
+        edge = np.full(len(other), 1 - TOP_EDGE)
+        x, y, transform = (
+            (other, edge, axes.get_xaxis_transform()) if upright else (edge, other, axes.get_yaxis_transform())
+        )
+        style: dict[str, Any] = {"ls": "none", "marker": look.marker, "color": look.colour, "zorder": 4}
+        axes.plot(x, y, gid=gid, transform=transform, clip_on=False, **style)
+        say(axes.figure, gid, said)
+
+
 def dodged(epsilons: Iterable[float], count: int) -> list[float]:
     """Factors by which `count` curves are moved along a logarithmic ε axis, symmetric about 1.
 

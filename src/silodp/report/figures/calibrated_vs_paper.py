@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from silodp.report.figures.axes import mark, new_axes, set_log_ticks, set_page
-from silodp.report.figures.notes import over_claim
+from silodp.report.figures.axes import mark, mark_zeros, new_axes, set_log_ticks, set_page
+from silodp.report.figures.notes import over_claim, zero
 from silodp.report.figures.slices import checked, with_reading
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say
@@ -46,7 +46,9 @@ def calibrated_vs_paper(
         if any((rows["delivered_epsilon"] > rows["epsilon"]).any() for rows in drawn.values()):
             handles.append(_hollow_key())
         missing = f"Not finite, left out: {left_out} points." if left_out else None
-        return set_page(axes, handles, [note, missing, over_claim(drawn[""], "Hollow")])
+        return set_page(
+            axes, handles, [note, missing, zero(pd.concat(drawn.values()), "left"), over_claim(drawn[""], "Hollow")]
+        )
 
 
 def _hollow_key() -> Line2D:
@@ -59,9 +61,12 @@ def _lines(axes: Axes, rows: pd.DataFrame, *, calibrated: bool) -> list[Line2D]:
     lines = []
     for name, look in looks(rows["algorithm"]).items():
         of = rows[rows["algorithm"] == name].sort_values("delivered_epsilon", kind="stable")
+        kind = "calibrated" if calibrated else "paper"
+        text, gid = f"{label(name)}, {kind}", f"line:{name}-{kind}"
+        none, of = of[of["delivered_epsilon"] == 0], of[of["delivered_epsilon"] > 0]
+        words = [f"{text}, claimed ε = {a:g}, delivered 0" for a in none["epsilon"]]
+        mark_zeros(axes, none["test_error_mean"].to_numpy(float), look, f"zero:{name}-{kind}", words, upright=False)
         x, y = of["delivered_epsilon"].to_numpy(float), of["test_error_mean"].to_numpy(float)
-        text = f"{label(name)}, {'calibrated' if calibrated else 'paper'}"
-        gid = f"line:{name}-{'calibrated' if calibrated else 'paper'}"
         style: dict[str, Any] = {"color": look.colour, "ls": ":" if calibrated else "-", "marker": look.marker}
         lines += axes.plot(x, y, label=text, gid=gid, **style)
         points = zip(of["epsilon"], x, y, strict=True)

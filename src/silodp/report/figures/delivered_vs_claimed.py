@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from silodp.report.figures.axes import mark, mark_beyond, new_axes, set_page
-from silodp.report.figures.notes import beyond_axis, over_claim
+from silodp.report.figures.axes import mark, mark_beyond, mark_zeros, new_axes, set_page
+from silodp.report.figures.notes import beyond_axis, over_claim, zero
 from silodp.report.figures.slices import checked
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say
@@ -25,16 +25,18 @@ def delivered_vs_claimed(
 ) -> Figure:
     """Draw the delivered against the claimed ε of every private row of one (experiment, M, R, reading) slice.
 
-    Points in the hatched half break their claim and are hollow; a delivered ε that is not finite is on the upper edge.
-    Raises ValueError when the table is not such a slice or has no private row.
+    Points in the hatched half break their claim and are hollow; a delivered ε that is not finite is on the upper edge,
+    one of 0, which δ alone covers, on the lower. Raises ValueError when the table is not such a slice or has no private
+    row.
     """
     rows = checked(table, ["delivered_epsilon"])
     rows = rows[rows["private"]]
     if rows.empty:
         raise ValueError("figure: delivered_vs_claimed needs private rows, the table has none")
-    if (rows["delivered_epsilon"] <= 0).any():
-        raise ValueError("figure: a delivered ε is not above 0, allowed: > 0, or empty or inf where there is no bound")
+    if (rows["delivered_epsilon"] < 0).any():
+        raise ValueError("figure: a delivered ε is below 0, allowed: >= 0, or empty or inf where there is no bound")
     finite = rows["delivered_epsilon"].where(np.isfinite(rows["delivered_epsilon"]))
+    above = finite.where(finite > 0)
     with styled():
         axes = new_axes(title, "claimed ε", ylabel)
         axes.set(xscale="log", yscale="log")
@@ -44,13 +46,17 @@ def delivered_vs_claimed(
             x, y = rows.loc[of, "epsilon"].to_numpy(float), finite[of].to_numpy(float)
             text = label(name, reading=rows["reading"].iloc[0])
             style: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker}
-            handles += axes.plot(x, y, label=text, zorder=3, gid=f"line:{name}", **style)
-            pairs = [(a, b) for a, b in zip(x, y, strict=True) if b == b]
+            positive = np.where(y > 0, y, np.nan)
+            handles += axes.plot(x, positive, label=text, zorder=3, gid=f"line:{name}", **style)
+            pairs = [(a, b) for a, b in zip(x, positive, strict=True) if b == b]
             say(axes.figure, f"line:{name}", [f"{text}: claimed ε = {a:g}, delivered {bounded(b)}" for a, b in pairs])
             mark(axes, x[y > x], y[y > x], look, f"over:{name}")
             mark_beyond(axes, x[np.isnan(y)], look, f"beyond:{name}")
-        handles += draw_agreement(axes, rows["epsilon"].to_numpy(float), np.r_[rows["epsilon"], finite.dropna()])
-        return set_page(axes, handles, [note, beyond_axis(rows, "delivered_epsilon"), over_claim(rows, "Hollow")])
+            words = [f"{text}: claimed ε = {a:g}, delivered 0" for a in x[y == 0]]
+            mark_zeros(axes, x[y == 0], look, f"zero:{name}", words, upright=True)
+        handles += draw_agreement(axes, rows["epsilon"].to_numpy(float), np.r_[rows["epsilon"], above.dropna()])
+        notes = [note, zero(rows, "lower"), beyond_axis(rows, "delivered_epsilon"), over_claim(rows, "Hollow")]
+        return set_page(axes, handles, notes)
 
 
 def draw_agreement(axes: Axes, claims: np.ndarray, values: np.ndarray) -> list[Line2D | Patch]:

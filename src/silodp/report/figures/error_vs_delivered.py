@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from silodp.report.figures.axes import mark, new_axes, set_log_ticks, set_page, stretching, zoom_axes
+from silodp.report.figures.axes import mark, mark_zeros, new_axes, set_log_ticks, set_page, stretching, zoom_axes
+from silodp.report.figures.notes import zero
 from silodp.report.figures.slices import checked
 from silodp.report.figures.style import in_order, label, looks, styled, widths
 from silodp.report.figures.svg import say
@@ -23,7 +24,8 @@ def error_vs_delivered(
     """Draw the private rows of one (experiment, M, R, reading) slice at the ε they deliver, joined in that order.
 
     A vertical line compares algorithms at equal proven privacy, whatever their noise formulas claim. Hollow points
-    deliver more than they claim. Points with an error or ε that is not finite are left out and counted in a note.
+    deliver more than they claim, points of ε = 0 are on the left edge. Points with an error or ε that is not finite are
+    left out and counted in a note.
     Raises ValueError when the table is not such a slice or has no private row.
     """
     rows = checked(table, COLUMNS)
@@ -46,6 +48,7 @@ def error_vs_delivered(
         notes = [
             note,
             f"{int(rows['trials'].max())} trials a point.",
+            zero(finite, "left"),
             "Hollow: more ε than claimed." if over else None,
             f"Left out, as error or ε is not finite: {left_out} of {len(rows)} points." if left_out else None,
         ]
@@ -59,8 +62,11 @@ def _lines(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Line2D]:
         of = rows[rows["algorithm"] == name].sort_values("delivered_epsilon", kind="stable")
         if of.empty:
             continue
-        x, y = of["delivered_epsilon"].to_numpy(float), of["test_error_mean"].to_numpy(float)
         text = label(name, reading=of["reading"].iloc[0])
+        none, of = of[of["delivered_epsilon"] == 0], of[of["delivered_epsilon"] > 0]
+        words = [_said(text, row) for row in none.to_dict("records")]
+        mark_zeros(axes, none["test_error_mean"].to_numpy(float), look, f"zero:{name}", words, upright=False)
+        x, y = of["delivered_epsilon"].to_numpy(float), of["test_error_mean"].to_numpy(float)
         style: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker, "lw": width}
         lines += axes.plot(x, y, label=text, zorder=3, gid=f"line:{name}", **style)
         say(axes.figure, f"line:{name}", [_said(text, row) for row in of.to_dict("records")])

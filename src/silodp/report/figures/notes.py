@@ -51,6 +51,12 @@ def beyond_axis(rows: pd.DataFrame, column: str) -> str | None:
     return f"Not finite, drawn on the upper edge: {'; '.join(found)}." if found else None
 
 
+def zero(rows: pd.DataFrame, edge: str) -> str | None:
+    """Which points deliver an ε of 0, drawn on the `edge` named, as logarithmic axes have none; None without any."""
+    found = [f"{name}{_where(of)}" for name, of in _by_algorithm(rows[rows["delivered_epsilon"] == 0])]
+    return f"Delivered ε = 0 (δ alone covers it), on the {edge} edge: {'; '.join(found)}." if found else None
+
+
 def over_claim(rows: pd.DataFrame, sign: str = "Ringed") -> str | None:
     """That private points deliver a larger ε than they claim, and the worst of them; None if all keep their claim.
 

@@ -9,6 +9,7 @@ from silodp.config.models import ModelConfig, Penalty
 from silodp.config.own import OwnData
 from silodp.config.readings import Alternative, Readings, short
 from silodp.config.types import (
+    Clip,
     Constants,
     Count,
     Device,
@@ -16,10 +17,10 @@ from silodp.config.types import (
     Finite,
     NonNegative,
     Positive,
-    PositiveOrInf,
     StageOptions,
     Strict,
     Title,
+    at_least,
 )
 
 SELECTION = Literal["pooled", "per_trial"]
@@ -106,7 +107,7 @@ class AlgorithmOptions(Strict):
         "both", description="train the private form, the baseline without noise, or both"
     )
     stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
-    clips: list[PositiveOrInf] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
+    clips: list[Clip] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
     phase_lengths: list[Count] | None = Field(
         None, min_length=1, description="rounds of a phase: q of FedProx-SPIDER, Q of Prox-SVRG"
     )
@@ -172,7 +173,7 @@ class Experiment(Strict):
         "1/delta", description="log term of MB-SGD's noise as the paper has it"
     )
     stepsizes: Grid
-    clips: list[PositiveOrInf] = Field(min_length=1, description="clip thresholds L; .inf for none (non-private only)")
+    clips: list[Clip] = Field(min_length=1, description="clip thresholds L; .inf for none (non-private only)")
     phase_lengths: list[Count] = Field(
         default=[1], min_length=1, description="rounds of a phase: q of FedProx-SPIDER, Q of Prox-SVRG"
     )
@@ -189,6 +190,11 @@ class Experiment(Strict):
     device: Device | None = Field(None, description="the experiment's own device; default: the run's")
 
     _grid = field_validator("epsilons", "clips", "phase_lengths", "reports")(_distinct)
+
+    @field_validator("delta")
+    @classmethod
+    def _delta(cls, value: float | str) -> float | str:
+        return value if isinstance(value, str) else at_least(value, 1e-30)
 
     @model_validator(mode="after")
     def _one_batch_size(self) -> "Experiment":

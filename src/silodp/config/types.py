@@ -1,21 +1,40 @@
 """Types and small sections of the configuration models, apart from `silodp.config.loading` which puts them together."""
 
+from functools import partial
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-PositiveOrInf = Annotated[float, Field(gt=0)]
+
+
+def at_least(value: float, least: float) -> float:
+    """`value`; below `least` noise leaves what floats can hold, and the accountant fails after hours of training."""
+    if value < least:
+        raise ValueError(f"must be at least {least:g}")
+    return value
+
+
+Clip = Annotated[float, Field(gt=0), AfterValidator(partial(at_least, least=1e-30))]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # Far beyond what anybody trains: a slip of the finger stops here, and not in a list of 10^9 step sizes.
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Exponent = Annotated[float, Field(ge=-300, le=300, allow_inf_nan=False)]
-Epsilon = Annotated[float, Field(gt=0, lt=10_000, allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(gt=0, lt=10_000, allow_inf_nan=False), AfterValidator(partial(at_least, least=1e-6))]
 # Names that become parts of paths and of commands.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME, max_length=100)]
-Title = Annotated[str, Field(max_length=300)]
+
+
+def _shown(text: str) -> str:
+    """Without control characters, which SVG forbids."""
+    if any(ord(letter) < 32 and letter not in "\t\n" for letter in text):
+        raise ValueError("must hold no control characters")
+    return text
+
+
+Title = Annotated[str, Field(max_length=300), AfterValidator(_shown)]
 Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
 
 

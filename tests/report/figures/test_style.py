@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
@@ -103,3 +104,14 @@ def test_an_sdp_label_says_how_its_sums_were_made():
     assert label("sdp_prox_svrg", reading="evaluation=same, summation=shuffled") == "SDP Prox-SVRG (P_vec)"
     assert label("sdp_prox_svrg", reading=float("nan")) == "SDP Prox-SVRG (ideal sum)"
     assert label("prox_svrg", reading="summation=shuffled") == "ISRL-DP Prox-SVRG"
+
+
+@pytest.mark.parametrize("title", ["a lone $", "$\\frac{", "$$x_$", "100 $ to 200 $\nat \\alpha^{"])
+def test_words_of_a_run_file_are_no_formulas(title, tmp_path):
+    """A title with a broken formula would stop the figures after all training."""
+    table = pd.concat([results_table(), results_table(reading="noise=calibrated")])
+    for kind, draw in FIGURES.items():
+        rows = table if kind == "calibrated_vs_paper" else table[table["reading"] == ""]
+        (path,) = save(draw(rows, title=title, ylabel=title), tmp_path / kind, ["svg"])
+        shown = ElementTree.fromstring(path.read_text()).itertext()
+        assert title.split("\n")[0] in " ".join(text.strip() for text in shown)

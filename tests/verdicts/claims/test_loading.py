@@ -89,6 +89,14 @@ def test_the_schema_allows_the_files_and_no_unknown_key():
         ("name: paired_difference", "name: feeling", "claims[0].statistic: "),
         ("paper: a paper", "paper: a paper\npaper: another", "given twice"),
         ("    rule: that", "    rule: that\n    evidence: ['{nothing}']", "claims[0].evidence"),
+        (
+            "    rule: that",
+            "    rule: that\n    evidence: [../../etc/passwd]",
+            "'../../etc/passwd' must be a path below",
+        ),
+        ("    rule: that", "    rule: that\n    evidence: ['{check}/../x']", "without .."),
+        ("    rule: that", "    rule: that\n    evidence: [/etc/passwd]", "'/etc/passwd' must be a path below"),
+        ("    rule: that", "    rule: that\n    evidence: ['{check.x}']", "must have no other placeholder"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_exit_code_2(tmp_path, capsys, old, new, said):

@@ -29,17 +29,18 @@ _STRETCH = 2.0
 # Of the ε axis: how far the first and the last of several dodged points stand apart, and how near two labels may be.
 _DODGE, _NEAREST_LABELS, _END = 0.04, 0.05, 0.04
 
+# A title may come from a run file: a $ in it is no formula.
+_WORDS: dict[str, Any] = {"parse_math": False}
+
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
     """Axes on a page of their own, drawn by Agg and known to no global list."""
     figure = Figure(figsize=(_WIDTH, _AXES_HEIGHT))
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    axes.set(
-        title="\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, 54)),
-        xlabel=xlabel,
-        ylabel="\n".join(textwrap.wrap(ylabel, 44)),
-    )
+    axes.set_title("\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, 54)), **_WORDS)
+    axes.set_xlabel(xlabel, **_WORDS)
+    axes.set_ylabel("\n".join(textwrap.wrap(ylabel, 44)), **_WORDS)
     return axes
 
 
@@ -47,7 +48,8 @@ def zoom_axes(axes: Axes, without: str) -> Axes:
     """A second panel below `axes`, on the same ε axis, for all curves but those that stretch the first."""
     below = axes.figure.add_subplot(sharex=axes)
     below.set_title(f"Without {without}", loc="left", fontsize=8.5, fontweight="normal")
-    below.set(xlabel=axes.get_xlabel(), ylabel=axes.get_ylabel())
+    below.set_xlabel(axes.get_xlabel(), **_WORDS)
+    below.set_ylabel(axes.get_ylabel(), **_WORDS)
     axes.set(xlabel="", ylabel="")
     axes.tick_params(labelbottom=False)
     return below

@@ -98,7 +98,7 @@ def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
             handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="without noise"))
         delta, n = _number(private["delta"].iloc[0]), private["n"].iloc[0]
         set_epsilon_axis(axes, private["epsilon"])
-        axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
+        axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each", parse_math=True)
         axes.set_ylim(bottom=0)
         bars = "Bars: 5th to 95th percentile over trials."
         hollow = "Hollow: the bound gives no amplification there, so a report keeps ε0 = ε."

@@ -169,9 +169,11 @@ class Claim(Strict):
     @classmethod
     def _placeholders(cls, values: list[str]) -> list[str]:
         for value in values:
+            if value.startswith("/") or ".." in value.split("/"):
+                raise ValueError(f"{value!r} must be a path below the run's folder, without ..")
             try:
                 value.format(experiment="", figure="", check="")
-            except (KeyError, ValueError, IndexError):
+            except (KeyError, ValueError, IndexError, AttributeError):
                 raise ValueError(f"{value!r} must have no other placeholder than experiment, figure, check") from None
         return values
 

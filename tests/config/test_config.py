@@ -78,6 +78,18 @@ def test_grids_and_models_are_replaced_as_a_whole(root):
     assert found.model.name == "softmax"
 
 
+def test_names_that_would_be_commands_or_paths_are_refused(root):
+    base = (root / "config/experiments/cancer.yaml").read_text()
+    for name in ("x `touch X`", "a b", "$(id)", "-q", "é"):
+        (root / "config/experiments" / f"{name}.yaml").write_text(base)
+        known = "no such experiment: must be one of cancer, pairs, patients"
+        assert known in message(root, {"run": "r", "experiments": {name: {}}})
+        assert "run: " in message(root, {"run": name, "experiments": {"cancer": {}}})
+    (root / "config/experiments/.hidden.yaml").write_text(base)
+    for name in ("../experiments/cancer", "cancer/../cancer", ".hidden", ""):
+        assert "no such experiment" in message(root, {"run": "r", "experiments": {name: {}}})
+
+
 def test_experiments_keep_the_run_files_order(root):
     path = write(root, {"run": "r", "experiments": {"patients": None, "cancer": {}, "pairs": None}})
     assert list(load(path, root).experiments) == ["patients", "cancer", "pairs"]

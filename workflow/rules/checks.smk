@@ -9,7 +9,7 @@ rule check:
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(60),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         digest=lambda wc: PLAN.check_digest(wc.check),
     shell:
         "silodp check {wildcards.check:q} {params.run_file:q} --output {output:q} > {log:q} 2>&1"
@@ -50,7 +50,7 @@ rule checkins_experiment:
         runtime=growing(PLAN.run.runtime_minutes),
         gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         digest=lambda wc: PLAN.checkins_digest(wc.experiment),
     shell:
         "silodp checkins {params.run_file:q} {wildcards.experiment:q} --output {output:q} > {log:q} 2>&1"

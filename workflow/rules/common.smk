@@ -1,4 +1,5 @@
 # What every workflow of a run starts with: its run file checked, its plan made. RUN_FILE and FOLDER are the Snakefile's.
+# Rules take RUN_FILE by a function: in a string a brace of its path would be a wildcard.
 import sys
 
 from silodp.datasets.addresses import without_credentials

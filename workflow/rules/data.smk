@@ -10,7 +10,7 @@ rule fetch:
         runtime=growing(60),
     params:
         # Not the mirror's address itself, which may hold a password: parameters are kept in Snakemake's own records.
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         digest=lambda wc: PLAN.data_digest(wc.dataset),
     shell:
         "silodp fetch {wildcards.dataset:q} --run-file {params.run_file:q} --listing {output:q} > {log:q} 2>&1"
@@ -32,7 +32,7 @@ rule partition:
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(60),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         folder=subpath(output.indices, parent=True),
         digest=lambda wc: PLAN.partition_digest(wc.experiment),
     shell:

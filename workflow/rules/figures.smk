@@ -30,7 +30,7 @@ for experiment, kind, names in PLAN.drawn_together():
             mem_mb=growing(1000),
             runtime=growing(15),
         params:
-            run_file=RUN_FILE,
+            run_file=lambda wc: RUN_FILE,
             experiment=experiment,
             names=names,
             silos=lambda wc, input: str(Path(str(input.heterogeneity[0])).parents[1]),

@@ -12,7 +12,7 @@ rule privacy:
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(60),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.privacy_digest(wc.experiment),
     shell:
@@ -51,7 +51,7 @@ rule audit_experiment:
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(120),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.audit_digest(wc.experiment),
     shell:

@@ -50,7 +50,7 @@ if not PLAN.published:
             mem_mb=growing(1000),
             runtime=growing(5),
         params:
-            run_file=RUN_FILE,
+            run_file=lambda wc: RUN_FILE,
             digest=PLAN.digest(),
         shell:
             "silodp provenance {params.run_file:q} --listings {input.listings:q} --output {output.record:q} > {log:q} 2>&1"

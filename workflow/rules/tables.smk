@@ -15,7 +15,7 @@ rule table:
         mem_mb=growing(2000),
         runtime=growing(15),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         digest=lambda wc: PLAN.table_digest(wc.experiment),
     shell:
         "silodp table {params.run_file:q} {wildcards.experiment:q} --grid {input.grid:q} --fresh {input.fresh:q}"

@@ -14,7 +14,7 @@ rule train:
         runtime=growing(PLAN.run.runtime_minutes),
         gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
     shell:
@@ -36,7 +36,7 @@ rule select:
         mem_mb=growing(2000),
         runtime=growing(15),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         digest=lambda wc: PLAN.selection_digest(wc.experiment),
     shell:
         "silodp select {params.run_file:q} {wildcards.experiment:q} --trials {input:q} --output {output:q} > {log:q} 2>&1"
@@ -59,7 +59,7 @@ rule train_chosen:
         runtime=growing(PLAN.run.runtime_minutes),
         gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
     shell:

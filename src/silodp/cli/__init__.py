@@ -14,6 +14,15 @@ log = logging.getLogger("silodp")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input."""
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        # Also in the second that libraries take to load.
+        print("silodp: interrupted", file=sys.stderr)
+        return 130
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     from silodp.workflow.engine import JOB_VARIABLE, end_with_parent, set_environment
 
     if os.environ.get(JOB_VARIABLE):
@@ -50,9 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         # Bad input is one line without a traceback; anything else is a fault of the program and shows where.
         return _refuse(options.command, str(error))
-    except KeyboardInterrupt:
-        print(f"silodp {options.command}: interrupted", file=sys.stderr)
-        return 130
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         # Errors of the parquet reader name the file in their text only.
         what = f"{error.filename}: {error.strerror}" if error.filename else " ".join(str(error).split())

@@ -1,5 +1,6 @@
 """Snakemake as a child: one at a time in a folder, stopped with all its jobs when the command that started it is."""
 
+import atexit
 import ctypes
 import fcntl
 import json
@@ -9,10 +10,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import platformdirs
 import psutil
 import yaml
 
@@ -33,6 +36,27 @@ def set_environment() -> None:
         raise ValueError(
             f"environment: NUMBA_DISABLE_JIT: {said!r}: must be 0 or not set: without the compiler results are others"
         )
+    _give_caches()
+
+
+def _give_caches() -> None:
+    """Where the user's cache folder cannot be made, as with a HOME that is not there, caches go to one of this process.
+
+    Snakemake, the compiler of kernels and the drawing of figures would stop, or say so at length. Data are no cache:
+    where theirs is stays as it was, so that a fetch says in one line that it cannot be written.
+    """
+    folder = Path(platformdirs.user_cache_dir())
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return
+    from silodp.datasets.cache import cache_folder  # loads pandas, for which every command would wait
+
+    os.environ["SILODP_DATA_CACHE"] = str(cache_folder())
+    # Nobody else's: what lies in it is run.
+    made = tempfile.mkdtemp(prefix="silodp-caches-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    os.environ["XDG_CACHE_HOME"] = os.environ["MPLCONFIGDIR"] = made
 
 
 class BusyError(ValueError):

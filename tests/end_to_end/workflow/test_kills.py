@@ -1,13 +1,21 @@
 """Killing a rebuild at several moments and starting it again ends in the files of an undisturbed one."""
 
 import os
+import random
 import signal
 import subprocess
 import time
 
 import pandas as pd
 import pytest
+from measured import Tried
 from runs import TINY, checkout, contents, environment, rebuild
+from storm import Storm
+
+SEED = int(os.environ.get("SILODP_SEED", random.SystemRandom().randrange(10**6)))
+KILLS = int(os.environ.get("SILODP_KILLS", "200"))
+# Kills before a rebuild is let finish and its results are compared.
+ROUND = 10
 
 
 def _kill_when(folder, ready, timeout=300.0):
@@ -63,3 +71,30 @@ def test_a_killed_rebuild_ends_in_the_same_files(tmp_path):
     assert kills >= 3
     _finish(killed)
     assert contents(results) == contents(undisturbed / "results" / "tiny")
+
+
+@pytest.mark.slow
+def test_random_kills_of_a_rebuild_end_in_the_same_tables(tmp_path, tried):
+    """`SILODP_KILLS` kills (200) of parent, Snakemake, group or a job, at moments from `SILODP_SEED`."""
+    print(f"seed {SEED}")
+    storm, done, survived = Storm(tmp_path, SEED, "tables"), 0, 0
+    while done < KILLS:
+        storm.wipe()
+        before = storm.kills.total()
+        while storm.kills.total() < min(before + ROUND, KILLS):
+            if storm.kill() is None:
+                storm.wipe()
+        storm.finish()
+        number = storm.kills.total() - before
+        done += number
+        survived += number * storm.equal()
+        print(f"{done} kills, {survived} in rounds that ended equal", flush=True)
+    storm.finish("all")
+    assert storm.verified()
+    victims = ", ".join(f"{number} {victim}" for victim, number in sorted(storm.kills.items()))
+    ended = (
+        f"{victims}; each {ROUND} then compared: tables equal, verified; {len(storm.left)} processes left; seed {SEED}"
+    )
+    tried.append(Tried("kill of a rebuild at a random moment", done, survived, ended))
+    assert storm.left == []
+    assert survived == done

@@ -1,11 +1,17 @@
 """The workflow as a person meets it: dry runs, bad input, a rebuild, and a rebuild of what is there already."""
 
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from runs import ROOT, TINY, checkout, contents, run
+from runs import ROOT, TINY, checkout, contents, environment, run
 
+from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
+from silodp.workflow.plan import Plan
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +42,45 @@ def test_the_bounds_are_a_job_for_each_check_and_no_part_of_all(tmp_path, name):
     assert f"results/{name}/bounds/" not in everything.stdout + everything.stderr
 
 
-def test_the_default_run_is_planned_without_a_configfile(tmp_path):
+def test_every_file_that_a_run_makes_is_asked_for_by_name(tmp_path):
+    """So whatever is removed is made again; without a configuration file the run is the default one."""
     result = run(checkout(tmp_path), "--dry-run")
     assert result.returncode == 0, result.stderr[-2000:]
-    assert "results/default/report.html" in result.stdout + result.stderr
+    lines = [line.strip() for line in (result.stdout + result.stderr).splitlines()]
+    asked = set(lines[lines.index("rule all:") + 1].removeprefix("input: ").split(", "))
+    made = {file for line in lines if line.startswith("output: ") for file in line[len("output: ") :].split(", ")}
+    wanted = Plan(load(ROOT / "config" / "default.yaml")).deliverables()
+    assert asked == made == {*wanted, "results/default/checksums.json"}
+    below = {Path(file).relative_to("results/default").as_posix() for file in wanted}
+    kinds = {"tables", "figures", "trials", "selection", "silos", "reported", "privacy", "audit", "source"}
+    assert kinds <= {name.split("/")[0] for name in below}
+    assert {"claims.csv", "privacy.csv", "audit.csv", "report.html", "provenance.json", "config.json"} <= below
+
+
+def test_whatever_is_removed_is_made_again(rebuilt):
+    """One dry run for all: a file of every kind is away, each the only one that its job makes or one of several."""
+    results = rebuilt / "results" / "tiny"
+    gone = ["tables/*.csv", "figures/*_claimed.png", "trials/*/*/*/*_fresh.parquet", "claims.csv", "report.html"]
+    gone += [
+        "privacy.csv",
+        "audit/*.csv",
+        "provenance.json",
+        "silos/*/*/labels.csv",
+        "source/Snakefile",
+        "*-metadata.json",
+    ]
+    files = [sorted(results.glob(pattern))[0] for pattern in gone]
+    for file in files:
+        file.rename(file.with_name(file.name + ".away"))
+    try:
+        result = run(rebuilt, "--configfile", "config/tiny.yaml", "--dry-run")
+    finally:
+        for file in files:
+            file.with_name(file.name + ".away").rename(file)
+    lines = (result.stdout + result.stderr).splitlines()
+    missing = " ".join(line for line in lines if "Missing output files:" in line)
+    for file in files:
+        assert str(file.relative_to(rebuilt)) in missing
 
 
 @pytest.mark.parametrize(
@@ -62,6 +103,18 @@ def test_bad_input_stops_before_any_job_with_one_line_and_exit_code_2(tmp_path, 
     assert said in lines[0]
     assert "Traceback" not in result.stderr
     assert not (folder / "results").exists()
+
+
+def test_a_run_files_path_is_a_word_and_no_command(tmp_path):
+    folder = checkout(tmp_path)
+    path = folder / "config" / "a b `touch X` $(touch Y); touch Z 'q' {w}.yaml"
+    path.write_text(TINY.format(trials_per_job=2))
+    command = [sys.executable, "-m", "silodp.cli", "rebuild", os.path.relpath(path, folder), "--cores", "1"]
+    target = "results/tiny/silos/wbcd_mlp/default/indices.parquet"
+    done = subprocess.run([*command, "--", target], cwd=folder, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert (folder / target).is_file()
+    assert not [name for name in ("X", "Y", "Z") if list(folder.rglob(name))]
 
 
 def test_a_rebuild_writes_every_door(rebuilt):

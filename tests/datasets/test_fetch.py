@@ -4,9 +4,12 @@ import hashlib
 import io
 import multiprocessing
 import os
+import platform
+import subprocess
 import tarfile
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from silodp.cli import main
 from silodp.datasets import DATASETS
 from silodp.datasets import sources as sources_module
 from silodp.datasets.cache import FetchError, local_files
@@ -270,6 +274,26 @@ def test_part_longer_than_the_file_is_dropped(table: Server, cache: Path) -> Non
     part.write_bytes(bytes(len(CONTENT) + 1))
     table.answers["/official"] = sending(CONTENT)
     assert get(cache)[0].read_bytes() == CONTENT
+
+
+def test_what_a_killed_fetch_left_is_taken_up_or_removed(table: Server, cache: Path, tmp_path: Path) -> None:
+    """Killed before its first byte, while unpacking a mirror's copy, or while writing the listing."""
+    table.answers["/official"] = sending(CONTENT)
+    part = cache / "insurance" / ".insurance.csv.part"
+    part.parent.mkdir(parents=True)
+    (cache / ".insurance.lock").touch()
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    machine = f"{zlib.crc32(platform.node().encode()):08x}"
+    listing = tmp_path / "data" / "insurance.csv"
+    listing.parent.mkdir()
+    left = listing.with_name(f".insurance.csv.{machine}.{dead.pid}.csv")
+    for file in (part, left):
+        file.touch()
+    assert main(["-q", "fetch", "insurance", "--cache", str(cache), "--listing", str(listing)]) == 0
+    assert (cache / FILE).read_bytes() == CONTENT
+    assert [path.name for path in listing.parent.iterdir()] == ["insurance.csv"]
+    assert [path.name for path in cache.rglob("*") if path.is_file()] == [".insurance.lock", "insurance.csv"]
 
 
 def test_stall_ends(table: Server, cache: Path) -> None:

@@ -125,10 +125,16 @@ class Storm:
         done = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
 
+    def wrong(self) -> str:
+        """What `silodp verify` says; empty where nothing is wrong."""
+        command = [sys.executable, "-m", "silodp.cli", "-q", "verify", "tiny"]
+        done = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
+        assert bool(done.returncode) == bool(done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
     def verified(self) -> bool:
         """Whether `silodp verify` finds nothing wrong."""
-        command = [sys.executable, "-m", "silodp.cli", "verify", "tiny"]
-        return subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True).returncode == 0
+        return self.wrong() == ""
 
     def spoil(self) -> str:
         """Remove, cut or overwrite a finished file, as disks and people do; returns which."""
@@ -136,7 +142,7 @@ class Storm:
         path = self.results / name
         deeds: list[Callable[[], object]] = [
             path.unlink,
-            lambda: path.write_bytes(path.read_bytes()[: self.rng.randrange(200)]),
+            lambda: path.write_bytes(path.read_bytes()[: self.rng.randrange(min(200, path.stat().st_size))]),
             lambda: path.write_bytes(self.rng.randbytes(100)),
         ]
         self.rng.choice(deeds)()

@@ -30,8 +30,11 @@ def table(rows: list[Fault]) -> str:
 
 
 def page_with(rows: list[Fault], text: str) -> str:
-    """A page's text with the table between its marks; ValueError where it has none."""
+    """A page's text with the table between its marks, rows of other faults kept; ValueError where it has none."""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise ValueError(f"page: marks: must hold {BEGIN} and, after it, {END}, once each")
     before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.split(END)[1]}"
+    old, after = rest.split(END)
+    lines = {line.split(" | ")[0]: line for line in (old.strip() or table([])).splitlines()}
+    lines |= {line.split(" | ")[0]: line for line in table(rows).splitlines()}
+    return "\n".join([f"{before}{BEGIN}", *lines.values(), f"{END}{after}"])

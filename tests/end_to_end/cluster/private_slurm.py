@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import getpass
 import os
+import random
 import shutil
 import signal
 import socket
@@ -204,6 +205,12 @@ class PrivateSlurm:
         _kill(_processes_of(name))
         self.daemons[name].wait()
 
+    def kill_process(self, name: str, rng: random.Random) -> None:
+        """SIGKILL one process of a node's jobs: a worker, its Snakemake or the shell above them."""
+        _, jobs = _steps_and_jobs(name)
+        if jobs:
+            _kill([rng.choice(jobs)])
+
     def start(self) -> None:
         """Start all daemons and wait until the nodes are idle."""
         # munged asks that everyone may enter the folder of its socket and nobody else may write there.
@@ -252,13 +259,19 @@ def _die_with_parent() -> None:
 
 def _processes_of(node: str) -> list[psutil.Process]:
     """Processes of a node's jobs, and the step daemons above them, which go first."""
+    steps, jobs = _steps_and_jobs(node)
+    return [*steps, *jobs]
+
+
+def _steps_and_jobs(node: str) -> tuple[list[psutil.Process], list[psutil.Process]]:
+    """Step daemons of a node, and the processes of its jobs."""
     jobs, steps = [], []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get("SLURMD_NODENAME") == node:
                 jobs.append(process)
                 steps += [one for one in process.parents() if one.name().startswith("slurmstepd")]
-    return [*dict.fromkeys(steps), *jobs]
+    return list(dict.fromkeys(steps)), jobs
 
 
 def _kill(processes: list[psutil.Process]) -> None:

@@ -169,8 +169,11 @@ def test_what_a_killed_test_left_is_replaced(tmp_path, monkeypatch):
 
 def test_the_table_of_faults_is_put_between_its_marks():
     rows = [Fault("a kill", "it died", "1 of 5 jobs", True), Fault("b", "c", "d", False)]
-    page = page_with(rows, f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    page = page_with(rows, f"before\n{BEGIN}\n{END}\nafter\n")
     assert page == f"before\n{BEGIN}\n{table(rows)}\n{END}\nafter\n"
+    # Of a run of some of the tests: the rows of the others stay.
+    again = page_with([Fault("b", "c", "nothing", True)], page)
+    assert again == page.replace("| b | c | d | no |", "| b | c | nothing | yes |")
     assert page.splitlines()[4:6] == ["| a kill | it died | 1 of 5 jobs | yes |", "| b | c | d | no |"]
     with pytest.raises(ValueError, match="marks: must hold"):
         page_with(rows, "no marks")

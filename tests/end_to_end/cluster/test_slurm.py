@@ -1,13 +1,17 @@
 """The workflow through a real Slurm: the same results as on one machine, also when jobs, nodes or Snakemake die."""
 
+import os
+import random
 import shutil
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from faults import Fault
-from private_slurm import PATIENCE, wait_for
+from private_slurm import LIVE, PATIENCE, wait_for
 from rebuilds import PROFILE, QUICK, Rebuild
 from runs import checkout, contents, environment, run
 from test_cluster_profiles import local_rules
@@ -15,6 +19,9 @@ from test_cluster_profiles import local_rules
 HERE = Path(__file__).parent
 RUN = ("--configfile", "config/faults.yaml")
 TABLES = ("tables", *RUN)
+
+SEED = int(os.environ.get("SILODP_SEED", random.SystemRandom().randrange(10**6)))
+KILLS = int(os.environ.get("SILODP_KILLS", "20"))
 
 pytestmark = pytest.mark.slurm
 
@@ -128,6 +135,63 @@ def test_snakemake_is_killed(rebuild, slurm, undisturbed, faults):
     )
     faults.append(row)
     assert row.equal
+
+
+def strike(rng, rebuild, slurm):
+    """Kill something at a random moment; returns what, None where nothing of the kind was there."""
+    time.sleep(rng.uniform(0, 10) * PATIENCE)
+    victim, running = rng.choice(["job", "process", "node", "Snakemake"]), slurm.running()
+    if rebuild.process.poll() is not None:
+        return None
+    if victim == "Snakemake":
+        rebuild.kill()
+        # Jobs that Slurm has go on: they are cancelled or waited for, and then it is started again.
+        if rng.random() < 0.5:
+            slurm.ask("scancel", "--full", *(job.id for job in running))
+        wait_for(lambda: not {job.state for job in slurm.jobs()} & LIVE, 180, "jobs to end")
+        rebuild.unlock()
+        rebuild.start()
+        return victim
+    if not running:
+        return None
+    job = rng.choice(running)
+    if victim == "job":
+        slurm.ask("scancel", job.id)
+    elif victim == "process":
+        slurm.kill_process(job.node, rng)
+    else:
+        slurm.kill_node(job.node)
+        time.sleep(rng.uniform(0, 40))
+        slurm.start_node(job.node)
+    return victim
+
+
+def test_random_kills(slurm, tmp_path, undisturbed, faults):
+    """`SILODP_KILLS` kills (20) of jobs, their processes, nodes and Snakemake, at moments from `SILODP_SEED`."""
+    print(f"seed {SEED}")
+    rng, kills, rounds, equal, begun = random.Random(SEED), Counter(), 0, 0, 0
+    while kills.total() < KILLS:
+        slurm.wait_idle()
+        rebuild = Rebuild(a_checkout(tmp_path / f"run{rounds}"), slurm, *TABLES)
+        with rebuild:
+            # A few only, as a job is tried thrice.
+            most = min(KILLS, kills.total() + 7)
+            while rebuild.process.poll() is None and kills.total() < most:
+                victim = strike(rng, rebuild, slurm)
+                kills.update([victim] if victim else [])
+            while rebuild.process.wait(600 * PATIENCE):
+                begun += 1
+                assert begun <= KILLS, rebuild.said.read_text()[-3000:]
+                slurm.wait_idle()
+                rebuild.unlock()
+                rebuild.start()
+        rounds += 1
+        equal += contents(rebuild.folder / "results" / "faults") == undisturbed
+        print(f"{kills.total()} kills, {equal} of {rounds} rebuilds equal", flush=True)
+    words = ", ".join(f"{number} {victim}" for victim, number in sorted(kills.items()))
+    happened = f"{words}; seed {SEED}; Snakemake gave up and was started again {begun} times"
+    faults.append(Fault("random kills", happened, f"what was at work, in {rounds} rebuilds", equal == rounds))
+    assert equal == rounds
 
 
 def test_the_smoke_rebuild_is_the_same_through_slurm(slurm, tmp_path, faults):

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from storm import Storm
 
 SEED = int(os.environ.get("SILODP_SEED", random.SystemRandom().randrange(10**6)))
 KILLS = int(os.environ.get("SILODP_KILLS", "200"))
+MINUTES = float(os.environ.get("SILODP_SOAK_MINUTES", "60"))
 # Kills before a rebuild is let finish and its results are compared.
 ROUND = 10
 
@@ -98,3 +100,34 @@ def test_random_kills_of_a_rebuild_end_in_the_same_tables(tmp_path, tried):
     tried.append(Tried("kill of a rebuild at a random moment", done, survived, ended))
     assert storm.left == []
     assert survived == done
+
+
+@pytest.mark.slow
+def test_a_soak_of_random_faults_ends_in_the_same_files(tmp_path, tried):
+    """Kills, spoiled and removed files, for `SILODP_SOAK_MINUTES` (60); after each a rebuild must mend what is wrong.
+
+    A file that was changed by hand is not made again by itself, as its date is as good as any: `silodp verify` must
+    name it, and once it is removed the rebuild makes it.
+    """
+    print(f"seed {SEED}")
+    storm = Storm(tmp_path, SEED)
+    ends, faults, survived = time.monotonic() + 60 * MINUTES, Counter(), 0
+    while time.monotonic() < ends:
+        if storm.rng.random() < 0.5:
+            storm.wipe()
+            fault, found = "kills", storm.kill() is not None
+            if not found:
+                continue
+        else:
+            fault = "files spoiled or removed"
+            name = storm.spoil()
+            found = name in storm.wrong()
+            (storm.results / name).unlink(missing_ok=True)
+        storm.finish()
+        faults[fault] += 1
+        survived += found and storm.verified() and storm.equal()
+    words = ", ".join(f"{number} {fault}" for fault, number in sorted(faults.items()))
+    ended = f"{words}, mended by a rebuild each; {len(storm.left)} processes left; seed {SEED}"
+    tried.append(Tried(f"soak of {MINUTES:g} minutes", faults.total(), survived, ended))
+    assert storm.left == []
+    assert survived == faults.total() > 0

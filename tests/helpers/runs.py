@@ -61,6 +61,11 @@ def run(folder: Path, *arguments: str, profile: str = "default") -> subprocess.C
     return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
 
 
+def rebuild_in(folder: Path) -> subprocess.CompletedProcess:
+    """`silodp rebuild` of the tiny run in `folder`, to its end."""
+    return subprocess.run(rebuild(), cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
+
+
 def contents(results: Path) -> dict[str, object]:
     """Every result file by its path, without what may differ between two rebuilds; logs are left out."""
     found: dict[str, object] = {}

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from silodp.cli import warm
 from silodp.cli.parser import Parser, adder, grouped
 from silodp.experiments import plugins
 
@@ -27,6 +28,10 @@ def _main(arguments: Sequence[str] | None) -> int:
 
     if os.environ.get(JOB_VARIABLE):
         end_with_parent()
+        if arguments is None and (place := os.environ.get(warm.VARIABLE)):
+            code = warm.handed_over(place, sys.argv[1:])
+            if code is not None:
+                return code
     parser = make_parser()
     words = list(sys.argv[1:] if arguments is None else arguments)
     # What follows -- is for the program that a subcommand calls; argparse would take it for this one's own.

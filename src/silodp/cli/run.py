@@ -6,8 +6,10 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
+from silodp.cli import warm
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
 
@@ -93,7 +95,9 @@ def run_workflow(
         command += ["--profile", profile]
         # On a cluster this bounds all jobs together, so it is passed on only where it is asked for.
         command += ["--cores", cores] if cores else []
-        return engine.run([*command, *arguments], environment, lock, Path(profile))
+        local = nullcontext(environment) if engine.on_cluster(Path(profile)) else warm.jobs_from_one(environment)
+        with local as environment:
+            return engine.run([*command, *arguments], environment, lock, Path(profile))
 
 
 def config(options: argparse.Namespace) -> None:

@@ -132,7 +132,7 @@ def run(command: Sequence[str], environment: dict[str, str], lock: int, profile:
         lock: the open file of `only_one`, which it keeps open.
         profile: folder of its profile. Where that hands jobs to a cluster, a killed parent lets them end.
     """
-    farewell = signal.SIGTERM if _on_cluster(profile) else signal.SIGKILL
+    farewell = signal.SIGTERM if on_cluster(profile) else signal.SIGKILL
     received: list[int] = []
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     former = {number: signal.signal(number, lambda number, frame: received.append(number)) for number in wanted}
@@ -169,7 +169,7 @@ def _stop(child: subprocess.Popen) -> None:
     child.wait()
 
 
-def _on_cluster(profile: Path) -> bool:
+def on_cluster(profile: Path) -> bool:
     """Whether a profile names an executor other than this machine."""
     for file in (profile / "config.yaml", *sorted(profile.glob("config.v*.yaml"))):
         with suppress(OSError, yaml.YAMLError, AttributeError):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs import ROOT, TINY, checkout, contents, environment, run
+from runs import ROOT, TINY, checkout, contents, environment, rebuild_in, run
 
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
@@ -19,18 +19,19 @@ def rebuilt(tmp_path_factory):
     """A folder with a finished tiny run, four trials in jobs of 2."""
     folder = checkout(tmp_path_factory.mktemp("rebuilt"))
     (folder / "config" / "tiny.yaml").write_text(TINY.format(trials_per_job=2))
-    result = run(folder, "--configfile", "config/tiny.yaml")
+    result = rebuild_in(folder)
     assert result.returncode == 0, result.stderr[-3000:]
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "config").glob("*.yaml")))
 def test_every_run_file_plans(tmp_path, name):
     result = run(checkout(tmp_path), "--configfile", f"config/{name}", "--dry-run", "--quiet", "all")
     assert result.returncode == 0, result.stderr[-2000:]
 
 
-@pytest.mark.parametrize("name", ["smoke", "default"])
+@pytest.mark.parametrize("name", ["smoke", pytest.param("default", marks=pytest.mark.slow)])
 def test_the_bounds_are_a_job_for_each_check_and_no_part_of_all(tmp_path, name):
     folder = checkout(tmp_path)
     result = run(folder, "bounds", "--configfile", f"config/{name}.yaml", "--dry-run")
@@ -87,10 +88,19 @@ def test_whatever_is_removed_is_made_again(rebuilt):
     ("text", "said"),
     [
         ("run: x\nexperiments: {wbcd_mlp: {epsilons: [-1]}}", "experiments.wbcd_mlp.epsilons[0]: -1"),
-        ("run: x\nexperiments: {wbcd_mlp: {settings: [{M: 3, R: 25}]}}", "settings[0].M: 3: must be at most N = 2"),
-        ("run: x\nexperiments: {wbcd_mlp: {batch_records: 5000}}", "batch_records: 5000: K must be at most n"),
-        ("run: x\nexperiments: {nobody: {}}", "experiments.nobody: no such experiment"),
-        ("run: x\nsede: 3\nexperiments: {wbcd_mlp: {}}", "sede: 3: unknown key"),
+        # The same way in; the checks themselves have their tests without Snakemake.
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (
+                    "run: x\nexperiments: {wbcd_mlp: {settings: [{M: 3, R: 25}]}}",
+                    "settings[0].M: 3: must be at most N = 2",
+                ),
+                ("run: x\nexperiments: {wbcd_mlp: {batch_records: 5000}}", "batch_records: 5000: K must be at most n"),
+                ("run: x\nexperiments: {nobody: {}}", "experiments.nobody: no such experiment"),
+                ("run: x\nsede: 3\nexperiments: {wbcd_mlp: {}}", "sede: 3: unknown key"),
+            )
+        ),
     ],
 )
 def test_bad_input_stops_before_any_job_with_one_line_and_exit_code_2(tmp_path, text, said):
@@ -142,10 +152,11 @@ def test_a_checkout_that_is_moved_redoes_nothing(rebuilt, tmp_path):
     assert "Nothing to be done" in result.stdout + result.stderr
 
 
+@pytest.mark.slow
 def test_the_cut_into_jobs_does_not_change_the_tables(rebuilt, tmp_path):
     folder = checkout(tmp_path)
     (folder / "config" / "tiny.yaml").write_text(TINY.format(trials_per_job=1))
-    result = run(folder, "--configfile", "config/tiny.yaml")
+    result = rebuild_in(folder)
     assert result.returncode == 0, result.stderr[-3000:]
     ours, theirs = contents(folder / "results" / "tiny"), contents(rebuilt / "results" / "tiny")
     shared = {

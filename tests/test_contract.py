@@ -56,6 +56,8 @@ FAULTS = {
     ("        damping: c, of a step.\n", ""): {"described"},
     ("σ = L", "noise = L"): {"described"},
     ("    proximal = False", '    variants = frozenset({"nothing"})'): {"traits"},
+    ("    proximal = False", '    schedules = frozenset({"nothing"})'): {"traits"},
+    ("    proximal = False", '    better_of = ("local_sgd", 1)'): {"traits"},
     ("sigma = budget.noise", "sigma = 0 * budget.noise"): {"plan", "states"},
     ("if budget.epsilon else 0.0", "if budget.epsilon else 1.0"): {"plan"},
     ("budget.batch(), sigma", "2 * budget.n, sigma"): {"batches"},

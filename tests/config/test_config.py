@@ -20,7 +20,6 @@ from silodp.config.grid import Grid
 from silodp.config.readings import Readings
 from silodp.datasets import DATASETS
 from silodp.experiments.names import trained_as
-from silodp.experiments.schedules import schedules_of
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
 
@@ -312,4 +311,4 @@ def test_every_protocol_variant_and_a_schedule_of_each_algorithm_is_run_by_a_com
         run = {getattr(found, name) for found in readings}
         assert run == allowed, name
     scheduled = {name for one in experiments for name, options in one.algorithms.items() if options.schedule}
-    assert scheduled == {name for name in ALGORITHMS if schedules_of(name)}
+    assert scheduled == {name for name, kind in ALGORITHMS.items() if kind.schedules}

@@ -8,8 +8,9 @@ import pytest
 import small
 import torch
 
+from silodp.algorithms import ALGORITHMS
 from silodp.datasets import DATASETS
-from silodp.experiments.schedules import participation, prescribe, schedules_of
+from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task
 from silodp.experiments.training import run_trials
 from silodp.federation.partition import partition
@@ -46,13 +47,9 @@ def records(experiment):
 
 
 def test_every_schedule_belongs_to_one_algorithm():
-    names = [
-        name
-        for algorithm in ("minibatch_sgd", "accelerated_minibatch_sgd", "one_pass_accelerated_sgd")
-        for name in schedules_of(algorithm)
-    ]
+    names = [name for algorithm in ALGORITHMS.values() for name in algorithm.schedules]
     assert sorted(names) == sorted(SCHEDULES)
-    assert schedules_of("local_sgd") == []
+    assert not ALGORITHMS["local_sgd"].schedules
 
 
 def test_constants_reach_the_theorem():

@@ -6,8 +6,8 @@ which train nothing need not load PyTorch. Beside them stand those that plug-ins
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from silodp.algorithms.base import Algorithm
@@ -46,15 +46,39 @@ class _Registry(Mapping[str, "type[Algorithm]"]):
 ALGORITHMS = _Registry(sorted(found.name for found in pkgutil.iter_modules(__path__) if found.name not in _SHARED))
 
 
-def traits(name: str) -> tuple[str, bool, list[str]]:
-    """What figures show of an algorithm: its label, whether it is for sums, and names of what it is built on.
+class Traits(NamedTuple):
+    """What tables and figures show of an algorithm.
 
-    Of one that is not registered here, as a plug-in of somebody else's results, its name stands for its label.
+    Attributes:
+        label: its name there.
+        summed: whether it is for sums.
+        built_on: names of what it is built on.
+        better_of: see `Algorithm`.
     """
+
+    label: str
+    summed: bool = False
+    built_on: tuple[str, ...] = ()
+    better_of: tuple[str, int] | None = None
+
+
+def traits(name: str) -> Traits:
+    """Traits of an algorithm; of one that is not here, as in results of somebody's plug-in, its name is its label."""
     kind = ALGORITHMS.get(name)
     if kind is None:
-        return name, False, []
-    return kind.label, kind.trust == "sum", [one.name for one in kind.__mro__ if "name" in vars(one)][1:]  # type: ignore[attr-defined]
+        return Traits(name)
+    built_on = tuple(one.name for one in kind.__mro__ if "name" in vars(one))[1:]  # type: ignore[attr-defined]
+    return Traits(kind.label, kind.trust == "sum", built_on, kind.better_of)
 
 
-__all__ = ["ALGORITHMS", "traits"]
+def families(names: Iterable[str]) -> dict[str, list[str]]:
+    """Name under which the better of several is reported → those of `names`, two at least, in the order of a tie."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        better_of = traits(name).better_of
+        if better_of is not None:
+            found.setdefault(better_of[0], []).append((better_of[1], name))
+    return {family: [name for _, name in sorted(members)] for family, members in found.items() if len(members) > 1}
+
+
+__all__ = ["ALGORITHMS", "Traits", "families", "traits"]

@@ -54,6 +54,9 @@ class Algorithm(Generic[S]):
         trust: what silos trust beside themselves: nothing, a sum of their messages, or a shuffler. Noise that is made
             for the sum or the shuffled messages of M silos needs exactly M of them, with the same noise.
         alone: whether every silo trains a model of its own; `round` then meets federations of one silo.
+        schedules: theorems that prescribe its rounds, K, σ and steps, by their keys in `SCHEDULES`.
+        better_of: name under which the better of several, by training loss, is reported beside them, and its place
+            among them where they tie.
     """
 
     rounds: int
@@ -64,6 +67,8 @@ class Algorithm(Generic[S]):
     proximal: ClassVar[bool] = True
     trust: ClassVar[Literal["nothing", "sum", "shuffler"]] = "nothing"
     alone: ClassVar[bool] = False
+    schedules: ClassVar[frozenset[str]] = frozenset()
+    better_of: ClassVar[tuple[str, int] | None] = None
 
     def __post_init__(self) -> None:
         if self.rounds < 1:

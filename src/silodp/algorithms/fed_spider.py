@@ -39,6 +39,7 @@ class FedSpider(Algorithm[FedSpiderState]):
 
     name = "fed_spider"
     label = "FedSPIDER"
+    better_of = ("spider", 2)
     variants = frozenset({"clipping", "fed_spider_releases", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:

@@ -76,6 +76,7 @@ class MinibatchSGD(Algorithm[AveragedState]):
 
     name = "minibatch_sgd"
     label = "MB-SGD"
+    schedules = frozenset({"theorem-2.1", "theorem-2.1-strong", "theorem-2.2", "theorem-2.2-strong"})
     variants = frozenset({"clipping", "log_term", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:

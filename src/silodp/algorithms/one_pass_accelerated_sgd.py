@@ -31,6 +31,7 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
 
     name = "one_pass_accelerated_sgd"
     label = "One-pass acc. SGD"
+    schedules = frozenset({"theorem-2.3", "theorem-2.3-strong"})
     variants = frozenset({"clipping"})
 
     def fitted(self, n: int, batch_records: int | None) -> Self:

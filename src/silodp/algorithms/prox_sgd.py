@@ -28,6 +28,7 @@ class ProxSGD(MinibatchSGD):
 
     name = "prox_sgd"
     label = "Prox-SGD"
+    schedules = frozenset()
     variants = frozenset({"clipping"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:

@@ -27,6 +27,7 @@ class SDPFedProxSpider(FedProxSpider):
     name = "sdp_fedprox_spider"
     variants = frozenset({"clipping", "log_term", "sampler", "spider_q1_noise", "summation"})
     trust = "sum"
+    better_of = None
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K as FedProx-SPIDER; each silo's σ² is 1/M of what it needs alone (Algorithm 10, a Gaussian for P_vec).

@@ -27,6 +27,7 @@ class ShuffledMinibatchSGD(MinibatchSGD):
 
     name = "shuffled_minibatch_sgd"
     label = "Shuffled MB-SGD"
+    schedules = frozenset()
     variants = frozenset({"clipping"})
     trust = "shuffler"
 

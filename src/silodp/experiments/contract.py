@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, State
 from silodp.config.readings import OF_SOME
 from silodp.datasets import Dataset, labels
@@ -22,6 +23,7 @@ from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget
+from silodp.theory.convex.schedules import SCHEDULES
 
 Kind = type[Algorithm]
 BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
@@ -71,6 +73,11 @@ def knows_its_traits(kind: Kind) -> None:
     """Which protocol variants apply to it, whom it trusts, and which schedules it follows."""
     unknown = sorted(set(kind.variants) - OF_SOME)
     must(not unknown, f"variants: {', '.join(unknown)}: must be of {', '.join(sorted(OF_SOME))}")
+    unknown = sorted(set(kind.schedules) - set(SCHEDULES))
+    must(not unknown, f"schedules: {', '.join(unknown)}: must be of {', '.join(SCHEDULES)}")
+    family = kind.better_of
+    named = family is None or (isinstance(family, tuple) and len(family) == 2 and family[0] not in ALGORITHMS)
+    must(named, f"better_of: {family!r}: must be None, or a name that is no algorithm's and a place among its members")
     must(kind.trust in ("nothing", "sum", "shuffler"), f"trust: {kind.trust!r}: must be nothing, sum or shuffler")
 
 

@@ -6,19 +6,6 @@ from typing import Any
 from silodp.config.experiment import AlgorithmOptions, Experiment, Setting
 from silodp.theory.convex.schedules import SCHEDULES, Schedule
 
-# Which algorithm a schedule is for, by what it prescribes.
-_ACCELERATED = {"theorem-D.1", "theorem-D.1-strong", "theorem-2.4", "theorem-2.4-strong"}
-_ONE_PASS = {"theorem-2.3", "theorem-2.3-strong"}
-
-
-def schedules_of(algorithm: str) -> list[str]:
-    """Names of the schedules that an algorithm can follow."""
-    if algorithm == "one_pass_accelerated_sgd":
-        return [name for name in SCHEDULES if name in _ONE_PASS]
-    if algorithm == "accelerated_minibatch_sgd":
-        return [name for name in SCHEDULES if name in _ACCELERATED]
-    return [name for name in SCHEDULES if name not in _ACCELERATED | _ONE_PASS] if algorithm == "minibatch_sgd" else []
-
 
 def participation(setting: Setting) -> float:
     """M with 1/M = E[1/M_r] (convex paper, Assumption 2)."""

@@ -6,39 +6,35 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
+from silodp.algorithms import families
 from silodp.config.experiment import Experiment
 from silodp.experiments.selection import RUN, complete, scores
 from silodp.experiments.task import POINT
 from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, TABLE_EXTRA
 
-# The two implementations whose better one, by training loss, is reported as SPIDER (non-convex paper, Appendix H).
-SPIDERS = ["fedprox_spider", "fed_spider"]
 
-
-def _spiders(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterator[pd.DataFrame]:
-    """Rows of the better SPIDER for each run without its algorithm, renamed to `spider`.
+def _better(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterator[pd.DataFrame]:
+    """Rows of the better of each of the `families` for each run without its algorithm, under the family's name.
 
     Args:
         rows: evaluated rows of the chosen points.
         losses: training losses of the runs that chose them, same points.
-        selection: whether one of the two is chosen for all trials, or in each.
+        selection: whether one of them is chosen for all trials, or in each.
     """
-    members = losses[losses["algorithm"].isin(SPIDERS)]
-    if set(members["algorithm"]) != set(SPIDERS):
-        return
     by = ["experiment", "reading", "M", "R", "epsilon"] + (["trial"] if selection == "per_trial" else [])
-    scored = members.assign(score=scores(members)).groupby([*by, "algorithm"], dropna=False, as_index=False)
-    means = scored["score"].mean()
-    # SPIDERS is in the paper's order: a tie goes to FedProx-SPIDER.
-    means["order"] = means["algorithm"].map(SPIDERS.index)
-    winners = means.sort_values(["score", "order"], kind="stable").drop_duplicates(by)[[*by, "algorithm"]]
-    yield rows.merge(winners, on=[*by, "algorithm"]).assign(algorithm="spider")
+    for family, names in families(losses["algorithm"].unique()).items():
+        members = losses[losses["algorithm"].isin(names)]
+        scored = members.assign(score=scores(members)).groupby([*by, "algorithm"], dropna=False, as_index=False)
+        means = scored["score"].mean()
+        means["order"] = means["algorithm"].map(names.index)
+        winners = means.sort_values(["score", "order"], kind="stable").drop_duplicates(by)[[*by, "algorithm"]]
+        yield rows.merge(winners, on=[*by, "algorithm"]).assign(algorithm=family)
 
 
 def report_rows(
     grid: pd.DataFrame, fresh: pd.DataFrame | None, chosen: pd.DataFrame, selection: str, evaluation: str
 ) -> pd.DataFrame:
-    """One row a trial for every chosen point under one kind of report, SPIDER included; `source` is who trained it.
+    """One row a trial for every chosen point under one kind of report, families included; `source` is who trained it.
 
     Args:
         grid: rows of the grid runs.
@@ -56,7 +52,7 @@ def report_rows(
     else:
         rows = fresh.merge(points, on=[*RUN, "trial", *POINT])
     rows = rows.assign(source=rows["algorithm"])
-    return pd.concat([rows, *_spiders(rows, losses, selection)], ignore_index=True)
+    return pd.concat([rows, *_better(rows, losses, selection)], ignore_index=True)
 
 
 def at_edge(chosen: pd.DataFrame, tried: pd.DataFrame) -> str:
@@ -153,7 +149,7 @@ def reported(grid: pd.DataFrame, fresh: pd.DataFrame | None, chosen: pd.DataFram
     default = config.reports[0]
     grid, fresh = complete(grid, config), None if fresh is None else complete(fresh, config)
     rows = report_rows(grid, fresh, chosen, default.selection, default.evaluation)
-    order = {name: position for position, name in enumerate([*config.algorithms, "spider"])}
+    order = {name: position for position, name in enumerate([*config.algorithms, *families(config.algorithms)])}
     rows = rows.assign(position=rows["algorithm"].map(order))
     rows = rows.sort_values(["reading", "M", "R", "position", "epsilon", "trial"], kind="stable")
     return rows[REPORTED_COLUMNS].reset_index(drop=True)
@@ -186,7 +182,7 @@ def table(
         parts.append(part)
     # Whole numbers that are empty where trials chose differently.
     result = pd.concat(parts, ignore_index=True).astype({"K": "Int64", "phase_length": "Int64"})
-    order = {name: position for position, name in enumerate([*config.algorithms, "spider"])}
+    order = {name: position for position, name in enumerate([*config.algorithms, *families(config.algorithms)])}
     result = result.assign(position=result["algorithm"].map(order)).sort_values(
         ["reading", "M", "R", "position", "epsilon"], kind="stable"
     )

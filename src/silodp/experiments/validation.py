@@ -22,9 +22,10 @@ from silodp.datasets import DATASETS, Dataset
 from silodp.experiments import plugins
 from silodp.experiments.guard import unproven
 from silodp.experiments.own_data import check_own, own_sizes
-from silodp.experiments.schedules import participation, prescribe, schedules_of
+from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task, dimension
 from silodp.federation.data_of import dataset_of
+from silodp.theory.convex.schedules import SCHEDULES
 
 
 def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> None:
@@ -168,8 +169,9 @@ def _check_options(
                 fail(f"{key}.stages", total, f"rounds of the stages must add up to R = {setting.R}")
         if options.schedule is None:
             continue
-        if options.schedule not in schedules_of(name):
-            known = ", ".join(schedules_of(name)) or "none"
+        schedules = ALGORITHMS[name].schedules
+        if options.schedule not in schedules:
+            known = ", ".join(one for one in SCHEDULES if one in schedules) or "none"
             fail(f"{key}.schedule", options.schedule, f"schedules of {name}: {known}")
         if options.private != "private":
             fail(f"{key}.private", options.private, "must be private, as the schedule's theorem is about an epsilon")

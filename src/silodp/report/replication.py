@@ -67,7 +67,7 @@ class Replication:
             table = pd.read_csv(path)
             # The runs of the grid itself: fresh runs at the chosen points share a stack with few others.
             grid = (table["reading"] == "evaluation=same") & (table["M"] == panel.M) & (table["R"] == panel.R)
-            own = table[grid & (table["algorithm"] != "spider")]
+            own = table[grid]
             config = experiments[panel.experiment]
             setting = next(one for one in config.settings if (one.M, one.R) == (panel.M, panel.R))
             for algorithm in config.algorithms:

@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from silodp.algorithms import traits
+from silodp.algorithms import families, traits
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
 from silodp.config.loading import PLUGIN_COPIES, Resolved
@@ -169,13 +169,12 @@ class Plan:
 
     def paired(self) -> list[str]:
         """Forest plots, without a suffix: of the headline's pairs that an experiment trains with noise."""
-        from silodp.experiments.table import SPIDERS
         from silodp.verdicts.comparisons import HEADLINE  # loads scipy.stats, which training jobs do not need
 
         trained = []
         for config in self.experiments.values():
             names = {name for name, own in config.algorithms.items() if own.private != "non_private"}
-            trained.append(names | ({"spider"} if set(SPIDERS) <= names else set()))
+            trained.append(names | set(families(names)))
         return [
             f"{self.folder}/figures/paired_{first}-{second}"
             for first, second in HEADLINE
@@ -273,8 +272,9 @@ class Plan:
 
     def table_digest(self, experiment: str) -> str:
         """Changes when the table would for the same trials, chosen points and delivered ε."""
-        asked = Asked(aside=[*LOADED, *APPLIES])
-        return digest([self._reported_part(experiment), computed_by("silodp.cli.tables:table", asked)])
+        asked = Asked(aside=[*LOADED, *APPLIES, "silodp.algorithms:families"])
+        reported = [self._reported_part(experiment), families(self.experiments[experiment].algorithms)]
+        return digest([reported, computed_by("silodp.cli.tables:table", asked)])
 
     def _reported_part(self, experiment: str) -> list:
         config = self.experiments[experiment]

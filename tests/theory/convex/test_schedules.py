@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.theory import SCHEDULES, AssumptionError
-from silodp.theory.convex.schedules import multi_stage, theorem_4_1_strong
+from silodp.theory.convex.schedules import multi_stage
+from silodp.theory.convex.shuffled_schedule import theorem_4_1_strong
 from silodp.theory.convex.upper import privacy_term
 
 POINT = {

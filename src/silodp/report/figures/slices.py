@@ -6,11 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from silodp.algorithms import traits
 from silodp.files import with_reading
 from silodp.verdicts.statistics import mean_interval
-
-REPORTED_SPIDER = "spider"
-SPIDER_MEMBERS = frozenset({"fedprox_spider", "fed_spider"})
 
 
 class Slice(NamedTuple):
@@ -48,10 +46,10 @@ def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
 
 
 def reported_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the two SPIDER variants where the better of them is there already, as `spider`."""
-    spider = (table["algorithm"] == REPORTED_SPIDER) & table["private"]
-    members = table["algorithm"].isin(SPIDER_MEMBERS) & table["private"]
-    return table[~members] if spider.any() else table
+    """Without the private rows of a family, as the two SPIDERs, where the better of them is there already."""
+    families = {name: (traits(name).better_of or ("", 0))[0] for name in table["algorithm"].unique()}
+    reported = {name for name in table.loc[table["private"], "algorithm"].unique() if name in families.values()}
+    return table[~(table["algorithm"].map(families).isin(reported) & table["private"])]
 
 
 def checked(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from silodp.algorithms import traits
+from silodp.algorithms import Traits, traits
 from silodp.files import write_atomically, write_text
 from silodp.report.figures.svg import svg_text
 
@@ -102,7 +102,7 @@ def label(algorithm: str, private: bool = True, reading: object = "") -> str:
 
     `reading` says by which sums an algorithm for sums was run: handed over exactly, or by the shuffle protocol P_vec.
     """
-    name, summed, _ = traits(algorithm) if algorithm != "spider" else ("SPIDER", False, [])
+    name, summed, *_ = traits(algorithm) if algorithm != "spider" else Traits("SPIDER")
     if summed:
         sums = "P_vec" if "summation=shuffled" in str(reading) else "ideal sum"
         return f"SDP {name} ({sums})" if private else f"{name} (sums, non-private)"
@@ -121,7 +121,7 @@ def looks(algorithms: Iterable[str]) -> dict[str, Look]:
     spare = {name: _OTHER_LOOKS[i % len(_OTHER_LOOKS)] for i, name in enumerate(others)}
     found = {name: _LOOKS.get(name) or spare[name] for name in names}
     for name in others:
-        _, summed, built_on = traits(name)
+        _, summed, built_on, _ = traits(name)
         own = [_LOOKS[one]._replace(line=_SUMMED_LINE) for one in built_on if summed and one in _LOOKS]
         found[name] = own[0] if own else found[name]
     return found

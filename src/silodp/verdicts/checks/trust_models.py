@@ -13,7 +13,8 @@ from silodp.algorithms import ALGORITHMS
 from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
 from silodp.privacy.shuffling.shuffled_gaussian import shuffled_noise
-from silodp.theory.convex.schedules import Schedule, theorem_4_1_strong
+from silodp.theory.convex.schedules import Schedule
+from silodp.theory.convex.shuffled_schedule import theorem_4_1_strong
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.checks.base import Array, Context, Row, Sweep, row, sweep_rows
 from silodp.verdicts.checks.prescribed_runs import excess, like_records, logarithm

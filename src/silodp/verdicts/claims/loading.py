@@ -18,9 +18,6 @@ from silodp.verdicts.claims.models import (
     RelativeImprovement,
 )
 
-# What a table reports beside the algorithms: the better of the two SPIDERs.
-REPORTED = ("spider",)
-
 
 def load_claims(folder: Path | str | None = None) -> list[Claim]:
     """All claims, file by file in the order of their names.
@@ -66,10 +63,10 @@ def _check(place: str, claim: Claim) -> None:
 
 def _names(claim: Claim) -> Iterator[tuple[str, str, list[str]]]:
     """(key, name, what it may be) of every name in a statistic."""
-    from silodp.algorithms import ALGORITHMS
+    from silodp.algorithms import ALGORITHMS, families
     from silodp.verdicts.checks import CHECKS
 
-    algorithms, one = [*ALGORITHMS, *REPORTED], claim.statistic
+    algorithms, one = [*ALGORITHMS, *families(ALGORITHMS)], claim.statistic
     if isinstance(one, PairedDifference):
         for pair in one.pairs:
             yield "pairs.first", pair.first.removesuffix(NON_PRIVATE), algorithms

@@ -22,6 +22,7 @@ class SiloOnly(MinibatchSGD):
     name = "silo_only"
     label = "silo-only"
     alone = True
+    schedules = frozenset()
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K and σ² of minibatch SGD: what a silo releases does not depend on who else takes part."""

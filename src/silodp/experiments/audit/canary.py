@@ -5,6 +5,7 @@ pair of neighbouring silos behind the accountant's lower end (docs/accounting.md
 are those of training; only records and queries are crafted, as an adversary may.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.stacked_runs import StackedRuns
 from silodp.federation.messages import Messages
 from silodp.federation.models import MODELS, Model
+from silodp.federation.prox import no_prox
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import PrivacyPlan
@@ -95,8 +97,8 @@ class Seen(NamedTuple):
     content: Tensor
 
 
-class Server(SiloFederation):
-    """An adversarial server: it asks at the canary's weights and keeps what it is sent.
+class Server:
+    """An adversarial server, a `Federation`: it asks at the canary's weights and keeps what it is sent.
 
     To the algorithm it shows zeros, so that all of a run's rounds can be played from the same state.
 
@@ -128,17 +130,20 @@ class Server(SiloFederation):
         clip = torch.full((rows,), CLIP, dtype=torch.float64)
         nothing = Streams(0)
         each = [[plan] * silos for plan in plans] * runs
-        super().__init__(messages(canary.model, self.canary_silos, nothing), each, full, clip, silos, nothing)
-        # Every message is looked at by itself.
-        self.together = frozenset()
+        # The silos as training has them; every message of theirs is asked for and looked at by itself.
+        self.honest = SiloFederation(
+            messages(canary.model, self.canary_silos, nothing), each, full, clip, silos, nothing
+        )
         if not noisy:
-            self.noise = [{kind: scale * 0 for kind, scale in kinds.items()} for kinds in self.noise]
+            self.honest.noise = [{kind: scale * 0 for kind, scale in kinds.items()} for kinds in self.honest.noise]
+        self.stepsize, self.clip, self.releases = self.honest.stepsize, self.honest.clip, self.honest.releases
+        self.streams, self.prox = nothing, no_prox
         self.query = canary.weights.repeat(rows, 1)
         self.seen: list[Seen] = []
 
     def play(self, algorithm: Algorithm, streams: Streams) -> list[Seen]:
         """One run of the algorithm (or `runs` at once) on fresh draws: the messages that can show the canary."""
-        self.messages, self.seen = self.make(self.canary.model, self.canary_silos, streams), []
+        self.honest.messages, self.seen = self.make(self.canary.model, self.canary_silos, streams), []
         state = algorithm.start(self.query)
         for r in self._rounds(algorithm, streams):
             state = algorithm.round(r, state, self)
@@ -149,7 +154,7 @@ class Server(SiloFederation):
         release = next(iter(self.releases[0].values()))
         if release.sampler != "disjoint":
             return range(algorithm.rounds)
-        if isinstance(self.messages, StackedRuns):
+        if isinstance(self.honest.messages, StackedRuns):
             return range(1)
         # The stream that `Messages` takes the order from.
         place = int(np.flatnonzero(streams.generator("order", 0).permutation(len(self.canary_silos[0][0])) == 0)[0])
@@ -172,10 +177,23 @@ class Server(SiloFederation):
             if self.canary.previous is None:
                 raise ValueError(f"message {kind}: this canary has no point to take a difference from")
             before = self.canary.previous.repeat(len(self.query), 1)
-        self.seen.append(Seen(kind, silo, super().message(self.query, silo, round, kind, before)))
+        self.seen.append(Seen(kind, silo, self.honest.message(self.query, silo, round, kind, before)))
         return torch.zeros_like(weights)
 
+    def mean_message(
+        self,
+        weights: Tensor,
+        round: int,
+        kind: str = "gradient",
+        previous: Tensor | None = None,
+        noise_factor: Tensor | None = None,
+    ) -> Tensor:
+        return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
+
+    def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
+        return self.honest.average(round, send)
+
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
-        model = super().local_model(self.query, silo, round, kind)
+        model = self.honest.local_model(self.query, silo, round, kind)
         self.seen.append(Seen(kind, silo, (self.query - model) / self.canary.stepsize))
         return weights

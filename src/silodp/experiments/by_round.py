@@ -8,19 +8,18 @@ import torch
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
-from silodp.federation.prox import no_prox
+from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
-from silodp.federation.server import Federation
 from silodp.privacy.adversary import delivered
 from silodp.privacy.plan import PrivacyPlan
 
 
-class _Listening(Federation):
-    """One silo that sends zeros and is listened to: which kinds of messages it sends."""
+class _Listening:
+    """A `Federation` of one silo that sends zeros and is listened to: which kinds of messages it sends."""
 
     def __init__(self, plan: PrivacyPlan) -> None:
         self.heard: list[str] = []
-        self.M, self.prox, self.server_update, self.summation = 1, no_prox, "mean", None
+        self.prox: Prox = no_prox
         self.stepsize, self.clip, self.streams = torch.ones(1, 1), torch.ones(1), Streams(0)
         self.releases = [{release.kind: release for release in plan.releases}]
 

@@ -17,7 +17,7 @@ from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.stacked_runs import StackedRuns
 from silodp.federation.messages import Messages
 from silodp.federation.models import MODELS, Model
-from silodp.federation.prox import no_prox
+from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import PrivacyPlan
@@ -137,7 +137,8 @@ class Server:
         if not noisy:
             self.honest.noise = [{kind: scale * 0 for kind, scale in kinds.items()} for kinds in self.honest.noise]
         self.stepsize, self.clip, self.releases = self.honest.stepsize, self.honest.clip, self.honest.releases
-        self.streams, self.prox = nothing, no_prox
+        self.streams = nothing
+        self.prox: Prox = no_prox
         self.query = canary.weights.repeat(rows, 1)
         self.seen: list[Seen] = []
 

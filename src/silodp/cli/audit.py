@@ -15,6 +15,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import resolved_with
 from silodp.config.errors import ConfigError
 from silodp.files import AS_PLANNED, write_csv
+from silodp.privacy.plan import Budget
 
 log = logging.getLogger("silodp")
 
@@ -105,7 +106,6 @@ def _warn(where: str, row: dict) -> None:
 def _audit_algorithm(options: argparse.Namespace) -> int:
     from silodp.experiments.audit.table import AUDITED, point_rows
     from silodp.federation.rng import Streams
-    from silodp.privacy.plan import Budget
 
     if options.experiment is not None or options.silos is not None:
         raise ConfigError(f"command line: {options.run_file} is an algorithm: it takes no experiment and no --silos")

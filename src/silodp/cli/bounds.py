@@ -8,7 +8,7 @@ from pathlib import Path
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
 from silodp.files import write_csv
-from silodp.verdicts.checks import CHECKS
+from silodp.verdicts.checks import CHECKS, run_check
 
 log = logging.getLogger("silodp")
 
@@ -32,7 +32,6 @@ def check(options: argparse.Namespace) -> None:
     _known(options.name, list(CHECKS))
     run = load(options.run_file).run
     from silodp.federation.rng import Streams
-    from silodp.verdicts.checks import run_check
     from silodp.verdicts.checks.base import Context
 
     table = run_check(options.name, Context(Streams(run.seed).child("bounds", options.name), run.bounds.scale))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from silodp.config.errors import ConfigError, project_root
+from silodp.experiments.validation import load
+from silodp.files import write_csv
 
 log = logging.getLogger("silodp")
 
@@ -23,7 +25,6 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
 def claims(options: argparse.Namespace) -> None:
     """Decide every claim of config/claims by a run's tables, in the words of silodp.verdicts.words."""
-    from silodp.files import write_csv
     from silodp.verdicts.claims import decide
     from silodp.verdicts.claims.base import RunFolder
     from silodp.verdicts.claims.loading import load_claims
@@ -49,8 +50,6 @@ def _folder(run: str) -> Path:
     if path.is_dir():
         return path
     if path.suffix in (".yaml", ".json") and path.is_file():
-        from silodp.experiments.validation import load
-
         path = Path("results") / load(path).run.run
     else:
         path = Path("results") / run

@@ -8,7 +8,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
+
+from silodp import __version__
+from silodp.config.errors import project_root
+from silodp.datasets import DATASETS
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -19,8 +24,6 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
 def doctor(options: argparse.Namespace) -> int:
     """Look at what rebuilds need: exit code 0 where the default run will work, else 1. Names no person and no host."""
-    from silodp import __version__
-    from silodp.config.errors import project_root
     from silodp.workflow import provenance
 
     root = project_root()
@@ -50,8 +53,6 @@ def doctor(options: argparse.Namespace) -> int:
 
 def _locked(path: Path) -> list[str]:
     """Packages whose version is another than the lock's, or that are not there."""
-    from importlib import metadata
-
     wrong = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
         name, found, version = line.partition("#")[0].partition(";")[0].strip().partition("==")
@@ -80,7 +81,6 @@ def _writable(folder: Path) -> tuple[bool, str]:
 
 
 def _data() -> tuple[bool, str]:
-    from silodp.datasets import DATASETS
     from silodp.datasets.cache import cache_folder
     from silodp.datasets.sources import sources
 

@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from silodp.algorithms import ALGORITHMS
+from silodp.config.errors import project_root
+from silodp.datasets import DATASETS
+
 KINDS = ("experiments", "algorithms", "datasets", "figures")
 
 
@@ -31,8 +35,6 @@ def listing(options: argparse.Namespace) -> None:
 def _experiments() -> list[dict[str, str]]:
     import yaml
 
-    from silodp.config.errors import project_root
-
     found = []
     for path in sorted((project_root() / "config" / "experiments").glob("*.yaml")):
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -41,15 +43,12 @@ def _experiments() -> list[dict[str, str]]:
 
 
 def _algorithms() -> list[dict[str, str]]:
-    from silodp.algorithms import ALGORITHMS
     from silodp.report.figures.style import label
 
     return [{"name": name, "title": label(name)} for name in sorted(ALGORITHMS)]
 
 
 def _datasets() -> list[dict[str, str]]:
-    from silodp.datasets import DATASETS
-
     return [
         {"name": name, "from": "ships with scikit-learn" if one.embedded else f"silodp fetch {name}"}
         for name, one in sorted(DATASETS.items())

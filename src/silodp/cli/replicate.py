@@ -7,8 +7,13 @@ from pathlib import Path
 
 import yaml
 
+from silodp.cli.checkins import figure_2
 from silodp.cli.parser import near
-from silodp.config.errors import ConfigError
+from silodp.cli.run import run_workflow
+from silodp.config.errors import ConfigError, project_root
+from silodp.config.experiment import Experiment
+from silodp.config.loading import merge, read_experiment
+from silodp.experiments.validation import load
 from silodp.files import write_text
 
 
@@ -28,7 +33,6 @@ def replicate(options: argparse.Namespace) -> int:
 
     The run is one of its own, in results/figure-<name>; started again it keeps what is finished.
     """
-    from silodp.experiments.validation import load
     from silodp.report.paper_figures import paper_figures
     from silodp.report.replication import replication, table_text, words
 
@@ -69,7 +73,6 @@ def replicate(options: argparse.Namespace) -> int:
         print("\n".join(files))
         return 0
     sys.stdout.flush()
-    from silodp.cli.run import run_workflow
 
     code = run_workflow(run_file, options.profile, options.cores, files, options.words)
     if code == 0:
@@ -79,9 +82,6 @@ def replicate(options: argparse.Namespace) -> int:
 
 def _seconds(name: str) -> float | None:
     """Processor time of all trials of a figure; None where nothing has timed it."""
-    from silodp.config.errors import project_root
-    from silodp.config.experiment import Experiment
-    from silodp.config.loading import merge, read_experiment
     from silodp.report.replication import replication
 
     found = replication(name)
@@ -98,7 +98,6 @@ def _seconds(name: str) -> float | None:
 
 def _formulas(stem: str) -> None:
     """Figure 2 of the check-ins paper, which needs no training."""
-    from silodp.cli.checkins import figure_2
     from silodp.report.figures import save
     from silodp.report.figures.from_tables import figures_of
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from silodp.cli.parser import near
+from silodp.theory import THEOREMS, describe, list_theorems
+from silodp.theory.registry import PAPERS
 
 if TYPE_CHECKING:
     from silodp.theory import Theorem
@@ -40,9 +42,6 @@ def theory(options: argparse.Namespace) -> None:
 
 
 def _list(paper: str | None, extra: list[str], as_json: bool) -> None:
-    from silodp.theory import list_theorems
-    from silodp.theory.registry import PAPERS
-
     if extra:
         raise ValueError(f"command line: {extra[0]}: theory list takes a paper and nothing else")
     if paper is not None and paper not in PAPERS:
@@ -57,17 +56,12 @@ def _list(paper: str | None, extra: list[str], as_json: bool) -> None:
 
 
 def _about(one: "Theorem") -> dict[str, Any]:
-    from silodp.theory.registry import PAPERS
-
     parameters = {name: f"{symbol.meaning}: {symbol.allowed}" for name, symbol in one.parameters.items()}
     about = {"key": one.key, "paper": PAPERS[one.paper], "place": one.place, "statement": one.statement}
     return about | {"parameters": parameters, "required": list(one.required)}
 
 
 def _show(key: str | None, words: list[str], as_json: bool) -> None:
-    from silodp.theory import THEOREMS, describe
-    from silodp.theory.registry import PAPERS
-
     if key is None or key not in THEOREMS:
         raise ValueError(
             f"command line: key: {key!r}: must be a theorem's key; `silodp theory list` prints them"
@@ -103,8 +97,6 @@ def _show(key: str | None, words: list[str], as_json: bool) -> None:
 
 def _parameters(key: str, words: list[str]) -> dict[str, Any]:
     """`--name value` pairs as numbers, or as words where the parameter is one."""
-    from silodp.theory import THEOREMS
-
     symbols, found = THEOREMS[key].parameters, {}
     pairs = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
     for position in range(0, len(pairs), 2):

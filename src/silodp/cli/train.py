@@ -9,6 +9,9 @@ import pandas as pd
 
 from silodp.cli.options import among, experiment_command, resolved_with
 from silodp.config.errors import ConfigError
+from silodp.experiments.guard import unproven_task
+from silodp.experiments.names import readings_of
+from silodp.experiments.task import task_of
 from silodp.files import read_parquet, write_parquet
 
 log = logging.getLogger("silodp")
@@ -40,9 +43,6 @@ def train(options: argparse.Namespace) -> None:
     import torch
     from tqdm import tqdm
 
-    from silodp.experiments.guard import unproven_task
-    from silodp.experiments.names import readings_of
-    from silodp.experiments.task import task_of
     from silodp.experiments.training import run_trials
     from silodp.federation.models import kernels
     from silodp.federation.partition import read_partition

@@ -155,6 +155,7 @@ def test_ten_thousand_spoiled_files(files, tried):
         found = {end: number for (one, end), number in ends.items() if one == kind}
         words = ", ".join(f"{number} {end}" for end, number in sorted(found.items()))
         survived = sum(number for end, number in found.items() if end in FINE)
-        ended = f"{words}; slowest {slowest[kind]:.1f} s; seed {SEED}"
+        ended = f"{words}; slowest {slowest[kind]:.2f} s; seed {SEED}"
         tried.append(Tried(f"{kind}, spoiled", sum(found.values()), survived, ended))
+    print("\n".join(wrong))
     assert wrong == []

@@ -56,8 +56,12 @@ def test_cost_and_doctor_say_what_they_found(capsys, tmp_path, monkeypatch):
     assert main(["cost", str(run_file(tmp_path)), "--cores", "2"]) == 0
     assert "18 trained runs" in capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path / "file" / "home"))
+    for name in ("XDG_CACHE_HOME", "SILODP_DATA_CACHE", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
-    assert "BAD home             cannot be written: No such file or directory" in said
+    assert "BAD home             cannot be written: Not a directory" in said
     assert str(tmp_path) not in said

@@ -13,10 +13,13 @@ from silodp.config.experiment import Experiment
 from silodp.experiments.names import trained_as
 from silodp.experiments.validation import silo_sizes
 from silodp.federation.data_of import dataset_of
-from silodp.workflow.plan import Plan
+from silodp.workflow.plan import PARTITION_FILES, Plan
 
 # Multiplications and additions a weight and record: one of each forward, two of each backward.
 _PER_WEIGHT = 6
+# Of an experiment: selection, privacy, audit, table. Of a run: formulas and their figures, comparisons, claims, merged
+# privacy and audit, provenance, page, crate, checksums, and the end.
+_ONCE_EACH, _ONCE = 4, 11
 # Seconds that a job takes beside its computing: starting Python and importing.
 _START = 4.0
 # Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
@@ -65,7 +68,7 @@ def measured_rate(seconds: float = 1.0) -> float:
 
 def estimate(plan: Plan, cores: int, rate: float) -> Cost:
     """The cost of a run on `cores` cores that each do `rate` operations a second."""
-    jobs, runs, operations, files = 8, 0, 0.0, 0
+    jobs, runs, operations, files = _jobs(plan), 0, 0.0, 0
     for name, config in plan.experiments.items():
         silos, smallest = silo_sizes(config)
         trained = plan.grids(name)
@@ -79,12 +82,22 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                     batch = _batch(config, smallest, setting.R)
                     each = _PER_WEIGHT * _weights(config) * batch * min(setting.M, silos) * setting.R
                     operations += float(points) * config.trials * each
-        jobs += len(trained) + len(plan.fresh(name)) + len(plan.partitions(name)) // 4 + 6
         files += len(trained) + len(plan.figure_names(name)) * 2 + 20
-    jobs += len(plan.wanted())
     seconds = (operations / rate + _START * jobs) / max(1, cores)
     disk = (_PER_RUN * runs + _PER_FILE * (files + len(plan.wanted()))) / 1e6
     return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
+
+
+def _jobs(plan: Plan) -> int:
+    """Jobs as Snakemake counts them, its own last one too."""
+    each = sum(
+        len(plan.grids(name)) + len(plan.fresh(name)) + len(plan.partitions(name)) // len(PARTITION_FILES) + _ONCE_EACH
+        for name in plan.experiments
+    )
+    # A job draws a figure in all formats.
+    wanted = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in plan.wanted()}
+    drawn = len(plan.drawn_together()) + bool(plan.paired()) + len(wanted)
+    return each + drawn + len(plan.listings()) + _ONCE
 
 
 def refuse(plan: Plan, cost: Cost, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The workflow as a person meets it: dry runs, bad input, a rebuild, and a rebuild of what is there already."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from runs import ROOT, TINY, checkout, contents, environment, rebuild_in, run
 
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
+from silodp.workflow.cost import estimate
 from silodp.workflow.plan import Plan
 
 
@@ -50,7 +52,10 @@ def test_every_file_that_a_run_makes_is_asked_for_by_name(tmp_path):
     lines = [line.strip() for line in (result.stdout + result.stderr).splitlines()]
     asked = set(lines[lines.index("rule all:") + 1].removeprefix("input: ").split(", "))
     made = {file for line in lines if line.startswith("output: ") for file in line[len("output: ") :].split(", ")}
-    wanted = Plan(load(ROOT / "config" / "default.yaml")).deliverables()
+    plan = Plan(load(ROOT / "config" / "default.yaml"))
+    counted = next(int(line.split()[1]) for line in lines if re.fullmatch(r"total +\d+", line))
+    assert estimate(plan, 1, 1e9).jobs == counted
+    wanted = plan.deliverables()
     assert asked == made == {*wanted, "results/default/checksums.json"}
     below = {Path(file).relative_to("results/default").as_posix() for file in wanted}
     kinds = {"tables", "figures", "trials", "selection", "silos", "reported", "privacy", "audit", "source"}

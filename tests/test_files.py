@@ -125,3 +125,16 @@ def test_a_path_that_is_a_folder_is_an_error_that_leaves_nothing(tmp_path):
         write_text("x", tmp_path / "a.txt")
     assert listing(tmp_path) == ["a.txt"]
     assert os.listdir(tmp_path / "a.txt") == []
+
+
+def test_a_copy_of_a_temporary_file_that_somebody_made_is_left_and_in_nobodys_way(tmp_path):
+    with write_atomically(tmp_path / "x.csv") as temporary:
+        temporary.write_text("1")
+        machine = temporary.name.split(".")[3]
+        dead = tmp_path / temporary.name.replace(f".{os.getpid()}.", ".4194305.")
+        dead.touch()
+    copies = [f".x.csv.{machine}.{word}.csv" for word in ("backup", "²", "", "1e3")]
+    for name in copies:
+        (tmp_path / name).write_text("kept")
+    write_text("2", tmp_path / "x.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["x.csv", *copies])

@@ -146,8 +146,9 @@ def strike(rng, rebuild, slurm):
     if victim == "Snakemake":
         rebuild.kill()
         # Jobs that Slurm has go on: they are cancelled or waited for, and then it is started again.
-        if rng.random() < 0.5:
-            slurm.ask("scancel", "--full", *(job.id for job in running))
+        live = [job.id for job in slurm.jobs() if job.state in LIVE]
+        if live and rng.random() < 0.5:
+            slurm.ask("scancel", "--full", *live)
         wait_for(lambda: not {job.state for job in slurm.jobs()} & LIVE, 180, "jobs to end")
         rebuild.unlock()
         rebuild.start()

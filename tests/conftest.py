@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from measured import PAGE, Tried, page_with
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -49,3 +50,19 @@ def needs_data() -> Callable[[str], Path]:
         return found
 
     return folder
+
+
+_TRIED: list[Tried] = []
+
+
+@pytest.fixture(scope="session")
+def tried() -> list[Tried]:
+    """Rows for the table of faults in docs/reliability.md; a slow test adds its own before it judges them."""
+    return _TRIED
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Write what slow tests counted, survived or not."""
+    if _TRIED:
+        PAGE.write_text(page_with(_TRIED, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        terminalreporter.write_line(f"{len(_TRIED)} rows written to docs/{PAGE.name}")

@@ -509,6 +509,9 @@ def test_table_rows_must_be_usable(tmp_path: Path) -> None:
     write_table(path, ("a", "../b", "http://x/b", "", b"abc", 3))
     with pytest.raises(ValueError, match="below the cache folder"):
         read_sources(path)
+    write_table(path, ("a", "a/b", "http://[x#b", "", b"abc", 3))
+    with pytest.raises(ValueError, match=r"t.csv: not a table of data files \(Invalid IPv6 URL\)"):
+        read_sources(path)
     write_table(path, ("a", "a/b", "http://x/all.tar#b", "", b"abc", 3))
     with pytest.raises(ValueError, match=r"taken from http://x/all.tar, which has no row"):
         read_sources(path)

@@ -288,6 +288,12 @@ def test_a_long_value_is_cut(root):
     assert "..." in text
 
 
+def test_a_key_of_thousands_of_letters_is_cut_short(root):
+    text = message(root, overriding(algorithms={"local_sgd": {"x" * 5000: 1}}))
+    assert "experiments.cancer.algorithms.local_sgd.xxx" in text
+    assert len(text) < 800
+
+
 def test_an_experiments_mistake_is_not_blamed_on_an_override_beside_it(root):
     """The run file sets another key of the same section."""
     path = root / "config" / "experiments" / "cancer.yaml"
@@ -298,6 +304,8 @@ def test_an_experiments_mistake_is_not_blamed_on_an_override_beside_it(root):
     path.write_text(yaml.safe_dump(content | {"silos": {"scheme": "by_class", "count": 3}}))
     text = message(root, overriding(silos={"train_share": 0.7}))
     assert text.startswith(f"{path}: silos.count: 3")
+    # As two values may be at odds of which each file has one.
+    assert text.endswith(f"(beside what {root / 'config' / 'run.yaml'} overrides)")
 
 
 def test_a_section_that_is_replaced_is_the_run_files(root):

@@ -70,7 +70,7 @@ def _key(location: tuple) -> str:
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
+    return text if len(text) <= 300 else text[:297] + "..."
 
 
 # Parts of Pydantic's error locations that name an alternative and are no keys.

@@ -58,13 +58,13 @@ def read_sources(path: Path) -> dict[str, Sources]:
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             rows = [_source(row, path) for row in csv.DictReader(stream)]
+        datasets = dict.fromkeys(row.dataset for row in rows)
+        return {name: _group([row for row in rows if row.dataset == name], path) for name in datasets}
     except (ValueError, csv.Error, LookupError, TypeError, AttributeError) as error:
         text = " ".join(str(error).split())[:300]
         raise ValueError(
             text if text.startswith(str(path)) else f"{path}: not a table of data files ({text})"
         ) from error
-    datasets = dict.fromkeys(row.dataset for row in rows)
-    return {name: _group([row for row in rows if row.dataset == name], path) for name in datasets}
 
 
 def sources(name: str) -> Sources:

@@ -317,6 +317,14 @@ def _place(run_file: Path, source: Path, name: str, overrides: dict, key: str) -
     return f"{run_file}: experiments.{name}.{key}" if here else f"{source}: {key}"
 
 
+def _beside(error: ConfigError, run_file: Path, overrides: dict | None) -> ConfigError:
+    """The error with the run file named too: what it overrides may be at odds with what it does not."""
+    text = str(error)
+    return (
+        ConfigError(f"{text} (beside what {run_file} overrides)") if overrides and str(run_file) not in text else error
+    )
+
+
 def _within(overrides: Any, location: tuple) -> bool:
     """Whether what stands at `location` comes from the run file, so that an error is named after the right file."""
     for part in location:
@@ -370,10 +378,13 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         merged = located(merge({} if whole else read_experiment(folder, source), overrides or {}), path)
         try:
             experiments[name] = Experiment.model_validate(merged)
+            check(name, experiments[name], functools.partial(_place, path, source, name, overrides or {}))
         except ValidationError as error:
             here = _within(overrides, error.errors()[0]["loc"])
-            raise explain(error, path if here else source, ("experiments", name) if here else ()) from None
-        check(name, experiments[name], functools.partial(_place, path, source, name, overrides or {}))
+            wrong = explain(error, path if here else source, ("experiments", name) if here else ())
+            raise _beside(wrong, path, overrides) from None
+        except ConfigError as error:
+            raise _beside(error, path, overrides) from None
     without = [name for name, one in experiments.items() if (one.device or "").startswith("cuda") and not gpu()]
     kept = {name: one for name, one in experiments.items() if name not in without}
     if not kept:

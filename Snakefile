@@ -46,6 +46,7 @@ localrules:
     select,
     table,
     merge_privacy,
+    by_round,
     audit,
     comparisons,
     formulas_figures,

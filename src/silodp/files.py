@@ -98,6 +98,9 @@ PRIVACY_EXTRA = [
     "epsilon_half_rounds",
 ]
 
+# ε so far at the end of some rounds, of each private algorithm at the middle ε of an experiment's first setting.
+BY_ROUND_COLUMNS = ["experiment", "algorithm", "M", "R", "phase_length", "claimed_epsilon", "delta", "round", "epsilon"]
+
 AUDIT_COLUMNS = [
     "experiment",
     "algorithm",

@@ -6,8 +6,10 @@ import pytest
 import small
 
 from silodp.experiments.delivered import privacy_rows
-from silodp.experiments.other_epsilons import with_other_epsilons
+from silodp.experiments.other_epsilons import by_round_rows, with_other_epsilons
 from silodp.experiments.task import Task
+from silodp.files import BY_ROUND_COLUMNS
+from silodp.privacy.adversary import delivered
 from silodp.privacy.person import person_epsilon
 from silodp.privacy.selection import selection_epsilon
 
@@ -53,3 +55,22 @@ def test_of_resampled_records_a_persons_epsilon_is_proven():
 def test_a_threshold_read_off_the_data_leaves_them_empty():
     row, _ = rows(readings={"clip_rule": "max_norm"})
     assert np.isnan(row["epsilon_person"])
+
+
+def test_by_round_every_private_algorithm_comes_to_what_its_run_delivers():
+    algorithms = {"minibatch_sgd": {}, "fed_spider": {}, "local_sgd": {"private": "non_private"}}
+    config = small.experiment(algorithms=algorithms, epsilons=[1.0, 2.0, 8.0])
+    found = by_round_rows("small", config, SIZES)
+    assert list(found.columns) == BY_ROUND_COLUMNS
+    assert list(found["algorithm"].unique()) == ["minibatch_sgd", "fed_spider"]
+    for name, of in found.groupby("algorithm"):
+        plan = Task("small", config, name, config.settings[0]).plans(2.0, 1, SIZES)[0]
+        assert list(of["round"]) == [1, 2, 3]
+        assert of["epsilon"].is_monotonic_increasing
+        assert of["epsilon"].iloc[-1] == delivered(plan).upper
+        assert set(of["claimed_epsilon"]) == {2.0}
+
+
+def test_by_round_says_nothing_where_nothing_is_proven():
+    config = small.experiment(algorithms={"minibatch_sgd": {}}, readings={"clip_rule": "max_norm"})
+    assert by_round_rows("small", config, SIZES).empty

@@ -31,7 +31,15 @@ def publish(*folders, output):
 def test_publishing_keeps_what_is_small_and_replaces_what_was_there(run, tmp_path):
     out = tmp_path / "out"
     assert publish(run, output=out) == 0
-    wanted = {"config.json", "provenance.json", "privacy.csv", "audit.csv", "formulas.csv", "claims.csv"}
+    wanted = {
+        "config.json",
+        "provenance.json",
+        "privacy.csv",
+        "by_round.csv",
+        "audit.csv",
+        "formulas.csv",
+        "claims.csv",
+    }
     wanted |= {f"{kind}/wbcd_mlp.csv" for kind in ("tables", "reported")} | {"README.md", PUBLICATION}
     figures = {name for name in held(run) if name.startswith("figures/") and name.endswith(".svg")}
     assert {"figures/wbcd_mlp_M2_R5.svg", "figures/formulas_convex.svg"} <= figures

@@ -78,6 +78,30 @@ rule formulas_figures:
         "silodp redraw {input.table:q} --folder {params.folder:q} --formats {params.formats:q} > {log:q} 2>&1"
 
 
+if PLAN.by_round():
+
+    rule by_round_figures:
+        input:
+            table=f"{PLAN.folder}/by_round.csv",
+            sources=local(PLAN.figure_sources("by_round")),
+        output:
+            expand("{stem}.{suffix}", stem=PLAN.by_round(), suffix=PLAN.formats),
+        log:
+            f"{PLAN.folder}/logs/by_round_figures.log",
+        localrule: True
+        conda:
+            "../../environment.yml"
+        resources:
+            mem_mb=growing(1000),
+            runtime=growing(5),
+        params:
+            folder=subpath(output[0], parent=True),
+            formats=PLAN.formats,
+            digest=PLAN.redraw_digest(),
+        shell:
+            "silodp redraw {input.table:q} --folder {params.folder:q} --formats {params.formats:q} > {log:q} 2>&1"
+
+
 rule comparisons:
     input:
         reported=PLAN.reported(),

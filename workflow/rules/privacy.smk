@@ -3,7 +3,8 @@ rule privacy:
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
         silos=lambda wc: f"{PLAN.silos(wc.experiment, 'default')}/indices.parquet",
     output:
-        f"{PLAN.folder}/privacy/{{experiment}}.csv",
+        table=f"{PLAN.folder}/privacy/{{experiment}}.csv",
+        by_round=f"{PLAN.folder}/by_round/{{experiment}}.csv",
     log:
         f"{PLAN.folder}/logs/privacy/{{experiment}}.log",
     conda:
@@ -17,7 +18,27 @@ rule privacy:
         digest=lambda wc: PLAN.privacy_digest(wc.experiment),
     shell:
         "silodp privacy {params.run_file:q} {wildcards.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --output {output.table:q} --by-round {output.by_round:q} > {log:q} 2>&1"
+
+
+rule by_round:
+    input:
+        expand(
+            f"{PLAN.folder}/by_round/{{experiment}}.csv", experiment=PLAN.experiments
+        ),
+    output:
+        f"{PLAN.folder}/by_round.csv",
+    log:
+        f"{PLAN.folder}/logs/by_round.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(5),
+    params:
+        digest=PLAN.merge_digest("merge"),
+    shell:
+        "silodp merge {input:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule merge_privacy:

@@ -12,7 +12,21 @@ log = logging.getLogger("silodp")
 
 # What stands at the top of a run's folder; with anything else beside it the folder is not removed as a whole.
 OF_A_RUN = {
-    *("audit", "bounds", "checkins", "data", "figures", "logs", "privacy", "reported", "selection", "silos", "source"),
+    *(
+        "audit",
+        "bounds",
+        "by_round",
+        "by_round.csv",
+        "checkins",
+        "data",
+        "figures",
+        "logs",
+        "privacy",
+        "reported",
+        "selection",
+        "silos",
+        "source",
+    ),
     *(
         "tables",
         "trials",

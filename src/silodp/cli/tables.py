@@ -20,6 +20,9 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--chosen", type=Path, required=True, help="parquet file that `silodp select` wrote")
     sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
     sub.add_argument("--output", type=Path, required=True, help="CSV file")
+    sub.add_argument(
+        "--by-round", type=Path, help="CSV file of epsilon so far, round by round; `silodp redraw` draws it"
+    )
 
     sub = experiment_command(add, "table", table, "aggregate trials into the experiment's table")
     sub.add_argument("--grid", type=Path, nargs="+", required=True, help="parquet files of the grid runs")
@@ -56,7 +59,7 @@ def merge(options: argparse.Namespace) -> None:
 def privacy(options: argparse.Namespace) -> None:
     """Delivered epsilon of every private point that was chosen, beside the claimed one."""
     from silodp.experiments.delivered import privacy_rows
-    from silodp.experiments.other_epsilons import with_other_epsilons
+    from silodp.experiments.other_epsilons import by_round_rows, with_other_epsilons
     from silodp.federation.partition import multiplicity, read_partition, sharing
 
     resolved = resolved_with(options)
@@ -65,6 +68,8 @@ def privacy(options: argparse.Namespace) -> None:
     sizes, held = [len(records) for records in partition.train], (sharing(partition), multiplicity(partition))
     rows = privacy_rows(options.experiment, experiment, read_parquet(options.chosen, CHOSEN), sizes)
     write_csv(with_other_epsilons(rows, options.experiment, experiment, sizes, held), options.output)
+    if options.by_round:
+        write_csv(by_round_rows(options.experiment, experiment, sizes), options.by_round)
 
 
 def merge_privacy(options: argparse.Namespace) -> None:

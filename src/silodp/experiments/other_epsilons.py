@@ -8,9 +8,13 @@ import pandas as pd
 from silodp.config.experiment import Experiment
 from silodp.experiments.by_round import epsilon_by_round
 from silodp.experiments.task import Task
+from silodp.files import BY_ROUND_COLUMNS
 from silodp.privacy.person import person_epsilon
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
+
+# Rounds of which `by_round_rows` gives the ε.
+_ROUNDS = 13
 
 
 def with_other_epsilons(
@@ -63,6 +67,34 @@ def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], hel
         "epsilon_first_round": _largest([first for first, _ in by_round]),
         "epsilon_half_rounds": _largest([half for _, half in by_round]),
     }
+
+
+def by_round_rows(experiment: str, config: Experiment, sizes: list[int]) -> pd.DataFrame:
+    """ε so far at the end of the first, the last and up to eleven rounds between, as `BY_ROUND_COLUMNS`.
+
+    Of each private algorithm in the experiment's first setting, at its middle ε, longest phase and default reading; no
+    rows where that has no proof.
+
+    Args:
+        experiment: its name.
+        config: the experiment.
+        sizes: training records of each silo; where silos have plans of their own, the largest ε is given.
+    """
+    setting, rows = config.settings[0], []
+    claimed = sorted(config.epsilons)[len(config.epsilons) // 2]
+    for name, own in config.algorithms.items():
+        task = Task(experiment, config, name, setting)
+        if own.private == "non_private" or task.readings.resample or task.readings.clip_rule != "grid":
+            continue
+        phase = int(task.grid()["phase_length"].max())
+        algorithm, plans = task.make(phase, claimed, min(sizes)), list(dict.fromkeys(task.plans(claimed, phase, sizes)))
+        wanted = sorted({round(number) for number in np.linspace(1, algorithm.rounds, _ROUNDS)})
+        each = [epsilon_by_round(algorithm, plan, wanted) for plan in plans]
+        for place, number in enumerate(wanted):
+            so_far = _largest([found[place][1] for found in each])
+            delta = max(plan.budget.delta for plan in plans)
+            rows.append([experiment, name, setting.M, setting.R, phase, claimed, delta, number, so_far])
+    return pd.DataFrame(rows, columns=BY_ROUND_COLUMNS)
 
 
 def _largest(values: list[float]) -> float:

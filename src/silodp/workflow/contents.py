@@ -23,6 +23,7 @@ KEPT = (
     "config.json",
     "provenance.json",
     "privacy.csv",
+    "by_round.csv",
     "tables/*.csv",
     "audit.csv",
     "formulas.csv",

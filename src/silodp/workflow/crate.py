@@ -23,6 +23,7 @@ RESULTS = {
     "report.html": "the report page, on one page for any browser",
     "claims.csv": "a verdict for every claim of the papers",
     "privacy.csv": "delivered and claimed epsilon of every private row",
+    "by_round.csv": "delivered epsilon so far, round by round",
     "audit.csv": "lower bounds on epsilon from canary records",
     "comparisons.csv": "paired differences of test error, with intervals",
     "formulas.csv": "what the papers' noise formulas deliver",

@@ -125,11 +125,11 @@ class Plan:
                 *self.grids(name),
                 *self.fresh(name),
                 f"{self.folder}/selection/{name}.parquet",
-                *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "audit", "reported")),
+                *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "by_round", "audit", "reported")),
             )
         ]
-        whole: list[str] = ["privacy.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv", "config.json"]
-        whole += ["provenance.json", "source/Snakefile", "report.html", "ro-crate-metadata.json"]
+        whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv"]
+        whole += ["config.json", "provenance.json", "source/Snakefile", "report.html", "ro-crate-metadata.json"]
         files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
         files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
         return list(dict.fromkeys(files))
@@ -156,7 +156,8 @@ class Plan:
 
         In a folder that was published: of those whose tables are there.
         """
-        stems = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")] + self.paired()
+        stems = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
+        stems += self.paired() + self.by_round()
         if self.published:
             tables = [
                 *sorted(Path(self.folder).glob("bounds/*.csv")),
@@ -180,6 +181,15 @@ class Plan:
             for first, second in HEADLINE
             if any({first, second} <= names for names in trained)
         ]
+
+    def by_round(self) -> list[str]:
+        """ε by round, without a suffix: of each experiment that trains with noise whose ε is proven."""
+        drawn = []
+        for name, config in self.experiments.items():
+            private = any(own.private != "non_private" for own in config.algorithms.values())
+            if private and not config.readings.resample and config.readings.clip_rule == "grid":
+                drawn.append(f"{self.folder}/figures/{name}_{config.settings[0].name}_by_round")
+        return drawn
 
     def reported(self) -> list[str]:
         """One row a trial behind the default rows, of every experiment."""

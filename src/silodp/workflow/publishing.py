@@ -18,7 +18,7 @@ OF_A_RUN = ("trials", "selection", "privacy", CHECKSUMS)
 # Tables that a publication makes again, with its page.
 AGAIN = ("claims.csv", "comparisons.csv", "ro-crate-metadata.json")
 # Files of a run with a row or an entry for each experiment; of several runs they are put together.
-JOINED = ("privacy.csv", "audit.csv")
+JOINED = ("privacy.csv", "by_round.csv", "audit.csv")
 README = """# Published results
 
 What is small of

@@ -2,6 +2,7 @@
 
 import shutil
 
+import pandas as pd
 import pytest
 import small
 
@@ -16,15 +17,20 @@ TABLES = [
     *sorted(path for path in PUBLISHED.glob("bounds/*.csv") if path.stem in BOUNDS_FIGURES),
     *sorted(PUBLISHED.glob("checkins/*.csv")),
     PUBLISHED / "formulas.csv",
+    PUBLISHED / "by_round.csv",
 ]
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
 def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp_path):
-    assert len(TABLES) == len(BOUNDS_FIGURES) + 3
+    assert len(TABLES) == len(BOUNDS_FIGURES) + 4
     shutil.copy(path, tmp_path / path.name)
     assert main(["redraw", str(tmp_path / path.name), "--folder", str(tmp_path / "out"), "-q"]) == 0
     stems = ["formulas_convex", "formulas_nonconvex"] if path.stem == "formulas" else [path.stem]
+    if path.stem == "by_round":
+        settings = pd.read_csv(path)[["experiment", "M", "R"]].drop_duplicates().itertuples(index=False)
+        stems = sorted(f"{name}_M{M}_R{R}_by_round" for name, M, R in settings)
+        assert len(stems) > 1
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
         f"{stem}.{suffix}" for stem in stems for suffix in ("pdf", "png", "svg")
     ]

@@ -233,6 +233,17 @@ def test_the_privacy_summary_has_a_line_for_each_algorithm_of_each_experiment(ru
     assert ["digits_mlp", "ISRL-DP SPIDER", "0.75 to 18", "4 of 4", "0.675 for 0.75", "3.46×10⁻⁵"] in rows
 
 
+def test_a_persons_and_a_chosen_runs_epsilon_are_shown_rounded_up(run):
+    rows = pd.read_csv(run / "privacy.csv")
+    others = {"epsilon_person": 4.0 * rows["epsilon"], "epsilon_selection": 3.0001, "epsilon_half_rounds": np.nan}
+    write_csv(rows.assign(**others), run / "privacy.csv")
+    page = built(run)
+    (_, (heading, shown)), _ = unpacked(run)
+    assert {row[heading.index("ε of a person")] for row in shown} == {"3.00", "72.0"}
+    assert "ε with the choice = 3.01" in page.text
+    assert "after half of the rounds" not in heading
+
+
 def test_what_is_alike_in_all_rows_is_said_once(run):
     page = built(run)
     assert "holds = yes; noise multiplier = 3.21; δ = 3.46×10⁻⁵; accountant = pld; adjacency = replace-one" in page.text

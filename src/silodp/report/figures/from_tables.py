@@ -6,8 +6,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from silodp.config.errors import ConfigError
-from silodp.files import BOUNDS_COLUMNS, read_csv
+from silodp.files import BOUNDS_COLUMNS, BY_ROUND_COLUMNS, read_csv
 from silodp.report.figures import BOUNDS_FIGURES
+from silodp.report.figures.by_round import draw_by_round
 from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
 from silodp.report.figures.formula_lines import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
@@ -22,7 +23,8 @@ def figures_of(path: Path) -> dict[str, Figure]:
     """The figures of a table, by their names without a suffix.
 
     Args:
-        path: CSV file that `silodp check`, `formulas`, `comparisons`, `checkins` or `checkins-figure-2` wrote.
+        path: CSV file that `silodp check`, `formulas`, `comparisons`, `privacy --by-round`, `checkins` or
+            `checkins-figure-2` wrote.
 
     Raises:
         ConfigError: a table of something else, or a check without a figure.
@@ -35,6 +37,11 @@ def figures_of(path: Path) -> dict[str, Figure]:
             raise ConfigError(f"{path}: check: {check!r}: must be one of {', '.join(BOUNDS_FIGURES)}")
         rows = rows.astype({name: object for name in WORDS}).fillna(dict.fromkeys(WORDS, ""))
         return {path.stem: BOUNDS_FIGURES[check](rows, title=CHECKS[check])}
+    if columns >= set(BY_ROUND_COLUMNS):
+        settings = rows.groupby(["experiment", "M", "R"], sort=False)
+        return {
+            f"{name}_M{M}_R{R}_by_round": _by_round(f"{name}, M = {M}, R = {R}", own) for (name, M, R), own in settings
+        }
     if columns >= {"first", "second", "difference", "tolerance"}:
         pairs = rows.groupby(["first", "second"], sort=False)
         return {f"paired_{first}-{second}": _paired(str(first), str(second), own) for (first, second), own in pairs}
@@ -46,8 +53,12 @@ def figures_of(path: Path) -> dict[str, Figure]:
     if columns >= {"experiment", "protocol", "amplified"} and len(rows):
         title = f"{rows['experiment'].iloc[0]}: logistic regression at equal central ε"
         return {path.stem: error_at_equal_epsilon(rows, title=title)}
-    known = "check, formulas, comparisons, checkins(-figure-2)"
+    known = "check, formulas, comparisons, privacy --by-round, checkins(-figure-2)"
     raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of {known}")
+
+
+def _by_round(where: str, rows: pd.DataFrame) -> Figure:
+    return draw_by_round(rows, title=f"{where}: where the ε of a run is spent")
 
 
 def _paired(first: str, second: str, rows: pd.DataFrame) -> Figure:

@@ -20,6 +20,7 @@ FORMULAS = {
     "formulas_nonconvex": "Non-convex paper: what each of its noise formulas delivers",
 }
 PAIRED = "paired_"
+BY_ROUND = "_by_round"
 
 
 class Page:
@@ -82,8 +83,11 @@ class Page:
             known = name in FORMULAS
             named = self.experiments is None or any(name.startswith(f"{one}_M") for one in self.experiments)
             if name not in self.shown and (known or named):
-                command = f"silodp redraw {self.named}/formulas.csv --folder {self.named}/figures"
-                found.append(self.picture(path, FORMULAS.get(name, name), command if known else ""))
+                rounds = name.endswith(BY_ROUND)
+                caption = f"ε by round, {name.removesuffix(BY_ROUND)}" if rounds else FORMULAS.get(name, name)
+                table = "by_round.csv" if rounds else "formulas.csv"
+                command = f"silodp redraw {self.named}/{table} --folder {self.named}/figures"
+                found.append(self.picture(path, caption, command if known or rounds else ""))
         return found
 
     def bounds(self, check: str, title: str) -> dict[str, Any] | None:

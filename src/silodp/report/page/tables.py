@@ -46,12 +46,17 @@ PRIVACY = {
     "epsilon": "ε",
     "delivered_epsilon": "delivered ε",
     "holds": "holds",
+    "epsilon_half_rounds": "after half of the rounds",
+    "epsilon_person": "ε of a person",
+    "epsilon_selection": "ε with the choice",
     "noise_multiplier": "noise multiplier",
     "delta": "δ",
     "accountant": "accountant",
     "adjacency": "adjacency",
     "sampling": "sampling",
 }
+# Columns of `PRIVACY_EXTRA` that are shown, upper ends all.
+OTHER = ("epsilon_half_rounds", "epsilon_person", "epsilon_selection")
 FACETS = ("experiment", "algorithm", "variant", "ε")
 
 
@@ -89,6 +94,8 @@ def privacy(path: Path) -> dict[str, Any] | None:
         return None
     table = read_table(path, [name for name in PRIVACY_COLUMNS if name != "reading"])
     table["reading"] = table["reading"].fillna("").astype(str) if "reading" in table else ""
+    # A table of an earlier version lacks them.
+    table = table.reindex(columns=[*table.columns, *(name for name in OTHER if name not in table)])
     rows = [_privacy_row(row) for row in table.to_dict("records")]
     return {"summary": [_summary(*group) for group in _groups(table)], "all": _packed(PRIVACY, rows)}
 
@@ -126,6 +133,7 @@ def _privacy_row(row: Mapping[Any, Any]) -> list[str]:
         "variant": row["reading"] or DEFAULT,
         "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
         "holds": "yes" if row["holds"] else "▲ no",
+        **{name: bounded(row[name]) for name in OTHER},
     }
     return [
         str(shown[name]) if name in shown else row[name] if isinstance(row[name], str) else exact(row[name])

@@ -31,7 +31,7 @@ def finished(folder: Path, run: str, experiments: dict, commit: str = "abc", **k
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{run} {path.relative_to(folder)}")
     rows = {"experiment": list(experiments), "delivered_epsilon": run, "delivered_lower": ""}
-    for name in ("privacy.csv", "audit.csv"):
+    for name in ("privacy.csv", "by_round.csv", "audit.csv"):
         pd.DataFrame(rows).to_csv(folder / name, index=False)
     write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", folder / "config.json")
     record = {"run": run, "git": {"commit": commit}, "config": {}, "config_sha256": digest(config)}

@@ -88,7 +88,7 @@ def test_several_runs_are_published_as_one(tmp_path, monkeypatch):
     assert (out / "figures/wbcd_mlp_M2_R5.svg").read_text().startswith("b ")
     assert (out / "figures/wbcd_calibrated_M2_R5.svg").read_text().startswith("a ")
     assert (out / "silos/wbcd_mlp/default/heterogeneity.csv").read_text().startswith("b ")
-    for name in ("privacy.csv", "audit.csv"):
+    for name in ("privacy.csv", "by_round.csv", "audit.csv"):
         assert (out / name).read_text().splitlines()[1:] == ["wbcd_calibrated,a,", "wbcd_mlp,b,", "diabetes_linear,b,"]
     config = json.loads((out / "config.json").read_text())
     assert set(config["experiments"]) == set(files)

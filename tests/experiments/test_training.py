@@ -22,14 +22,14 @@ from silodp.federation.trial_data import TrialData, build_model, prepare
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("case", CASES)
-def test_jobs_of_one_trial_or_of_ten_give_the_same_table(case, algorithm):
-    job = task(algorithm, trials=10, settings=[{"M": 1, "R": 2}], **CASES[case])
-    whole = train(job, range(10))
-    assert len(whole) == 10 * len(job.grid())
-    parts = [train(job, [trial]) for trial in range(10)]
+def test_jobs_of_one_trial_or_of_all_give_the_same_table(case, algorithm):
+    job = task(algorithm, trials=3, settings=[{"M": 1, "R": 2}], **CASES[case])
+    whole = train(job, range(3))
+    assert len(whole) == 3 * len(job.grid())
+    parts = [train(job, [trial]) for trial in range(3)]
     same(pd.concat(parts, ignore_index=True), whole, check_exact=True)
-    order = train(job, [7, 2])
-    same(order, pd.concat([parts[7], parts[2]], ignore_index=True), check_exact=True)
+    order = train(job, [2, 0])
+    same(order, pd.concat([parts[2], parts[0]], ignore_index=True), check_exact=True)
 
 
 @pytest.fixture
@@ -57,9 +57,10 @@ def test_points_together_are_points_one_at_a_time(case, algorithm):
     """Exactly where a kernel works point by point, to rounding where points share a matrix product."""
     job, run = task(algorithm, **CASES[case]), small.run(dtype="float64")
     whole = train(job, [0], run)
-    ones = [train(job, [0], run, points=job.grid().iloc[[g]]) for g in range(len(job.grid()))]
+    some = range(0, len(job.grid()), 3)
+    ones = [train(job, [0], run, points=job.grid().iloc[[g]]) for g in some]
     exact = {"check_exact": True} if case == "perceptron" else {"rtol": 1e-6}
-    same(pd.concat(ones, ignore_index=True), whole, **exact)
+    same(pd.concat(ones, ignore_index=True), whole.iloc[some].reset_index(drop=True), **exact)
 
 
 def exploding(dtype, steps=(0.1, 50.0, 0.02, 1e4, 0.05)):

@@ -96,7 +96,7 @@ def moved(case, dtype, kind, sensitivity, x_old, y_old, x_new, y_new, scales, cl
     return worst
 
 
-@pytest.mark.parametrize("noise", [0.0, 3.0])
+@pytest.mark.parametrize("noise", [0.0, pytest.param(3.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", MODEL_CASES)
 def test_no_message_moves_by_more_than_its_sensitivity_between_the_worst_neighbours(name, dtype, noise):

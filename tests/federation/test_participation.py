@@ -28,7 +28,7 @@ def test_the_number_of_silos_is_drawn_evenly_from_its_values():
     assert federation.silos(7) == federation.silos(7)
 
 
-@pytest.mark.parametrize("taking_part", [3, VALUES])
+@pytest.mark.parametrize("taking_part", [pytest.param(3, marks=pytest.mark.slow), VALUES])
 def test_the_aggregated_message_has_the_full_gradient_as_mean_and_the_variance_of_lemma_d5(taking_part):
     """8,000 rounds: each coordinate's mean within 4.5 standard errors, the variance within 6 % (4 standard errors)."""
     case, rounds = MODEL_CASES["logistic"], 8000

@@ -31,6 +31,7 @@ def rows() -> set[PrivacyPlan]:
     return found
 
 
+@pytest.mark.slow
 def test_the_bracket_is_tight_at_every_row():
     """1.05 for MNIST, 1.08 for the others."""
     wide = {}

@@ -37,6 +37,7 @@ def test_two_kinds_compose_like_one_gaussian() -> None:
         assert epsilon_at(Composition(pmfs), 1e-6, upper=upper) == pytest.approx(gaussian_epsilon(1e-6, mu), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_mixture_agrees_with_dp_accounting() -> None:
     occurrences = with_replacement(100, 30, 1.0, 1e-16)
     times = [float(j) for j in range(len(occurrences.weights))]

@@ -74,6 +74,7 @@ def test_the_lower_pair_is_randomised_response_itself():
     assert response_delta(math.log(ratio), 4, 0.3) == pytest.approx(wanted, rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.05, 4.0), st.integers(10, 200_000), st.floats(-12.0, -2.0))
 def test_bounds_stand_in_their_order(epsilon0, reports, exponent):

@@ -21,7 +21,14 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+# Those of many panels take seconds each.
+QUICK = [
+    pytest.param(path, marks=[pytest.mark.slow] * path.stem.startswith(("rates_", "lower_", "upper_")))
+    for path in TABLES
+]
+
+
+@pytest.mark.parametrize("path", QUICK, ids=[path.stem for path in TABLES])
 def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp_path):
     assert len(TABLES) == len(BOUNDS_FIGURES) + 4
     shutil.copy(path, tmp_path / path.name)

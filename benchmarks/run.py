@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_info
 from memory import job_peaks
 from peers import disagreement, jacobian_run, vmap_run
 from silodp.datasets.cache import FetchError, local_files
-from silodp.federation.models import kernels
+from silodp.federation.models.threads import side_by_side, use_threads
 from timing import Clock, Figure, Work, interleaved
 from workload import FLOP, FULL, QUICK, Workload
 
@@ -77,7 +77,7 @@ def matrix_products(device: torch.device, side: int, threads: int) -> dict[str, 
             for part in range(start, stop):
                 np.dot(x, y, out=outs[part])
 
-        work = Work(lambda: kernels.side_by_side(some, threads), threads)
+        work = Work(lambda: side_by_side(some, threads), threads)
         found[f"matrix product {side}³, NumPy"] = (work, 2.0 * side**3 * threads)
     return found
 
@@ -86,9 +86,9 @@ def on_one_thread(call: Callable[[], object], threads: int) -> Callable[[], None
     """`call` as the jobs of a run file make it, on one thread; the others have theirs back after it."""
 
     def alone() -> None:
-        kernels.use_threads(1)
+        use_threads(1)
         call()
-        kernels.use_threads(threads)
+        use_threads(threads)
 
     return alone
 
@@ -96,7 +96,7 @@ def on_one_thread(call: Callable[[], object], threads: int) -> Callable[[], None
 def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     """Rows of the table, and notes on them."""
     device, threads = torch.device(options.device), options.threads
-    kernels.use_threads(threads)
+    use_threads(threads)
     clock, workload = Clock(options.clock, device), Workload(QUICK if options.quick else FULL, device)
     size = workload.size
     distance = disagreement(workload)

@@ -55,7 +55,7 @@ def test_the_bench_measures_what_it_lists(options, threads):
     try:
         rows, notes = run.speed(options)
     finally:
-        run.kernels.use_threads(1)
+        run.use_threads(1)
     assert all(0 < row.figure.low <= row.figure.median <= row.figure.high for row in rows)
     targets = {row.target for row in rows if row.met is not None}
     assert targets == {"≥ 40", "≤ 1", "≥ 15", "≥ 500"}

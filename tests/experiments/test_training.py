@@ -13,7 +13,7 @@ from small import DTYPES, MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.training import _spread, evaluate, train_stack
-from silodp.federation.models import kernels
+from silodp.federation.models.threads import use_threads
 from silodp.federation.rng import Streams
 from silodp.federation.trial_data import TrialData, build_model, prepare
 
@@ -35,8 +35,8 @@ def test_jobs_of_one_trial_or_of_all_give_the_same_table(case, algorithm):
 @pytest.fixture
 def threads():
     before = torch.get_num_threads()
-    yield kernels.use_threads
-    kernels.use_threads(1)
+    yield use_threads
+    use_threads(1)
     torch.set_num_threads(before)
 
 

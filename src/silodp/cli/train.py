@@ -44,7 +44,7 @@ def train(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from silodp.experiments.training import run_trials
-    from silodp.federation.models import kernels
+    from silodp.federation.models.threads import use_threads
     from silodp.federation.partition import read_partition
     from silodp.federation.trial_data import stored_trials
 
@@ -61,7 +61,7 @@ def train(options: argparse.Namespace) -> None:
     found = unproven_task(task, [len(records) for records in read_partition(options.silos, trials[0]).train])
     if found is not None:
         raise ConfigError(f"{options.run_file}: experiments.{name}.allow_unproven: False: {found}")
-    kernels.use_threads(options.threads or resolved.run.threads)
+    use_threads(options.threads or resolved.run.threads)
     points = None
     if options.chosen:
         chosen = read_parquet(options.chosen, CHOSEN)

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.federation.models import Model, kernels
+from silodp.federation.models import Model
 from silodp.federation.models.base import clip_factors
+from silodp.federation.models.threads import side_by_side
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Clipping, Sampler
 
@@ -224,5 +225,5 @@ class Messages:
                 part = draws[block * NOISE_ROWS : (block + 1) * NOISE_ROWS]
                 self.streams.generator("noise", silo, round, kind, block).standard_normal(dtype=dtype, out=part)
 
-        kernels.side_by_side(fill, -(-rows // NOISE_ROWS))
+        side_by_side(fill, -(-rows // NOISE_ROWS))
         return torch.from_numpy(draws).to(like.device)

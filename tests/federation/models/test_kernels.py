@@ -11,6 +11,7 @@ from silodp.federation.models import MODELS, kernels
 from silodp.federation.models.base import sequential_steps
 from silodp.federation.models.linear import Linear
 from silodp.federation.models.logistic import Logistic
+from silodp.federation.models.threads import use_threads
 
 NEAR = {"float64": 1e-11, "float32": 2e-5}
 
@@ -80,8 +81,8 @@ def test_affine_local_steps_at_every_cut_of_the_steps(name, steps, noisy, dtype)
 
 @pytest.fixture
 def threads():
-    yield kernels.use_threads
-    kernels.use_threads(1)
+    yield use_threads
+    use_threads(1)
 
 
 @pytest.mark.parametrize("points", [1, 2, 3, 7])

@@ -13,7 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from silodp.federation.models.kernels import FAST, LOGISTIC, factor, side_by_side, sigmoid
+from silodp.federation.models.kernels import FAST, LOGISTIC, factor, sigmoid
+from silodp.federation.models.threads import side_by_side
 
 
 def walk(

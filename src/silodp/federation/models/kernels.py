@@ -6,16 +6,14 @@ number of threads. Models fall back to tensor operations where a kernel does not
 
 import functools
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 from numba import njit
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from silodp.federation.models.base import Model, sequential_steps
+from silodp.federation.models.threads import side_by_side
 
 IDENTITY, LOGISTIC = 0, 1
 
@@ -28,33 +26,6 @@ RECORD_BLOCK = 1024
 STEP_BLOCK = 64
 # Points of an affine model that take a step side by side, so that their chains of dependent operations overlap.
 LANES = 128
-
-_pool: ThreadPoolExecutor | None = None
-_threads = 1
-
-
-def use_threads(threads: int) -> None:
-    """Work on points with `threads` threads; matrix products stay single-threaded.
-
-    A library cuts a product by the number of its threads, which changes the last bits of a float32 sum: results would
-    depend on the cores that a job is given.
-    """
-    global _pool, _threads
-    if _pool is not None:
-        _pool.shutdown()
-    _pool = ThreadPoolExecutor(threads) if threads > 1 else None
-    _threads = threads
-    threadpool_limits(1, user_api="blas")
-    torch.set_num_threads(1)
-
-
-def side_by_side(work: Callable[[int, int], object], count: int) -> None:
-    """Call `work(start, stop)` so that 0 … count − 1 are covered once, side by side where threads are allowed."""
-    if _pool is None or count < _threads:
-        work(0, count)
-        return
-    bounds = [count * t // _threads for t in range(_threads + 1)]
-    list(_pool.map(work, bounds[:-1], bounds[1:]))
 
 
 def within_reach(

@@ -46,6 +46,9 @@ EXTREMES = {
     "tiny delta": (replaced(1000, 100, 1.0, 5), 1e-300),
     "large delta": (replaced(1000, 100, 1.0, 25), 0.999),
     "rare draws": (SelfComposedDpEvent(PoissonSampledDpEvent(1e-9, GaussianDpEvent(1e-4)), 1000), 1e-12),
+    "noise beyond measure, all of four": (replaced(4, 4, 6.5e11, 134), 5.3e-24),
+    "a tiny epsilon": (distinct(31, 7, 1.66e7, 29), 2.5e-13),
+    "a tinier epsilon": (distinct(9, 6, 9.15e9, 7), 1.7e-20),
     "far apart": (ComposedDpEvent([replaced(1000, 100, 1e-5, 25), distinct(1000, 100, 2e5, 25)]), 1e-6),
 }
 
@@ -57,6 +60,17 @@ def test_an_extreme_input_gets_a_number_soon(name):
     found = delivered_epsilon(event, delta)
     assert time.process_time() - began < LIMIT
     assert 0 <= found.lower <= found.estimate <= found.upper < math.inf
+
+
+def test_where_noise_hides_nearly_all_epsilon_is_the_gaussians():
+    """ε of 3e-7: the certificate's hinge was rounded away, and its upper end lay 14 % below what silos reach.
+
+    So far below one, sampling divides a shift by n/K and nothing else.
+    """
+    for n, K, z, R, delta in ((31, 7, 1.66e7, 29, 2.5e-13), (9, 6, 9.15e9, 7, 1.7e-20), (31, 7, 1e6, 29, 1e-12)):
+        found = delivered_epsilon(distinct(n, K, z, R), delta)
+        exact = gaussian_epsilon(delta, math.sqrt(R) * K / n / z)
+        assert found.lower <= exact <= found.upper < 1.05 * exact
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
 _POINTS = 1 << 20  # of a transform, at most, whatever accuracy that leaves
 _SMALL_EPSILON = 0.05  # below this the error is relative to it
 _DOTS = 1 << 20  # of a profile times its occurrences, at most
-_ADAPTIVE_WORK = 1 << 27  # lattice points times releases of the adaptive lower bound, at most
+_ADAPTIVE_WORK = 1 << 27  # lattice points times releases of the adaptive lower bound, at most,
+_ADAPTIVE_POINTS = 1 << 22  # and its lattice points: ln 1/p_0 can be many steps where ε is tiny
 _MULTIPLIERS = 1e-6, 1e12  # noise multipliers that sampled releases are accounted for,
 _PLAIN_MULTIPLIERS = 1e-100, 1e100  # and Gaussian ones on all records
 _REACH = 3e4  # standard deviations beyond which sampling is no longer looked at
@@ -276,7 +277,11 @@ class Bracket:
         (first, count), top = self.kinds[0], self.tops[0]
         work = count * count * top / self.step
         adaptive = not self.poisson and len(self.kinds) == 1 and count <= _ADAPTIVE_RELEASES and work <= _ADAPTIVE_WORK
-        if adaptive and upper > _ADAPTIVE_RATIO * lower and first.weights[0] > 1e-3:
+        adaptive = adaptive and first.weights[0] > 1e-3
+        if adaptive:
+            points = 3 * (upper + 15 / self.order - 5 * math.log(first.weights[0])) / self.step
+            adaptive = points <= _ADAPTIVE_POINTS and points * count <= _ADAPTIVE_WORK
+        if adaptive and upper > _ADAPTIVE_RATIO * lower:
             found = adaptive_lower_epsilon(
                 first, count, self.delta, order=self.order, step=self.step / 3, top=top, upper=upper
             )

@@ -21,6 +21,8 @@ from silodp.privacy.accounting.losses import LossPmf, pair_losses
 from silodp.privacy.accounting.profiles import Occurrences
 
 _LEAST_ORDER = 1.02
+# The hinge is a second difference over orders: its rounding is 1e-16·λ² of it, which beyond this is no longer nothing.
+_MOST_ORDER = 1e5
 
 
 def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: float) -> float:
@@ -44,7 +46,7 @@ def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: 
     if delta <= 0:
         return math.inf
     order, _ = composition.chernoff_order(delta)
-    if order < _LEAST_ORDER:
+    if not _LEAST_ORDER <= order <= _MOST_ORDER:
         return math.inf
     law = tilted_law(composition, order)
     if law is None:

@@ -8,9 +8,11 @@ import small
 from silodp.experiments.delivered import privacy_rows
 from silodp.experiments.other_epsilons import by_round_rows, with_other_epsilons
 from silodp.experiments.task import Task
+from silodp.federation.data_of import held_by_one
+from silodp.federation.partition import partition
 from silodp.files import BY_ROUND_COLUMNS
 from silodp.privacy.adversary import delivered
-from silodp.privacy.person import person_epsilon
+from silodp.privacy.person import person_epsilon, persons_epsilon
 from silodp.privacy.selection import selection_epsilon
 
 SIZES = [285, 169]
@@ -74,3 +76,28 @@ def test_by_round_every_private_algorithm_comes_to_what_its_run_delivers():
 def test_by_round_says_nothing_where_nothing_is_proven():
     config = small.experiment(algorithms={"minibatch_sgd": {}}, readings={"clip_rule": "max_norm"})
     assert by_round_rows("small", config, SIZES).empty
+
+
+def test_a_person_in_silos_with_plans_of_their_own_has_the_sum_of_the_worst():
+    task = Task("small", small.experiment(readings={"records": "own"}), "minibatch_sgd", small.experiment().settings[0])
+    plans = list(dict.fromkeys(task.plans(2.0, 1, SIZES)))
+    assert len(plans) == 2
+    assert persons_epsilon(plans, 1, 2) == max(person_epsilon(plan, 1, 2) for plan in plans)
+    found = persons_epsilon(plans, 2, 2)
+    # At δ/2 each, which costs more than at δ; and no less than what the two compose to if both were the worse one.
+    assert found > 2 * persons_epsilon(plans, 1, 2)
+    assert found >= max(person_epsilon(plan, 2, 2) for plan in plans)
+    assert persons_epsilon(plans, 1, 169) == np.inf, "a person who is a whole silo"
+
+
+def test_the_persons_column_of_a_file_is_what_is_counted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = {"file": "a.csv", "target": "y", "silo": "s", "person": "p"}
+    frame = pd.DataFrame({"s": ["a"] * 20 + ["b"] * 20, "x": range(40), "p": [*range(10)] * 4, "y": [0, 1] * 20})
+    frame.to_csv("a.csv", index=False)
+    config = small.experiment(dataset=own, silos={"scheme": "column"})
+    part = partition(frame["y"].to_numpy(), scheme="column", silos=2, generator=np.random.default_rng(0),
+                     assigned=np.repeat([0, 1], 20))  # fmt: skip
+    assert held_by_one(config, part) == (2, 2)
+    own.pop("person")
+    assert held_by_one(small.experiment(dataset=own | {"ignore": ["p"]}, silos={"scheme": "column"}), part) == (1, 1)

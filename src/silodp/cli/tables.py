@@ -60,12 +60,13 @@ def privacy(options: argparse.Namespace) -> None:
     """Delivered epsilon of every private point that was chosen, beside the claimed one."""
     from silodp.experiments.delivered import privacy_rows
     from silodp.experiments.other_epsilons import by_round_rows, with_other_epsilons
-    from silodp.federation.partition import multiplicity, read_partition, sharing
+    from silodp.federation.data_of import held_by_one
+    from silodp.federation.partition import read_partition
 
     resolved = resolved_with(options)
     experiment = resolved.experiments[options.experiment]
     partition = read_partition(options.silos, 0)
-    sizes, held = [len(records) for records in partition.train], (sharing(partition), multiplicity(partition))
+    sizes, held = [len(records) for records in partition.train], held_by_one(experiment, partition)
     rows = privacy_rows(options.experiment, experiment, read_parquet(options.chosen, CHOSEN), sizes)
     write_csv(with_other_epsilons(rows, options.experiment, experiment, sizes, held), options.output)
     if options.by_round:

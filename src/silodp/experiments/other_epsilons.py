@@ -9,7 +9,7 @@ from silodp.config.experiment import Experiment
 from silodp.experiments.by_round import epsilon_by_round
 from silodp.experiments.task import Task
 from silodp.files import BY_ROUND_COLUMNS
-from silodp.privacy.person import person_epsilon
+from silodp.privacy.person import persons_epsilon
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 
@@ -43,7 +43,7 @@ def with_other_epsilons(
 
 def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], held: tuple[int, int]) -> dict[str, float]:
     plans = list(dict.fromkeys(task.plans(epsilon, phase_length, sizes)))
-    person = _largest([person_epsilon(plan, *held) for plan in plans])
+    person = persons_epsilon(plans, *held)
     if task.readings.resample:  # of one record nothing is proven, of all copies of it something is
         return {"epsilon_person": person}
     grid = task.grid()

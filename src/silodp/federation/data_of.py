@@ -10,6 +10,7 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Partitioning
 from silodp.config.own import OwnData
 from silodp.datasets import DATASETS, Data, Dataset
+from silodp.federation.partition import Partition, multiplicity, sharing
 
 # Draws of Dirichlet shares until every silo has a record to train and one to test.
 ATTEMPTS = 1000
@@ -116,6 +117,15 @@ def _held(own: OwnData, plan: Partitioning, data: Data) -> tuple[int, int] | Non
         return min(most, plan.count or len(np.unique(data.y))), most
     pairs, counts = np.unique(np.stack([data.person, data.silo]), axis=1, return_counts=True)
     return int(np.bincount(pairs[0]).max()), int(counts.max())
+
+
+def held_by_one(config: Experiment, part: Partition) -> tuple[int, int]:
+    """In how many silos a person's records lie at most, and how many of them in one.
+
+    As the data say; where they name nobody, a person is a record, which silos may share or draw again.
+    """
+    said = dataset_of(config).held or (1, 1)
+    return max(sharing(part), said[0]), max(multiplicity(part), said[1])
 
 
 def dirichlet(y: np.ndarray, classes: int | None, silos: int, alpha: float) -> np.ndarray:

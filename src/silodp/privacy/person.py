@@ -7,7 +7,8 @@ transcripts of s silos compose; nothing is paid for a group as such.
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,6 +52,30 @@ def person_epsilon(plan: PrivacyPlan, silos: int = 1, records: int = 1) -> float
     if all(len(law.weights) == 2 and law.weights[0] == 0 for law, _ in kinds):
         return gaussian_epsilon(plan.budget.delta, math.sqrt(sum(count * law.shift**2 for law, count in kinds)))
     return Bracket(kinds, plan.budget.delta).upper()
+
+
+def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int = 1) -> float:
+    """Upper ε for replacing all records of one person, where each silo has one of `plans` and which is not known.
+
+    Silos with one plan compose as in `person_epsilon`. Of different plans the person's s silos may follow any: then
+    each is asked at δ_i/s, and s times the largest ε holds at max δ_i by basic composition (Dwork, Rothblum, Vadhan
+    2010), as what silos draw is independent.
+
+    Args:
+        plans: the different plans, at least one.
+        silos, records: as in `person_epsilon`; of a person with all records of a silo nothing is stated, infinity.
+    """
+    if records >= min(plan.budget.n for plan in plans) > 1:
+        return math.inf
+    if silos == 1 or len(plans) == 1:
+        return _largest([person_epsilon(plan, silos, records) for plan in plans])
+    smaller = [replace(plan, budget=replace(plan.budget, delta=plan.budget.delta / silos)) for plan in plans]
+    return silos * _largest([person_epsilon(plan, 1, records) for plan in smaller])
+
+
+def _largest(values: list[float]) -> float:
+    """The largest; NaN, which is not proven, beats all."""
+    return math.nan if np.isnan(values).any() else max(values)
 
 
 def person_laws(plan: PrivacyPlan, silos: int, records: int) -> list[tuple[Occurrences, int]]:

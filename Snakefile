@@ -67,6 +67,7 @@ rule all:
 
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
+include: "workflow/rules/models.smk"
 include: "workflow/rules/privacy.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/checks.smk"

@@ -65,6 +65,9 @@ rule report:
         formulas=f"{PLAN.folder}/formulas.csv",
         record=f"{PLAN.folder}/provenance.json",
         claims=f"{PLAN.folder}/claims.csv",
+        models=[
+            file for experiment in PLAN.experiments for file in PLAN.models(experiment)
+        ],
         comparisons=f"{PLAN.folder}/comparisons.csv",
     output:
         f"{PLAN.folder}/report.html",

@@ -100,6 +100,7 @@ def make_parser() -> Parser:
         figures,
         folders,
         listing,
+        own,
         practitioner,
         replicate,
         report,
@@ -131,7 +132,7 @@ def make_parser() -> Parser:
     add = adder(subparsers, common, texts)
     for group in (
         *(data, train, tables, figures, report, run, folders, bounds, checkins, claims, theory, practitioner),
-        *(listing, replicate, audit, contract, doctor),
+        *(listing, own, replicate, audit, contract, doctor),
     ):
         group.register(add)
     parser.commands = subparsers.choices

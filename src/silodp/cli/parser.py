@@ -35,6 +35,9 @@ EXAMPLES = {
     " --table results/published/tables/wbcd_mlp.csv --folder .",
     "formulas": "silodp formulas --output formulas.csv",
     "list": "silodp list figures",
+    "init": "silodp init patients.csv --target readmitted --silo hospital",
+    "model": "silodp model config/patients.yaml patients --chosen results/patients/selection/patients.parquet"
+    " --silos results/patients/silos/patients/default --privacy results/patients/privacy/patients.csv --folder models",
     "merge": "silodp merge a.csv b.csv --output all.csv",
     "merge-privacy": "silodp merge-privacy results/smoke/privacy/*.csv --output privacy.csv",
     "noise": "silodp noise --rounds 25 --records 1234 --batch 604 --epsilon 1 --delta 1e-6",

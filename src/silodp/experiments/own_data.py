@@ -1,8 +1,8 @@
 """What is asked of an experiment on a file of one's own before anything starts."""
 
 import math
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from silodp.config.experiment import Experiment
 from silodp.datasets import Dataset
@@ -65,3 +65,26 @@ def _check_bounds(experiment: Experiment, dataset: Dataset, fail: Callable[[str,
             fail("preprocess.bounds", name, f"must be a column of numbers: {', '.join(wanted)}")
         if not low < high:
             fail("preprocess.bounds", [low, high], f"column {name!r}: the lowest value must be below the highest")
+
+
+def preprocessing_guarantee(steps: Mapping[str, Any], missing: str) -> str:
+    """Whether what is done to features before training is private, in a sentence.
+
+    Args:
+        steps: the experiment's `preprocess`.
+        missing: what its file says of missing values.
+    """
+    how = steps.get("standardise", True)
+    if steps.get("pca") is not None:
+        return "Preprocessing is not private: principal components are made from training records without noise."
+    if how == "bounds" and steps.get("bounds_from") == "file":
+        return (
+            "Preprocessing is not private: bounds were read off the records, rounded outwards. With bounds that are "
+            "known beforehand (bounds_from: knowledge) it would be."
+        )
+    if how == "bounds":
+        return "Preprocessing is private: features are cut to bounds that were known beforehand."
+    if how in (False, "none"):
+        filled = " Not so what fills in missing values, a mean over training records." if missing == "mean" else ""
+        return f"Features are not preprocessed.{filled}"
+    return "Preprocessing is not private: means and variances come from training records without noise."

@@ -16,7 +16,7 @@ from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.config.own import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
-from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_as
+from silodp.experiments.names import figure_names, model_names, partitioned_as, readings_of, trained_as
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.closure import ROOT
 from silodp.workflow.digests import Asked, checksum, computed_by, digest, from_here, keys_of, put_aside
@@ -126,6 +126,7 @@ class Plan:
                 *self.fresh(name),
                 f"{self.folder}/selection/{name}.parquet",
                 *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "by_round", "audit", "reported")),
+                *self.models(name),
             )
         ]
         whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv"]
@@ -133,6 +134,11 @@ class Plan:
         files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
         files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
         return list(dict.fromkeys(files))
+
+    def models(self, experiment: str) -> list[str]:
+        """Saved models of an experiment and their cards; none where its data are not one's own."""
+        names = [] if self.published else model_names(self.experiments[experiment])
+        return [f"{self.folder}/models/{experiment}/{name}.{suffix}" for name in names for suffix in ("npz", "md")]
 
     def tables(self) -> list[str]:
         """All tables."""
@@ -228,20 +234,18 @@ class Plan:
     def data_files(self, experiment: str) -> list[str]:
         """Flag files of the data sets that must be fetched first."""
         name = self.experiments[experiment].dataset
-        fetched = isinstance(name, str) and not DATASETS[name].embedded
-        return [f"{self.folder}/data/{name}.csv"] if fetched else []
+        return [f"{self.folder}/data/{name}.csv"] if isinstance(name, str) and not DATASETS[name].embedded else []
 
     def _trained_part(self, config: Experiment) -> dict:
         return config.model_dump(mode="json", exclude=SHOWN | {"trials", "algorithms", "alternatives"})
 
-    def _from_data(self, experiment: str) -> Asked:
+    def from_data(self, experiment: str) -> Asked:
         """What a job asks for that reads the experiment's data set: that one alone, and its files as checked."""
         name = self.experiments[experiment].dataset
         if not isinstance(name, str):
             return Asked({"silodp.datasets": []}, [*LOADED])
-        aside = ["silodp.federation.data_of:_own_dataset"]
-        aside += [] if DATASETS[name].embedded else ["silodp.datasets.cache:local_files"]
-        return Asked({"silodp.datasets": [name]}, [*LOADED, *aside])
+        fetched = [] if DATASETS[name].embedded else ["silodp.datasets.cache:local_files"]
+        return Asked({"silodp.datasets": [name]}, [*LOADED, "silodp.federation.data_of:_own_dataset", *fetched])
 
     def data_digest(self, dataset: str | OwnData) -> str:
         """Changes when a data set's files would; of a file of one's own with its content."""
@@ -254,12 +258,12 @@ class Plan:
         config = self.experiments[experiment]
         keys = {"dataset", "label", "silos", "preprocess", "trials", "readings"}
         used = [self.run.seed, config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
-        return digest([*used, computed_by("silodp.cli.data:partition", self._from_data(experiment))])
+        return digest([*used, computed_by("silodp.cli.data:partition", self.from_data(experiment))])
 
     def training_digest(self, experiment: str, algorithm: str) -> str:
         """Changes when what a training job computes would: config, seed, precision, or the sources behind it."""
         config = self.experiments[experiment]
-        asked = self._from_data(experiment)
+        asked = self.from_data(experiment)
         asked.chosen |= {"silodp.algorithms": [algorithm], "silodp.federation.models:MODELS": [config.model.name]}
         asked.aside += ["silodp.experiments.guard:unproven_task"]
         put_aside(asked, config, [algorithm])
@@ -355,7 +359,7 @@ class Plan:
         if experiment is None:
             return computed_by("silodp.cli.checkins:figure_2")
         config = self.experiments[experiment]
-        asked = self._from_data(experiment)
+        asked = self.from_data(experiment)
         asked.chosen["silodp.federation.models:MODELS"] = [config.model.name]
         keys = {"dataset", "label", "silos", "preprocess", "model", "trials", "readings"}
         used = [config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]

@@ -410,3 +410,27 @@ def test_the_audit_stands_beside_what_is_delivered(run, lower, shown, marked):
     assert row["cells"] == ["wbcd_mlp", "ISRL-DP MB-SGD", "M2_R25", "1", "0.75", shown, "0.535", "3.5×10⁻⁵", marked]
     assert ("exceeds" in row["class"]) == (marked != "yes")
     assert "confidence 0.99; runs 80" in page.text
+
+
+def test_a_run_on_a_file_of_ones_own_opens_with_what_is_promised_and_what_is_not(run):
+    config = json.loads((run / "config.json").read_text())
+    config["experiments"] = {"wbcd_mlp": config["experiments"]["wbcd_mlp"]}
+    own = {"file": "a.csv", "target": "y", "silo": "s", "person": "p"}
+    steps = {"standardise": "bounds", "bounds_from": "file"}
+    config["experiments"]["wbcd_mlp"] |= {"dataset": own, "paper": "", "preprocess": steps}
+    (run / "config.json").write_text(json.dumps(config))
+    privacy = pd.read_csv(run / "privacy.csv")
+    extra = ("delivered_lower", "epsilon_selection", "epsilon_first_round", "epsilon_half_rounds")
+    privacy = privacy.assign(person_silos=2, person_records=3, epsilon_person=77.7, selection_points=28)
+    privacy.assign(**dict.fromkeys(extra, 0.5)).to_csv(run / "privacy.csv", index=False)
+    (run / "models" / "wbcd_mlp").mkdir(parents=True)
+    (run / "models" / "wbcd_mlp" / "minibatch_sgd_M2_R25_eps1.md").write_text("card")
+    report.build(run, run / "report.html")
+    text = (run / "report.html").read_text(encoding="utf-8")
+    assert "what is promised, and what is not" in text
+    assert "A person has records in 2 silos at most, up to 3 in one" in text
+    assert "77.7" in text
+    assert "bounds were read off the records" in text
+    assert "models/wbcd_mlp/minibatch_sgd_M2_R25_eps1.md" in text
+    assert "Private Federated Learning Without a Trusted Server" not in text
+    assert "Noise formulas" not in text

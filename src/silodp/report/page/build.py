@@ -18,6 +18,7 @@ from silodp.report.page.audit import audit_part
 from silodp.report.page.bounds import bounds
 from silodp.report.page.claims import claims_part
 from silodp.report.page.figures import CAPTIONS, Page
+from silodp.report.page.own import own_part
 from silodp.report.page.papers import cards, counts, paper_of
 from silodp.report.page.tables import DEFAULT, FACETS, SUMMARY, pack, privacy, results
 from silodp.report.paper_figures import heading_of
@@ -52,7 +53,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     sources = {one["name"]: one["paper"] for one in experiments}
     own = bool(experiments) and not any(sources.values())
     paired, checkins, checks = page.paired(), page.checkins(), bounds(page)
-    others = page.others()
+    others = [] if own else page.others()  # the papers' noise formulas say nothing of one's own data
     figures = [figure for one in experiments for figure in one["all"]]
     figures += [*paired, *others, *checkins, *(check["figure"] for check in checks if check["figure"])]
     anchors = [figure["anchor"] for figure in figures if figure["picture"]]
@@ -68,6 +69,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
             run=config.get("run") or provenance.get("run") or folder.resolve().name,
             own=own,
             facts=_facts(provenance),
+            mine=own_part(folder, described),
             summary=_summary(tables),
             cards=[] if own else cards(claims["claims"] if claims else [], comparisons, sources),
             claims=claims,

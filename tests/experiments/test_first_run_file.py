@@ -1,0 +1,118 @@
+"""`silodp init`: a run file that loads as it stands, and what it says of a file."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from silodp.cli import main
+from silodp.experiments.first_run_file import name_of, outwards, quoted
+from silodp.experiments.validation import load, silo_sizes
+
+
+def write(path, target=None, **more):
+    i = np.arange(300)
+    columns = {"hospital": np.where(i < 12, "Tiny", np.where(i % 3 == 0, "North", "South")), "age": 20.0 + i % 60}
+    columns |= {"smoker": np.where(i % 2 == 0, "yes", "no"), "note": [f"Zz-secret {n}" for n in i]}
+    columns |= {"readmitted": np.where(i % 4 == 0, "yes", "no") if target is None else target(i)} | more
+    pd.DataFrame(columns).to_csv(path, index=False)
+
+
+@pytest.fixture
+def init(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def one(*words, target=None, **more):
+        write(tmp_path / "patients.csv", target, **more)
+        code = main(["init", "patients.csv", "--target", "readmitted", *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return one
+
+
+def test_the_file_is_described_and_the_run_file_loads(init, tmp_path):
+    code, said, _ = init("--silo", "hospital")
+    assert code == 0
+    assert "300 records" in said
+    assert "numbers: age" in said
+    assert "categories, as 1 columns: smoker" in said
+    assert "ignored: note: text with more than 50 different values" in said
+    assert "silos: 2 with 96 to 192 records; 1 left out with fewer than 20" in said
+    assert "Zz-secret" not in said
+    path = tmp_path / "config" / "patients.yaml"
+    text = path.read_text()
+    assert "Zz-secret" not in text
+    resolved = load(path)
+    config = resolved.experiments["patients"]
+    assert silo_sizes(config) == (2, 76)
+    assert config.preprocess.bounds == {"age": [10.0, 80.0]}
+    assert config.preprocess.bounds_from == "file"
+    assert set(config.algorithms) == {"minibatch_sgd", "silo_only"}
+    assert config.readings.noise == "calibrated"
+    assert all(config.delta_of(n) < n**-1.1 for n in (76, 153))
+    assert not config.paper
+
+
+def test_seeds_are_drawn_and_no_file_is_written_over(init, tmp_path):
+    init("--silo", "hospital")
+    first = yaml.safe_load((tmp_path / "config" / "patients.yaml").read_text())["seed"]
+    code, _, error = init("--silo", "hospital")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "patients.yaml: is there already" in error
+    init("--silo", "hospital", "--output", "other.yaml")
+    assert yaml.safe_load((tmp_path / "other.yaml").read_text())["seed"] != first
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [(lambda i: 100.0 + 1.5 * i, "linear"), (lambda i: i % 3, "softmax"), (None, "logistic")],
+)
+def test_the_model_follows_from_the_target_and_silos_are_cut_without_a_column(init, tmp_path, target, model):
+    assert init(target=target)[0] == 0
+    config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
+    assert config.model.name == model
+    assert config.silos.scheme == "iid"
+    assert (config.label == "target") == (model == "linear")
+
+
+def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
+    i = np.arange(300)
+    for words, more, wanted in (
+        (["--silo", "clinic"], {}, "no column is called 'clinic'"),
+        (["--silo", "hospital"], {"age": np.where(i == 7, np.nan, i)}, "row 8, column 'age': missing"),
+        (["--person", "who"], {"who": i // 30}, "a person has 30 records: must be at most 20"),
+        (["--silo", "note"], {}, "no silo has 20 records"),
+    ):
+        code, _, error = init(*words, **more)
+        assert (code, error.count("\n")) == (2, 1)
+        assert wanted in error
+        assert not (tmp_path / "config" / "patients.yaml").exists()
+    assert init("--silo", "hospital", "--missing", "drop", age=np.where(i == 7, np.nan, i))[0] == 0
+
+
+def test_a_person_column_is_counted(init, tmp_path):
+    _, said, _ = init("--silo", "hospital", "--person", "who", who=np.arange(300) // 2)
+    assert "persons: 150, with at most 2 records" in said
+    assert load(tmp_path / "config" / "patients.yaml").experiments["patients"].dataset.person == "who"
+
+
+def test_bounds_are_wider_than_the_values_and_never_one_of_them():
+    generator = np.random.default_rng(0)
+    for scale in (1e-3, 1.0, 7654321.125):
+        for _ in range(50):
+            values = np.round(generator.normal(generator.normal(), 1, 9) * scale, 3)
+            low, high = outwards(values)
+            assert low < values.min() or low == values.min() == 0
+            assert high > values.max()
+            assert high - low < 4 * np.ptp(values) + 1e-9
+    assert outwards(np.array([0.0, 1.0, 1.0])) == (0, 1)
+    assert outwards(np.array([0.0, 30.0])) == (0, 40)
+
+
+def test_names_and_quotes():
+    assert [name_of(Path(one)) for one in ("a b.csv.gz", "Ö.csv")] == ["a_b", "mine"]
+    for text in ("plain", "two words", "it's", "yes", "1", "# x", "a: b", "true", "[x"):
+        assert yaml.safe_load(quoted(text)) == text

@@ -81,6 +81,7 @@ kubernetes: .venv/installed  ## install what the Kubernetes profile needs
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/own_scale.py
 
 audit-power: .venv/installed  ## planted faults that the audit finds, and false alarms: the table of docs/audit.md
 	$(BIN)/python benchmarks/audit_power.py --output docs/audit.md

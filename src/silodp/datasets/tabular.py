@@ -85,11 +85,12 @@ class Table:
         column = self.column(name)
         if column.null_count == len(column):
             return "empty"
+        if is_number(column):
+            ends = pc.min_max(column).as_py()  # counting a million numbers takes longer
+            return "constant" if ends["min"] == ends["max"] and not column.null_count else "number"
         different = pc.count_distinct(column, mode="only_valid").as_py()
         if different == 1 and not column.null_count:
             return "constant"
-        if is_number(column):
-            return "number"
         if not _is_word(column.type):
             return "date"
         return "category" if different <= MOST_CATEGORIES else "text"

@@ -108,7 +108,7 @@ def test_without_noise_an_sdp_form_is_the_isrl_dp_form(name):
 @pytest.mark.parametrize("name", FORMS)
 def test_noise_of_an_sdp_form_is_that_of_the_isrl_dp_form_over_root_m_in_each_silo(name):
     """So that the mean of M messages has 1/M of its standard deviation, as its sensitivity is 1/M."""
-    options = {"rounds": 20, "phase_length": 5, "silos": 25, "taking_part": 16}
+    options = {"rounds": 20, "phase_length": 5, "silos": 25, "cohort": 16}
     alone, summed = (ALGORITHMS[one].with_options(options).plan(BUDGET) for one in (name, FORMS[name]))
     assert (alone.trusted_sum, summed.trusted_sum) == (None, 16)
     for a, b in zip(alone.releases, summed.releases, strict=True):
@@ -123,7 +123,7 @@ def test_the_server_update_of_an_sdp_form_has_the_noise_of_the_sum():
     point = [Point(1.0, eta, clip)]
     spread = {}
     for name in ("prox_sgd", "sdp_prox_sgd"):
-        method = ALGORITHMS[name].with_options({"rounds": 1, "silos": N, "taking_part": N})
+        method = ALGORITHMS[name].with_options({"rounds": 1, "silos": N, "cohort": N})
         federation = small.federation(case.model(d), silos, small.plans(method, point, (4,) * N), point)
         w = small.iterates(method, federation, torch.zeros(d, dtype=torch.float64), 1)[0]
         spread[name] = float(w.std())

@@ -13,7 +13,7 @@ from silodp.privacy.plan import Budget
 def test_the_theorems_budget_grows_with_n_over_k(records):
     """ε̃ = εnN/(4MK√(2R ln(1/δ))) for a difference of sensitivity 4L/K, shared by M silos (Algorithm 10, line 12)."""
     n, N, M, R, q, epsilon, delta = 1000, 40, 20, 16, 4, 0.5, 1e-6
-    options = {"rounds": R, "phase_length": q, "silos": N, "taking_part": M, "noise": "theorem"}
+    options = {"rounds": R, "phase_length": q, "silos": N, "cohort": M, "noise": "theorem"}
     plan = (
         ALGORITHMS["sdp_fedprox_spider"]
         .with_options(options)

@@ -169,7 +169,7 @@ def test_a_dumped_configuration_loads_as_the_same(path, tmp_path):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name):
-    """The list of whom a reading speaks to, held against what algorithms and plans do with it."""
+    """The list of what a variant applies to, held against what algorithms and plans do with it."""
     choices = {
         "spider_q1_noise": "minibatch",
         "fed_spider_releases": "2R-1",

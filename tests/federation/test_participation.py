@@ -28,14 +28,14 @@ def test_the_number_of_silos_is_drawn_evenly_from_its_values():
     assert federation.silos(7) == federation.silos(7)
 
 
-@pytest.mark.parametrize("taking_part", [pytest.param(3, marks=pytest.mark.slow), VALUES])
-def test_the_aggregated_message_has_the_full_gradient_as_mean_and_the_variance_of_lemma_d5(taking_part):
+@pytest.mark.parametrize("cohort", [pytest.param(3, marks=pytest.mark.slow), VALUES])
+def test_the_aggregated_message_has_the_full_gradient_as_mean_and_the_variance_of_lemma_d5(cohort):
     """8,000 rounds: each coordinate's mean within 4.5 standard errors, the variance within 6 % (4 standard errors)."""
     case, rounds = MODEL_CASES["logistic"], 8000
     silos, model = small.records(case, SIZES, torch.float64), case.model()
     point, method = [Point(8.0, 0.1, 50.0)], ALGORITHMS["minibatch_sgd"](rounds, noise=0.01)
     plans = small.plans(method, point, SIZES, batch_records=2)
-    federation = small.federation(model, silos, plans, point, taking_part, Streams(3).child("participation"))
+    federation = small.federation(model, silos, plans, point, cohort, Streams(3).child("participation"))
     w = small.start(model, torch.float64)[None]
     draws = torch.cat(
         [federation.average(r, lambda silo, r=r: federation.message(w, silo, r)) for r in range(rounds)]
@@ -50,7 +50,7 @@ def test_the_aggregated_message_has_the_full_gradient_as_mean_and_the_variance_o
     assert max(np.linalg.norm(gradients, axis=1).max() for gradients in each) < 50, "the clip must not act"
     phi2 = np.mean([((g - m) ** 2).sum(axis=1).mean() for g, m in zip(each, means, strict=True)])
     upsilon2 = ((means - means.mean(axis=0)) ** 2).sum(axis=1).mean()
-    M = taking_part if isinstance(taking_part, int) else len(taking_part) / sum(1 / m for m in taking_part)
+    M = cohort if isinstance(cohort, int) else len(cohort) / sum(1 / m for m in cohort)
     wanted = THEOREMS["convex-lemma-D.5"](
         d=model.size, N=5, M=M, K=2, phi=math.sqrt(phi2), upsilon=math.sqrt(upsilon2), sigma=0.01 * 50
     ).value

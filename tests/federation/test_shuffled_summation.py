@@ -30,7 +30,7 @@ KINDS = [(name, kind) for name, (_, kinds) in CASES.items() for kind in kinds]
 
 
 def method(name, rounds=4):
-    return ALGORITHMS[name].with_options({"rounds": rounds, "silos": 3, "taking_part": 3} | CASES[name][0])
+    return ALGORITHMS[name].with_options({"rounds": rounds, "silos": 3, "cohort": 3} | CASES[name][0])
 
 
 def federation(name, summation=None, streams=small.STREAMS):
@@ -128,7 +128,7 @@ def test_one_record_moves_one_vector_by_at_most_the_range(name, kind):
 
 
 def made(name="sdp_prox_sgd", epsilon=2.0, rounds=10):
-    plan = ALGORITHMS[name].with_options({"rounds": rounds, "silos": 5, "taking_part": 5, "phase_length": 5})
+    plan = ALGORITHMS[name].with_options({"rounds": rounds, "silos": 5, "cohort": 5, "phase_length": 5})
     return shuffled_plan(plan.plan(Budget(70, rounds, epsilon, 1e-4, 9.0)), 5, 3)
 
 
@@ -204,7 +204,7 @@ def test_a_whole_run_over_shuffled_sums_stays_near_the_ideal_one_without_noise(n
 
 
 def test_other_ways_to_clip_are_refused():
-    plan = ALGORITHMS["sdp_prox_svrg"](10, phase_length=2, silos=5, taking_part=5).plan(Budget(70, 10, 2.0, 1e-4, 9.0))
+    plan = ALGORITHMS["sdp_prox_svrg"](10, phase_length=2, silos=5, cohort=5).plan(Budget(70, 10, 2.0, 1e-4, 9.0))
     releases = tuple(dataclasses.replace(one, clipping="per_tensor") for one in plan.releases)
     with pytest.raises(ValueError, match="summation: 'shuffled': must be ideal where clipping is per_tensor"):
         shuffled_plan(dataclasses.replace(plan, releases=releases), 5, 3)

@@ -101,7 +101,7 @@ ALGORITHM_CASES = {
     ),
     **{
         f"{form}{name}": AlgorithmCase(f"{form}{name}", options + summed, plain, once, formula=not once)
-        for form, summed in (("", ()), ("sdp_", (("silos", 3), ("taking_part", 2))))
+        for form, summed in (("", ()), ("sdp_", (("silos", 3), ("cohort", 2))))
         for name, options, plain, once in (
             ("prox_sgd", (), textbook.minibatch_sgd, True),
             (
@@ -120,7 +120,7 @@ ALGORITHM_CASES = {
     },
     "sdp_fedprox_spider": AlgorithmCase(
         "sdp_fedprox_spider",
-        (("phase_length", 3), ("silos", 3), ("taking_part", 2)),
+        (("phase_length", 3), ("silos", 3), ("cohort", 2)),
         lambda p, w, rounds: textbook.fedprox_spider(p, w, rounds, 3),
     ),
     # Its own noise needs hundreds of silos.
@@ -170,7 +170,7 @@ def federation(
     silos: list[tuple[Tensor, Tensor]],
     plans_: list[list[PrivacyPlan]],
     points: Sequence[Point],
-    taking_part: int | None = None,
+    cohort: int | None = None,
     streams: Streams = STREAMS,
     **more: Any,
 ) -> SiloFederation:
@@ -181,7 +181,7 @@ def federation(
         plans_,
         torch.tensor([point.stepsize for point in points], dtype=torch.float64).to(like),
         torch.tensor([point.clip for point in points], dtype=torch.float64).to(like),
-        len(silos) if taking_part is None else taking_part,
+        len(silos) if cohort is None else cohort,
         streams,
         **more,
     )
@@ -192,7 +192,7 @@ def problem(
     silos: list[tuple[Tensor, Tensor]],
     plans_: list[PrivacyPlan],
     point: Point,
-    taking_part: int | None = None,
+    cohort: int | None = None,
     streams: Streams = STREAMS,
     **more: Any,
 ) -> textbook.Problem:
@@ -208,7 +208,7 @@ def problem(
         point.clip,
         [{release.kind: release.records * release.steps for release in plan.releases} for plan in plans_],
         [{release.kind: release.noise * point.clip if noisy else 0.0 for release in plan.releases} for plan in plans_],
-        len(silos) if taking_part is None else taking_part,
+        len(silos) if cohort is None else cohort,
         once={release.kind for release in plans_[0].releases if release.sampler == "disjoint"},
         whole={release.kind for release in plans_[0].releases if release.sampler == "all"},
         **more,

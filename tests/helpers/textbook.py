@@ -95,7 +95,7 @@ class Problem:
         stepsize, clip: η and L.
         records: for each silo, kind of message → records drawn (local steps for "step").
         noise: for each silo, kind of message → standard deviation per coordinate.
-        taking_part: M.
+        cohort: M.
         add_up: the server adds messages up in place of averaging.
         prox: proximal map (w, η) → w of the non-smooth part.
         once: kinds of message for which a silo's records are taken in one random order, none twice.
@@ -112,7 +112,7 @@ class Problem:
     clip: float
     records: list[dict[str, int]]
     noise: list[dict[str, float]]
-    taking_part: int
+    cohort: int
     add_up: bool = False
     prox: Callable[[Tensor, float], Tensor] = lambda w, eta: w
     once: set[str] = field(default_factory=set)
@@ -156,10 +156,10 @@ class Problem:
 
     def chosen(self, r: int) -> list[int]:
         n = len(self.silos)
-        if self.taking_part == n:
+        if self.cohort == n:
             return list(range(n))
-        generator = self.participants.generator("silos", self.taking_part, r)
-        return generator.choice(n, size=self.taking_part, replace=False).tolist()
+        generator = self.participants.generator("silos", self.cohort, r)
+        return generator.choice(n, size=self.cohort, replace=False).tolist()
 
     def server(self, r: int, send: Callable[[int], Tensor]) -> Tensor:
         messages = [send(silo) for silo in self.chosen(r)]

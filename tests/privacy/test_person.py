@@ -92,9 +92,7 @@ def test_a_clipped_mean_moves_once_however_many_records_are_replaced():
 
 
 def test_what_is_not_known_is_not_said():
-    shuffled = ALGORITHMS["shuffled_minibatch_sgd"].with_options(
-        {"rounds": 3, "noise": 0.4, "silos": 9, "taking_part": 9}
-    )
+    shuffled = ALGORITHMS["shuffled_minibatch_sgd"].with_options({"rounds": 3, "noise": 0.4, "silos": 9, "cohort": 9})
     assert math.isnan(person_epsilon(shuffled.plan(Budget(N, 3, 1.0, DELTA, 1.0)), 2))
     bare = dataclasses.replace(plan(), budget=Budget(N, 5, None, DELTA, 1.0))
     assert person_epsilon(bare) == math.inf

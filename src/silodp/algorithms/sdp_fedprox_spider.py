@@ -14,14 +14,14 @@ class SDPFedProxSpider(FedProxSpider):
     """FedProx-SPIDER whose noise is made for the sums over the silos of a round, which are all that the server sees.
 
     Attributes:
-        silos, taking_part: N and M.
+        silos, cohort: N and M.
         noise: "moments", the noise of FedProx-SPIDER over √M in each silo; "theorem", the least for each sum to be as
             private as Algorithm 10 asks of P_vec; or each silo's own σ/L, one for both kinds of messages.
         phase_length, random_iterate, spider_q1_noise, log_term, smoothness: as in FedProx-SPIDER.
     """
 
     silos: int = 1
-    taking_part: int = 1
+    cohort: int = 1
     noise: Literal["moments", "theorem"] | float = "moments"
 
     name = "sdp_fedprox_spider"
@@ -35,7 +35,7 @@ class SDPFedProxSpider(FedProxSpider):
         "theorem": ε̃ = εnN/(4MK√(2R ln(1/δ))) and δ̃ = δ/(2R) for a difference; √q of that ε and qδ̃ for a fresh
         gradient, as errata have it.
         """
-        M, alone = self.taking_part, super().plan(budget)
+        M, alone = self.cohort, super().plan(budget)
         if budget.epsilon is None or self.noise == "moments":
             return shared_noise(alone, M)
         if self.noise != "theorem":

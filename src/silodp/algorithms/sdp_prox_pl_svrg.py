@@ -15,7 +15,7 @@ class SDPProxPLSVRG(SDPProxSVRG, ProxPLSVRG):
 
     Attributes:
         restarts: S.
-        silos, taking_part: N and M.
+        silos, cohort: N and M.
         phase_length, noise: as in SDP Prox-SVRG.
     """
 

@@ -14,7 +14,7 @@ class SDPProxSGD(ProxSGD):
     The paper steps by η = 1/(2β), as its proof has it; Algorithm 7 prints 1/β.
 
     Attributes:
-        silos, taking_part: N and M.
+        silos, cohort: N and M.
         noise: "moments", the noise of Prox-SGD over √M in each silo; "theorem", the least for one sum to be
             (εN/(2M), δ)-DP, which Algorithm 7 asks of P_vec; or each silo's own σ/L.
         average, mu: as in Prox-SGD.
@@ -22,7 +22,7 @@ class SDPProxSGD(ProxSGD):
     """
 
     silos: int = 1
-    taking_part: int = 1
+    cohort: int = 1
 
     name = "sdp_prox_sgd"
     variants = frozenset({"clipping", "summation"})
@@ -30,7 +30,7 @@ class SDPProxSGD(ProxSGD):
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n/R⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 7 with a Gaussian in place of P_vec)."""
-        M = self.taking_part
+        M = self.cohort
         if budget.epsilon is None or self.noise == "moments":
             return shared_noise(super().plan(budget), M)
         if self.noise == "theorem":

@@ -14,14 +14,14 @@ class SDPProxSVRG(ProxSVRG):
     """Prox-SVRG whose noise is made for the sums over the silos of a round, which are all that the server sees.
 
     Attributes:
-        silos, taking_part: N and M.
+        silos, cohort: N and M.
         noise: "moments", the noise of Prox-SVRG over √M in each silo; "theorem", the least for each sum to be as
             private as Algorithm 8 asks of P_vec; or each silo's own σ/L, one for both kinds of messages.
         phase_length: Q, steps of an epoch.
     """
 
     silos: int = 1
-    taking_part: int = 1
+    cohort: int = 1
 
     name = "sdp_prox_svrg"
     variants = frozenset({"clipping", "sampler", "summation"})
@@ -32,7 +32,7 @@ class SDPProxSVRG(ProxSVRG):
 
         "theorem": ε̃ = εNn/(8MK√(4EQ ln(2/δ))) for a difference, with n for K for an anchor, δ̃ = δ/(2EQ).
         """
-        M = self.taking_part
+        M = self.cohort
         if budget.epsilon is None or self.noise == "moments":
             return shared_noise(super().plan(budget), M)
         if self.noise != "theorem":

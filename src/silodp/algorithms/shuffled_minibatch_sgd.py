@@ -16,14 +16,14 @@ class ShuffledMinibatchSGD(MinibatchSGD):
     """Minibatch SGD whose noise is made for what the server sees: M messages in random order.
 
     Attributes:
-        silos, taking_part: N and M.
+        silos, cohort: N and M.
         noise: σ in units of L where it is a number; else calibrated.
         average, mu, schedule, clip: as in minibatch SGD; no schedule is for this algorithm.
         log_term: of no effect.
     """
 
     silos: int = 1
-    taking_part: int = 1
+    cohort: int = 1
 
     name = "shuffled_minibatch_sgd"
     label = "Shuffled MB-SGD"
@@ -39,11 +39,9 @@ class ShuffledMinibatchSGD(MinibatchSGD):
         elif budget.epsilon is not None:
             sigma = self.calibrated(budget).sigma
         release = Release("gradient", self.rounds, 1, sigma)
-        return PrivacyPlan(self.name, budget, (release,), Shuffler(self.silos, self.taking_part))
+        return PrivacyPlan(self.name, budget, (release,), Shuffler(self.silos, self.cohort))
 
     def calibrated(self, budget: Budget) -> ShuffledNoise:
         """σ/L for the budget, and the C of Theorem 4.1 that it amounts to."""
         assert budget.epsilon is not None
-        return calibrated(
-            budget.epsilon, N=self.silos, M=self.taking_part, n=budget.n, R=self.rounds, delta=budget.delta
-        )
+        return calibrated(budget.epsilon, N=self.silos, M=self.cohort, n=budget.n, R=self.rounds, delta=budget.delta)

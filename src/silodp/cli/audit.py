@@ -22,7 +22,7 @@ log = logging.getLogger("silodp")
 # The published breast cancer runs: their smaller silo, their rounds and the epsilon in their batch sizes.
 _RECORDS, _ROUNDS, _BATCH_EPSILON, _CLAIMS, _RUNS = 169, 25, 24.0, (0.75, 3.0, 18.0), 20_000
 # What algorithms ask to be told of a federation.
-_FEDERATION: dict[str, Any] = {"silos": 2, "taking_part": 2}
+_FEDERATION: dict[str, Any] = {"silos": 2, "cohort": 2}
 _HEADINGS = {
     "claimed_epsilon": "claimed",
     "delivered_epsilon": "delivered at most",

@@ -55,7 +55,7 @@ class Alternative(Readings):
     """Readings that are run beside the default ones."""
 
     algorithms: list[str] | None = Field(
-        None, min_length=1, description="algorithms that are run so; default: all that a reading speaks to"
+        None, min_length=1, description="algorithms that are run so; default: all that a variant applies to"
     )
 
 

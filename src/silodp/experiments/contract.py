@@ -7,6 +7,7 @@ what its plan releases is what `silodp audit` tests.
 import dataclasses
 import inspect
 import math
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -47,7 +48,7 @@ def must(holds: bool, what: str) -> None:
 
 def made(kind: Kind, rounds: int = 6, phase_length: int = 2) -> Algorithm:
     """The algorithm with what every one is told."""
-    return kind.with_options({"rounds": rounds, "phase_length": phase_length, "silos": 2, "taking_part": 1})
+    return kind.with_options({"rounds": rounds, "phase_length": phase_length, "silos": 2, "cohort": 1})
 
 
 def is_frozen(kind: Kind) -> None:
@@ -109,7 +110,7 @@ def leaves_states_alone(kind: Kind) -> None:
     for name in _MODELS:
         model, silos = _problem(name)
         method = made(kind)
-        federation, state = _federation(method, model, silos, taking_part=1), method.start(_weights(model))
+        federation, state = _federation(method, model, silos, cohort=1), method.start(_weights(model))
         must(isinstance(state, State) and dataclasses.is_dataclass(state), "start must give a State")
         shape = (len(_POINTS), model.size)
         for r in range(3):
@@ -213,7 +214,7 @@ def results(entry: Any) -> Iterator[tuple[str, str]]:
         except Broken as error:
             yield name, str(error)
         except Exception as error:
-            yield name, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            yield name, " ".join("".join(traceback.format_exception_only(error)).split())[:300]
         else:
             yield name, ""
 
@@ -236,12 +237,12 @@ def _weights(model: Model) -> torch.Tensor:
 
 
 def _federation(
-    method: Algorithm, model: Model, silos: list, taking_part: int = 2, messages: type[Messages] = Messages
+    method: Algorithm, model: Model, silos: list, cohort: int = 2, messages: type[Messages] = Messages
 ) -> SiloFederation:
     streams = Streams(7).child("contract")
     plans = [[method.plan(Budget(n, method.rounds, epsilon, 0.02, 9.0)) for n in _SIZES] for epsilon, _, _ in _POINTS]
     stepsize, clip = (torch.tensor([point[k] for point in _POINTS], dtype=torch.float64) for k in (1, 2))
-    return SiloFederation(messages(model, silos, streams), plans, stepsize, clip, taking_part, streams)
+    return SiloFederation(messages(model, silos, streams), plans, stepsize, clip, cohort, streams)
 
 
 def _tensors(state: State) -> dict[str, torch.Tensor]:

@@ -1,8 +1,8 @@
 """The guard: what claims an ε must be proven to deliver it, unless an experiment says `allow_unproven: true`.
 
 At load the accountant works out every plan of an experiment that does not say so (20 to 100 ms each, from the largest ε
-down, as that is where a formula gives way), and a training job does it again for its own silos. An experiment that
-says so costs nothing here: its rows, figures and report carry the mark instead.
+down, as that is where a formula no longer holds), and a training job does it again for its own silos. An experiment
+that says so costs nothing here: its rows, figures and report carry the mark instead.
 """
 
 import functools

@@ -63,7 +63,7 @@ class Task:
         return {
             "rounds": self.setting.R,
             "silos": number_of_silos(self.config),
-            "taking_part": self.setting.M,
+            "cohort": self.setting.M,
             "noise": "moments" if own.noise == "calibrated" else own.noise,
             "restarts": own.restarts,
             "mu": own.mu,

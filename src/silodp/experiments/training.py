@@ -134,11 +134,11 @@ def run_trial(
     regulariser = _regulariser(task.config)
     first = _objective(evaluate(model, start[None], prepared.train)[0], regulariser, start[None]).item()
     results = []
-    taking_part = task.setting.participants or task.setting.M
+    cohort = task.setting.participants or task.setting.M
     for stack, plans, algorithm in stacks(task, points, prepared.sizes):
         began = time.perf_counter()
         for point in plans:
-            check_accounted(point, taking_part)
+            check_accounted(point, cohort)
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
         trained = model
         if schedule is not None and schedule.envelope is not None:
@@ -173,7 +173,7 @@ def run_trial(
         found = [
             _outcome(
                 algorithm,
-                federation(group, own.child(*group) if algorithm.alone else own, 1 if algorithm.alone else taking_part),
+                federation(group, own.child(*group) if algorithm.alone else own, 1 if algorithm.alone else cohort),
                 model,
                 start,
                 prepared.of(group),
@@ -241,7 +241,7 @@ def _outcome(
     return _Outcome(weights, left, (train_loss, train_error, *evaluate(model, weights, records.test)))
 
 
-def check_accounted(plans: list[PrivacyPlan], taking_part: int | list[int]) -> None:
+def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
     """Raises ValueError where silos are drawn or add noise in a way that their plans' accounting is not about.
 
     A claim about a silo's own messages holds whoever takes part. One about the shuffled messages or the sums of a round
@@ -249,17 +249,15 @@ def check_accounted(plans: list[PrivacyPlan], taking_part: int | list[int]) -> N
 
     Args:
         plans: of every silo, at one point.
-        taking_part: M, or the values of a random M_r.
+        cohort: M, or the values of a random M_r.
     """
     for plan in plans:
         shuffler, M = plan.shuffler, plan.trusted_sum
         if not plan.private or (shuffler is None and M is None):
             continue
         M = shuffler.M if shuffler is not None else M
-        if taking_part != M:
-            raise ValueError(
-                f"{plan.algorithm}: participants = {taking_part}: must be the plan's M = {M} in every round"
-            )
+        if cohort != M:
+            raise ValueError(f"{plan.algorithm}: participants = {cohort}: must be the plan's M = {M} in every round")
         if shuffler is not None and len(plans) != shuffler.N:
             raise ValueError(f"{plan.algorithm}: N = {len(plans)}: must be the plan's N = {shuffler.N}")
         if plan.releases != plans[0].releases:

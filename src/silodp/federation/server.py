@@ -76,7 +76,7 @@ class SiloFederation:
         plans: for each point of the stack, the privacy plan of each silo: `plans[g][i]`. All points share batch sizes.
         stepsize: η of every point, (G,).
         clip: L of every point, (G,).
-        taking_part: M, silos drawn in each round; or the values of a random M_r, each as likely as the others.
+        cohort: M, silos drawn in each round; or the values of a random M_r, each as likely as the others.
         streams: the tree that the draw of silos comes from; shared by all algorithms of a trial.
         server_update: "mean", or "sum" as the convex paper's released programs have it.
         prox: proximal map of f¹.
@@ -89,7 +89,7 @@ class SiloFederation:
         plans: list[list[PrivacyPlan]],
         stepsize: Tensor,
         clip: Tensor,
-        taking_part: int | Sequence[int],
+        cohort: int | Sequence[int],
         streams: Streams,
         server_update: str = "mean",
         prox: Prox = no_prox,
@@ -97,7 +97,7 @@ class SiloFederation:
     ):
         self.summation = summation
         self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
-        self.M, self.streams, self.server_update = taking_part, streams, server_update
+        self.M, self.streams, self.server_update = cohort, streams, server_update
         self.records = [{release.kind: release.drawn for release in plan.releases} for plan in plans[0]]
         self.releases = [{release.kind: release for release in plan.releases} for plan in plans[0]]
         self.noise = [
@@ -175,13 +175,13 @@ class SiloFederation:
             return self.summation(self, weights, round, kind, previous, noise_factor)
         if kind not in self.together:
             return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
-        taking_part, first = self.silos(round), self.releases[0][kind]
-        noise = [self.noise[silo][kind] for silo in taking_part]
+        cohort, first = self.silos(round), self.releases[0][kind]
+        noise = [self.noise[silo][kind] for silo in cohort]
         if noise_factor is not None:
             noise = [scale * noise_factor for scale in noise]
         total = self.messages.total(
             weights,
-            taking_part,
+            cohort,
             first.drawn,
             self.clip,
             noise,
@@ -190,7 +190,7 @@ class SiloFederation:
             previous=previous,
             sampler=first.sampler,
         )
-        return total if self.server_update == "sum" else total / len(taking_part)
+        return total if self.server_update == "sum" else total / len(cohort)
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         """The silo's own model after its local steps; see `Messages.local_model`."""
@@ -207,11 +207,11 @@ class SiloFederation:
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         """(1/M_r) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
-        taking_part = self.silos(round)
-        total = send(taking_part[0])
-        for silo in taking_part[1:]:
+        cohort = self.silos(round)
+        total = send(cohort[0])
+        for silo in cohort[1:]:
             total = total + send(silo)
-        return total if add_up and self.server_update == "sum" else total / len(taking_part)
+        return total if add_up and self.server_update == "sum" else total / len(cohort)
 
     def keep(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""

@@ -32,9 +32,9 @@ def scalar_sum(
     """
     values, ranges = _scaled(inputs, width, parameters)
     rounded = _rounded(values, generator)
-    # One uniform number a coordinate and the inverse of each point's law: the points share their luck.
-    luck = generator.random(inputs.shape[2])
-    noise = np.stack([binom.ppf(luck, point.trials, point.chance) for point in parameters])
+    # One uniform number a coordinate and the inverse of each point's law: common random numbers for all points.
+    uniform = generator.random(inputs.shape[2])
+    noise = np.stack([binom.ppf(uniform, point.trials, point.chance) for point in parameters])
     return _estimate(rounded.sum(0) + noise, ranges, parameters, inputs.device)
 
 
@@ -112,8 +112,8 @@ def _scaled(inputs: Tensor, width: Tensor, parameters: Sequence[SumParameters]) 
 def _rounded(values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Each value (N, G, d) to one of the two integers around it, with its own value as mean."""
     whole = np.floor(values)
-    luck = generator.random((values.shape[0], 1, values.shape[2]))
-    return whole + (luck < values - whole)
+    uniform = generator.random((values.shape[0], 1, values.shape[2]))
+    return whole + (uniform < values - whole)
 
 
 def _estimate(ones: np.ndarray, width: np.ndarray, parameters: Sequence[SumParameters], device: torch.device) -> Tensor:

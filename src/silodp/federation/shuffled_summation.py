@@ -40,8 +40,8 @@ class ShuffledSummation:
         Vectors are scaled down to norm L, differences to 2L, times `noise_factor` if given, and that is the range that
         is cut into levels: it follows from what the server knows, and noise that grows with it is as private.
         """
-        taking_part = federation.silos(round)
-        release = federation.releases[taking_part[0]][kind]
+        cohort = federation.silos(round)
+        release = federation.releases[cohort[0]][kind]
         vectors = [
             federation.messages.record_gradients(
                 weights,
@@ -53,7 +53,7 @@ class ShuffledSummation:
                 previous=previous,
                 sampler=federation.releases[silo][kind].sampler,
             )
-            for silo in taking_part
+            for silo in cohort
         ]
         bound = federation.clip.double() * release.gradients
         if noise_factor is not None:
@@ -62,7 +62,7 @@ class ShuffledSummation:
         stacked, bound = torch.cat(vectors), bound.clamp(min=_LEAST_RANGE)
         total = vector_sum(stacked, bound, self.parameters[kind], generator).to(weights)
         mean = total / len(vectors[0])
-        return mean if federation.server_update == "sum" else mean / len(taking_part)
+        return mean if federation.server_update == "sum" else mean / len(cohort)
 
     def keep(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""

@@ -18,8 +18,8 @@ from silodp.workflow.plan import PARTITION_FILES, Plan
 # Multiplications and additions a weight and record: one of each forward, two of each backward.
 _PER_WEIGHT = 6
 # Of an experiment: selection, privacy, audit, table. Of a run: formulas and their figures, comparisons, claims, merged
-# privacy and audit, provenance, page, crate, checksums, and the end.
-_ONCE_EACH, _ONCE = 4, 11
+# privacy, rounds and audit, provenance, page, crate, checksums, and the end.
+_ONCE_EACH, _ONCE = 4, 12
 # Seconds that a job takes beside its computing: starting Python and importing.
 _START = 4.0
 # Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
@@ -96,7 +96,7 @@ def _jobs(plan: Plan) -> int:
     )
     # A job draws a figure in all formats.
     wanted = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in plan.wanted()}
-    drawn = len(plan.drawn_together()) + bool(plan.paired()) + len(wanted)
+    drawn = len(plan.drawn_together()) + bool(plan.paired()) + bool(plan.by_round()) + len(wanted)
     return each + drawn + len(plan.listings()) + _ONCE
 
 

@@ -52,7 +52,7 @@ def test_calibrated_noise_just_keeps_its_promise_and_says_its_c(epsilon):
 
 def test_the_algorithms_plan_is_calibrated_and_needs_less_noise_than_without_a_shuffler():
     """600 of 2,000 silos: that nobody sees who took part counts, as it does not for a silo's own transcript."""
-    method = ALGORITHMS["shuffled_minibatch_sgd"](35, silos=2000, taking_part=600)
+    method = ALGORITHMS["shuffled_minibatch_sgd"](35, silos=2000, cohort=600)
     plan = method.plan(Budget(50, 35, 1.0, 1e-6, 1.0))
     assert (plan["gradient"].records, plan.shuffler.N, plan.shuffler.M) == (1, 2000, 600)
     found = delivered_shuffled(plan)

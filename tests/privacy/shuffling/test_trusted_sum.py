@@ -22,7 +22,7 @@ def made(name, budget=BUDGET, **options):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sum_delivers_what_the_isrl_dp_form_delivers_and_a_message_by_itself_less(name):
-    summed = made(f"sdp_{name}", silos=25, taking_part=16)
+    summed = made(f"sdp_{name}", silos=25, cohort=16)
     alone, found = delivered_epsilon(made(name), 1e-4), delivered_sum(summed)
     assert found.upper == pytest.approx(alone.upper, rel=1e-6)
     assert found.method.startswith("seen by the server: Gaussian sums over 16 silos; ")
@@ -30,7 +30,7 @@ def test_a_sum_delivers_what_the_isrl_dp_form_delivers_and_a_message_by_itself_l
 
 
 def test_without_noise_nothing_is_delivered():
-    plan = made("sdp_prox_svrg", Budget(100, 20, None, 1e-4, 16.0), silos=4, taking_part=4)
+    plan = made("sdp_prox_svrg", Budget(100, 20, None, 1e-4, 16.0), silos=4, cohort=4)
     assert delivered_sum(plan).upper == math.inf
 
 
@@ -42,19 +42,19 @@ def test_a_plan_without_a_sum_is_refused():
 def test_the_budget_that_algorithm_7_hands_to_a_sum():
     """(εN/(2M), δ): half the claim when all silos take part, more than the claim when fewer than half do."""
     for M, epsilon in ((10, 1.0), (5, 2.0), (2, 5.0)):
-        plan = made("sdp_prox_sgd", noise="theorem", silos=10, taking_part=M)
+        plan = made("sdp_prox_sgd", noise="theorem", silos=10, cohort=M)
         assert delivered_sum(plan).upper == pytest.approx(epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["sdp_prox_svrg", "sdp_prox_pl_svrg", "sdp_fedprox_spider"])
 def test_the_budgets_of_algorithms_8_to_10_hold_when_all_silos_take_part(name):
-    plan = made(name, noise="theorem", silos=10, taking_part=10)
+    plan = made(name, noise="theorem", silos=10, cohort=10)
     assert 0 < delivered_sum(plan).upper <= 2.0
 
 
 def test_each_sum_of_algorithm_8_is_as_private_as_its_budget():
     """ε̃ = εn/(8K√(4EQ ln(2/δ))), δ̃ = δ/(2EQ) at M = N, E = 4, Q = 5, K = 20; K → n for anchors."""
-    plan = made("sdp_prox_svrg", noise="theorem", silos=10, taking_part=10).seen
+    plan = made("sdp_prox_svrg", noise="theorem", silos=10, cohort=10).seen
     root = 8 * math.sqrt(80 * math.log(2e4))
     for kind, records in (("difference", 20), ("anchor", 100)):
         epsilon = gaussian_epsilon(1e-4 / 40, 1 / plan[kind].noise_multiplier)
@@ -63,7 +63,7 @@ def test_each_sum_of_algorithm_8_is_as_private_as_its_budget():
 
 def test_a_number_is_the_noise_of_each_silo():
     for name in NAMES:
-        plan = made(f"sdp_{name}", noise=0.3, silos=10, taking_part=4)
+        plan = made(f"sdp_{name}", noise=0.3, silos=10, cohort=4)
         assert {release.noise for release in plan.releases} == {0.3}
         assert {release.noise for release in plan.seen.releases} == {0.6}
 

@@ -12,7 +12,7 @@ from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
 from silodp.theory.problems.known import LinearOnBall, LogisticOnBall, Quadratic
 from silodp.verdicts.checks.prescribed_runs import prescribe, run_schedule, silo_records
-from silodp.verdicts.checks.stack import TAKING_PART, TrialFederation, run
+from silodp.verdicts.checks.stack import COHORT, TrialFederation, run
 
 
 def federation(problem, records, release, *, trials, N, seed=1, **options):
@@ -27,7 +27,7 @@ def test_a_message_has_the_mean_and_variance_of_trainings_own():
     records = silo_records(problem, Streams(3), 1, 3, 20)
     release = Release("gradient", 1, 5, 0.2)
     stacked = federation(problem, records, release, trials=trials, N=3)
-    ours = stacked.message(w.expand(trials, -1), TAKING_PART, round=0).numpy()
+    ours = stacked.message(w.expand(trials, -1), COHORT, round=0).numpy()
     # A row y·a is the record (a, class) with class 1 at y·a itself.
     silos = [(torch.from_numpy(records[0, i]), torch.ones(20).double()) for i in range(3)]
     theirs = np.array([
@@ -45,7 +45,7 @@ def test_a_message_has_the_mean_and_variance_of_trainings_own():
 def test_without_noise_and_with_all_records_a_message_is_the_exact_gradient():
     problem, w = Quadratic(3), torch.tensor([[0.1, 0.2, -0.3], [0.0, 0.0, 0.5]]).double()
     records = silo_records(problem, Streams(2), 2, 4, 10)
-    found = federation(problem, records, Release("gradient", 1, 0, 0.0), trials=2, N=4).message(w, TAKING_PART, 0)
+    found = federation(problem, records, Release("gradient", 1, 0, 0.0), trials=2, N=4).message(w, COHORT, 0)
     assert found.numpy() == pytest.approx(w.numpy() - records.mean(axis=(1, 2)), abs=1e-12)
 
 
@@ -67,16 +67,16 @@ def test_disjoint_batches_use_every_record_once_and_then_refuse():
     records = silo_records(problem, Streams(2), 1, 1, 6)
     stack = federation(problem, records, Release("gradient", 3, 2, 0.0, sampler="disjoint"), trials=1, N=1)
     w = torch.zeros(1, 2).double()
-    total = sum(stack.message(w, TAKING_PART, r).numpy() for r in range(3))
+    total = sum(stack.message(w, COHORT, r).numpy() for r in range(3))
     assert total / 3 == pytest.approx(-records.mean(axis=(0, 1, 2))[None], abs=1e-12)
     with pytest.raises(ValueError, match="has only 6"):
-        stack.message(w, TAKING_PART, 3)
+        stack.message(w, COHORT, 3)
 
 
 def test_random_participation_draws_distinct_silos_and_weighs_them_alike():
     problem = Quadratic(2)
     stack = federation(problem, silo_records(problem, Streams(2), 1, 5, 2), Release("gradient", 1, 0, 0.0),
-                       trials=400, N=5, taking_part=(1, 3))  # fmt: skip
+                       trials=400, N=5, cohort=(1, 3))  # fmt: skip
     drawn = stack.draw(0)
     assert drawn.weights.sum(axis=1) == pytest.approx(np.ones(400))
     sizes = (drawn.weights > 0).sum(axis=1)

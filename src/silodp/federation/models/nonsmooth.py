@@ -26,7 +26,7 @@ from silodp.federation.models.linear import Linear
 
 
 @dataclass(frozen=True)
-class _Kinked(Linear):
+class _Nonsmooth(Linear):
     """A loss of ⟨w, x⟩ with slopes in [−1, 1]: a record's gradient is s·x for a slope s, and its norm at most ‖x‖."""
 
     smoothing: float | None = None
@@ -53,7 +53,7 @@ class _Kinked(Linear):
 
 
 @dataclass(frozen=True)
-class Absolute(_Kinked):
+class Absolute(_Nonsmooth):
     """|⟨w, x⟩ − y|; the envelope's slope is β(⟨w, x⟩ − y)/‖x‖², cut to [−1, 1] (Huber's loss)."""
 
     @classmethod
@@ -69,7 +69,7 @@ class Absolute(_Kinked):
 
 
 @dataclass(frozen=True)
-class Hinge(_Kinked):
+class Hinge(_Nonsmooth):
     """max(0, 1 − m), m = ±⟨w, x⟩ for the classes 1, 0; the envelope's slope by m is −β(1 − m)/‖x‖², cut to [−1, 0]."""
 
     worst_error: ClassVar[float] = 1.0

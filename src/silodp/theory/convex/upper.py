@@ -46,7 +46,7 @@ def participation(
 
 @dataclass(frozen=True)
 class Unbalanced:
-    """What the complete versions of Theorems 2.1 and 2.2 take from unlike silos: smallest n, M̃ and Ξ̃."""
+    """What the complete versions of Theorems 2.1 and 2.2 take from unbalanced silos: smallest n, M̃ and Ξ̃."""
 
     n_min: int
     M_tilde: float
@@ -61,7 +61,7 @@ def unbalanced(
     sizes: Sequence[int],
     probabilities: Sequence[float],
 ) -> Unbalanced:
-    """n_min, M̃ and Ξ̃ for silos of unlike size and privacy (convex paper, Appendix D.1).
+    """n_min, M̃ and Ξ̃ for silos of unequal size and privacy (convex paper, Appendix D.1).
 
     ξ_i = ln(2.5R/δ_i)ln(2/δ_i)/(n_iε_i)²; Ξ = √E[(mean of the M_r largest ξ)²]. (M', Ξ) where Ξ/M' ≤ ξ_max/M, else (M,
     ξ_max).
@@ -102,7 +102,7 @@ def minibatch_risk(*, n: int, d: int, M: float, R: int, L: float, D: float, epsi
 
 
 @theorem("convex-2.1-complete", "Theorem 2.1 (complete version, part 1)",
-         "Theorem 2.1 for unlike silos: F(ŵ) − F* ≤ 272 LD/√M̃ max(1/√n_min, √(dΞ̃)).", "upper",
+         "Theorem 2.1 for unbalanced silos: F(ŵ) − F* ≤ 272 LD/√M̃ max(1/√n_min, √(dΞ̃)).", "upper",
          symbols=PRIVACY)  # fmt: skip
 def minibatch_risk_complete(*, n: int, d: int, M_tilde: float, privacy_term: float, L: float, D: float) -> Result:
     """272 LD/√M̃ · max{1/√n_min, √(dΞ̃)} (convex paper, Theorem 2.1); `unbalanced` gives n_min (here n), M̃ and Ξ̃.
@@ -148,7 +148,7 @@ def moreau_risk_strong(*, n: int, d: int, M: float, R: int, L: float, mu: float,
 
 
 @theorem("convex-2.3", "Theorem 2.3, eq. (8)",
-         "One-pass accelerated SGD, unlike silos, convex: F(w) − F* of order βD²/n² + LD√(d ln(1/δ))/(ε√(Mn)).",
+         "One-pass accelerated SGD, heterogeneous silos, convex: F(w) − F* of order βD²/n² + LD√(d ln(1/δ))/(ε√(Mn)).",
          "upper", constant="hidden")  # fmt: skip
 def one_pass_risk(*, n: int, d: int, M: float, L: float, D: float, beta: float, epsilon: float, delta: float) -> Result:
     """Rate βD²/n² + LD√(d ln(1/δ))/(ε√(Mn)) (convex paper, Theorem 2.3, part 1). ε ≤ 1.
@@ -164,8 +164,8 @@ def one_pass_risk(*, n: int, d: int, M: float, L: float, D: float, beta: float, 
 
 
 @theorem("convex-2.3-strong", "Theorem 2.3, eq. (9)",
-         "One-pass accelerated SGD, unlike silos, strongly convex: LD e^(−n√(μ/β)) + L²d ln(1/δ)/(μ ε²Mn).", "upper",
-         constant="hidden")  # fmt: skip
+         "One-pass accelerated SGD, heterogeneous silos, strongly convex: LD e^(−n√(μ/β)) + L²d ln(1/δ)/(μ ε²Mn).",
+         "upper", constant="hidden")  # fmt: skip
 def one_pass_risk_strong(*, n: int, d: int, M: float, L: float, D: float, beta: float, mu: float, epsilon: float,
                          delta: float) -> Result:  # fmt: skip
     """Rate LD exp(−n√(μ/β)) + (L²/μ) d ln(1/δ)/(ε²Mn) (convex paper, Theorem 2.3, part 2). ε ≤ 1, μ ≤ β."""

@@ -29,8 +29,8 @@ def prox_sgd_risk(*, n: int, d: int, N: int, M: float, L: float, beta: float, mu
     """Rate (L²/μ)(κ²d ln(1/δ)/(ε²n²M) + κ/(Mn)) (non-convex paper, Theorem E.1, part 1); the paper's ε ≤ 8 ln(1/δ), 15.
 
     Eq. (12) takes the records of a round to be independent draws around ∇F. Records of one silo share its mean, so for
-    M < N unlike silos add the term `silos`, (N−M)/((N−1)M) υ²/μ, which no n removes; it is 0 for M = N, and left out by
-    upsilon = 0.
+    M < N heterogeneous silos add the term `silos`, (N−M)/((N−1)M) υ²/μ, which no n removes; it is 0 for M = N,
+    and left out by upsilon = 0.
     """
     kappa = _check_pl(mu, beta)
     _check_silos(M, N)

@@ -37,12 +37,12 @@ def participation(context: Context) -> list[Row]:
     return rows
 
 
-def _risk(context: Context, taking_part: int | Sequence[int]) -> Array:
+def _risk(context: Context, cohort: int | Sequence[int]) -> Array:
     """Excess risk of the last iterate, where noise of variance dσ²E[1/M_r] is all there is, (trials,)."""
     problem, trials, rounds = Quadratic(10, bias=0.3), context.trials(2000), 40
     sigma = math.sqrt(8 * rounds * math.log(1e6)) / (5000 * 1.0)
     federation = TrialFederation(
         problem.gradients, like_records(problem), [Release("gradient", rounds, 0, sigma)], trials=trials, N=N,
-        streams=context.streams, clip=problem.constants.L, stepsize=0.25, taking_part=taking_part, prox=ball(problem.D),
+        streams=context.streams, clip=problem.constants.L, stepsize=0.25, cohort=cohort, prox=ball(problem.D),
     )  # fmt: skip
     return excess(problem, run(ALGORITHMS["minibatch_sgd"](rounds), federation, np.zeros(problem.d)))

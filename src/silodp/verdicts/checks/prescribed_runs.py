@@ -49,7 +49,7 @@ def run_schedule(
     *,
     trials: int,
     N: int,
-    taking_part: int | Sequence[int] | None = None,
+    cohort: int | Sequence[int] | None = None,
     gradients: Gradients | None = None,
 ) -> Array:
     """Outputs (trials, d) of a schedule's algorithm from w_0 = 0, projected onto the problem's ball."""
@@ -59,7 +59,7 @@ def run_schedule(
     release = Release("gradient", schedule.rounds, schedule.batch, noise, sampler=sampler)  # type: ignore[arg-type]
     federation = TrialFederation(
         gradients or problem.gradients, records, [release], trials=trials, N=N, streams=streams, clip=constants.L,
-        stepsize=schedule.step or 1.0, taking_part=taking_part, prox=_prox(constants),
+        stepsize=schedule.step or 1.0, cohort=cohort, prox=_prox(constants),
     )  # fmt: skip
     size = problem.gradients(np.zeros(1), records[:1, :1, :1]).shape[-1]
     return run(algorithm_of(schedule, constants.L), federation, np.zeros(size))

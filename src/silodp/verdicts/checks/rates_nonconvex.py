@@ -60,10 +60,10 @@ def _prox_sgd(context: Context) -> list[Sweep]:
 
     sweeps = [sweep(axis, "quadratic", _quadratic, values, dense) for axis, values in axes.items()]
     # Less noise: it must not reach over the kinks of the ℓ1 norm, or the bound's power law is not yet there.
-    kinked = dense | {"M": 2**18}
+    nonsmooth = dense | {"M": 2**18}
     axes |= {"M": [2**16, 2**17, 2**18, 2**19, 2**20]}
     what = "least squares with l1"
-    return [*sweeps, *(sweep(axis, what, _sparse, axes[axis], kinked) for axis in ("epsilon", "n", "M"))]
+    return [*sweeps, *(sweep(axis, what, _sparse, axes[axis], nonsmooth) for axis in ("epsilon", "n", "M"))]
 
 
 def _silos(context: Context) -> list[Sweep]:
@@ -81,7 +81,7 @@ def _silos(context: Context) -> list[Sweep]:
             # All silos' gradients at the optimum, 0, have norm υ.
             federation = TrialFederation(
                 Quadratic(2).gradients, point["upsilon"] * circle[None, :, None], [Release("gradient", ROUNDS, 0, 0.0)],
-                trials=context.trials(800), N=N, streams=part.streams, stepsize=0.5, taking_part=int(point["M"]),
+                trials=context.trials(800), N=N, streams=part.streams, stepsize=0.5, cohort=int(point["M"]),
             )  # fmt: skip
             outputs = run(ALGORITHMS["prox_sgd"](ROUNDS), federation, np.zeros(2))
             return 0.5 * (outputs**2).sum(axis=1)

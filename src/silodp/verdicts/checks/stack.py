@@ -22,7 +22,7 @@ from silodp.privacy.plan import Release
 Array = NDArray[np.float64]
 Gradients = Callable[[Array, Array], Array]
 # In place of a silo's number: the mean over all silos that take part.
-TAKING_PART = -1
+COHORT = -1
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TrialFederation:
         trials, N: T and the number of silos.
         clip: L.
         stepsize: η.
-        taking_part: M; or the values of a random M_r, each as likely as the others.
+        cohort: M; or the values of a random M_r, each as likely as the others.
         streams: the tree that all draws come from.
     """
 
@@ -62,7 +62,7 @@ class TrialFederation:
         streams: Streams,
         clip: float = 1.0,
         stepsize: float = 1.0,
-        taking_part: int | Sequence[int] | None = None,
+        cohort: int | Sequence[int] | None = None,
         prox: Prox = no_prox,
     ):
         if records.shape[0] not in (1, trials) or records.shape[1] not in (1, N):
@@ -71,12 +71,12 @@ class TrialFederation:
         self.kinds = {release.kind: release for release in releases}
         self.releases = [self.kinds]
         self.clip, self.stepsize = torch.full((trials,), clip).double(), torch.full((trials, 1), stepsize).double()
-        self.M = N if taking_part is None else taking_part
+        self.M = N if cohort is None else cohort
         self.streams, self.prox = streams, prox
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         """The mean over S_r, which `message` makes at once."""
-        return send(TAKING_PART)
+        return send(COHORT)
 
     def draw(self, round: int) -> Draw:
         """S_r of every trial, the same for all messages of the round."""
@@ -99,18 +99,18 @@ class TrialFederation:
         noise_factor: Tensor | None = None,
     ) -> Tensor:
         """Mean over S_r of the silos' noisy messages, (T, d); `noise_factor` (T,) scales the noise."""
-        release, taking_part = self.kinds[kind], self.draw(round)
-        rows = self._rows(release, taking_part, round)
-        mean = self._mean(weights, rows, taking_part)
+        release, cohort = self.kinds[kind], self.draw(round)
+        rows = self._rows(release, cohort, round)
+        mean = self._mean(weights, rows, cohort)
         if previous is not None:
-            mean = mean - self._mean(previous, rows, taking_part)
+            mean = mean - self._mean(previous, rows, cohort)
         total = torch.from_numpy(np.broadcast_to(mean, weights.shape).copy())
         if release.noise > 0:
             base = self.streams.generator("noise", round, kind).standard_normal(tuple(weights.shape))
-            if taking_part.silos is None:
+            if cohort.silos is None:
                 scale: Any = release.noise / np.sqrt(self.silo_count)
             else:
-                scale = release.noise * np.sqrt((taking_part.weights**2).sum(axis=1, keepdims=True))
+                scale = release.noise * np.sqrt((cohort.weights**2).sum(axis=1, keepdims=True))
             noise = torch.from_numpy(base * scale) * self.clip[:, None]
             total += noise if noise_factor is None else noise * noise_factor[:, None]
         return total
@@ -124,16 +124,16 @@ class TrialFederation:
         noise_factor: Tensor | None = None,
     ) -> Tensor:
         """The same: what silos send is their mean already."""
-        return self.message(weights, TAKING_PART, round, kind, previous, noise_factor)
+        return self.message(weights, COHORT, round, kind, previous, noise_factor)
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         """ValueError: no check runs local steps."""
         raise ValueError(f"message {kind}: local steps are not for a stack of trials")
 
-    def _rows(self, release: Release, taking_part: Draw, round: int) -> Array:
+    def _rows(self, release: Release, cohort: Draw, round: int) -> Array:
         """The drawn records, (T or 1, silos or 1, K or 1, width)."""
         stored, n = self.records_of, self.records_of.shape[2]
-        silos = taking_part.silos
+        silos = cohort.silos
         if release.records == 0 or n == 1:
             chosen = stored
             if silos is not None and stored.shape[1] > 1:
@@ -157,12 +157,12 @@ class TrialFederation:
             drawn = generator.integers(0, n, (self.trials, count, release.records))
         return stored[trial, silo, drawn]
 
-    def _mean(self, weights: Tensor, rows: Array, taking_part: Draw) -> Array:
+    def _mean(self, weights: Tensor, rows: Array, cohort: Draw) -> Array:
         """Mean over records, then over silos by their weights, (T, d)."""
         each = self.gradients_of(weights.numpy()[:, None, None, :], rows).mean(axis=2)
-        if taking_part.silos is None or each.shape[1] == 1:
+        if cohort.silos is None or each.shape[1] == 1:
             return each.mean(axis=1)
-        return np.einsum("tm,tmd->td", taking_part.weights, each)
+        return np.einsum("tm,tmd->td", cohort.weights, each)
 
 
 def run(

@@ -129,7 +129,7 @@ def _fixed_noise(
     """Mean iterate of minibatch SGD with η = 1/(4β) and noise σ, (trials, d)."""
     L = problem.constants.L
     federation = TrialFederation(
-        problem.gradients, records, [Release("gradient", rounds, K, sigma / L)], trials=trials, N=N, taking_part=M,
+        problem.gradients, records, [Release("gradient", rounds, K, sigma / L)], trials=trials, N=N, cohort=M,
         streams=context.streams, clip=L, stepsize=0.25, prox=ball(problem.D),
     )  # fmt: skip
     algorithm = ALGORITHMS["minibatch_sgd"](rounds, average=True)  # type: ignore[call-arg]
@@ -151,7 +151,7 @@ def _lemma_d5(context: Context) -> list[Row]:
     rows = []
     for M in (1, 2, 5):
         federation = TrialFederation(
-            problem.gradients, records, [Release("gradient", 1, K, sigma)], trials=trials, N=N, taking_part=M,
+            problem.gradients, records, [Release("gradient", 1, K, sigma)], trials=trials, N=N, cohort=M,
             streams=context.child(M).streams,
         )  # fmt: skip
         # One step of size 1 from 0 is the message, with its sign turned.
@@ -248,7 +248,7 @@ def _silo_variance(context: Context) -> list[Row]:
     centres = 0.5 * np.column_stack([np.cos(angles), np.sin(angles)])
     federation = TrialFederation(
         problem.gradients, centres[None, :, None], [Release("gradient", 1, 0, 0.0)], trials=trials, N=N,
-        streams=context.streams, taking_part=M,
+        streams=context.streams, cohort=M,
     )  # fmt: skip
     # One step of size 1 from 0 is the message, with its sign turned; the mean gradient at 0 is 0.
     squares = (run(ALGORITHMS["minibatch_sgd"](1), federation, np.zeros(2)) ** 2).sum(axis=1)
@@ -270,7 +270,7 @@ def _two_silos(context: Context) -> list[Row]:
     def federation(part: Context, step: float, rounds: int) -> TrialFederation:
         return TrialFederation(
             Quadratic(1).gradients, np.array([a, -a]).reshape(1, 2, 1, 1), [Release("gradient", rounds, 0, 0.0)],
-            trials=trials, N=2, streams=part.streams, stepsize=step, taking_part=1,
+            trials=trials, N=2, streams=part.streams, stepsize=step, cohort=1,
         )  # fmt: skip
 
     point = {"d": 1, "N": 2, "M": 1, "L": 1.5, "Delta": 0.01, "beta": 1.0, "epsilon": 1.0, "delta": DELTA}

@@ -110,7 +110,7 @@ def amplification_in_n() -> Found:
 
 
 def one_pass_matches_local() -> Found:
-    """C8: the bound for unlike silos over its private term, the classical local rate, from n = (Nβ²D²/(dL²))^(1/3)."""
+    """C8: the bound for heterogeneous silos over its private term, the local rate, from n = (Nβ²D²/(dL²))^(1/3)."""
     above, below = [], []
     for N in (10, 1_000, 100_000):
         for d in (1, 10, 100):
@@ -121,10 +121,8 @@ def one_pass_matches_local() -> Found:
                         above.append(_over_local(n, d, N, beta, epsilon))
                     if least >= 16:
                         below.append(_over_local(math.floor(least / 16), d, N, beta, 1.0))
-    text = (
-        f"bound for unlike silos over the classical local rate at n ≥ (Nβ²D²/(dL²))^(1/3), {len(above)} points, to be "
-    )
-    text += f"at most {MATCHES:g}; a sixteenth of that n: up to {max(below):.3g}"
+    text = "bound for heterogeneous silos over the classical local rate at n ≥ (Nβ²D²/(dL²))^(1/3), "
+    text += f"{len(above)} points, to be at most {MATCHES:g}; a sixteenth of that n: up to {max(below):.3g}"
     return text, max(above) <= MATCHES, max(above), min(above), max(above)
 
 

@@ -158,7 +158,7 @@ class Claim(Strict):
     )
     experiments: list[Words] = Field(default=[], description="the paper's own experiments; they decide")
     counterparts: list[Words] = Field(
-        default=[], description="experiments in small in their place; shown beside, they do not decide"
+        default=[], description="scaled-down surrogates of these experiments; shown beside, they do not decide"
     )
     evidence: list[Words] = Field(
         default=[],

@@ -36,7 +36,7 @@ class Line:
         return [one_sided(difference, low, high, int(trials)) for difference, low, high, trials in rows]
 
     @property
-    def spoken(self) -> list[str]:
+    def outcomes(self) -> list[str]:
         """What each ε's own interval says; a contradiction counts only if `holm` keeps it."""
         found = []
         for row in self.rows.to_dict("records"):
@@ -108,24 +108,24 @@ def _mean(reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: 
 
 def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[Verdict, dict[str, int], int]:
     """Verdict of some lines together, how the intervals speak, and how many contradictions Holm's method keeps."""
-    spoken = [line.spoken for line in lines]
-    counts = {word: sum(line.count(word) for line in spoken) for word in (SUPPORTS, OPEN, CONTRADICTS)}
+    outcomes = [line.outcomes for line in lines]
+    counts = {word: sum(line.count(word) for line in outcomes) for word in (SUPPORTS, OPEN, CONTRADICTS)}
     flags = iter(holm([p for line in lines for p in line.p]))
-    kept = [[next(flags) and word == CONTRADICTS for word in line] for line in spoken]
+    kept = [[next(flags) and word == CONTRADICTS for word in line] for line in outcomes]
     if statistic.quantifier == "each":
         refuted = any(any(line) for line in kept)
-        confirmed = all(word == SUPPORTS for line in spoken for word in line)
+        confirmed = all(word == SUPPORTS for line in outcomes for word in line)
     else:
         # At most half of the ε is not most of them.
         refuted = any(2 * sum(line) >= len(line) for line in kept)
-        confirmed = all(2 * line.count(SUPPORTS) > len(line) for line in spoken)
+        confirmed = all(2 * line.count(SUPPORTS) > len(line) for line in outcomes)
     verdict = Verdict.REFUTED if refuted else Verdict.CONFIRMED if confirmed else Verdict.INCONCLUSIVE
     return verdict, counts, sum(map(sum, kept))
 
 
 def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder) -> Finding:
     verdict, counts, kept = _verdict(statistic, [line])
-    said = dict(zip(line.rows["epsilon"], line.spoken, strict=True))
+    said = dict(zip(line.rows["epsilon"], line.outcomes, strict=True))
     where = "; ".join(
         f"{word} at ε {', '.join(f'{epsilon:g}' for epsilon, own in said.items() if own == word)}"
         for word in counts

@@ -1,12 +1,14 @@
 """Experiments on a file of one's own: run files, silos, sizes, preprocessing, digests."""
 
 import dataclasses
+import hashlib
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
+from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.task import rounded_down, task_of
 from silodp.experiments.validation import load, silo_sizes
@@ -243,3 +245,12 @@ def test_held_counts_silos_and_records_of_a_person(loaded):
     ).experiments["patients"]  # fmt: skip
     assert dataset_of(other).held == (2, 2)
     assert dataclasses.replace(dataset_of(other), held=None).held is None
+
+
+def test_the_record_of_a_run_has_the_files_checksum_and_no_path_to_it(loaded, tmp_path):
+    loaded()
+    output = tmp_path / "results" / "provenance.json"
+    output.parent.mkdir()
+    assert main(["provenance", "patients.yaml", "--output", str(output)]) == 0
+    wanted = hashlib.sha256((tmp_path / "patients.csv").read_bytes()).hexdigest()
+    assert f"sha256:{wanted}" in output.read_text()

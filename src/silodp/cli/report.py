@@ -87,12 +87,16 @@ def provenance(options: argparse.Namespace) -> None:
     """Record what a run was made from: code, lock, configuration, data, machine."""
     from silodp.workflow import invocations
     from silodp.workflow import provenance as records
+    from silodp.workflow.digests import checksum
 
     resolved = load(options.run_file)
     hashes: dict[str, str] = {}
     for path in options.listings:
         rows = read_csv(path, ("file", "checksum"))
         hashes |= {row.file: row.checksum for row in rows.itertuples()}
+    for one in resolved.experiments.values():
+        if not isinstance(one.dataset, str):
+            hashes[Path(one.dataset.file).name] = f"sha256:{checksum(Path(one.dataset.file))}"
     root = project_root()
     # What is committed holds no credentials of a mirror.
     resolved_config = records.recordable(resolved.dump(), root)

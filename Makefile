@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper variants test test-slow test-browser test-slurm kubernetes bench audit-power lint format docs site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper variants test test-slow test-browser test-slurm kubernetes bench audit-power accounting lint format docs site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,8 +83,11 @@ bench: .venv/installed  ## speed and memory against targets and peers, on a mach
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/own_scale.py
 
-audit-power: .venv/installed  ## planted faults that the audit finds, and false alarms: the table of docs/audit.md
+audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of docs/audit.md
 	$(BIN)/python benchmarks/audit_power.py --output docs/audit.md
+
+accounting: .venv/installed  ## both ends of ε at 500 random events beside a composition of its own: table of docs/accounting.md
+	$(BIN)/python benchmarks/accounting.py --output docs/accounting.md
 
 lint: .venv/installed  ## formatters, linters and types, changing nothing
 	$(BIN)/ruff check .

@@ -21,8 +21,8 @@ from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.accounting.profiles import Occurrences, with_replacement
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
-# Seconds; a number takes at most two on an idle core.
-LIMIT = 20
+# Seconds of CPU; a number takes at most two on an idle core.
+LIMIT = 5
 
 
 def replaced(n, K, z, R=1):
@@ -49,6 +49,8 @@ EXTREMES = {
     "noise beyond measure, all of four": (replaced(4, 4, 6.5e11, 134), 5.3e-24),
     "a tiny epsilon": (distinct(31, 7, 1.66e7, 29), 2.5e-13),
     "a tinier epsilon": (distinct(9, 6, 9.15e9, 7), 1.7e-20),
+    "a coarse chance and much noise": (replaced(3616, 178, 92221.0, 20), 3.4e-7),
+    "Poisson sampling of all, little noise": (PoissonSampledDpEvent(1.0, GaussianDpEvent(8e-5)), 4.2e-25),
     "far apart": (ComposedDpEvent([replaced(1000, 100, 1e-5, 25), distinct(1000, 100, 2e5, 25)]), 1e-6),
 }
 

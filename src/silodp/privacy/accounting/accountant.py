@@ -34,10 +34,10 @@ _POINTS = 1 << 20  # of a transform, at most, whatever accuracy that leaves
 _SMALL_EPSILON = 0.05  # below this the error is relative to it
 _DOTS = 1 << 20  # of a profile times its occurrences, at most
 _ADAPTIVE_WORK = 1 << 27  # lattice points times releases of the adaptive lower bound, at most,
-_ADAPTIVE_POINTS = 1 << 22  # and its lattice points: ln 1/p_0 can be many steps where ε is tiny
+_ADAPTIVE_RUN = 1 << 24  # and with its whole range, as ln 1/p_0 can be many steps where ε is tiny
 _MULTIPLIERS = 1e-6, 1e12  # noise multipliers that sampled releases are accounted for,
 _PLAIN_MULTIPLIERS = 1e-100, 1e100  # and Gaussian ones on all records
-_REACH = 3e4  # standard deviations beyond which sampling is no longer looked at
+_REACH = 1e4  # standard deviations beyond which sampling is no longer looked at
 _OVERDRAWN = 64  # K/n with replacement, at most
 _ADAPTIVE_RELEASES = 200  # the adaptive lower bound takes time for each release,
 _ADAPTIVE_RATIO = 1.02  # and is worth it only where the two ends are apart
@@ -280,7 +280,7 @@ class Bracket:
         adaptive = adaptive and first.weights[0] > 1e-3
         if adaptive:
             points = 3 * (upper + 15 / self.order - 5 * math.log(first.weights[0])) / self.step
-            adaptive = points <= _ADAPTIVE_POINTS and points * count <= _ADAPTIVE_WORK
+            adaptive = points * count <= _ADAPTIVE_RUN
         if adaptive and upper > _ADAPTIVE_RATIO * lower:
             found = adaptive_lower_epsilon(
                 first, count, self.delta, order=self.order, step=self.step / 3, top=top, upper=upper

@@ -63,8 +63,8 @@ variants: .venv/installed  ## protocol variants that the papers leave open, on t
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)
 
-test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild
-	$(BIN)/python -m pytest -m slow
+test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild (SILODP_KILLS, SILODP_SOAK_MINUTES)
+	$(BIN)/python -m pytest -m slow -n $(or $(PYTEST_JOBS),2)
 
 test-browser: .venv/installed  ## the report page in a headless Chromium, installed by apt-get if it is not there
 	@command -v chromedriver > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium chromium-driver; }

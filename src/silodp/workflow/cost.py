@@ -13,7 +13,8 @@ from silodp.config.experiment import Experiment
 from silodp.experiments.names import trained_as
 from silodp.experiments.validation import silo_sizes
 from silodp.federation.data_of import dataset_of
-from silodp.workflow.plan import PARTITION_FILES, Plan
+from silodp.workflow.outputs import PARTITION_FILES
+from silodp.workflow.plan import Plan
 
 # Multiplications and additions a weight and record: one of each forward, two of each backward.
 _PER_WEIGHT = 6

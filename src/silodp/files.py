@@ -228,7 +228,7 @@ def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
         raise ValueError(f"{path}: lacks the columns {', '.join(missing)}")
     for name in ("private", "holds", "converged"):
         if name in columns and len(table) and table[name].dtype != bool:
-            raise ValueError(f"{path}: column {name} holds {table[name].iloc[0]!r}, allowed: True, False")
+            raise ValueError(f"{path}: column {name} holds {str(table[name].iloc[0])[:80]!r}, allowed: True, False")
     return table
 
 

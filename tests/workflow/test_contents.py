@@ -40,6 +40,7 @@ def test_a_finished_run_verifies_by_name_and_by_folder(run, capsys):
 
 def test_every_single_file_that_is_missing_or_changed_is_named(run, capsys):
     seen = Folder(run)
+    assert {"source/Snakefile", "source/workflow/rules/report.smk"} <= set(seen.expected())
     for name in seen.expected():
         path = run / name
         content = path.read_bytes()

@@ -13,6 +13,8 @@ from silodp.cli import main
 from silodp.workflow.contents import CHECKSUMS, PUBLICATION
 from silodp.workflow.publishing import NEEDED
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -44,7 +46,9 @@ def test_publishing_keeps_what_is_small_and_replaces_what_was_there(run, tmp_pat
     figures = {name for name in held(run) if name.startswith("figures/") and name.endswith(".svg")}
     assert {"figures/wbcd_mlp_M2_R5.svg", "figures/formulas_convex.svg"} <= figures
     wanted |= figures
-    wanted |= {"source/Snakefile"}
+    rules = {f"source/workflow/rules/{file.name}" for file in (ROOT / "workflow/rules").glob("*.smk")}
+    assert len(rules) > 5
+    wanted |= {"source/Snakefile"} | rules
     assert held(out) == wanted | {"silos/wbcd_mlp/default/heterogeneity.csv"}
     page = (out / "README.md").read_text()
     assert "make publish RUN=r7" in page

@@ -40,7 +40,7 @@ if not PLAN.published:
         output:
             record=f"{PLAN.folder}/provenance.json",
             config=f"{PLAN.folder}/config.json",
-            workflow=f"{PLAN.folder}/source/Snakefile",
+            rules=PLAN.rules(),
             plugins=PLAN.plugins(),
         log:
             f"{PLAN.folder}/logs/provenance.log",

@@ -93,11 +93,11 @@ def _source(row: dict[str, str], path: Path) -> Source:
     algorithm, _, hexadecimal = digest.partition(":")
     if {"sha256": 64, "md5": 32}.get(algorithm) != len(hexadecimal):
         raise ValueError(
-            f"{path}: {row['file']}: sha256 is {row['sha256']!r}; 64 hex digits or md5: and 32 are allowed"
+            f"{path}: {row['file']}: sha256 is {row['sha256'][:80]!r}; 64 hex digits or md5: and 32 are allowed"
         )
     relative = Path(row["file"])
     if relative.is_absolute() or ".." in relative.parts:
-        raise ValueError(f"{path}: file is {row['file']!r}; it must be a path below the cache folder")
+        raise ValueError(f"{path}: file is {row['file'][:80]!r}; it must be a path below the cache folder")
     return Source(
         dataset=row["dataset"],
         version=row["version"],

@@ -113,9 +113,9 @@ class Outputs:
             )
         ]
         whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv"]
-        whole += ["config.json", "provenance.json", "source/Snakefile", "report.html", "ro-crate-metadata.json"]
+        whole += ["config.json", "provenance.json", "report.html", "ro-crate-metadata.json"]
         files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
-        files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
+        files += [*(f"{self.folder}/{name}" for name in whole), *self.rules(), *self.plugins()]
         return list(dict.fromkeys(files))
 
     def models(self, experiment: str) -> list[str]:
@@ -235,6 +235,12 @@ class Outputs:
         wanted = set(self.wanted())
         found = [file for name in ("bounds", "checkins") for file in (Path(self.folder) / name).glob("*.csv")]
         return sorted(file for file in found if str(file) not in wanted)
+
+    def rules(self) -> list[str]:
+        """Copies of the workflow's rules, which the run's description names; a publication has those of its time."""
+        root = project_root()
+        others = [] if self.published else sorted((root / "workflow" / "rules").glob("*.smk"))
+        return [f"{self.folder}/source/{file.relative_to(root)}" for file in (root / "Snakefile", *others)]
 
     def plugins(self) -> list[str]:
         """Copies of the run's plug-ins, so that its folder can be read without them."""

@@ -85,6 +85,8 @@ def test_the_schema_allows_the_files_and_no_unknown_key():
         ("rule: that", "rule: that\n    verdict: confirmed", "claims[0].verdict: 'confirmed': unknown key"),
         ("first: spider", "first: spyder", "claims[0].statistic.pairs.first: 'spyder': must be one of"),
         ("[wbcd_mlp]", "[nobody]", "claims[0].experiments: 'nobody': must be one of"),
+        # A name of thousands of letters is cut short.
+        ("[wbcd_mlp]", f"[{'n' * 5000}]", f"claims[0].experiments: '{'n' * 76}...: must be one of"),
         ("second: local_sgd", "second: local_sgd, tolerance: -1", "claims[0].statistic.pairs[0].tolerance: -1"),
         ("name: paired_difference", "name: feeling", "claims[0].statistic: "),
         ("paper: a paper", "paper: a paper\npaper: another", "given twice"),

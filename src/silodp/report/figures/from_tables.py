@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, shown
 from silodp.files import BOUNDS_COLUMNS, BY_ROUND_COLUMNS, read_csv
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.by_round import draw_by_round
@@ -34,7 +34,7 @@ def figures_of(path: Path) -> dict[str, Figure]:
     if columns >= set(BOUNDS_COLUMNS):
         check = str(rows["check"].iloc[0]) if len(rows) else ""
         if check not in BOUNDS_FIGURES:
-            raise ConfigError(f"{path}: check: {check!r}: must be one of {', '.join(BOUNDS_FIGURES)}")
+            raise ConfigError(f"{path}: check: {shown(check)}: must be one of {', '.join(BOUNDS_FIGURES)}")
         rows = rows.astype({name: object for name in WORDS}).fillna(dict.fromkeys(WORDS, ""))
         return {path.stem: BOUNDS_FIGURES[check](rows, title=CHECKS[check])}
     if columns >= set(BY_ROUND_COLUMNS):

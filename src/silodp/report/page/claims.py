@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from silodp.config.errors import shown
 from silodp.files import read_table
 from silodp.report.numbers import measured
 from silodp.report.page.figures import Page, anchor
@@ -70,7 +71,7 @@ def _rules() -> dict[str, str]:
 def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[str, Any]:
     word = str(row["verdict"])
     if word not in list(Verdict):
-        raise ValueError(f"{page.folder / 'claims.csv'}: verdict: {word!r}: must be one of {', '.join(Verdict)}")
+        raise ValueError(f"{page.folder / 'claims.csv'}: verdict: {shown(word)}: must be one of {', '.join(Verdict)}")
     verdict = Verdict(word)
     files = [] if pd.isna(row["evidence"]) else str(row["evidence"]).split("; ")
     ends = [row["low"], row["high"]]

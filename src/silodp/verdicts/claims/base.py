@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from silodp.config.errors import shown
 from silodp.files import (
     BOUNDS_COLUMNS,
     PRIVACY_COLUMNS,
@@ -104,7 +105,9 @@ class RunFolder:
         table = table.assign(**{name: table[name].fillna("").astype(str) for name in ("verdict", "form", "detail")})
         for word in set(table["verdict"]) - {"", *Verdict}:
             known = ", ".join(Verdict)
-            raise ValueError(f"{self.path}/bounds/{check}.csv: verdict: {word!r}: must be one of {known}, or empty")
+            raise ValueError(
+                f"{self.path}/bounds/{check}.csv: verdict: {shown(word)}: must be one of {known}, or empty"
+            )
         return table
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from silodp.config.errors import ConfigError, project_root
+from silodp.config.errors import ConfigError, project_root, shown
 from silodp.config.loading import explain, read_yaml
 from silodp.files import NON_PRIVATE
 from silodp.verdicts.claims.models import (
@@ -43,7 +43,7 @@ def load_claims(folder: Path | str | None = None) -> list[Claim]:
         for place, claim in enumerate(file.claims):
             if claim.id in found:
                 raise ConfigError(
-                    f"{path}: claims[{place}].id: {claim.id!r}: must be given once, is in {found[claim.id]}"
+                    f"{path}: claims[{place}].id: {shown(claim.id)}: must be given once, is in {found[claim.id]}"
                 )
             found[claim.id] = path
             _check(f"{path}: claims[{place}]", claim)
@@ -85,4 +85,4 @@ def _names(claim: Claim) -> Iterator[tuple[str, str, list[str]]]:
 
 def _known(place: str, name: str, allowed: list[str]) -> None:
     if name not in allowed:
-        raise ConfigError(f"{place}: {name!r}: must be one of {', '.join(allowed)}")
+        raise ConfigError(f"{place}: {shown(name)}: must be one of {', '.join(allowed)}")

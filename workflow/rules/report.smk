@@ -4,6 +4,8 @@ rule claims:
         privacy=f"{PLAN.folder}/privacy.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
         wanted=PLAN.wanted(),
+        # Evidence names figures that are there: claims come after them, and are not made again with them.
+        figures=ancient(PLAN.figures() + PLAN.other_figures()),
         # By their dates: a clone's published claims.csv has no record of what it was made from.
         claims=local(PLAN.claims_files()),
     output:

@@ -52,6 +52,9 @@ def test_every_file_that_a_run_makes_is_asked_for_by_name(tmp_path):
     lines = [line.strip() for line in (result.stdout + result.stderr).splitlines()]
     asked = set(lines[lines.index("rule all:") + 1].removeprefix("input: ").split(", "))
     made = {file for line in lines if line.startswith("output: ") for file in line[len("output: ") :].split(", ")}
+    # Claims name the figures that are there as evidence, so all must be there first.
+    decided = lines[lines.index("rule claims:") + 1]
+    assert {file for file in made if "/figures/" in file} <= set(decided.removeprefix("input: ").split(", "))
     plan = Plan(load(ROOT / "config" / "default.yaml"))
     counted = next(int(line.split()[1]) for line in lines if re.fullmatch(r"total +\d+", line))
     assert estimate(plan, 1, 1e9).jobs == counted

@@ -65,7 +65,8 @@ def test_a_job_says_and_ends_as_one_by_itself(environment, words, code, tmp_path
     assert (handed.returncode, handed.stdout, handed.stderr) == (alone.returncode, alone.stdout, alone.stderr)
 
 
-def test_a_job_that_read_other_variables_at_its_start_is_not_handed_over(environment):
+def test_a_job_that_read_other_variables_at_its_start_is_not_handed_over(environment, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert warm.handed_over(environment[warm.VARIABLE], ["--version"]) is None
     assert run({**environment, "OMP_NUM_THREADS": "2"}, "--version").stdout == run(environment, "--version").stdout
 

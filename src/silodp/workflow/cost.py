@@ -21,7 +21,7 @@ _PER_WEIGHT = 6
 # Of an experiment: selection, privacy, audit, table. Of a run: formulas and their figures, comparisons, claims, merged
 # privacy, rounds and audit, provenance, page, crate, checksums, and the end.
 _ONCE_EACH, _ONCE = 4, 12
-# Seconds that a job takes beside training, on average: starting, accounting, audits, drawing.
+# Seconds that a job takes beside training, on average and from above: starting, accounting, audits, drawing.
 _START = 4.0
 # Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
 _PER_RUN, _PER_FILE = 150, 40_000

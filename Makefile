@@ -62,6 +62,7 @@ variants: .venv/installed  ## protocol variants that the papers leave open, on t
 
 certified: .venv/installed  ## the papers' experiments at exactly the ε that they claim, beside the papers' noise
 	@$(MAKE) --no-print-directory reproduce RUN=certified
+	@$(MAKE) --no-print-directory reproduce RUN=certified-mnist
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)

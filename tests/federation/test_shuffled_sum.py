@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chi2, norm
+from small_sums import analyse, coordinate_law, shuffle, vector_messages
 
 from silodp.federation.rng import Streams
-from silodp.federation.shuffled_sum import analyse, scalar_sum, shuffle, vector_messages, vector_sum
-from silodp.privacy.shuffling.p_vec import SumParameters, calibrate, coordinate_law, ideal_variance
+from silodp.federation.shuffled_sum import scalar_sum, vector_sum
+from silodp.privacy.shuffling.p_vec import SumParameters, calibrate, ideal_variance
 
 STREAMS = Streams(11)
 CLIP = torch.tensor([1.5])

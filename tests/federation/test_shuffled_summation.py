@@ -143,7 +143,7 @@ def test_the_delivered_epsilon_is_the_claim_and_near_it(name):
     for release in plan.releases:
         numbers = plan.shuffled_sum[release.kind]
         assert numbers.participants == 5 * release.records
-        bits = plan.shuffled_sum.bits_per_silo(release.kind, release.records)
+        bits = release.records * numbers.bits(plan.shuffled_sum.dimension)
         assert bits == release.records * 3 * (numbers.levels + numbers.noise_bits)
 
 

@@ -4,9 +4,9 @@ from itertools import product
 from math import exp, inf, log, prod, sqrt
 
 import pytest
+from exact_composition import composed_delta, composed_epsilon
 
 from silodp.theory import THEOREMS
-from silodp.theory.composition import composed_delta, composed_epsilon
 
 DELTA = 1e-6
 

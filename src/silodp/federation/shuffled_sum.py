@@ -2,7 +2,7 @@
 
 Read: inputs of P_vec are shifted by L into [0, 2L], so P_1D gets the range 2L, and N·L is taken off its sum. (Printed:
 range L, which overflows the g + b bits, and L off.) What the server learns is the number of ones in each coordinate;
-`vector_sum` draws it from binomial sums, `vector_messages`, `shuffle` and `analyse` go bit by bit. Both give one law.
+`vector_sum` draws it from binomial sums.
 The stack's G points share the random numbers, so a point's result does not depend on who else is in the stack.
 """
 
@@ -54,30 +54,6 @@ def vector_sum(
     """
     total = scalar_sum(*_shifted(messages, clip), parameters, generator)
     return total - messages.shape[0] * clip.to(total)[:, None]
-
-
-def vector_messages(
-    messages: Tensor, clip: Tensor, parameters: SumParameters, generator: np.random.Generator
-) -> np.ndarray:
-    """The bits that each participant sends, (N, G, d, g + b) of 0 and 1, one `SumParameters` for all points."""
-    values, _ = _scaled(*_shifted(messages, clip), [parameters] * len(clip))
-    noise = generator.binomial(parameters.noise_bits, parameters.chance, size=values.shape)
-    ones = _rounded(values, generator) + noise
-    return (np.arange(parameters.levels + parameters.noise_bits) < ones[..., None]).astype(np.uint8)
-
-
-def shuffle(bits: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The bits (N, G, d, g + b) in random order within each labelled coordinate: (G, d, N(g + b))."""
-    points, dimension = bits.shape[1:3]
-    return generator.permuted(np.moveaxis(bits, 0, 2).reshape(points, dimension, -1), axis=2)
-
-
-def analyse(shuffled: np.ndarray, clip: Tensor, parameters: SumParameters) -> Tensor:
-    """The server's estimate (G, d) of the sum of vectors from shuffled bits (G, d, N(g + b))."""
-    ones = shuffled.sum(2, dtype=np.int64)
-    width = 2 * clip.double()
-    total = _estimate(ones, width.cpu().numpy(), [parameters] * len(clip), clip.device)
-    return total - parameters.participants * clip.to(total)[:, None]
 
 
 def _shifted(messages: Tensor, clip: Tensor) -> tuple[Tensor, Tensor]:

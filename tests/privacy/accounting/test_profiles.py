@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from silodp.privacy.accounting.mechanisms import gaussian_delta
+from silodp.privacy.accounting.mechanisms import gaussian_log_profile
 from silodp.privacy.accounting.profiles import (
     Occurrences,
     at_most_once,
@@ -28,6 +28,10 @@ def on_a_line(
     p = weights @ np.exp(-((x - first[:, None]) ** 2) / 2)
     q = weights @ np.exp(-((x - second[:, None]) ** 2) / 2)
     return np.maximum(p - np.exp(epsilons)[:, None] * q, 0).sum(axis=1) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    return math.exp(gaussian_log_profile(epsilon, mu))
 
 
 def bbg(occurrences: Occurrences, epsilon: float) -> float:

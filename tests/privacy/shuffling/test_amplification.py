@@ -15,7 +15,6 @@ from silodp.cli import main
 from silodp.privacy.shuffling.amplification import (
     BOUNDS,
     amplification_table,
-    approximate_epsilon,
     clones_closed_form,
     clones_delta,
     clones_epsilon,
@@ -116,7 +115,8 @@ def test_numbers_at_a_known_point():
 
 
 def test_approximate_reports_pay_in_delta():
-    epsilon, delta = approximate_epsilon(0.5, 1e-14, 10_000, 1e-6, records=2)
+    result = THEOREMS["convex-E.2"](N=10_000, n=2, epsilon0=0.5, delta0=1e-14, delta=1e-6)
+    epsilon, delta = result.value, result.terms["delta_tilde"]
     assert epsilon == clones_closed_form(0.5, 10_000, 1e-6, records=2)
     assert delta == pytest.approx(1e-6 + (math.exp(epsilon) + 1) * 4e4 * math.exp(0.5) * 1e-14)
 

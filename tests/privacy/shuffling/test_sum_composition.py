@@ -9,11 +9,12 @@ import pytest
 from dp_accounting import dp_event
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_sums import coordinate_law
 
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.composition import Composition, epsilon_at
 from silodp.privacy.accounting.losses import connected_losses
-from silodp.privacy.shuffling.p_vec import SumParameters, coordinate_law
+from silodp.privacy.shuffling.p_vec import SumParameters
 from silodp.privacy.shuffling.sum_composition import (
     SumRelease,
     _convex,

@@ -8,7 +8,7 @@ from scipy import stats
 
 from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.accountant import delivered_epsilon
-from silodp.privacy.accounting.mechanisms import gaussian_delta, gaussian_epsilon, gaussian_mu
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon, gaussian_log_profile, gaussian_mu
 from silodp.privacy.plan import Budget
 from silodp.privacy.shuffling.trusted_sum import delivered_sum
 
@@ -84,4 +84,4 @@ def test_drawing_silos_does_not_amplify_where_the_sum_tells_who_was_drawn():
     spent = np.maximum(one - math.exp(epsilon) * other, 0).sum() * width
     assert spent > 1000 * delta
     # The limit, when the silos are told apart for certain.
-    assert gaussian_delta(epsilon, mu) / N > 1000 * delta
+    assert math.exp(gaussian_log_profile(epsilon, mu)) / N > 1000 * delta

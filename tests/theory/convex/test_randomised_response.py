@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from silodp.theory import THEOREMS
-from silodp.theory.convex.randomised_response import (
+from randomised_response import (
     message_law,
     response_law,
     round_epsilon,
     transcript_epsilon,
     transcripts,
 )
+from scipy import stats
+
+from silodp.theory import THEOREMS
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])

@@ -80,11 +80,6 @@ class Perceptron:
             return total
         return self._plain_sum(weights, x, y, clip)
 
-    @zero_unless_finite
-    def plain_clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        """The same sum by tensor operations, for any device and number of classes."""
-        return self._plain_sum(weights, x, y, clip)
-
     def _plain_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         a, logits = self._forward(weights, x)
         v = self._unpack(weights)[2]

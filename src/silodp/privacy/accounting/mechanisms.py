@@ -42,16 +42,6 @@ def gaussian_log_profile(epsilon: np.ndarray | float, mu: float) -> np.ndarray:
         return np.where(a <= 0, tail, np.log(np.maximum(body, 0.0)))
 
 
-def gaussian_delta(epsilon: float, mu: float) -> float:
-    """Smallest δ for which a Gaussian mechanism with sensitivity over noise μ is (ε, δ)-DP. ε ≥ 0, μ ≥ 0."""
-    if epsilon < 0:
-        raise ValueError(f"epsilon = {epsilon}: must not be negative")
-    if mu == 0:
-        return 0.0
-    _check_positive(mu=mu)
-    return float(np.exp(gaussian_log_profile(epsilon, mu)))
-
-
 def gaussian_epsilon(delta: float, mu: float) -> float:
     """Smallest ε ≥ 0 for which a Gaussian mechanism with sensitivity over noise μ is (ε, δ)-DP."""
     _check_delta(delta)
@@ -89,44 +79,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return low if low == high else float(brentq(excess, low, high, rtol=1e-14))
 
 
-def classical_gaussian_noise(sensitivity: float, epsilon: float, delta: float) -> float:
-    """σ = Δ√(2 ln(1.25/δ))/ε, private for ε ≤ 1 only: Dwork and Roth 2014, Theorem A.1 (convex paper, App. D.2)."""
-    _check_delta(delta)
-    _check_positive(sensitivity=sensitivity, epsilon=epsilon)
-    if epsilon > 1:
-        raise ValueError(f"epsilon = {epsilon}: the classical Gaussian bound is proven for epsilon at most 1")
-    return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
-def gaussian_zcdp(mu: float) -> float:
-    """ρ = μ²/2 of a Gaussian mechanism: Bun and Steinke 2016, Proposition 1.6 (non-convex paper, Proposition D.2).
-
-    ρ of a composition is the sum of the ρ's (Lemma D.1).
-    """
-    if mu < 0:
-        raise ValueError(f"mu = {mu}: must not be negative")
-    return mu * mu / 2
-
-
-def zcdp_epsilon(rho: float, delta: float) -> float:
-    """ε = ρ + 2√(ρ ln(1/δ)): Bun and Steinke 2016, Proposition 1.3 (non-convex paper, Proposition D.1)."""
-    _check_delta(delta)
-    if rho < 0:
-        raise ValueError(f"rho = {rho}: must not be negative")
-    return rho + 2 * math.sqrt(rho * -math.log(delta))
-
-
-def zcdp_rho(epsilon: float, delta: float) -> float:
-    """Largest ρ with ρ + 2√(ρ ln(1/δ)) ≤ ε, the inverse of `zcdp_epsilon`.
-
-    The non-convex paper's ε²/(8 ln(1/δ)) is smaller wherever it is claimed, ε ≤ 2 ln(1/δ).
-    """
-    _check_delta(delta)
-    _check_positive(epsilon=epsilon)
-    log = -math.log(delta)
-    return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2
-
-
 def advanced_composition(epsilon: float, delta: float, count: int, slack: float) -> tuple[float, float]:
     """(ε', δ') of `count` adaptive (ε, δ)-DP releases at slack δ'': Dwork and Roth 2014, Theorem 3.20.
 
@@ -140,17 +92,3 @@ def advanced_composition(epsilon: float, delta: float, count: int, slack: float)
         raise ValueError(f"delta = {delta}: must lie in [0, 1)")
     total = epsilon * math.sqrt(2 * count * -math.log(slack)) + count * epsilon * math.expm1(epsilon)
     return total, count * delta + slack
-
-
-def subsampling_epsilon(epsilon: float, drawn: int, records: int) -> float:
-    """2ε̃K/n: the ε of an ε̃-DP release, ε̃ ≤ 1, on K of n records (convex paper, App. D.2, from Ullman 2017).
-
-    Its δ is that of the release for draws without replacement (or times K/n); draws with replacement need the
-    release to be private for groups, which the papers pass over and the accountant does not.
-    """
-    _check_positive(epsilon=epsilon)
-    if epsilon > 1:
-        raise ValueError(f"epsilon = {epsilon}: amplification by 2K/n is stated for epsilon at most 1")
-    if not 1 <= drawn <= records:
-        raise ValueError(f"drawn = {drawn}: must lie between 1 and records = {records}")
-    return 2 * epsilon * drawn / records

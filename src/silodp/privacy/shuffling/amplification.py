@@ -76,14 +76,6 @@ def clones_closed_form(epsilon0: float, reports: int, delta: float, *, records: 
     return shuffled_round(N=reports, n=records, epsilon0=epsilon0, delta0=_PURE, delta=delta).value
 
 
-def approximate_epsilon(
-    epsilon0: float, delta0: float, reports: int, delta: float, *, records: int = 1
-) -> tuple[float, float]:
-    """(ε, δ̃) of shuffled (ε0, δ0)-private reports, the convex paper's Theorem E.2, its δ corrected."""
-    result = shuffled_round(N=reports, n=records, epsilon0=epsilon0, delta0=delta0, delta=delta)
-    return result.value, result.terms["delta_tilde"]
-
-
 def poisson_subsampled(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     """(ln(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private release on records that each take part with probability q.
 

@@ -7,13 +7,9 @@ are trusted to add their bits; with n of them absent the guarantee is that of (N
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
-
-import numpy as np
-import pandas as pd
-from scipy.stats import binom
 
 from silodp.privacy.accounting.mechanisms import advanced_composition, gaussian_mu
 from silodp.privacy.shuffling.binomial_noise import shift_delta, vector_delta
@@ -186,72 +182,6 @@ def _fewest_bits(
     return parameters(high)
 
 
-def sum_table(
-    participants: int, dimensions: Sequence[int], epsilon: float, delta: float, levels: int | None = None
-) -> pd.DataFrame:
-    """What the two analyses ask for, a row for each of them and each d, at L = 1.
-
-    Columns: dimension, analysis, levels, noise_bits, bits (a participant's for a vector), variance (a coordinate's),
-    over_gaussian (variance over `ideal_variance`), epsilon_lower (at δ: no proof can promise less). With `levels` None
-    the ℓ2 analysis chooses g, and both use it, so that bits and noise compare.
-    """
-    rows = []
-    for dimension in dimensions:
-        l2 = calibrate(participants, dimension, epsilon, delta, levels=levels)
-        split = calibrate(participants, dimension, epsilon, delta, levels=l2.levels, analysis="split")
-        for analysis, found in (("l2", l2), ("split", split)):
-            variance = found.variance(2.0)
-            rows.append(
-                {
-                    "dimension": dimension,
-                    "analysis": analysis,
-                    "levels": found.levels,
-                    "noise_bits": found.noise_bits,
-                    "bits": found.bits(dimension),
-                    "variance": variance,
-                    "over_gaussian": variance / ideal_variance(epsilon, delta),
-                    "epsilon_lower": _root(found.lower_delta, delta, upper=False),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def coordinate_law(inputs: np.ndarray, parameters: SumParameters, width: float) -> np.ndarray:
-    """Law (N(g + b) + 1,) of what the server learns of one coordinate: how many of all bits are 1. For small cases.
-
-    Args:
-        inputs: (N,) in [0, width].
-    """
-    if np.shape(inputs) != (parameters.participants,):
-        raise ValueError(f"inputs of shape {np.shape(inputs)}: must be ({parameters.participants},)")
-    scaled = np.asarray(inputs, dtype=float) * parameters.levels / width
-    if not ((scaled >= 0) & (scaled <= parameters.levels)).all():
-        raise ValueError(f"inputs: must lie between 0 and {width}")
-    law = binom.pmf(np.arange(parameters.trials + 1), parameters.trials, parameters.chance)
-    for value in scaled:
-        whole = min(math.floor(value), parameters.levels - 1)
-        law = np.convolve(law, [1 - (value - whole), value - whole])
-        law = np.concatenate((np.zeros(whole), law, np.zeros(parameters.levels - 1 - whole)))
-    return law
-
-
-def enumerated_delta(
-    first: np.ndarray, second: np.ndarray, parameters: SumParameters, epsilon: float, clip: float = 1.0
-) -> float:
-    """δ between two inputs (N, d) of P_vec by enumeration of all sums; d at most 3. The larger of the two orders."""
-    if first.shape != second.shape or first.ndim != 2 or not 1 <= first.shape[1] <= 3:
-        raise ValueError(f"inputs of shape {first.shape} and {second.shape}: must be equal, with one to three columns")
-    joint = []
-    for values in (first, second):
-        law = np.ones(())
-        for column in values.T:
-            law = np.multiply.outer(law, coordinate_law(column + clip, parameters, 2 * clip))
-        joint.append(law)
-    p, q = joint
-    weight = math.exp(epsilon)
-    return float(max(np.maximum(p - weight * q, 0).sum(), np.maximum(q - weight * p, 0).sum()))
-
-
 def _root(delta_at: Callable[[float], float], delta: float, *, upper: bool) -> float:
     """ε at which a decreasing δ(ε) reaches `delta`, from above or below; ∞ if it never does up to 1e4."""
     if delta_at(0.0) <= delta:
@@ -289,7 +219,3 @@ class ShuffledSums:
 
     def __getitem__(self, kind: str) -> SumParameters:
         return next(parameters for name, parameters in self.kinds if name == kind)
-
-    def bits_per_silo(self, kind: str, records: int) -> int:
-        """Bits that a silo sends for a message of K `records`; labels of coordinates are not counted."""
-        return records * self[kind].bits(self.dimension)

@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as tree
 
-from matplotlib.artist import Artist
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.text import Text
 
@@ -41,11 +40,6 @@ def name_key(text: Text, gid: str | None) -> None:
     """Mark a legend's words as those of the curve called `gid`."""
     if gid:
         text.set_gid(_KEY + _series(gid))
-
-
-def series_gid(artist: Artist, name: str) -> None:
-    """Name an artist as part of the curve `name`."""
-    artist.set_gid(f"series:{name}")
 
 
 def _series(gid: str) -> str:

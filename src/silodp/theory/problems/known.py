@@ -16,7 +16,6 @@ from silodp.theory.problems.base import (
     Array,
     Constants,
     Optimum,
-    Problem,
     ball_gap,
     check_positive,
     inner,
@@ -72,10 +71,6 @@ class LinearOnBall:
         norm = float(np.linalg.norm(mean))
         w = np.zeros(self.d) if norm == 0 else mean * (self.D / norm)
         return Optimum(w, -self.L * norm, 0.0)
-
-    def population_optimum(self) -> Optimum:
-        """Closed form for the population: the mean record is bias·D/√d in every coordinate."""
-        return self.optimum(np.full((1, self.d), self.bias * self.D / np.sqrt(self.d)))
 
     def excess_population_risk(self, w: Array) -> float:
         """F(w) − F* exactly."""
@@ -349,9 +344,3 @@ class SmoothNonconvex:
             w[j] = grid[means.argmin()]
         gap = self.scale * cell**2 / 4
         return Optimum(w, float(self.losses(w, records).mean()), float(gap))
-
-
-PROBLEMS: dict[str, type[Problem]] = {
-    "linear": LinearOnBall, "quadratic": Quadratic, "logistic": LogisticOnBall, "hinge": HingeOnBall,
-    "sparse_least_squares": SparseLeastSquares, "smooth_nonconvex": SmoothNonconvex,
-}  # fmt: skip

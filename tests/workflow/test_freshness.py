@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import small
 
+from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import Look
 from silodp.config.loading import Resolved
 from silodp.workflow import digests
 from silodp.workflow.closure import ROOT, Sources
@@ -74,6 +76,15 @@ def test_looks_of_figures_redraw_and_retrain_nothing():
     assert found == {"error_vs_epsilon", "delivered_vs_claimed", "redraw", "report"}
 
 
+def test_the_look_of_an_algorithm_redraws_its_figures_and_retrains_nothing(monkeypatch):
+    assert edited("silodp.algorithms.local_sgd", "look = Look(1, ", "look = Look(5, ") == set()
+    before = plan_digests(HERE, {})
+    monkeypatch.setattr(ALGORITHMS["local_sgd"], "look", Look(1, "#000000", "o"))
+    after = plan_digests(HERE, {})
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"error_vs_epsilon", "delivered_vs_claimed", "report"}
+
+
 def test_the_accountant_retrains_only_what_is_calibrated_by_it():
     edit = ("silodp.privacy.accounting.accountant", "\ndef upper_epsilon(", "\n@print\ndef upper_epsilon(")
     assert not trained(edited(*edit))
@@ -120,10 +131,12 @@ def test_every_module_behind_training_counts_and_its_comments_do_not():
 
 
 def _number(statements) -> ast.Constant | None:
-    """The first number in definitions, annotations of functions aside."""
+    """The first number in definitions, annotations of functions and looks of algorithms aside."""
     nodes = [node for one in statements for part in one.nodes for node in ast.walk(part) if not one.entries]
     notes = {id(one) for node in nodes for one in ast.walk(getattr(node, "annotation", None) or ast.Pass())}
     notes |= {id(one) for node in nodes for one in ast.walk(getattr(node, "returns", None) or ast.Pass())}
+    looks = [node for node in nodes if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "look"]
+    notes |= {id(one) for node in looks for one in ast.walk(node)}
     numbers = (node for node in nodes if isinstance(node, ast.Constant) and type(node.value) in (int, float))
     return next((one for one in numbers if id(one) not in notes and one.lineno == one.end_lineno), None)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from silodp.algorithms.base import Algorithm
+    from silodp.algorithms.base import Algorithm, Look
 
 # Files of this folder that hold no algorithm.
 _SHARED = {"base"}
@@ -52,23 +52,26 @@ class Traits(NamedTuple):
     Attributes:
         label: its name there.
         summed: whether it is for sums.
-        built_on: names of what it is built on.
-        better_of: see `Algorithm`.
+        better_of, look: see `Algorithm`.
     """
 
     label: str
     summed: bool = False
-    built_on: tuple[str, ...] = ()
     better_of: tuple[str, int] | None = None
+    look: "Look | None" = None
 
 
 def traits(name: str) -> Traits:
-    """Traits of an algorithm; of one that is not here, as in results of somebody's plug-in, its name is its label."""
+    """Traits of an algorithm.
+
+    The better of several looks as the first of them. Of one that is not here, as in results of somebody's plug-in, its
+    name is its label.
+    """
     kind = ALGORITHMS.get(name)
     if kind is None:
-        return Traits(name)
-    built_on = tuple(one.name for one in kind.__mro__ if "name" in vars(one))[1:]  # type: ignore[attr-defined]
-    return Traits(kind.label, kind.trust == "sum", built_on, kind.better_of)
+        members = [(one.better_of[1], one) for one in ALGORITHMS.values() if (one.better_of or ("",))[0] == name]
+        return Traits(name.upper(), look=min(members)[1].look) if members else Traits(name)
+    return Traits(kind.label, kind.trust == "sum", kind.better_of, vars(kind).get("look"))
 
 
 def families(names: Iterable[str]) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from silodp.algorithms.base import Algorithm, State
+from silodp.algorithms.base import Algorithm, Look, State
 from silodp.algorithms.minibatch_sgd import gradient_noise
 from silodp.privacy.plan import Budget, PrivacyPlan
 
@@ -49,6 +49,7 @@ class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
 
     name = "accelerated_minibatch_sgd"
     label = "Acc. MB-SGD"
+    look = Look(5, "#30102f", "D", (0, (1.2, 1.2)))
     schedules = frozenset({"theorem-D.1", "theorem-D.1-strong", "theorem-2.4", "theorem-2.4-strong"})
     variants = frozenset({"clipping", "log_term", "sampler"})
 

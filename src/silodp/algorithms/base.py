@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from silodp.privacy.plan import Budget, PrivacyPlan
 
@@ -41,6 +41,22 @@ def kept(federation: Federation, before: Tensor, iterate: Tensor, number: int, *
     return iterate if federation.streams.generator(*names).random() * number < 1 else before
 
 
+class Look(NamedTuple):
+    """How figures draw one algorithm; lightness L* steps by 10 within a figure, so that a grey print tells them apart.
+
+    Attributes:
+        place: in legends and tables, the smallest first.
+        colour: as #rrggbb.
+        marker: as matplotlib has it.
+        line: style of the line, as matplotlib has it.
+    """
+
+    place: int
+    colour: str
+    marker: str
+    line: Any = "-"
+
+
 @dataclass(frozen=True)
 class Algorithm(Generic[S]):
     """Base of all algorithms; a subclass is frozen and holds the parameters that shape its rounds, and names its state.
@@ -49,6 +65,7 @@ class Algorithm(Generic[S]):
         rounds: R, rounds of communication.
         name: as in run files, and of the file.
         label: in figures and tables, without what says whether it is private.
+        look: in figures, its own alone and not of what is built on it; None takes one that is left. Retrains nothing.
         variants: which of the protocol variants `OF_SOME` (silodp.config.readings) change what it does.
         proximal: whether it takes proximal steps, and so heeds a penalty and a ball.
         trust: what silos trust beside themselves: nothing, a sum of their messages, or a shuffler. Noise that is made
@@ -63,6 +80,7 @@ class Algorithm(Generic[S]):
 
     name: ClassVar[str]
     label: ClassVar[str]
+    look: ClassVar[Look | None] = None
     variants: ClassVar[frozenset[str]] = frozenset()
     proximal: ClassVar[bool] = True
     trust: ClassVar[Literal["nothing", "sum", "shuffler"]] = "nothing"

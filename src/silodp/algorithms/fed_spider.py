@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from silodp.algorithms.base import Algorithm, State, kept
+from silodp.algorithms.base import Algorithm, Look, State, kept
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class FedSpider(Algorithm[FedSpiderState]):
 
     name = "fed_spider"
     label = "FedSPIDER"
+    look = Look(3, "#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
     better_of = ("spider", 2)
     variants = frozenset({"clipping", "fed_spider_releases", "sampler"})
 

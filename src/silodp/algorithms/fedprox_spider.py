@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from silodp.algorithms.base import Algorithm, State, kept
+from silodp.algorithms.base import Algorithm, Look, State, kept
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
@@ -47,6 +47,7 @@ class FedProxSpider(Algorithm[SpiderState]):
 
     name = "fedprox_spider"
     label = "FedProx-SPIDER"
+    look = Look(2, "#004488", "s")
     # The better of the two is the paper's SPIDER (non-convex paper, Appendix H).
     better_of: ClassVar[tuple[str, int] | None] = ("spider", 1)
     variants = frozenset({"clipping", "log_term", "sampler", "spider_q1_noise"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Algorithm, State
+from silodp.algorithms.base import Algorithm, Look, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class LocalSGD(Algorithm[State]):
 
     name = "local_sgd"
     label = "Local SGD"
+    look = Look(1, "#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5)))
     proximal = False
     variants = frozenset()
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from silodp.algorithms.base import Algorithm, State
+from silodp.algorithms.base import Algorithm, Look, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.convex.privacy import minibatch_noise
 
@@ -76,6 +76,7 @@ class MinibatchSGD(Algorithm[AveragedState]):
 
     name = "minibatch_sgd"
     label = "MB-SGD"
+    look = Look(0, "#b3485a", "o", (0, (5, 1.8)))
     schedules = frozenset({"theorem-2.1", "theorem-2.1-strong", "theorem-2.2", "theorem-2.2-strong"})
     variants = frozenset({"clipping", "log_term", "sampler"})
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from silodp.algorithms.accelerated_minibatch_sgd import AcceleratedMinibatchSGD, AcceleratedState
+from silodp.algorithms.base import Look
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.convex.privacy import one_pass_noise
 
@@ -31,6 +32,7 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
 
     name = "one_pass_accelerated_sgd"
     label = "One-pass acc. SGD"
+    look = Look(6, "#9fd3e6", "X", (0, (3, 1, 1, 1)))
     schedules = frozenset({"theorem-2.3", "theorem-2.3-strong"})
     variants = frozenset({"clipping"})
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.prox_svrg import ProxSVRG
 
 
@@ -18,6 +19,7 @@ class ProxPLSVRG(ProxSVRG):
 
     name = "prox_pl_svrg"
     label = "Prox-PL-SVRG"
+    look = Look(10, "#d9a62e", ">", (0, (5, 1.5, 1.2, 1.5)))
 
     def __post_init__(self) -> None:
         super().__post_init__()

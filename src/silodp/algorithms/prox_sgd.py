@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.minibatch_sgd import AveragedState, MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.nonconvex.privacy import prox_sgd_noise
@@ -28,6 +29,7 @@ class ProxSGD(MinibatchSGD):
 
     name = "prox_sgd"
     label = "Prox-SGD"
+    look = Look(8, "#b3485a", "h", (0, (5, 1.8)))
     schedules = frozenset()
     variants = frozenset({"clipping"})
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from silodp.algorithms.base import Algorithm, State, kept
+from silodp.algorithms.base import Algorithm, Look, State, kept
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.nonconvex.privacy import svrg_noise
 
@@ -42,6 +42,7 @@ class ProxSVRG(Algorithm[SVRGState]):
 
     name = "prox_svrg"
     label = "Prox-SVRG"
+    look = Look(9, "#3a9a92", "<", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
     variants = frozenset({"clipping", "sampler"})
 
     def __post_init__(self) -> None:

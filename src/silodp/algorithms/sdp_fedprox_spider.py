@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.fedprox_spider import FedProxSpider
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
@@ -25,6 +26,7 @@ class SDPFedProxSpider(FedProxSpider):
     noise: Literal["moments", "theorem"] | float = "moments"
 
     name = "sdp_fedprox_spider"
+    look = Look(14, "#004488", "s", (0, (1, 1.3)))
     variants = frozenset({"clipping", "log_term", "sampler", "spider_q1_noise", "summation"})
     trust = "sum"
     better_of = None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.prox_pl_svrg import ProxPLSVRG
 from silodp.algorithms.sdp_prox_svrg import SDPProxSVRG
 
@@ -21,4 +22,5 @@ class SDPProxPLSVRG(SDPProxSVRG, ProxPLSVRG):
 
     name = "sdp_prox_pl_svrg"
     label = "Prox-PL-SVRG"
+    look = Look(13, "#d9a62e", ">", (0, (1, 1.3)))
     trust = "sum"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.prox_sgd import ProxSGD
 from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
@@ -25,6 +26,7 @@ class SDPProxSGD(ProxSGD):
     cohort: int = 1
 
     name = "sdp_prox_sgd"
+    look = Look(11, "#b3485a", "h", (0, (1, 1.3)))
     variants = frozenset({"clipping", "summation"})
     trust = "sum"
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.prox_svrg import ProxSVRG
 from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
@@ -24,6 +25,7 @@ class SDPProxSVRG(ProxSVRG):
     cohort: int = 1
 
     name = "sdp_prox_svrg"
+    look = Look(12, "#3a9a92", "<", (0, (1, 1.3)))
     variants = frozenset({"clipping", "sampler", "summation"})
     trust = "sum"
 

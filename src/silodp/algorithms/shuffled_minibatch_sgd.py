@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release, Shuffler
 from silodp.privacy.shuffling.shuffled_gaussian import ShuffledNoise, shuffled_noise
@@ -27,6 +28,7 @@ class ShuffledMinibatchSGD(MinibatchSGD):
 
     name = "shuffled_minibatch_sgd"
     label = "Shuffled MB-SGD"
+    look = Look(7, "#30102f", "D", (0, (1.2, 1.2)))
     schedules = frozenset()
     variants = frozenset({"clipping"})
     trust = "shuffler"

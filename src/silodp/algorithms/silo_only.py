@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from silodp.algorithms.base import Look
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan
 
@@ -21,6 +22,7 @@ class SiloOnly(MinibatchSGD):
 
     name = "silo_only"
     label = "silo-only"
+    look = Look(4, "#6b4a9c", "P", (0, (8, 2)))
     alone = True
     schedules = frozenset()
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import Algorithm, State
+from silodp.algorithms.base import Algorithm, Look, State
 from silodp.config.readings import OF_SOME
 from silodp.datasets import Dataset, labels
 from silodp.federation.messages import Messages
@@ -71,7 +71,7 @@ def is_described(kind: Kind) -> None:
 
 
 def knows_its_traits(kind: Kind) -> None:
-    """Which protocol variants apply to it, whom it trusts, and which schedules it follows."""
+    """Which protocol variants apply to it, how it is drawn, whom it trusts, and which schedules it follows."""
     unknown = sorted(set(kind.variants) - OF_SOME)
     must(not unknown, f"variants: {', '.join(unknown)}: must be of {', '.join(sorted(OF_SOME))}")
     unknown = sorted(set(kind.schedules) - set(SCHEDULES))
@@ -79,6 +79,8 @@ def knows_its_traits(kind: Kind) -> None:
     family = kind.better_of
     named = family is None or (isinstance(family, tuple) and len(family) == 2 and family[0] not in ALGORITHMS)
     must(named, f"better_of: {family!r}: must be None, or a name that is no algorithm's and a place among its members")
+    look = vars(kind).get("look")
+    must(look is None or isinstance(look, Look), f"look: {look!r}: must be None or a Look of silodp.algorithms.base")
     must(kind.trust in ("nothing", "sum", "shuffler"), f"trust: {kind.trust!r}: must be nothing, sum or shuffler")
 
 

@@ -172,7 +172,8 @@ class Plan(Outputs):
     def report_digest(self) -> str:
         """Changes when the page would for the same tables and figures."""
         texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._beside()]
-        return digest([self.digest(), texts, computed_by("silodp.cli.report:report", Asked(aside=CLAIMS))])
+        places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
+        return digest([self.digest(), texts, places, computed_by("silodp.cli.report:report", Asked(aside=CLAIMS))])
 
     def crate_digest(self) -> str:
         """Changes when the description of the same results as an RO-Crate would."""

@@ -1,7 +1,8 @@
 """What is in a piece of syntax: the names it takes from outside itself, the modules it imports, and its digest.
 
-A digest leaves out what changes no result: comments, layout, docstrings, annotations of functions and descriptions of
-configuration keys. Names are told apart by scope, so that a local variable is not taken for a definition.
+A digest leaves out what changes no result: comments, layout, docstrings, annotations of functions, descriptions of
+configuration keys and the `look` of a class. Names are told apart by scope, so that a local variable is not taken for a
+definition.
 """
 
 import ast
@@ -161,7 +162,7 @@ class Reader:
                 raise self._wrong(node, "metaclass", "a class must not be registered by its making")
             self._list(node.bases)
             self._list(node.keywords)
-            self._within(_Scope(is_class=True), node.body)
+            self._within(_Scope(is_class=True), [one for one in node.body if not _is_look(one)])
             return
         if node.name == "__init_subclass__":
             raise self._wrong(node, node.name, "a class must not be registered by its making")
@@ -222,6 +223,10 @@ class Reader:
         if isinstance(node.value, str):
             self.words.add(node.value)
 
+    def _joined(self, node: ast.JoinedStr) -> None:
+        # Python 3.12 ends a format that ends in a field, as in f"{x:>{w}}", with an empty text.
+        self._list([one for one in node.values if text_of(one) != ""])
+
     def _changed(self, node: ast.AugAssign) -> None:
         if path := path_of(node.target):
             self._use(node, path)
@@ -279,6 +284,7 @@ _VISIT: dict[type, Callable[..., None]] = {
     ast.Attribute: Reader._attribute,
     ast.Subscript: Reader._subscript,
     ast.Constant: Reader._constant,
+    ast.JoinedStr: Reader._joined,
     ast.AnnAssign: Reader._annotated,
     ast.AugAssign: Reader._changed,
     ast.Import: Reader._import,
@@ -302,6 +308,12 @@ def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
 
 def is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_look(node: ast.AST) -> bool:
+    """How figures draw what a class stands for: in their digests by value, and in nobody else's."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return isinstance(node, ast.Assign | ast.AnnAssign) and [last_name(one) for one in targets if one] == ["look"]
 
 
 def never_runs(node: ast.AST) -> bool:

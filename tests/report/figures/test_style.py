@@ -14,8 +14,10 @@ from example_table import results_table
 from PIL import Image
 
 import silodp.report.figures
+from silodp.algorithms import ALGORITHMS, traits
+from silodp.algorithms.base import Look
 from silodp.report.figures import FIGURES, save
-from silodp.report.figures.style import label, styled
+from silodp.report.figures.style import in_order, label, looks, styled
 
 
 @pytest.mark.parametrize("kind", FIGURES)
@@ -97,6 +99,21 @@ def test_every_file_with_a_figure_is_registered():
 )
 def test_labels(name, private, text):
     assert label(name, private) == text
+
+
+def test_every_algorithm_brings_a_look_of_its_own_and_one_without_takes_a_spare_one_at_the_end(monkeypatch):
+    own = {name: vars(kind)["look"] for name, kind in ALGORITHMS.items()}
+    assert all(isinstance(one, Look) for one in own.values())
+    assert sorted(one.place for one in own.values()) == list(range(len(own)))
+    assert len({one[1:] for one in own.values()}) == len(own) - 1, "two share theirs: accelerated and shuffled MB-SGD"
+    assert in_order(["zzz", *own, "aaa"]) == [*sorted(own, key=lambda name: own[name].place), "aaa", "zzz"]
+    assert list(looks(["toy", "local_sgd"])) == ["local_sgd", "toy"]
+    assert looks(["toy"])["toy"] not in (own[name] for name in ("minibatch_sgd", "local_sgd", "fedprox_spider"))
+    assert traits("spider").look == own["fedprox_spider"]
+    # What is built on another does not look like it.
+    kind = type("Other", (ALGORITHMS["local_sgd"],), {"name": "other"})
+    monkeypatch.setitem(ALGORITHMS.own, "other", kind)
+    assert traits("other").look is None
 
 
 def test_an_sdp_label_says_how_its_sums_were_made():

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from silodp.report.figures.style import Look
+from silodp.algorithms.base import Look
 from silodp.report.figures.svg import TITLE, crop, name_key, say
 
 TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite are marked

@@ -7,8 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from silodp.algorithms.base import Look
 from silodp.report.figures.axes import dodged, mark, new_axes, set_epsilon_axis, set_page
-from silodp.report.figures.style import Look, styled
+from silodp.report.figures.style import styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import measured
 
@@ -21,13 +22,13 @@ LINES = {
     "clones, numerical": ((0, (4, 1.5)), "clones, numerical (2021)"),
 }
 LOOKS = {
-    "none": ("no amplification", Look("#6e6e6e", "x", (0, (1, 1.5)))),
-    "subsampling": ("subsampling", Look("#30102f", "D", (0, (1.2, 1.2)))),
-    "shuffling": ("shuffling, Theorem 5.1", Look("#b3485a", "o", (0, (5, 1.8)))),
-    "shuffling_clones": ("shuffling, clones", Look("#9fd3e6", "X", (0, (3, 1, 1, 1)))),
-    "a_fix": ("A_fix", Look("#004488", "s", "-")),
-    "a_avg": ("A_avg", Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5)))),
-    "a_sldw": ("A_sldw", Look("#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5)))),
+    "none": ("no amplification", Look(0, "#6e6e6e", "x", (0, (1, 1.5)))),
+    "subsampling": ("subsampling", Look(1, "#30102f", "D", (0, (1.2, 1.2)))),
+    "shuffling": ("shuffling, Theorem 5.1", Look(2, "#b3485a", "o", (0, (5, 1.8)))),
+    "shuffling_clones": ("shuffling, clones", Look(3, "#9fd3e6", "X", (0, (3, 1, 1, 1)))),
+    "a_fix": ("A_fix", Look(4, "#004488", "s", "-")),
+    "a_avg": ("A_avg", Look(5, "#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5)))),
+    "a_sldw": ("A_sldw", Look(6, "#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5)))),
 }
 
 

@@ -6,21 +6,22 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from silodp.algorithms.base import Look
 from silodp.report.figures.axes import mark, mark_beyond, new_axes, set_page
 from silodp.report.figures.delivered_vs_claimed import draw_agreement
-from silodp.report.figures.style import Look, styled
+from silodp.report.figures.style import styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import bounded
 
 # Seven lines, told apart by shape as well as colour.
 _LOOKS = [
-    Look("#004488", "s", "-"),
-    Look("#b3485a", "o", (0, (5, 1.8))),
-    Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
-    Look("#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
-    Look("#30102f", "D", (0, (1.2, 1.2))),
-    Look("#9fd3e6", "X", (0, (3, 1, 1, 1))),
-    Look("#6b4a9c", "P", (0, (8, 2))),
+    Look(0, "#004488", "s", "-"),
+    Look(1, "#b3485a", "o", (0, (5, 1.8))),
+    Look(2, "#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
+    Look(3, "#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
+    Look(4, "#30102f", "D", (0, (1.2, 1.2))),
+    Look(5, "#9fd3e6", "X", (0, (3, 1, 1, 1))),
+    Look(6, "#6b4a9c", "P", (0, (8, 2))),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import itertools
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from silodp.algorithms import Traits, traits
+from silodp.algorithms import traits
+from silodp.algorithms.base import Look
 from silodp.files import write_atomically, write_text
 from silodp.report.figures.svg import svg_text
 
@@ -41,44 +43,11 @@ RC: dict[str, Any] = {
     "savefig.dpi": 150,
 }
 
-# In legends, in this order; others follow by name.
-_FIRST = [
-    *("minibatch_sgd", "local_sgd", "spider", "fedprox_spider", "fed_spider"),
-    *("silo_only", "accelerated_minibatch_sgd", "one_pass_accelerated_sgd", "shuffled_minibatch_sgd"),
-    *("prox_sgd", "prox_svrg", "prox_pl_svrg"),
-    *("sdp_prox_sgd", "sdp_prox_svrg", "sdp_prox_pl_svrg", "sdp_fedprox_spider"),
-]
-
-
-class Look(NamedTuple):
-    """How one algorithm is drawn: `colour` as #rrggbb, matplotlib's `marker` and `line` style."""
-
-    colour: str
-    marker: str
-    line: Any
-
-
-# Lightness L* of these steps by at least 10 within a figure, so that a grey print still tells them apart.
-_LOOKS = {
-    "spider": Look("#004488", "s", "-"),
-    "fedprox_spider": Look("#004488", "s", "-"),  # never beside `spider`, of which it is a member
-    "fed_spider": Look("#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
-    "minibatch_sgd": Look("#b3485a", "o", (0, (5, 1.8))),
-    "local_sgd": Look("#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
-    "accelerated_minibatch_sgd": Look("#30102f", "D", (0, (1.2, 1.2))),
-    "silo_only": Look("#6b4a9c", "P", (0, (8, 2))),
-    "one_pass_accelerated_sgd": Look("#9fd3e6", "X", (0, (3, 1, 1, 1))),
-    # Told by their markers beside the four whose colours they share.
-    "prox_sgd": Look("#b3485a", "h", (0, (5, 1.8))),
-    "prox_svrg": Look("#3a9a92", "<", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
-    "prox_pl_svrg": Look("#d9a62e", ">", (0, (5, 1.5, 1.2, 1.5))),
-}
-# An algorithm for sums has the colour and marker of the one that it is built on, and this line.
-_SUMMED_LINE = (0, (1, 1.3))
+# For algorithms that bring no look of their own, which come last, by name.
 _OTHER_LOOKS = [
-    Look("#30102f", "D", (0, (1.2, 1.2))),
-    Look("#6b4a9c", "P", (0, (8, 2))),
-    Look("#9fd3e6", "X", (0, (3, 1, 1, 1))),
+    Look(99, "#30102f", "D", (0, (1.2, 1.2))),
+    Look(99, "#6b4a9c", "P", (0, (8, 2))),
+    Look(99, "#9fd3e6", "X", (0, (3, 1, 1, 1))),
 ]
 # Non-private: colour of the line, its dashes, and the hatch of its band.
 _BASELINE_LOOKS = [
@@ -102,7 +71,7 @@ def label(algorithm: str, private: bool = True, reading: object = "") -> str:
 
     `reading` says by which sums an algorithm for sums was run: handed over exactly, or by the shuffle protocol P_vec.
     """
-    name, summed, *_ = traits(algorithm) if algorithm != "spider" else Traits("SPIDER")
+    name, summed, *_ = traits(algorithm)
     if summed:
         sums = "P_vec" if "summation=shuffled" in str(reading) else "ideal sum"
         return f"SDP {name} ({sums})" if private else f"{name} (sums, non-private)"
@@ -110,21 +79,15 @@ def label(algorithm: str, private: bool = True, reading: object = "") -> str:
 
 
 def in_order(algorithms: Iterable[str]) -> list[str]:
-    """Each name once: MB-SGD, Local SGD, the SPIDERs and the papers' others, then those by name."""
-    return sorted(set(algorithms), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    """Each name once, by the places in their looks, then those without one by name."""
+    places = {name: (look.place if (look := traits(name).look) else 99, name) for name in set(algorithms)}
+    return sorted(places, key=places.__getitem__)
 
 
 def looks(algorithms: Iterable[str]) -> dict[str, Look]:
     """A look for each private algorithm; those without one of their own share the spare ones in turn, by name."""
-    names = in_order(algorithms)
-    others = [name for name in names if name not in _LOOKS]
-    spare = {name: _OTHER_LOOKS[i % len(_OTHER_LOOKS)] for i, name in enumerate(others)}
-    found = {name: _LOOKS.get(name) or spare[name] for name in names}
-    for name in others:
-        _, summed, built_on, _ = traits(name)
-        own = [_LOOKS[one]._replace(line=_SUMMED_LINE) for one in built_on if summed and one in _LOOKS]
-        found[name] = own[0] if own else found[name]
-    return found
+    spare = itertools.cycle(_OTHER_LOOKS)
+    return {name: traits(name).look or next(spare) for name in in_order(algorithms)}
 
 
 def baseline_looks(algorithms: Iterable[str]) -> dict[str, BaselineLook]:

@@ -4,7 +4,8 @@ RUN ?= default
 CORES ?=
 # workflow/profiles/slurm runs the jobs on a Slurm cluster: docs/cluster.md
 PROFILE ?= workflow/profiles/default
-PYTHON ?= python3.11
+# The first that runs; results are made with 3.11.
+PYTHON ?= $(or $(shell for one in python3.11 python3.12 python3.13; do $$one -c '' 2> /dev/null && echo $$one && break; done),python3.11)
 BIN := .venv/bin
 REBUILD = $(BIN)/silodp rebuild --profile $(PROFILE) $(if $(CORES),--cores $(CORES))
 PUBLISHED = $(BIN)/silodp rebuild results/published/config.json $(if $(CORES),--cores $(CORES)) \

@@ -31,7 +31,7 @@ def doctor(options: argparse.Namespace) -> int:
     locked = _locked(root / "requirements.lock")
     checks = {
         "silodp": (True, f"{__version__}, {provenance.git_state(root)['commit'] or 'not a git checkout'}"),
-        "python": (sys.version_info[:2] == (3, 11), f"{sys.version.split()[0]}, 3.11 wanted"),
+        "python": (fits(sys.version_info[:2]), f"{sys.version.split()[0]}, 3.11 to 3.13 wanted"),
         "packages": (not locked, f"not as in requirements.lock: {', '.join(locked)}" if locked else "as locked"),
         "cores": (True, f"{machine['cores_usable']} of {machine['cores']}, {machine['cpu']}"),
         "memory": (True, f"{machine['memory_gib']} GiB"),
@@ -49,6 +49,11 @@ def doctor(options: argparse.Namespace) -> int:
         for name, (works, text) in (checks | extras).items():
             print(f"{'ok' if works else 'no' if name in extras else 'BAD':<4}{name:<16} {text}")
     return 0 if all(works for works, _ in checks.values()) else 1
+
+
+def fits(version: tuple[int, int]) -> bool:
+    """Whether the package runs with this Python, as pyproject.toml has it."""
+    return (3, 11) <= version <= (3, 13)
 
 
 def _locked(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import threading
 import time
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -442,13 +443,25 @@ def archive(entries: dict[str, bytes], links: dict[str, str] | None = None) -> b
     return stream.getvalue()
 
 
-def serve_archive(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+def zipped(entries: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in entries.items():
+            file.writestr(name, content)
+    return stream.getvalue()
+
+
+def serve_archive(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, most: int | None = None
+) -> None:
+    """At /all.tar.gz; with `most` one whose publisher gives no checksum."""
     address = f"{server.base}/all.tar.gz"
-    digest = "md5:" + hashlib.md5(content, usedforsecurity=False).hexdigest()
+    digest = "" if most else "md5:" + hashlib.md5(content, usedforsecurity=False).hexdigest()
     rows = [
         ("insurance", f"insurance/{name}", f"{address}#{name}", "", data, len(data)) for name, data in MEMBERS.items()
     ]
-    write_table(tmp_path / "a.csv", ("insurance", "insurance/all.tar.gz", address, "", digest, len(content)), *rows)
+    size = most or len(content)
+    write_table(tmp_path / "a.csv", ("insurance", "insurance/all.tar.gz", address, "", digest, size), *rows)
     known = read_sources(tmp_path / "a.csv")
     monkeypatch.setattr(sources_module, "_table", lambda: known)
     server.answers["/all.tar.gz"] = sending(content)
@@ -467,6 +480,57 @@ def test_archive_gives_its_members_and_nothing_else(
     (cache / "insurance" / "data" / "two").unlink()
     get(cache)
     assert server.requests == {"/all.tar.gz": 2}
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_a_zip_without_a_checksum_of_its_own_gives_members_that_have_one(
+    server: Server, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, length: bool
+) -> None:
+    content = zipped(MEMBERS | {"../../escaped": b"out"})
+    serve_archive(server, tmp_path, monkeypatch, content, most=20_000)
+    if not length:
+
+        def plain(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(200)
+            handler.end_headers()
+            handler.wfile.write(content)
+
+        server.answers["/all.tar.gz"] = plain
+    # What an attempt that broke off has left may be of another archive.
+    left = cache / "insurance" / ".all.tar.gz.part"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    get(cache)
+    assert {name: (cache / "insurance" / name).read_bytes() for name in MEMBERS} == MEMBERS
+    assert sorted(visible(cache)) == ["insurance/data/one", "insurance/data/two"]
+    assert not list(tmp_path.rglob("escaped"))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (zipped({**MEMBERS, "data/two": b"wrong"}), "wrong checksum: expected sha256"),
+        (zipped({**MEMBERS, "data/two": bytes(5_000_000)}), r"wrong checksum: .* \(4001 bytes\)"),
+        (zipped({"data/one": MEMBERS["data/one"]}), "lacks data/two"),
+        (zipped(MEMBERS)[:-30], "could not be opened"),
+        (zipped(MEMBERS).replace(MEMBERS["data/one"][:4], b"\0\0\0\0"), "Bad CRC"),
+        (zipped(MEMBERS | {"more": CONTENT + CONTENT[::-1]}), "more than the 20000 bytes of the file at most"),
+    ],
+)
+def test_a_bad_zip_without_a_checksum(
+    server: Server, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, reason: str
+) -> None:
+    serve_archive(server, tmp_path, monkeypatch, content, most=20_000)
+    with pytest.raises(FetchError, match=reason) as caught:
+        get(cache)
+    assert "\n" not in str(caught.value)
+    assert not {"insurance/data/two", "insurance/all.tar.gz"} & set(visible(cache))
+
+
+def test_only_an_archive_may_lack_a_checksum(tmp_path: Path) -> None:
+    write_table(tmp_path / "a.csv", ("insurance", FILE, "http://x", "", "", 5))
+    with pytest.raises(ValueError, match="nothing for an archive only"):
+        read_sources(tmp_path / "a.csv")
 
 
 def test_archive_from_a_mirror_that_has_its_members(

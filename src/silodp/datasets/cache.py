@@ -40,7 +40,9 @@ def local_files(name: str, *, cache: Path | str | None = None) -> dict[str, Path
 
 
 def mismatch(path: Path, source: Source) -> str:
-    """What is wrong with a file that should be `source`; empty when nothing is."""
+    """What is wrong with a file that should be `source`; empty when nothing is, or nothing is known of it."""
+    if not source.digest:
+        return ""
     algorithm, _, expected = source.digest.partition(":")
     with open(path, "rb") as stream:
         found = hashlib.file_digest(stream, algorithm).hexdigest()

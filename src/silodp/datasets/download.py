@@ -96,10 +96,10 @@ class _Noting(HTTPAdapter):
 
 @dataclass
 class Download:
-    """Transfers a file of known length over HTTP.
+    """Transfers a file over HTTP.
 
     Attributes:
-        size: the length the file must have, in bytes.
+        size: the length the file must have, in bytes, or where that is not known the most it may have.
         part: where the bytes are kept until all have arrived.
         timeout: seconds without a connection, or without a single byte, before an attempt is given up.
         retries: further attempts after the first.
@@ -107,6 +107,7 @@ class Download:
         progress: show a bar, if the error stream is a terminal.
         deadline: seconds for all attempts together.
         least_speed: bytes a second below which, over `timeout` seconds, an attempt is given up.
+        exact: whether the length is known; else nothing is kept from one attempt to the next.
         resumed: set when bytes of an earlier attempt were kept.
     """
 
@@ -118,6 +119,7 @@ class Download:
     progress: bool = True
     deadline: float = 3600.0
     least_speed: float = 1000.0
+    exact: bool = True
     resumed: bool = False
     connections: _Connections = field(default_factory=_Connections)
 
@@ -146,7 +148,7 @@ class Download:
         if self.part.is_symlink():
             self.part.unlink()
         held = self._held()
-        if held > self.size:
+        if held > self.size or (held and not self.exact):
             self.part.unlink()
             held = 0
         if held == self.size:
@@ -194,7 +196,7 @@ class Download:
     def _receive(self, response: requests.Response, start: int) -> None:
         received = start
         bar = tqdm(
-            total=self.size,
+            total=self.size if self.exact else None,
             initial=start,
             desc=self.part.name.removeprefix(".").removesuffix(".part"),
             unit="B",
@@ -222,9 +224,10 @@ class Download:
             raise TransferError(f"an HTML page in place of the file{_redirection(response)}")
         if received > self.size:
             self.part.unlink()
-            raise WrongBytesError(f"more than the {self.size} bytes of the file")
+            raise WrongBytesError(f"more than the {self.size} bytes of the file" + ("" if self.exact else " at most"))
         # An answer that is whole but too short is another file: trying again is no use, its checksum will tell.
-        whole = response.headers.get("Content-Length") == str(received - start)
+        said = response.headers.get("Content-Length")
+        whole = said == str(received - start) or (said is None and not self.exact)
         if received < self.size and not whole:
             raise _Passing(f"truncated: {received} of {self.size} bytes")
 

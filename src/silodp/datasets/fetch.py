@@ -6,11 +6,13 @@ that holds all files the network is never touched.
 """
 
 import logging
+import lzma
 import os
 import shutil
 import tarfile
+import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,7 +161,7 @@ class _Fetcher:
             _publish(Path(address), part, target, source)
             return
         for last in (False, True):
-            download = Download(source.size, part, **self.limits)
+            download = Download(source.size, part, exact=bool(source.digest), **self.limits)
             download(address)
             found = mismatch(part, source)
             if not found:
@@ -175,16 +177,12 @@ class _Fetcher:
         path = self.folder / archive.file
         wanted = {source.member: source for source in members}
         try:
-            with self.speaking_of(archive.file, str(path)), tarfile.open(path, "r:*") as tar:
-                for entry in tar:
-                    source = wanted.get(entry.name)
-                    stream = tar.extractfile(entry) if source is not None and entry.isfile() else None
-                    if source is None or stream is None:
-                        continue
-                    target = self.folder / source.file
-                    _publish(stream, target.with_name(f".{target.name}.part"), target, source)
-                    del wanted[entry.name]
-        except (TransferError, tarfile.TarError, EOFError, zlib.error) as error:
+            with self.speaking_of(archive.file, str(path)):
+                for name, stream in _entries(path, wanted):
+                    target = self.folder / wanted[name].file
+                    _publish(stream, target.with_name(f".{target.name}.part"), target, wanted[name])
+                    del wanted[name]
+        except _BROKEN as error:
             reason = " ".join(str(error).split())
             raise FetchError(f"{self.name}: {archive.file} from {archive.address}: {reason}") from error
         finally:
@@ -201,6 +199,25 @@ class _Fetcher:
             raise FetchError(f"{self.name}: {file}, {place}: {error.strerror or error}") from error
 
 
+# What a broken or hostile archive raises; zipfile says RuntimeError of one with a password.
+_BROKEN = (TransferError, tarfile.TarError, zipfile.BadZipFile, RuntimeError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def _entries(path: Path, wanted: Mapping[str, Source]) -> Iterator[tuple[str, IO[bytes]]]:
+    """Plain files of an archive, zip or tar, that are still wanted, each as it is stored."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for name in [one for one in archive.namelist() if one in wanted]:
+                with archive.open(name) as stream:
+                    yield name, stream
+        return
+    with tarfile.open(path, "r:*") as tar:
+        for entry in tar:
+            packed = tar.extractfile(entry) if entry.name in wanted and entry.isfile() else None
+            if packed is not None:
+                yield entry.name, packed
+
+
 def _publish(origin: Path | IO[bytes], part: Path, target: Path, source: Source) -> None:
     """Copy a file or a stream beside `target`, check it, and rename it to `target`."""
     if isinstance(origin, Path) and (size := origin.stat().st_size) != source.size:
@@ -213,7 +230,10 @@ def _publish(origin: Path | IO[bytes], part: Path, target: Path, source: Source)
                 with open(origin, "rb") as stream:
                     shutil.copyfileobj(stream, copy)
             else:
-                shutil.copyfileobj(origin, copy)
+                left = source.size + 1  # a small archive may hold an endless file
+                while left > 0 and (chunk := origin.read(min(left, 1 << 20))):
+                    copy.write(chunk)
+                    left -= len(chunk)
             copy.flush()
             os.fsync(copy.fileno())
         if found := mismatch(part, source):

@@ -24,9 +24,9 @@ class Source:
         address: its official address. A part after "#" is the file's path inside the archive at that address, which
             then has a row of its own.
         mirrors: further addresses of the same bytes.
-        size: length in bytes.
-        digest: "sha256:…", or "md5:…" for an archive whose publisher gives only that (each of its members has a
-            SHA-256).
+        size: length in bytes; of an archive without a checksum the most that is taken from its address.
+        digest: "sha256:…", or "md5:…" for an archive whose publisher gives only that, empty where it gives none (each
+            of its members has a SHA-256).
         licence: the terms of the data.
     """
 
@@ -89,9 +89,9 @@ def _table() -> dict[str, Sources]:
 
 
 def _source(row: dict[str, str], path: Path) -> Source:
-    digest = row["sha256"] if ":" in row["sha256"] else f"sha256:{row['sha256']}"
+    digest = row["sha256"] if ":" in row["sha256"] or not row["sha256"] else f"sha256:{row['sha256']}"
     algorithm, _, hexadecimal = digest.partition(":")
-    if {"sha256": 64, "md5": 32}.get(algorithm) != len(hexadecimal):
+    if digest and {"sha256": 64, "md5": 32}.get(algorithm) != len(hexadecimal):
         raise ValueError(
             f"{path}: {row['file']}: sha256 is {row['sha256'][:80]!r}; 64 hex digits or md5: and 32 are allowed"
         )
@@ -115,4 +115,9 @@ def _group(rows: list[Source], path: Path) -> Sources:
     archives = {row.address: row for row in rows if row.address in opened}
     if missing := opened - set(archives):
         raise ValueError(f"{path}: files are taken from {missing.pop()}, which has no row of its own")
-    return Sources(tuple(row for row in rows if row.address not in opened), archives)
+    files = tuple(row for row in rows if row.address not in opened)
+    if unchecked := [row.file for row in files if not row.digest]:
+        raise ValueError(
+            f"{path}: {unchecked[0]}: sha256 is ''; 64 hex digits are allowed, nothing for an archive only"
+        )
+    return Sources(files, archives)

@@ -10,7 +10,8 @@ import yaml
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
-from silodp.experiments.task import rounded_down, task_of
+from silodp.experiments.task import POINT, rounded_down, task_of
+from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
 from silodp.federation.data_of import dataset_of, dirichlet
 from silodp.federation.partition import partition
@@ -83,6 +84,20 @@ def test_sizes_are_rounded_down_by_a_quarter_at_most():
     assert all(n / 1.26 - 1 <= one <= n for n, one in enumerate(found, 1))
     assert found == sorted(found)
     assert len(set(found)) < 45
+
+
+def test_a_tables_delta_is_the_largest_of_the_plans_also_where_sizes_are_rounded(loaded):
+    resolved = loaded(readings={"records": "rounded"})
+    config = resolved.experiments["patients"]
+    data = dataset_of(config).load()
+    part = partition_and_measure("patients", config, config.readings, resolved.run, data)[0][0]
+    trial = prepare(data, config, config.readings, part, resolved.run)
+    task = task_of("patients", config, "minibatch_sgd", "M3_R5", "default")
+    points = pd.DataFrame([(1.0, 1.0, 1.0, 1)], columns=POINT)
+    (delta,) = run_trial(task, resolved.run, trial, 0, points, "fresh")["delta"]
+    assert (
+        delta == max(one.budget.delta for one in task.plans(1.0, 1, trial.sizes)) == rounded_down(16) ** -2.0 > 16**-2
+    )
 
 
 def test_silos_keep_their_records_in_every_trial(loaded):

@@ -209,7 +209,9 @@ def run_trial(
     table = pd.concat(results).sort_index()
     smallest = min(prepared.sizes)
     table.insert(0, "trial", trial)
-    return table.assign(N=len(prepared.sizes), n=smallest, delta=task.config.delta_of(smallest))
+    # The largest δ over silos, each for the number of records that its plan counts.
+    delta = max(plan.budget.delta for plan in plans[0])
+    return table.assign(N=len(prepared.sizes), n=smallest, delta=delta)
 
 
 class _Outcome(NamedTuple):

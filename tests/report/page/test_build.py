@@ -412,6 +412,14 @@ def test_the_audit_stands_beside_what_is_delivered(run, lower, shown, marked):
     assert "confidence 0.99; runs 80" in page.text
 
 
+def with_every_epsilon(run):
+    """The privacy table with the columns that experiments on one's own data have."""
+    extra = ("delivered_lower", "epsilon_selection", "epsilon_first_round", "epsilon_half_rounds")
+    privacy = pd.read_csv(run / "privacy.csv")
+    privacy = privacy.assign(person_silos=2, person_records=3, epsilon_person=77.7, selection_points=28)
+    privacy.assign(**dict.fromkeys(extra, 0.5)).to_csv(run / "privacy.csv", index=False)
+
+
 def test_a_run_on_a_file_of_ones_own_opens_with_what_is_promised_and_what_is_not(run):
     config = json.loads((run / "config.json").read_text())
     config["experiments"] = {"wbcd_mlp": config["experiments"]["wbcd_mlp"]}
@@ -419,10 +427,9 @@ def test_a_run_on_a_file_of_ones_own_opens_with_what_is_promised_and_what_is_not
     steps = {"standardise": "bounds", "bounds_from": "file"}
     config["experiments"]["wbcd_mlp"] |= {"dataset": own, "paper": "", "preprocess": steps}
     (run / "config.json").write_text(json.dumps(config))
-    privacy = pd.read_csv(run / "privacy.csv")
-    extra = ("delivered_lower", "epsilon_selection", "epsilon_first_round", "epsilon_half_rounds")
-    privacy = privacy.assign(person_silos=2, person_records=3, epsilon_person=77.7, selection_points=28)
-    privacy.assign(**dict.fromkeys(extra, 0.5)).to_csv(run / "privacy.csv", index=False)
+    with_every_epsilon(run)
+    for name in ("wbcd_mlp_M2_R25_by_round", "formulas_convex"):
+        shutil.copy(next((run / "figures").glob("wbcd_mlp*.svg")), run / "figures" / f"{name}.svg")
     (run / "models" / "wbcd_mlp").mkdir(parents=True)
     (run / "models" / "wbcd_mlp" / "minibatch_sgd_M2_R25_eps1.md").write_text("card")
     report.build(run, run / "report.html")
@@ -434,3 +441,16 @@ def test_a_run_on_a_file_of_ones_own_opens_with_what_is_promised_and_what_is_not
     assert "models/wbcd_mlp/minibatch_sgd_M2_R25_eps1.md" in text
     assert "Private Federated Learning Without a Trusted Server" not in text
     assert "Noise formulas" not in text
+    assert "formulas_convex" not in text
+    assert "ε by round, wbcd_mlp_M2_R25" in text
+    assert "as in the paper" not in "".join(cell for _, rows in unpacked(run)[0] for row in rows for cell in row)
+
+
+def test_so_does_a_data_set_that_names_its_silos_where_no_papers_figure_is_made_again(run):
+    about = {"dataset": "obesity", "title": "Obesity", "silos": {"scheme": "column"}, "preprocess": {}}
+    with_every_epsilon(run)
+    for paper, wanted in (("", True), ("Figure 2", False)):
+        config = {"run": "mine", "experiments": {"wbcd_mlp": about | {"paper": paper}}}
+        (run / "config.json").write_text(json.dumps(config))
+        report.build(run, run / "report.html")
+        assert ("what is promised, and what is not" in (run / "report.html").read_text(encoding="utf-8")) == wanted

@@ -53,14 +53,15 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     sources = {one["name"]: one["paper"] for one in experiments}
     own = bool(experiments) and not any(sources.values())
     paired, checkins, checks = page.paired(), page.checkins(), bounds(page)
-    others = [] if own else page.others()  # the papers' noise formulas say nothing of one's own data
+    others = page.others(formulas=not own)  # the papers' say nothing of one's own data
+    default = "as in the run file" if own else DEFAULT
     figures = [figure for one in experiments for figure in one["all"]]
     figures += [*paired, *others, *checkins, *(check["figure"] for check in checks if check["figure"])]
     anchors = [figure["anchor"] for figure in figures if figure["picture"]]
     claims = None if own else claims_part(page, anchors)
     compared = folder / "comparisons.csv"
     comparisons = read_table(compared, COMPARED) if compared.is_file() else None
-    table, private = results(tables), privacy(folder / "privacy.csv")
+    table, private = results(tables, default), privacy(folder / "privacy.csv", default)
     script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
     text = (
         _environment()
@@ -80,7 +81,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
             privacy=private,
             privacy_heading=SUMMARY,
             facets=_facets(table, private),
-            default=DEFAULT,
+            default=default,
             audit=audit_part(folder / "audit.csv"),
             bounds=checks,
             checkins=checkins,

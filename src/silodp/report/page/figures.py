@@ -76,11 +76,13 @@ class Page:
         # SPIDER's first: it is the later paper's claim.
         return sorted(found, key=lambda figure: not figure["name"].startswith(f"{PAIRED}spider"))
 
-    def others(self) -> list[dict[str, Any]]:
-        """Figures in the folder that no experiment's table asked for."""
+    def others(self, formulas: bool = True) -> list[dict[str, Any]]:
+        """Figures in the folder that no experiment's table asked for, with those of the papers' formulas or not."""
         found = []
         for name, path in self.figures.items():
             known = name in FORMULAS
+            if known and not formulas:
+                continue
             named = self.experiments is None or any(name.startswith(f"{one}_M") for one in self.experiments)
             if name not in self.shown and (known or named):
                 rounds = name.endswith(BY_ROUND)

@@ -1,4 +1,7 @@
-"""The page's part about experiments on a file of one's own: every ε of a run, what is not private, and its models."""
+"""The page's part about experiments on one's own data: every ε of a run, what is not private, and its models.
+
+Data are one's own that lie in a file, or that name their silos in an experiment of no paper.
+"""
 
 import math
 from collections.abc import Mapping
@@ -19,22 +22,21 @@ HEADING = [
 
 
 def own_part(folder: Path, experiments: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A part for each experiment on a file of one's own, as the template shows it.
+    """A part for each experiment on one's own data, as the template shows it.
 
     Args:
         folder: the run's.
         experiments: name → what config.json says of it.
     """
-    if not any(isinstance(about.get("dataset"), Mapping) for about in experiments.values()):
+    mine = {name: about for name, about in experiments.items() if _own(about)}
+    if not mine:
         return []
     path = folder / "privacy.csv"
     wanted = [*PRIVACY_COLUMNS, *PRIVACY_EXTRA]
     table = read_table(path, wanted) if path.is_file() else pd.DataFrame(columns=wanted)
     found = []
-    for name, about in experiments.items():
-        own = about.get("dataset")
-        if not isinstance(own, Mapping):
-            continue
+    for name, about in mine.items():
+        own = about["dataset"] if isinstance(about["dataset"], Mapping) else {}
         rows = table[(table["experiment"] == name) & (table["reading"].fillna("") == "")]
         found.append(
             {
@@ -49,6 +51,11 @@ def own_part(folder: Path, experiments: Mapping[str, Mapping[str, Any]]) -> list
             }
         )
     return found
+
+
+def _own(about: Mapping[str, Any]) -> bool:
+    natural = (about.get("silos") or {}).get("scheme") == "column" and not about.get("paper")
+    return natural or isinstance(about.get("dataset"), Mapping)
 
 
 def _cells(row: Mapping[Any, Any]) -> list[str]:

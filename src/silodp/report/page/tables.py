@@ -60,9 +60,9 @@ OTHER = ("epsilon_half_rounds", "epsilon_person", "epsilon_selection")
 FACETS = ("experiment", "algorithm", "variant", "ε")
 
 
-def results(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any] | None:
-    """All rows of all results tables as the page shows them; None without rows."""
-    rows = [_result_row(row) for table in tables.values() for row in _ordered(table).to_dict("records")]
+def results(tables: Mapping[str, pd.DataFrame], default: str = DEFAULT) -> dict[str, Any] | None:
+    """All rows of all results tables as the page shows them, `default` those of no variant; None without rows."""
+    rows = [_result_row(row, default) for table in tables.values() for row in _ordered(table).to_dict("records")]
     return _packed(RESULTS, rows)
 
 
@@ -73,12 +73,12 @@ def _ordered(table: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(keys, ascending=[True, True, True, False, True, True], kind="stable")
 
 
-def _result_row(row: Mapping[Any, Any]) -> list[str]:
+def _result_row(row: Mapping[Any, Any], default: str) -> list[str]:
     exceeds = bool(row["private"]) and row["delivered_epsilon"] > row["epsilon"]
     shown = {
         "experiment": row["experiment"],
         "algorithm": label(row["algorithm"], bool(row["private"]), row["reading"]),
-        "variant": row["reading"] or DEFAULT,
+        "variant": row["reading"] or default,
         "epsilon": exact(row["epsilon"]),
         "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
         "spread": f"{measured(row['test_error_p05'])} – {measured(row['test_error_p95'])}",
@@ -88,7 +88,7 @@ def _result_row(row: Mapping[Any, Any]) -> list[str]:
     return [str(shown[name]) if name in shown else exact(row[name]) for name in RESULTS]
 
 
-def privacy(path: Path) -> dict[str, Any] | None:
+def privacy(path: Path, default: str = DEFAULT) -> dict[str, Any] | None:
     """The privacy table: all rows packed, and a row for each algorithm of each experiment; None without a file."""
     if not path.is_file():
         return None
@@ -96,7 +96,7 @@ def privacy(path: Path) -> dict[str, Any] | None:
     table["reading"] = table["reading"].fillna("").astype(str) if "reading" in table else ""
     # A table of an earlier version lacks them.
     table = table.reindex(columns=[*table.columns, *(name for name in OTHER if name not in table)])
-    rows = [_privacy_row(row) for row in table.to_dict("records")]
+    rows = [_privacy_row(row, default) for row in table.to_dict("records")]
     return {"summary": [_summary(*group) for group in _groups(table)], "all": _packed(PRIVACY, rows)}
 
 
@@ -126,11 +126,11 @@ def _summary(key: tuple[str, str], rows: pd.DataFrame) -> dict[str, Any]:
 SUMMARY = ["experiment", "algorithm", "claimed ε", "claims that hold", "worst: delivered for claimed ε", "δ"]
 
 
-def _privacy_row(row: Mapping[Any, Any]) -> list[str]:
+def _privacy_row(row: Mapping[Any, Any], default: str) -> list[str]:
     exceeds = row["delivered_epsilon"] > row["claimed_epsilon"]
     shown = {
         "algorithm": label(row["algorithm"], reading=row["reading"]),
-        "variant": row["reading"] or DEFAULT,
+        "variant": row["reading"] or default,
         "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
         "holds": "yes" if row["holds"] else "▲ no",
         **{name: bounded(row[name]) for name in OTHER},

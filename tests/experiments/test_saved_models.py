@@ -32,20 +32,34 @@ def loader():
     return names["predict"]
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("own")
+def write_own(path):
+    """150 records of two silos, 75 persons, one number that is missing."""
     generator = np.random.default_rng(5)
     frame = pd.DataFrame({"silo": ["a"] * 60 + ["b"] * 90, "u": generator.normal(50, 20, 150)})
     frame["v"], frame["who"] = generator.choice(["x", "y"], 150), np.arange(150) // 2
+    frame["w = z"] = generator.choice(["one", "two = 2", "three"], 150)
+    frame["t"] = generator.normal(0, 1, 150) + 0.02 * frame["u"]
     frame["y"] = np.where(frame["u"] + 20 * (frame["v"] == "x") + generator.normal(0, 9, 150) > 60, "ill", "well")
-    frame.to_csv(folder / "own.csv", index=False)
+    frame["cost"] = 3 * frame["u"] + generator.normal(0, 9, 150)
+    frame.loc[7, "t"] = np.nan
+    frame.to_csv(path, index=False)
+    return frame
+
+
+BOUNDS = {"standardise": "bounds", "bounds": {"u": [-50, 150], "t": [-5, 5]}, "constant_column": True}
+
+
+def save_own(folder, preprocess, model="logistic", target="y"):
+    """Models of an experiment on the file of `write_own`, trained in a moment."""
+    frame = write_own(folder / "own.csv")
+    own = {"file": str(folder / "own.csv"), "target": target, "silo": "silo", "person": "who", "missing": "mean"}
     config = Experiment.model_validate(
         {
             "title": "Own",
-            "dataset": {"file": str(folder / "own.csv"), "target": "y", "silo": "silo", "person": "who"},
-            "preprocess": {"standardise": "bounds", "bounds": {"u": [-50, 150]}, "constant_column": True},
-            "model": {"name": "logistic"},
+            "dataset": own | {"ignore": ["cost" if target == "y" else "y"]},
+            "preprocess": preprocess,
+            "model": {"name": model},
+            "label": "class" if target == "y" else "target",
             "settings": [{"M": 2, "R": 4}],
             "epsilons": [2.0],
             "trials": 1,
@@ -70,6 +84,11 @@ def saved(tmp_path_factory):
     return folder / "models", config, data, part, frame
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    return save_own(tmp_path_factory.mktemp("own"), BOUNDS)
+
+
 def test_every_private_point_has_a_model_and_a_card(saved):
     folder, config, *_ = saved
     wanted = {f"{name}.{suffix}" for name in model_names(config) for suffix in ("npz", "md")}
@@ -84,11 +103,59 @@ def test_the_loader_of_the_docs_has_the_reported_runs_error(saved, name):
     task = Task("own", config, name, config.settings[0])
     points = pd.DataFrame([(2.0, 1.0, 1.0, 1)], columns=POINT)
     trained = run_trial(task, RUN, prepare(data, config, config.readings, part, RUN), 0, points, "fresh")
+    rows = pd.read_csv(config.dataset.file)
     errors = []
     for silo, test in enumerate(part.test):
-        found = predict(path, data.x[test], silo if name == "silo_only" else ...)
-        errors.append(np.mean(found != np.array(data.class_names)[data.y[test]]))
+        found = predict(path, rows.iloc[test], silo if name == "silo_only" else None)
+        errors.append(np.mean(found != rows["y"].iloc[test]))
     assert np.mean(errors) == pytest.approx(trained["test_error"][0], abs=1e-12)
+    if name == "silo_only":
+        with pytest.raises(TypeError):
+            predict(path, rows)
+
+
+WAYS = [
+    ({"standardise": "none"}, "logistic", "y", "fill"),
+    ({"standardise": "train", "constant_column": True}, "logistic", "y", "centre, scale, fill"),
+    ({"standardise": "silo"}, "softmax", "y", "centre, scale, fill; centre and scale silo by silo"),
+    ({"standardise": "silo", "pca": 3, "constant_column": True}, "linear", "cost", "centre, scale, fill, projection; "),
+    ({"pca": 2}, "softmax", "y", "centre, scale, fill, projection"),
+    (
+        BOUNDS | {"bounds_from": "file", "bounds": BOUNDS["bounds"] | {"cost": [-99, 400]}},
+        "linear",
+        "cost",
+        "low, high, ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("steps", "model", "target", "told"), WAYS, ids=lambda value: str(value)[:40])
+def test_a_model_does_to_new_rows_what_was_done_in_training_and_its_card_says_what_that_tells(
+    tmp_path, steps, model, target, told
+):
+    folder, config, data, part, _ = save_own(tmp_path, steps, model, target)
+    trained, predict = prepare(data, config, config.readings, part, RUN), loader()
+    rows = pd.read_csv(config.dataset.file, dtype={"who": str})[::-1].drop(columns=[target])
+    for name, silo in ((name, silo) for name in config.algorithms for silo in range(2)):
+        path = folder / f"{name}_M2_R4_eps2.npz"
+        with np.load(path) as file:
+            alone = name == "silo_only"
+            weight, bias = (file[one][silo] if alone else file[one] for one in ("weight", "bias"))
+        scores = trained.test[silo][0].numpy() @ weight.T + bias
+        found = predict(path, rows.loc[part.test[silo]], silo)
+        if target == "cost":
+            wanted = scores * 249.5 + 150.5 if steps["standardise"] == "bounds" else scores
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+        else:
+            wanted = scores.argmax(1) if model == "softmax" else (scores > 0) * 1
+            assert (found == np.array(["ill", "well"])[wanted]).all()
+        text = path.with_suffix(".md").read_text()
+        assert f"The model's file holds them ({told}" in " ".join(text.split())
+        assert "not private" in text or "Not so what fills" in text
+
+
+def test_bounds_that_were_known_tell_nothing(saved):
+    assert "The model's file holds them" not in (saved[0] / "silo_only_M2_R4_eps2.md").read_text()
 
 
 def test_the_card_says_what_is_guaranteed_to_whom_and_on_what_that_rests(saved):

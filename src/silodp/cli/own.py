@@ -38,7 +38,7 @@ def init(options: argparse.Namespace) -> None:
     from silodp.datasets.own_file import OwnFile
     from silodp.experiments.first_run_file import name_of, run_file, survey
 
-    name = name_of(options.file)
+    name = name_of(options.output or options.file)
     if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
         name += "_own"
     output = options.output or Path("config") / f"{name}.yaml"

@@ -24,6 +24,7 @@ class Data:
         class_names: what the labels mean, in their order.
         silo: int64, (n,): the silo 0, 1, … that the data say a record belongs to; empty where they do not.
         person: int64, (n,): whom a record is about, as numbers; empty where nothing says so.
+        sources: of each feature of a file of one's own the file's column and, of a category, which; else empty.
     """
 
     x: np.ndarray
@@ -34,6 +35,7 @@ class Data:
     class_names: tuple[str, ...] = ()
     silo: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sources: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.official_test.size == 0:

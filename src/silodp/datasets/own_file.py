@@ -77,11 +77,14 @@ def read_own(file: OwnFile) -> tuple[Data, tuple[str, ...], int]:
             raise TableError(f"{file.path}: column {name!r}: {WHY_NOT[kind]}: {allowed}")
     present = _present(table, file, names)
     y, classes, class_names = _target(table, file, present)
-    columns, labels = [], []
+    columns, sources = [], []
     for name in names:
-        for label, column in _columns(table, name, kinds[name], present):
+        for category, column in _columns(table, name, kinds[name], present):
             columns.append(column)
-            labels.append(label)
+            sources.append((name, category))
+    labels = [f"{name}={category}" if category else name for name, category in sources]
+    if twice := sorted({one for one in labels if labels.count(one) > 1}):
+        raise TableError(f"{file.path}: two features would be called {twice[0]!r}: a column must have another name")
     x = np.empty((int(present.sum()), len(columns)), dtype=np.float32)
     for place in range(len(columns)):
         x[:, place] = columns[place]
@@ -94,6 +97,7 @@ def read_own(file: OwnFile) -> tuple[Data, tuple[str, ...], int]:
         class_names=class_names,
         silo=_codes(table, file.silo, present),
         person=_codes(table, file.person, present),
+        sources=tuple(sources),
     )
     return data, tuple(name for name in names if kinds[name] == "number"), int((~present).sum())
 
@@ -109,7 +113,9 @@ def _present(table: Table, file: OwnFile, names: Sequence[str]) -> np.ndarray:
         if file.missing != "drop":
             row = int(np.flatnonzero(gone)[0]) + 1
             allowed = (
-                "must be filled in" if file.missing == "mean" else "must be filled in, or `missing` be drop or mean"
+                "must be filled in"
+                if file.missing == "mean"
+                else "must be filled in, or `missing` be drop or mean (init: --missing)"
             )
             raise TableError(
                 f"{file.path}: row {row}, column {name!r}: missing, as in {int(gone.sum())} of {table.rows}: {allowed}"
@@ -154,13 +160,14 @@ def task_of(table: Table, file: OwnFile) -> Task:
 
 
 def _columns(table: Table, name: str, kind: str, present: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """What a column gives: categories, of a number "", and their features."""
     column = table.column(name)
     if kind == "number":
         values = numbers(column)[present].astype(np.float32)
         if np.isinf(values).any():
             row = int(np.flatnonzero(present)[np.flatnonzero(np.isinf(values))[0]]) + 1
             raise TableError(f"{table.path}: row {row}, column {name!r}: infinite or too large: must be finite")
-        return [(name, values)]
+        return [("", values)]
     known = present & ~missing(column)
     codes = np.full(len(present), -1)
     codes[known], found = coded(column, known)
@@ -168,7 +175,7 @@ def _columns(table: Table, name: str, kind: str, present: np.ndarray) -> list[tu
     often = [place for place in range(len(found)) if (codes == place).sum() >= LEAST_OF_CATEGORY]
     # Of two, one column says all.
     kept = often[1:] if len(often) == len(found) == 2 else often
-    return [(f"{name}={found[place]}", (codes == place).astype(np.float32)) for place in kept]
+    return [(found[place], (codes == place).astype(np.float32)) for place in kept]
 
 
 def _codes(table: Table, name: str | None, present: np.ndarray) -> np.ndarray:

@@ -48,7 +48,7 @@ class Found:
     def text(self) -> str:
         """What was found, a line each; no cell of the file is in it."""
         data = self.data
-        categories = dict.fromkeys(one.rpartition("=")[0] for one in data.feature_names if one not in self.numbers)
+        categories = dict.fromkeys(column for column, category in data.sources if category)
         lines = [f"{self.file.path}: {len(data.y)} records" + (f", {self.dropped} dropped" if self.dropped else "")]
         lines.append(f"  numbers: {', '.join(self.numbers) or 'none'}")
         lines.append(
@@ -90,11 +90,11 @@ def survey(file: OwnFile) -> Found:
 
 
 def outwards(values: np.ndarray) -> tuple[float, float]:
-    """Bounds around values (n,), rounded outwards to a digit of their range, so that neither is one of them."""
+    """Bounds around values (n,), rounded outwards to steps, 5 to 50 a range, so that neither is one of them."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if (low, high) == (0.0, 1.0):
         return low, high
-    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-12)))
+    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-12) / 5))
     bottom, top = math.floor(low / step) * step, math.ceil(high / step) * step
     bottom = bottom - step if bottom == low and low != 0 else bottom
     return round(bottom, 12), round(top + step if top == high else top, 12)
@@ -162,8 +162,8 @@ experiments:
     delta: 1/n^2                  # of each silo's own n, below 1/n^1.1
     batch_share: 0.1              # a tenth of a silo's records in every round
     trials: 5                     # splits into training and test records
-    stepsizes: {{low: -3, high: 3, points: 7}}   # e^low to e^high
-    clips: [0.25, 0.5, 1, 2]
+    stepsizes: {{low: -4, high: 3, points: 8}}   # e^low to e^high
+    clips: [0.25, 1, 4]
     algorithms:
       minibatch_sgd: {{private: both}}   # beside its form without noise
       silo_only: {{private: both}}       # each silo by itself: does federating help?

@@ -1,6 +1,7 @@
 """Models of an experiment on a file of one's own, saved with a card that says what they guarantee.
 
-A saved model is the one of the reported runs' first trial, trained again from the same draws: no further release.
+A saved model is the one of the reported runs' first trial, trained again from the same draws: no further release. With
+it goes what takes a row of the file to its features, so that the file alone gives predictions.
 """
 
 import math
@@ -21,7 +22,8 @@ from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.federation.models.base import Block
 from silodp.federation.partition import Partition
-from silodp.federation.trial_data import build_model, hand_over, preprocessed
+from silodp.federation.preprocessing import Fitted
+from silodp.federation.trial_data import build_model, fitted_records, hand_over
 from silodp.files import write_atomically, write_text
 
 
@@ -37,8 +39,8 @@ def save_models(
 ) -> None:
     """Write `<model_name>.npz` and `.md` for every private algorithm, setting and ε of the default reading.
 
-    An array file holds the model's tensors by name (with a first axis of silos where each has its own), `features` and
-    `classes` (names), and `low` and `high`: features are cut to these and moved to [−1, 1], NaN for those left alone.
+    An array file holds the model's tensors by name and what `described` gives; `by_silo` names the arrays whose first
+    axis is of silos.
 
     Args:
         name: the experiment's.
@@ -50,12 +52,13 @@ def save_models(
         privacy: the experiment's privacy table.
         folder: where the files go.
     """
-    records = preprocessed(data, config, config.readings, part)
+    records, how = fitted_records(data, config, config.readings, part)
+    assert how is not None  # a file has no images
     prepared = hand_over(records, config, part, run)
     first = chosen[(chosen["selection"] == config.reports[0].selection) & (chosen["reading"] == "")]
     first = first[(first["trial"] == 0) & first["epsilon"].notna()]
     blocks = build_model(config, prepared).blocks
-    about = described(config, data)
+    about = described(config, data, how)
     for algorithm in dict.fromkeys(first["algorithm"]):
         for setting in config.settings:
             own = (first["algorithm"] == algorithm) & (first["M"] == setting.M) & (first["R"] == setting.R)
@@ -70,9 +73,13 @@ def save_models(
             }
             for row in rows.to_dict("records"):
                 stem = folder / model_name(algorithm, setting.name, row["epsilon"])
-                arrays = tensors(models[row["epsilon"]], blocks) | about
+                weights = models[row["epsilon"]]
+                arrays = {"bias": np.zeros(weights.shape[:-1]), **tensors(weights, blocks)}
+                own_arrays = [*arrays] if ALGORITHMS[algorithm].alone else []
+                own_arrays += ["centre", "scale"] if how.centre.ndim > 1 else []
+                arrays |= about | {"by_silo": np.array(own_arrays, dtype=str)}
                 with write_atomically(stem.with_name(f"{stem.name}.npz")) as file, file.open("wb") as stream:
-                    np.savez(stream, **arrays)
+                    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
                 said = privacy[
                     (privacy["algorithm"] == algorithm) & (privacy["reading"].fillna("") == "")
                     & (privacy["M"] == setting.M) & (privacy["R"] == setting.R) & (privacy["epsilon"] == row["epsilon"])
@@ -87,17 +94,23 @@ def tensors(weights: np.ndarray, blocks: tuple[Block, ...]) -> dict[str, np.ndar
     return {one.name: weights[..., one.start : one.stop].reshape(*lead, *one.shape) for one in blocks}
 
 
-def described(config: Experiment, data: Data) -> dict[str, Any]:
-    """What a loader must know beside the tensors: names of features and classes, and their bounds."""
-    steps = config.preprocess
-    names = [*data.feature_names, *(["1"] if steps.constant_column else [])]
-    bounds = [steps.bounds.get(one, [math.nan, math.nan]) for one in names]
-    low, high = np.array(bounds, dtype=np.float64).reshape(-1, 2).T
-    found = {"features": np.array(names), "classes": np.array(data.class_names), "low": low, "high": high}
+def described(config: Experiment, data: Data, how: Fitted) -> dict[str, Any]:
+    """What takes rows of the file to predictions, beside the tensors.
+
+    `features` (k, 2), of each the file's column and, of a category, which one is 1; `classes`, names; the arrays of
+    `Fitted`; `target_centre` and `target_scale` of a regression, whose scores are moved to [−1, 1] by bounds.
+    """
     own = config.dataset
-    if data.classes is None and not isinstance(own, str) and own.target in steps.bounds:
-        found["target_bounds"] = np.array(steps.bounds[own.target], dtype=np.float64)
-    return found
+    bounds = [] if isinstance(own, str) else config.preprocess.bounds.get(own.target, [])
+    low, high = bounds if data.classes is None and bounds else (-1.0, 1.0)
+    found = {one: np.asarray(value) for one, value in vars(how).items() if value is not None}
+    found.setdefault("projection", np.eye(len(data.sources)))
+    return found | {
+        "features": np.array(data.sources, dtype=str).reshape(-1, 2),
+        "classes": np.array(data.class_names, dtype=str),
+        "target_centre": np.float64(low + high) / 2,
+        "target_scale": np.float64(high - low) / 2,
+    }
 
 
 def card(config: Experiment, task: Task, row: dict[str, Any], sizes: list[int]) -> str:
@@ -130,7 +143,7 @@ Error on the {1 - config.silos.train_share:.0%} of records kept for testing: {ro
 - **A person** with {who}: epsilon = {_rounded_up(row["epsilon_person"])}.
 - **With the choice** of step size and clip among {_count(row["selection_points"])} points, had it been made by private
   selection: epsilon = {_rounded_up(row["epsilon_selection"])}. It was made without noise, which is not counted above.
-- {preprocessing_guarantee(config.preprocess.model_dump(), missing)}
+- {preprocessing_guarantee(config.preprocess.model_dump(), missing)}{_beside(config, missing)}
 
 ## On what that rests
 
@@ -142,6 +155,23 @@ Error on the {1 - config.silos.train_share:.0%} of records kept for testing: {ro
 - One model is given away. Each further model, epsilon or algorithm of the run costs its own epsilon beside it.
 - Errors, losses and figures of the run are computed from records without noise: they are for its owners.
 """
+
+
+def _beside(config: Experiment, missing: str) -> str:
+    """Which arrays of the file tell of records without noise, in a sentence; nothing where none does."""
+    steps = config.preprocess
+    mode = steps.standardise if isinstance(steps.standardise, str) else "train" if steps.standardise else "none"
+    told = {"train": ["centre", "scale"], "silo": ["centre", "scale"]}.get(mode, [])
+    told += ["low", "high", "centre", "scale", "fill"] if mode == "bounds" and steps.bounds_from == "file" else []
+    told += ["fill"] if missing == "mean" and mode != "bounds" else []
+    told += ["centre", "projection"] if steps.pca is not None else []
+    if not told:
+        return ""
+    of = "; centre and scale silo by silo" if mode == "silo" else ""
+    return (
+        f"\n  The model's file holds them ({', '.join(dict.fromkeys(told))}{of}): no epsilon above counts "
+        "what they tell of the records."
+    )
 
 
 def _rounded_up(value: float) -> str:

@@ -99,6 +99,7 @@ def _with(data: Data, silo: np.ndarray, kept: np.ndarray) -> Data:
         class_names=data.class_names,
         silo=silo[kept] if len(silo) else silo,
         person=data.person[kept] if len(data.person) else data.person,
+        sources=data.sources,
     )
 
 

@@ -23,6 +23,7 @@ from silodp.federation.stored_records import Records, read_records
 
 if TYPE_CHECKING:
     from silodp.federation.heterogeneity import Heterogeneity
+    from silodp.federation.preprocessing import Fitted
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
@@ -97,8 +98,15 @@ def partition_and_measure(
 
 def preprocessed(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
     """The records in use, preprocessed."""
+    return fitted_records(data, config, readings, part)[0]
+
+
+def fitted_records(
+    data: Data, config: Experiment, readings: Readings, part: Partition
+) -> "tuple[Records, Fitted | None]":
+    """The records in use, preprocessed, and how others are preprocessed alike; None for images."""
     # Most training jobs read what it made, and need no scikit-learn.
-    from silodp.federation.preprocessing import preprocess, within
+    from silodp.federation.preprocessing import fitted, within
 
     used, local = part.compact()
     steps = config.preprocess
@@ -110,7 +118,7 @@ def preprocessed(data: Data, config: Experiment, readings: Readings, part: Parti
     if bounds and not isinstance(config.dataset, str) and config.dataset.target in steps.bounds:
         low, high = steps.bounds[config.dataset.target]
         y = within(y, low, high)
-    x = preprocess(
+    x, how = fitted(
         data.x[used],
         local.train_records(),
         standardise=mode,
@@ -121,7 +129,7 @@ def preprocessed(data: Data, config: Experiment, readings: Readings, part: Parti
         bounds=bounds,
         fill=not isinstance(config.dataset, str) and config.dataset.missing == "mean",
     )
-    return Records(x, y, label_classes(data, config.label))
+    return Records(x, y, label_classes(data, config.label)), how
 
 
 def _windows(x: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from torch import nn
 
 from silodp.federation.models import MODELS
 from silodp.federation.models.convnet import ConvNet
+from silodp.federation.models.threads import use_threads
 
 # Sides that leave a row over at the first maximum, at the second, at both, at none.
 SIDES = [16, 17, 18, 23]
@@ -58,6 +59,13 @@ def small(side=18, workspace=2**28):
     return ConvNet(side, classes=3, filters=(2, 3), hidden=(5, 4), workspace=workspace)
 
 
+# Compiled kernels of the CPU, and tensor operations as a GPU has them.
+PATHS = {
+    "kernels": (ConvNet.clipped_gradient_sum, ConvNet.outputs),
+    "tensors": (ConvNet.plain_clipped_gradient_sum, ConvNet.plain_outputs),
+}
+
+
 def example(net, records, points, dtype, seed=0):
     generator = np.random.default_rng(seed)
     x = torch.from_numpy(generator.standard_normal((records, net.channels, net.side, net.side)))
@@ -82,18 +90,20 @@ def wanted_sum(net, weights, x, y, clip):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("records", "points"), [(1, 1), (1, 3), (7, 1), (7, 3)])
 @pytest.mark.parametrize("side", SIDES)
-def test_clipped_gradient_sums_are_those_of_autograd(side, records, points, dtype):
+@pytest.mark.parametrize("path", PATHS)
+def test_clipped_gradient_sums_are_those_of_autograd(path, side, records, points, dtype):
     net = small(side)
     weights, x, y = example(net, records, points, DTYPES[dtype], side)
     for clips in ([math.inf] * points, [1e3] * points, [0.01] * points, [0.5 * (g + 1) for g in range(points)]):
         clip = torch.tensor(clips, dtype=DTYPES[dtype])
-        found = net.clipped_gradient_sum(weights, x, y, clip)
+        found = PATHS[path][0](net, weights, x, y, clip)
         assert found.dtype == DTYPES[dtype]
         for mine, wanted in zip(found, wanted_sum(net, weights, x, y, clip), strict=True):
             assert textbook.relative_error(mine, wanted) <= TOLERANCE[dtype]
 
 
-def test_the_papers_network_is_exact_over_all_its_62006_parameters():
+@pytest.mark.parametrize("path", PATHS)
+def test_the_papers_network_is_exact_over_all_its_62006_parameters(path):
     net = MODELS["convnet"](3 * 32 * 32, 10)
     assert net.size == 62_006
     assert [b.stop - b.start for b in net.blocks] == [450, 6, 2400, 16, 48_000, 120, 10_080, 84, 840, 10]
@@ -102,7 +112,7 @@ def test_the_papers_network_is_exact_over_all_its_62006_parameters():
     norms = [float(textbook.gradient(of, weights[0], x[k], y[k]).norm()) for k in range(3)]
     clip = torch.tensor([float(np.median(norms)), math.inf], dtype=torch.float64)
     assert min(norms) < clip[0] < max(norms), "some records must be clipped and some not"
-    found = net.clipped_gradient_sum(weights, x, y, clip)
+    found = PATHS[path][0](net, weights, x, y, clip)
     assert textbook.relative_error(found, wanted_sum(net, weights, x, y, clip)) <= 1e-10
 
 
@@ -128,12 +138,13 @@ def test_every_record_is_clipped_by_its_norm_over_all_layers():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_outputs_and_losses_are_those_of_the_plain_layers(dtype):
+@pytest.mark.parametrize("path", PATHS)
+def test_outputs_and_losses_are_those_of_the_plain_layers(path, dtype):
     net = small(17)
     weights, x, y = example(net, 6, 3, DTYPES[dtype])
     of = loss(net)
     wanted = torch.stack([torch.stack([of(w.double(), x[k].double(), y[k]) for k in range(6)]) for w in weights])
-    outputs = net.outputs(weights, x)
+    outputs = PATHS[path][1](net, weights, x)
     assert outputs.shape == (3, 6, 3)
     assert textbook.relative_error(net.losses(outputs, y), wanted.detach()) <= TOLERANCE[dtype]
     classes = [torch.tensor(c) for c in range(3)]
@@ -145,19 +156,40 @@ def test_outputs_and_losses_are_those_of_the_plain_layers(dtype):
 
 @pytest.mark.parametrize(("points", "records"), [(1, 1), (3, 1), (1, 70), (5, 70), (40, 3)])
 @pytest.mark.parametrize("workspace", [1, 10_000, 100_000, 1_000_000, 2**30])
-def test_any_cut_gives_the_same_sums(points, records, workspace):
+@pytest.mark.parametrize("path", PATHS)
+def test_any_cut_gives_the_same_sums(path, points, records, workspace):
+    gradient_sum, outputs = PATHS[path]
     net = small(workspace=workspace)
     weights, x, y = example(net, records, points, torch.float64)
     clip = torch.linspace(0.1, 3, points, dtype=torch.float64)
     whole = small(workspace=2**34)
     assert whole.piece(points, records, 8) == (points, records)
-    found, wanted = net.clipped_gradient_sum(weights, x, y, clip), whole.clipped_gradient_sum(weights, x, y, clip)
+    found, wanted = gradient_sum(net, weights, x, y, clip), gradient_sum(whole, weights, x, y, clip)
     assert textbook.relative_error(found, wanted) <= 1e-13
-    assert textbook.relative_error(net.outputs(weights, x), whole.outputs(weights, x)) <= 1e-13
+    assert textbook.relative_error(outputs(net, weights, x), outputs(whole, weights, x)) <= 1e-13
     covered = torch.zeros((points, records))
     for piece in net._pieces(points, records, 8):
         covered[piece] += 1
     assert (covered == 1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_points_bits_are_the_same_in_every_stack(threads):
+    net = small()
+    weights, x, y = example(net, 41, 19, torch.float32)
+    clip, stepsize, noise = torch.linspace(0.1, 3, 19), torch.linspace(0.01, 0.5, 19), torch.linspace(0, 1, 19)
+    base = torch.randn(41, net.size, generator=torch.Generator().manual_seed(0))
+    use_threads(threads)
+    try:
+        sums, logits = net.clipped_gradient_sum(weights, x, y, clip), net.outputs(weights, x)
+        steps = net.local_steps(weights, x, y, clip, stepsize, noise, base)
+    finally:
+        use_threads(1)
+    for some in (slice(0, 1), slice(3, 10), slice(8, 19)):
+        assert torch.equal(net.clipped_gradient_sum(weights[some], x, y, clip[some]), sums[some])
+        assert torch.equal(net.outputs(weights[some], x), logits[some])
+        alone = net.local_steps(weights[some], x, y, clip[some], stepsize[some], noise[some], base)
+        assert torch.equal(alone, steps[some])
 
 
 MEASURE = """
@@ -169,29 +201,31 @@ def peak():
     line = next(l for l in Path("/proc/self/status").read_text().splitlines() if l.startswith("VmHWM:"))
     return int(line.split()[1]) / 1024
 
-def spent(workspace, points, records):
+def spent(path, workspace, points, records):
     net = ConvNet.build(3072, 10, workspace)
     weights = 0.05 * torch.randn(points, net.size)
     x, y, clip = torch.randn(records, 3, 32, 32), torch.zeros(records, dtype=torch.long), torch.ones(points)
     result = torch.ones_like(weights)  # room for the result is no temporary memory
     before = peak()
     del result
-    net.clipped_gradient_sum(weights, x, y, clip)
-    net.outputs(weights, x)
+    prefix = "" if path == "kernels" else "plain_"
+    getattr(net, prefix + "clipped_gradient_sum")(weights, x, y, clip)
+    getattr(net, prefix + "outputs")(weights, x)
     return peak() - before
 
 torch.set_num_threads(1)
-spent(1, 1, 1)
-print(spent(*map(int, sys.argv[1:])))
+spent(sys.argv[1], 1, 1, 1)
+print(spent(sys.argv[1], *map(int, sys.argv[2:])))
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
 @pytest.mark.parametrize(("workspace", "points", "records"), [(48, 4, 32), (48, 4, 500), (48, 60, 32)])
-def test_temporary_memory_stays_in_the_workspace_however_much_there_is_to_do(workspace, points, records):
-    command = [sys.executable, "-c", MEASURE, str(workspace), str(points), str(records)]
+@pytest.mark.parametrize(("path", "least"), [("kernels", 0.02), ("tensors", 0.25)])
+def test_temporary_memory_stays_in_the_workspace_however_much_there_is_to_do(path, least, workspace, points, records):
+    command = [sys.executable, "-c", MEASURE, path, str(workspace), str(points), str(records)]
     spent = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert 0.25 * workspace <= spent <= workspace
+    assert least * workspace <= spent <= workspace
 
 
 def test_convolutions_are_not_rounded_to_tf32(monkeypatch):
@@ -206,8 +240,8 @@ def test_convolutions_are_not_rounded_to_tf32(monkeypatch):
     before = torch.backends.cudnn.allow_tf32
     net = small()
     weights, x, y = example(net, 2, 2, torch.float32)
-    net.outputs(weights, x)
-    net.clipped_gradient_sum(weights, x, y, torch.ones(2))
+    net.plain_outputs(weights, x)
+    net.plain_clipped_gradient_sum(weights, x, y, torch.ones(2))
     assert seen == [False] * 4
     assert torch.backends.cudnn.allow_tf32 == before
 
@@ -223,23 +257,27 @@ def test_a_gpu_gives_the_same_sums(dtype):
     assert textbook.relative_error(found, wanted) <= {"float32": 1e-4, "float64": 1e-10}[dtype]
 
 
-def test_a_zero_gradient_stays_zero():
+@pytest.mark.parametrize("path", PATHS)
+def test_a_zero_gradient_stays_zero(path):
     net = small()
     weights, x, _ = example(net, 4, 2, torch.float64)
     weights[:, net.blocks[-1].start] = 1e6
-    found = net.clipped_gradient_sum(weights, x, torch.zeros(4, dtype=torch.int64), torch.tensor([0.5, 1.0]).double())
+    clip = torch.tensor([0.5, 1.0]).double()
+    found = PATHS[path][0](net, weights, x, torch.zeros(4, dtype=torch.int64), clip)
     assert (found == 0).all()
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_model_that_is_not_finite_shows_it_and_leaves_the_others_alone(value):
+@pytest.mark.parametrize("path", PATHS)
+def test_a_model_that_is_not_finite_shows_it_and_leaves_the_others_alone(path, value):
+    gradient_sum, outputs = PATHS[path]
     net = small()
     weights, x, y = example(net, 4, 2, torch.float64)
-    alone = net.clipped_gradient_sum(weights[1:], x, y, torch.tensor([1.0]).double())
+    alone = gradient_sum(net, weights[1:], x, y, torch.tensor([1.0]).double())
     weights[0, 0] = value
-    found = net.clipped_gradient_sum(weights, x, y, torch.tensor([1.0, 1.0]).double())
+    found = gradient_sum(net, weights, x, y, torch.tensor([1.0, 1.0]).double())
     assert (found[0] == 0).all()  # no record has a finite gradient there
-    assert not torch.isfinite(net.outputs(weights, x)[0]).all()
+    assert not torch.isfinite(outputs(net, weights, x)[0]).all()
     assert textbook.relative_error(found[1], alone[0]) <= 1e-13
 
 
@@ -257,6 +295,21 @@ def test_local_steps_follow_the_plain_chain():
             step = textbook.clip_to(textbook.gradient(of, w, x[k], y[k]), clip[g].item())
             w = w - stepsize[g] * (step + noise[g] * base[k])
         assert textbook.relative_error(found[g], w) <= 1e-10
+
+
+def test_the_step_of_a_record_that_is_no_number_is_noise_alone():
+    net = small()
+    weights, x, y = example(net, 3, 2, torch.float64)
+    clip, stepsize, noise = torch.tensor([[0.3, 1.0], [0.1, 0.02], [0.5, 0.0]], dtype=torch.float64)
+    base = torch.from_numpy(np.random.default_rng(0).standard_normal((3, net.size)))
+    spoiled = x.clone()
+    spoiled[1, 0, 3, 3] = math.inf
+    found = net.local_steps(weights, spoiled, y, clip, stepsize, noise, base)
+    before = net.local_steps(weights, x[:1], y[:1], clip, stepsize, noise, base[:1])
+    wanted = net.local_steps(
+        before - stepsize[:, None] * noise[:, None] * base[1], x[2:], y[2:], clip, stepsize, noise, base[2:]
+    )
+    assert textbook.relative_error(found, wanted) <= 1e-13
 
 
 def test_it_starts_within_one_over_the_root_of_a_units_inputs():

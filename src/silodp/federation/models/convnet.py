@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from silodp.federation.models import convnet_kernels
 from silodp.federation.models.base import (
     Block,
     clip_factors,
@@ -19,9 +20,8 @@ from silodp.federation.models.base import (
     square_sums,
     zero_unless_finite,
 )
+from silodp.federation.models.convnet_maps import KERNEL, POOL
 
-# Side of the filters, and of the windows that maxima are taken over.
-KERNEL, POOL = 5, 2
 # Records worked on at once before points are cut: below it, products with a point's own matrices get too thin.
 RECORDS = 32
 
@@ -32,8 +32,9 @@ class ConvNet:
 
     With 3×32×32 images, 6 and 16 filters, and dense layers of 120, 84 and 10 units it has 62,006 parameters (non-convex
     paper, Appendix H.3). Per-record norms are exact and over all of them: a dense layer's is ‖δ‖²(‖a‖² + 1), and
-    the few parameters of a convolution have their per-record gradients built. Points and records are worked on in
-    pieces whose temporary memory stays below `workspace`; how they are cut changes sums by rounding only.
+    the few parameters of a convolution have their per-record gradients built. On a CPU `convnet_kernels` does it, else
+    tensor operations over pieces of points and records whose temporary memory stays below `workspace`; how they are cut
+    changes sums by rounding only.
 
     Attributes:
         side: height and width of the images.
@@ -41,7 +42,8 @@ class ConvNet:
         channels: of the images.
         filters: of the two convolutions.
         hidden: units of the two hidden dense layers.
-        workspace: bytes of temporary memory, beyond arguments, result and what a GPU library takes for itself.
+        workspace: bytes of temporary memory (of a thread, on a CPU), beyond arguments, result and what a GPU library
+            takes for itself.
     """
 
     side: int
@@ -98,7 +100,17 @@ class ConvNet:
             parts += [generator.uniform(-bound, bound, size=b.stop - b.start) for b in (weight, bias)]
         return np.concatenate(parts)
 
+    @property
+    def _sizes(self) -> convnet_kernels.Sizes:
+        return self.channels, self.side, *self.filters, *self.hidden, self.classes
+
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        if weights.device.type == "cpu":
+            return convnet_kernels.outputs(self._sizes, weights, x, self.workspace)
+        return self.plain_outputs(weights, x)
+
+    def plain_outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        """The same logits by tensor operations, for any device."""
         out = weights.new_empty((len(weights), len(x), self.classes))
         for points, records in self._pieces(len(weights), len(x), weights.element_size()):
             with _exact():
@@ -113,6 +125,16 @@ class ConvNet:
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        if weights.device.type == "cpu":
+            return convnet_kernels.gradient_sum(self._sizes, weights, x, y, clip, self.workspace)
+        return self._plain_sum(weights, x, y, clip)
+
+    @zero_unless_finite
+    def plain_clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        """The same sum by tensor operations, for any device."""
+        return self._plain_sum(weights, x, y, clip)
+
+    def _plain_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         out = torch.zeros_like(weights, memory_format=torch.contiguous_format)
         for points, records in self._pieces(len(weights), len(x), weights.element_size()):
             with _exact():
@@ -122,7 +144,14 @@ class ConvNet:
     def local_steps(
         self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
     ) -> Tensor:
-        return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
+        if weights.device.type != "cpu":
+            return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
+        done = convnet_kernels.local_steps(self._sizes, weights, x, y, clip, stepsize, noise, base, self.workspace)
+        again = ~torch.isfinite(done).all(1)
+        if bool(again.any()):  # a record whose gradient is no number: its step is noise alone
+            some = weights[again], x, y, clip[again], stepsize[again], noise[again], base
+            done[again] = sequential_steps(self, *some)
+        return done
 
     def _pieces(self, points: int, records: int, item: int) -> list[tuple[slice, slice]]:
         """Cuts of points and records, together covering all; `item` is the size of a number in bytes."""

@@ -20,6 +20,9 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_info
 
+from convolution import FLOP as IMAGE_FLOP
+from convolution import Convolution
+from convolution import work as convolution_work
 from memory import job_peaks
 from peers import disagreement, jacobian_run, vmap_run
 from silodp.datasets.cache import FetchError, local_files
@@ -102,6 +105,10 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     distance = disagreement(workload)
     if not distance <= 1e-4:
         raise SystemExit(f"the peers' clipped gradient sums are {distance:.1e} from the stack's: must be within 1e-4")
+    images = Convolution(options.quick, device)
+    apart = images.disagreement()
+    if not apart <= 1e-4:
+        raise SystemExit(f"the convolutional network's sums are {apart:.1e} from the plain ones: must be within 1e-4")
     chunk, tried = best_chunk(workload, clock, options.quick)
     vmap, jacobian = vmap_run(workload, chunk), jacobian_run(workload)
     products = matrix_products(device, 128 if options.quick else 1024 if device.type == "cpu" else 8192, threads)
@@ -110,6 +117,7 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         | {name: Work(workload.rounds(name, count), threads) for name, count in ROUNDS.items()}
         | {"local_sgd": Work(workload.rounds("local_sgd", 1), threads)}
         | {"local_sgd alone": Work(on_one_thread(workload.rounds("local_sgd", 1), threads), 1)}
+        | {name: Work(call, threads) for name, call in convolution_work(images).items()}
         | {"vmap": Work(vmap.round, 1), "jacobian": Work(lambda: jacobian.round(silos=1), 1)},
         options.repeats,
         clock,
@@ -124,6 +132,18 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         rows.append(Row(f"`{name}` rounds", "GFLOP/s", rate))
         share = rate.per(rates[fastest]).map(lambda v: 100 * v)
         rows.append(_at_least("the same, of the faster matrix product", "%", share, 40))
+    for name, what in {
+        "convnet": "`clipped_gradient_sum` of the convolutional network",
+        "convnet, steps": "`local_steps` of the convolutional network",
+    }.items():
+        rate = Figure(tuple(IMAGE_FLOP * images.gradients / s / 1e9 for s in seconds[name].values))
+        rows.append(Row(what, "GFLOP/s", rate))
+        share = rate.per(rates[fastest]).map(lambda v: 100 * v)
+        same = "the same, of the faster matrix product"
+        rows.append(_at_least(same, "%", share, 45) if name == "convnet" else Row(same, "%", share))
+    if device.type == "cpu":
+        slower = seconds["convnet, tensors"].per(seconds["convnet"])
+        rows.append(Row("its sums by tensor operations, time over the kernels'", "times", slower))
     cores = threads if device.type == "cpu" else 1
     steps = workload.gradients("local_sgd", 1)
     alone = seconds["local_sgd alone"].map(lambda s: 1e6 * s / steps)
@@ -150,6 +170,8 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         "Records are Gaussian. Rounds go through federation, messages, sampling and noise.",
         f"A record's clipped gradient at one point counts as {FLOP:,} floating-point operations, a difference of two "
         "gradients as twice that.",
+        f"Convolutional network: {images.points} points, {images.records} images of 3 × 32 × 32, {IMAGE_FLOP:,} "
+        f"operations a record's gradient; its sums agree with those by tensor operations within {apart:.0e}, relative.",
         f"A trained run is R = {size.rounds} rounds, evaluation left out everywhere: one measured round of all "
         f"silos, times R, over G for the stack; for `jacobian` one silo's message, times {size.silos}·R, as all "
         "messages of a run cost the same.",

@@ -1,0 +1,69 @@
+"""The measured problem of the convolutional network: the CIFAR-10 experiment's, 74 points over 64 images.
+
+Images and starting points are random: what is timed does not depend on their values.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from silodp.federation.models.convnet import ConvNet
+
+# Of one record's clipped gradient at one point: each layer's product forward, for its weights and, but for the first
+# layer, for its input; a multiplication and an addition each.
+FLOP = 2 * (2 * 28**2 * 6 * 75 + 3 * (10**2 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10))
+
+
+class Convolution:
+    """Network, images and points on a device, and what is timed of them.
+
+    Attributes:
+        points, records: G and how many images.
+    """
+
+    def __init__(self, quick: bool, device: torch.device):
+        self.points, self.records = (3, 2) if quick else (74, 64)
+        self.net = ConvNet.build(3 * 32 * 32, 10)
+        generator = np.random.default_rng(2023)
+
+        def held(array: np.ndarray) -> torch.Tensor:
+            return torch.from_numpy(array).to(device, torch.float32)
+
+        self.weights = held(np.stack([self.net.initial(generator) for _ in range(self.points)]))
+        self.x = held(generator.standard_normal((self.records, 3 * 32 * 32)))
+        self.y = torch.from_numpy(generator.integers(0, 10, self.records)).to(device)
+        self.clip = torch.ones(self.points, device=device)
+        self.base = held(generator.standard_normal((self.records, self.net.size)))
+
+    @property
+    def gradients(self) -> int:
+        """Record gradients of each of the calls below."""
+        return self.points * self.records
+
+    def sums(self) -> torch.Tensor:
+        """Clipped gradient sums as in training."""
+        return self.net.clipped_gradient_sum(self.weights, self.x, self.y, self.clip)
+
+    def plain_sums(self) -> torch.Tensor:
+        """The same by tensor operations."""
+        return self.net.plain_clipped_gradient_sum(self.weights, self.x, self.y, self.clip)
+
+    def steps(self) -> torch.Tensor:
+        """As many noisy one-record steps of local SGD."""
+        level = torch.full_like(self.clip, 0.01)
+        return self.net.local_steps(self.weights, self.x, self.y, self.clip, level, level, self.base)
+
+    def disagreement(self) -> float:
+        """Of the two sums, relative."""
+        mine, plain = self.sums(), self.plain_sums()
+        return float((mine - plain).norm() / plain.norm())
+
+
+def work(problem: Convolution) -> dict[str, Callable[[], object]]:
+    """What is timed, by name."""
+    return {
+        "convnet": problem.sums,
+        "convnet, tensors": problem.plain_sums,
+        "convnet, steps": problem.steps,
+    }

@@ -31,7 +31,8 @@ def test_names_of_files_follow_the_doors(path):
         assert len(set(files)) == len(files)
         for algorithm in config.algorithms:
             for setting in config.settings:
-                assert f"{run}/trials/{name}/{algorithm}/{setting.name}/default_{one.chunks(name)[0]}.parquet" in files
+                first = (one.rungs(name) or one.chunks(name))[0]
+                assert f"{run}/trials/{name}/{algorithm}/{setting.name}/default_{first}.parquet" in files
     figures = one.figures()
     assert len(set(figures)) == len(figures)
     assert {Path(name).suffix for name in figures} == {".pdf", ".png", ".svg"}
@@ -51,6 +52,22 @@ def test_trials_are_cut_into_jobs_without_gap_or_overlap(trials, size):
 def test_an_experiments_cut_goes_before_the_runs():
     assert plan(trials=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-1", "2-3"]
     assert plan(trials=4, trials_per_job=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-3"]
+
+
+def test_a_race_has_a_file_for_each_rung_and_each_waits_for_those_before_it():
+    reports = [{"selection": "pooled", "evaluation": "fresh"}]
+    one = plan(trials=3, tuning="race", race={"searches": 1, "kept": [2, 1]}, reports=reports)
+    start = "out/small/trials/small/minibatch_sgd/M2_R3/default_"
+    own = [file for file in one.grids("small") if file.startswith(start)]
+    assert own == [f"{start}race{number}.parquet" for number in range(4)]
+    assert one.before("small", "minibatch_sgd", "M2_R3", "default", "2") == own[:2]
+    assert one.before("small", "minibatch_sgd", "M2_R3", "default", "0") == []
+    # How points are found is no part of a trained point, but decides which a rung trains.
+    other = plan(trials=3, tuning="race", race={"searches": 2, "kept": [2, 1]}, reports=reports)
+    whole = plan(trials=3, reports=reports)
+    assert one.training_digest("small", "local_sgd") == whole.training_digest("small", "local_sgd")
+    assert one.race_digest("small", "local_sgd") != other.race_digest("small", "local_sgd")
+    assert one.selection_digest("small") != whole.selection_digest("small")
 
 
 def test_readings_are_names_of_files():

@@ -47,6 +47,8 @@ EXAMPLES = {
     "provenance": "silodp provenance config/smoke.yaml --output provenance.json",
     "publish": "silodp publish results/paper",
     "rebuild": "silodp rebuild config/default.yaml --cores 2",
+    "race": "silodp race config/race.yaml wbcd_mlp minibatch_sgd M2_R25 --rung 0"
+    " --silos results/race/silos/wbcd_mlp/default --output rung0.parquet",
     "redraw": "silodp redraw results/published/formulas.csv --folder .",
     "replicate": "silodp replicate nonconvex-4 --trials 2",
     "report": "silodp report results/published --output report.html",

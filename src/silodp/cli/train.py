@@ -1,4 +1,4 @@
-"""Subcommands of training: train, select."""
+"""Subcommands of training: train, race, select."""
 
 import argparse
 import logging
@@ -30,6 +30,16 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub.add_argument("--trials", default="all", help="as in 0-4, or all")
     sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
     sub.add_argument("--chosen", type=Path, help="train only the points that `silodp select` chose, with fresh noise")
+    sub.add_argument("--threads", type=int, help="default: the run file's")
+    sub.add_argument("--output", type=Path, required=True, help="parquet file")
+
+    sub = experiment_command(add, "race", race, "train one rung of a race over the grid")
+    sub.add_argument("algorithm")
+    sub.add_argument("setting", help="as in M12_R25")
+    sub.add_argument("--reading", default="default", help="name of the reading")
+    sub.add_argument("--rung", type=int, required=True, help="its number, from 0")
+    sub.add_argument("--earlier", type=Path, nargs="*", default=[], help="parquet files of the rungs before it")
+    sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
     sub.add_argument("--threads", type=int, help="default: the run file's")
     sub.add_argument("--output", type=Path, required=True, help="parquet file")
 
@@ -92,6 +102,42 @@ def _trials(text: str, total: int) -> range:
     if not (first.isdigit() and (last or first).isdigit()) or not 0 <= int(first) <= int(last or first) < total:
         raise ConfigError(f"command line: --trials: {text!r}: must be all, or as in 0-4 with numbers below {total}")
     return range(int(first), int(last or first) + 1)
+
+
+def race(options: argparse.Namespace) -> None:
+    """Train the points of one rung of a race, in its trial; which they are follows from the rungs before it."""
+    from silodp.experiments.race import points, rungs
+    from silodp.experiments.training import run_trials
+    from silodp.federation.models.threads import use_threads
+    from silodp.federation.partition import read_partition
+    from silodp.federation.trial_data import stored_trials
+
+    resolved = resolved_with(options)
+    experiment = resolved.experiments[options.experiment]
+    among("algorithm", options.algorithm, experiment.algorithms)
+    among("setting", options.setting, [setting.name for setting in experiment.settings])
+    among("reading", options.reading, readings_of(experiment))
+    among("--rung", str(options.rung), [str(number) for number in range(experiment.race.rungs)])
+    if len(options.earlier) != options.rung:
+        raise ConfigError(f"command line: --earlier: {len(options.earlier)} files: must be {options.rung}, one a rung")
+    task = task_of(options.experiment, experiment, options.algorithm, options.setting, options.reading)
+    found = unproven_task(task, [len(records) for records in read_partition(options.silos, 0).train])
+    if found is not None:
+        raise ConfigError(f"{options.run_file}: experiments.{options.experiment}.allow_unproven: False: {found}")
+    earlier = read_trials(options.earlier) if options.earlier else None
+    wanted = points(experiment.race, options.rung, task.grid(), earlier)
+    use_threads(options.threads or resolved.run.threads)
+    prepared = stored_trials(options.silos, experiment, task.readings, resolved.run)
+    trial = rungs(experiment.race)[options.rung].trial
+    log.info(
+        "%s %s %s: rung %d, %d points", options.experiment, task.algorithm, options.setting, options.rung, len(wanted)
+    )
+    # A search whose neighbours have all run already adds nothing.
+    if earlier is not None and wanted.empty:
+        result = earlier.iloc[:0]
+    else:
+        result = run_trials(task, resolved.run, prepared, [trial], wanted)
+    write_parquet(result.assign(rung=options.rung), options.output)
 
 
 def read_trials(paths: Iterable[Path]) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """The keys of run files and experiments: one Pydantic model is the source of defaults, schema and reference page."""
 
+import itertools
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_serializer, field_validator, model_validator
@@ -142,6 +143,28 @@ class Report(Strict):
     )
 
 
+class Race(Strict):
+    """How a race over the grid goes: a coarse grid, searches around its best points, then more trials for the best."""
+
+    stride: Count = Field(3, description="the coarse grid has every stride-th step size, every second of all else")
+    searches: Count = Field(3, description="times that points next to the best two of an epsilon are tried")
+    kept: list[Count] = Field(
+        [3, 2], min_length=1, description="points of an epsilon that run a further trial each time"
+    )
+
+    @field_validator("kept")
+    @classmethod
+    def _falling(cls, values: list[int]) -> list[int]:
+        if any(after > before for before, after in itertools.pairwise(values)):
+            raise ValueError("kept must not grow")
+        return values
+
+    @property
+    def rungs(self) -> int:
+        """How many there are: the coarse one, the searches, the further trials."""
+        return 1 + self.searches + len(self.kept)
+
+
 class Experiment(Strict):
     """One experiment: data, silos, model, settings, grids and algorithms."""
 
@@ -186,6 +209,10 @@ class Experiment(Strict):
     allow_unproven: bool = Field(
         False, description="run private algorithms that deliver a larger epsilon than they claim; their rows are marked"
     )
+    tuning: Literal["full", "race"] = Field(
+        "full", description="train the whole grid in every trial, or drop points on the way as `race` says"
+    )
+    race: Race = Race()
     trials_per_job: Count | None = Field(None, description="trials in one training job; default: the run's")
     device: Device | None = Field(None, description="the experiment's own device; default: the run's")
 
@@ -202,6 +229,15 @@ class Experiment(Strict):
             raise ValueError("batch_records and batch_share say the same: one must be left out")
         if self.batch_epsilon is None and self.batch_records is None and self.batch_share is None:
             raise ValueError("one of batch_epsilon, batch_records and batch_share must be given")
+        return self
+
+    @model_validator(mode="after")
+    def _raced(self) -> "Experiment":
+        if self.tuning == "race":
+            if any((report.selection, report.evaluation) != ("pooled", "fresh") for report in self.reports):
+                raise ValueError("tuning: race: reports must be {selection: pooled, evaluation: fresh}")
+            if self.trials <= len(self.race.kept):
+                raise ValueError(f"tuning: race: trials = {self.trials}: must be more than race.kept has numbers")
         return self
 
     @field_validator("settings")

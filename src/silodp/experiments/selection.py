@@ -1,11 +1,13 @@
 """Choosing points by training loss, and the table that reports them."""
 
 import math
+from collections.abc import Iterable
 
 import pandas as pd
 
 from silodp.config.experiment import Experiment
 from silodp.experiments.names import trained_as
+from silodp.experiments.race import finalists
 from silodp.experiments.task import POINT
 
 RUN = ["experiment", "algorithm", "reading", "M", "R"]
@@ -28,12 +30,13 @@ def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
     return pd.concat([trials, *copies], ignore_index=True) if copies else trials
 
 
-def choose(trials: pd.DataFrame, selection: str) -> pd.DataFrame:
+def choose(trials: pd.DataFrame, selection: str, numbers: Iterable[int] | None = None) -> pd.DataFrame:
     """The point of smallest training loss for each run and ε.
 
     Args:
         trials: rows of grid runs: `RUN`, trial, `POINT` and train_loss.
         selection: "pooled", one point by its mean over trials; "per_trial", one in each trial.
+        numbers: the trials that a pooled point stands for; default: those of `trials`.
 
     Returns:
         One row for each run, ε and trial: `RUN`, trial, `POINT`. Ties go to the first point of the grid.
@@ -50,11 +53,15 @@ def choose(trials: pd.DataFrame, selection: str) -> pd.DataFrame:
     )
     best = means.sort_values([*by, "score", "order"], kind="stable").groupby(by, dropna=False).head(1)
     each = trials[[*RUN, "trial"]].drop_duplicates()
+    if numbers is not None:
+        each = each[RUN].drop_duplicates().merge(pd.DataFrame({"trial": list(numbers)}), how="cross")
     return each.merge(best[[*RUN, *POINT]], on=RUN)
 
 
 def select(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
     """What every selection of the experiment chooses; a column `selection` says which."""
-    trials = complete(trials, config)
+    trials, numbers = complete(trials, config), range(config.trials)
+    if config.tuning == "race":
+        return choose(finalists(trials), "pooled", numbers).assign(selection="pooled")
     kinds = list(dict.fromkeys(report.selection for report in config.reports))
     return pd.concat([choose(trials, kind).assign(selection=kind) for kind in kinds], ignore_index=True)

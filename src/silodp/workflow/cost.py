@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.experiments.names import trained_as
+from silodp.experiments.race import play
 from silodp.experiments.validation import silo_sizes
 from silodp.federation.data_of import dataset_of
 from silodp.workflow.outputs import PARTITION_FILES
@@ -78,11 +80,11 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                 for reading, label in plan.readings(name).items():
                     if trained_as(config, algorithm, label) != label:
                         continue
-                    points = len(plan.task(name, algorithm, setting.name, reading).grid())
-                    runs += points * config.trials
+                    trained_runs = _runs(config, plan.task(name, algorithm, setting.name, reading).grid())
+                    runs += trained_runs
                     batch = _batch(config, smallest, setting.R)
                     each = _PER_WEIGHT * _weights(config) * batch * min(setting.M, silos) * setting.R
-                    operations += float(points) * config.trials * each
+                    operations += float(trained_runs) * each
         files += len(trained) + len(plan.figure_names(name)) * 2 + 20
     seconds = (operations / rate + _START * jobs) / max(1, cores)
     disk = (_PER_RUN * runs + _PER_FILE * (files + len(plan.wanted()))) / 1e6
@@ -115,6 +117,15 @@ def refuse(plan: Plan, cost: Cost, folder: Path) -> None:
     free = shutil.disk_usage(folder).free / 1e6
     if limits.disk_mb is None and cost.disk_mb > free:
         raise ConfigError(f"{path}: limits.disk_mb: the run asks for {cost.disk_mb:.0f}: {free:.0f} MB are free here")
+
+
+def _runs(config: Experiment, grid: pd.DataFrame) -> int:
+    """Trained runs of a grid: all of it in every trial, or a race between points of random losses, and fresh trials."""
+    if config.tuning == "full":
+        return len(grid) * config.trials
+    drawn = np.random.default_rng(0)
+    raced = play(config.race, grid, lambda points: points.assign(train_loss=drawn.random(len(points))))
+    return len(raced) + grid["epsilon"].nunique(dropna=False) * config.trials
 
 
 def _batch(config: Experiment, records: int, rounds: int) -> int:

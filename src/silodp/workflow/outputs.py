@@ -84,9 +84,19 @@ class Outputs:
             for suffix in suffixes
         ]
 
+    def rungs(self, experiment: str) -> list[str]:
+        """The rungs of an experiment's race as in names of files; none where whole grids are trained."""
+        config = self.experiments[experiment]
+        return [f"race{number}" for number in range(config.race.rungs)] if config.tuning == "race" else []
+
+    def before(self, experiment: str, algorithm: str, setting: str, reading: str, rung: str) -> list[str]:
+        """Trial files of the rungs before the one of number `rung`, in order."""
+        start = f"{self.folder}/trials/{experiment}/{algorithm}/{setting}/{reading}"
+        return [f"{start}_{earlier}.parquet" for earlier in self.rungs(experiment)[: int(rung)]]
+
     def grids(self, experiment: str) -> list[str]:
-        """Trial files of the grid runs."""
-        return self._trained(experiment, self.chunks(experiment))
+        """Trial files of the grid runs, or of the rungs of a race over the grid."""
+        return self._trained(experiment, self.rungs(experiment) or self.chunks(experiment))
 
     def fresh(self, experiment: str) -> list[str]:
         """Trial files of the fresh runs at chosen points; none where no report asks for them."""

@@ -22,6 +22,9 @@ APPLIES = ["silodp.experiments.names:trained_as"]
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
 
+# Keys that say which points are trained in which trial; a trained point is the same whatever they are.
+TUNED = {"tuning", "race"}
+
 # The run file as it was checked: what a job takes from it is in its digest by value.
 LOADED = ["silodp.experiments.validation:load"]
 # The claims as they were checked: their files are inputs.
@@ -50,7 +53,7 @@ class Plan(Outputs):
         return sorted({f"{self.silos(experiment, reading)}/heterogeneity.csv" for reading in readings})
 
     def _trained_part(self, config: Experiment) -> dict:
-        return config.model_dump(mode="json", exclude=SHOWN | {"trials", "algorithms", "alternatives"})
+        return config.model_dump(mode="json", exclude=SHOWN | TUNED | {"trials", "algorithms", "alternatives"})
 
     def from_data(self, experiment: str) -> Asked:
         """What a job asks for that reads the experiment's data set: that one alone, and its files as checked."""
@@ -91,6 +94,12 @@ class Plan(Outputs):
                 computed_by("silodp.cli.train:train", asked),
             ]
         )
+
+    def race_digest(self, experiment: str, algorithm: str) -> str:
+        """Changes when a rung of a race would train other points, or the same ones otherwise."""
+        race = self.experiments[experiment].race.model_dump(mode="json")
+        own = computed_by("silodp.experiments.race:points")
+        return digest([race, own, self.training_digest(experiment, algorithm)])
 
     def selection_digest(self, experiment: str) -> str:
         """Changes when the chosen points would."""

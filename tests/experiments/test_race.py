@@ -1,0 +1,142 @@
+"""A race over the grid: what each rung trains, on losses that are worked out here, and on runs of the real thing."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jobs import task, train
+
+from silodp.config.experiment import Race
+from silodp.experiments.race import finalists, play, points, rungs
+from silodp.experiments.selection import select
+from silodp.experiments.task import POINT
+
+EPSILONS = [0.75, 1.0, 1.5, 3.0, 6.0, 12.0, 18.0]
+
+
+def grid(steps=12, clips=6, phases=1, epsilons=EPSILONS, silent=False):
+    axes = [np.geomspace(0.01, 1, steps).tolist(), np.geomspace(0.1, 10, clips).tolist(), range(1, phases + 1)]
+    lines = [*epsilons, *([math.nan] if silent else [])]
+    return pd.DataFrame(list(itertools.product(lines, *axes)), columns=POINT).astype({"phase_length": int})
+
+
+def bowl(frame):
+    """Losses with one lowest place for each ε, further along the step sizes for a larger one."""
+    best = 0.02 * frame["epsilon"].fillna(30) ** 0.8
+    return np.log(frame["stepsize"] / best) ** 2 + np.log(frame["clip"]) ** 2 + 0.1 * (frame["phase_length"] - 3) ** 2
+
+
+def keys(frame, *more):
+    return set(frame[[*POINT, *more]].fillna(-1.0).itertuples(index=False, name=None))
+
+
+def test_the_first_rung_is_every_third_step_size_and_every_second_of_all_else():
+    found = points(Race(), 0, grid(), None)
+    assert sorted(found["epsilon"].unique()) == [1.0, 3.0, 12.0]
+    assert found["stepsize"].nunique() == 4
+    assert found["clip"].nunique() == 3
+    assert len(found) == 3 * 4 * 3
+    assert set(found["trial"]) == {0}
+
+
+def test_a_search_goes_to_what_is_next_to_the_best_at_every_epsilon():
+    whole = grid()
+    first = points(Race(), 0, whole, None).assign(train_loss=bowl)
+    found = points(Race(), 1, whole, first)
+    assert set(found["epsilon"]) == set(EPSILONS), (
+        "an ε that the first rung left out begins where its neighbours are best"
+    )
+    assert not keys(found) & keys(first)
+    steps = sorted(whole["stepsize"].unique())
+    best = first[first["epsilon"] == 3.0].nsmallest(1, "train_loss").iloc[0]
+    at = steps.index(best["stepsize"])
+    near = found[(found["epsilon"] == 3.0) & (found["clip"] == best["clip"])]
+    assert {steps[at - 1], steps[at + 1]} <= set(near["stepsize"])
+
+
+@pytest.mark.parametrize("phases", [1, 4])
+def test_a_race_over_a_bowl_ends_at_its_bottom_for_a_small_part_of_the_grid(phases):
+    whole = grid(phases=phases, silent=True)
+    done = play(Race(), whole, lambda some: some.assign(train_loss=bowl))
+    last = finalists(done)
+    means = last.groupby(POINT, dropna=False)["train_loss"].mean().reset_index()
+    lowest = whole.assign(train_loss=bowl).groupby("epsilon", dropna=False)["train_loss"].min()
+    for epsilon, found in means.groupby("epsilon", dropna=False)["train_loss"].min().items():
+        wanted = lowest[lowest.index.isna()].iloc[0] if math.isnan(epsilon) else lowest[epsilon]
+        assert found == pytest.approx(wanted)
+    assert len(means["epsilon"].drop_duplicates()) == len(EPSILONS) + 1
+    assert len(done) < 0.06 * len(whole) * 10 * (1 if phases == 1 else 0.5), "ten trials of the whole grid"
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.integers(1, 9), st.integers(1, 4), st.integers(1, 4), st.integers(1, 7), st.booleans(), st.integers(0, 10**6),
+    st.integers(1, 4), st.integers(1, 3), st.lists(st.integers(1, 4), min_size=1, max_size=3),
+)  # fmt: skip
+def test_every_race_trains_points_of_the_grid_once_and_ends_with_one_of_each_epsilon(
+    steps, clips, phases, epsilons, silent, seed, stride, searches, kept
+):
+    whole = grid(steps, clips, phases, EPSILONS[:epsilons], silent)
+    race = Race(stride=stride, searches=searches, kept=sorted(kept, reverse=True))
+    drawn = np.random.default_rng(seed)
+
+    def train(some):
+        losses = np.where(drawn.random(len(some)) < 0.2, math.nan, drawn.random(len(some)))
+        return some.assign(train_loss=losses)
+
+    done = play(race, whole, train)
+    assert keys(done) <= keys(whole)
+    assert not done.duplicated([*POINT, "trial"]).any()
+    assert sorted(done["rung"].unique()) == [n for n in range(race.rungs) if (done["rung"] == n).any()]
+    for number, rung in enumerate(rungs(race)):
+        assert set(done.loc[done["rung"] == number, "trial"]) <= {rung.trial}
+    # Whoever runs a trial ran all before it, and no ε drops out.
+    for trial in range(1, len(kept) + 1):
+        assert keys(done[done["trial"] == trial]) <= keys(done[done["trial"] == trial - 1])
+    assert finalists(done)["epsilon"].nunique(dropna=False) == len(whole["epsilon"].unique())
+    # The order of the rows before a rung does not matter.
+    for number in range(1, race.rungs):
+        before = done[done["rung"] < number]
+        again = points(race, number, whole, before.sample(frac=1, random_state=seed))
+        pd.testing.assert_frame_equal(again, points(race, number, whole, before))
+
+
+def test_a_raced_run_is_the_one_of_the_whole_grid_to_the_last_bit():
+    grid = {"low": -4, "high": 0, "points": 6, "spacing": "exponential"}
+    job = task("minibatch_sgd", trials=4, epsilons=[1.0, 4.0, 9.0], stepsizes=grid, clips=[0.1, 1.0, 10.0])
+    whole = train(job, range(3))
+
+    def rung(some):
+        return train(job, some["trial"].unique(), points=some) if len(some) else whole.iloc[:0]
+
+    done = play(Race(), job.grid(), rung)
+    both = done.merge(whole, on=["trial", *POINT], suffixes=("", "_whole"))
+    assert len(both) == len(done) < len(whole)
+    for name in ("train_loss", "test_error", "K"):
+        assert (both[name] == both[f"{name}_whole"]).all(), name
+    # What is chosen is chosen among those that ran every trial of the race, for all trials of the experiment.
+    raced = job.config.model_copy(update={"tuning": "race"})
+    chosen = select(done, raced)
+    assert set(chosen["trial"]) == set(range(4))
+    assert keys(chosen) <= keys(done[done["trial"] == 2])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tuning": "race"}, "reports must be"),
+        ({"tuning": "race", "reports": [{"selection": "pooled", "evaluation": "fresh"}]}, "trials = 2: must be more"),
+        ({"race": {"kept": [1, 2]}}, "kept must not grow"),
+        ({"race": {"kept": []}}, "at least 1"),
+        ({"tuning": "half"}, "full"),
+    ],
+)
+def test_races_that_cannot_be_run_are_refused(changes, message):
+    given = {"trials": 2, "reports": [{"selection": "pooled", "evaluation": "same"}]} | changes
+    with pytest.raises(ValueError, match=message):
+        small.experiment(**given)

@@ -1,0 +1,117 @@
+"""What a race over the grid saves and what it loses, played again on the whole grids of a finished run.
+
+    make reproduce RUN=tuning
+    python benchmarks/race.py config/tuning.yaml --output docs/tuning.md
+
+A cell is one ε of one algorithm in one setting. Its whole grid's choice is the point with the smallest training loss,
+mean over all trials of the run; the race sees one trial of most points, and of the best a few. Regret is how much larger
+the mean over all trials is at the point that the race ends with. Cost counts trained runs, each as one.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from silodp.algorithms import traits
+from silodp.config.experiment import Race
+from silodp.experiments.race import finalists, play
+from silodp.experiments.selection import scores
+from silodp.experiments.task import POINT
+from silodp.experiments.validation import load
+from silodp.workflow.plan import Plan
+
+BEGIN, END = "<!-- measured: written by benchmarks/race.py -->", "<!-- end of measured -->"
+HEADINGS = [
+    "experiment", "setting", "algorithm", "cells", "same choice", "regret, training loss", "largest", "regret, test error",
+    "runs, race", "runs, whole grid", "share",
+]  # fmt: skip
+
+
+def cells(race: Race, grid: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
+    """One row for each ε: whether the race's choice is the whole grid's, and what it costs where it is not."""
+    trials = trials.assign(score=scores(trials))
+    order = grid.assign(order=range(len(grid)))
+    means = trials.groupby(POINT, dropna=False, as_index=False)[["score", "test_error"]].mean().merge(order, on=POINT)
+
+    def train(some: pd.DataFrame) -> pd.DataFrame:
+        return some.merge(trials[[*POINT, "trial", "train_loss"]], on=[*POINT, "trial"])
+
+    done = play(race, grid, train)
+    raced = finalists(done).assign(score=lambda found: scores(found))
+    ends = raced.groupby(POINT, dropna=False, as_index=False)["score"].mean().merge(order, on=POINT)
+    best = {"whole": means, "race": ends}
+    chosen = {
+        name: frame.sort_values(["score", "order"], kind="stable")
+        .drop_duplicates("epsilon")[POINT]
+        .merge(means, on=POINT)
+        for name, frame in best.items()
+    }
+    both = chosen["whole"].merge(chosen["race"], on="epsilon", suffixes=("", "_race"))
+    return both.assign(
+        same=both["order"] == both["order_race"],
+        loss=both["score_race"] / both["score"] - 1,
+        error=both["test_error_race"] - both["test_error"],
+        raced=len(done),
+        whole=len(trials),
+    )
+
+
+def rows(plan: Plan) -> list[list[str]]:
+    """The table, a line for each algorithm and setting, and one for all."""
+    found = []
+    for name, config in plan.experiments.items():
+        for algorithm in config.algorithms:
+            for setting in config.settings:
+                files = [f for f in plan.grids(name) if f"/{algorithm}/{setting.name}/default_" in f]
+                trials = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+                grid = plan.task(name, algorithm, setting.name, "default").grid()
+                own = cells(config.race, grid, trials)
+                found.append((name, setting.name, algorithm, own))
+    lines = [
+        [
+            name,
+            setting.replace("_", ", ").replace("M", "M = ").replace("R", "R = "),
+            traits(algorithm).label,
+            *_said(own),
+        ]
+        for name, setting, algorithm, own in found
+    ]
+    whole = pd.concat([own.assign(raced=own["raced"] / len(own), whole=own["whole"] / len(own)) for *_, own in found])
+    whole = whole.assign(raced=whole["raced"].sum(), whole=whole["whole"].sum())
+    return [*lines, ["all", "", "", *_said(whole)]]
+
+
+def _said(own: pd.DataFrame) -> list[str]:
+    raced, whole = round(own["raced"].iloc[0]), round(own["whole"].iloc[0])
+    return [
+        f"{len(own)}", f"{own['same'].mean():.0%}", f"{own['loss'].mean():+.2%}", f"{own['loss'].max():+.2%}",
+        f"{own['error'].mean():+.4f}", f"{raced:,}", f"{whole:,}", f"{raced / whole:.1%}",
+    ]  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the table; returns 0."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("run_file", type=Path, help="of a finished run with whole grids")
+    parser.add_argument("--output", type=Path, help="Markdown file with the table's marks; default: the terminal")
+    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    table = rows(Plan(load(options.run_file)))
+    lines = [
+        f"| {' | '.join(HEADINGS)} |",
+        "| --- " * len(HEADINGS) + "|",
+        *(f"| {' | '.join(row)} |" for row in table),
+    ]
+    text = "\n".join(lines)
+    if options.output is None:
+        print(text)
+    else:
+        given = options.output.read_text(encoding="utf-8")
+        head, _, rest = given.partition(BEGIN)
+        options.output.write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

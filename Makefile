@@ -58,6 +58,9 @@ checkins: .venv/installed  ## random check-ins against other amplification, for 
 paper: .venv/installed  ## the paper-scale rebuild: fetches MNIST, takes hours
 	@$(MAKE) --no-print-directory reproduce RUN=paper
 
+cifar: .venv/installed  ## CIFAR-10 by a race over its grid: a working day on two cores, resumable
+	@$(MAKE) --no-print-directory reproduce RUN=cifar
+
 variants: .venv/installed  ## protocol variants that the papers leave open, on thin grids
 	@$(MAKE) --no-print-directory reproduce RUN=variants
 

@@ -4,8 +4,8 @@
     python benchmarks/race.py config/tuning.yaml --output docs/tuning.md
 
 A cell is one ε of one algorithm in one setting. Its whole grid's choice is the point with the smallest training loss,
-mean over all trials of the run; the race sees one trial of most points, and of the best a few. Regret is how much larger
-the mean over all trials is at the point that the race ends with. Cost counts trained runs, each as one.
+mean over all trials of the run; the race sees one trial of most points, and of the best a few. Regret is how much
+larger the mean over all trials is at the point that the race ends with. Cost counts trained runs, each as one.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from silodp.workflow.plan import Plan
 
 BEGIN, END = "<!-- measured: written by benchmarks/race.py -->", "<!-- end of measured -->"
 HEADINGS = [
-    "experiment", "setting", "algorithm", "cells", "same choice", "regret, training loss", "largest", "regret, test error",
-    "runs, race", "runs, whole grid", "share",
+    "experiment", "setting", "algorithm", "cells", "same choice", "regret, training loss", "largest",
+    "regret, test error", "runs, race", "runs, whole grid", "share",
 ]  # fmt: skip
 
 

@@ -27,7 +27,9 @@ rule race:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
         records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
-        earlier=lambda wc: PLAN.before(wc.experiment, wc.algorithm, wc.setting, wc.reading, wc.rung),
+        earlier=lambda wc: PLAN.before(
+            wc.experiment, wc.algorithm, wc.setting, wc.reading, wc.rung
+        ),
     output:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_race{{rung}}.parquet",
     log:

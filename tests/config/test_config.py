@@ -194,7 +194,7 @@ def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name
 def test_every_experiment_loads(path, tmp_path):
     found = load(write_run(tmp_path, path.stem)).experiments[path.stem]
     assert found.title
-    assert found.paper
+    assert found.paper or path.stem == "obesity_softmax"  # the released programs' own, in no paper
     assert path.read_text().splitlines()[0] == "# yaml-language-server: $schema=../schema.json"
 
 

@@ -145,6 +145,23 @@ def test_readings_of_the_step_size_grid():
     assert linear[-1] == pytest.approx(exponential[-1])
 
 
+@pytest.mark.parametrize("spacing", ["linear", "exponential"])
+def test_a_widened_grid_holds_the_given_one_and_goes_on_beyond_both_ends(spacing):
+    grid = {"low": -9, "high": 0, "points": 7, "spacing": spacing}
+    clips = [0.5, 5.0, math.inf]
+    given = task(stepsizes=grid, clips=clips).grid()
+    wider = task(stepsizes=grid, clips=clips, readings={"grid": "widened"}).grid()
+    steps, more = sorted(set(given["stepsize"])), sorted(set(wider["stepsize"]))
+    assert set(steps) < set(more)
+    apart = 1.0 if spacing == "linear" else 1.5
+    beyond = math.ceil(3 / apart)
+    np.testing.assert_allclose(np.log(more[:beyond]), -9 - apart * np.arange(beyond, 0, -1))
+    np.testing.assert_allclose(np.log(more[-beyond:]), apart * np.arange(1, beyond + 1))
+    assert more[beyond:-beyond] == steps
+    assert set(wider["clip"]) == {0.05, 0.5, 5.0, 50.0, math.inf}
+    assert set(wider.dropna()["clip"]) == {0.05, 0.5, 5.0, 50.0}, "no noise is made for no clip"
+
+
 def test_readings_of_records_delta_and_batch():
     sizes = [169, 285]
     equal = task().plans(2.0, 1, sizes)

@@ -190,6 +190,17 @@ OVERRIDES = [
         "silos.official_test: True: must be false where a reading resamples",
     ),
     ("pairs", {"silos": {"official_test": True}}, "silos.official_test: True: must be false: digits has no test part"),
+    # Readings of silos that share records, or do not.
+    (
+        "patients",
+        {"readings": {"split": "per_silo"}},
+        "readings.split: 'per_silo': must be by_record for sorted_target, whose silos share no record",
+    ),
+    (
+        "pairs",
+        {"readings": {"standardise": "silo"}},
+        "readings.standardise: 'silo': must be train or all where silos share records",
+    ),
     # Private training without a bound.
     ("cancer", {"clips": [math.inf]}, "clips: [inf]: private training needs a finite clip threshold"),
     (

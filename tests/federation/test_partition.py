@@ -116,6 +116,23 @@ def test_resampling_overlaps_training_and_test() -> None:
     assert all(set(y[train]) == set(pair) for pair, train in zip(DIGIT_PAIRS, result.train, strict=True))
 
 
+@pytest.mark.parametrize("mixed", [0.0, 0.3])
+def test_silos_that_split_by_themselves_test_on_what_trains_others_and_never_on_their_own(mixed) -> None:
+    y = digits(100)
+    alone = {"scheme": "digit_pairs", "silos": 25, "per_class": 100, "mixed": mixed}
+    result = partition(y, **alone, split="per_silo", generator=rng())
+    assert [(len(a), len(b)) for a, b in result.silos] == [(160, 40)] * 25
+    for train, test in result.silos:
+        assert len(np.unique(np.concatenate([train, test]))) == 200
+    # Four other silos hold a test record of a pure pair, each trains on it with probability .8.
+    seen = np.mean([np.isin(test, result.train_records()).mean() for test in result.test])
+    assert seen == pytest.approx(1 - 0.2**4, abs=0.02)
+    assert not np.isin(
+        np.concatenate(partition(y, **alone, generator=rng()).test),
+        partition(y, **alone, generator=rng()).train_records(),
+    ).any()
+
+
 def test_official_test_records_are_the_test_side() -> None:
     y = np.concatenate([np.repeat(np.arange(10), 50), np.repeat(np.arange(10), 10)])
     official = np.arange(len(y)) >= 500

@@ -13,6 +13,9 @@ class Readings(Strict):
     stepsize_grid: Literal["as_given", "linear", "exponential"] = Field(
         "as_given", description="spacing of every step size grid; as_given: each grid's own"
     )
+    grid: Literal["as_given", "widened"] = Field(
+        "as_given", description="widened: step sizes and clips beyond both ends of every grid, the given ones included"
+    )
     spider_q1_noise: Literal["own", "minibatch"] = Field(
         "own", description="noise of FedProx-SPIDER at q = 1: its own formula, or MB-SGD's"
     )
@@ -28,8 +31,13 @@ class Readings(Strict):
     batch: Literal["eps_max", "per_eps"] = Field("eps_max", description="K from batch_epsilon, or from each epsilon")
     fed_spider_releases: Literal["R", "2R-1"] = Field("R", description="releases the noise of Fed-SPIDER is made for")
     resample: bool = Field(False, description="draw records with replacement before splitting (train and test overlap)")
-    standardise: Literal["train", "all"] = Field(
-        "train", description="records that standardisation and PCA are fitted on"
+    split: Literal["by_record", "per_silo"] = Field(
+        "by_record",
+        description="a record that several silos hold is on the same side in all of them, or each silo splits its own "
+        "records (a silo's test record may train another's model)",
+    )
+    standardise: Literal["train", "all", "silo"] = Field(
+        "train", description="records that standardisation and PCA are fitted on; silo: each silo's own (PCA: train)"
     )
     output: Literal["last", "mean_of_last_8", "own"] = Field(
         "last", description="iterate that is evaluated; own: what the paper's algorithm returns (average or random one)"

@@ -19,7 +19,7 @@ def readings_of(config: Experiment) -> dict[str, str]:
 def partitioned_as(config: Experiment, reading: str) -> str:
     """The reading whose partition `reading` trains on, as in paths: the default, unless its silos differ."""
     other = config.variants()[readings_of(config)[reading]]
-    same = (other.resample, other.standardise) == (config.readings.resample, config.readings.standardise)
+    same = all(getattr(other, key) == getattr(config.readings, key) for key in ("resample", "split", "standardise"))
     return "default" if same else reading
 
 

@@ -111,9 +111,14 @@ class Task:
         """
         own = self.config.algorithms[self.algorithm]
         spacing = None if self.readings.stepsize_grid == "as_given" else self.readings.stepsize_grid
-        stepsizes = (own.stepsizes or self.setting.stepsizes or self.config.stepsizes).values(spacing)
+        steps = own.stepsizes or self.setting.stepsizes or self.config.stepsizes
+        wider = self.readings.grid == "widened"
+        stepsizes = steps.widened(spacing) if wider else steps.values(spacing)
         stepsizes = [math.nan] if own.schedule else stepsizes
         clips = own.clips or self.config.clips
+        finite = sorted(clip for clip in clips if not math.isinf(clip))
+        if wider and finite:
+            clips = [finite[0] / 10, *clips, finite[-1] * 10]
         clips = [math.nan] if self.readings.clip_rule == "max_norm" else clips
         has_phases = "phase_length" in {field.name for field in dataclasses.fields(ALGORITHMS[self.algorithm])}
         phases = (own.phase_lengths or self.setting.phase_lengths or self.config.phase_lengths) if has_phases else [1]

@@ -253,6 +253,11 @@ def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, 
             fail(f"silos.{key}", value, f"needs silos cut by class, not {plan.scheme}")
     if plan.official_test and any(readings.resample for readings in experiment.variants().values()):
         fail("silos.official_test", True, "must be false where a reading resamples, which draws anew before a split")
+    for readings in experiment.variants().values():
+        if readings.split == "per_silo" and plan.scheme != "digit_pairs":
+            fail("readings.split", "per_silo", f"must be by_record for {plan.scheme}, whose silos share no record")
+        if readings.standardise == "silo" and (plan.scheme == "digit_pairs" or dataset.images):
+            fail("readings.standardise", "silo", "must be train or all where silos share records, and for images")
     if plan.official_test and dataset.test_counts is None:
         fail("silos.official_test", True, f"must be false: {experiment.data_name} has no test part of its own")
     if plan.per_class and counts and plan.per_class > min(counts):

@@ -24,6 +24,7 @@ Scheme = Literal["digit_pairs", "by_class", "sorted_target", "iid", "column", "d
 DIGIT_PAIRS = tuple(itertools.product((0, 2, 4, 6, 8), (1, 3, 5, 7, 9)))
 
 PARTS = ("train", "test")
+Split = Literal["by_record", "per_silo"]
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,16 @@ def partition(
     mixed: float = 0.0,
     per_class: int | None = None,
     resample: bool = False,
+    split: Split = "by_record",
     official_test: np.ndarray | None = None,
     assigned: np.ndarray | None = None,
     person: np.ndarray | None = None,
 ) -> Partition:
     """Cut records into silos and split each silo into training and test records.
 
-    A record that several silos hold is on the same side in all of them: with "digit_pairs" the images of each digit are
-    split once, then handed to the five silos of that digit. With 774 images a digit, 619 go to training, 1,238 a silo.
+    A record that several silos hold is on the same side in all of them, unless `split` says otherwise: with
+    "digit_pairs" the images of each digit are split once, then handed to the five silos of that digit. With 774 images
+    a digit, 619 go to training, 1,238 a silo.
 
     Args:
         y: labels (integers 0..C-1) or, for "sorted_target" and "iid", targets; shape (n,).
@@ -101,6 +104,9 @@ def partition(
         resample: draw each silo's records with replacement before the split, as the released programs do. Then a record
             may be in training and test at once and several times in a silo's training part, test errors are optimistic,
             and a record's privacy is that of a group of `multiplicity(partition)` records.
+        split: "per_silo" splits each silo's records by itself, as the papers' programs do: an image of a digit that
+            five silos hold is then a test record in some of them and trains the model in others, which the mean test
+            error over silos does not see.
         official_test: bool, shape (n,). Where given, these records are the test side and no other is;
             `train_share` of each silo's remaining records train, and what is left over is not used. (The released
             CIFAR-10 program: 0.2, for 1,000 training and 1,000 test images a silo.) Schemes by class only.
@@ -123,6 +129,8 @@ def partition(
     held = DIGIT_PAIRS if scheme == "digit_pairs" else tuple((silo,) for silo in range(silos))
     if resample:
         return Partition(tuple(_resample(groups, own, mixed, train_share, generator) for own in held))
+    if split == "per_silo":
+        return Partition(tuple(_alone(groups, own, mixed, train_share, generator) for own in held))
 
     train, test = [], []
     for group in groups:
@@ -284,6 +292,15 @@ def _mix(groups: list[np.ndarray], own: tuple[int, ...], mixed: float, generator
     drawn = generator.choice(np.concatenate(groups), foreign, replace=False)
     kept = generator.choice(np.setdiff1d(mine, drawn), len(mine) - foreign, replace=False)
     return np.sort(np.concatenate([drawn, kept]))
+
+
+def _alone(
+    groups: list[np.ndarray], own: tuple[int, ...], mixed: float, train_share: float, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """One silo's records, split without a look at the other silos."""
+    shuffled = generator.permutation(_mix(groups, own, mixed, generator))
+    cut = _floor(train_share * len(shuffled))
+    return np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
 
 
 def _resample(

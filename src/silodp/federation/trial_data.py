@@ -74,6 +74,7 @@ def partition_and_measure(
             mixed=plan.mixed,
             per_class=plan.per_class,
             resample=readings.resample,
+            split=readings.split,
             official_test=data.official_test if plan.official_test else None,
             assigned=data.silo if len(data.silo) else None,
             person=data.person,

@@ -31,10 +31,27 @@ def test_participation_tells_the_harmonic_mean_from_the_mean():
     assert found["upper"].tolist() == pytest.approx([1.0, 4 / 3])
 
 
+def test_unbalanced_silos_add_the_noise_of_their_own_and_meet_the_complete_theorem():
+    found = run_check("participation", Context(Streams(11), "smoke")).iloc[6:]
+    assert len(found) == 8
+    assert set(found["verdict"]) == {"confirmed"}
+    # A bound of a sixteenth of M̃ is exceeded by the noise, and a planted one by the risk.
+    theorem = THEOREMS["convex-2.1-complete"]
+
+    def planted(**point):
+        result = theorem.function(**point)
+        return dataclasses.replace(result, value=result.value / 2000)
+
+    wrong = THEOREMS | {"convex-2.1-complete": dataclasses.replace(theorem, function=planted)}
+    rows = run_check("participation", Context(Streams(11), "smoke", wrong)).iloc[6:]
+    risks = rows[rows["parameter"].str.startswith("excess risk")]
+    assert set(risks["verdict"]) == {"refuted"}
+
+
 def test_check_in_rates_with_few_trials_are_not_refuted_and_dummies_confirmed():
     found = run_check("rates_checkins", SMOKE)
     slopes = found[found["parameter"].str.startswith("slope in")]
-    assert len(slopes) == 9
+    assert len(slopes) == 12
     assert not slopes["verdict"].isin(["refuted"]).any()
     dummies = slopes[slopes["theorem"].isin(["checkins-3.4-short", "checkins-4.4"])]
     assert set(dummies["verdict"]) <= {"confirmed", "order agrees"}

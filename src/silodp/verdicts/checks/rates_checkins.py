@@ -12,12 +12,13 @@ from silodp.verdicts.checks.slots import checked_in, empty_fixed, empty_sliding,
 WIDTH = 2.0
 ONE, HALF = (1.0, (0.5, 1.5)), (0.5, (0.0, 1.0))
 MINUS_HALF = (-0.5, (0.0, -1.0))
+FLAT = (0.0, (-0.5, 0.5))
 
 
 def rates_checkins(context: Context) -> list[Row]:
     """Rows of all sweeps, then the dummy updates at single points."""
     rows: list[Row] = []
-    for sweep in [*_dummies(context), *_fixed(context), *_averaged(context), _compared(context)]:
+    for sweep in [*_dummies(context), *_fixed(context), *_averaged(context), *_smooth(context), _compared(context)]:
         rows += sweep_rows(sweep, context.streams)
     return rows + _expectations(context)
 
@@ -69,7 +70,6 @@ def _fixed(context: Context) -> list[Sweep]:
 def _averaged(context: Context) -> list[Sweep]:
     """Last iterate of A_avg at fixed m: √p σ/√n, whatever m, as m clients more a slot lessen its noise."""
     base = {"m": 1000, "n": 16000, "p": 10, "sigma": 16.0}
-    FLAT = (0.0, (-0.5, 0.5))
 
     def sweep(axis: str, claim: tuple[float, tuple[float, float]], values: Sequence[float], regime: str) -> Sweep:
         noise = base | ({"sigma": 0.1} if regime == "statistical" else {})
@@ -94,6 +94,37 @@ def _averaged(context: Context) -> list[Sweep]:
         sweep("n", MINUS_HALF, [4000, 8000, 16000, 32000, 64000], "noise"),
         sweep("m", FLAT, [250, 500, 1000, 2000, 4000], "noise"),
         sweep("p", HALF, [5, 10, 20, 40, 80], "noise"),
+    ]
+
+
+def _smooth(context: Context) -> list[Sweep]:
+    """Mean iterate of A_avg under a constant step, where the noise leads: √p σ/√n, whatever m, without a logarithm."""
+    # The linear loss is β-smooth for every β > 0: the theorem says most near 0.
+    base = {"m": 500, "n": 512_000, "p": 10, "sigma": 16.0}
+
+    def sweep(axis: str, claim: tuple[float, tuple[float, float]], values: Sequence[float]) -> Sweep:
+        def theorem(value: float) -> Result:
+            point = base | {axis: value}
+            return context.theorems["checkins-4.2-smooth"](
+                n=int(point["n"]), m=int(point["m"]), p=int(point["p"]), sigma=point["sigma"], L=1.0, beta=1e-6,
+                width=WIDTH,
+            )  # fmt: skip
+
+        def sample(value: float) -> Array:
+            point, part = base | {axis: value}, context.child("smooth", axis, value)
+            counts = checked_in(
+                int(point["n"]), int(point["m"]), 1.0, context.trials(100), part.streams.generator("check-ins")
+            )
+            return slotted_risk(counts, theorem(value).terms["step"], p=int(point["p"]), sigma=point["sigma"],
+                                average=True, generator=part.streams.generator("noise"), mean_iterate=True,
+                                constant_step=True)  # fmt: skip
+
+        return Sweep("checkins-4.2-smooth", axis, "noise", *claim, values, sample, lambda value: theorem(value).value)
+
+    return [
+        sweep("n", MINUS_HALF, [128_000, 256_000, 512_000, 1_024_000, 2_048_000]),
+        sweep("m", FLAT, [250, 500, 1000, 2000, 4000]),
+        sweep("p", HALF, [5, 10, 20, 40, 80]),
     ]
 
 

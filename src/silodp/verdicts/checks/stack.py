@@ -49,6 +49,7 @@ class TrialFederation:
         stepsize: η.
         cohort: M; or the values of a random M_r, each as likely as the others.
         streams: the tree that all draws come from.
+        noises: (N,), each silo's own noise multiplier, in place of the releases' where these have noise.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class TrialFederation:
         stepsize: float = 1.0,
         cohort: int | Sequence[int] | None = None,
         prox: Prox = no_prox,
+        noises: Array | None = None,
     ):
         if records.shape[0] not in (1, trials) or records.shape[1] not in (1, N):
             raise ValueError(f"records of shape {records.shape}: must have {trials} (or 1) trials and {N} (or 1) silos")
@@ -72,7 +74,7 @@ class TrialFederation:
         self.releases = [self.kinds]
         self.clip, self.stepsize = torch.full((trials,), clip).double(), torch.full((trials, 1), stepsize).double()
         self.M = N if cohort is None else cohort
-        self.streams, self.prox = streams, prox
+        self.streams, self.prox, self.noises = streams, prox, noises
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         """The mean over S_r, which `message` makes at once."""
@@ -107,8 +109,12 @@ class TrialFederation:
         total = torch.from_numpy(np.broadcast_to(mean, weights.shape).copy())
         if release.noise > 0:
             base = self.streams.generator("noise", round, kind).standard_normal(tuple(weights.shape))
-            if cohort.silos is None:
-                scale: Any = release.noise / np.sqrt(self.silo_count)
+            scale: Any
+            if self.noises is not None:
+                own = self.noises[None] if cohort.silos is None else self.noises[cohort.silos]
+                scale = np.sqrt(((cohort.weights * own) ** 2).sum(axis=1, keepdims=True))
+            elif cohort.silos is None:
+                scale = release.noise / np.sqrt(self.silo_count)
             else:
                 scale = release.noise * np.sqrt((cohort.weights**2).sum(axis=1, keepdims=True))
             noise = torch.from_numpy(base * scale) * self.clip[:, None]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from small import ROOT
 
-from silodp.verdicts.claims.pages import markdown
+from silodp.verdicts.claims.pages import markdown, turned
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 WORDS = " ".join(README.split())
@@ -49,6 +49,11 @@ def test_verdicts_on_theorems_are_counted_as_published(claims):
 def test_the_table_of_verdicts_is_the_published_one(claims):
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert markdown(claims.reset_index()) in page, "write it again: make docs"
+
+
+def test_the_table_of_verdicts_that_turn_is_the_published_one(claims):
+    page = (ROOT / "docs" / "certified.md").read_text(encoding="utf-8")
+    assert turned(claims.reset_index()) in page, "write it again: make docs"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

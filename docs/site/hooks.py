@@ -20,7 +20,7 @@ TAKEN = ("report.html", "*.csv", "figures/*.svg", "bounds/*.csv", "bounds/*.svg"
          "tables/*.csv", "reported/*.csv")  # fmt: skip
 # Section → pages; those that are not there are left out, and others follow at the end.
 ORDER = {
-    "Replicate": ("figures", "results", "tuning", "outputs", "claims", "errata", "papers"),
+    "Replicate": ("figures", "results", "certified", "tuning", "outputs", "claims", "errata", "papers"),
     "Use": ("own-data", "own_data", "owndata", "configuration", "cluster", "reliability", "performance"),
     "Privacy": ("privacy", "accounting", "shuffling", "trust", "attacks"),
     "Develop": ("api", "freshness", "contributing", "extending"),

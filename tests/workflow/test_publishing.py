@@ -78,6 +78,16 @@ def test_a_run_that_changed_after_its_rebuild_is_refused(run, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_run_of_a_version_with_fewer_figures_is_published(run, tmp_path):
+    """They are drawn from its tables; one that was changed after the rebuild is refused all the same."""
+    kind = run / "figures/wbcd_mlp_M2_R5_delivered_vs_claimed.svg"
+    changed = kind.read_text() + " "
+    kind.unlink()
+    assert publish(run, output=tmp_path / "out") == 0
+    kind.write_text(changed)
+    assert publish(run, output=tmp_path / "out") == 2
+
+
 def test_several_runs_are_published_as_one(tmp_path, monkeypatch):
     verdicts = pd.DataFrame({"claim": ["N1"], "verdict": ["x"]})
     monkeypatch.setattr("silodp.verdicts.claims.decide", lambda known, folder: verdicts)
@@ -103,6 +113,48 @@ def test_several_runs_are_published_as_one(tmp_path, monkeypatch):
     page = (out / "README.md").read_text()
     assert 'make publish RUN="a b"' in page
     assert "by version def" in page
+
+
+def test_a_run_is_published_beside_those_whose_folders_are_gone(tmp_path, monkeypatch, capsys):
+    """Each experiment stays as it was published, with the record of its own run; the new run's are put beside it."""
+    seen = []
+
+    def decide(known, folder):
+        seen.append(sorted(path.stem for path in (folder.path / "tables").glob("*.csv")))
+        return pd.DataFrame({"claim": ["N1"], "verdict": ["x"]})
+
+    monkeypatch.setattr("silodp.verdicts.claims.decide", decide)
+    out, beside = tmp_path / "out", ("--beside",)
+    a = finished(tmp_path / "a", "a", {"wbcd_mlp": {}, "wbcd_calibrated": {}}, "abc")
+    assert publish(a, *beside, output=out) == 2
+    assert "--beside" in capsys.readouterr().err
+    assert publish(a, output=out) == 0
+    _made_again(out)
+    shutil.rmtree(a)
+    b = finished(tmp_path / "b", "b", {"diabetes_linear": {"clips": [1]}}, "def")
+    for _ in range(2):  # once more replaces the run's own, and names it once
+        assert publish(b, *beside, output=out) == 0
+        config = json.loads((out / "config.json").read_text())
+        assert set(config["experiments"]) == {"wbcd_mlp", "wbcd_calibrated", "diabetes_linear"}
+        assert config["run"] == "a-b"
+        runs = json.loads((out / "provenance.json").read_text())["runs"]
+        assert {name: record["git"]["commit"] for name, record in runs.items()} == {"a": "abc", "b": "def"}
+        assert (out / "tables/wbcd_mlp.csv").read_text() == "a tables/wbcd_mlp.csv"
+        assert (out / "figures/wbcd_calibrated_M2_R5.svg").read_text().startswith("a ")
+        assert next(out.glob("figures/diabetes_linear_M*.svg")).read_text().startswith("b ")
+        assert seen[-1] == ["diabetes_linear", "wbcd_calibrated", "wbcd_mlp"]
+        assert 'make publish RUN="a b"' in (out / "README.md").read_text()
+        assert json.loads((out / PUBLICATION).read_text())["runs"] == ["a", "b"]
+        _made_again(out)
+    (out / "tables/wbcd_mlp.csv").write_text("changed by hand")
+    assert publish(b, *beside, output=out) == 2
+    assert "tables/wbcd_mlp.csv: checksum: differs" in capsys.readouterr().err
+
+
+def _made_again(publication):
+    """What `make publish` makes after the copy."""
+    for name in ("comparisons.csv", "report.html", "ro-crate-metadata.json"):
+        (publication / name).write_text(name)
 
 
 def test_runs_that_are_not_alike_are_not_put_together(tmp_path, capsys):

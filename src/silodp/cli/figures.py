@@ -62,7 +62,7 @@ def figure(options: argparse.Namespace) -> None:
     for name in options.names:
         shows = known[name]
         # Calibrated noise stands beside the paper's.
-        readings = {shows["reading"]} | ({""} if shows["kind"] == "calibrated_vs_paper" else set())
+        readings = {shows["reading"]} | ({""} if shows["kind"] in ("both_noises", "calibrated_vs_paper") else set())
         rows = table[(table["M"] == shows["M"]) & (table["R"] == shows["R"]) & table["reading"].isin(readings)]
         silos = partitioned_as(experiment, slug(shows["reading"]))
         measured = options.silos / silos / "heterogeneity.csv" if options.silos else None

@@ -31,6 +31,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = add("publish", publish, "copy what is kept of finished runs into a folder that is committed")
     sub.add_argument("folders", metavar="folder", type=Path, nargs="+", help="results folder, as in results/paper")
     sub.add_argument("--output", type=Path, default=Path("results/published"), help="default results/published")
+    sub.add_argument("--beside", action="store_true", help="keep experiments of other runs that are published there")
 
     sub = add("comparisons", comparisons, "the paired comparisons behind the page's first figure")
     sub.add_argument("reported", type=Path, nargs="+", help="CSV files, as in results/default/reported/wbcd_mlp.csv")
@@ -46,10 +47,10 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
 
 def publish(options: argparse.Namespace) -> None:
-    """Copy tables, figures and provenance of finished runs; what was in the folder before is replaced."""
+    """Copy tables, figures and provenance of finished runs; what was in the folder before is replaced, or kept."""
     from silodp.workflow.publishing import publish as copy
 
-    copy(options.folders, options.output)
+    copy(options.folders, options.output, beside=options.beside)
 
 
 def comparisons(options: argparse.Namespace) -> None:

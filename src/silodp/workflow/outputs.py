@@ -168,18 +168,25 @@ class Outputs:
         return files + [file for file in self.wanted() if not file.endswith(".csv")]
 
     def paired(self) -> list[str]:
-        """Forest plots, without a suffix: of the headline's pairs that an experiment trains with noise."""
-        from silodp.verdicts.comparisons import HEADLINE  # loads scipy.stats, which training jobs do not need
+        """Forest plots, without a suffix: of the headline's pairs that an experiment trains with noise.
 
-        trained = []
+        Of experiments with both noises: of the pairs under calibrated noise, and of each algorithm under both.
+        """
+        from silodp.verdicts.comparisons import CALIBRATED, HEADLINE  # loads scipy.stats: training jobs need it not
+
+        trained: dict[bool, list[set[str]]] = {False: [], True: []}
         for config in self.experiments.values():
             names = {name for name, own in config.algorithms.items() if own.private != "non_private"}
-            trained.append(names | set(families(names)))
-        return [
-            f"{self.folder}/figures/paired_{first}-{second}"
+            trained[CALIBRATED in config.variants()].append(names | set(families(names)))
+        stems = [
+            f"{word}_{first}-{second}"
+            for both, word in ((False, "paired"), (True, "certified"))
             for first, second in HEADLINE
-            if any({first, second} <= names for names in trained)
+            if any({first, second} <= names for names in trained[both])
         ]
+        each = dict.fromkeys(name for pair in HEADLINE for name in pair)
+        stems += [f"noises_{name}" for name in each if any(name in names for names in trained[True])]
+        return [f"{self.folder}/figures/{stem}" for stem in stems]
 
     def by_round(self) -> list[str]:
         """ε by round, without a suffix: of each experiment that trains with noise whose ε is proven."""

@@ -34,11 +34,17 @@ What is small of
 """
 
 
-def publish(folders: Sequence[Path], output: Path) -> None:
+def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> None:
     """Copy tables, figures and provenance of finished runs; what was in the folder before is replaced.
 
     Of several runs, an experiment, and what belongs to none, is taken from the last that has it; claims are then
     decided by all tables together.
+
+    Args:
+        folders: of the runs.
+        output: the publication.
+        beside: whether what is published there stays, each experiment with the record of the run that made it, but for
+            those that the runs have too. A paper's run of hours need not be at hand for another to stand beside it.
     """
     for folder in folders:
         missing = [name for name in NEEDED if not any(folder.glob(name))]
@@ -47,15 +53,21 @@ def publish(folders: Sequence[Path], output: Path) -> None:
                 f"command line: folder: {str(folder)!r}: lacks {', '.join(missing)}: must be a finished run"
             )
     _replaceable(output, folders)
+    if beside and not (output / PUBLICATION).is_file():
+        raise ValueError(f"command line: --beside: {str(output)!r}: no publication: must be one, or be left out")
+    folders = [output, *folders] if beside else folders
     sources = [Folder(folder) for folder in folders]
     for source in sources:
-        if wrong := problems(source):
+        # Figures are drawn again from the published tables.
+        if wrong := problems(source, drawn=False):
             more = f" (and {len(wrong) - 1} more: silodp verify)" if wrong[1:] else ""
             raise ValueError(
                 f"command line: folder: {str(source.path)!r}: not as its rebuild left it: {wrong[0]}{more}"
             )
-    records = [json.loads((folder / "provenance.json").read_text(encoding="utf-8")) for folder in folders]
-    config = _joined_config(folders) if len(folders) > 1 else None
+    runs: dict[str, dict] = {}
+    for folder in folders:
+        runs |= _runs(folder)
+    config = _joined_config(folders, list(runs)) if len(folders) > 1 else None
     with _replaced(output) as built:
         for position, source in enumerate(sources):
             later = _experiments(sources[position + 1 :])
@@ -65,13 +77,19 @@ def publish(folders: Sequence[Path], output: Path) -> None:
                     # Times come along: a figure stays younger than its table.
                     shutil.copy2(source.path / name, built / name)
         if config is not None:
-            _join(sources, built, config, records)
-        names = [record.get("run") or folder.name for record, folder in zip(records, folders, strict=True)]
-        write_text(_readme(names, records), built / "README.md")
+            _join(sources, built, config, runs)
+        write_text(_readme(runs), built / "README.md")
         # Of what stays: figures, verdicts and page are made from it again.
         data = [path for path in built.rglob("*") if path.suffix in (".csv", ".json") and path.name not in AGAIN]
         found = checksums(built, (path.relative_to(built).as_posix() for path in data))
-        write_checksums(built / PUBLICATION, {"runs": names}, found)
+        write_checksums(built / PUBLICATION, {"runs": list(runs)}, found)
+
+
+def _runs(folder: Path) -> dict[str, dict]:
+    """Name → record of the run in a folder, or of each that a publication was made from."""
+    record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    together = record.get("runs")
+    return together if isinstance(together, dict) else {record.get("run") or folder.name: record}
 
 
 def _replaceable(output: Path, folders: Sequence[Path]) -> None:
@@ -133,7 +151,7 @@ def _experiment(path: Path, experiments: Collection[str]) -> str | None:
     return path.stem if len(path.parts) > 1 and path.stem in experiments else None
 
 
-def _joined_config(folders: Sequence[Path]) -> dict:
+def _joined_config(folders: Sequence[Path], names: Sequence[str]) -> dict:
     """The runs' options as those of one run; ValueError where the runs differ in what is not an experiment's."""
     read = [json.loads((folder / "config.json").read_text(encoding="utf-8")) for folder in folders]
     joined = read[0]
@@ -145,14 +163,14 @@ def _joined_config(folders: Sequence[Path]) -> dict:
                     f"{folders[0] / 'config.json'}"
                 )
         joined = joined | {
-            "run": f"{joined['run']}-{config['run']}",
+            "run": "-".join(names),
             "experiments": joined["experiments"] | config["experiments"],
             **{key: sorted({*joined.get(key, []), *config.get(key, [])}) for key in ("targets", "plugins")},
         }
     return joined
 
 
-def _join(sources: Sequence[Folder], output: Path, config: dict, records: list[dict]) -> None:
+def _join(sources: Sequence[Folder], output: Path, config: dict, runs: dict[str, dict]) -> None:
     """Write what several runs have together: options, provenance by run, rows of all experiments, verdicts."""
     from silodp.verdicts.claims import decide
     from silodp.verdicts.claims.base import RunFolder
@@ -160,7 +178,6 @@ def _join(sources: Sequence[Folder], output: Path, config: dict, records: list[d
     from silodp.workflow import provenance
 
     write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", output / "config.json")
-    runs = {record.get("run") or source.path.name: record for record, source in zip(records, sources, strict=True)}
     provenance.write(output / "provenance.json", {"runs": runs})
     for name in JOINED:
         frames = []
@@ -171,13 +188,14 @@ def _join(sources: Sequence[Folder], output: Path, config: dict, records: list[d
     write_csv(decide(load_claims(), RunFolder(output)), output / "claims.csv")
 
 
-def _readme(names: Sequence[str], records: Sequence[dict]) -> str:
+def _readme(runs: dict[str, dict]) -> str:
     """What is in the folder, and the commands that made it and that use it."""
-    runs = [
+    said = [
         f"the run `{name}`, finished {record.get('finished') or 'unknown'}\n"
         f"  by version {(record.get('git') or {}).get('commit') or 'unknown'}"
-        for name, record in zip(names, records, strict=True)
+        for name, record in runs.items()
     ]
+    names = list(runs)
     together = names[0] if len(names) == 1 else f'"{" ".join(names)}"'
     made = ", ".join(f"`make reproduce RUN={name}`" for name in names)
-    return README.format(runs="".join(f"\n- {run}" for run in runs), made=made, names=together)
+    return README.format(runs="".join(f"\n- {run}" for run in said), made=made, names=together)

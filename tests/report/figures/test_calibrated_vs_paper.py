@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from example_table import results_table
 
-from silodp.report.figures import calibrated_vs_paper, error_vs_epsilon
-from silodp.report.figures.calibrated_vs_paper import CALIBRATED
+from silodp.report.figures import both_noises, calibrated_vs_paper, error_vs_epsilon
+from silodp.verdicts.comparisons import CALIBRATED
 
 
 @pytest.fixture
@@ -66,6 +66,23 @@ def test_what_is_not_finite_is_counted(both):
 def test_a_table_without_calibrated_rows_is_refused():
     with pytest.raises(ValueError, match="needs rows"):
         calibrated_vs_paper(results_table(), title="t")
+
+
+def test_both_noises_stand_at_the_epsilon_they_claim(both):
+    figure = both_noises(both, title="t")
+    drawn = lines(figure)
+    for text, reading in (("paper", ""), ("calibrated", CALIBRATED)):
+        rows = both[(both["reading"] == reading) & (both["algorithm"] == "minibatch_sgd") & both["private"]]
+        line = drawn[f"ISRL-DP MB-SGD, {text}"]
+        np.testing.assert_allclose(line.get_xdata(), rows["epsilon"], rtol=0.1)  # moved aside, to be told apart
+        np.testing.assert_array_equal(line.get_ydata(), rows["test_error_mean"])
+    hollow = [line for line in figure.axes[0].get_lines() if line.get_gid() == "over:minibatch_sgd"]
+    assert sorted(len(line.get_xdata()) for line in hollow) == [7]
+
+
+def test_both_noises_need_both():
+    with pytest.raises(ValueError, match="both_noises needs rows"):
+        both_noises(results_table(), title="t")
 
 
 def test_error_vs_epsilon_rings_what_exceeds_its_claim(both):

@@ -81,3 +81,27 @@ def test_the_headline_compares_default_rows_where_an_experiment_has_both():
     assert found.loc[0, "difference"] == pytest.approx(0.1)
     assert found.loc[0, "tolerance"] == 0.005
     assert headline({}, {}).empty
+
+
+def test_experiments_with_both_noises_are_compared_at_the_claimed_epsilon():
+    """Under calibrated noise, each algorithm with itself under the paper's beside; never in the headline's figures."""
+    trials = pd.DataFrame(
+        [
+            {"experiment": "e", "algorithm": name, "reading": reading, "M": 2, "R": 25, "epsilon": 1.0, "trial": trial,
+             "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1, "test_error": error + 0.01 * trial,
+             "diverged": False}
+            for name, errors in (("minibatch_sgd", (0.3, 0.2)), ("local_sgd", (0.1, 0.4)))
+            for reading, error in zip(("", "noise=calibrated"), errors, strict=True)
+            for trial in range(3)
+        ]
+    )  # fmt: skip
+    alone = trials[trials["reading"] == ""].assign(experiment="alone")
+    found = headline({"e": trials, "alone": alone}, {})
+    said = {(row["experiment"], row["reading"], row["first"], row["second"]): row["difference"]
+            for row in found.to_dict("records")}  # fmt: skip
+    assert said == {
+        ("e", "noise=calibrated", "minibatch_sgd", "local_sgd"): pytest.approx(-0.2),
+        ("alone", "", "minibatch_sgd", "local_sgd"): pytest.approx(0.2),
+        ("e", "noise=calibrated", "minibatch_sgd:noise=calibrated", "minibatch_sgd"): pytest.approx(-0.1),
+        ("e", "noise=calibrated", "local_sgd:noise=calibrated", "local_sgd"): pytest.approx(0.3),
+    }

@@ -19,12 +19,13 @@ from silodp.algorithms.base import Look
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.style import in_order, label, looks, styled
 
+# Kinds that need rows of the default reading and of calibrated noise.
+BOTH_NOISES = ("both_noises", "calibrated_vs_paper")
+
 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_the_same_table_gives_the_same_bytes(kind, tmp_path):
-    rows = pd.concat(
-        [results_table(), results_table(reading="noise=calibrated")][: 1 + (kind == "calibrated_vs_paper")]
-    )
+    rows = pd.concat([results_table(), results_table(reading="noise=calibrated")][: 1 + (kind in BOTH_NOISES)])
     # Of the same name, from which an SVG file has its ids.
     first = save(FIGURES[kind](rows, title="t"), tmp_path / "1" / "a")
     assert [path.name for path in first] == ["a.pdf", "a.png", "a.svg"]
@@ -128,7 +129,7 @@ def test_words_of_a_run_file_are_no_formulas(title, tmp_path):
     """A title with a broken formula would stop the figures after all training."""
     table = pd.concat([results_table(), results_table(reading="noise=calibrated")])
     for kind, draw in FIGURES.items():
-        rows = table if kind == "calibrated_vs_paper" else table[table["reading"] == ""]
+        rows = table if kind in BOTH_NOISES else table[table["reading"] == ""]
         (path,) = save(draw(rows, title=title, ylabel=title), tmp_path / kind, ["svg"])
         shown = ElementTree.fromstring(path.read_text()).itertext()
         assert title.split("\n")[0] in " ".join(text.strip() for text in shown)

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from silodp.files import figure_name
 from silodp.report.figures import bounds
+from silodp.report.figures.both_noises import both_noises
 from silodp.report.figures.calibrated_vs_paper import calibrated_vs_paper
 from silodp.report.figures.delivered_vs_claimed import delivered_vs_claimed
 from silodp.report.figures.error_vs_delivered import error_vs_delivered
@@ -27,6 +28,7 @@ FIGURES: dict[str, FigureFunction] = {
     "delivered_vs_claimed": delivered_vs_claimed,
     "error_vs_delivered": error_vs_delivered,
     "calibrated_vs_paper": calibrated_vs_paper,
+    "both_noises": both_noises,
 }
 
 
@@ -54,6 +56,7 @@ __all__ = [
     "BoundsFigure",
     "FigureFunction",
     "Slice",
+    "both_noises",
     "calibrated_vs_paper",
     "delivered_vs_claimed",
     "error_vs_delivered",

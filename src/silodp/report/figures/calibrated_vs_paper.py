@@ -14,8 +14,8 @@ from silodp.report.figures.slices import checked, with_reading
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import bounded, measured
+from silodp.verdicts.comparisons import CALIBRATED
 
-CALIBRATED = "noise=calibrated"
 COLUMNS = ["delivered_epsilon", "test_error_mean"]
 
 
@@ -28,11 +28,7 @@ def calibrated_vs_paper(
     smaller than that is hollow. Points with an error or ε that is not finite are left out and counted in a note.
     Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
-    table = with_reading(table)
-    parts = {reading: table[table["reading"] == reading] for reading in ("", CALIBRATED)}
-    if any(part.empty for part in parts.values()):
-        raise ValueError(f"figure: calibrated_vs_paper needs rows of the default reading and of {CALIBRATED}")
-    drawn = {reading: checked(part, COLUMNS).query("private") for reading, part in parts.items()}
+    drawn = dict(zip(("", CALIBRATED), both_parts(table, COLUMNS, "calibrated_vs_paper"), strict=True))
     left_out = 0
     with styled():
         axes = new_axes(title, "delivered ε", ylabel)
@@ -49,6 +45,19 @@ def calibrated_vs_paper(
         return set_page(
             axes, handles, [note, missing, zero(pd.concat(drawn.values()), "left"), over_claim(drawn[""], "Hollow")]
         )
+
+
+def both_parts(table: pd.DataFrame, columns: list[str], kind: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Private rows under the default reading and under `noise=calibrated`, each checked as one slice with `columns`.
+
+    Raises ValueError, naming the `kind` of figure, when the table lacks either.
+    """
+    table = with_reading(table)
+    parts = [table[table["reading"] == reading] for reading in ("", CALIBRATED)]
+    if any(part.empty for part in parts):
+        raise ValueError(f"figure: {kind} needs rows of the default reading and of {CALIBRATED}")
+    paper, calibrated = (checked(part, columns).query("private") for part in parts)
+    return paper, calibrated
 
 
 def _hollow_key() -> Line2D:

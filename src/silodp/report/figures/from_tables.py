@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from silodp.config.errors import ConfigError, shown
-from silodp.files import BOUNDS_COLUMNS, BY_ROUND_COLUMNS, read_csv
+from silodp.files import BOUNDS_COLUMNS, BY_ROUND_COLUMNS, read_csv, with_reading
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.by_round import draw_by_round
 from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
@@ -14,6 +14,7 @@ from silodp.report.figures.formula_lines import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import label
 from silodp.verdicts.checks import CHECKS
+from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED
 
 # Columns of a check's table whose empty cells are empty words.
 WORDS = ("verdict", "form", "rivals", "detail")
@@ -43,8 +44,9 @@ def figures_of(path: Path) -> dict[str, Figure]:
             f"{name}_M{M}_R{R}_by_round": _by_round(f"{name}, M = {M}, R = {R}", own) for (name, M, R), own in settings
         }
     if columns >= {"first", "second", "difference", "tolerance"}:
-        pairs = rows.groupby(["first", "second"], sort=False)
-        return {f"paired_{first}-{second}": _paired(str(first), str(second), own) for (first, second), own in pairs}
+        keys = [with_reading(rows)["reading"], rows["first"], rows["second"]]
+        pairs = rows.groupby(keys, sort=False)
+        return dict(_paired(str(reading), str(first), str(second), own) for (reading, first, second), own in pairs)
     if columns >= {"paper", "formula", "claimed_epsilon", "delivered_epsilon"}:
         return {f"formulas_{paper}": _formulas(str(paper), own) for paper, own in rows.groupby("paper", sort=False)}
     if columns >= {"bound", "reports", "epsilon0"}:
@@ -61,9 +63,16 @@ def _by_round(where: str, rows: pd.DataFrame) -> Figure:
     return draw_by_round(rows, title=f"{where}: where the ε of a run is spent")
 
 
-def _paired(first: str, second: str, rows: pd.DataFrame) -> Figure:
-    names = [label(name).removeprefix("ISRL-DP ") for name in (first, second)]
-    return paired_differences(rows, title=" against ".join(names))
+def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[str, Figure]:
+    """Name and forest plot of one pair; of an algorithm under both noises the second is itself."""
+    names = [label(name.removesuffix(BY_CALIBRATED)).removeprefix("ISRL-DP ") for name in (first, second)]
+    if first.endswith(BY_CALIBRATED):
+        said = ("calibrated noise", "the paper's noise")
+        return f"noises_{second}", paired_differences(rows, title=f"{names[0]}: calibrated against paper's", names=said)
+    title = " against ".join(names)
+    if reading == CALIBRATED:
+        return f"certified_{first}-{second}", paired_differences(rows, title=f"{title}, at exactly the claimed ε")
+    return f"paired_{first}-{second}", paired_differences(rows, title=title)
 
 
 def _formulas(paper: str, rows: pd.DataFrame) -> Figure:

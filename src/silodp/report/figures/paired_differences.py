@@ -34,12 +34,13 @@ def outcomes(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(np.where((better == UNDECIDED) & alike, EQUAL, better), index=rows.index)
 
 
-def paired_differences(rows: pd.DataFrame, *, title: str) -> Figure:
+def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str] | None = None) -> Figure:
     """A forest plot of one pair: a panel for each (experiment, M, R), a line for each ε, the tolerance as a band.
 
     Args:
         rows: of a table of comparisons, all of one pair of algorithms.
         title: the figure's.
+        names: what the two are called; default: as the algorithms are.
 
     Raises:
         ValueError: no rows, or more than one pair.
@@ -47,7 +48,7 @@ def paired_differences(rows: pd.DataFrame, *, title: str) -> Figure:
     pairs = rows[["first", "second"]].drop_duplicates()
     if len(pairs) != 1:
         raise ValueError(f"figure: {len(pairs)} pairs of algorithms, allowed: 1")
-    first, second = (label(name) for name in pairs.iloc[0])
+    first, second = names or tuple(label(name) for name in pairs.iloc[0])
     rows = rows.assign(outcome=outcomes(rows)).sort_values("epsilon", kind="stable")
     groups = list(rows.groupby(["experiment", "M", "R"], sort=False))
     order = {name: place for place, name in enumerate(dict.fromkeys(rows["experiment"]))}

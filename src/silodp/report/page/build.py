@@ -16,17 +16,19 @@ from silodp.report.figures.slices import with_reading
 from silodp.report.numbers import measured
 from silodp.report.page.audit import audit_part
 from silodp.report.page.bounds import bounds
+from silodp.report.page.certified import certified_part, trains_both
 from silodp.report.page.claims import claims_part
 from silodp.report.page.figures import CAPTIONS, Page
 from silodp.report.page.own import own_part
 from silodp.report.page.papers import cards, counts, paper_of
 from silodp.report.page.tables import DEFAULT, FACETS, SUMMARY, pack, privacy, results
 from silodp.report.paper_figures import heading_of
+from silodp.verdicts.comparisons import CALIBRATED
 
 MOST_SILOS = 30
-COMPARED = ["experiment", "first", "second", "low", "high", "tolerance"]
-# Kinds of figures that stand open; the others of the same rows are folded.
-OPEN = "error_vs_epsilon"
+COMPARED = ["experiment", "reading", "first", "second", "low", "high", "tolerance"]
+# Kind of figures that stand open, and where both noises were trained; the others of the same rows are folded.
+OPEN, OPEN_BESIDE = "error_vs_epsilon", "both_noises"
 
 
 def build(run_folder: Path | str, output: Path | str) -> None:
@@ -53,14 +55,24 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     sources = {one["name"]: one["paper"] for one in experiments}
     own = bool(experiments) and not any(sources.values())
     paired, checkins, checks = page.paired(), page.checkins(), bounds(page)
+    certified = None if own else certified_part(page, tables)
     others = page.others(formulas=not own)  # the papers' say nothing of one's own data
     default = "as in the run file" if own else DEFAULT
     figures = [figure for one in experiments for figure in one["all"]]
-    figures += [*paired, *others, *checkins, *(check["figure"] for check in checks if check["figure"])]
+    figures += [
+        *(certified["figures"] if certified else []),
+        *paired,
+        *others,
+        *checkins,
+        *(check["figure"] for check in checks if check["figure"]),
+    ]
     anchors = [figure["anchor"] for figure in figures if figure["picture"]]
     claims = None if own else claims_part(page, anchors)
     compared = folder / "comparisons.csv"
     comparisons = read_table(compared, COMPARED) if compared.is_file() else None
+    # Experiments with both noises have a section of their own, and the headline is of the others.
+    beside = [one for one in experiments if certified and trains_both(tables.get(one["name"]))]
+    headline = {name: one for name, one in tables.items() if name not in [other["name"] for other in beside]}
     table, private = results(tables, default), privacy(folder / "privacy.csv", default)
     script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
     text = (
@@ -72,10 +84,13 @@ def build(run_folder: Path | str, output: Path | str) -> None:
             facts=_facts(provenance),
             mine=own_part(folder, described),
             summary=_summary(tables),
+            exceeding=_summary(headline),
             cards=[] if own else cards(claims["claims"] if claims else [], comparisons, sources),
             claims=claims,
             paired=[] if own else paired,
-            groups=_grouped(experiments),
+            groups=_grouped(one for one in experiments if one not in beside),
+            certified=certified,
+            beside=beside,
             others=others,
             results=table,
             privacy=private,
@@ -113,11 +128,12 @@ def _experiment(page: Page, name: str, about: Mapping[str, Any], table: pd.DataF
     title, paper = about.get("title") or name, about.get("paper") or ""
     opened: list[dict[str, Any]] = []
     folded: list[dict[str, Any]] = []
+    both = trains_both(table)
     for (M, R, reading), _ in slices(table) if table is not None else []:
         setting = f"M = {M}, R = {R}" + (f", {reading}" if reading else "")
         for kind in FIGURES:
             stem = figure_name(name, M, R, reading, kind)
-            first = kind == OPEN and not reading
+            first = kind == OPEN_BESIDE and reading == CALIBRATED if both else kind == OPEN and not reading
             if first or stem in page.figures:
                 caption = f"{title}: {CAPTIONS.get(kind) or kind.replace('_', ' ')}"
                 heading = heading_of(name, M, R) if first else ""

@@ -13,13 +13,14 @@ CAPTIONS = {
     "error_vs_epsilon": "test error against claimed ε",
     "delivered_vs_claimed": "delivered against claimed ε",
     "error_vs_delivered": "test error against delivered ε",
+    "both_noises": "test error against claimed ε, calibrated noise beside the paper's",
     "calibrated_vs_paper": "test error at the delivered ε, calibrated noise beside the paper's",
 }
 FORMULAS = {
     "formulas_convex": "Convex paper: what each of its noise formulas delivers",
     "formulas_nonconvex": "Non-convex paper: what each of its noise formulas delivers",
 }
-PAIRED = "paired_"
+PAIRED, CERTIFIED, NOISES = "paired_", "certified_", "noises_"
 BY_ROUND = "_by_round"
 
 
@@ -66,15 +67,23 @@ class Page:
 
     def paired(self) -> list[dict[str, Any]]:
         """The forest plots of paired differences, the first of the page."""
+        return self._forests("Paired differences in test error, trial by trial", PAIRED)
+
+    def certified(self) -> list[dict[str, Any]]:
+        """Those of experiments with both noises: pairs under calibrated noise, then each algorithm under both."""
+        pairs = self._forests("Paired differences in test error at exactly the claimed ε, trial by trial", CERTIFIED)
+        both = "Test error under calibrated noise minus that under the paper's, trial by trial"
+        return pairs + self._forests(both, NOISES)
+
+    def _forests(self, caption: str, begin: str) -> list[dict[str, Any]]:
         found = []
         command = f"silodp redraw {self.named}/comparisons.csv --folder {self.named}/figures"
         for name, path in self.figures.items():
-            if name.startswith(PAIRED):
+            if name.startswith(begin):
                 self.shown.add(name)
-                caption = "Paired differences in test error, trial by trial"
                 found.append(self.picture(path, caption, command))
         # SPIDER's first: it is the later paper's claim.
-        return sorted(found, key=lambda figure: not figure["name"].startswith(f"{PAIRED}spider"))
+        return sorted(found, key=lambda figure: not figure["name"].startswith(f"{begin}spider"))
 
     def others(self, formulas: bool = True) -> list[dict[str, Any]]:
         """Figures in the folder that no experiment's table asked for, with those of the papers' formulas or not."""

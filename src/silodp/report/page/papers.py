@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from silodp.files import with_reading
 from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, outcomes
 from silodp.report.figures.style import label
 from silodp.verdicts.words import Verdict
@@ -83,10 +84,12 @@ def cards(
 
     Args:
         claims: each with `source`, `kind`, `verdict`, `sign`, `style` and `statement`.
-        comparisons: the run's table of paired comparisons, if it has one.
+        comparisons: the run's table of paired comparisons, if it has one; those of the default reading are counted.
         experiments: experiment → its source.
     """
     found = []
+    if comparisons is not None:
+        comparisons = comparisons[with_reading(comparisons)["reading"] == ""]
     for paper in PAPERS:
         own = [claim for claim in claims if paper_of(claim["source"]) == paper.name]
         run = {name for name, source in experiments.items() if paper_of(source) == paper.name}

@@ -45,11 +45,13 @@ def decide(claims: "Sequence[Claim]", run: "RunFolder") -> "pd.DataFrame":
     import pandas as pd
 
     from silodp.verdicts.claims.base import headed
+    from silodp.verdicts.claims.certified import certified
     from silodp.verdicts.claims.theorems import uncovered
 
     rows = []
     for claim in [*claims, *uncovered(claims, run)]:
-        for found in headed(claim, statistic(claim.statistic.name)(claim, run)):
+        own = statistic(claim.statistic.name)
+        for found in [*headed(claim, own(claim, run)), *certified(claim, run, own)]:
             rows.append(
                 {
                     "claim": f"{claim.id}: {found.part}" if found.part else claim.id,

@@ -57,6 +57,11 @@ def _check(place: str, claim: Claim) -> None:
     for key in ("experiments", "counterparts"):
         for name in getattr(claim, key):
             _known(f"{place}.{key}", name, known)
+    if claim.certified is not None:
+        for name, names in claim.certified.experiments.items():
+            _known(f"{place}.certified.experiments", name, claim.experiments)
+            for one in names:
+                _known(f"{place}.certified.experiments.{name}", one, known)
     for key, name, allowed in _names(claim):
         _known(f"{place}.statistic.{key}", name, allowed)
 

@@ -113,6 +113,19 @@ class SameIterates(Strict):
     tolerance: NotNegative = Field(0.0, description="largest distance between their last iterates")
 
 
+class Certified(Strict):
+    """Where a claim is decided again at exactly the claimed epsilon, beside its own verdict and never in its place."""
+
+    experiments: dict[str, list[Words]] = Field(
+        min_length=1, description="one of the claim's experiments -> those that train it with both noises; may be none"
+    )
+    readings: dict[str, str] = Field(
+        default={"noise=calibrated": ""},
+        min_length=1,
+        description="reading with calibrated noise -> the same with the paper's; the first decides",
+    )
+
+
 Statistic = Annotated[
     PairedDifference
     | RelativeImprovement
@@ -133,6 +146,7 @@ SECTIONS = (
     BoundsVerdicts,
     ExactExpression,
     SameIterates,
+    Certified,
 )
 
 
@@ -159,6 +173,9 @@ class Claim(Strict):
     experiments: list[Words] = Field(default=[], description="the paper's own experiments; they decide")
     counterparts: list[Words] = Field(
         default=[], description="scaled-down surrogates of these experiments; shown beside, they do not decide"
+    )
+    certified: Certified | None = Field(
+        None, description="where it is decided again under calibrated noise; default: nowhere"
     )
     evidence: list[Words] = Field(
         default=[],

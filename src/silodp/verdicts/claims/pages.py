@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from silodp.verdicts.claims.certified import turns
 from silodp.verdicts.words import Verdict
 
 
@@ -29,6 +30,19 @@ def markdown(table: pd.DataFrame) -> str:
         claim, _, part = row["claim"].partition(": ")
         said = row["statement"] if not part else f"*{part}*"
         cells = [claim, said, row["source"] if not part else "", f"**{row['verdict']}**", number(row), row["statistic"]]
+        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def turned(table: pd.DataFrame) -> str:
+    """A Markdown table of the claims that were decided again at exactly the claimed ε, those that turn first."""
+    lines = [
+        "| claim | variant | at the paper's protocol | paper's noise, same trials | at exactly the claimed ε | why |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for one in sorted(turns(table), key=lambda one: not one.turns):
+        at_claim = f"**{one.at_claim}**" if one.turns else one.at_claim
+        cells = [one.claim, one.reading, one.headline, one.paper, at_claim, one.why]
         lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

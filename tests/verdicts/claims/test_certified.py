@@ -1,0 +1,109 @@
+"""Claims decided again at exactly the claimed ε: one rule under calibrated noise, beside the claim's own verdict."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from silodp.config.errors import ConfigError
+from silodp.verdicts.claims import decide
+from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.certified import turns
+from silodp.verdicts.claims.loading import load_claims
+
+CLAIMS = """
+paper: test paper
+claims:
+  - id: X1
+    source: test paper
+    statement: MB-SGD beats local SGD.
+    statistic: {{name: paired_difference, pairs: [{{first: minibatch_sgd, second: local_sgd}}]}}
+    rule: r
+    experiments: [wbcd_mlp, mnist_mlp]
+    certified:
+      experiments: {certified}
+"""
+
+
+def rows(experiment, errors, epsilon=1.0):
+    """errors: reading → (minibatch_sgd, local_sgd)."""
+    return [
+        {"experiment": experiment, "algorithm": name, "reading": reading, "M": 2, "R": 25, "epsilon": epsilon,
+         "trial": trial, "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1,
+         "test_error": error + 0.001 * trial * (name == "local_sgd"), "diverged": False}
+        for reading, pair in errors.items()
+        for name, error in zip(("minibatch_sgd", "local_sgd"), pair, strict=True)
+        for trial in range(4)
+    ]  # fmt: skip
+
+
+def run(tmp_path, tables):
+    (tmp_path / "reported").mkdir()
+    for name, errors in tables.items():
+        pd.DataFrame(rows(name, errors)).to_csv(tmp_path / f"reported/{name}.csv", index=False)
+    (tmp_path / "config.json").write_text(json.dumps({"experiments": {name: {} for name in tables}}))
+    return RunFolder(tmp_path)
+
+
+def claims(tmp_path, certified):
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    (folder / "x.yaml").write_text(CLAIMS.format(certified=certified))
+    return load_claims(folder)
+
+
+BOTH = {"": (0.3, 0.2), "noise=calibrated": (0.2, 0.3)}
+
+
+def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path):
+    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
+    paper = {"": (0.3, 0.2)}
+    tables = {"wbcd_mlp": paper, "mnist_mlp": paper, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}
+    folder = run(tmp_path, tables)
+    found = decide(known, folder)
+    own = found[~found["claim"].str.contains(": ")]
+    assert own["verdict"].tolist() == ["refuted"]
+    decided = dict(zip(found["claim"], found["verdict"], strict=True))
+    assert decided["X1: [at exactly the claimed ε: noise=calibrated]"] == "confirmed"
+    assert decided["X1: [the same rows with the paper's noise: default]"] == "refuted"
+    part = "X1: wbcd_certified M=2 R=25, minibatch_sgd − local_sgd, [at exactly the claimed ε: noise=calibrated]"
+    assert decided[part] == "confirmed"
+    (one,) = turns(found)
+    assert (one.claim, one.reading, one.headline, one.paper, one.at_claim, one.turns) == (
+        "X1", "noise=calibrated", "refuted", "refuted", "confirmed", True,
+    )  # fmt: skip
+    assert one.why == ("0% → 100% of the comparisons support; minibatch_sgd − local_sgd +0.0985 → -0.1015 in the mean")
+
+
+def test_without_one_of_the_papers_experiments_nothing_is_confirmed(tmp_path):
+    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
+    found = decide(known, run(tmp_path, {"wbcd_certified": BOTH}))
+    row = found.set_index("claim").loc["X1: [at exactly the claimed ε: noise=calibrated]"]
+    assert row["verdict"] == "inconclusive"
+    assert row["statistic"].endswith("; without mnist_mlp")
+    assert found["verdict"].iloc[0] == "not testable here"
+
+
+def test_a_run_without_them_has_no_such_rows(tmp_path):
+    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
+    found = decide(known, run(tmp_path, {"wbcd_mlp": {"": (0.3, 0.2)}}))
+    assert not found["claim"].str.contains("exactly").any()
+    assert turns(found) == []
+
+
+@pytest.mark.parametrize(
+    ("certified", "said"),
+    [("{digits_mlp: [wbcd_certified]}", "must be one of wbcd_mlp, mnist_mlp"), ("{wbcd_mlp: [x]}", "must be one of ")],
+)
+def test_names_are_checked(tmp_path, certified, said):
+    with pytest.raises(ConfigError, match=said):
+        claims(tmp_path, certified)
+
+
+def test_the_papers_claims_about_experiments_are_decided_again():
+    found = {claim.id: claim.certified for claim in load_claims() if claim.certified}
+    assert list(found) == ["C1", "C2", "C3", "N1", "N2", "N3", "N4"]
+    for claim in load_claims():
+        if claim.certified:
+            assert set(claim.certified.experiments) <= set(claim.experiments)
+            assert next(iter(claim.certified.readings)) == "noise=calibrated"

@@ -14,7 +14,8 @@ from silodp.theory import THEOREMS
 from silodp.verdicts.checks import CHECKS, run_check
 from silodp.verdicts.checks.amplification import laws
 from silodp.verdicts.checks.base import Context, Sweep, bounded, equals, judged, sweep_rows, table, within
-from silodp.verdicts.checks.rates_checkins import _compared
+from silodp.verdicts.checks.rates_checkins import _compared, _smooth
+from silodp.verdicts.checks.rates_convex import _heterogeneous, _sweeps
 from silodp.verdicts.checks.rates_nonconvex import _prox_sgd, _silos
 from silodp.verdicts.checks.upper_bounds import _lemma_d4, _linear
 from silodp.verdicts.statistics import Interval
@@ -225,10 +226,18 @@ def planted_exponents():
         (_silos(SMOKE)[0], 1.0, (0.5, 2.0)),
         (_silos(SMOKE)[1], -2.0, (-1.0, -3.0)),
         (_compared(Context(Streams(7))), 0.0, (-0.5, 0.5)),
+        (_smooth(Context(Streams(7)))[0], -1.0, (-0.5, -2.0)),
+        *((sweep, 2 * sweep.exponent, (sweep.exponent, 3 * sweep.exponent)) for sweep in _unlike()),
     ]
 
 
-@pytest.mark.parametrize("place", range(3))
+def _unlike():
+    """Along ε on the envelope of the hinge loss, and along Υ and M of silos that differ."""
+    hinge = next(one for one in _sweeps(SMOKE) if "hinge" in one.regime and one.axis == "epsilon")
+    return [hinge, *_heterogeneous(Context(Streams(7)))[:2]]
+
+
+@pytest.mark.parametrize("place", range(7))
 def test_a_wrong_exponent_of_a_new_check_is_refuted_and_the_right_one_is_not(place):
     sweep, exponent, rivals = planted_exponents()[place]
     assert slope_row(sweep)["verdict"] in ("confirmed", "order agrees")

@@ -242,7 +242,7 @@ def theorem_2_2_strong(*, n: int, d: int, M: float, L: float, D: float, mu: floa
                     first_iterate=1 if reading == "right" else 0)  # fmt: skip
 
 
-def _one_stage(R: int, D: float, beta: float, V: float) -> tuple[float, Stage]:
+def one_stage(R: int, D: float, beta: float, V: float) -> tuple[float, Stage]:
     """λ = V/(2D√R) and the stage on F + (λ/2)‖w‖²; υ = 2(β+λ) is the multi-stage rule where its noise part is off."""
     strength = V / (2 * D * sqrt(R))
     return strength, Stage(R, 2 * (beta + strength), strength)
@@ -279,7 +279,7 @@ def theorem_2_3(*, n: int, d: int, M: float, L: float, D: float, beta: float, ep
     V² = (5L² + dσ²)/M.
     """
     sigma2 = one_pass_noise(L=L, epsilon=epsilon, delta=delta).value
-    strength, stage = _one_stage(n, D, beta, sqrt((5 * L**2 + d * sigma2) / M))
+    strength, stage = one_stage(n, D, beta, sqrt((5 * L**2 + d * sigma2) / M))
     return Schedule("theorem-2.3", n, 1, sigma2, regularisation=strength, stages=(stage,))
 
 
@@ -331,7 +331,7 @@ def theorem_d_1(*, n: int, d: int, M: float, N: int, L: float, D: float, beta: f
     R, batch, sigma2, V = _accelerated_rounds(
         lambda noise: sqrt(beta * D * sqrt(M / noise)), n=n, d=d, M=M, N=N, L=L, phi=L if phi is None else phi,
         upsilon=upsilon, epsilon=epsilon, delta=delta, K=K)  # fmt: skip
-    strength, stage = _one_stage(R, D, beta, V)
+    strength, stage = one_stage(R, D, beta, V)
     return Schedule("theorem-D.1", R, batch, sigma2, regularisation=strength, stages=(stage,))
 
 
@@ -362,7 +362,7 @@ def theorem_2_4(*, n: int, d: int, M: float, N: int, L: float, D: float, epsilon
         lambda noise: L * sqrt(M / noise), n=n, d=d, M=M, N=N, L=L, phi=L if phi is None else phi, upsilon=upsilon,
         epsilon=epsilon, delta=delta, K=K)  # fmt: skip
     beta = L * sqrt(M) / (D * sqrt(d * privacy_term(n, R, epsilon, delta)))
-    strength, stage = _one_stage(R, D, beta, V)
+    strength, stage = one_stage(R, D, beta, V)
     return Schedule("theorem-2.4", R, batch, sigma2, envelope=beta, regularisation=strength, stages=(stage,))
 
 

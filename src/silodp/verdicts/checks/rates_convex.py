@@ -1,5 +1,6 @@
 """Check 3, convex paper: exponents of its rates, measured along ε, n, M and d (Theorems 2.1, 2.3, 2.4, 4.1 strong)."""
 
+import functools
 import math
 from typing import Any
 
@@ -8,7 +9,10 @@ import numpy as np
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
-from silodp.theory.problems.known import LinearOnBall, Quadratic
+from silodp.theory.convex.lemmas import message_variance
+from silodp.theory.convex.schedules import one_stage
+from silodp.theory.problems.known import HingeOnBall, LinearOnBall, Quadratic
+from silodp.theory.registry import Result
 from silodp.verdicts.checks.base import Array, Context, Row, Sweep, sweep_rows
 from silodp.verdicts.checks.prescribed_runs import (
     excess,
@@ -44,13 +48,17 @@ def _sweeps(context: Context) -> list[Sweep]:
     axes = {"epsilon": _doubled(0.2, 5), "n": _doubled(100, 5), "M": _doubled(2**14, 5), "d": _doubled(8, 5)}
     sweeps = _private(context, "convex-2.1", "theorem-2.1", CONVEX, axes, base, smooth)
     sweeps += _private(context, "convex-2.4", "theorem-D.1", CONVEX, axes, base, smooth)
+    # The envelope of a loss with a kink at its minimiser; the rounds grow with √M and n, and the axes stop before that
+    # takes long.
+    axes |= {"n": _doubled(50, 5), "M": _doubled(2**12, 5)}
+    sweeps += _private(context, "convex-2.4", "theorem-2.4", CONVEX, axes, base, {})
     base = {"n": 1024, "d": 8, "M": 256, "epsilon": 1.0}
     axes = {"epsilon": [0.25, 0.35, 0.5, 0.7, 1.0], "n": _doubled(256, 5), "M": _doubled(64, 5), "d": _doubled(4, 5)}
     sweeps += _private(context, "convex-2.3", "theorem-2.3", ONE_PASS, axes, base, smooth)
     base = {"n": 100, "d": 4, "M": 2**18, "epsilon": 0.5}
     axes = {"epsilon": _doubled(0.125, 5), "n": _doubled(25, 5), "M": _doubled(2**16, 5), "d": _doubled(2, 5)}
     sweeps += _private(context, "convex-2.1-strong", "theorem-2.1-strong", STRONG, axes, base, {})
-    return sweeps + _statistical(context)
+    return sweeps + _heterogeneous(context) + _statistical(context)
 
 
 def _doubled(first: float, count: int) -> list[float]:
@@ -70,7 +78,9 @@ def _private(
             return whole | {"epsilon": float(found["epsilon"]), "delta": DELTA}
 
         def sample(value: float) -> Array:
-            part = context.child(theorem, axis, value)
+            # Names of random streams: another schedule of the same theorem has its own.
+            own = [] if schedule != "theorem-2.4" else [schedule]
+            part = context.child(theorem, *own, axis, value)
             return _risk(part, schedule, point(value), given)
 
         def formula(value: float) -> float:
@@ -84,18 +94,21 @@ def _private(
             return value * logarithm(prescribed)
 
         exponent, neighbours = exponents[axis]
-        return Sweep(theorem, axis, "private", exponent, neighbours, axes[axis], sample, formula)
+        regime = "private, envelope of the hinge loss" if schedule == "theorem-2.4" else "private"
+        return Sweep(theorem, axis, regime, exponent, neighbours, axes[axis], sample, formula)
 
     return [sweep(axis) for axis in axes]
 
 
-def _problem(schedule: str, d: int) -> LinearOnBall | Quadratic:
+def _problem(schedule: str, d: int) -> LinearOnBall | Quadratic | HingeOnBall:
+    if schedule == "theorem-2.4":
+        return HingeOnBall(d)
     return Quadratic(d, bias=0.5) if schedule.endswith("strong") else LinearOnBall(d, bias=1.0)
 
 
 def _with_silos(schedule: str, point: dict[str, Any]) -> dict[str, Any]:
     # All silos take part: N = M, and φ = 0 leaves only the noise in the rounds that Theorem D.1 asks for.
-    return point | ({"N": point["M"], "phi": 0.0} if schedule == "theorem-D.1" else {})
+    return point | ({"N": point["M"], "phi": 0.0} if schedule in ("theorem-D.1", "theorem-2.4") else {})
 
 
 def _risk(context: Context, schedule: str, point: dict[str, Any], given: dict[str, float]) -> Array:
@@ -103,8 +116,59 @@ def _risk(context: Context, schedule: str, point: dict[str, Any], given: dict[st
     problem = _problem(schedule, point["d"])
     prescribed = prescribe(schedule, problem.constants, **_with_silos(schedule, point), **given)
     trials, N = context.trials(100), point["M"]
+    if isinstance(problem, HingeOnBall):
+        if prescribed.envelope is None:
+            raise ValueError(f"{schedule}: must be a schedule on the envelope for a loss with a kink")
+        # All records alike, e_1: the loss 1 − w_1 is least, 0, where its kink is.
+        gradients = functools.partial(problem.envelope_gradients, beta=prescribed.envelope)
+        records = np.eye(1, problem.d)[None, None]
+        w = run_schedule(prescribed, problem, records, context.streams, trials=trials, N=N, gradients=gradients)
+        return np.maximum(0.0, 1 - w[:, 0])
     outputs = run_schedule(prescribed, problem, like_records(problem), context.streams, trials=trials, N=N)
     return excess(problem, outputs)
+
+
+def _heterogeneous(context: Context) -> list[Sweep]:
+    """The part of Theorem D.1 that M < N unlike silos add, D·√((N−M)/((N−1)M))·Υ/√R, without noise, along Υ, M and R.
+
+    Silo i's gradient is −e_1 plus Υ in a direction of its own, that of all silos −e_1: the loss is linear on the ball.
+    """
+    N, base = 32, {"upsilon": 8.0, "M": 4.0, "R": 1600.0}
+    axes = {
+        "upsilon": (1.0, (0.5, 2.0), [2.0, 4.0, 8.0, 16.0]),
+        "M": (-0.5, (0.0, -1.0), [1.0, 2.0, 4.0, 8.0]),
+        "R": (-0.5, (0.0, -1.0), [400.0, 800.0, 1600.0, 3200.0]),
+    }
+    angles = 2 * np.pi * np.arange(N) / N
+    circle = np.column_stack([np.zeros(N), np.cos(angles), np.sin(angles)])
+
+    def sweep(axis: str) -> Sweep:
+        exponent, rivals, values = axes[axis]
+
+        def theorem(value: float) -> Result:
+            point = base | {axis: value}
+            # ε and n so large that the noise of the bound is nothing.
+            return context.theorems["convex-D.1"](
+                n=10**9, d=3, N=N, M=int(point["M"]), R=int(point["R"]), K=1, L=1 + point["upsilon"], D=1.0, beta=1e-6,
+                phi=0.0, upsilon=point["upsilon"], epsilon=10.0, delta=DELTA,
+            )  # fmt: skip
+
+        def sample(value: float) -> Array:
+            point, part = base | {axis: value}, context.child("heterogeneous", axis, value)
+            M, R = int(point["M"]), int(point["R"])
+            spread = message_variance(d=3, N=N, M=M, K=1, phi=0.0, upsilon=point["upsilon"], sigma=0.0)
+            strength, stage = one_stage(R, 1.0, 1e-6, math.sqrt(spread.value))
+            records = (np.array([1.0, 0.0, 0.0]) + point["upsilon"] * circle)[None, :, None]
+            federation = TrialFederation(
+                lambda w, rows: -rows, records, [Release("gradient", R, 0, 0.0)], trials=context.trials(200), N=N,
+                streams=part.streams, cohort=M, prox=ball(1.0),
+            )  # fmt: skip
+            algorithm = ALGORITHMS["accelerated_minibatch_sgd"](R, stages=(stage,), regularisation=strength)  # type: ignore[call-arg]
+            return 1 - run(algorithm, federation, np.zeros(3))[:, 0]
+
+        return Sweep("convex-D.1", axis, "silos drawn", exponent, rivals, values, sample, lambda v: theorem(v).value)
+
+    return [sweep(axis) for axis in axes]
 
 
 def _statistical(context: Context) -> list[Sweep]:

@@ -138,6 +138,7 @@ def _sparse(context: Context, point: dict[str, float]) -> Array:
 
 
 def _spider(context: Context) -> list[Sweep]:
+    """Along ε, n and M without f¹; along ε and n with f¹ = l1·‖w‖₁, of the squared gradient mapping."""
     problem = SmoothNonconvex(4)
     # Enough rounds that neither the first steps nor the rounding of q to whole rounds bend the line.
     axes: dict[str, list[float]] = {
@@ -147,15 +148,15 @@ def _spider(context: Context) -> list[Sweep]:
     }
     base = {"epsilon": 2.0, "n": 800, "M": 16}
 
-    def sweep(axis: str) -> Sweep:
+    def sweep(axis: str, l1: float = 0.0) -> Sweep:
         def point(value: float) -> dict[str, float]:
             return base | ({"n": 1600} if axis == "epsilon" else {}) | {axis: value}
 
         def sample(value: float) -> Array:
-            at, part = point(value), context.child("spider", axis, value)
+            at, part = point(value), context.child("spider", *(["l1"] if l1 else []), axis, value)
             M = int(at["M"])
-            found = spider_point(context, problem, n=int(at["n"]), M=M, epsilon=at["epsilon"], delta=DELTA)
-            return spider_gradients(part, problem, found, M, context.trials(20))
+            found = spider_point(context, problem, n=int(at["n"]), M=M, epsilon=at["epsilon"], delta=DELTA, l1=l1)
+            return spider_gradients(part, problem, found, M, context.trials(20), l1)
 
         def formula(value: float) -> float:
             at, constants = point(value), problem.constants
@@ -164,6 +165,8 @@ def _spider(context: Context) -> list[Sweep]:
                 beta=constants.beta, epsilon=at["epsilon"], delta=DELTA,
             ).value  # fmt: skip
 
-        return Sweep("nonconvex-3.1", axis, "private", *SPIDER[axis], axes[axis], sample, formula)
+        regime = "private, with l1" if l1 else "private"
+        return Sweep("nonconvex-3.1", axis, regime, *SPIDER[axis], axes[axis], sample, formula)
 
-    return [sweep(axis) for axis in axes]
+    # Weak enough that the minimiser is not 0, strong enough that the proximal step decides some coordinates.
+    return [*(sweep(axis) for axis in axes), *(sweep(axis, 0.01) for axis in ("epsilon", "n"))]

@@ -4,10 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import State
+from silodp.federation.prox import no_prox, soft_threshold
 from silodp.privacy.plan import Release
 from silodp.theory.problems.known import SmoothNonconvex
 from silodp.verdicts.checks.base import Context
@@ -16,6 +18,8 @@ from silodp.verdicts.checks.stack import TrialFederation, run
 Array = NDArray[np.float64]
 # Distinct records; a silo of n records holds each of them n over this many times.
 DISTINCT = 8
+# Each coordinate of w_0.
+START = 1.5
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,12 @@ class SpiderPoint:
 
 
 def spider_point(
-    context: Context, problem: SmoothNonconvex, *, n: int, M: int, epsilon: float, delta: float
+    context: Context, problem: SmoothNonconvex, *, n: int, M: int, epsilon: float, delta: float, l1: float = 0.0
 ) -> SpiderPoint:
-    """The R with the smallest bound, among powers of 1.02, with the longest phase that the proof allows at that R."""
+    """The R with the smallest bound, among powers of 1.02, with the longest phase that the proof allows at that R.
+
+    Δ counts f¹ = l1·‖w‖₁ from where the runs start.
+    """
     constants, theorems, found = problem.constants, context.theorems, []
     assert constants.beta is not None
     common = {"n": n, "epsilon": epsilon, "delta": delta}
@@ -49,7 +56,13 @@ def spider_point(
             break
         q = min(int(phase), R)
         noise = theorems["nonconvex-3.1-noise"](R=R, q=q, L=constants.L, beta=constants.beta, **common)
-        claim = {"d": problem.d, "M": M, "R": R, "Delta": problem.scale, "beta": constants.beta}
+        claim = {
+            "d": problem.d,
+            "M": M,
+            "R": R,
+            "Delta": problem.scale + l1 * START * problem.d,
+            "beta": constants.beta,
+        }
         bound, printed = (
             theorems["nonconvex-3.1-claim"](**claim, sigma=math.sqrt(noise.value), reading=reading).value
             for reading in ("right", "printed")
@@ -59,8 +72,11 @@ def spider_point(
     return min(found, key=lambda point: point.bound)
 
 
-def spider_gradients(context: Context, problem: SmoothNonconvex, point: SpiderPoint, M: int, trials: int) -> Array:
-    """Mean over w_0 … w_{R−1} of ‖∇F̂(w_r)‖² in each trial, (trials,), from a far start; f¹ = 0.
+def spider_gradients(
+    context: Context, problem: SmoothNonconvex, point: SpiderPoint, M: int, trials: int, l1: float = 0.0
+) -> Array:
+    """Mean over w_0 … w_{R−1} of ‖∇F̂(w_r)‖² in each trial, (trials,), from a far start; with f¹ = l1·‖w‖₁ of the squared
+    gradient mapping ‖(w − prox(w − η∇F̂⁰(w)))/η‖².
 
     That is the expectation over the paper's randomly chosen iterate.
     """
@@ -75,7 +91,7 @@ def spider_gradients(context: Context, problem: SmoothNonconvex, point: SpiderPo
     ]
     federation = TrialFederation(
         problem.gradients, records, releases, trials=trials, N=M, streams=context.streams, clip=constants.L,
-        stepsize=1 / (2 * constants.beta),
+        stepsize=1 / (2 * constants.beta), prox=soft_threshold(l1) if l1 else no_prox,
     )  # fmt: skip
     spider = ALGORITHMS["fedprox_spider"](  # type: ignore[call-arg]
         point.R, phase_length=point.q, smoothness=constants.beta
@@ -84,9 +100,14 @@ def spider_gradients(context: Context, problem: SmoothNonconvex, point: SpiderPo
 
     def watch(r: int, state: State) -> None:
         if r < point.R:
-            gradients = problem.gradients(state.w.numpy()[:, None], records[0]).mean(axis=1)
+            w = state.w.numpy()
+            gradients = problem.gradients(w[:, None], records[0]).mean(axis=1)
+            if l1:
+                step = 1 / (2 * constants.beta)
+                moved = torch.from_numpy(w - step * gradients)
+                gradients = (w - soft_threshold(l1)(moved, torch.tensor(step)).numpy()) / step
             total[:] += (gradients**2).sum(axis=1)
 
     # In the flat part of the loss, where it is not convex.
-    run(spider, federation, np.full(problem.d, 1.5), watch)
+    run(spider, federation, np.full(problem.d, START), watch)
     return total / point.R

@@ -75,7 +75,7 @@ def test_the_card_of_a_paper_counts_experiments_apart_and_says_what_was_refuted(
             "tolerance": 0.005,
         }
     )
-    first, second = cards(claims, rows, {"e": "non-convex paper, Figure 8", "other": "embedded counterpart"})
+    first, second = cards(claims, rows, {"e": "non-convex paper, Figure 8", "other": "scaled-down surrogate"})
     assert (first["paper"].arxiv, second["paper"].arxiv) == ("2203.06735", "2007.06605")
     assert [(one["verdict"], one["count"]) for one in first["empirical"]] == [("refuted", 1), ("confirmed", 1)]
     assert [(one["verdict"], one["count"]) for one in first["others"]] == [("refuted", 1)]

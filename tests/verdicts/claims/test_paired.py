@@ -93,14 +93,14 @@ def test_one_weak_contradiction_among_many_does_not_refute(tmp_path):
     assert decided(tmp_path / "one", rows[:24])[""].verdict == "refuted"
 
 
-def test_readings_and_counterparts_have_verdicts_of_their_own_and_do_not_decide(tmp_path):
+def test_readings_and_surrogates_have_verdicts_of_their_own_and_do_not_decide(tmp_path):
     rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
     rows += trials("small", errors((0.1, 0.1, 0.1)))
-    found = decided(tmp_path, rows, counterparts=["small"])
+    found = decided(tmp_path, rows, surrogates=["small"])
     assert found[""].verdict == "confirmed"
     assert found["[grid=other]"].verdict == "refuted"
     assert found["e M=2 R=5, a − b, [grid=other]"].verdict == "refuted"
-    assert found["counterparts"].verdict == "refuted"
+    assert found["surrogates"].verdict == "refuted"
 
 
 def test_a_missing_experiment_is_named_and_keeps_a_claim_from_being_confirmed(tmp_path):

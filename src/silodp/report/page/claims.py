@@ -32,8 +32,8 @@ def claims_part(page: Page, anchors: Iterable[str]) -> dict[str, Any] | None:
         name, _, part = str(row["claim"]).partition(": ")
         shown = _row(row, part, page, known)
         if part and found and found[-1]["name"] == name:
-            # Another reading of a claim, and counterparts in small, are verdicts of their own.
-            found[-1]["readings" if part.startswith(("[", "counterparts")) else "parts"].append(shown)
+            # Another reading of a claim, and surrogates, are verdicts of their own.
+            found[-1]["readings" if part.startswith(("[", "surrogates")) else "parts"].append(shown)
         else:
             about = {
                 "name": name,

@@ -62,7 +62,7 @@ def certified(claim: Claim, run: RunFolder, decide: Callable[[Claim, RunFolder],
             if not here:
                 continue
             lacks = [name for name, names in own.experiments.items() if not set(names) <= set(here) or not names]
-            asked = claim.model_copy(update={"experiments": here, "counterparts": [], "protocol": "", "variants": []})
+            asked = claim.model_copy(update={"experiments": here, "surrogates": [], "protocol": "", "variants": []})
             whole, *parts = decide(asked, view)
             verdict, text = whole.verdict, whole.statistic
             if lacks:

@@ -35,7 +35,7 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
         found.append(_whole(f"[{reading}]" if reading else "", deciding, gaps))
     for reading in sorted({_reading(one) for one in beside}):
         small = [one for one in beside if _reading(one) == reading]
-        part = "counterparts" + (f" [{reading}]" if reading else "")
+        part = "surrogates" + (f" [{reading}]" if reading else "")
         found.append(_whole(part, small, []))
     shown = [one for one in formulas if one.part not in {other.part for other in found}]
     return [*found, *shown, *own, *beside]
@@ -66,7 +66,7 @@ def _experiments(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> t
     if table is None:
         return found
     for (experiment, algorithm, reading), rows in table.groupby(["experiment", "algorithm", "reading"], sort=False):
-        if algorithm not in statistic.algorithms or experiment not in [*claim.experiments, *claim.counterparts]:
+        if algorithm not in statistic.algorithms or experiment not in [*claim.experiments, *claim.surrogates]:
             continue
         verdict, text, ratio = _verdict(rows, statistic.tolerance)
         label = ";".join(word for word in (statistic.reading, reading) if word)
@@ -79,7 +79,7 @@ def _experiments(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> t
                 for name in run.evidence(claim, {"experiment": experiment, "reading": reading} | setting)
             )
         )
-        found[experiment in claim.counterparts].append(Finding(part, text, verdict, *ratio, files))
+        found[experiment in claim.surrogates].append(Finding(part, text, verdict, *ratio, files))
     return found
 
 

@@ -21,7 +21,7 @@ def relative_improvement(claim: Claim, run: RunFolder) -> list[Finding]:
     found = _group(claim, statistic, run, claim.experiments, "")
     if not found:
         found = [Finding("", f"mean relative improvement: {lacking(claim.experiments)}", Verdict.NOT_TESTABLE)]
-    beside = _group(claim, statistic, run, claim.counterparts, "counterparts") if claim.counterparts else []
+    beside = _group(claim, statistic, run, claim.surrogates, "surrogates") if claim.surrogates else []
     return found + beside + _readings(claim, statistic, run)
 
 

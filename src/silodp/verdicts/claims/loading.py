@@ -54,7 +54,7 @@ def load_claims(folder: Path | str | None = None) -> list[Claim]:
 def _check(place: str, claim: Claim) -> None:
     """Names that a claim uses must be known."""
     known = sorted(file.stem for file in (project_root() / "config" / "experiments").glob("*.yaml"))
-    for key in ("experiments", "counterparts"):
+    for key in ("experiments", "surrogates"):
         for name in getattr(claim, key):
             _known(f"{place}.{key}", name, known)
     if claim.certified is not None:

@@ -171,7 +171,7 @@ class Claim(Strict):
         "verdicts differ from the protocol's, the claim depends on the variant",
     )
     experiments: list[Words] = Field(default=[], description="the paper's own experiments; they decide")
-    counterparts: list[Words] = Field(
+    surrogates: list[Words] = Field(
         default=[], description="scaled-down surrogates of these experiments; shown beside, they do not decide"
     )
     certified: Certified | None = Field(

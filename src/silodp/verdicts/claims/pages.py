@@ -9,7 +9,7 @@ from silodp.verdicts.words import Verdict
 def whole(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the claims themselves, and of the readings under which they were decided beside."""
     part = table["claim"].str.partition(": ")[2]
-    return table[(part == "") | part.str.startswith("[") | part.str.startswith("counterparts")]
+    return table[(part == "") | part.str.startswith("[") | part.str.startswith("surrogates")]
 
 
 def number(row: dict) -> str:
@@ -21,7 +21,7 @@ def number(row: dict) -> str:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A Markdown table of claims, readings and counterparts."""
+    """A Markdown table of claims, readings and surrogates."""
     lines = [
         "| claim | what it says | source | verdict | number | how it was decided |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -50,21 +50,21 @@ class Line:
 
 
 def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
-    """The claim under the default reading, on counterparts, under other readings, and every (setting, pair) of each."""
+    """The claim under the default reading, on surrogates, under other readings, and every (setting, pair) of each."""
     statistic = claim.statistic
     assert isinstance(statistic, PairedDifference)
-    lines = [line for name in [*claim.experiments, *claim.counterparts] for line in _lines(name, statistic, run)]
+    lines = [line for name in [*claim.experiments, *claim.surrogates] for line in _lines(name, statistic, run)]
     missing = [name for name in claim.experiments if not any(line.experiment == name for line in lines)]
     groups: dict[tuple[bool, str], list[Line]] = {}
     for line in lines:
-        groups.setdefault((line.experiment in claim.counterparts, line.reading), []).append(line)
+        groups.setdefault((line.experiment in claim.surrogates, line.reading), []).append(line)
     found: list[Finding] = []
-    for (counterpart, reading), group in sorted(groups.items(), key=lambda item: item[0]):
+    for (surrogate, reading), group in sorted(groups.items(), key=lambda item: item[0]):
         details = [_detail(claim, statistic, line, run) for line in group]
-        words = "counterparts" if counterpart else ""
+        words = "surrogates" if surrogate else ""
         part = " ".join(word for word in (words, f"[{reading}]" if reading else "") if word)
         # An alternative reading need not be run on every experiment; it does not decide the claim either.
-        gaps = [] if counterpart or reading else missing
+        gaps = [] if surrogate or reading else missing
         found += [_whole(part, statistic, group, details, gaps), *details]
     if (False, "") not in groups:
         return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]

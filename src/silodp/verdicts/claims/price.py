@@ -15,7 +15,7 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
     assert isinstance(statistic, PriceOfPrivacy)
     found: list[Finding] = []
     own = [one for name in claim.experiments for one in _experiment(claim, statistic, run, name)]
-    beside = [one for name in claim.counterparts for one in _experiment(claim, statistic, run, name)]
+    beside = [one for name in claim.surrogates for one in _experiment(claim, statistic, run, name)]
     have = {one.part.split(" ")[0] for one in own}
     missing = [name for name in claim.experiments if name not in have]
     default = [one for one in own if not one.part.endswith("]")]
@@ -31,7 +31,7 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
         found.append(Finding("", f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE))
     if beside:
         verdict = together([one.verdict for one in beside])
-        found.append(Finding("counterparts", "the same in small", verdict, evidence=merged(beside)))
+        found.append(Finding("surrogates", "the same in small", verdict, evidence=merged(beside)))
     return [*found, *own, *beside]
 
 

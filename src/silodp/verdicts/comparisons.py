@@ -1,6 +1,6 @@
 """Two algorithms compared trial by trial: both see the same silos, split and start in a trial, so trials are pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 
 import numpy as np
@@ -75,10 +75,8 @@ CALIBRATED = "noise=calibrated"
 BY_CALIBRATED = f":{CALIBRATED}"
 
 
-def headline(
-    reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float], pairs: Sequence[tuple] = HEADLINE
-) -> pd.DataFrame:
-    """The `pairs` compared in every experiment that has both, and what calibrated noise changes for each of them.
+def headline(reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float]) -> pd.DataFrame:
+    """The pairs of `HEADLINE` compared in every experiment that has both, and what calibrated noise changes for each of them.
 
     An experiment that trains both noises is there for the comparison at equal certified privacy: its pairs are compared
     under calibrated noise (reading `noise=calibrated`), and each algorithm under it with itself under the paper's noise
@@ -87,20 +85,19 @@ def headline(
     Args:
         reported: experiment → one row a trial, as for `compare`.
         tolerances: pair → difference in test error that a claim about it counts as none.
-        pairs: (first, second).
 
     Returns:
         `COLUMNS` and `tolerance`; no rows where no experiment has a pair.
     """
     found = []
     tables = {name: rows.assign(reading=rows["reading"].fillna("").astype(str)) for name, rows in reported.items()}
-    for first, second in pairs:
+    for first, second in HEADLINE:
         for rows in tables.values():
             reading = CALIBRATED if (rows["reading"] == CALIBRATED).any() else ""
             with suppress(ValueError):  # the experiment does not have both
                 paired = compare(rows[rows["reading"] == reading], first, second)
                 found.append(paired.assign(tolerance=tolerances.get(frozenset((first, second)), 0.0)))
-    for algorithm in dict.fromkeys(name for pair in pairs for name in pair):
+    for algorithm in dict.fromkeys(name for pair in HEADLINE for name in pair):
         for rows in tables.values():
             with suppress(ValueError):
                 found.append(compare_noises(rows, algorithm).assign(tolerance=0.0))

@@ -37,9 +37,7 @@ def slope(x: ArrayLike, means: NDArray) -> NDArray:
     return np.log(means) @ centred / (centred @ centred)
 
 
-def slope_interval(
-    x: ArrayLike, samples: Sequence[ArrayLike], generator: np.random.Generator, confidence: float = CONFIDENCE
-) -> Interval:
+def slope_interval(x: ArrayLike, samples: Sequence[ArrayLike], generator: np.random.Generator) -> Interval:
     """Log–log slope of the mean over trials against x, with the percentile interval of a bootstrap over trials.
 
     Args:
@@ -56,18 +54,16 @@ def slope_interval(
     def statistic(*resampled: NDArray, axis: int = -1) -> NDArray:
         return slope(x, np.stack([part.mean(axis=axis) for part in resampled], axis=-1))
 
-    return _bootstrap(values, statistic, generator, confidence)
+    return _bootstrap(values, statistic, generator)
 
 
-def ratio_interval(
-    numerator: ArrayLike, denominator: ArrayLike, generator: np.random.Generator, confidence: float = CONFIDENCE
-) -> Interval:
+def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, generator: np.random.Generator) -> Interval:
     """Ratio of the means of two independent samples, with the percentile interval of a bootstrap."""
 
     def statistic(a: NDArray, b: NDArray, axis: int = -1) -> NDArray:
         return a.mean(axis=axis) / b.mean(axis=axis)
 
-    return _bootstrap([_checked(numerator), _checked(denominator)], statistic, generator, confidence)
+    return _bootstrap([_checked(numerator), _checked(denominator)], statistic, generator)
 
 
 def _checked(samples: ArrayLike) -> NDArray:
@@ -77,12 +73,12 @@ def _checked(samples: ArrayLike) -> NDArray:
     return values
 
 
-def _bootstrap(values: list[NDArray], statistic: Any, generator: np.random.Generator, confidence: float) -> Interval:
+def _bootstrap(values: list[NDArray], statistic: Any, generator: np.random.Generator) -> Interval:
     estimate = float(statistic(*values))
     if all(np.ptp(sample) == 0 for sample in values):
         return Interval(estimate, estimate, estimate)
     found = stats.bootstrap(
-        values, statistic, vectorized=True, n_resamples=RESAMPLES, confidence_level=confidence, method="percentile",
+        values, statistic, vectorized=True, n_resamples=RESAMPLES, confidence_level=CONFIDENCE, method="percentile",
         random_state=generator, batch=100,
     )  # fmt: skip
     return Interval(estimate, float(found.confidence_interval.low), float(found.confidence_interval.high))

@@ -165,7 +165,7 @@ def dodged(epsilons: Iterable[float], count: int) -> list[float]:
     return (10 ** np.linspace(-room / 2, room / 2, count)).tolist()
 
 
-def set_epsilon_axis(axes: Axes, epsilons: pd.Series, xlabel: str | None = None) -> None:
+def set_epsilon_axis(axes: Axes, epsilons: pd.Series) -> None:
     """A logarithmic axis with a tick at every ε that was run; a label that would touch the one before is left out."""
     values = sorted(set(epsilons.astype(float)))
     axes.set_xscale("log")
@@ -185,8 +185,6 @@ def set_epsilon_axis(axes: Axes, epsilons: pd.Series, xlabel: str | None = None)
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: texts.get(value, "")))
     axes.xaxis.set_minor_locator(NullLocator())
-    if xlabel is not None:
-        axes.set_xlabel(xlabel)
 
 
 def set_log_ticks(axes: Axes) -> None:

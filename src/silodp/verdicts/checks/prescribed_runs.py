@@ -2,7 +2,6 @@
 
 import inspect
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,6 @@ def run_schedule(
     *,
     trials: int,
     N: int,
-    cohort: int | Sequence[int] | None = None,
     gradients: Gradients | None = None,
 ) -> Array:
     """Outputs (trials, d) of a schedule's algorithm from w_0 = 0, projected onto the problem's ball."""
@@ -59,7 +57,7 @@ def run_schedule(
     release = Release("gradient", schedule.rounds, schedule.batch, noise, sampler=sampler)  # type: ignore[arg-type]
     federation = TrialFederation(
         gradients or problem.gradients, records, [release], trials=trials, N=N, streams=streams, clip=constants.L,
-        stepsize=schedule.step or 1.0, cohort=cohort, prox=_prox(constants),
+        stepsize=schedule.step or 1.0, prox=_prox(constants),
     )  # fmt: skip
     size = problem.gradients(np.zeros(1), records[:1, :1, :1]).shape[-1]
     return run(algorithm_of(schedule, constants.L), federation, np.zeros(size))

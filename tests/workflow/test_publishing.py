@@ -90,7 +90,7 @@ def test_a_run_of_a_version_with_fewer_figures_is_published(run, tmp_path):
 
 def test_several_runs_are_published_as_one(tmp_path, monkeypatch):
     verdicts = pd.DataFrame({"claim": ["N1"], "verdict": ["x"]})
-    monkeypatch.setattr("silodp.verdicts.claims.decide", lambda known, folder: verdicts)
+    monkeypatch.setattr("silodp.workflow.publishing.decide", lambda known, folder: verdicts)
     a = finished(tmp_path / "a", "a", {"wbcd_mlp": {}, "wbcd_calibrated": {}}, "abc")
     b = finished(tmp_path / "b", "b", {"wbcd_mlp": {}, "diabetes_linear": {"clips": [1]}}, "def")
     out = tmp_path / "out"

@@ -1,4 +1,7 @@
-"""The command line: every rule of the workflow calls one of these subcommands, and so can a person."""
+"""The command line: every rule of the workflow calls one of these subcommands, and so can a person.
+
+What is slow to load, as PyTorch, SciPy and matplotlib are, a subcommand imports when it runs; all else at the top.
+"""
 
 import argparse
 import logging
@@ -6,9 +9,12 @@ import os
 import sys
 from collections.abc import Sequence
 
+from silodp import __version__
 from silodp.cli import warm
 from silodp.cli.parser import Parser, adder, grouped
+from silodp.datasets.addresses import without_credentials
 from silodp.experiments import plugins
+from silodp.workflow.engine import JOB_VARIABLE, end_with_parent, set_environment
 
 log = logging.getLogger("silodp")
 
@@ -24,8 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    from silodp.workflow.engine import JOB_VARIABLE, end_with_parent, set_environment
-
     if os.environ.get(JOB_VARIABLE):
         end_with_parent()
         if arguments is None and (place := os.environ.get(warm.VARIABLE)):
@@ -80,15 +84,13 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 def _refuse(command: str, text: str) -> int:
     """Say in one line what is wrong with an input, without the credentials that an address in it may hold."""
-    from silodp.datasets.addresses import without_credentials
-
     print(f"silodp {command}: {' '.join(without_credentials(text).split())}", file=sys.stderr)
     return 2
 
 
 def make_parser() -> Parser:
     """The parser of all subcommands."""
-    from silodp import __version__
+    # A job is computed by its own subcommand: at the top all of them would be reached with this package.
     from silodp.cli import (
         audit,
         bounds,

@@ -14,6 +14,8 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import resolved_with
 from silodp.config.errors import ConfigError
+from silodp.federation.partition import read_partition
+from silodp.federation.rng import Streams
 from silodp.files import AS_PLANNED, write_csv
 from silodp.privacy.plan import Budget
 
@@ -70,7 +72,6 @@ def audit(options: argparse.Namespace) -> int:
 
 def _audit_experiment(options: argparse.Namespace) -> None:
     from silodp.experiments.audit.table import audit_rows
-    from silodp.federation.partition import read_partition
 
     if options.experiment is None:
         known = ", ".join(sorted(ALGORITHMS))
@@ -105,7 +106,6 @@ def _warn(where: str, row: dict) -> None:
 
 def _audit_algorithm(options: argparse.Namespace) -> int:
     from silodp.experiments.audit.table import AUDITED, point_rows
-    from silodp.federation.rng import Streams
 
     if options.experiment is not None or options.silos is not None:
         raise ConfigError(f"command line: {options.run_file} is an algorithm: it takes no experiment and no --silos")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
+from silodp.federation.rng import Streams
 from silodp.files import write_csv
 from silodp.verdicts.checks import CHECKS, run_check
 
@@ -31,7 +32,6 @@ def check(options: argparse.Namespace) -> None:
     """Run one check of the papers' bounds and write its table."""
     _known(options.name, list(CHECKS))
     run = load(options.run_file).run
-    from silodp.federation.rng import Streams
     from silodp.verdicts.checks.base import Context
 
     table = run_check(options.name, Context(Streams(run.seed).child("bounds", options.name), run.bounds.scale))

@@ -8,6 +8,7 @@ from pathlib import Path
 from silodp.cli.options import experiment_command, resolved_with
 from silodp.config.errors import ConfigError
 from silodp.experiments.checkins.figure_2 import BOUNDS, CLIENTS, DELTA, EPSILON0
+from silodp.federation.rng import Streams
 from silodp.files import write_csv
 
 log = logging.getLogger("silodp")
@@ -51,7 +52,6 @@ def checkins(options: argparse.Namespace) -> None:
     if not 0 < options.delta < 1:
         raise ConfigError(f"command line: --delta: {options.delta:g}: must lie strictly between 0 and 1")
     from silodp.experiments.checkins.comparison import clients_of, compare
-    from silodp.federation.rng import Streams
     from silodp.federation.trial_data import load_dataset
 
     streams = Streams(resolved.run.seed).child(options.experiment, "checkins")

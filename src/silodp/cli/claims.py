@@ -8,6 +8,9 @@ from pathlib import Path
 from silodp.config.errors import ConfigError, project_root
 from silodp.experiments.validation import load
 from silodp.files import write_csv
+from silodp.verdicts.claims import decide
+from silodp.verdicts.claims.pages import markdown, text
+from silodp.verdicts.words import Verdict
 
 log = logging.getLogger("silodp")
 
@@ -25,10 +28,8 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
 def claims(options: argparse.Namespace) -> None:
     """Decide every claim of config/claims by a run's tables, in the words of silodp.verdicts.words."""
-    from silodp.verdicts.claims import decide
     from silodp.verdicts.claims.base import RunFolder
     from silodp.verdicts.claims.loading import load_claims
-    from silodp.verdicts.words import Verdict
 
     known = load_claims(options.claims)
     table = decide(known, RunFolder(_folder(options.run), options.experiments))
@@ -37,8 +38,6 @@ def claims(options: argparse.Namespace) -> None:
     if options.json:
         print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
     elif options.markdown or not options.output:
-        from silodp.verdicts.claims.pages import markdown, text
-
         print(markdown(table) if options.markdown else text(table))
     whole = table[~table["claim"].str.contains(": ")]["verdict"]
     log.info("%d claims: %s", len(whole), ", ".join(f"{(whole == one).sum()} {one}" for one in Verdict))

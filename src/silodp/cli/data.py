@@ -9,8 +9,11 @@ import pandas as pd
 
 from silodp.cli.options import among, experiment_command, resolved_with
 from silodp.datasets import DATASETS
+from silodp.datasets.sources import sources
 from silodp.experiments.names import readings_of
 from silodp.experiments.validation import load
+from silodp.federation.partition import write_partition
+from silodp.federation.stored_records import write_records
 from silodp.files import write_csv
 
 log = logging.getLogger("silodp")
@@ -33,7 +36,6 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 def fetch(options: argparse.Namespace) -> None:
     """Get the files of data sets into the cache, from a mirror or the official address, and check their SHA-256."""
     from silodp.datasets.fetch import fetch as get
-    from silodp.datasets.sources import sources
 
     names = list(DATASETS) if options.dataset == ["all"] else options.dataset
     named = {"cache": options.cache, "mirror": options.mirror}
@@ -59,8 +61,6 @@ def fetch(options: argparse.Namespace) -> None:
 
 def partition(options: argparse.Namespace) -> None:
     """Cut an experiment's records into silos, one partition a trial, with label counts and heterogeneity."""
-    from silodp.federation.partition import write_partition
-    from silodp.federation.stored_records import write_records
     from silodp.federation.trial_data import load_dataset, partition_and_measure
 
     resolved = resolved_with(options)

@@ -14,6 +14,7 @@ from pathlib import Path
 from silodp import __version__
 from silodp.config.errors import project_root
 from silodp.datasets import DATASETS
+from silodp.datasets.sources import sources
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -87,7 +88,6 @@ def _writable(folder: Path) -> tuple[bool, str]:
 
 def _data() -> tuple[bool, str]:
     from silodp.datasets.cache import cache_folder
-    from silodp.datasets.sources import sources
 
     folder = cache_folder()
     wanted = {name: sources(name).files for name, one in DATASETS.items() if not one.embedded}

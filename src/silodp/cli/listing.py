@@ -5,10 +5,12 @@ import json
 from collections.abc import Callable
 
 import pandas as pd
+import yaml
 
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import project_root
 from silodp.datasets import DATASETS
+from silodp.report.paper_figures import paper_figures
 
 KINDS = ("experiments", "algorithms", "datasets", "figures")
 
@@ -33,8 +35,6 @@ def listing(options: argparse.Namespace) -> None:
 
 
 def _experiments() -> list[dict[str, str]]:
-    import yaml
-
     found = []
     for path in sorted((project_root() / "config" / "experiments").glob("*.yaml")):
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -56,8 +56,6 @@ def _datasets() -> list[dict[str, str]]:
 
 
 def _figures() -> list[dict[str, str]]:
-    from silodp.report.paper_figures import paper_figures
-
     return [
         {"name": one.name, "figure": f"{one.paper}, {one.title}", "experiment": one.experiment, "file": one.file}
         for one in paper_figures()

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from silodp.cli.options import experiment_command, resolved_with
 from silodp.config.errors import ConfigError, project_root
+from silodp.datasets.own_file import OwnFile
+from silodp.experiments.first_run_file import name_of, run_file, survey
 from silodp.experiments.validation import load
+from silodp.federation.partition import read_partition
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet, write_text
 
 log = logging.getLogger("silodp")
@@ -35,9 +38,6 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
 def init(options: argparse.Namespace) -> None:
     """Look at a file, say what is found, and write a commented run file with safe defaults."""
-    from silodp.datasets.own_file import OwnFile
-    from silodp.experiments.first_run_file import name_of, run_file, survey
-
     name = name_of(options.output or options.file)
     if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
         name += "_own"
@@ -61,7 +61,6 @@ def model(options: argparse.Namespace) -> None:
     """Train the chosen points of the reported runs' first trial again, and save the models with their cards."""
     from silodp.experiments.saved_models import save_models
     from silodp.federation.models.threads import use_threads
-    from silodp.federation.partition import read_partition
     from silodp.federation.trial_data import load_dataset
 
     resolved = resolved_with(options)

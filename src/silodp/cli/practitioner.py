@@ -8,6 +8,8 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.parser import near
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
@@ -153,8 +155,6 @@ def _beside(options: argparse.Namespace, plan: PrivacyPlan) -> dict:
 
 
 def _draw(options: argparse.Namespace, rounds: list[tuple[int, float]]) -> None:
-    import pandas as pd
-
     from silodp.report.figures import save
     from silodp.report.figures.by_round import draw_by_round
 

@@ -15,6 +15,8 @@ from silodp.config.experiment import Experiment
 from silodp.config.loading import merge, read_experiment
 from silodp.experiments.validation import load
 from silodp.files import write_text
+from silodp.report.paper_figures import paper_figures
+from silodp.report.replication import replication, table_text, words
 
 
 def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
@@ -33,9 +35,6 @@ def replicate(options: argparse.Namespace) -> int:
 
     The run is one of its own, in results/figure-<name>; started again it keeps what is finished.
     """
-    from silodp.report.paper_figures import paper_figures
-    from silodp.report.replication import replication, table_text, words
-
     names = list(dict.fromkeys(one.name for one in paper_figures()))
     if options.table:
         print(table_text({name: _seconds(name) for name in names}), end="")
@@ -82,8 +81,6 @@ def replicate(options: argparse.Namespace) -> int:
 
 def _seconds(name: str) -> float | None:
     """Processor time of all trials of a figure; None where nothing has timed it."""
-    from silodp.report.replication import replication
-
     found = replication(name)
     if found is None or not found.panels[0].experiment:
         return None

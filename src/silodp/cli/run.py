@@ -12,6 +12,8 @@ from pathlib import Path
 from silodp.cli import warm
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
+from silodp.workflow import engine
+from silodp.workflow.invocations import COMMAND_VARIABLE
 
 log = logging.getLogger("silodp")
 
@@ -80,9 +82,6 @@ def run_workflow(
     Raises:
         BusyError: another rebuild runs in this folder.
     """
-    from silodp.workflow import engine
-    from silodp.workflow.invocations import COMMAND_VARIABLE
-
     with engine.only_one() as lock:
         bin_folder = str(Path(sys.executable).parent)
         environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}"}

@@ -9,6 +9,10 @@ import pandas as pd
 
 from silodp.cli.options import experiment_command, resolved_with
 from silodp.cli.train import CHOSEN, read_trials
+from silodp.experiments.table import reported
+from silodp.experiments.table import table as aggregate
+from silodp.federation.data_of import held_by_one
+from silodp.federation.partition import read_partition
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet, write_csv
 
 log = logging.getLogger("silodp")
@@ -60,8 +64,6 @@ def privacy(options: argparse.Namespace) -> None:
     """Delivered epsilon of every private point that was chosen, beside the claimed one."""
     from silodp.experiments.delivered import privacy_rows
     from silodp.experiments.other_epsilons import by_round_rows, with_other_epsilons
-    from silodp.federation.data_of import held_by_one
-    from silodp.federation.partition import read_partition
 
     resolved = resolved_with(options)
     experiment = resolved.experiments[options.experiment]
@@ -84,8 +86,6 @@ def merge_privacy(options: argparse.Namespace) -> None:
 def table(options: argparse.Namespace) -> None:
     """Aggregate trials into the experiment's table, SPIDER's best-of-two included."""
     from silodp.experiments.delivered import delivered_lookup
-    from silodp.experiments.table import reported
-    from silodp.experiments.table import table as aggregate
 
     resolved = resolved_with(options)
     fresh = read_trials(options.fresh) if options.fresh else None

@@ -11,7 +11,9 @@ from silodp.cli.options import among, experiment_command, resolved_with
 from silodp.config.errors import ConfigError
 from silodp.experiments.guard import unproven_task
 from silodp.experiments.names import readings_of
+from silodp.experiments.selection import select as choose
 from silodp.experiments.task import task_of
+from silodp.federation.partition import read_partition
 from silodp.files import read_parquet, write_parquet
 
 log = logging.getLogger("silodp")
@@ -55,7 +57,6 @@ def train(options: argparse.Namespace) -> None:
 
     from silodp.experiments.training import run_trials
     from silodp.federation.models.threads import use_threads
-    from silodp.federation.partition import read_partition
     from silodp.federation.trial_data import stored_trials
 
     resolved = resolved_with(options)
@@ -146,7 +147,5 @@ def read_trials(paths: Iterable[Path]) -> pd.DataFrame:
 
 def select(options: argparse.Namespace) -> None:
     """Choose, for every algorithm, setting and epsilon, the point of the grid with the smallest training loss."""
-    from silodp.experiments.selection import select as choose
-
     resolved = resolved_with(options)
     write_parquet(choose(read_trials(options.trials), resolved.experiments[options.experiment]), options.output)

@@ -4,6 +4,7 @@ No message, here or elsewhere, shows a cell: a value of a record must not reach 
 """
 
 import csv
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -182,8 +183,6 @@ def _read_csv(path: Path) -> pa.Table:
 
 def _header(path: Path) -> tuple[list[str], str]:
     """Names of the columns, and what stands between them."""
-    import gzip  # few files are compressed
-
     try:
         opened = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from silodp.config.experiment import Experiment
 from silodp.experiments.names import trained_as
+from silodp.experiments.task import Task
 from silodp.privacy.plan import PrivacyPlan
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ def unproven(name: str, experiment: Experiment, sizes: list[int]) -> str | None:
     """
     if experiment.allow_unproven:
         return None
-    from silodp.experiments.task import Task
-
     unequal = experiment.silos.scheme in ("column", "dirichlet")
     for algorithm, options in experiment.algorithms.items():
         if options.private == "non_private":

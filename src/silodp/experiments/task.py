@@ -13,9 +13,11 @@ from silodp.config.experiment import Experiment, Setting
 from silodp.config.readings import Readings
 from silodp.experiments.names import readings_of
 from silodp.experiments.plans import Protocol, complete_plan
+from silodp.experiments.schedules import prescribe
 from silodp.federation.data_of import dataset_of
 from silodp.federation.sizes import number_of_silos
 from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.theory.convex.schedules import Stage
 
 if TYPE_CHECKING:
     from silodp.algorithms.base import Algorithm
@@ -85,8 +87,6 @@ class Task:
         """The algorithm at one point of the grid, for silos of at least n training records where it depends on them."""
         own, options = self.config.algorithms[self.algorithm], self.options() | {"phase_length": phase_length}
         if own.schedule and n is not None:
-            from silodp.experiments.schedules import prescribe
-
             delta = self.config.delta_of(n)
             silos = number_of_silos(self.config)
             found = prescribe(self.config, self.algorithm, self.setting, N=silos, n=n, epsilon=epsilon, delta=delta)
@@ -100,8 +100,6 @@ class Task:
         given = self.config.algorithms[self.algorithm].stages
         if not given:
             return ()
-        from silodp.theory.convex.schedules import Stage
-
         return tuple(Stage(stage.rounds, stage.upsilon, stage.mu) for stage in given)
 
     def grid(self) -> pd.DataFrame:

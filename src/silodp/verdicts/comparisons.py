@@ -76,7 +76,7 @@ BY_CALIBRATED = f":{CALIBRATED}"
 
 
 def headline(reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float]) -> pd.DataFrame:
-    """The pairs of `HEADLINE` compared in every experiment that has both, and what calibrated noise changes for each of them.
+    """The pairs of `HEADLINE` compared in every experiment that has both, and what calibrated noise changes for each.
 
     An experiment that trains both noises is there for the comparison at equal certified privacy: its pairs are compared
     under calibrated noise (reading `noise=calibrated`), and each algorithm under it with itself under the paper's noise

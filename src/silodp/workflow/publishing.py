@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from silodp.files import read_csv, write_csv, write_text
+from silodp.verdicts.claims import decide
 from silodp.workflow.contents import CHECKSUMS, PUBLICATION, Folder, checksums, problems, write_checksums
 
 NEEDED = ("config.json", "provenance.json", "privacy.csv", "tables/*.csv", CHECKSUMS)
@@ -172,7 +173,6 @@ def _joined_config(folders: Sequence[Path], names: Sequence[str]) -> dict:
 
 def _join(sources: Sequence[Folder], output: Path, config: dict, runs: dict[str, dict]) -> None:
     """Write what several runs have together: options, provenance by run, rows of all experiments, verdicts."""
-    from silodp.verdicts.claims import decide
     from silodp.verdicts.claims.base import RunFolder
     from silodp.verdicts.claims.loading import load_claims
     from silodp.workflow import provenance

@@ -12,6 +12,7 @@ from silodp.report.numbers import measured
 from silodp.report.page.figures import Page, anchor
 from silodp.report.page.papers import EXPERIMENT, ORDER, paper_of
 from silodp.verdicts.claims import COLUMNS
+from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.words import Verdict
 
 
@@ -63,8 +64,6 @@ def claims_part(page: Page, anchors: Iterable[str]) -> dict[str, Any] | None:
 
 def _rules() -> dict[str, str]:
     """Rule of every claim of this version, by its id."""
-    from silodp.verdicts.claims.loading import load_claims
-
     return {claim.id: claim.rule for claim in load_claims()}
 
 

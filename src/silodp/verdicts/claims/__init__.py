@@ -8,6 +8,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -42,8 +44,6 @@ def decide(claims: "Sequence[Claim]", run: "RunFolder") -> "pd.DataFrame":
     Raises:
         ValueError: a file of the run that is not what it should be.
     """
-    import pandas as pd
-
     from silodp.verdicts.claims.base import headed
     from silodp.verdicts.claims.certified import certified
     from silodp.verdicts.claims.theorems import uncovered

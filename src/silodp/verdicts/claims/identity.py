@@ -4,6 +4,7 @@ import numpy as np
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
+from silodp.federation.rng import Streams
 from silodp.privacy.plan import Budget, Release
 from silodp.verdicts.claims.base import Finding, RunFolder
 from silodp.verdicts.claims.models import Claim, SameIterates
@@ -44,7 +45,6 @@ def _gradient(releases: tuple[Release, ...]) -> Release:
 
 def _last(algorithm: Algorithm, release: Release) -> np.ndarray:
     """Last iterates (trials, d) on a quadratic over records of six silos."""
-    from silodp.federation.rng import Streams
     from silodp.theory.problems.known import Quadratic
     from silodp.verdicts.checks.prescribed_runs import silo_records
     from silodp.verdicts.checks.stack import TrialFederation

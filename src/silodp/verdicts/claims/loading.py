@@ -5,9 +5,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from silodp.algorithms import ALGORITHMS, families
 from silodp.config.errors import ConfigError, project_root, shown
 from silodp.config.loading import explain, read_yaml
 from silodp.files import NON_PRIVATE
+from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.models import (
     BoundsVerdicts,
     Claim,
@@ -68,9 +70,6 @@ def _check(place: str, claim: Claim) -> None:
 
 def _names(claim: Claim) -> Iterator[tuple[str, str, list[str]]]:
     """(key, name, what it may be) of every name in a statistic."""
-    from silodp.algorithms import ALGORITHMS, families
-    from silodp.verdicts.checks import CHECKS
-
     algorithms, one = [*ALGORITHMS, *families(ALGORITHMS)], claim.statistic
     if isinstance(one, PairedDifference):
         for pair in one.pairs:

@@ -69,8 +69,8 @@ def traits(name: str) -> Traits:
     """
     kind = ALGORITHMS.get(name)
     if kind is None:
-        members = [(one.better_of[1], one) for one in ALGORITHMS.values() if (one.better_of or ("",))[0] == name]
-        return Traits(name.upper(), look=min(members)[1].look) if members else Traits(name)
+        members = families(ALGORITHMS).get(name, [])
+        return Traits(name.upper(), look=traits(members[0]).look) if members else Traits(name)
     return Traits(kind.label, kind.trust == "sum", kind.better_of, vars(kind).get("look"))
 
 

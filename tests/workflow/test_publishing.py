@@ -123,7 +123,7 @@ def test_a_run_is_published_beside_those_whose_folders_are_gone(tmp_path, monkey
         seen.append(sorted(path.stem for path in (folder.path / "tables").glob("*.csv")))
         return pd.DataFrame({"claim": ["N1"], "verdict": ["x"]})
 
-    monkeypatch.setattr("silodp.verdicts.claims.decide", decide)
+    monkeypatch.setattr("silodp.workflow.publishing.decide", decide)
     out, beside = tmp_path / "out", ("--beside",)
     a = finished(tmp_path / "a", "a", {"wbcd_mlp": {}, "wbcd_calibrated": {}}, "abc")
     assert publish(a, *beside, output=out) == 2

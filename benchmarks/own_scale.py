@@ -1,10 +1,11 @@
 """A file of one's own at scale: 1,000 silos of 1,000 records with 100 features, logistic, from Parquet to rounds.
 
-`python benchmarks/own_scale.py [--repeats 5]` prints seconds to read, peak memory, and seconds a round of the stack and
-of a plain PyTorch loop over silos and points, taken in turn on the same records.
+`python benchmarks/own_scale.py [--repeats 5]` prints seconds to read, peak memory, also of the partition job by itself,
+and seconds a round of the stack and of a plain PyTorch loop over silos and points, taken in turn on the same records.
 """
 
 import argparse
+import json
 import statistics
 import tempfile
 import time
@@ -41,6 +42,28 @@ def write(path: Path) -> None:
             writer.write_table(pa.table([silo, *x.T, y], schema=schema))
 
 
+def partition_job(folder: Path) -> float:
+    """Peak memory in MB of `silodp partition` on the file of `folder`, features by bounds as `silodp init` has them."""
+    bounds = {f"x{i}": [-6, 6] for i in range(FEATURES)}
+    experiment = {
+        "title": "scale",
+        "dataset": {"file": "scale.parquet", "target": "y", "silo": "silo"},
+        "preprocess": {"standardise": "bounds", "bounds": bounds, "constant_column": True},
+        "model": {"name": "logistic"},
+        "settings": [{"M": SILOS, "R": ROUNDS}],
+        "epsilons": [1],
+        "batch_share": 0.1,
+        "trials": 1,
+        "stepsizes": {"low": 0, "high": 0, "points": 1},
+        "clips": [1],
+        "algorithms": {"minibatch_sgd": {}},
+        "readings": {"records": "own", "noise": "calibrated"},
+    }
+    path = folder / "scale.yaml"
+    path.write_text(json.dumps({"run": "scale", "experiments": {"scale": experiment}}))  # JSON is YAML
+    return memory.peak(["partition", str(path), "scale", "--output", str(folder / "silos")])
+
+
 def plain_round(silos: list[tuple[Tensor, Tensor]], w: Tensor, step: Tensor, clip: Tensor, noise: Tensor) -> Tensor:
     """What one would write: for each point and silo a batch, per-record gradients, clipped, averaged, noise added."""
     found = torch.empty_like(w)
@@ -64,6 +87,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scale.parquet"
         write(path)
+        partition = partition_job(Path(folder))
         began = time.perf_counter()
         data, _, _ = read_own(OwnFile(path, "y", "silo"))
         read = time.perf_counter() - began
@@ -96,6 +120,7 @@ def main() -> None:
             f"{statistics.median(theirs):.3f} s of the plain loop, {ratio:.2f} times as long (medians of {repeats})"
         )
     print(f"read in {read:.1f} s, peak {reading:.0f} MB; with rounds {memory.own_peak():.0f} MB")
+    print(f"partition job: peak {partition:.0f} MB")
 
 
 if __name__ == "__main__":

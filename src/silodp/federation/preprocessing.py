@@ -92,14 +92,18 @@ def fitted(
             raise ValueError("pca, columns and constant_column need flat features; these are images")
         return x.copy() if standardise == "none" else _channels(x, learnt), None
 
-    features = np.array(x, dtype=np.float64)
+    # With room for the constant column: a second copy of a million records would need their memory once more.
+    whole = np.ones((len(x), x.shape[1] + constant_column))
+    features = whole[:, : x.shape[1]]
+    features[:] = x
     chosen = np.array(list(range(features.shape[1]) if columns is None else columns), dtype=np.int64)
     k = features.shape[1]
     missing, low, high = np.full(k, np.nan), np.full(k, -np.inf), np.full(k, np.inf)
     centre, scale = np.zeros(k), np.ones(k)
     if standardise == "bounds":
         low[chosen], high[chosen] = np.reshape(np.asarray(bounds, dtype=np.float64), (-1, 2)).T
-        features[:, chosen] = within(features[:, chosen], low[chosen], high[chosen])
+        for place in chosen:
+            features[:, place] = within(features[:, place], low[place], high[place])
         centre[chosen] = missing[chosen] = (low[chosen] + high[chosen]) / 2
         scale[chosen] = (high[chosen] - low[chosen]) / 2
     for place in np.flatnonzero(np.isnan(features).any(axis=0)) if fill else ():
@@ -125,9 +129,8 @@ def fitted(
             raise ValueError(f"pca is {pca}; it must lie between 1 and {most}")
         features, projection, mean = _principal(features, learnt, pca)
         centre = centre + scale * mean
-    if constant_column:
-        features = np.column_stack([features, np.ones(len(features))])
-    return features, Fitted(missing, low, high, centre, scale, projection, int(constant_column))
+        whole = np.column_stack([features, np.ones((len(features), int(constant_column)))])
+    return whole, Fitted(missing, low, high, centre, scale, projection, int(constant_column))
 
 
 def within(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:

@@ -120,7 +120,7 @@ def fitted_records(
         low, high = steps.bounds[config.dataset.target]
         y = within(y, low, high)
     x, how = fitted(
-        data.x[used],
+        data.x if len(used) == len(data.x) else data.x[used],
         local.train_records(),
         standardise=mode,
         pca=steps.pca,

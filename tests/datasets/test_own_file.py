@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 from silodp.datasets.own_file import OwnFile, read_own
@@ -111,6 +112,13 @@ WRONG = {
     "infinite": (patients(age=[np.inf] + [1.0] * 59), {}, "row 1, column 'age': infinite"),
     "duplicate": ("hospital,age,age,readmitted\n" + "N,1,2,yes\n" * 9, {}, "column 'age' stands there more than once"),
     "ragged": (HEADER + f"N,1,yes\nN,{SECRET}\n", {}, "row 2 has 2 values: must have 3"),
+    "line in a name": ('hospital,"a\nge",readmitted\n' + "N,1,yes\n" * 9, {}, "name of column 2: must be printable"),
+    "silo is target": (patients(), {"silo": "readmitted"}, "target, silo and person must be different columns"),
+    "constant target": (
+        patients(readmitted=3.5),
+        {"task": "regression"},
+        "the same value in every record: must differ",
+    ),
     "no name": ("hospital,,readmitted\nN,1,yes\n", {}, "column 2 has no name"),
     "empty": (HEADER, {}, "no records below its header"),
     "nothing": ("", {}, "one column"),
@@ -129,6 +137,41 @@ def test_what_cannot_be_used_is_one_line_without_a_cell(read, case):
     assert "patients.csv" in line
     assert SECRET not in line
     assert "\n" not in line
+
+
+def test_lists_are_no_feature_and_no_target(tmp_path):
+    path = tmp_path / "a.parquet"
+    patients(scan=[[1.0, 2.0]] * RECORDS).to_parquet(path)
+    with pytest.raises(TableError, match="column 'scan': neither numbers nor words: must be listed under ignore"):
+        read_own(OwnFile(path, "readmitted"))
+    with pytest.raises(TableError, match="column 'scan': neither numbers nor words: must hold"):
+        read_own(OwnFile(path, "scan"))
+    assert len(read_own(OwnFile(path, "readmitted", ignore=("scan",)))[0].y) == RECORDS
+
+
+def test_of_a_parquet_file_only_the_columns_in_use_are_read(tmp_path, monkeypatch):
+    path, asked = tmp_path / "a.parquet", []
+    patients(note="x").to_parquet(path)
+    read = pyarrow.parquet.ParquetFile.read
+    monkeypatch.setattr(
+        pyarrow.parquet.ParquetFile, "read", lambda file, columns: asked.append(columns) or read(file, columns=columns)
+    )
+    read_own(OwnFile(path, "readmitted", "hospital", ignore=("note", "ward")))
+    assert {len(columns) for columns in asked} == {1}
+    assert {name for (name,) in asked} == {"hospital", "age", "smoker", "readmitted"}
+
+
+def test_a_decimal_comma_is_read_where_semicolons_stand_between_columns(read):
+    frame = patients(age=20.5 + np.arange(RECORDS))
+    wanted = read(frame)[0]
+    for point in ",.":
+        found = read(frame, text=frame.to_csv(index=False, sep=";", decimal=point))[0]
+        np.testing.assert_array_equal(found.x, wanted.x)
+
+
+def test_whole_numbers_beyond_what_a_float_holds_are_not_shown(read):
+    codes = np.random.default_rng(0).integers(2**60, 2**61, RECORDS)
+    np.testing.assert_allclose(read(patients(age=codes))[0].x[:, 0], codes, rtol=1e-6)
 
 
 def test_a_file_that_is_not_there_or_no_table_is_one_line(tmp_path):

@@ -110,6 +110,9 @@ def test_bounds_are_wider_than_the_values_and_never_one_of_them():
             assert high - low <= 1.4 * np.ptp(values) + 1e-9
     assert outwards(np.array([0.0, 1.0, 1.0])) == (0, 1)
     assert outwards(np.array([0.0, 30.0])) == (0, 31)
+    for values in ([0.0], [7.0, np.nan], [-1e-30, 2e-30], [1e9, 1e9 + 1e-6], [1e30, 3e30]):
+        low, high = outwards(np.array(values))
+        assert low < np.nanmax(values) < high or low == np.nanmax(values) == 0 < high
 
 
 def test_names_and_quotes():

@@ -12,7 +12,17 @@ import numpy as np
 import pyarrow.compute as pc
 
 from silodp.datasets.base import Data, Task
-from silodp.datasets.tabular import MOST_CATEGORIES, MOST_CLASSES, Table, TableError, coded, is_number, missing, numbers
+from silodp.datasets.tabular import (
+    MOST_CATEGORIES,
+    MOST_CLASSES,
+    Table,
+    TableError,
+    coded,
+    is_coded,
+    is_number,
+    missing,
+    numbers,
+)
 
 # Records that a category must have for a column of its own.
 LEAST_OF_CATEGORY = 10
@@ -22,6 +32,7 @@ WHY_NOT = {
     "date": "dates or times",
     "constant": "the same value in every record",
     "empty": "no values",
+    "other": "neither numbers nor words",
 }
 
 
@@ -67,6 +78,12 @@ def read_own(file: OwnFile) -> tuple[Data, tuple[str, ...], int]:
     for name in (file.target, file.silo, file.person, *file.ignore):
         if name is not None and name not in table.names:
             raise TableError(f"{file.path}: no column is called {name!r}: must be one of {', '.join(table.names)}")
+    said = [name for name in (file.target, file.silo, file.person) if name is not None]
+    for name in said:
+        if said.count(name) > 1:
+            raise TableError(f"{file.path}: column {name!r}: target, silo and person must be different columns")
+        if not is_coded(table.column(name)):
+            raise TableError(f"{file.path}: column {name!r}: {WHY_NOT['other']}: must hold one or the other")
     names = file.features(table)
     if not names:
         raise TableError(f"{file.path}: no column is left as a feature")
@@ -112,11 +129,8 @@ def _present(table: Table, file: OwnFile, names: Sequence[str]) -> np.ndarray:
             continue
         if file.missing != "drop":
             row = int(np.flatnonzero(gone)[0]) + 1
-            allowed = (
-                "must be filled in"
-                if file.missing == "mean"
-                else "must be filled in, or `missing` be drop or mean (init: --missing)"
-            )
+            more = "" if file.missing == "mean" else " or mean (init: --missing)"
+            allowed = f"must be filled in, or `missing` be drop{more}"
             raise TableError(
                 f"{file.path}: row {row}, column {name!r}: missing, as in {int(gone.sum())} of {table.rows}: {allowed}"
             )
@@ -135,6 +149,8 @@ def _target(table: Table, file: OwnFile, present: np.ndarray) -> tuple[np.ndarra
         y = numbers(column)[present]
         if not np.isfinite(y).all():
             raise TableError(f"{where}: an infinite value: must be finite")
+        if y.min() == y.max():
+            raise TableError(f"{where}: the same value in every record: must differ")
         return y, None, ()
     codes, found = coded(column, present)
     if len(found) < 2:

@@ -63,6 +63,8 @@ class Table:
         twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
             raise TableError(f"{self.path}: column {twice[0]!r} stands there more than once: names must be distinct")
+        if broken := [place for place, name in enumerate(self.names, 1) if not name.isprintable()]:
+            raise TableError(f"{self.path}: name of column {broken[0]}: must be printable and on one line")
         if "" in self.names:
             raise TableError(f"{self.path}: column {self.names.index('') + 1} has no name in the first line")
 
@@ -82,10 +84,12 @@ class Table:
         return found
 
     def kind(self, name: str) -> str:
-        """What a column is as a feature: number, category, text, date, constant or empty."""
+        """What a column is as a feature: number, category, text, date, constant, empty or other."""
         column = self.column(name)
         if column.null_count == len(column):
             return "empty"
+        if not is_coded(column):
+            return "other"
         if is_number(column):
             ends = pc.min_max(column).as_py()  # counting a million numbers takes longer
             return "constant" if ends["min"] == ends["max"] and not column.null_count else "number"
@@ -109,7 +113,13 @@ def missing(column: pa.ChunkedArray) -> np.ndarray:
 
 def numbers(column: pa.ChunkedArray) -> np.ndarray:
     """A column of numbers as float64, NaN where there is none."""
-    return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    # Whole numbers beyond 2^53 lose digits; the message of a safe cast would show one.
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def is_coded(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds numbers, words or dates, which can name classes, silos and persons."""
+    return is_number(column) or _is_word(column.type) or pa.types.is_temporal(column.type)
 
 
 def coded(column: pa.ChunkedArray, present: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -158,7 +168,8 @@ def _read_csv(path: Path) -> pa.Table:
 
     def read(as_words: bool, threads: bool) -> pa.Table:
         types = dict.fromkeys(names, pa.string()) if as_words else None
-        convert = pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=types)
+        point = "," if delimiter == ";" else "."  # words that are numbers with a point are found all the same
+        convert = pyarrow.csv.ConvertOptions(strings_can_be_null=True, column_types=types, decimal_point=point)
         options = pyarrow.csv.ReadOptions(use_threads=threads)
         return pyarrow.csv.read_csv(path, options, parse, convert)
 

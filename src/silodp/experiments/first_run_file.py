@@ -94,10 +94,12 @@ def outwards(values: np.ndarray) -> tuple[float, float]:
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if (low, high) == (0.0, 1.0):
         return low, high
-    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-12) / 5))
+    width = max(high - low, 1e-9 * max(abs(low), abs(high))) or 1.0
+    step = 10.0 ** math.floor(math.log10(width / 5))
     bottom, top = math.floor(low / step) * step, math.ceil(high / step) * step
     bottom = bottom - step if bottom == low and low != 0 else bottom
-    return round(bottom, 12), round(top + step if top == high else top, 12)
+    # Without the last digits of a product such as 3 · 0.1.
+    return float(f"{bottom:.12g}"), float(f"{top + step if top == high else top:.12g}")
 
 
 def name_of(path: Path) -> str:
@@ -148,7 +150,7 @@ run: {name}
 seed: {secrets.randbits(62)}
 experiments:
   {name}:
-    title: {quoted(name)}
+    title: {quoted(f"{name}, {file.target}")}
     dataset:
       file: {quoted(os.path.relpath(file.path, output.parent))}   # from this run file; its records stay there
 {dataset}

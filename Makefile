@@ -16,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified variants test test-slow test-browser test-slurm kubernetes bench audit-power accounting lint format docs site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified variants test test-slow test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, 
 
 kubernetes: .venv/installed  ## install what the Kubernetes profile needs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-kubernetes.lock
+
+cloud: .venv/installed  ## install what buckets and the profiles of AWS Batch and Google Batch need
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-cloud.lock
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md

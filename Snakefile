@@ -4,10 +4,13 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
+from snakemake.sourcecache import LocalSourceFile
+
 from silodp.config.errors import project_root
 from silodp.workflow import invocations
 from silodp.workflow.digests import from_here
 from silodp.workflow.engine import note_holder
+from silodp.workflow.own import sent_along
 from silodp.workflow.provenance import git_state
 
 RUN_FILE = from_here(
@@ -17,6 +20,12 @@ FOLDER = None
 
 
 include: "workflow/rules/common.smk"
+
+
+# Jobs that share no disk with this folder unpack its sources first. The run file is read with the file that it names.
+if workflow.storage_settings.default_storage_provider is not None:
+    for path in sent_along(PLAN):
+        workflow._included[path] = LocalSourceFile(path)
 
 
 # For the provenance: a run may be made in several invocations.

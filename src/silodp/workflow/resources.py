@@ -1,6 +1,7 @@
 """What a job asks of a cluster, in the form that Snakemake's rules take."""
 
 from collections.abc import Callable
+from typing import Any
 
 
 def growing(first: int) -> Callable[[object, int], int]:
@@ -17,3 +18,16 @@ def growing(first: int) -> Callable[[object, int], int]:
         return first * attempt
 
     return asked
+
+
+# The names by which Slurm's and Kubernetes', Google Batch's and AWS Batch's plugins read the GPUs of a job.
+GPUS = ("gpu", "nvidia_gpu", "_gpus")
+
+
+def gpus(asked: Any) -> dict[str, Any]:
+    """A job's request for GPUs under every name by which an engine may read it.
+
+    Args:
+        asked: a number, None for no request, or a function of the job's wildcards that gives either.
+    """
+    return dict.fromkeys(GPUS, asked)

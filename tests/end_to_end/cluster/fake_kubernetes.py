@@ -4,6 +4,7 @@ It knows what the executor plugin asks for and no more. A pod gets an empty fold
 where the pod expects them, as the paths are this machine's own. Images, limits and scheduling are not looked at.
 """
 
+import base64
 import contextlib
 import json
 import subprocess
@@ -31,6 +32,7 @@ class FakeKubernetes:
         self.output: list[str] = []
         self.refuse = False
         self._status: dict[str, dict] = {}
+        self._secrets: dict[str, dict[str, str]] = {}
 
     def create(self, manifest: dict) -> dict:
         """Take a job and run its container."""
@@ -43,11 +45,15 @@ class FakeKubernetes:
 
     def _run(self, name: str, manifest: dict) -> None:
         container = manifest["spec"]["template"]["spec"]["containers"][0]
+        told = {}
+        for one in container.get("env") or ():
+            if asked := one.get("valueFrom", {}).get("secretKeyRef"):
+                told[one["name"]] = base64.b64decode(self._secrets[asked["name"]][asked["key"]]).decode()
         with tempfile.TemporaryDirectory(prefix="pod-") as folder:
             done = subprocess.run(
                 [*container["command"], *container["args"]],
                 cwd=folder,
-                env=self.environment,
+                env=self.environment | told,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -60,6 +66,8 @@ class FakeKubernetes:
         kind = path.split("?")[0].split("/")
         if method == "POST" and kind[-1] == "jobs":
             return self.create(body)
+        if method == "POST" and kind[-1] == "secrets":
+            self._secrets[body["metadata"]["name"]] = body["data"]
         if method == "GET" and "jobs" in kind:
             name = kind[kind.index("jobs") + 1]
             return {"kind": "Job", "metadata": {"name": name}, "status": self._status[name]}

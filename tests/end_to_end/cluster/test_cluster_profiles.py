@@ -1,7 +1,9 @@
 """What the cluster profile asks for, without a cluster: dry runs, and the pieces of the private Slurm."""
 
+import logging
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -11,7 +13,7 @@ from runs import ROOT, checkout, run
 
 from silodp.workflow.resources import growing
 
-SLURM = ROOT / "workflow" / "profiles" / "slurm" / "config.yaml"
+SLURM, AWS = (ROOT / "workflow" / "profiles" / name / "config.yaml" for name in ("slurm", "aws-batch"))
 GPU = """\
 run: gpu
 threads: 3
@@ -88,6 +90,66 @@ def test_only_experiments_on_cuda_ask_for_a_gpu(planned):
     assert {rule for rule, gpus in asked.items() if any(gpus)} == {"train", "train_chosen"}
     for rule in ("train", "train_chosen"):
         assert set(asked[rule]) == {"1", None}
+
+
+class Asked(dict):
+    """Resources of a job as plugins read them, from the words of a dry run."""
+
+    def __init__(self, resources, threads):
+        super().__init__({name: int(value) if value.isdigit() else value for name, value in resources.items()})
+        self["_cores"] = threads
+
+    __getattr__ = dict.__getitem__
+
+
+@pytest.fixture(params=[True, False], ids=["GPU", "CPU"])
+def job(planned, request):
+    """A training job as an executor's plugin gets it, and whether it asked for a GPU."""
+    jobs = planned[0]["train"]
+    threads, resources = next(one for one in jobs if ("gpu" in one[1]) == request.param)
+    rule = SimpleNamespace(name="train")
+    return SimpleNamespace(name="train", rule=rule, is_group=lambda: False, resources=Asked(resources, threads)), (
+        request.param
+    )
+
+
+def test_slurm_is_asked_for_a_gpu(job):
+    from snakemake_executor_plugin_slurm.utils import set_gres_string
+
+    asked, gpu = job
+    assert set_gres_string(asked).strip() == ("--gpus=1" if gpu else "")
+
+
+def test_aws_batch_is_asked_for_a_gpu(job):
+    builder = pytest.importorskip(
+        "snakemake_executor_plugin_aws_batch.batch_job_builder", reason="`make cloud` installs it"
+    )
+    asked, gpu = job
+    asked.resources["_cores"], sent = 4, {}  # the plugin knows no 3
+    client = SimpleNamespace(register_job_definition=lambda **said: sent.update(said) or said)
+    settings = SimpleNamespace(job_role="role", tags=None, task_timeout=yaml.safe_load(AWS.read_text())[
+        "aws-batch-task-timeout"])  # fmt: skip
+    builder.BatchJobBuilder(
+        logging.getLogger("test"), asked, {}, "image", settings, "command", client
+    ).build_job_definition()
+    said = {one["type"]: one["value"] for one in sent["containerProperties"]["resourceRequirements"]}
+    assert said.get("GPU") == ("1" if gpu else None)
+    assert said["VCPU"] == "4"
+
+
+def test_google_batch_is_asked_for_a_gpu(job):
+    google = pytest.importorskip("snakemake_executor_plugin_googlebatch.executor", reason="`make cloud` installs it")
+    asked, gpu = job
+    executor = object.__new__(google.GoogleBatchExecutor)
+    preemptible = SimpleNamespace(is_preemptible=lambda rule: False)
+    executor.workflow = SimpleNamespace(
+        executor_settings=SimpleNamespace(machine_type="n1-standard-8"),
+        remote_execution_settings=SimpleNamespace(preemptible_rules=preemptible),
+    )
+    executor.executor_settings = executor.workflow.executor_settings
+    (instance,) = executor.get_allocation_policy(asked).instances
+    assert [(one.type_, one.count) for one in instance.policy.accelerators] == [("nvidia-tesla-t4", 1)] * gpu
+    assert instance.install_gpu_drivers == gpu
 
 
 def test_downloads_and_what_takes_seconds_run_beside_snakemake():

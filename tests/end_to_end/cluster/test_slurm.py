@@ -15,6 +15,8 @@ from private_slurm import LIVE, PATIENCE, wait_for
 from rebuilds import PROFILE, QUICK, Rebuild
 from runs import checkout, contents, environment, run
 from test_cluster_profiles import local_rules
+from test_s3 import MODEL, TARGETS, hospitals
+from test_s3 import RUN as OWN
 
 HERE = Path(__file__).parent
 RUN = ("--configfile", "config/faults.yaml")
@@ -222,3 +224,21 @@ def test_the_smoke_rebuild_is_the_same_through_slurm(slurm, tmp_path, faults):
     assert {name for name in through if through[name] != local.get(name)} == set()
     assert set(through) == set(local)
     faults.insert(0, Fault("none", "the smoke rebuild, all rules", "nothing", True))
+
+
+def test_a_file_of_ones_own_is_the_same_through_slurm(slurm, tmp_path, faults):
+    folders = [tmp_path / name for name in ("here", "there")]
+    for folder in folders:
+        folder.mkdir()
+        hospitals(folder)
+    here, there = folders
+    done = run(here, *TARGETS, *OWN)
+    assert done.returncode == 0, done.stderr[-3000:]
+    slurm.wait_idle()
+    with Rebuild(there, slurm, *TARGETS, *OWN) as rebuild:
+        rebuild.finish(600)
+    local, through = (contents(folder / "results" / "patients") for folder in folders)
+    assert {"tables/patients.csv", "privacy/patients.csv", MODEL} <= set(through)
+    equal = local == through
+    faults.insert(0, Fault("none, on a file of one's own", "tables and a model", "nothing", equal))
+    assert equal

@@ -56,13 +56,8 @@ def spider_point(
             break
         q = min(int(phase), R)
         noise = theorems["nonconvex-3.1-noise"](R=R, q=q, L=constants.L, beta=constants.beta, **common)
-        claim = {
-            "d": problem.d,
-            "M": M,
-            "R": R,
-            "Delta": problem.scale + l1 * START * problem.d,
-            "beta": constants.beta,
-        }
+        Delta = problem.scale + l1 * START * problem.d
+        claim = {"d": problem.d, "M": M, "R": R, "Delta": Delta, "beta": constants.beta}
         bound, printed = (
             theorems["nonconvex-3.1-claim"](**claim, sigma=math.sqrt(noise.value), reading=reading).value
             for reading in ("right", "printed")
@@ -75,8 +70,9 @@ def spider_point(
 def spider_gradients(
     context: Context, problem: SmoothNonconvex, point: SpiderPoint, M: int, trials: int, l1: float = 0.0
 ) -> Array:
-    """Mean over w_0 … w_{R−1} of ‖∇F̂(w_r)‖² in each trial, (trials,), from a far start; with f¹ = l1·‖w‖₁ of the squared
-    gradient mapping ‖(w − prox(w − η∇F̂⁰(w)))/η‖².
+    """Mean over w_0 … w_{R−1} of ‖∇F̂(w_r)‖² in each trial, (trials,), from a far start.
+
+    With f¹ = l1·‖w‖₁ it is the squared gradient mapping ‖(w − prox(w − η∇F̂⁰(w)))/η‖², η = 1/(2β).
 
     That is the expectation over the paper's randomly chosen iterate.
     """
@@ -96,14 +92,13 @@ def spider_gradients(
     spider = ALGORITHMS["fedprox_spider"](  # type: ignore[call-arg]
         point.R, phase_length=point.q, smoothness=constants.beta
     )
-    total = np.zeros(trials)
+    total, step = np.zeros(trials), 1 / (2 * constants.beta)
 
     def watch(r: int, state: State) -> None:
         if r < point.R:
             w = state.w.numpy()
             gradients = problem.gradients(w[:, None], records[0]).mean(axis=1)
             if l1:
-                step = 1 / (2 * constants.beta)
                 moved = torch.from_numpy(w - step * gradients)
                 gradients = (w - soft_threshold(l1)(moved, torch.tensor(step)).numpy()) / step
             total[:] += (gradients**2).sum(axis=1)

@@ -149,6 +149,6 @@ def test_text_is_rounded_to_the_side_that_keeps_a_bound(capsys):
     shown = {name.strip(): text.strip() for name, text in lines.items()}
     assert shown.keys() == values.keys()
     upper, lower = (float(shown[name].split()[0]) for name in ("delivered_epsilon", "lower"))
-    assert values["delivered_epsilon"] <= upper <= values["delivered_epsilon"] * (1 + 1e-5)
-    assert values["lower"] * (1 - 1e-5) <= lower <= values["lower"]
-    assert float(shown["noise_multiplier"].split()[0]) == pytest.approx(values["noise_multiplier"], rel=1e-5)
+    assert values["delivered_epsilon"] <= upper <= values["delivered_epsilon"] * (1 + 1e-3)
+    assert values["lower"] * (1 - 1e-3) <= lower <= values["lower"]
+    assert float(shown["noise_multiplier"].split()[0]) == pytest.approx(values["noise_multiplier"], rel=1e-3)

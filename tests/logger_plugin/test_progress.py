@@ -7,11 +7,15 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import small
+import yaml
 from rich.console import Console
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_silodp import LogHandler
 from snakemake_logger_plugin_silodp.progress import Job, Progress, span
+
+PROFILES = sorted((small.ROOT / "workflow" / "profiles").glob("*/config.yaml"))
 
 
 def job(number, tmp_path, trials="2-4", rule="train"):
@@ -51,6 +55,12 @@ def test_the_time_left_follows_what_jobs_of_each_rule_took(tmp_path, monkeypatch
     assert progress.finished(99) is None
     progress.planned({"train": 9})  # said again at the end
     assert progress.total == 4
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=[path.parent.name for path in PROFILES])
+def test_every_profile_shows_lines_of_jobs(profile):
+    assert len(PROFILES) == 3
+    assert yaml.safe_load(profile.read_text(encoding="utf-8"))["logger"] == "silodp"
 
 
 def test_times_in_words():

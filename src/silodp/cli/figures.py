@@ -77,8 +77,10 @@ def figure(options: argparse.Namespace) -> None:
 
 
 def _title(experiment: Experiment, shows: dict, heterogeneity: Path | None) -> str:
-    reading = f", {shows['reading']}" if shows["reading"] else ""
-    title = f"{experiment.title}\nM = {shows['M']}, R = {shows['R']}{reading}"
+    from silodp.report.figures.words import setting_words, variant_words
+
+    reading = f", {variant_words(shows['reading'])}" if shows["reading"] else ""
+    title = f"{experiment.title}\n{setting_words(shows['M'], shows['R'])}{reading}"
     if heterogeneity and experiment.model.name in ("linear", "logistic"):
         title += _heterogeneity_note(read_csv(heterogeneity, ("value", "converged")))
     readings = experiment.variants().get(shows["reading"], experiment.readings)
@@ -88,4 +90,6 @@ def _title(experiment: Experiment, shows: dict, heterogeneity: Path | None) -> s
 
 def _heterogeneity_note(measured: pd.DataFrame) -> str:
     """υ*² as the convex paper's figures have it, the mean over trials; it needs a minimiser in every trial."""
-    return f", υ*² = {measured['value'].mean():.3g}" if measured["converged"].all() else ", υ*²: no minimiser"
+    from silodp.report.numbers import measured as shown
+
+    return f", υ*² = {shown(measured['value'].mean())}" if measured["converged"].all() else ", υ*²: no minimiser"

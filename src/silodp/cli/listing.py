@@ -4,11 +4,10 @@ import argparse
 import json
 from collections.abc import Callable
 
-import pandas as pd
-import yaml
-
 from silodp.algorithms import ALGORITHMS
+from silodp.cli.parser import aligned
 from silodp.config.errors import project_root
+from silodp.config.loading import read_experiment
 from silodp.datasets import DATASETS
 from silodp.report.paper_figures import paper_figures
 
@@ -30,14 +29,13 @@ def listing(options: argparse.Namespace) -> None:
         return
     for kind, rows in tables.items():
         print(f"{kind}:")
-        text = pd.DataFrame(rows).fillna("").to_string(index=False, header=False, justify="left")
-        print("\n".join(f"  {line.strip()}" for line in text.splitlines()))
+        print("\n".join(f"  {line}" for line in aligned(rows, heading=False).splitlines()))
 
 
 def _experiments() -> list[dict[str, str]]:
-    found = []
-    for path in sorted((project_root() / "config" / "experiments").glob("*.yaml")):
-        read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found, folder = [], project_root() / "config" / "experiments"
+    for path in sorted(folder.glob("*.yaml")):
+        read = read_experiment(folder, path)
         found.append({"name": path.stem, "title": read.get("title", ""), "paper": read.get("paper", "")})
     return found
 

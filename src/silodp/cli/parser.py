@@ -2,7 +2,8 @@
 
 import argparse
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 # Group → its subcommands; one that stands in none belongs to the last.
@@ -56,7 +57,7 @@ EXAMPLES = {
     " --output chosen.parquet",
     "table": "silodp table config/smoke.yaml wbcd_mlp --grid results/smoke/trials/wbcd_mlp/*/*/*.parquet"
     " --chosen chosen.parquet --privacy privacy.csv --output wbcd_mlp.csv",
-    "theory": "silodp theory show convex-2.1 --n 1000 --d 10 --M 25 --L 1 --D 1 --epsilon 1 --delta 1e-6",
+    "theory": "silodp theory show convex-2.1 --n 1000 --d 10 --M 25 --R 100 --L 1 --D 1 --epsilon 1 --delta 1e-6",
     "train": "silodp train config/smoke.yaml wbcd_mlp minibatch_sgd M2_R5"
     " --silos results/smoke/silos/wbcd_mlp/default --output trials.parquet",
 }
@@ -66,6 +67,27 @@ def near(word: str, allowed: Iterable[str]) -> str:
     """`; did you mean X?` where one of `allowed` is close to `word`, else nothing."""
     found = difflib.get_close_matches(word, list(allowed), n=1, cutoff=0.6)
     return f"; did you mean {found[0]}?" if found else ""
+
+
+def aligned(rows: Sequence[Mapping[str, object]], heading: bool = True) -> str:
+    """Rows as columns of text, each as wide as its widest cell; numbers to the right.
+
+    Args:
+        rows: each with the same keys, which are the heading.
+        heading: whether to show it.
+    """
+    names = list(rows[0]) if rows else []
+    cells = [[str(row[name]) for name in names] for row in rows]
+    right = [all(isinstance(row[name], (int, float)) for row in rows) for name in names]
+    lines = [names, *cells] if heading else cells
+    widths = [max(len(line[place]) for line in lines) for place in range(len(names))]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    )
 
 
 class Parser(argparse.ArgumentParser):
@@ -79,7 +101,10 @@ class Parser(argparse.ArgumentParser):
         words = message.split(": ", 1)[-1].split()
         if "invalid choice" in message and commands:
             word = message.split("'")[1]
-            message = f"command: {word!r}: unknown{near(word, commands)} `silodp --help` lists all"
+            message = f"command: {word!r}: unknown{near(word, commands) or ';'} `silodp --help` lists all"
+        elif "invalid choice" in message:
+            word, *allowed = re.findall(r"'([^']*)'", message)
+            message += near(word, allowed)
         elif message.startswith("unrecognized arguments") and words:
             options = {one for sub in commands.values() for one in getattr(sub, "_option_string_actions", {})}
             message += near(words[0].split("=")[0], options)

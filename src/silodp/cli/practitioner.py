@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
-from silodp.cli.parser import near
+from silodp.cli.parser import aligned, near
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
 
 if TYPE_CHECKING:
@@ -207,7 +207,22 @@ def amplification(options: argparse.Namespace) -> None:
     if options.json:
         print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
     else:
-        print(table.to_string(index=False, na_rep="-"))
+        rows = [
+            {
+                "ε0": row["epsilon0"],
+                "N": row["reports"],
+                "n": row["records"],
+                "δ": f"{row['delta']:g}",
+                "bound": row["bound"],
+                "central ε": "-"
+                if math.isnan(row["epsilon"])
+                else rounded(row["epsilon"], "down" if row["bound"] == "lower bound" else "up"),
+                "": row["note"] or "",
+            }
+            for row in table.to_dict("records")
+        ]
+        print(aligned(rows))
+        print("Upper bounds, rounded up; “lower bound”: no analysis can give less (rounded down).")
 
 
 # What a number is, and to which side it is rounded where it is shown in short: a bound stays one.
@@ -221,18 +236,27 @@ _ABOUT = {
     "accountant": ("", "how both ends were found (docs/accounting.md)"),
     "adjacency": ("", "what neighbouring silos differ in"),
     "noise_multiplier": ("near", "noise over the sensitivity of a message"),
+    "sampling": ("", "how the records of a message are drawn"),
+    "releases": ("", "messages with noise that a silo sends"),
 }
-_DIGITS = 6
+# By the beginning of a name, for what there is several of.
+_ABOUT_EACH = {
+    "sigma_": ("up", "noise per coordinate that the wanted ε needs (rounded up)"),
+    "paper_sigma_": ("up", "noise by the paper's formula"),
+    "after_round_": ("up", "ε of all messages so far (rounded up)"),
+}
+# The two ends of an ε seldom agree in more; --json has every digit.
+_DIGITS = 4
 
 
 def rounded(value: Any, side: str) -> str:
-    """A number to six significant digits, towards the side that keeps it a bound; anything else as it is."""
+    """A number to four significant digits, towards the side that keeps it a bound; anything else as it is."""
     if not isinstance(value, float) or not math.isfinite(value) or value == 0:
         return str(value)
     rounding = {"up": ROUND_CEILING, "down": ROUND_FLOOR}.get(side, ROUND_HALF_EVEN)
     number = Decimal(repr(value))
     last = Decimal(1).scaleb(number.adjusted() - _DIGITS + 1)
-    return f"{number.quantize(last, rounding=rounding).normalize():g}"
+    return f"{float(number.quantize(last, rounding=rounding)):g}"
 
 
 def _print(options: argparse.Namespace, values: dict) -> None:
@@ -245,7 +269,8 @@ def _print(options: argparse.Namespace, values: dict) -> None:
     values |= {f"after_round_{number}": value for number, value in enumerate(by_round, start=1)}
     for name, value in values.items():
         # Noise is rounded up: a smaller one would not be enough.
-        side, about = _ABOUT.get(name, ("up" if "sigma" in name or "round" in name else "near", ""))
+        of_several = (about for start, about in _ABOUT_EACH.items() if name.startswith(start))
+        side, about = _ABOUT.get(name) or next(of_several, ("near", ""))
         shown[name] = (rounded(value, side), about)
     width = max(map(len, shown))
     column = max(len(text) for text, about in shown.values() if about)

@@ -1,6 +1,8 @@
 """Subcommands of run files: rebuild, config."""
 
 import argparse
+import dataclasses
+import json
 import logging
 import os
 import shlex
@@ -30,6 +32,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     sub = add("cost", cost, "what a rebuild of a run file would take: jobs, runs, operations, time, memory, disk")
     sub.add_argument("run_file", type=Path, help="as in config/default.yaml")
     sub.add_argument("--cores", type=int, help="cores used at once (default: all)")
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
     sub = add("config", config, "check a run file, or print the schema or the reference of all keys")
     sub.add_argument("action", choices=["check", "schema", "reference"])
@@ -43,7 +46,7 @@ def cost(options: argparse.Namespace) -> None:
 
     plan = Plan(load(options.run_file))
     found = costs.estimate(plan, options.cores or os.cpu_count() or 1, costs.measured_rate())
-    print(found.text())
+    print(json.dumps(dataclasses.asdict(found), indent=1) if options.json else found.text())
     costs.refuse(plan, found, Path.cwd())
 
 

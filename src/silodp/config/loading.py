@@ -6,13 +6,14 @@ that names file, key, value and what is allowed.
 """
 
 import copy
+import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from silodp.config.errors import ConfigError, shown
+from silodp.config.errors import ConfigError, project_root, shown
 from silodp.config.experiment import Experiment
 from silodp.config.reading import read_yaml
 from silodp.config.run import Run
@@ -50,6 +51,13 @@ def read_experiment(folder: Path, source: Path) -> dict:
     if "extends" in found:
         raise ConfigError(f"{source}: extends: {shown(base)}: must be an experiment that extends none itself")
     return merge(found, own)
+
+
+@functools.cache
+def known_titles() -> Mapping[str, str]:
+    """Experiment → title, of config/experiments."""
+    folder = project_root() / "config" / "experiments"
+    return {path.stem: str(read_experiment(folder, path).get("title") or path.stem) for path in folder.glob("*.yaml")}
 
 
 def located(experiment: dict, run_file: Path) -> dict:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from silodp.algorithms import families, traits
 from silodp.config.experiment import Experiment
+from silodp.config.loading import known_titles
 from silodp.config.own import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
@@ -125,8 +126,8 @@ class Plan(Outputs):
         return digest([config.title, config.paper, names, computed_by("silodp.cli.figures:figure", asked)])
 
     def redraw_digest(self) -> str:
-        """Changes when figures of noise formulas, bounds and check-ins would for the same tables."""
-        return computed_by("silodp.cli.figures:redraw")
+        """Changes when figures of noise formulas, bounds, comparisons and check-ins would for the same tables."""
+        return digest([dict(known_titles()), computed_by("silodp.cli.figures:redraw")])
 
     def check_digest(self, check: str) -> str:
         """Changes when a check's table would: seed, scale, or the sources behind it."""

@@ -281,3 +281,20 @@ def test_the_legend_stays_on_the_page(table, name):
     assert box.x0 >= 0
     assert box.x1 <= figure.bbox.x1
     assert box.y0 >= 0
+
+
+def test_points_at_an_end_of_their_grid_are_crossed_named_and_said(table):
+    private = table["algorithm"].eq("minibatch_sgd") & table["private"]
+    table["edge"] = ""
+    table.loc[table.index[private][:2], "edge"] = ["lowest stepsize; highest clip", "not recorded"]
+    figure = error_vs_epsilon(table, title="t")
+    crossed = [child for child in figure.axes[0].get_children() if child.get_gid() == "edge:minibatch_sgd"]
+    x, y = np.concatenate([np.array(one.get_data()) for one in crossed], axis=1)
+    drawn = line(figure, label("minibatch_sgd"))
+    assert (x.tolist(), y.tolist()) == (drawn.get_xdata()[:1].tolist(), drawn.get_ydata()[:1].tolist())
+    assert "a better one may lie beyond: ISRL-DP MB-SGD at 1 of 7 ε." in notes(figure)
+    assert "crossed: at an end of its grid" in [text.get_text() for text in figure.legends[0].get_texts()]
+    said = figure._silodp_said["line:minibatch_sgd"]
+    assert said[0].endswith("; at the lowest step size and highest clip of its grid")
+    assert "of its grid" not in said[1]
+    assert "Crossed" not in notes(error_vs_epsilon(table.assign(edge=""), title="t"))

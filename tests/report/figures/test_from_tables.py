@@ -1,5 +1,6 @@
 """`silodp redraw`: a table is told by its columns, and its figures come from it alone."""
 
+import itertools
 import shutil
 
 import pandas as pd
@@ -9,8 +10,10 @@ import small
 from silodp.cli import main
 from silodp.experiments.checkins.figure_2 import BOUNDS
 from silodp.report.figures import BOUNDS_FIGURES
+from silodp.report.figures.axes import plain
 from silodp.report.figures.checkin_lines import LINES
 from silodp.report.figures.from_tables import figures_of
+from silodp.report.figures.svg import TITLE
 
 PUBLISHED = small.ROOT / "results" / "published"
 TABLES = [
@@ -49,8 +52,34 @@ def test_axes_of_bounds_say_what_stands_on_them():
     assert [label.get_text() for label in rounds.get_xticklabels()] == ["2", "4", "8", "16", "32"]
     trust = figures_of(PUBLISHED / "bounds" / "trust_models.csv")["trust_models"].axes[0]
     assert (trust.get_xlabel(), trust.get_ylabel()) == ("N", "excess risk")
+    # A line with its stated exponent and two rivals for each of two theorems.
+    assert sorted(line.get_linestyle() for line in trust.get_lines() if line.get_linestyle() in ("--", ":")) == [
+        *["--"] * 2,
+        *[":"] * 4,
+    ]
     panels = figures_of(PUBLISHED / "bounds" / "upper_bounds.csv")["upper_bounds"].axes
-    assert "n (linear, beta near 0)" in [axes.get_xlabel() for axes in panels]
+    assert "n (linear, β near 0)" in [axes.get_xlabel() for axes in panels]
+
+
+def test_titles_are_words_and_stay_on_the_page():
+    rows = pd.read_csv(PUBLISHED / "by_round.csv")
+    for name, figure in figures_of(PUBLISHED / "by_round.csv").items():
+        title = figure.axes[0].get_title(loc="left")
+        assert rows["experiment"].iloc[0] not in title
+        assert name.split("_M")[1].split("_")[0] in title.replace("M = ", "").split("\n")[-1]
+    (figure,) = figures_of(PUBLISHED / "bounds" / "lower_bounds.csv").values()
+    (title,) = (text for text in figure.texts if text.get_gid() == TITLE)
+    assert title.get_window_extent(figure.canvas.get_renderer()).x1 <= figure.bbox.x1
+
+
+def test_no_axis_has_more_labels_than_it_has_room_for():
+    (axes,) = figures_of(PUBLISHED / "formulas.csv")["formulas_convex"].axes
+    axes.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.get_yticklabels() if text.get_text()]
+    inside = [box for box in boxes if axes.bbox.y0 <= box.y0 <= axes.bbox.y1]
+    assert len(inside) > 5
+    assert not any(one.overlaps(other) for one, other in itertools.pairwise(inside))
+    assert [plain(value) for value in (0.02, 5000.0, 1e6, 5e-4, 0.0)] == ["0.02", "5000", "10⁶", "5×10⁻⁴", "0"]
 
 
 def test_what_has_no_figure_is_refused_in_one_line(tmp_path, capsys):

@@ -57,6 +57,12 @@ def test_text_stays_on_the_page_and_panels_off_each_other():
         assert not any(box.overlaps(other) for other in boxes[:place])
 
 
+def test_panels_are_named_by_titles_and_settings_in_words():
+    figure = paired_differences(comparisons().assign(experiment="wbcd_mlp"), title="t")
+    titles = [axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes]
+    assert titles == [f"Wisconsin breast cancer, perceptron 30-5-2 M = {M}, R = {R}" for M, R in ((2, 25), (12, 50))]
+
+
 def test_two_pairs_or_none_are_refused():
     rows = comparisons()
     with pytest.raises(ValueError, match="0 pairs"):

@@ -143,6 +143,39 @@ def test_a_run_on_ones_own_data_opens_with_its_figures_and_privacy_and_no_claims
     assert text.index("My hospital") < text.index("<svg") < text.index('id="privacy"')
 
 
+def test_figures_stand_in_the_papers_order_and_keys_only_where_a_filter_needs_them(run):
+    # Figures 4, 5 and 9 of the non-convex paper.
+    parts = [results("mnist_mlp", *setting) for setting in ((12, 25), (25, 25), (12, 50))]
+    write_csv(pd.concat(parts, ignore_index=True), run / "tables" / "mnist_mlp.csv")
+    for (M, R, reading), rows in slices(pd.concat(parts, ignore_index=True)):
+        save(error_vs_epsilon(rows, title="t"), run / "figures" / figure_name("mnist_mlp", M, R, reading))
+    about = {"wbcd_mlp": {"title": "Breast cancer"}, "mnist_mlp": {"paper": "non-convex paper"}}
+    (run / "config.json").write_text(json.dumps({"run": "smoke", "experiments": about}))
+    page = built(run)
+    places = [page.text.index(heading) for heading in ("Figure 4: M = 25", "Figure 5: M = 12", "Figure 9: M = 12")]
+    assert places == sorted(places)
+    options = {one["value"] for one in page.all("option") if one.get("value")}
+    assert {"wbcd_mlp", "mnist_mlp"} <= options
+    summary = [row["cells"][0] for row in page.rows if row["cells"][-1] == "3.46×10⁻⁵"]
+    assert "Breast cancer" in summary
+    assert "wbcd_mlp" not in summary
+
+
+def test_points_at_an_end_of_their_grid_are_marked_and_explained(run):
+    path = run / "tables" / "wbcd_mlp.csv"
+    built(run)
+    assert not any("at an end of its grid" in heading for heading, _ in unpacked(run)[0])
+    table = pd.read_csv(path)
+    table["edge"] = ["lowest stepsize", *[""] * (len(table) - 1)]
+    write_csv(table, path)
+    page = built(run)
+    (heading, rows), *_ = unpacked(run)[0]
+    cells = [row[heading.index("at an end of its grid")] for row in rows if row[0] == "wbcd_mlp"]
+    assert sorted(set(cells)) == ["–", "✛ lowest step size"]
+    assert cells.count("✛ lowest step size") == 1
+    assert "✛ The step size or clip that was chosen is an end of its grid" in page.text
+
+
 def test_links_are_relative_to_where_the_page_is_written(run, tmp_path):
     page = built(run, tmp_path / "pages" / "deep" / "r.html")
     links = [unquote(a["href"]) for a in page.all("a") if not a["href"].startswith(("#", "https:"))]
@@ -173,9 +206,16 @@ def test_every_row_of_every_table_is_there_with_claimed_and_delivered_epsilon(ru
 
 def test_the_privacy_summary_has_a_line_for_each_algorithm_of_each_experiment(run):
     rows = [row["cells"] for row in built(run).rows]
-    assert ["wbcd_mlp", "ISRL-DP MB-SGD", "0.75 to 18", "2 of 2", "0.675 for 0.75", "3.46×10⁻⁵"] in rows
+    assert ["Breast cancer", "ISRL-DP MB-SGD", "0.75 to 18", "2 of 2", "0.675 for 0.75", "3.46×10⁻⁵"] in rows
     # Of the default rows alone: two settings of two ε.
-    assert ["digits_mlp", "ISRL-DP SPIDER", "0.75 to 18", "4 of 4", "0.675 for 0.75", "3.46×10⁻⁵"] in rows
+    assert [
+        "Digits 8×8, 25 digit pairs, perceptron 32-64-2",
+        "ISRL-DP SPIDER",
+        "0.75 to 18",
+        "4 of 4",
+        "0.675 for 0.75",
+        "3.46×10⁻⁵",
+    ] in rows
 
 
 def test_a_persons_and_a_chosen_runs_epsilon_are_shown_rounded_up(run):
@@ -351,8 +391,18 @@ def test_the_audit_stands_beside_what_is_delivered(run, lower, shown, marked):
     """Each bound is rounded to its own safe side; one above what is delivered is an alarm."""
     write_csv(audited(lower), run / "audit.csv")
     page = built(run)
-    (row,) = [row for row in page.rows if "M2_R25" in row["cells"]]
-    assert row["cells"] == ["wbcd_mlp", "ISRL-DP MB-SGD", "M2_R25", "1", "0.75", shown, "0.535", "3.5×10⁻⁵", marked]
+    (row,) = [row for row in page.rows if "M = 2, R = 25" in row["cells"]]
+    assert row["cells"] == [
+        "Breast cancer",
+        "ISRL-DP MB-SGD",
+        "M = 2, R = 25",
+        "1",
+        "0.75",
+        shown,
+        "0.535",
+        "3.5×10⁻⁵",
+        marked,
+    ]
     assert ("exceeds" in row["class"]) == (marked != "yes")
     assert "confidence 0.99; runs 80" in page.text
 

@@ -82,16 +82,16 @@ def test_the_card_of_a_paper_counts_experiments_apart_and_says_what_was_refuted(
     assert [one["name"] for one in first["worst"]] == ["N2"]
     assert first["finding"] == (
         "SPIDER has a smaller test error than MB-SGD in 0 of 2 comparisons at equal claimed ε, and a larger one in 1; "
-        "1 are undecided."
+        "1 is undecided."
     )
-    assert second["finding"] == "Of its 1 claims that were tested: 1 derivation."
+    assert second["finding"] == "Its one statement is not refuted."
 
 
 def test_a_claims_rule_parts_and_readings_stand_under_it(page):
     part = page[page.index('id="claim-N1"') : page.index('id="claim-N2"')]
     assert "Rule: confirmed when in every setting more than half" in part
     assert "<td>e M=2 R=5, a − b</td>" in part
-    assert "[grid=other]" in part
+    assert "<b>grid=other</b>" in part
     assert "✗ refuted" in part
     assert "needs &lt;e&gt;" in page
 

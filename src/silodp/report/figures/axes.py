@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
@@ -27,7 +28,7 @@ _LEGEND_CHARACTERS = 58
 # How much longer one curve may make an axis.
 _STRETCH = 2.0
 # Of the ε axis: how far the first and the last of several dodged points stand apart, and how near two labels may be.
-_DODGE, _NEAREST_LABELS, _END = 0.04, 0.05, 0.04
+_DODGE, _NEAREST_LABELS, _END = 0.04, 0.045, 0.04
 
 # A title may come from a run file: a $ in it is no formula.
 _WORDS: dict[str, Any] = {"parse_math": False}
@@ -189,8 +190,22 @@ def set_epsilon_axis(axes: Axes, epsilons: pd.Series) -> None:
 
 def set_log_ticks(axes: Axes) -> None:
     """Plain numbers on the x axis: at 1, 2, 5 of every decade, at 1 and 3, or at 1, as many as there is room for."""
-    low, high = axes.get_xlim()
-    subs = (1.0, 2.0, 5.0) if high < 300 * low else (1.0, 3.0) if high < 6000 * low else (1.0,)
-    axes.xaxis.set_major_locator(LogLocator(subs=subs))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
+
+
+def log_ticks(axis: Axis, low: float, high: float, most: int) -> None:
+    """As `set_log_ticks`, on either axis from `low` to `high`, with `most` labels at most."""
+    decades = np.log10(high / low)
+    subs = next((one for one in ((1.0, 2.0, 5.0), (1.0, 3.0)) if len(one) * decades <= most), (1.0,))
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain(value: float) -> str:
+    """A tick's number in few characters: 0.02, 5000, and 10⁶ where it would be long."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:g}"
+    mantissa, power = f"{value:.1e}".replace(".0e", "e").split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if mantissa == "1" else f"{mantissa}×10{raised}"

@@ -11,8 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from silodp.report.figures.axes import log_ticks, plain
 from silodp.report.figures.style import styled
 from silodp.report.figures.svg import TITLE, crop, say
+from silodp.report.figures.words import in_signs
 from silodp.report.numbers import measured
 from silodp.theory import THEOREMS
 from silodp.theory.registry import PAPERS
@@ -20,7 +22,6 @@ from silodp.theory.registry import PAPERS
 _INK, _CLAIM, _FIT, _BOUND = "#004488", "#000000", "#b3485a", "#6e6e6e"
 _COLOURS = ("#004488", "#b3485a", "#d9a62e", "#30102f", "#3a9a92", "#6b4a9c")
 SLOPE = "slope in "
-_SIGNS = {"epsilon": "ε", "sigma": "σ", "beta": "β", "delta": "δ"}
 # What a theorem bounds, by the beginning of its key; the first that fits.
 _QUANTITIES = {
     "convex-lemma-D.5": "variance of a round's gradient",
@@ -29,12 +30,14 @@ _QUANTITIES = {
     "checkins-4.4": "dummy updates",
     "": "excess risk",
 }
-RULE = (
-    "Bars: 95 % intervals. Solid red: fitted slope; dashed: stated exponent; dotted: its rivals. Confirmed: the "
-    "slope's interval leaves the rivals out and contains the stated exponent or the slope of the theorem's own "
-    "formula over the same points. Order agrees: it contains neither, but lies nearer to the stated exponent than to "
-    "any rival. Refuted: it lies nearer to a rival."
+# What stands in brackets behind a parameter is what was measured, where it begins so.
+_MEASURES = ("risk of", "n where", "rounds to")
+_DECISION = (
+    "Confirmed: the slope's interval leaves the rivals out and contains the stated exponent or the slope of the "
+    "theorem's own formula over the same points. Order agrees: it contains neither, but lies nearer to the stated "
+    "exponent than to any rival. Refuted: it lies nearer to a rival."
 )
+RULE = f"Bars: 95 % intervals. Solid red: fitted slope; dashed: stated exponent; dotted: its rivals. {_DECISION}"
 # Inches: the page, one panel, and what stands above and below it.
 _WIDTH, _COLUMNS, _TALL, _LEFT, _RIGHT, _EDGE = 5.4, 3, 1.15, 0.44, 0.1, 0.36
 _ABOVE, _XAXIS, _LINE, _TOP, _NOTE_LINE = 0.5, 0.42, 0.115, 0.3, 0.125
@@ -66,7 +69,6 @@ def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series) -> None:
     x, y = points["value"].to_numpy(float), points["measured"].to_numpy(float)
     _measured(axes, points)
     axes.set(xscale="log", yscale="log")
-    middle = np.exp(np.log(x).mean()), np.exp(np.log(y).mean())
     rivals = str(slope["rivals"]).split()
     looks: list[tuple[float, dict[str, Any]]] = [
         (slope["measured"], {"color": _FIT}),
@@ -74,7 +76,7 @@ def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series) -> None:
         *((float(rival), {"color": _BOUND, "ls": ":"}) for rival in rivals),
     ]
     for exponent, look in looks:
-        axes.plot(x, middle[1] * (x / middle[0]) ** exponent, lw=1.0, zorder=1, **look)
+        axes.plot(x, _through(points, exponent), lw=1.0, zorder=1, **look)
     # Rivals leave the panel where they must.
     spread = max((y.max() / y.min()) ** 0.25, 1.1)
     axes.set_ylim(y.min() / spread, y.max() * spread)
@@ -87,6 +89,12 @@ def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series) -> None:
     _dress(axes, slope, slope["parameter"].removeprefix(SLOPE), x, said)
 
 
+def _through(points: pd.DataFrame, exponent: float) -> np.ndarray:
+    """Of a power of that exponent the values at the points, through the middle of what was measured."""
+    x, y = points["value"].to_numpy(float), points["measured"].to_numpy(float)
+    return np.exp(np.log(y).mean()) * (x / np.exp(np.log(x).mean())) ** exponent
+
+
 def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
     """One panel for each theorem, form and parameter: measured means with intervals between lower and upper bounds."""
     groups = [group for _, group in table.groupby(["theorem", "form", "parameter"], sort=False) if len(group) > 1]
@@ -96,7 +104,9 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
         said = (
             "Dots with bars: measured, with intervals. Dashed: upper bound; dotted: lower bound, its hidden constant "
             "taken as 1; thin red: the largest value that can be reached, where a bound above it says nothing. "
-            "Confirmed: the interval keeps to the bound, which could have failed; vacuous here: it could not."
+            "Confirmed: the interval keeps to the bound, which could have failed; vacuous here: it could not. Refuted: "
+            "the interval lies beyond it. Not contradicted: it keeps to a bound that is stated for all algorithms or "
+            "instances, of which a few were run."
         )
         figure, panels = _page(title, len(groups), [said], lines=2)
         for axes, group in zip(panels, groups, strict=True):
@@ -119,26 +129,40 @@ def lines(table: pd.DataFrame, *, title: str, ylabel: str = "excess risk") -> Fi
         raise ValueError("figure: the table has no slopes")
     with styled():
         rows = 2 * len(slopes)
-        height = _TOP + 2.9 + _XAXIS + 0.16 * rows + _NOTE_LINE * len(textwrap.wrap(RULE, 100)) + 0.25
+        said = f"Bars: 95 % intervals. Dashed: stated exponent; dotted: its rivals. {_DECISION}"
+        height = _TOP + 2.9 + _XAXIS + 0.16 * rows + _NOTE_LINE * len(textwrap.wrap(said, 100)) + 0.25
         figure = Figure(figsize=(_WIDTH, round(height, 2)))
         FigureCanvasAgg(figure)
         below = height - _TOP - 2.9
-        axes = figure.add_axes((0.66 / _WIDTH, below / height, (_WIDTH - 0.76) / _WIDTH, 2.9 / height))
+        axes = figure.add_axes((0.7 / _WIDTH, below / height, (_WIDTH - 0.8) / _WIDTH, 2.9 / height))
+        axes.set(xscale="log", yscale="log")
+        drawn: list[tuple[np.ndarray, np.ndarray, str, str]] = []
         for (_, slope), marker, colour in zip(slopes.iterrows(), "os^DvX", _COLOURS, strict=False):
             points = _points(table, slope)
             interval = f"[{_short(slope['measured_low'])}, {_short(slope['measured_high'])}]"
-            parameter = _in_signs(slope["parameter"].removeprefix(SLOPE))
+            parameter = in_signs(slope["parameter"].removeprefix(SLOPE))
             text = f"{name_of(slope)}, {parameter}:\nslope {_short(slope['measured'])} {interval}, stated "
-            text += f"{_short(slope['value'])}, rivals {', '.join(str(slope['rivals']).split())}: {slope['verdict']}"
+            rivals = [float(one) for one in str(slope["rivals"]).split()]
+            text += f"{_short(slope['value'])}, formula {_short(slope['formula'])}, "
+            text += f"rivals {', '.join(map(_short, rivals))}: {slope['verdict']}"
             _measured(axes, points, color=colour, fmt=f"{marker}-", label=text)
-        xlabel = _in_signs(slopes["parameter"].iloc[0].removeprefix(SLOPE).split(" (")[0])
-        axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-        drawn = table["parameter"].isin(slopes["parameter"].str.removeprefix(SLOPE))
-        _ticks(axes, sorted(table.loc[drawn, "value"].unique()), size=8)
-        axes.set_title(title)
+            for exponent in (slope["value"], *rivals):
+                line = "--" if exponent == slope["value"] else ":"
+                drawn.append((points["value"].to_numpy(float), _through(points, exponent), line, colour))
+        # What a rival would give leaves the panel where it must.
+        limits = axes.get_ylim()
+        for x, y, line, colour in drawn:
+            axes.plot(x, y, color=colour, ls=line, lw=0.9, zorder=1)
+        xlabel = in_signs(slopes["parameter"].iloc[0].removeprefix(SLOPE).split(" (")[0])
+        axes.set(ylim=limits, xlabel=xlabel, ylabel=ylabel)
+        shown = table["parameter"].isin(slopes["parameter"].str.removeprefix(SLOPE))
+        _ticks(axes, sorted(table.loc[shown, "value"].unique()), size=8)
+        log_ticks(axes.yaxis, *limits, most=9)
+        axes.set_title(title, gid=TITLE)
+        crop(figure, _TOP - 0.1)
         place = (0.3 / _WIDTH, (below - _XAXIS - 0.05) / height)
         figure.legend(loc="upper left", bbox_to_anchor=place, fontsize=7, borderaxespad=0.0)
-        _note(figure, [RULE], height)
+        _note(figure, [said], height)
         return figure
 
 
@@ -153,9 +177,16 @@ def name_of(row: pd.Series) -> str:
     return f"{paper} {place}" + (f", {row['form']}" if row["form"] else "")
 
 
-def quantity_of(theorem: str) -> str:
-    """What a theorem bounds, in words."""
-    return next(words for start, words in _QUANTITIES.items() if theorem.startswith(start))
+def quantity_of(theorem: str, parameter: str = "") -> str:
+    """What a theorem bounds, or what was measured along a parameter, in words."""
+    measures = _bracket(parameter)
+    return measures or next(words for start, words in _QUANTITIES.items() if theorem.startswith(start))
+
+
+def _bracket(parameter: str) -> str:
+    """What is measured, as in "n where privacy doubles the risk", where a parameter's brackets say it."""
+    inside = parameter.partition(" (")[2].removesuffix(")")
+    return in_signs(inside) if inside.startswith(_MEASURES) else ""
 
 
 def _short(value: float) -> str:
@@ -168,12 +199,6 @@ def _count(value: float) -> str:
         if value >= size:
             return f"{value / (1e3 if letter == 'k' else size):.3g}{letter}"
     return f"{value:,.4g}"
-
-
-def _in_signs(parameter: str) -> str:
-    """A parameter as its symbol, with what stands in brackets: "epsilon (hinge)" is "ε (hinge)"."""
-    name, *rest = parameter.split(" ", 1)
-    return " ".join([_SIGNS.get(name, name), *rest])
 
 
 def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> None:
@@ -189,7 +214,7 @@ def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> None:
 
 
 def _said(row: dict[Any, Any]) -> str:
-    words = f"{_in_signs(row['parameter'])} = {row['value']:g}: {measured(row['measured'])}"
+    words = f"{in_signs(row['parameter'])} = {row['value']:g}: {measured(row['measured'])}"
     if np.isfinite(row["measured_low"]):
         words += f" ({measured(row['measured_low'])} to {measured(row['measured_high'])})"
     bounds = [f"{name} bound {measured(row[name])}" for name in ("lower", "upper") if np.isfinite(row[name])]
@@ -198,17 +223,18 @@ def _said(row: dict[Any, Any]) -> str:
 
 def _dress(axes: Axes, row: pd.Series, parameter: str, x: np.ndarray, said: Sequence[str]) -> None:
     """Heading, ticks at the points, and below the panel what came out: no text over data."""
-    name, what = name_of(row), quantity_of(str(row["theorem"]))
+    name, what = name_of(row), quantity_of(str(row["theorem"]), parameter)
     # From the left edge of the panel's labels, for more room than the axes have.
     edge: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
     heading = [line for part in (name, what) for line in textwrap.wrap(part, 32)]
     axes.annotate("\n".join(heading), (0, 1), (-72 * _EDGE, 3), fontsize=6.8, va="bottom", **edge)
-    axes.set_xlabel("\n".join(textwrap.wrap(_in_signs(parameter), 28)), fontsize=6.8, labelpad=1)
+    shown = parameter.partition(" (")[0] if _bracket(parameter) else parameter
+    axes.set_xlabel("\n".join(textwrap.wrap(in_signs(shown), 28)), fontsize=6.8, labelpad=1)
     _ticks(axes, sorted(set(x.tolist())), size=6.3)
     axes.yaxis.set_minor_formatter(NullFormatter())
     low, high = axes.get_ylim()
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 30 * low else (1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axes.tick_params(axis="y", labelsize=6.3, pad=2)
     axes.annotate("\n".join(said), (0, 0), (-72 * _EDGE, -72 * _XAXIS), fontsize=6.5, va="top", **edge)
 
@@ -238,16 +264,19 @@ def _page(title: str, panels: int, notes: Sequence[str], lines: int) -> tuple[Fi
     rows = -(-panels // _COLUMNS)
     row = _ABOVE + _TALL + _XAXIS + _LINE * lines + 0.08
     foot = _NOTE_LINE * sum(len(textwrap.wrap(note, 100)) for note in notes) + 0.12
-    height = round(_TOP + rows * row + foot, 2)
+    titles = textwrap.wrap(title, 60)
+    top = _TOP + 0.17 * (len(titles) - 1)
+    height = round(top + rows * row + foot, 2)
     figure = Figure(figsize=(_WIDTH, height))
     FigureCanvasAgg(figure)
-    figure.text(0.08 / _WIDTH, 1 - 0.08 / height, title, va="top", fontsize=10, fontweight="bold", gid=TITLE)
-    crop(figure, _TOP)
+    head = 0.08 / _WIDTH, 1 - 0.08 / height
+    figure.text(*head, "\n".join(titles), va="top", fontsize=10, fontweight="bold", gid=TITLE)
+    crop(figure, top)
     step = _WIDTH / _COLUMNS
     found = []
     for place in range(panels):
         line, column = divmod(place, _COLUMNS)
-        bottom = height - _TOP - line * row - _ABOVE - _TALL
+        bottom = height - top - line * row - _ABOVE - _TALL
         left = column * step + _LEFT
         wide = step - _LEFT - _RIGHT
         found.append(figure.add_axes((left / _WIDTH, bottom / height, wide / _WIDTH, _TALL / height)))

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from silodp.report.figures.axes import new_axes, set_page
+from silodp.report.figures.axes import log_ticks, new_axes, set_page
 from silodp.report.figures.style import label, looks, styled
 
 
@@ -34,6 +34,7 @@ def draw_by_round(rows: pd.DataFrame, *, title: str) -> Figure:
         # Local SGD's is tens of times the others'.
         if rows["epsilon"].max() > 8 * rows["epsilon"].groupby(rows["algorithm"]).max().min():
             axes.set_yscale("log")
+            log_ticks(axes.yaxis, *axes.get_ylim(), most=12)
         else:
             axes.set_ylim(bottom=0)
         note = "Upper ends, of all messages up to the end of a round; dotted: claimed for the run."

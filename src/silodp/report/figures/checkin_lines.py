@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from silodp.algorithms.base import Look
-from silodp.report.figures.axes import dodged, mark, new_axes, set_epsilon_axis, set_page
+from silodp.report.figures.axes import dodged, mark, new_axes, plain, set_epsilon_axis, set_page
 from silodp.report.figures.style import styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import measured
@@ -47,7 +47,7 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     if rows.empty or rows["delta"].nunique() != 1:
         raise ValueError("figure: the table must hold shuffling bounds at one delta")
     with styled():
-        axes = new_axes(title, "ε0 of the local randomiser", f"central ε at δ = {_number(rows['delta'].iloc[0])}")
+        axes = new_axes(title, "ε0 of the local randomiser", f"central ε at δ = {plain(rows['delta'].iloc[0])}")
         sizes = sorted(rows["reports"].unique())
         for n, colour in zip(sizes, _COLOURS, strict=False):
             for bound, (line, _) in LINES.items():
@@ -97,16 +97,10 @@ def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
                 mark(axes, x[none], y[none], look, f"unamplified:{name}")
         for value in table[table["epsilon"].isna()]["test_error_mean"]:
             handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="without noise"))
-        delta, n = _number(private["delta"].iloc[0]), private["n"].iloc[0]
+        delta, n = plain(private["delta"].iloc[0]), private["n"].iloc[0]
         set_epsilon_axis(axes, private["epsilon"])
-        axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each", parse_math=True)
+        axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
         axes.set_ylim(bottom=0)
         bars = "Bars: 5th to 95th percentile over trials."
         hollow = "Hollow: the bound gives no amplification there, so a report keeps ε0 = ε."
         return set_page(axes, handles, [f"{bars} {hollow} All send pure reports, at the ε0 that their bound allows."])
-
-
-def _number(value: float) -> str:
-    """A number as 10⁻⁶ where it is a power of ten, else as it is."""
-    power = round(np.log10(value))
-    return f"$10^{{{power}}}$" if np.isclose(value, 10.0**power, rtol=1e-9) else f"{value:g}"

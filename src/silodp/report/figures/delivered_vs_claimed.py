@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from silodp.report.figures.axes import mark, mark_beyond, mark_zeros, new_axes, set_page
+from silodp.report.figures.axes import log_ticks, mark, mark_beyond, mark_zeros, new_axes, set_page
 from silodp.report.figures.notes import beyond_axis, over_claim, zero
 from silodp.report.figures.slices import checked
 from silodp.report.figures.style import label, looks, styled
@@ -66,8 +65,6 @@ def draw_agreement(axes: Axes, claims: np.ndarray, values: np.ndarray) -> list[L
     axes.fill_between([left, right], [left, right], high, zorder=0.5, **OVER)
     (agree,) = axes.plot([left, right], [left, right], color="black", lw=1.0, label="delivered = claimed", zorder=2)
     axes.set(xlim=(left, right), ylim=(low, high))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
+    log_ticks(axes.xaxis, left, right, most=9)
+    log_ticks(axes.yaxis, low, high, most=16)
     return [agree, Patch(**OVER, label="claim exceeded")]

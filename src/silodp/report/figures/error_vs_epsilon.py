@@ -20,9 +20,9 @@ from silodp.report.figures.axes import (
     stretching,
     zoom_axes,
 )
-from silodp.report.figures.notes import bars, beyond_axis, diverged, over_claim, trials
+from silodp.report.figures.notes import at_edge, bars, beyond_axis, diverged, edges, over_claim, trials
 from silodp.report.figures.slices import checked
-from silodp.report.figures.style import baseline_looks, in_order, label, looks, styled, tint, widths
+from silodp.report.figures.style import baseline_looks, in_order, inside, label, looks, styled, tint, widths
 from silodp.report.figures.svg import say
 from silodp.report.numbers import bounded, measured
 
@@ -36,6 +36,8 @@ RING: dict[str, Any] = {
     "mew": 0.9,
     "zorder": 5,
 }
+# Inside a marker: the chosen point lies at an end of its grid.
+CROSS: dict[str, Any] = {"ls": "none", "marker": "+", "ms": 4.2, "mew": 1.0, "zorder": 6}
 COLUMNS = ["delivered_epsilon", "trials", "diverged", "test_error_mean", "test_error_p05", "test_error_p95"]
 
 
@@ -44,7 +46,8 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
 
     Private algorithms are lines over ε, non-private ones horizontal lines with a hatched band. A point where trials
     diverged has a hollow marker; one whose mean is not finite sits, hollow, on the upper edge; one that delivers a
-    larger ε than it claims is ringed. Of SPIDER the reported row `spider` is drawn where it exists, else its members.
+    larger ε than it claims is ringed; one whose step size or clip is an end of its grid is crossed, if `table` has the
+    column `edge`. Of SPIDER the reported row `spider` is drawn where it exists, else its members.
     Where one algorithm stretches the error axis, a second panel shows the others. With fewer than 10 trials bars are
     intervals of the mean, if `table` has them, else percentiles. Raises ValueError when the table is not such a slice.
     """
@@ -61,7 +64,12 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
             handles.append(_ring_key())
         if (rows["diverged"] > 0).any():
             handles.append(_hollow_key())
-        notes = [note, trials(rows), diverged(rows), beyond_axis(rows, "test_error_mean"), over_claim(rows)]
+        if at_edge(private).any():
+            handles.append(_cross_key())
+        notes = [
+            *(note, trials(rows), diverged(rows), beyond_axis(rows, "test_error_mean"), over_claim(rows)),
+            edges(rows),
+        ]
         return set_page(axes, handles, notes)
 
 
@@ -111,6 +119,9 @@ def _draw_private(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Line
         mark_beyond(axes, x[beyond], look, f"beyond:{name}", [w for w, out in zip(said, beyond, strict=True) if out])
         over = (of["delivered_epsilon"] > of["epsilon"]).to_numpy()
         axes.plot(x[over], finite[over], gid=f"over:{name}", **RING)
+        end = at_edge(of).to_numpy()
+        for part, colour in ((end & ~some, inside(look.colour)), (end & some, look.colour)):
+            axes.plot(x[part], finite[part], gid=f"edge:{name}", color=colour, **CROSS)
     return lines
 
 
@@ -121,6 +132,8 @@ def _said(text: str, row: dict[Any, Any]) -> str:
     said = f"{text}{claimed}: {measured(row['test_error_mean'])} ({low} to {high})"
     if row["private"]:
         said += f"; delivered ε {bounded(row['delivered_epsilon'])}"
+    if at_edge(pd.DataFrame([row])).all():
+        said += f"; at the {row['edge'].replace('stepsize', 'step size').replace('; ', ' and ')} of its grid"
     return said + (f"; {int(row['diverged'])} of {int(row['trials'])} trials diverged" if row["diverged"] else "")
 
 
@@ -159,6 +172,11 @@ def _ring_key() -> Line2D:
 
 def _hollow_key() -> Line2D:
     return Line2D([], [], ls="none", marker="o", mfc="white", mec="#444444", mew=1.4, label="hollow: trials diverged")
+
+
+def _cross_key() -> tuple[Line2D, Line2D]:
+    disc = Line2D([], [], ls="none", marker="o", color="#444444")
+    return disc, Line2D([], [], label="crossed: at an end of its grid", **(CROSS | {"color": "white"}))
 
 
 def _set_error_axis(axes: Axes, rows: pd.DataFrame) -> None:

@@ -13,6 +13,7 @@ from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equa
 from silodp.report.figures.formula_lines import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import label
+from silodp.report.figures.words import setting_words, title_of
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED
 
@@ -41,7 +42,10 @@ def figures_of(path: Path) -> dict[str, Figure]:
     if columns >= set(BY_ROUND_COLUMNS):
         settings = rows.groupby(["experiment", "M", "R"], sort=False)
         return {
-            f"{name}_M{M}_R{R}_by_round": _by_round(f"{name}, M = {M}, R = {R}", own) for (name, M, R), own in settings
+            f"{name}_M{M}_R{R}_by_round": draw_by_round(
+                own, title=f"{title_of(name)}\n{setting_words(M, R)}: ε by round"
+            )
+            for (name, M, R), own in settings
         }
     if columns >= {"first", "second", "difference", "tolerance"}:
         keys = [with_reading(rows)["reading"], rows["first"], rows["second"]]
@@ -53,14 +57,10 @@ def figures_of(path: Path) -> dict[str, Figure]:
         title = "Check-ins paper, Figure 2: amplification by shuffling"
         return {path.stem: amplified_epsilon(rows, title=title)}
     if columns >= {"experiment", "protocol", "amplified"} and len(rows):
-        title = f"{rows['experiment'].iloc[0]}: logistic regression at equal central ε"
+        title = f"{title_of(rows['experiment'].iloc[0])}\nRandom check-ins and others at equal central ε"
         return {path.stem: error_at_equal_epsilon(rows, title=title)}
     known = "check, formulas, comparisons, privacy --by-round, checkins(-figure-2)"
     raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of {known}")
-
-
-def _by_round(where: str, rows: pd.DataFrame) -> Figure:
-    return draw_by_round(rows, title=f"{where}: where the ε of a run is spent")
 
 
 def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[str, Figure]:

@@ -12,6 +12,8 @@ _NB = "\u00a0"  # keeps "ε = 3" on one line
 
 # With fewer trials percentiles are little more than the extremes.
 FEWEST_FOR_PERCENTILES = 10
+# Of tables made before edges were recorded, where they cannot be told afterwards.
+NOT_RECORDED = "not recorded"
 INTERVAL = ("test_error_low", "test_error_high")
 PERCENTILES = ("test_error_p05", "test_error_p95")
 
@@ -77,6 +79,25 @@ def over_claim(rows: pd.DataFrame, sign: str = "Ringed") -> str | None:
         ((name, row),) = _by_algorithm(worst)
         said += f"; at worst {bounded(row['delivered_epsilon'].iloc[0])} for {row['epsilon'].iloc[0]:g} ({name})"
     return f"{said}. All values: privacy table."
+
+
+def at_edge(rows: pd.DataFrame) -> pd.Series:
+    """Whether the chosen step size or clip of each row is an end of its grid; False where the table does not say."""
+    if "edge" not in rows:
+        return pd.Series(False, index=rows.index)
+    return ~rows["edge"].fillna("").isin(["", NOT_RECORDED])
+
+
+def edges(rows: pd.DataFrame) -> str | None:
+    """Which chosen points lie at an end of their grid; None if none does."""
+    counts = []
+    for name, of in _by_algorithm(rows):
+        if count := int(at_edge(of).sum()):
+            counts.append(f"{name} at {count} of {len(of)}{_NB}ε" if of["private"].all() else name)
+    if not counts:
+        return None
+    what = "Crossed: the chosen step size or clip is an end of its grid, a better one may lie beyond"
+    return f"{what}: {', '.join(counts)}."
 
 
 def _by_algorithm(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -1,5 +1,6 @@
 """Paired differences of test error with their intervals: who is better, by how much, at every ε of every setting."""
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import TITLE, crop, name_key, say
+from silodp.report.figures.words import setting_words, title_of
 from silodp.report.numbers import measured
 
 # Outcome → colour, marker and whether it is filled: told apart in grey too.
@@ -24,7 +26,9 @@ _LOOKS = {
     UNDECIDED: ("#6e6e6e", "o", False),
 }
 # Inches: of a page, of one row of a panel, and of what stands around panels.
-_WIDTH, _ROW, _TITLE, _XAXIS, _TOP, _BOTTOM = 5.4, 0.13, 0.34, 0.22, 0.5, 0.6
+_WIDTH, _ROW, _TITLE_LINE, _XAXIS, _TOP, _BOTTOM = 5.4, 0.13, 0.125, 0.22, 0.5, 0.6
+# Points of a panel's title, and how many characters of it an inch holds.
+_SIZE, _CHARACTERS = 6.8, 16.5
 
 
 def outcomes(rows: pd.DataFrame) -> pd.Series:
@@ -55,9 +59,17 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
     groups.sort(key=lambda group: (order[group[0][0]], *group[0][1:]))
     columns = 2 if len(groups) <= 6 else 3
     lines = -(-len(groups) // columns)
+    step = (_WIDTH - 0.06) / columns
+    heads = {
+        key: [*textwrap.wrap(title_of(key[0]), int(_CHARACTERS * step)), setting_words(*key[1:])] for key, _ in groups
+    }
+    heading = [
+        _TITLE_LINE * (0.6 + max(len(heads[key]) for key, _ in groups[columns * i : columns * (i + 1)]))
+        for i in range(lines)
+    ]
     tall = [max(len(group) for _, group in groups[columns * i : columns * (i + 1)]) for i in range(lines)]
     heights = [_ROW * (most + 0.6) for most in tall]
-    height = _TOP + sum(heights) + lines * (_TITLE + _XAXIS) + _BOTTOM
+    height = _TOP + sum(heights) + sum(heading) + lines * _XAXIS + _BOTTOM
     with styled():
         figure = Figure(figsize=(_WIDTH, round(height, 2)))
         FigureCanvasAgg(figure)
@@ -67,14 +79,13 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
         figure.text(0.1 / _WIDTH, 1 - 0.33 / height, said, va="top", fontsize=7.2)
         limits = {name: _limits(own) for name, own in rows.groupby("experiment")}
         top = height - _TOP
-        for place, ((experiment, M, R), group) in enumerate(groups):
+        for place, (key, group) in enumerate(groups):
             line, column = divmod(place, columns)
-            bottom = top - _TITLE - heights[line]
-            step = (_WIDTH - 0.06) / columns
+            bottom = top - heading[line] - heights[line]
             left = 0.56 + column * step
             axes = figure.add_axes((left / _WIDTH, bottom / height, (step - 0.62) / _WIDTH, heights[line] / height))
-            _panel(axes, group, limits[experiment])
-            axes.set_title(f"{experiment}\nM = {M}, R = {R}", fontsize=7, pad=3, x=-0.42 / (step - 0.62))
+            _panel(axes, group, limits[key[0]])
+            axes.set_title("\n".join(heads[key]), fontsize=_SIZE, pad=3, x=-0.42 / (step - 0.62))
             if column == columns - 1:
                 top = bottom - _XAXIS
         _legend(figure, rows, first, second, height)

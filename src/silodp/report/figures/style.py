@@ -108,6 +108,12 @@ def tint(colour: str, share: float) -> tuple[float, float, float]:
     return (1 - share * (1 - red), 1 - share * (1 - green), 1 - share * (1 - blue))
 
 
+def inside(colour: str) -> str:
+    """White or black, whichever is seen inside a marker of `colour`."""
+    red, green, blue = matplotlib.colors.to_rgb(colour)
+    return "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.6 else "black"
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Matplotlib's own defaults plus `RC`, whatever the user's matplotlibrc says."""

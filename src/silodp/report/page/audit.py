@@ -1,10 +1,13 @@
 """The audit's table on the report page."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from silodp.files import AS_PLANNED, AUDIT_COLUMNS, read_table
 from silodp.report.figures.style import label
+from silodp.report.figures.words import setting_words, title_of
 from silodp.report.numbers import bounded, exact, reached
 
 AUDIT_HEADINGS = {
@@ -24,7 +27,7 @@ AUDIT_HEADINGS = {
 }
 
 
-def audit_part(path: Path) -> dict[str, Any] | None:
+def audit_part(path: Path, titles: Mapping[str, str]) -> dict[str, Any] | None:
     """Heading, body and shared settings of the audit; None where there is no file."""
     if not path.is_file():
         return None
@@ -37,7 +40,7 @@ def audit_part(path: Path) -> dict[str, Any] | None:
             settings.append(f"{AUDIT_HEADINGS[name]} {exact(table[name].iloc[0])}")
     rows = [
         {
-            "cells": [_audit_cell(name, row[name]) for name in columns],
+            "cells": [_audit_cell(name, row[name], titles) for name in columns],
             "classes": "" if _stands(row) else "exceeds",
         }
         for row in table.to_dict("records")
@@ -50,9 +53,13 @@ def _stands(row: dict[str, Any]) -> bool:
     return row["holds"] and row.get("profile_holds", True) and row.get("mechanism", AS_PLANNED) == AS_PLANNED
 
 
-def _audit_cell(name: str, value: Any) -> str:
+def _audit_cell(name: str, value: Any, titles: Mapping[str, str]) -> str:
     if name == "holds":
         return "yes" if value else "▲ no"
+    if name == "experiment":
+        return title_of(value, titles)
+    if name == "setting" and (found := re.fullmatch(r"M(\d+)_R(\d+)", str(value))):
+        return setting_words(*found.groups())
     if name == "algorithm":
         return label(value)
     if name == "delivered_epsilon":

@@ -5,6 +5,8 @@ from typing import Any
 import pandas as pd
 
 from silodp.files import BOUNDS_COLUMNS, read_table
+from silodp.report.figures.bounds import name_of
+from silodp.report.figures.words import in_signs
 from silodp.report.numbers import exact, measured
 from silodp.report.page.figures import Page
 from silodp.verdicts.checks import CHECKS
@@ -34,6 +36,7 @@ def _row(row: dict[Any, Any]) -> dict[str, Any]:
     if not pd.isna(row["measured_low"]):
         interval = f"{measured(row['measured_low'])} – {measured(row['measured_high'])}"
     words = ["" if pd.isna(row[name]) else str(row[name]) for name in ("form", "verdict", "detail")]
-    cells = [str(row["theorem"]), str(row["parameter"]), exact(row["value"]), exact(row["lower"]),
+    named = name_of(pd.Series(row | {"form": ""}))
+    cells = [named, in_signs(str(row["parameter"])), exact(row["value"]), exact(row["lower"]),
              measured(row["measured"]), interval, exact(row["upper"]), *words]  # fmt: skip
     return {"cells": cells, "classes": ""}

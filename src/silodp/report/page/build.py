@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import json
+import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from silodp.files import TABLE_COLUMNS, experiments_of, read_json, read_table, write_text
 from silodp.report.figures import FIGURES, figure_name, slices
 from silodp.report.figures.slices import with_reading
+from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import measured
 from silodp.report.page.audit import audit_part
 from silodp.report.page.bounds import bounds
@@ -21,7 +24,7 @@ from silodp.report.page.claims import claims_part
 from silodp.report.page.figures import CAPTIONS, Page
 from silodp.report.page.own import own_part
 from silodp.report.page.papers import cards, counts, paper_of
-from silodp.report.page.tables import DEFAULT, FACETS, SUMMARY, pack, privacy, results
+from silodp.report.page.tables import DEFAULT, EDGE, FACETS, SUMMARY, pack, privacy, results
 from silodp.report.paper_figures import heading_of
 from silodp.verdicts.comparisons import CALIBRATED
 
@@ -50,7 +53,8 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     }
     described = config.get("experiments", {})
     names = [*described, *(name for name in tables if name not in described)]
-    page = Page(folder, output.parent)
+    titles = {name: str((described.get(name) or {}).get("title") or title_of(name)) for name in names}
+    page = Page(folder, output.parent, titles)
     experiments = [_experiment(page, name, described.get(name) or {}, tables.get(name)) for name in names]
     sources = {one["name"]: one["paper"] for one in experiments}
     own = bool(experiments) and not any(sources.values())
@@ -73,7 +77,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     # Experiments with both noises have a section of their own, and the headline is of the others.
     beside = [one for one in experiments if certified and trains_both(tables.get(one["name"]))]
     headline = {name: one for name, one in tables.items() if name not in [other["name"] for other in beside]}
-    table, private = results(tables, default), privacy(folder / "privacy.csv", default)
+    table, private = results(tables, default), privacy(folder / "privacy.csv", titles, default)
     script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
     text = (
         _environment()
@@ -95,9 +99,10 @@ def build(run_folder: Path | str, output: Path | str) -> None:
             results=table,
             privacy=private,
             privacy_heading=SUMMARY,
-            facets=_facets(table, private),
+            facets=_facets(titles, table, private),
             default=default,
-            audit=audit_part(folder / "audit.csv"),
+            edges=table is not None and EDGE in json.dumps(table["heading"]),
+            audit=audit_part(folder / "audit.csv", titles),
             bounds=checks,
             checkins=checkins,
             provenance=_without_nulls(provenance),
@@ -130,15 +135,17 @@ def _experiment(page: Page, name: str, about: Mapping[str, Any], table: pd.DataF
     folded: list[dict[str, Any]] = []
     both = trains_both(table)
     for (M, R, reading), _ in slices(table) if table is not None else []:
-        setting = f"M = {M}, R = {R}" + (f", {reading}" if reading else "")
+        setting = setting_words(M, R) + (f", {variant_words(reading)}" if reading else "")
         for kind in FIGURES:
             stem = figure_name(name, M, R, reading, kind)
             first = kind == OPEN_BESIDE and reading == CALIBRATED if both else kind == OPEN and not reading
             if first or stem in page.figures:
-                caption = f"{title}: {CAPTIONS.get(kind) or kind.replace('_', ' ')}"
+                caption = CAPTIONS.get(kind) or kind.replace("_", " ")
                 heading = heading_of(name, M, R) if first else ""
                 figure = page.result(stem, name, caption, heading or setting) | {"setting": setting, "kind": kind}
                 (opened if first else folded).append(figure)
+    # As the paper numbers them; those that it does not show come last.
+    opened.sort(key=lambda figure: _numbered(figure["heading"]))
     return {
         "name": name,
         "title": title,
@@ -152,6 +159,11 @@ def _experiment(page: Page, name: str, about: Mapping[str, Any], table: pd.DataF
     }
 
 
+def _numbered(heading: str) -> float:
+    found = re.match(r"Figure (\d+)", heading)
+    return int(found[1]) if found else math.inf
+
+
 def _grouped(experiments: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Experiments by the paper they follow, in the order in which papers appear."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -160,13 +172,14 @@ def _grouped(experiments: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict
     return list(groups.items())
 
 
-def _facets(*tables: dict[str, Any] | None) -> dict[str, list[str]]:
-    """What the page's filters offer: the values of all tables together."""
+def _facets(titles: Mapping[str, str], *tables: dict[str, Any] | None) -> dict[str, dict[str, str]]:
+    """What the page's filters offer: the values of all tables together, and how each is shown."""
     shown = [table.get("all", table) for table in tables if table]
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for name in FACETS:
         values = dict.fromkeys(value for table in shown if table for value in table["facets"].get(name, []))
-        found[name] = sorted(values, key=_as_number) if name == "ε" else list(values)
+        shown_as = {"experiment": lambda key: titles.get(key, key), "variant": variant_words}.get(name, str)
+        found[name] = {one: shown_as(one) for one in (sorted(values, key=_as_number) if name == "ε" else values)}
     return {name: values for name, values in found.items() if len(values) > 1}
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from silodp.config.errors import shown
 from silodp.files import read_table
+from silodp.report.figures.words import in_words
 from silodp.report.numbers import measured
 from silodp.report.page.figures import Page, anchor
 from silodp.report.page.papers import EXPERIMENT, ORDER, paper_of
@@ -78,8 +79,8 @@ def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[
     if pd.isna(row["low"]) and not pd.isna(row["high"]):
         interval = f"at most {measured(row['high'])}"
     return {
-        "part": part,
-        "statistic": row["statistic"],
+        "part": in_words(part, page.titles).replace("[", "").replace("]", ""),
+        "statistic": in_words(str(row["statistic"]), page.titles),
         "value": "" if pd.isna(row["value"]) else measured(row["value"]),
         "interval": interval,
         "verdict": verdict.value,
@@ -95,5 +96,6 @@ def _evidence(name: str, page: Page, anchors: set[str]) -> dict[str, str | None]
     """A figure's place on the page, else the file; its address is None where it is nowhere."""
     if name.endswith(".svg"):
         place = anchor(Path(name))
-        return {"name": Path(name).stem, "href": f"#{place}" if place in anchors else None}
-    return {"name": name, "href": page.link(page.folder / name)}
+        about, heading = page.named_places.get(place, ("", Path(name).stem))
+        return {"about": about, "name": heading, "href": f"#{place}" if place in anchors else None}
+    return {"about": "", "name": name, "href": page.link(page.folder / name)}

@@ -8,13 +8,15 @@ from typing import Any
 from urllib.parse import quote
 
 from silodp.files import experiments_of, reading
+from silodp.report.figures.style import label
+from silodp.report.figures.words import setting_words, title_of
 
 CAPTIONS = {
-    "error_vs_epsilon": "test error against claimed ε",
-    "delivered_vs_claimed": "delivered against claimed ε",
-    "error_vs_delivered": "test error against delivered ε",
-    "both_noises": "test error against claimed ε, calibrated noise beside the paper's",
-    "calibrated_vs_paper": "test error at the delivered ε, calibrated noise beside the paper's",
+    "error_vs_epsilon": "Test error against claimed ε",
+    "delivered_vs_claimed": "Delivered against claimed ε",
+    "error_vs_delivered": "Test error against delivered ε",
+    "both_noises": "Test error against claimed ε, calibrated noise beside the paper's",
+    "calibrated_vs_paper": "Test error at the delivered ε, calibrated noise beside the paper's",
 }
 FORMULAS = {
     "formulas_convex": "Convex paper: what each of its noise formulas delivers",
@@ -27,8 +29,12 @@ BY_ROUND = "_by_round"
 class Page:
     """Files of a run's folder as the page written in `base` shows them, and which figures it has shown."""
 
-    def __init__(self, folder: Path, base: Path):
+    def __init__(self, folder: Path, base: Path, titles: Mapping[str, str] | None = None):
         self.folder, self.base = folder, base
+        # Experiment → title, as the run has it; the others are known by their files.
+        self.titles: Mapping[str, str] = titles or {}
+        # Place of a figure → the experiment that it is of, if any, and what it is called where something links to it.
+        self.named_places: dict[str, tuple[str, str]] = {}
         self.figures: Mapping[str, Path] = {path.stem: path for path in sorted((folder / "figures").glob("*.svg"))}
         self.experiments = experiments_of(folder)
         self.shown: set[str] = set()
@@ -39,15 +45,22 @@ class Page:
         """A relative address of `path` from the page; None where there is no such file."""
         return quote(Path(os.path.relpath(path, self.base)).as_posix()) if path.is_file() else None
 
-    def picture(self, path: Path, caption: str, command: str, heading: str = "") -> dict[str, Any]:
-        """A figure: its picture as SVG (None where it is missing), its files, and what it is."""
+    def picture(self, path: Path, caption: str, command: str, heading: str = "", about: str = "") -> dict[str, Any]:
+        """A figure: its picture as SVG (None where it is missing), its files, and what it is.
+
+        `about` says which experiment it is of, where the section that it stands in does.
+        """
+        place = anchor(path.relative_to(self.folder))
+        whole = ", ".join(one for one in (about, heading, caption) if one)
+        self.named_places[place] = about, heading or caption
         return {
             "name": path.stem,
-            "anchor": anchor(path.relative_to(self.folder)),
+            "anchor": place,
             "heading": heading,
             "caption": caption,
+            "label": whole,
             "command": command,
-            "picture": inline(_whole(path), caption) if path.is_file() else None,
+            "picture": inline(_whole(path), whole) if path.is_file() else None,
             "files": [
                 (kind, address)
                 for kind in ("svg", "pdf", "png")
@@ -63,7 +76,8 @@ class Page:
             f"silodp figure {run}/config.json {experiment} '{name}' --table {run}/tables/{experiment}.csv"
             f" --reported {run}/reported/{experiment}.csv --silos {run}/silos/{experiment} --folder {run}/figures"
         )
-        return self.picture(self.folder / "figures" / f"{name}.svg", caption, command, heading)
+        about = title_of(experiment, self.titles)
+        return self.picture(self.folder / "figures" / f"{name}.svg", caption, command, heading, about)
 
     def paired(self) -> list[dict[str, Any]]:
         """The forest plots of paired differences, the first of the page."""
@@ -81,7 +95,8 @@ class Page:
         for name, path in self.figures.items():
             if name.startswith(begin):
                 self.shown.add(name)
-                found.append(self.picture(path, caption, command))
+                names = [label(one).removeprefix("ISRL-DP ") for one in name.removeprefix(begin).split("-")]
+                found.append(self.picture(path, caption, command, " against ".join(names)))
         # SPIDER's first: it is the later paper's claim.
         return sorted(found, key=lambda figure: not figure["name"].startswith(f"{begin}spider"))
 
@@ -95,11 +110,18 @@ class Page:
             named = self.experiments is None or any(name.startswith(f"{one}_M") for one in self.experiments)
             if name not in self.shown and (known or named):
                 rounds = name.endswith(BY_ROUND)
-                caption = f"ε by round, {name.removesuffix(BY_ROUND)}" if rounds else FORMULAS.get(name, name)
+                caption = (
+                    f"ε by round: {self._words_of(name.removesuffix(BY_ROUND))}" if rounds else FORMULAS.get(name, name)
+                )
                 table = "by_round.csv" if rounds else "formulas.csv"
                 command = f"silodp redraw {self.named}/{table} --folder {self.named}/figures"
                 found.append(self.picture(path, caption, command if known or rounds else ""))
         return found
+
+    def _words_of(self, stem: str) -> str:
+        """As in "MNIST, M = 25, R = 25" for mnist_M25_R25."""
+        found = re.fullmatch(r"(.+)_M(\d+)_R(\d+)", stem)
+        return f"{title_of(found[1], self.titles)}, {setting_words(found[2], found[3])}" if found else stem
 
     def bounds(self, check: str, title: str) -> dict[str, Any] | None:
         """The figure of a check; None where it has none."""
@@ -118,7 +140,8 @@ class Page:
             if name == "figure_2":
                 caption, heading = "Central ε after shuffling against ε0, bound by bound", "Figure 2 of the paper"
             else:
-                caption, heading = f"{name}: test error of random check-ins and others at equal central ε", ""
+                caption = f"{title_of(name, self.titles)}: test error of random check-ins and others at equal central ε"
+                heading = ""
             command = f"silodp redraw {run}/checkins/{name}.csv --folder {run}/checkins"
             found.append(self.picture(path, caption, command, heading) | {"csv": self.link(path.with_suffix(".csv"))})
         return found

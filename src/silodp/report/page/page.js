@@ -64,7 +64,7 @@ function fixedTable(table) {
     rows.sort((a, b) => compare(a.cells[column].textContent, b.cells[column].textContent, sign));
     table.tBodies[0].append(...rows);
   });
-  const view = (wanted) => rows.forEach((row) => (row.hidden = !passes(heading, [...row.cells].map((cell) => cell.textContent), wanted)));
+  const view = (wanted) => rows.forEach((row) => (row.hidden = !passes(heading, [...row.cells].map((cell) => cell.dataset.value ?? cell.textContent), wanted)));
   views.add(view);
   view(chosen());
 }

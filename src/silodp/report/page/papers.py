@@ -132,9 +132,15 @@ def _finding(paper: Paper, rows: pd.DataFrame | None, claims: Sequence[Mapping[s
                 f"{first} has a smaller test error than {second} in {better} of {len(own)} comparisons at equal "
                 f"claimed ε, and a larger one in {worse}"
             )
-            middle = f"; {alike} are alike within the tolerance" if alike else ""
-            return f"{text}{middle}; {len(own) - worse - better - alike} are undecided."
+            undecided = len(own) - worse - better - alike
+            middle = f"; {alike} {'is' if alike == 1 else 'are'} alike within the tolerance" if alike else ""
+            return f"{text}{middle}; {undecided} {'is' if undecided == 1 else 'are'} undecided."
     if not claims:
         return "No claim of this paper was decided by this run."
-    parts = [f"{one['count']} {one['verdict']}" for one in counts(claims)]
-    return f"Of its {len(claims)} claims that were tested: {', '.join(parts)}."
+    said = {one["verdict"]: one["count"] for one in counts(claims)}
+    against = said.get(Verdict.REFUTED, 0)
+    agree = said.get(Verdict.CONFIRMED, 0) + said.get(Verdict.ORDER_AGREES, 0)
+    if len(claims) == 1:
+        return f"Its one statement is {'' if against else 'not '}refuted."
+    text = f"{against or 'None'} of its {len(claims)} statements {'are' if against > 1 else 'is'} refuted"
+    return text + (f"; {agree} {'are' if agree > 1 else 'is'} confirmed, at least in order." if agree else ".")

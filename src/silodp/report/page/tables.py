@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import pandas as pd
 
 from silodp.files import PRIVACY_COLUMNS, read_table
+from silodp.report.figures.notes import NOT_RECORDED
 from silodp.report.figures.style import in_order, label
+from silodp.report.figures.words import title_of
 from silodp.report.numbers import bounded, exact, measured
 
 DEFAULT = "as in the paper"
+EDGE = "at an end of its grid"
 # Column → heading; those in FACETS can be filtered.
 RESULTS = {
     "experiment": "experiment",
@@ -28,6 +32,7 @@ RESULTS = {
     "train_loss_mean": "training loss",
     "stepsize": "step size",
     "clip": "clip",
+    "edge": EDGE,
     "phase_length": "q",
     "trials": "trials",
     "diverged": "diverged",
@@ -82,13 +87,21 @@ def _result_row(row: Mapping[Any, Any], default: str) -> list[str]:
         "epsilon": exact(row["epsilon"]),
         "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
         "spread": f"{measured(row['test_error_p05'])} – {measured(row['test_error_p95'])}",
+        "edge": _edge(row.get("edge", math.nan)),
         "diverged": f"{int(row['diverged'])} of {int(row['trials'])}" if row["diverged"] else "0",
         **{name: measured(row[name]) for name in ("test_error_mean", "train_loss_mean", "seconds")},
     }
     return [str(shown[name]) if name in shown else exact(row[name]) for name in RESULTS]
 
 
-def privacy(path: Path, default: str = DEFAULT) -> dict[str, Any] | None:
+def _edge(value: Any) -> str:
+    """Which end of the grid, with a mark; a dash where the point lies inside."""
+    if not isinstance(value, str) or not value:
+        return "–"
+    return value if value == NOT_RECORDED else f"✛ {value.replace('stepsize', 'step size')}"
+
+
+def privacy(path: Path, titles: Mapping[str, str], default: str = DEFAULT) -> dict[str, Any] | None:
     """The privacy table: all rows packed, and a row for each algorithm of each experiment; None without a file."""
     if not path.is_file():
         return None
@@ -97,7 +110,7 @@ def privacy(path: Path, default: str = DEFAULT) -> dict[str, Any] | None:
     # A table of an earlier version lacks them.
     table = table.reindex(columns=[*table.columns, *(name for name in OTHER if name not in table)])
     rows = [_privacy_row(row, default) for row in table.to_dict("records")]
-    return {"summary": [_summary(*group) for group in _groups(table)], "all": _packed(PRIVACY, rows)}
+    return {"summary": [_summary(*group, titles) for group in _groups(table)], "all": _packed(PRIVACY, rows)}
 
 
 def _groups(table: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
@@ -105,7 +118,7 @@ def _groups(table: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     return [(key, rows) for key, rows in default.groupby(["experiment", "algorithm"], sort=False)]
 
 
-def _summary(key: tuple[str, str], rows: pd.DataFrame) -> dict[str, Any]:
+def _summary(key: tuple[str, str], rows: pd.DataFrame, titles: Mapping[str, str]) -> dict[str, Any]:
     """One line: over which claims, how many hold, and the worst that is delivered."""
     experiment, algorithm = key
     ratio = rows["delivered_epsilon"] / rows["claimed_epsilon"]
@@ -113,14 +126,14 @@ def _summary(key: tuple[str, str], rows: pd.DataFrame) -> dict[str, Any]:
     held = int(rows["holds"].sum())
     ends = [exact(rows["claimed_epsilon"].min()), exact(rows["claimed_epsilon"].max())]
     cells = [
-        experiment,
+        title_of(experiment, titles),
         label(algorithm),
         " to ".join(dict.fromkeys(ends)),
         f"{held} of {len(rows)}",
         f"{bounded(worst['delivered_epsilon'])} for {exact(worst['claimed_epsilon'])}",
         exact(rows["delta"].max()),
     ]
-    return {"cells": cells, "classes": "" if held == len(rows) else "exceeds"}
+    return {"cells": cells, "key": experiment, "classes": "" if held == len(rows) else "exceeds"}
 
 
 SUMMARY = ["experiment", "algorithm", "claimed ε", "claims that hold", "worst: delivered for claimed ε", "δ"]
@@ -153,6 +166,7 @@ def _packed(columns: Mapping[str, str], rows: list[list[str]]) -> dict[str, Any]
     data = {"heading": [heading[i] for i in kept], "rows": [[row[i] for i in kept] for row in rows]}
     return {
         "count": len(rows),
+        "heading": data["heading"],
         "settings": [f"{heading[place]} = {rows[0][place]}" for place in same],
         "packed": pack(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
         "facets": {

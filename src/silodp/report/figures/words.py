@@ -1,0 +1,107 @@
+"""What readers meet in place of keys: titles of experiments, variants, algorithms and parameters in words."""
+
+import functools
+import re
+from collections.abc import Mapping
+
+from silodp.algorithms import ALGORITHMS
+from silodp.config.loading import known_titles
+from silodp.config.readings import Readings
+from silodp.report.figures.style import label
+from silodp.verdicts.checks import CHECKS
+
+DEFAULT = "as in the paper"
+# Choice of a variant → words; also of what a report does with the same runs.
+VARIANTS = {
+    "stepsize_grid=as_given": "step sizes spaced as each grid says",
+    "stepsize_grid=linear": "linear grid of step sizes",
+    "stepsize_grid=exponential": "exponential grid of step sizes",
+    "spider_q1_noise=own": "SPIDER's own noise at q = 1",
+    "spider_q1_noise=minibatch": "SPIDER at q = 1 with MB-SGD's noise",
+    "records=equal": "n of the smallest silo for all",
+    "records=own": "each silo with its own n",
+    "records=rounded": "each silo with its own n, rounded down",
+    "server_update=mean": "server averages messages",
+    "server_update=sum": "server adds messages up",
+    "log_term=paper": "the paper's log term in the noise",
+    "log_term=1/delta": "log(1/δ) in the noise",
+    "log_term=2/delta": "log(2/δ) in the noise",
+    "batch=eps_max": "one K for all ε",
+    "batch=per_eps": "K for each ε",
+    "fed_spider_releases=R": "FedSPIDER's noise for R releases",
+    "fed_spider_releases=2R-1": "FedSPIDER's noise for 2R − 1 releases",
+    "resample=true": "records drawn with replacement before the split",
+    "resample=false": "each record in one part",
+    "standardise=train": "standardised on training records",
+    "standardise=all": "standardised on all records",
+    "output=last": "last iterate",
+    "output=mean_of_last_8": "mean of the last 8 iterates",
+    "output=own": "what each paper's algorithm returns",
+    "sampler=replacement": "batches drawn with replacement",
+    "sampler=subset": "batches of distinct records",
+    "clipping=record": "each record's gradient clipped",
+    "clipping=per_tensor": "each tensor clipped by itself",
+    "clipping=batch_mean": "only the batch mean clipped",
+    "noise=paper": "noise by the papers' formulas",
+    "noise=calibrated": "calibrated noise",
+    "noise=moments": "noise in its moments form",
+    "summation=ideal": "ideal sums",
+    "summation=shuffled": "sums by P_vec",
+    "clip_rule=grid": "clip from a grid",
+    "clip_rule=max_norm": "clip at twice the longest record",
+    "selection=pooled": "one point for all trials",
+    "selection=per_trial": "a point for each trial",
+    "evaluation=fresh": "errors of new runs at the point",
+    "evaluation=same": "errors of the runs that chose the point",
+}
+_SIGNS = {
+    **{"epsilon0": "ε0", "epsilon": "ε", "sigma": "σ", "beta": "β", "delta": "δ", "kappa": "κ", "upsilon": "υ*"},
+    "l1": "ℓ1",
+}
+_SIGN = re.compile(rf"\b({'|'.join(_SIGNS)})\b")
+_CHOICE = rf"\b(?:{'|'.join([*Readings.model_fields, 'selection', 'evaluation'])})=[\w/-]+"
+_VARIANT = re.compile(rf"{_CHOICE}(?:;{_CHOICE})*")
+_ALGORITHM = rf"\b(?:{'|'.join(sorted([*ALGORITHMS, 'spider'], key=len, reverse=True))})\b"
+_NAMED = re.compile(rf"({_ALGORITHM})(:non_private)?")
+_MINUS = re.compile(r"(?<![\w.−-])-(?=\.?\d)")
+
+
+def title_of(experiment: str, titles: Mapping[str, str] | None = None) -> str:
+    """An experiment's title: as `titles` has it, else as config/experiments has it, else its name."""
+    return (titles or {}).get(experiment) or known_titles().get(experiment) or experiment
+
+
+def setting_words(M: object, R: object) -> str:
+    """As in "M = 25, R = 50"."""
+    return f"M = {M}, R = {R}"
+
+
+def variant_words(reading: str) -> str:
+    """A variant's label, as in "clip_rule=max_norm;evaluation=same", in words; empty for the default."""
+    return ", ".join(VARIANTS.get(part, part) for part in str(reading).split(";")) if reading else ""
+
+
+def in_signs(parameter: str) -> str:
+    """A parameter's name with Greek letters: "epsilon (hinge)" is "ε (hinge)"."""
+    return _SIGN.sub(lambda found: _SIGNS[found[1]], parameter)
+
+
+def in_words(text: str, titles: Mapping[str, str] | None = None) -> str:
+    """Keys of experiments, algorithms, variants and checks in a sentence replaced by what readers call them."""
+    known = {**known_titles(), **(titles or {})}
+
+    def titled(found: re.Match[str]) -> str:
+        # A title has commas of its own: inside a sentence it stands in quotation marks.
+        name = f"“{known[found[1]]}”" if found.start() else known[found[1]]
+        return name + (f", {setting_words(found[2], found[3])}" if found[2] else "") + (":" if found[4] else "")
+
+    text = _experiment(tuple(sorted(known, key=len, reverse=True))).sub(titled, text)
+    text = re.sub(r"\bcheck (\w+)", lambda found: CHECKS.get(found[1], found[0]), text)
+    text = _VARIANT.sub(lambda found: variant_words(found[0]), text)
+    text = _NAMED.sub(lambda found: label(found[1], private=not found[2]).removeprefix("ISRL-DP "), text)
+    return _MINUS.sub("−", in_signs(text))
+
+
+@functools.cache
+def _experiment(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\b({'|'.join(map(re.escape, names))})\b(?: M=(\d+) R=(\d+))?(?=( {_ALGORITHM})?)")

@@ -37,6 +37,14 @@ def test_comparisons_are_as_the_published_claims_have_them(claims):
     assert f"{support} of {total} support it, {contradict} contradict it" in WORDS
 
 
+def test_the_readme_opens_with_findings_and_the_forest_plot_of_the_page():
+    before = README.partition("## Two commands")[0]
+    assert before.index("**Accuracy.**") < before.index("**Privacy.**") < before.index("**Theory.**")
+    pictures = [path.name for path in sorted((ROOT / "results" / "published" / "figures").glob("paired_*.svg"))]
+    assert len(pictures) == 2
+    assert all(f"results/published/figures/{name})" in before for name in pictures)
+
+
 def test_verdicts_on_theorems_are_counted_as_published(claims):
     whole = claims[~claims.index.str.contains(": ") & claims.index.str.startswith("T-")]["verdict"]
     counts = whole.value_counts()

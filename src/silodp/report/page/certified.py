@@ -8,6 +8,7 @@ import pandas as pd
 
 from silodp.files import PRIVACY_COLUMNS, read_table, with_reading
 from silodp.report.figures.style import label
+from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, measured
 from silodp.report.page.figures import Page
 from silodp.verdicts.claims import COLUMNS
@@ -61,7 +62,7 @@ def certified_part(page: Page, tables: Mapping[str, pd.DataFrame]) -> dict[str, 
             {
                 "cells": [
                     one.claim,
-                    one.reading,
+                    variant_words(one.reading),
                     _worded(one.headline),
                     _worded(one.paper),
                     ("turns: " if one.turns else "") + _worded(one.at_claim),
@@ -103,7 +104,8 @@ def noises(page: Page, experiments: set[str]) -> list[dict[str, Any]]:
     for (experiment, algorithm, M, R), rows in both.groupby(SETTING, sort=False):
         own = compared[(compared[SETTING] == [experiment, algorithm, M, R]).all(axis=1)].set_index("epsilon")
         large, small = rows[rows["ratio"] < 1], rows[rows["ratio"] >= 1]
-        cells = [f"{experiment}, M = {M}, R = {R}", label(str(algorithm)).removeprefix("ISRL-DP ")]
+        where = f"{title_of(str(experiment), page.titles)}, {setting_words(M, R)}"
+        cells = [where, label(str(algorithm)).removeprefix("ISRL-DP ")]
         cells += [_list(large["claimed_epsilon"]), _span(large["ratio"]), _change(own, large, -1)]
         cells += [_list(small["claimed_epsilon"]), _span(small["ratio"]), _delivered(rows), _change(own, small, 1)]
         found.append({"cells": cells, "classes": ""})

@@ -32,7 +32,7 @@ def test_the_table_is_printed(capsys):
 
 def test_an_option_reaches_the_algorithm(capsys):
     """q = 3 of 3 rounds: one fresh gradient, two differences."""
-    arguments = ["audit", "fedprox_spider", *SMALL, "--epsilon", "2", "--json"]
+    arguments = ["audit", "fedprox_spider", *SMALL, "--runs", "4", "--epsilon", "2", "--json"]
     found = []
     for option in ("phase_length=1", "phase_length=3"):
         assert main([*arguments, "--option", option]) == 0

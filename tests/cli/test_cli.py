@@ -412,16 +412,17 @@ def test_a_reader_that_leaves_early_is_no_fault():
     assert process.returncode == 1
 
 
-@pytest.mark.parametrize("words", [["--help"], ["config", "check", "config/smoke.yaml"], ["theory", "list"]])
-def test_a_cheap_command_loads_no_heavy_library(words):
+def test_cheap_commands_load_no_heavy_library():
     """Hundreds of jobs start this way, and PyTorch alone takes seconds to load."""
     code = (
         "import contextlib, io, sys\n"
         "from silodp.cli import main\n"
-        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
-        f"    main({words!r})\n"
-        "print(sorted({'dp_accounting', 'matplotlib', 'numba', 'scipy', 'sklearn', 'torch'} & set(sys.modules)))"
+        "for words in (['--help'], ['config', 'check', 'config/smoke.yaml'], ['theory', 'list']):\n"
+        "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "        main(words)\n"
+        "    heavy = {'dp_accounting', 'matplotlib', 'numba', 'scipy', 'sklearn', 'torch'} & set(sys.modules)\n"
+        "    assert not heavy, (words, heavy)\n"
     )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
-    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+    assert done.returncode == 0, done.stderr

@@ -9,7 +9,6 @@ from silodp.config.errors import ConfigError, project_root
 from silodp.experiments.validation import load
 from silodp.files import write_csv
 from silodp.verdicts.claims import decide
-from silodp.verdicts.claims.pages import markdown, text
 from silodp.verdicts.words import Verdict
 
 log = logging.getLogger("silodp")
@@ -30,6 +29,7 @@ def claims(options: argparse.Namespace) -> None:
     """Decide every claim of config/claims by a run's tables, in the words of silodp.verdicts.words."""
     from silodp.verdicts.claims.base import RunFolder
     from silodp.verdicts.claims.loading import load_claims
+    from silodp.verdicts.claims.pages import markdown, text
 
     known = load_claims(options.claims)
     table = decide(known, RunFolder(_folder(options.run), options.experiments))

@@ -1,7 +1,6 @@
 """`silodp redraw`: a table is told by its columns, and its figures come from it alone."""
 
 import itertools
-import shutil
 
 import pandas as pd
 import pytest
@@ -34,11 +33,16 @@ QUICK = [
 @pytest.mark.parametrize("path", QUICK, ids=[path.stem for path in TABLES])
 def test_every_published_table_is_drawn_under_the_names_of_its_figures(path, tmp_path):
     assert len(TABLES) == len(BOUNDS_FIGURES) + 4
-    shutil.copy(path, tmp_path / path.name)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if path.stem == "by_round":
+        # A figure for each experiment and setting: two of them do.
+        keys = ["experiment", "M", "R"]
+        table = table.merge(table[keys].drop_duplicates()[:2], on=keys)
+    table.to_csv(tmp_path / path.name, index=False)
     assert main(["redraw", str(tmp_path / path.name), "--folder", str(tmp_path / "out"), "-q"]) == 0
     stems = ["formulas_convex", "formulas_nonconvex"] if path.stem == "formulas" else [path.stem]
     if path.stem == "by_round":
-        settings = pd.read_csv(path)[["experiment", "M", "R"]].drop_duplicates().itertuples(index=False)
+        settings = table[["experiment", "M", "R"]].drop_duplicates().itertuples(index=False)
         stems = sorted(f"{name}_M{M}_R{R}_by_round" for name, M, R in settings)
         assert len(stems) > 1
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [

@@ -46,9 +46,10 @@ def test_another_process_with_other_hashes_gives_the_same_bytes(tmp_path):
         "save(error_vs_epsilon(results_table(), title='t'), sys.argv[2])"
     )
     here = Path(__file__).parents[2] / "helpers"
-    for name, seed in (("a", "1"), ("b", "2")):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "MPLBACKEND": "pdf", "PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run([sys.executable, "-c", program, here, tmp_path / name / "a"], check=True, env=environment)
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "MPLBACKEND": "pdf", "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", program, here, tmp_path / "a" / "a"], check=True, env=environment)
+    save(FIGURES["error_vs_epsilon"](results_table(), title="t"), tmp_path / "b" / "a")
     for suffix in ("pdf", "png", "svg"):
         assert (tmp_path / "a" / f"a.{suffix}").read_bytes() == (tmp_path / "b" / f"a.{suffix}").read_bytes()
 

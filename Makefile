@@ -122,7 +122,7 @@ docs: .venv/installed  ## write the schema, the reference page, figures and verd
 	@touch $@
 
 site: .venv/docs  ## build the documentation site into site/, without a network
-	$(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "site/index.html is up to date"
 
 clean: .venv/installed  ## remove the results of RUN, or of several ("a b"): their own folders and nothing else

@@ -44,7 +44,7 @@ class Plan(Outputs):
 
         That is in a folder that was published: a clone has its figures, but not Snakemake's notes on them.
         """
-        names = ("axes.py", "notes.py", "slices.py", "style.py", "svg.py", f"{kind}.py")
+        names = ("axes.py", "notes.py", "slices.py", "style.py", "svg.py", "words.py", f"{kind}.py")
         files = [*(ROOT / "report" / "figures" / name for name in names), ROOT / "report" / "numbers.py"]
         return [from_here(file) for file in files] if self.published else []
 

@@ -100,16 +100,16 @@ def table_text(seconds: dict[str, float | None]) -> str:
         "by the tables of the published run; two cores halve them. `TRIALS=2` is a cheap look at any of them. Figures",
         "6 and 7 of the non-convex paper (CIFAR-10) want a GPU and have not been timed.",
         "",
-        "From a fresh clone, a look at Figure 4 of the non-convex paper is one command, and some 2½ minutes of processor",
-        "time with packages and data on a mirror (a download of PyTorch comes on top):",
+        "From a fresh clone, a look at Figure 4 of the non-convex paper is one command and some 2½ minutes of",
+        "processor time, with packages and data on a mirror (a download of PyTorch comes on top):",
         "",
         "```",
         "make figure FIG=nonconvex-4 TRIALS=2",
         "```",
         "",
-        "It builds `.venv`, fetches MNIST, says what the figure costs, shows a line a job, and ends with the picture's place:",
-        "`results/figure-nonconvex-4-2-trials/figures/mnist_mlp_M25_R25.png`, with `.svg` and `.pdf` beside it. Started again",
-        "it keeps what is finished.",
+        "It builds `.venv`, fetches MNIST, says what the figure costs, shows a line a job, and ends with the picture's",
+        "place, `results/figure-nonconvex-4-2-trials/figures/mnist_mlp_M25_R25.png`; `.svg` and `.pdf` lie beside it.",
+        "Started again it keeps what is finished.",
         "",
         "| paper | figure | experiment | setting | file | command | time |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -120,10 +120,9 @@ def table_text(seconds: dict[str, float | None]) -> str:
         shown = f"[{one.file}](../{picture})" if (project_root() / picture).is_file() else one.file
         took = seconds.get(one.name)
         time = words(took) if took is not None else "not timed" if one.experiment else "seconds"
-        lines.append(
-            f"| {one.paper} | {one.title} | {f'`{one.experiment}`' if one.experiment else 'formulas alone'} | {setting} | {shown} "
-            f"| `make figure FIG={one.name}` | {time} |"
-        )
+        experiment = f"`{one.experiment}`" if one.experiment else "formulas alone"
+        cells = [one.paper, one.title, experiment, setting, shown, f"`make figure FIG={one.name}`", time]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -16,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified variants test test-slow test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,11 @@ test: .venv/installed  ## the tests
 
 test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild (SILODP_KILLS, SILODP_SOAK_MINUTES)
 	$(BIN)/python -m pytest -m slow -n $(or $(PYTEST_JOBS),2)
+
+# Kills, spoiled files and published cells take a quarter of an hour and more.
+LONGEST = end_to_end/workflow/test_kills.py end_to_end/test_fuzz.py experiments/test_published_cells.py
+test-long: .venv/installed  ## the slow tests but the longest, as CI runs them
+	$(BIN)/python -m pytest -m slow -n $(or $(PYTEST_JOBS),2) $(addprefix --ignore=tests/,$(LONGEST))
 
 test-browser: .venv/installed  ## the report page in a headless Chromium, installed by apt-get if it is not there
 	@command -v chromedriver > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium chromium-driver; }

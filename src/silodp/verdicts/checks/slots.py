@@ -31,27 +31,30 @@ def empty_sliding(n: int, m: int, trials: int, generator: np.random.Generator) -
 
 
 def slotted_risk(
-    counts: NDArray[np.int64], step: float, *, p: int, sigma: float, average: bool, generator: np.random.Generator
-) -> Array:
+    counts: NDArray[np.int64], step: float, *, p: int, sigma: float, average: bool, generator: np.random.Generator,
+    mean_iterate: bool = False, constant_step: bool = False,
+) -> Array:  # fmt: skip
     """Excess risk of projected SGD over the slots, (trials,), on the unit ball with L = 1.
 
     Args:
         counts: clients of each slot, (trials, m).
-        step: c of the steps c/√i of slots i = 1, 2, ….
+        step: c of the steps c/√i of slots i = 1, 2, …; or the step itself with `constant_step`.
         p: parameters.
         sigma: noise of one client's gradient, per coordinate.
         average: a slot averages all its clients (A_avg), and one without clients changes nothing; else one of them is
             taken (A_fix), and a slot without clients is an update of noise alone.
+        mean_iterate: the risk of the mean iterate instead of the last.
     """
     trials, m = counts.shape
-    w = np.zeros((trials, p))
+    w, total = np.zeros((trials, p)), np.zeros((trials, p))
     for i in range(m):
         some = counts[:, i] > 0
         noise = generator.standard_normal((trials, p)) * sigma
         if average:
             noise *= (some / np.sqrt(np.maximum(counts[:, i], 1)))[:, None]
         noise[:, 0] -= some
-        w = w - step / np.sqrt(i + 1) * noise
+        w = w - (step if constant_step else step / np.sqrt(i + 1)) * noise
         norms = np.linalg.norm(w, axis=1, keepdims=True)
         w = np.where(norms > 1, w / np.maximum(norms, 1), w)
-    return 1 - w[:, 0]
+        total += w
+    return 1 - (total / m if mean_iterate else w)[:, 0]

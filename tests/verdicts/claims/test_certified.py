@@ -72,7 +72,7 @@ def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path
     assert (one.claim, one.reading, one.headline, one.paper, one.at_claim, one.turns) == (
         "X1", "noise=calibrated", "refuted", "refuted", "confirmed", True,
     )  # fmt: skip
-    assert one.why == ("0% → 100% of the comparisons support; minibatch_sgd − local_sgd +0.0985 → -0.1015 in the mean")
+    assert one.why == ("0% → 100% of the parts support; minibatch_sgd − local_sgd +0.0985 → -0.1015 in the mean")
 
 
 def test_without_one_of_the_papers_experiments_nothing_is_confirmed(tmp_path):

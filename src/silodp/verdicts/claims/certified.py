@@ -16,6 +16,8 @@ from silodp.verdicts.claims.models import Claim, RelativeImprovement
 from silodp.verdicts.words import Verdict
 
 AT_CLAIM, PAPER = "at exactly the claimed ε", "the same rows with the paper's noise"
+# Parts up to which each is named.
+_FEW = 3
 # Sizes that two noises are told apart by, as statistics write them: a pair's mean difference.
 _MEAN = re.compile(r"(\w+ − [\w:]+) ([+-]\d+\.\d+) \[")
 
@@ -141,21 +143,30 @@ def _same(partner: str, reading: str) -> bool:
     return partner.endswith(f": {';'.join(rest) or 'default'}]")
 
 
-def _details(rows: Mapping[str, Mapping], claim: str, whole: str) -> dict[str, float]:
-    """Values of a verdict's parts, by their names without the label that all of them have."""
+def _details(rows: Mapping[str, Mapping], claim: str, whole: str) -> dict[str, tuple[float, str]]:
+    """Value and verdict of a verdict's parts, by their names without the label that all of them have."""
     label = f", {whole.partition(': ')[2]}"
     named = [(name, row) for name, row in rows.items() if name.startswith(f"{claim}: ") and name.endswith(label)]
-    return {name.removeprefix(f"{claim}: ").removesuffix(label): float(row["value"]) for name, row in named}
+    return {
+        name.removeprefix(f"{claim}: ").removesuffix(label): (float(row["value"]), str(row["verdict"]))
+        for name, row in named
+    }
 
 
-def _why(paper: Mapping, certified: Mapping, parts: Sequence[Mapping[str, float]]) -> str:
-    """What the numbers were under the paper's noise → under calibrated noise."""
+def _why(paper: Mapping, certified: Mapping, parts: Sequence[Mapping[str, tuple[float, str]]]) -> str:
+    """What the numbers were under the paper's noise → under calibrated noise; of many parts, of those that turn."""
     means = [dict(_MEAN.findall(str(row["statistic"]))) for row in (paper, certified)]
     said = [f"{pair} {means[0][pair]} → {value} in the mean" for pair, value in means[1].items() if pair in means[0]]
     if not said:
-        both = [(name, parts[0][name], value) for name, value in parts[1].items() if name in parts[0]]
-        said = [f"{name} {one:.3g} → {two:.3g}" for name, one, two in both if math.isfinite(one + two)]
+        both = [(name, parts[0][name], after) for name, after in parts[1].items() if name in parts[0]]
+        if len(both) > _FEW:
+            both = [(name, before, after) for name, before, after in both if before[1] != after[1]]
+        said = [
+            f"{name} {before[0]:.3g} → {after[0]:.3g}" + (f" ({after[1]})" if before[1] != after[1] else "")
+            for name, before, after in both
+            if math.isfinite(before[0] + after[0])
+        ]
     shares = [float(row["value"]) for row in (paper, certified)]
     if all(map(math.isfinite, shares)):
-        said.insert(0, f"{shares[0]:.0%} → {shares[1]:.0%} of the comparisons support")
+        said.insert(0, f"{shares[0]:.0%} → {shares[1]:.0%} of the parts support")
     return "; ".join(said)

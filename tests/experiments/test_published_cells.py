@@ -22,10 +22,14 @@ PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 CALIBRATED = "noise=calibrated"
 # (experiment, algorithm, reading, M, R, ε, trial); those of MNIST and insurance need their data.
 QUICK = [
+    ("wbcd_certified", "minibatch_sgd", CALIBRATED, 2, 25, 18.0, 1),
     ("wbcd_mlp", "minibatch_sgd", "", 2, 25, 1.5, 0),
     ("wbcd_mlp", "fedprox_spider", "", 2, 25, 6.0, 9),
 ]
 CELLS = [
+    ("wbcd_certified", "local_sgd", CALIBRATED, 2, 25, 0.75, 6),
+    ("insurance_certified_n5", "local_sgd", CALIBRATED, 5, 35, 10.0, 8),
+    ("insurance_certified", "minibatch_sgd", CALIBRATED, 5, 35, 1.0, 2),
     ("wbcd_mlp", "local_sgd", "", 2, 25, 3.0, 3),
     ("wbcd_mlp", "minibatch_sgd", "", 2, 25, math.nan, 4),
     ("insurance_linear_n3", "minibatch_sgd", "", 3, 35, 2.0, 0),

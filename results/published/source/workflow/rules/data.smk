@@ -9,9 +9,11 @@ rule fetch:
         mem_mb=growing(1000),
         runtime=growing(60),
     params:
-        places=PLAN.places(),
+        # Not the mirror's address itself, which may hold a password: parameters are kept in Snakemake's own records.
+        run_file=lambda wc: RUN_FILE,
+        digest=lambda wc: PLAN.data_digest(wc.dataset),
     shell:
-        "silodp fetch {wildcards.dataset} {params.places} --listing {output} > {log} 2>&1"
+        "silodp fetch {wildcards.dataset:q} --run-file {params.run_file:q} --listing {output:q} > {log:q} 2>&1"
 
 
 rule partition:
@@ -20,6 +22,7 @@ rule partition:
     output:
         indices=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/indices.parquet",
         labels=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/labels.csv",
+        records=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/records.npz",
         heterogeneity=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/heterogeneity.csv",
     log:
         f"{PLAN.folder}/logs/partition/{{experiment}}/{{reading}}.log",
@@ -29,9 +32,9 @@ rule partition:
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(60),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         folder=subpath(output.indices, parent=True),
         digest=lambda wc: PLAN.partition_digest(wc.experiment),
     shell:
-        "silodp partition {params.run_file} {wildcards.experiment} --reading {wildcards.reading}"
-        " --output {params.folder} > {log} 2>&1"
+        "silodp partition {params.run_file:q} {wildcards.experiment:q} --reading {wildcards.reading:q}"
+        " --output {params.folder:q} > {log:q} 2>&1"

@@ -1,6 +1,7 @@
 rule train:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
+        records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
     output:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.parquet",
     log:
@@ -13,13 +14,13 @@ rule train:
         runtime=growing(PLAN.run.runtime_minutes),
         gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
     shell:
-        "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
-        " --reading {wildcards.reading} --trials {wildcards.trials} --silos {params.silos} --threads {threads}"
-        " --output {output} > {log} 2>&1"
+        "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
+        " --reading {wildcards.reading:q} --trials {wildcards.trials:q} --silos {params.silos:q} --threads {threads}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule select:
@@ -35,15 +36,16 @@ rule select:
         mem_mb=growing(2000),
         runtime=growing(15),
     params:
-        run_file=RUN_FILE,
-        digest=lambda wc: PLAN.reports_digest(wc.experiment),
+        run_file=lambda wc: RUN_FILE,
+        digest=lambda wc: PLAN.selection_digest(wc.experiment),
     shell:
-        "silodp select {params.run_file} {wildcards.experiment} --trials {input} --output {output} > {log} 2>&1"
+        "silodp select {params.run_file:q} {wildcards.experiment:q} --trials {input:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule train_chosen:
     input:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
+        records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
     output:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.parquet",
@@ -57,10 +59,10 @@ rule train_chosen:
         runtime=growing(PLAN.run.runtime_minutes),
         gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
-        run_file=RUN_FILE,
+        run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
     shell:
-        "silodp train {params.run_file} {wildcards.experiment} {wildcards.algorithm} {wildcards.setting}"
-        " --reading {wildcards.reading} --chosen {input.chosen} --silos {params.silos} --threads {threads}"
-        " --output {output} > {log} 2>&1"
+        "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
+        " --reading {wildcards.reading:q} --chosen {input.chosen:q} --silos {params.silos:q} --threads {threads}"
+        " --output {output:q} > {log:q} 2>&1"

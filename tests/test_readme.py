@@ -64,6 +64,42 @@ def test_the_table_of_verdicts_that_turn_is_the_published_one(claims):
     assert turned(claims.reset_index()) in page, "write it again: make docs"
 
 
+def test_what_came_out_at_the_claimed_epsilon_is_as_published(claims):
+    counted = re.compile(r"of (\d+) paired comparisons that support: (\d+) support, \d+ open(?:, (\d+) contradict)?")
+    one, two = (
+        counted.search(claims.loc[f"C1: [{name}]", "statistic"]).groups("0")
+        for name in ("at exactly the claimed ε: noise=calibrated", "the same rows with the paper's noise: default")
+    )
+    said = (
+        f"{one[1]} of {one[0]} comparisons on insurance support minibatch SGD against local SGD and {one[2]} contradict"
+    )
+    assert said in WORDS
+    assert f"{two[1]} support it and {two[2]} contradict it" in WORDS
+    published, page = ROOT / "results" / "published", (ROOT / "docs" / "certified.md").read_text(encoding="utf-8")
+    private = pd.read_csv(published / "privacy.csv").fillna({"reading": ""})
+    over = private["delivered_epsilon"] / private["claimed_epsilon"]
+    local = private["experiment"].str.startswith("insurance_certified") & (private["algorithm"] == "local_sgd")
+    assert f"up to {ceil(over[local & (private['reading'] == '')].max())} times its claim" in WORDS
+    table = pd.read_csv(published / "tables" / "wbcd_certified.csv").fillna({"reading": ""})
+    cells = table.set_index(["algorithm", "epsilon", "reading"]).sort_index()
+    for cell, form in (
+        (("local_sgd", 18.0), "claims 18, delivers {0:.0f} and has a test error of {1:.2%}; with 6.6 times"),
+        (
+            ("fedprox_spider", 0.75),
+            "0.75 delivers {0:.3f}; with 0.545 of the noise its error falls from {1:.2%} to {2:.2%}",
+        ),
+    ):
+        paper, calibrated = cells.loc[(*cell, "")], cells.loc[(*cell, "noise=calibrated")]
+        delivered = ceil(paper["delivered_epsilon"]) if cell[1] > 1 else ceil(paper["delivered_epsilon"] * 1000) / 1000
+        text = form.format(delivered, paper["test_error_mean"], calibrated["test_error_mean"]).replace("%", " %")
+        assert text in " ".join(page.split())
+    both = private[(private["experiment"] == "wbcd_certified") & private["reading"].isin(["", "noise=calibrated"])]
+    noise = both.set_index(["algorithm", "claimed_epsilon", "reading"])["noise_multiplier"]
+    ratios = noise.xs("noise=calibrated", level=2) / noise.xs("", level=2)
+    assert f"{ratios['local_sgd', 18.0]:.2g} times that noise" in " ".join(page.split())
+    assert f"{ratios['fedprox_spider', 0.75]:.3f} of the noise" in " ".join(page.split())
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_files_lead_to_files(page):
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))

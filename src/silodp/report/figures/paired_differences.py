@@ -103,7 +103,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     y = np.arange(len(rows))[::-1].astype(float)
     tolerance = float(rows["tolerance"].max())
     if tolerance > 0:
-        axes.axvspan(-tolerance, tolerance, color="#ececec", lw=0, zorder=0.5)
+        axes.axvspan(-tolerance, tolerance, color="#d6d6d6", lw=0, zorder=0.5)
     axes.axvline(0, color="#000000", lw=0.8, zorder=1)
     for outcome, (colour, marker, filled) in _LOOKS.items():
         own = (rows["outcome"] == outcome).to_numpy()
@@ -152,7 +152,7 @@ def _legend(figure: Figure, rows: pd.DataFrame, first: str, second: str, height:
             handles.append(Line2D([], [], marker=marker, label=text, **style))
             names.append(f"line:{outcome}")
     if (rows["tolerance"] > 0).any():
-        handles.append(Patch(facecolor="#ececec", lw=0, label=f"tolerance: ± {rows['tolerance'].max():g}"))
+        handles.append(Patch(facecolor="#d6d6d6", lw=0, label=f"tolerance: ± {rows['tolerance'].max():g}"))
         names.append(None)
     place = (0.1 / _WIDTH, 0.06 / height)
     options: dict[str, Any] = {"ncols": 2, "borderpad": 0.0, "borderaxespad": 0.0, "fontsize": 7.5}

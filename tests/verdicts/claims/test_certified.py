@@ -84,6 +84,17 @@ def test_without_one_of_the_papers_experiments_nothing_is_confirmed(tmp_path):
     assert found["verdict"].iloc[0] == "not testable here"
 
 
+def test_without_one_of_its_settings_nothing_is_confirmed(tmp_path):
+    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
+    folder = run(tmp_path, {"wbcd_mlp": BOTH, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH})
+    path = tmp_path / "reported/wbcd_mlp.csv"
+    table = pd.read_csv(path)
+    pd.concat([table, table.assign(M=1)]).to_csv(path, index=False)
+    row = decide(known, folder).set_index("claim").loc["X1: [at exactly the claimed ε: noise=calibrated]"]
+    assert row["verdict"] == "inconclusive"
+    assert row["statistic"].endswith("; without wbcd_mlp M=1 R=25")
+
+
 def test_a_run_without_them_has_no_such_rows(tmp_path):
     known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
     found = decide(known, run(tmp_path, {"wbcd_mlp": {"": (0.3, 0.2)}}))

@@ -63,7 +63,7 @@ def certified(claim: Claim, run: RunFolder, decide: Callable[[Claim, RunFolder],
             here = [name for name in named if view.reported(name) is not None]
             if not here:
                 continue
-            lacks = [name for name, names in own.experiments.items() if not set(names) <= set(here) or not names]
+            lacks = [one for name, names in own.experiments.items() for one in _lacking(name, names, run, view)]
             asked = claim.model_copy(update={"experiments": here, "surrogates": [], "protocol": "", "variants": []})
             whole, *parts = decide(asked, view)
             verdict, text = whole.verdict, whole.statistic
@@ -76,6 +76,17 @@ def certified(claim: Claim, run: RunFolder, decide: Callable[[Claim, RunFolder],
             found.append(replace(whole, part=label, verdict=verdict, statistic=text))
             found += [replace(part, part=f"{part.part}, {label}") for part in parts]
     return found
+
+
+def _lacking(name: str, names: Sequence[str], run: RunFolder, view: RunFolder) -> list[str]:
+    """The claim's experiment where it was not decided again at all, else those of its (M, R) that were left out."""
+    tables = [view.reported(one) for one in names]
+    trained = [set(zip(table["M"], table["R"], strict=True)) for table in tables if table is not None]
+    if not names or len(trained) < len(names):
+        return [name]
+    whole = run.reported(name)
+    wanted = set() if whole is None else set(zip(whole["M"], whole["R"], strict=True))
+    return [f"{name} M={M} R={R}" for M, R in sorted(wanted - set().union(*trained))]
 
 
 @dataclass(frozen=True)

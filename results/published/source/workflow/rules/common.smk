@@ -38,4 +38,5 @@ wildcard_constraints:
     setting=r"M\d+_R\d+",
     reading=r"[^/_](?:[^/]*[^/_])?",
     trials=r"\d+-\d+",
+    rung=r"\d+",
     check="|".join(CHECKS),

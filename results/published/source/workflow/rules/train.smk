@@ -23,6 +23,34 @@ rule train:
         " --output {output:q} > {log:q} 2>&1"
 
 
+rule race:
+    input:
+        silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
+        records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
+        earlier=lambda wc: PLAN.before(
+            wc.experiment, wc.algorithm, wc.setting, wc.reading, wc.rung
+        ),
+    output:
+        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_race{{rung}}.parquet",
+    log:
+        f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_race{{rung}}.log",
+    conda:
+        "../../environment.yml"
+    threads: PLAN.run.threads
+    resources:
+        mem_mb=growing(PLAN.run.memory_mb),
+        runtime=growing(PLAN.run.runtime_minutes),
+        gpu=lambda wc: PLAN.gpus(wc.experiment),
+    params:
+        run_file=lambda wc: RUN_FILE,
+        silos=subpath(input.silos, parent=True),
+        digest=lambda wc: PLAN.race_digest(wc.experiment, wc.algorithm),
+    shell:
+        "silodp race {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
+        " --reading {wildcards.reading:q} --rung {wildcards.rung:q} --earlier {input.earlier:q}"
+        " --silos {params.silos:q} --threads {threads} --output {output:q} > {log:q} 2>&1"
+
+
 rule select:
     input:
         lambda wc: PLAN.grids(wc.experiment),

@@ -98,7 +98,7 @@ def table_text(seconds: dict[str, float | None]) -> str:
         "",
         "Made by `silodp replicate --table`; do not edit by hand. Times are processor time of all trials on one core,",
         "by the tables of the published run; two cores halve them. `TRIALS=2` is a cheap look at any of them. Figures",
-        "6 and 7 of the non-convex paper (CIFAR-10) want a GPU and have not been timed.",
+        "6 and 7 of the non-convex paper (CIFAR-10), by `make cifar`, have not been timed (tuning.md).",
         "",
         "From a fresh clone, a look at Figure 4 of the non-convex paper is one command and some 2½ minutes of",
         "processor time, with packages and data on a mirror (a download of PyTorch comes on top):",

@@ -248,6 +248,10 @@ class Outputs:
         files += [*(ROOT / "verdicts" / "claims").glob("*.py")] if self.published else []
         return sorted(from_here(file) for file in files)
 
+    def published_beside(self) -> list[str]:
+        """Tables of bounds and check-ins that were published; none where results are made."""
+        return sorted(str(file) for file in self._beside()) if self.published else []
+
     def _beside(self) -> list[Path]:
         wanted = set(self.wanted())
         found = [file for name in ("bounds", "checkins") for file in (Path(self.folder) / name).glob("*.csv")]

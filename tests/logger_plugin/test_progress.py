@@ -59,7 +59,7 @@ def test_the_time_left_follows_what_jobs_of_each_rule_took(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("profile", PROFILES, ids=[path.parent.name for path in PROFILES])
 def test_every_profile_shows_lines_of_jobs(profile):
-    assert len(PROFILES) == 3
+    assert len(PROFILES) == 5
     assert yaml.safe_load(profile.read_text(encoding="utf-8"))["logger"] == "silodp"
 
 

@@ -172,7 +172,10 @@ def test_the_command_prints_the_table(capsys):
     assert [row["bound"] for row in rows] == list(table.bound)
     assert [row["epsilon"] for row in rows] == pytest.approx(list(table.epsilon), rel=1e-12)
     assert main(options) == 0
-    assert capsys.readouterr().out.count("\n") == len(rows) + 1
+    # A heading, and below the rows what is an upper and what a lower bound.
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(rows) + 2
+    assert lines[-1].startswith("Upper bounds, rounded up")
 
 
 @pytest.mark.parametrize(

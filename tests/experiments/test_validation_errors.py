@@ -190,6 +190,17 @@ OVERRIDES = [
         "silos.official_test: True: must be false where a reading resamples",
     ),
     ("pairs", {"silos": {"official_test": True}}, "silos.official_test: True: must be false: digits has no test part"),
+    # Races.
+    (
+        "cancer",
+        {"tuning": "race", "reports": [{"selection": "pooled", "evaluation": "same"}]},
+        "tuning: 'race': must be full where reports are any but {selection: pooled, evaluation: fresh}",
+    ),
+    (
+        "cancer",
+        {"tuning": "race", "trials": 2, "reports": [{"selection": "pooled", "evaluation": "fresh"}]},
+        "trials: 2: must be more than the 2 numbers of race.kept",
+    ),
     # Readings of silos that share records, or do not.
     (
         "patients",

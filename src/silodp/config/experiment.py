@@ -231,15 +231,6 @@ class Experiment(Strict):
             raise ValueError("one of batch_epsilon, batch_records and batch_share must be given")
         return self
 
-    @model_validator(mode="after")
-    def _raced(self) -> "Experiment":
-        if self.tuning == "race":
-            if any((report.selection, report.evaluation) != ("pooled", "fresh") for report in self.reports):
-                raise ValueError("tuning: race: reports must be {selection: pooled, evaluation: fresh}")
-            if self.trials <= len(self.race.kept):
-                raise ValueError(f"tuning: race: trials = {self.trials}: must be more than race.kept has numbers")
-        return self
-
     @field_validator("settings")
     @classmethod
     def _distinct_settings(cls, values: list[Setting]) -> list[Setting]:

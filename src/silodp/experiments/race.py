@@ -8,11 +8,11 @@ So a race is the same however jobs are cut, and can be played again on the table
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pandas as pd
 
-from silodp.config.experiment import Race
+from silodp.config.experiment import Experiment, Race
 from silodp.experiments.task import POINT
 
 # Axes of a point beside its ε, and which of them the step size is.
@@ -21,6 +21,19 @@ AXES = POINT[1:]
 CENTRES = 2
 
 Place = tuple[int, ...]
+
+
+def check_race(experiment: Experiment, fail: Callable[[str, object, str], NoReturn]) -> None:
+    """Calls `fail(key, value, allowed)` where an experiment's race cannot be run.
+
+    A race leaves no grid run of every trial to report, and needs a trial for each of its later rungs.
+    """
+    if experiment.tuning != "race":
+        return
+    if any((report.selection, report.evaluation) != ("pooled", "fresh") for report in experiment.reports):
+        fail("tuning", "race", "must be full where reports are any but {selection: pooled, evaluation: fresh}")
+    if experiment.trials <= len(experiment.race.kept):
+        fail("trials", experiment.trials, f"must be more than the {len(experiment.race.kept)} numbers of race.kept")
 
 
 class Rung(NamedTuple):

@@ -22,6 +22,7 @@ from silodp.datasets import DATASETS, Dataset
 from silodp.experiments import plugins
 from silodp.experiments.guard import unproven
 from silodp.experiments.own_data import check_own, own_sizes
+from silodp.experiments.race import check_race
 from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task, dimension
 from silodp.federation.data_of import dataset_of
@@ -88,7 +89,7 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
             f"needs two classes, {experiment.data_name} has {classes}; softmax takes any number",
         )
     _check_silos(experiment, dataset, fail)
-    _check_race(experiment, fail)
+    check_race(experiment, fail)
     silos, smallest = _silo_sizes(experiment, dataset, fail)
     least = 2 if experiment.delta == "1/n^2" else 1
     if smallest < least:
@@ -240,16 +241,6 @@ def _check_theorem(
                 task.plans(epsilon, phase_length, [smallest] * silos)
             except ValueError as error:
                 fail(f"algorithms.{name}.noise", "theorem", str(error))
-
-
-def _check_race(experiment: Experiment, fail: Callable[[str, object, str], NoReturn]) -> None:
-    """A race leaves no grid run of every trial to report, and needs a trial for each of its later rungs."""
-    if experiment.tuning != "race":
-        return
-    if any((report.selection, report.evaluation) != ("pooled", "fresh") for report in experiment.reports):
-        fail("tuning", "race", "must be full where reports are any but {selection: pooled, evaluation: fresh}")
-    if experiment.trials <= len(experiment.race.kept):
-        fail("trials", experiment.trials, f"must be more than the {len(experiment.race.kept)} numbers of race.kept")
 
 
 def _check_silos(experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]) -> None:

@@ -35,7 +35,7 @@ def test_unbalanced_silos_add_the_noise_of_their_own_and_meet_the_complete_theor
     found = run_check("participation", Context(Streams(11), "smoke")).iloc[6:]
     assert len(found) == 8
     assert set(found["verdict"]) == {"confirmed"}
-    # A bound of a sixteenth of M̃ is exceeded by the noise, and a planted one by the risk.
+    # A bound of a two-thousandth is exceeded by the risk.
     theorem = THEOREMS["convex-2.1-complete"]
 
     def planted(**point):

@@ -227,11 +227,11 @@ def planted_exponents():
         (_silos(SMOKE)[1], -2.0, (-1.0, -3.0)),
         (_compared(Context(Streams(7))), 0.0, (-0.5, 0.5)),
         (_smooth(Context(Streams(7)))[0], -1.0, (-0.5, -2.0)),
-        *((sweep, 2 * sweep.exponent, (sweep.exponent, 3 * sweep.exponent)) for sweep in _unlike()),
+        *((sweep, 2 * sweep.exponent, (sweep.exponent, 3 * sweep.exponent)) for sweep in _kinked_and_drawn()),
     ]
 
 
-def _unlike():
+def _kinked_and_drawn():
     """Along ε on the envelope of the hinge loss, and along Υ and M of silos that differ."""
     hinge = next(one for one in _sweeps(SMOKE) if "hinge" in one.regime and one.axis == "epsilon")
     return [hinge, *_heterogeneous(Context(Streams(7)))[:2]]

@@ -129,7 +129,7 @@ def _risk(context: Context, schedule: str, point: dict[str, Any], given: dict[st
 
 
 def _heterogeneous(context: Context) -> list[Sweep]:
-    """The part of Theorem D.1 that M < N unlike silos add, D·√((N−M)/((N−1)M))·Υ/√R, without noise, along Υ, M and R.
+    """What M < N heterogeneous silos add in Theorem D.1, D·√((N−M)/((N−1)M))·Υ/√R, without noise: along Υ, M and R.
 
     Silo i's gradient is −e_1 plus Υ in a direction of its own, that of all silos −e_1: the loss is linear on the ball.
     """

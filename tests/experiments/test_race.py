@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs import task, train
 
+from silodp.cli import main
 from silodp.config.experiment import Race
 from silodp.experiments.race import finalists, play, points, rungs
 from silodp.experiments.selection import select
@@ -137,3 +139,14 @@ def test_a_raced_run_is_the_one_of_the_whole_grid_to_the_last_bit():
 def test_races_that_cannot_be_run_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         small.experiment(**changes)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize("job", [["train"], ["race", "--rung", "0"]], ids=["train", "race"])
+def test_a_job_for_a_gpu_says_in_one_line_that_there_is_none(job, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SILODP_CUDA", "1")  # as on a login node: others have one
+    path = tmp_path / "run.yaml"
+    path.write_text("run: r\nexperiments: {wbcd_mlp: {device: cuda}}\n")
+    words = [job[0], str(path), "wbcd_mlp", "minibatch_sgd", "M2_R25", *job[1:]]
+    assert main([*words, "--silos", str(tmp_path), "--output", str(tmp_path / "trials.parquet")]) == 2
+    assert "this machine has no CUDA device: must be cpu" in capsys.readouterr().err

@@ -9,10 +9,11 @@ import pandas as pd
 
 from silodp.cli.options import among, experiment_command, resolved_with
 from silodp.config.errors import ConfigError
+from silodp.config.loading import Resolved
 from silodp.experiments.guard import unproven_task
 from silodp.experiments.names import readings_of
 from silodp.experiments.selection import select as choose
-from silodp.experiments.task import task_of
+from silodp.experiments.task import Task, task_of
 from silodp.federation.partition import read_partition
 from silodp.files import read_parquet, write_parquet
 
@@ -52,26 +53,16 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 
 def train(options: argparse.Namespace) -> None:
     """Train one algorithm in one setting over its grid, or at chosen points, for some trials."""
-    import torch
     from tqdm import tqdm
 
     from silodp.experiments.training import run_trials
     from silodp.federation.models.threads import use_threads
     from silodp.federation.trial_data import stored_trials
 
-    resolved = resolved_with(options)
-    name, experiment = options.experiment, resolved.experiments[options.experiment]
-    among("algorithm", options.algorithm, experiment.algorithms)
-    among("setting", options.setting, [setting.name for setting in experiment.settings])
-    among("reading", options.reading, readings_of(experiment))
-    device = experiment.device or resolved.run.device
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"{options.run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
-    task = task_of(name, experiment, options.algorithm, options.setting, options.reading)
+    resolved, task = _job(options)
+    name, experiment = options.experiment, task.config
     trials = _trials(options.trials, experiment.trials)
-    found = unproven_task(task, [len(records) for records in read_partition(options.silos, trials[0]).train])
-    if found is not None:
-        raise ConfigError(f"{options.run_file}: experiments.{name}.allow_unproven: False: {found}")
+    _check_proven(options, task, trials[0])
     use_threads(options.threads or resolved.run.threads)
     points = None
     if options.chosen:
@@ -96,6 +87,28 @@ def train(options: argparse.Namespace) -> None:
     write_parquet(result, options.output)
 
 
+def _job(options: argparse.Namespace) -> tuple[Resolved, Task]:
+    """The checked run file and the task that a job's words name; ConfigError where there is none, or no device."""
+    import torch
+
+    resolved = resolved_with(options)
+    experiment = resolved.experiments[options.experiment]
+    among("algorithm", options.algorithm, experiment.algorithms)
+    among("setting", options.setting, [setting.name for setting in experiment.settings])
+    among("reading", options.reading, readings_of(experiment))
+    device = experiment.device or resolved.run.device
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"{options.run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
+    return resolved, task_of(options.experiment, experiment, options.algorithm, options.setting, options.reading)
+
+
+def _check_proven(options: argparse.Namespace, task: Task, trial: int) -> None:
+    """ConfigError where the task delivers a larger ε than it claims on a trial's silos, and that is not allowed."""
+    found = unproven_task(task, [len(records) for records in read_partition(options.silos, trial).train])
+    if found is not None:
+        raise ConfigError(f"{options.run_file}: experiments.{task.experiment}.allow_unproven: False: {found}")
+
+
 def _trials(text: str, total: int) -> range:
     if text == "all":
         return range(total)
@@ -110,21 +123,14 @@ def race(options: argparse.Namespace) -> None:
     from silodp.experiments.race import points, rungs
     from silodp.experiments.training import run_trials
     from silodp.federation.models.threads import use_threads
-    from silodp.federation.partition import read_partition
     from silodp.federation.trial_data import stored_trials
 
-    resolved = resolved_with(options)
-    experiment = resolved.experiments[options.experiment]
-    among("algorithm", options.algorithm, experiment.algorithms)
-    among("setting", options.setting, [setting.name for setting in experiment.settings])
-    among("reading", options.reading, readings_of(experiment))
+    resolved, task = _job(options)
+    experiment = task.config
     among("--rung", str(options.rung), [str(number) for number in range(experiment.race.rungs)])
     if len(options.earlier) != options.rung:
         raise ConfigError(f"command line: --earlier: {len(options.earlier)} files: must be {options.rung}, one a rung")
-    task = task_of(options.experiment, experiment, options.algorithm, options.setting, options.reading)
-    found = unproven_task(task, [len(records) for records in read_partition(options.silos, 0).train])
-    if found is not None:
-        raise ConfigError(f"{options.run_file}: experiments.{options.experiment}.allow_unproven: False: {found}")
+    _check_proven(options, task, 0)
     earlier = read_trials(options.earlier) if options.earlier else None
     wanted = points(experiment.race, options.rung, task.grid(), earlier)
     use_threads(options.threads or resolved.run.threads)

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import inspect
+import json
 import typing
 from pathlib import Path
 
@@ -85,6 +86,23 @@ def test_a_fault_is_noticed(tmp_path, monkeypatch, capsys, edit, noticed):
     assert len(lines) == len(ALGORITHM_CHECKS)
     found = {line.split()[2].strip(":") for line in lines if line.startswith("BAD ")}
     assert noticed <= found
+
+
+def test_the_contract_as_json_has_a_fault_or_none_for_every_check(tmp_path, monkeypatch, capsys):
+    text = (Path(small.__file__).parent / "toy_sign.py").read_text()
+    (edit, noticed) = next(iter(FAULTS.items()))
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    for content, code, bad in ((text, 0, set()), (text.replace(*edit, 1), 1, noticed)):
+        (tmp_path / "toy_sign.py").write_text(content)
+        try:
+            assert main(["contract", str(tmp_path / "toy_sign.py"), "--json"]) == code
+        finally:
+            plugins.forget()
+        told = json.loads(capsys.readouterr().out)
+        assert len(told) == len(ALGORITHM_CHECKS)
+        assert {one["name"] for one in told} == {"toy_sign"}
+        assert bad <= {one["check"] for one in told if one["fault"]}
+        assert bool(bad) == any(one["fault"] for one in told)
 
 
 @pytest.mark.parametrize("name", ["toy_sign", "sign_sgd"])

@@ -102,6 +102,25 @@ def test_strangers_are_told_in_one_line_and_removed_by_clean_alone(run, capsys):
     assert held(run) == before
 
 
+def test_verify_and_clean_say_the_same_as_json(run, capsys):
+    def told(*words, code=0):
+        assert main([*words, "--json"]) == code
+        return json.loads(capsys.readouterr().out)
+
+    files = len(Folder(run).expected())
+    assert told("verify", "r7") == {"results/r7": {"files": files, "problems": [], "strangers": []}}
+    strange(run)
+    (run / "privacy.csv").unlink()
+    (found,) = told("verify", "r7", code=1).values()
+    assert found["problems"] == ["results/r7/privacy.csv: missing"]
+    assert found["strangers"] == sorted(STRANGERS)
+    assert told("clean", "--dry-run", "r7") == {"dry_run": True, "removed": {"results/r7": sorted(STRANGERS)}}
+    assert told("clean", "r7")["removed"] == {"results/r7": sorted(STRANGERS)}
+    assert told("clean", "r7")["removed"] == {"results/r7": []}
+    assert told("clean", "--all", "r7")["removed"] == {"results/r7": ["."]}
+    assert not run.exists()
+
+
 def test_claims_and_page_do_not_read_a_removed_experiments_tables(run):
     shutil.copy(run / "tables/wbcd_mlp.csv", run / "tables/gone.csv")
     for name in ("tables/gone.csv", "reported/gone.csv", "checkins/gone.csv"):

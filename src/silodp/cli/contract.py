@@ -1,6 +1,7 @@
 """The subcommand `silodp contract`: whether a plug-in offers what everything that is registered must offer."""
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     """Add this subcommand with `add(name, function, help)`."""
     sub = add("contract", contract, "test an algorithm or a data set of one's own against what all must offer")
     sub.add_argument("file", type=Path, help="a plug-in, as in my_algorithm.py")
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
 
 def contract(options: argparse.Namespace) -> int:
@@ -24,10 +26,13 @@ def contract(options: argparse.Namespace) -> int:
 
     plugins.named([str(options.file)])
     plugins.use()
-    wrong = 0
+    told = []
     for one in sorted(plugins.brought_by(options.file)):
         entry = ALGORITHMS[one.name] if one.registry == "silodp.algorithms" else DATASETS[one.name]
         for check, fault in results(entry):
-            print(f"{'BAD' if fault else 'ok':<4}{one.name} {check}{': ' if fault else ''}{fault}")
-            wrong += bool(fault)
-    return int(wrong > 0)
+            told.append({"name": one.name, "check": check, "fault": fault or None})
+            if not options.json:
+                print(f"{'BAD' if fault else 'ok':<4}{one.name} {check}{': ' if fault else ''}{fault}")
+    if options.json:
+        print(json.dumps(told, indent=1))
+    return int(any(one["fault"] for one in told))

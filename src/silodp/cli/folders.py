@@ -1,6 +1,7 @@
 """Subcommands on folders of results: verify, clean, checksums."""
 
 import argparse
+import json
 import logging
 import shutil
 from collections.abc import Callable
@@ -45,11 +46,13 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
     """Add these subcommands with `add(name, function, help)`."""
     sub = add("verify", verify, "check a finished run: every file there, unchanged, and from one configuration")
     sub.add_argument("run", nargs="+", help="run's name or results folder, as in results/default")
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
     sub = add("clean", clean, "remove what a run's configuration no longer names, or the whole run")
     sub.add_argument("run", nargs="+", help="run's name or results folder, as in results/default")
     sub.add_argument("--all", action="store_true", help="remove the run's whole folder")
     sub.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
     sub = add("checksums", checksums, "record the checksums of a finished run's files")
     sub.add_argument("run", help="run's name or results folder, as in results/default")
@@ -58,28 +61,34 @@ def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> No
 def verify(options: argparse.Namespace) -> int:
     """Check finished runs: exit code 0 where every file is there, has its checksum, and provenance agrees; else 1.
 
-    Prints a line for each thing that is wrong.
+    Prints a line for each thing that is wrong; as JSON, by folder, also how many files belong there and those of no
+    experiment in config.json.
     """
     from silodp.workflow.contents import Folder, problems
 
-    wrong = 0
+    told = {}
     for folder in [_folder(run) for run in options.run]:
         seen = Folder(folder)
-        found = problems(seen)
+        found, strangers, files = problems(seen), seen.strangers(), len(seen.expected())
+        told[str(folder)] = {"files": files, "problems": found, "strangers": strangers}
+        if options.json:
+            continue
         for line in found:
             print(line)
-        if strangers := seen.strangers():
+        if strangers:
             log.warning("%s", _left(folder, strangers))
         if not found:
-            log.info("%s: %d files, all as they were made", folder, len(seen.expected()))
-        wrong += len(found)
-    return 1 if wrong else 0
+            log.info("%s: %d files, all as they were made", folder, files)
+    if options.json:
+        print(json.dumps(told, indent=1))
+    return 1 if any(one["problems"] for one in told.values()) else 0
 
 
 def clean(options: argparse.Namespace) -> None:
     """Remove files of experiments, settings and readings that a run's config.json no longer names; or the whole run.
 
-    Only a run's own folder is ever touched, and never a publication.
+    Only a run's own folder is ever touched, and never a publication. JSON holds by folder what was (or would be)
+    removed; "." is the folder itself.
     """
     from silodp.workflow.contents import Folder
 
@@ -94,12 +103,16 @@ def clean(options: argparse.Namespace) -> None:
             log.info("%s: %s", folder, said)
             continue
         for name in strangers:
-            print(folder / name)
+            if not options.json:
+                print(folder / name)
             if not options.dry_run:
                 (folder / name).unlink()
         if not options.dry_run:
             _remove_empty(folder)
         log.info("%s: %d files of nothing in config.json %s", folder, len(strangers), said)
+    if options.json:
+        removed = {str(folder): ["."] if options.all else strangers for folder, strangers in chosen}
+        print(json.dumps({"dry_run": options.dry_run, "removed": removed}, indent=1))
 
 
 def checksums(options: argparse.Namespace) -> None:

@@ -1,13 +1,11 @@
 """Claims decided again at exactly the claimed ε: one rule under calibrated noise, beside the claim's own verdict."""
 
-import json
-
 import pandas as pd
 import pytest
+from paired import run
 
 from silodp.config.errors import ConfigError
 from silodp.verdicts.claims import decide
-from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.certified import turns
 from silodp.verdicts.claims.loading import load_claims
 
@@ -23,26 +21,6 @@ claims:
     certified:
       experiments: {certified}
 """
-
-
-def rows(experiment, errors, epsilon=1.0):
-    """errors: reading → (minibatch_sgd, local_sgd)."""
-    return [
-        {"experiment": experiment, "algorithm": name, "reading": reading, "M": 2, "R": 25, "epsilon": epsilon,
-         "trial": trial, "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1,
-         "test_error": error + 0.001 * trial * (name == "local_sgd"), "diverged": False}
-        for reading, pair in errors.items()
-        for name, error in zip(("minibatch_sgd", "local_sgd"), pair, strict=True)
-        for trial in range(4)
-    ]  # fmt: skip
-
-
-def run(tmp_path, tables):
-    (tmp_path / "reported").mkdir()
-    for name, errors in tables.items():
-        pd.DataFrame(rows(name, errors)).to_csv(tmp_path / f"reported/{name}.csv", index=False)
-    (tmp_path / "config.json").write_text(json.dumps({"experiments": {name: {} for name in tables}}))
-    return RunFolder(tmp_path)
 
 
 def claims(tmp_path, certified):

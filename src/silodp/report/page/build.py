@@ -25,6 +25,7 @@ from silodp.report.page.figures import CAPTIONS, Page
 from silodp.report.page.own import own_part
 from silodp.report.page.papers import cards, counts, paper_of
 from silodp.report.page.tables import DEFAULT, EDGE, FACETS, SUMMARY, pack, privacy, results
+from silodp.report.page.variants import variants_part
 from silodp.report.paper_figures import heading_of
 from silodp.verdicts.comparisons import CALIBRATED
 
@@ -94,6 +95,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
             paired=[] if own else paired,
             groups=_grouped(one for one in experiments if one not in beside),
             certified=certified,
+            variants=None if own else variants_part(folder),
             beside=beside,
             others=others,
             results=table,

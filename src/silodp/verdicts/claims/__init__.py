@@ -47,11 +47,12 @@ def decide(claims: "Sequence[Claim]", run: "RunFolder") -> "pd.DataFrame":
     from silodp.verdicts.claims.base import headed
     from silodp.verdicts.claims.certified import certified
     from silodp.verdicts.claims.theorems import uncovered
+    from silodp.verdicts.claims.variants import same_rows
 
     rows = []
     for claim in [*claims, *uncovered(claims, run)]:
         own = statistic(claim.statistic.name)
-        for found in [*headed(claim, own(claim, run)), *certified(claim, run, own)]:
+        for found in [*headed(claim, own(claim, run)), *same_rows(claim, run, own), *certified(claim, run, own)]:
             rows.append(
                 {
                     "claim": f"{claim.id}: {found.part}" if found.part else claim.id,

@@ -142,7 +142,7 @@ def turns(table: pd.DataFrame) -> list[Turn]:
                 Verdict(head["verdict"]),
                 Verdict(paper["verdict"]),
                 Verdict(row["verdict"]),
-                _why(paper, row, [_details(rows, claim, one) for one in (partner, name)]),
+                why(paper, row, [details(rows, claim, one) for one in (partner, name)]),
             )
         )
     return found
@@ -154,7 +154,7 @@ def _same(partner: str, reading: str) -> bool:
     return partner.endswith(f": {';'.join(rest) or 'default'}]")
 
 
-def _details(rows: Mapping[str, Mapping], claim: str, whole: str) -> dict[str, tuple[float, str]]:
+def details(rows: Mapping[str, Mapping], claim: str, whole: str) -> dict[str, tuple[float, str]]:
     """Value and verdict of a verdict's parts, by their names without the label that all of them have."""
     label = f", {whole.partition(': ')[2]}"
     named = [(name, row) for name, row in rows.items() if name.startswith(f"{claim}: ") and name.endswith(label)]
@@ -164,7 +164,7 @@ def _details(rows: Mapping[str, Mapping], claim: str, whole: str) -> dict[str, t
     }
 
 
-def _why(paper: Mapping, certified: Mapping, parts: Sequence[Mapping[str, tuple[float, str]]]) -> str:
+def why(paper: Mapping, certified: Mapping, parts: Sequence[Mapping[str, tuple[float, str]]]) -> str:
     """What the numbers were under the paper's noise → under calibrated noise; of many parts, of those that turn."""
     means = [dict(_MEAN.findall(str(row["statistic"]))) for row in (paper, certified)]
     said = [f"{pair} {means[0][pair]} → {value} in the mean" for pair, value in means[1].items() if pair in means[0]]

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from silodp.verdicts.claims.certified import turns
+from silodp.verdicts.claims.variants import changes
 from silodp.verdicts.words import Verdict
 
 
@@ -43,6 +44,19 @@ def turned(table: pd.DataFrame) -> str:
     for one in sorted(turns(table), key=lambda one: not one.turns):
         at_claim = f"**{one.at_claim}**" if one.turns else one.at_claim
         cells = [one.claim, one.reading, one.headline, one.paper, at_claim, one.why]
+        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def under_variants(table: pd.DataFrame) -> str:
+    """A Markdown table of the claims under each variant of the protocol, those that turn first."""
+    lines = [
+        "| claim | variant | the paper's protocol, same rows | under the variant | why |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for one in sorted(changes(table), key=lambda one: not one.turns):
+        variant = f"**{one.variant}**" if one.turns else one.variant
+        cells = [one.claim, one.reading, one.protocol, variant, one.why]
         lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

@@ -8,7 +8,9 @@ PROFILE ?= workflow/profiles/default
 PYTHON ?= $(or $(shell for one in python3.11 python3.12 python3.13; do $$one -c '' 2> /dev/null && echo $$one && break; done),python3.11)
 BIN := .venv/bin
 REBUILD = $(BIN)/silodp rebuild --profile $(PROFILE) $(if $(CORES),--cores $(CORES))
-PUBLISHED = $(BIN)/silodp rebuild results/published/config.json $(if $(CORES),--cores $(CORES)) \
+# Another publication than results/published, beside it: TO=published-protocols
+TO ?= published
+PUBLISHED = $(BIN)/silodp rebuild results/$(TO)/config.json $(if $(CORES),--cores $(CORES)) \
     -- --snakefile workflow/published.smk
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 # Threads of BLAS and OpenMP would multiply with processes side by side.
@@ -16,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,8 +47,8 @@ figures: .venv/installed  ## the published figures drawn again from their tables
 report: .venv/installed  ## the published report page made again from its tables; trains nothing
 	@$(PUBLISHED)
 
-publish: .venv/installed  ## copy tables and figures of RUN, or of several ("a b"), to results/published, with their page; BESIDE=1 keeps others there
-	$(BIN)/silodp publish $(if $(BESIDE),--beside) $(addprefix results/,$(RUN))
+publish: .venv/installed  ## copy tables and figures of RUN, or of several ("a b"), to results/published (TO), with their page; BESIDE=1 keeps others there
+	$(BIN)/silodp publish $(if $(BESIDE),--beside) --output results/$(TO) $(addprefix results/,$(RUN))
 	@$(PUBLISHED)
 
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN
@@ -67,6 +69,9 @@ variants: .venv/installed  ## protocol variants that the papers leave open, on t
 certified: .venv/installed  ## the papers' experiments at exactly the ε that they claim, beside the papers' noise
 	@$(MAKE) --no-print-directory reproduce RUN=certified
 	@$(MAKE) --no-print-directory reproduce RUN=certified-mnist
+
+proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on insurance and MNIST
+	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)

@@ -1,7 +1,13 @@
-# Figures and page of results/published, from the tables committed there: nothing is fetched or trained.
+# Figures and page of a publication, as results/published, from the tables committed there: nothing is fetched or trained.
 # silodp rebuild results/published/config.json -- --snakefile workflow/published.smk [figures]
-RUN_FILE = "results/published/config.json"
-FOLDER = "results/published"
+from pathlib import Path
+
+from silodp.workflow.digests import from_here
+
+RUN_FILE = from_here(
+    workflow.configfiles[0] if workflow.configfiles else "results/published/config.json"
+)
+FOLDER = str(Path(RUN_FILE).parent)
 
 
 include: "rules/common.smk"

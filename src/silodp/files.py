@@ -86,7 +86,8 @@ PRIVACY_COLUMNS = [
 ]
 
 # Written behind them: what some neighbouring silos reach; the ε of a person; the ε of a chosen run; the ε so far after
-# the first round and after half of them. Empty where nothing is claimed or proven.
+# the first round and after half of them. Empty where nothing is claimed or proven. Last the bits that a silo sends in
+# the whole run, where its sums go through the shuffle protocol P_vec.
 PRIVACY_EXTRA = [
     "delivered_lower",
     "person_silos",
@@ -96,6 +97,7 @@ PRIVACY_EXTRA = [
     "epsilon_selection",
     "epsilon_first_round",
     "epsilon_half_rounds",
+    "shuffled_bits",
 ]
 
 # ε so far at the end of some rounds, of each private algorithm at the middle ε of an experiment's first setting.

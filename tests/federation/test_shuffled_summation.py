@@ -1,6 +1,7 @@
 """The SDP algorithms over P_vec: the join of protocol, federation and plan."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -10,11 +11,12 @@ from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.rng import Streams
+from silodp.federation.shuffled_sum import vector_sum
 from silodp.federation.shuffled_summation import ShuffledSummation, shuffled_summation
 from silodp.privacy.adversary import delivered
 from silodp.privacy.plan import Budget
 from silodp.privacy.shuffling.p_vec import ShuffledSums, SumParameters
-from silodp.privacy.shuffling.shuffled_plan import shuffled_plan
+from silodp.privacy.shuffling.shuffled_plan import sent_bits, shuffled_plan
 
 SIZES = (12, 12, 13)
 POINTS = [Point(None, 0.1, 1.0), Point(None, 0.1, 5.0)]
@@ -190,8 +192,17 @@ def test_records_drawn_with_replacement_prove_nothing():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_whole_run_over_shuffled_sums_stays_near_the_ideal_one_without_noise(name):
-    """ε = 200: both kinds of noise are small; every kind of message goes through the protocol."""
+def test_a_whole_run_over_shuffled_sums_stays_near_the_ideal_one_without_noise(name, monkeypatch):
+    """ε = 200: both kinds of noise are small; every message goes through the protocol, and its bits are counted."""
+    sent = []
+
+    def counting(vectors, bound, parameters, generator):
+        (point,) = parameters
+        assert len(vectors) == point.participants
+        sent.append(vectors[:, 0].numel() * (point.levels + point.noise_bits))
+        return vector_sum(vectors, bound, parameters, generator)
+
+    monkeypatch.setattr("silodp.federation.shuffled_summation.vector_sum", counting)
     algorithm, silos = method(name), small.records(MODEL_CASES["linear"], (12, 12, 12), torch.float64)
     model, point = MODEL_CASES["linear"].model(), [Point(200.0, 0.05, 5.0)]
     plans = [[shuffled_plan(plan, 3, 4) for plan in own] for own in small.plans(algorithm, point, (12, 12, 12))]
@@ -201,6 +212,8 @@ def test_a_whole_run_over_shuffled_sums_stays_near_the_ideal_one_without_noise(n
     found = small.iterates(algorithm, summed, first, 1)[-1]
     wanted = small.iterates(algorithm, plain, first, 1)[-1]
     assert 0 < float((found - wanted).norm()) < 0.5 * float((wanted - first).norm())
+    assert sent_bits(plans[0][0]) == sum(sent) / 3
+    assert math.isnan(sent_bits(small.plans(algorithm, point, (12, 12, 12))[0][0]))
 
 
 def test_other_ways_to_clip_are_refused():

@@ -37,7 +37,7 @@ class Limits(Strict):
 class Run(Strict):
     """A run file."""
 
-    run: Name = Field(description="name of the results folder; published is taken")
+    run: Name = Field(description="name of the results folder; published… is taken")
     seed: int = Field(2023, ge=0, lt=2**63, description="the only entropy of a run")
     device: Device = Field("cpu", description="cpu, cuda or cuda:<index>")
     dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
@@ -64,6 +64,6 @@ class Run(Strict):
     @field_validator("run")
     @classmethod
     def _not_taken(cls, value: str) -> str:
-        if value.lower() == "published":
-            raise ValueError("the name of the folder of published results: must be another")
+        if value.lower().startswith("published"):
+            raise ValueError("names of folders of published results begin so: must be another")
         return value

@@ -11,6 +11,7 @@ from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, end_of_round_epsilon
 from silodp.privacy.adversary import delivered
 from silodp.privacy.plan import ADJACENCY, PrivacyPlan
+from silodp.privacy.shuffling.shuffled_plan import sent_bits
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 
@@ -69,6 +70,7 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
                 "noise_multiplier": of.seen.noise_multiplier,
                 "holds": public and worst <= point["epsilon"],
                 "delivered_lower": lower if public else math.nan,
+                "shuffled_bits": sent_bits(of),
             }
         )
     columns = [*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "phase_length", "reported"]

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 POINT = ["epsilon", "stepsize", "clip", "phase_length"]
 
 
+# Models with one weight for each feature.
+_ONE_WEIGHT = ("linear", "logistic", "sigmoid")
+
+
 def dimension(config: Experiment) -> int:
-    """d of a linear model on an embedded data set, known before a trial is cut; ValueError for any other."""
+    """d of a model with one weight a feature, known before a trial is cut; ValueError for any other."""
     steps, dataset = config.preprocess, dataset_of(config)
-    if config.model.name != "linear" or not dataset.embedded:
-        raise ValueError("must be ideal unless the model is linear and its data set embedded, so that d is known")
-    features = steps.pca or len(dataset.load().feature_names)
-    return features + steps.constant_column
+    if config.model.name not in _ONE_WEIGHT or dataset.images:
+        raise ValueError(f"must be ideal unless the model is one of {', '.join(_ONE_WEIGHT)}, so that d is known")
+    return (steps.pca or dataset.features) + steps.constant_column
 
 
 @dataclass(frozen=True)

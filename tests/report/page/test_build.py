@@ -409,7 +409,7 @@ def test_the_audit_stands_beside_what_is_delivered(run, lower, shown, marked):
 
 def with_every_epsilon(run):
     """The privacy table with the columns that experiments on one's own data have."""
-    extra = ("delivered_lower", "epsilon_selection", "epsilon_first_round", "epsilon_half_rounds")
+    extra = ("delivered_lower", "epsilon_selection", "epsilon_first_round", "epsilon_half_rounds", "shuffled_bits")
     privacy = pd.read_csv(run / "privacy.csv")
     privacy = privacy.assign(person_silos=2, person_records=3, epsilon_person=77.7, selection_points=28)
     privacy.assign(**dict.fromkeys(extra, 0.5)).to_csv(run / "privacy.csv", index=False)

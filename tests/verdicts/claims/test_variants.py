@@ -57,8 +57,8 @@ def test_what_turns_is_told_with_its_numbers_and_stands_first(tmp_path):
     assert {name: one.turns for name, one in told.items()} == {"grid=widened": False, "split=per_silo": True}
     why = "0% → 100% of the parts support; minibatch_sgd − local_sgd +0.0985 → -0.1015 in the mean"
     assert told["split=per_silo"].why == why
-    lines = under_variants(found).splitlines()
-    assert lines[2] == f"| X1 | split=per_silo | refuted | **confirmed** | {why} |"
+    lines = under_variants({"thin": found}).splitlines()
+    assert lines[2] == f"| X1 | split=per_silo | thin | refuted | **confirmed** | {why} |"
     assert len(lines) == 4
 
 

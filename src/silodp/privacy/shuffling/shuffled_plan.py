@@ -53,6 +53,14 @@ def shuffled_plan(plan: PrivacyPlan, M: int, dimension: int) -> PrivacyPlan:
     return replace(plan, releases=releases, trusted_sum=M, shuffled_sum=ShuffledSums(kinds, dimension))
 
 
+def sent_bits(plan: PrivacyPlan) -> float:
+    """Bits that a silo sends in the whole run, d(g + b) for each record of each message; NaN without shuffled sums."""
+    sums = plan.shuffled_sum
+    if sums is None:
+        return math.nan
+    return float(sum(one.count * one.records * sums[one.kind].bits(sums.dimension) for one in plan.releases))
+
+
 def delivered_shuffled_sums(plan: PrivacyPlan) -> DeliveredEpsilon:
     """Proven ε of a plan with shuffled sums against the server, which sees the shuffled bits of every round.
 

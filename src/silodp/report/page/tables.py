@@ -42,6 +42,8 @@ RESULTS = {
     "delta": "δ",
     "seconds": "seconds a trial",
 }
+# Where sums go through a shuffler; without any the column is left out.
+BITS = "shuffled_bits"
 PRIVACY = {
     "experiment": "experiment",
     "algorithm": "algorithm",
@@ -54,6 +56,7 @@ PRIVACY = {
     "epsilon_half_rounds": "after half of the rounds",
     "epsilon_person": "ε of a person",
     "epsilon_selection": "ε with the choice",
+    BITS: "bits a silo sends",
     "noise_multiplier": "noise multiplier",
     "delta": "δ",
     "accountant": "accountant",
@@ -108,7 +111,7 @@ def privacy(path: Path, titles: Mapping[str, str], default: str = DEFAULT) -> di
     table = read_table(path, [name for name in PRIVACY_COLUMNS if name != "reading"])
     table["reading"] = table["reading"].fillna("").astype(str) if "reading" in table else ""
     # A table of an earlier version lacks them.
-    table = table.reindex(columns=[*table.columns, *(name for name in OTHER if name not in table)])
+    table = table.reindex(columns=[*table.columns, *(name for name in (*OTHER, BITS) if name not in table)])
     rows = [_privacy_row(row, default) for row in table.to_dict("records")]
     return {"summary": [_summary(*group, titles) for group in _groups(table)], "all": _packed(PRIVACY, rows)}
 

@@ -1,5 +1,7 @@
 """The claims as text and as a Markdown table: one line a claim, its parts left to claims.csv."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from silodp.verdicts.claims.certified import turns
@@ -48,15 +50,20 @@ def turned(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def under_variants(table: pd.DataFrame) -> str:
-    """A Markdown table of the claims under each variant of the protocol, those that turn first."""
+def under_variants(tables: Mapping[str, pd.DataFrame]) -> str:
+    """A Markdown table of the claims under each variant of the protocol, those that turn first.
+
+    Args:
+        tables: run file that trains the variants → claims.csv of its run.
+    """
     lines = [
-        "| claim | variant | the paper's protocol, same rows | under the variant | why |",
-        "| --- | --- | --- | --- | --- |",
+        "| claim | variant | run | the paper's protocol, same rows | under the variant | why |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
-    for one in sorted(changes(table), key=lambda one: not one.turns):
+    found = [(run, one) for run, table in tables.items() for one in changes(table)]
+    for run, one in sorted(found, key=lambda pair: not pair[1].turns):
         variant = f"**{one.variant}**" if one.turns else one.variant
-        cells = [one.claim, one.reading, one.protocol, variant, one.why]
+        cells = [one.claim, one.reading, run, one.protocol, variant, one.why]
         lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

@@ -7,7 +7,8 @@ import pytest
 
 from silodp.federation.rng import Streams
 from silodp.theory import THEOREMS
-from silodp.verdicts.checks import run_check, upper_bounds
+from silodp.theory.registry import AssumptionError
+from silodp.verdicts.checks import run_check, svrg_against_sgd, upper_bounds
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.lower_bounds import INSTANCES
 from silodp.verdicts.checks.slots import checked_in, empty_fixed, empty_sliding, slotted_risk
@@ -118,3 +119,14 @@ def test_lower_bounds_are_met_within_two_orders_on_their_instances_and_a_planted
     found = run_check("lower_bounds", dataclasses.replace(SMOKE, theorems=planted))
     refuted = found[found["verdict"] == "refuted"]
     assert set(refuted["theorem"]) == {one.theorem for one in INSTANCES}
+
+
+def test_svrg_with_a_batch_outside_theorem_e2_is_refused_before_anything_is_run(monkeypatch):
+    """K = 64,000/4,200 = 15, where (n²/M)^(1/3) = 15.75; 16 is enough."""
+    for name in ("_svrg", "_sgd"):
+        monkeypatch.setattr(svrg_against_sgd, name, lambda context, kappa: np.linspace(1.0, 2.0, 8) * kappa)
+    monkeypatch.setattr(svrg_against_sgd, "PHASE", 4000)
+    run_check("svrg_against_sgd", SMOKE)
+    monkeypatch.setattr(svrg_against_sgd, "PHASE", 4200)
+    with pytest.raises(AssumptionError, match=r"batch of Theorem E.2: K = 15 is not allowed, .* at least .* 15\.7"):
+        run_check("svrg_against_sgd", SMOKE)

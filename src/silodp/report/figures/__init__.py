@@ -47,6 +47,8 @@ BOUNDS_FIGURES: dict[str, BoundsFigure] = {
     "rates_checkins": bounds.rates,
     "rounds_to_target": partial(bounds.lines, ylabel="rounds to the target"),
     "trust_models": bounds.lines,
+    "shuffled_records": bounds.rates,
+    "hybrid_privacy": bounds.rates,
 }
 
 __all__ = [

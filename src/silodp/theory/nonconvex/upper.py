@@ -24,7 +24,7 @@ def _check_silos(M: float, N: int) -> None:
 def _check_batch(n: int, M: float, K: int | None) -> None:
     """K ≥ (n²/M)^(1/3), which Theorem E.2 asks for beside its step η."""
     # Of roots in floating point the one that is exact may come out above K.
-    holds = K is None or K**3 * M >= n**2
+    holds = K is None or n**2 <= K**3 * M
     require(holds, "batch of Theorem E.2", "K", K, f"at least (n²/M)^(1/3) = {(n**2 / M) ** (1 / 3):.6g}")
 
 

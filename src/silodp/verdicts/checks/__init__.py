@@ -24,6 +24,9 @@ CHECKS = {
     "table_1": "Table 1 of the check-ins paper",
     "amplification": "Amplification: bounds from above, a pair of data sets from below",
     "svrg_against_sgd": "Prox-PL-SVRG against Prox-SGD along κ",
+    "shuffled_records": "Shuffled privacy along n and M, several records a silo",
+    "hybrid_privacy": "ISRL-DP and user-level DP at once",
+    "gradient_counts": "Gradients in linear time, and rounds against the earlier algorithm",
 }
 
 

@@ -6,6 +6,7 @@ start off the optimum, until nothing of the start is left. Records of a silo rep
 which every batch holds each equally often, so that only the noise is random.
 """
 
+import functools
 import math
 from typing import Any
 
@@ -32,9 +33,10 @@ SGD_PER_KAPPA = 16
 
 def svrg_against_sgd(context: Context) -> list[Row]:
     """Slopes in κ of both risks and of their ratio, and at each κ the ratio and the rounds."""
+    formula = functools.partial(_formula, context)
     # A batch outside the theorem's conditions is refused before anything is run.
     for kappa in KAPPAS:
-        _formula(context, "nonconvex-2.2", kappa)
+        formula("nonconvex-2.2", kappa)
     samples = {
         (name, kappa): method(context.child(name, kappa), kappa)
         for name, method in (("svrg", _svrg), ("sgd", _sgd))
@@ -44,7 +46,7 @@ def svrg_against_sgd(context: Context) -> list[Row]:
     rows: list[Row] = []
     for kappa in KAPPAS:
         for name, theorem in (("svrg", "nonconvex-2.2"), ("sgd", "nonconvex-2.1")):
-            upper = _formula(context, theorem, kappa)
+            upper = formula(theorem, kappa)
             measured = ratio_interval(
                 samples[name, kappa], np.full(2, upper), context.streams.generator("bound", name, kappa)
             )
@@ -53,7 +55,7 @@ def svrg_against_sgd(context: Context) -> list[Row]:
     # Both rates are of one shape in κ, a factor κ apart: what is claimed of the two algorithms is that factor.
     sweep = Sweep("nonconvex-2.2", "kappa", "risk of Prox-SGD over Prox-PL-SVRG", 1.0, (0.0, 2.0), KAPPAS,
                   lambda kappa: _ratio(samples["sgd", kappa], samples["svrg", kappa]),
-                  lambda kappa: _formula(context, "nonconvex-2.1", kappa) / _formula(context, "nonconvex-2.2", kappa))  # fmt: skip
+                  lambda kappa: formula("nonconvex-2.1", kappa) / formula("nonconvex-2.2", kappa))  # fmt: skip
     return rows + sweep_rows(sweep, context.streams)
 
 

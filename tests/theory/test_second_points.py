@@ -277,18 +277,6 @@ def test_assumptions_end_where_they_say(key, point, parameter, last, direction):
         THEOREMS[key](**point, **{parameter: outside})
 
 
-@pytest.mark.parametrize("key", ["nonconvex-2.2", "nonconvex-2.2-shuffled"])
-def test_a_batch_below_theorem_e2s_is_refused(key):
-    """(n²/M)^(1/3) is 5 at n = 25 and M = 5, which roots in floating point miss."""
-    point = PL | {"upsilon": 0.8, "n": 25, "M": 5}
-    free = THEOREMS[key](**point)
-    assert THEOREMS[key](**point, K=5) == free
-    assert THEOREMS[key](**(point | {"M": 5.001}), K=5).value < free.value
-    for wrong in ({"K": 4}, {"K": 5, "M": 4.999}, {"K": 5, "n": 26}):
-        with pytest.raises(AssumptionError, match=rf"^{key}: batch of Theorem E.2: K = \d is not allowed, .* at least"):
-            THEOREMS[key](**(point | wrong))
-
-
 def test_enough_silos_for_the_shuffler_and_for_the_lower_bound():
     least = 16 * log(18 * 7 * 800**2 / (1100 * DELTA))
     assert least < 800

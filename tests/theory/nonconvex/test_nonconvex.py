@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from silodp.theory import THEOREMS, AssumptionError
+from silodp.theory.nonconvex.svrg_schedule import theorem_e_2
 
 DELTA = exp(-4)  # ln(1/δ) = 4
 
@@ -192,6 +193,50 @@ def test_svrg_risk_by_hand():
     assert value("nonconvex-2.2", **point, delta=DELTA) == pytest.approx(0.64 + 2)
     assert value("nonconvex-2.2", **point, delta=DELTA, reading="printed") == pytest.approx(0.64 + 1)
     assert value("nonconvex-2.2-shuffled", **point, delta=DELTA) == pytest.approx(0.64 * 2 / 9 + 2)
+
+
+SVRG = {
+    "n": 64,
+    "d": 1,
+    "M": 16,
+    "L": 2.0,
+    "beta": 2.0,
+    "mu": 0.5,
+    "Delta": 1.0,
+    "epsilon": 1.0,
+    "delta": DELTA,
+    "Q": 5,
+}
+
+
+def test_svrg_schedule_by_hand():
+    """κ = 4: 48 rounds in 10 epochs of 5; ΔμMε²n²/(κdL²) = 2¹¹; K^1.5√M = 74 ≥ n."""
+    found = theorem_e_2(**SVRG, K=7)
+    assert (found.restarts, found.rounds, found.step) == (11, 50, pytest.approx(1 / 16))
+    terms = THEOREMS["nonconvex-2.2-noise"](n=64, S=11, E=10, Q=5, L=2.0, epsilon=1.0, delta=DELTA).terms
+    assert found.anchor**2 == pytest.approx(terms["sigma1_squared"])
+    assert found.difference**2 == pytest.approx(terms["sigma2_squared"])
+    assert theorem_e_2(**SVRG, K=7, S=20).restarts == 20
+
+
+@pytest.mark.parametrize(("changed", "said"), [
+    ({"K": 6}, r"batch of Theorem E\.2: K = 6 is not allowed, it has to be at least \(n²/M\)\^\(1/3\) = 6\.3"),
+    ({"S": 10}, r"restarts of Theorem E\.2: S = 10 is not allowed, it has to be at least 11"),
+    ({"epsilon": 15.1, "delta": 1e-9}, r"epsilon = 15\.1 is not allowed"),
+    ({"n": 10**6, "K": 5000, "M": 10**6, "epsilon": 10.0, "delta": 1e-9, "S": 100}, "batch for privacy: K = 5000"),
+])  # fmt: skip
+def test_a_svrg_schedule_outside_theorem_e2_is_refused(changed, said):
+    with pytest.raises(AssumptionError, match=said):
+        theorem_e_2(**(SVRG | {"K": 7} | changed))
+
+
+def test_the_least_batch_of_theorem_e2_is_exact():
+    """(625/5)^(1/3) is 5, which roots in floating point miss."""
+    point = SVRG | {"n": 25, "M": 5, "K": 5}
+    assert theorem_e_2(**point).step == pytest.approx(1 / 16)
+    for wrong in ({"K": 4}, {"M": 4.999}, {"n": 26}):
+        with pytest.raises(AssumptionError, match=r"batch of Theorem E\.2: K = \d is not allowed"):
+            theorem_e_2(**(point | wrong))
 
 
 def test_svrg_restart_contracts_only_with_the_missing_factor():

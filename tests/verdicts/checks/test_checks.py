@@ -121,12 +121,24 @@ def test_lower_bounds_are_met_within_two_orders_on_their_instances_and_a_planted
     assert set(refuted["theorem"]) == {one.theorem for one in INSTANCES}
 
 
-def test_svrg_with_a_batch_outside_theorem_e2_is_refused_before_anything_is_run(monkeypatch):
-    """K = 64,000/4,200 = 15, where (n²/M)^(1/3) = 15.75; 16 is enough."""
-    for name in ("_svrg", "_sgd"):
-        monkeypatch.setattr(svrg_against_sgd, name, lambda context, kappa: np.linspace(1.0, 2.0, 8) * kappa)
-    monkeypatch.setattr(svrg_against_sgd, "PHASE", 4000)
+@pytest.mark.parametrize(
+    ("name", "enough", "wrong", "said"),
+    [
+        ("PHASE", 4000, 4200, r"batch of Theorem E.2: K = 15 is not allowed, .* at least .* 15\.7"),
+        ("RESTARTS", 43, 42, "restarts of Theorem E.2: S = 42 is not allowed, .* at least 43"),
+    ],
+)
+def test_svrg_outside_theorem_e2_is_refused_before_anything_is_run(name, enough, wrong, said, monkeypatch):
+    """K = 64,000/4,200, where (n²/M)^(1/3) = 15.75; S, where log2(ΔμMε²n²/(κdL²)) = 42.5 at κ = 2."""
+    asked = []
+    for method in ("_svrg", "_sgd"):
+        monkeypatch.setattr(
+            svrg_against_sgd, method, lambda context, kappa: asked.append(kappa) or np.linspace(1, 2, 8)
+        )
+    monkeypatch.setattr(svrg_against_sgd, name, enough)
     run_check("svrg_against_sgd", SMOKE)
-    monkeypatch.setattr(svrg_against_sgd, "PHASE", 4200)
-    with pytest.raises(AssumptionError, match=r"batch of Theorem E.2: K = 15 is not allowed, .* at least .* 15\.7"):
+    assert len(asked) == 10
+    monkeypatch.setattr(svrg_against_sgd, name, wrong)
+    with pytest.raises(AssumptionError, match=said):
         run_check("svrg_against_sgd", SMOKE)
+    assert len(asked) == 10

@@ -21,13 +21,6 @@ def _check_silos(M: float, N: int) -> None:
     require(M <= N, "silos in a round", "M", M, f"at most N = {N}")
 
 
-def _check_batch(n: int, M: float, K: int | None) -> None:
-    """K ≥ (n²/M)^(1/3), which Theorem E.2 asks for beside its step η."""
-    # Of roots in floating point the one that is exact may come out above K.
-    holds = K is None or n**2 <= K**3 * M
-    require(holds, "batch of Theorem E.2", "K", K, f"at least (n²/M)^(1/3) = {(n**2 / M) ** (1 / 3):.6g}")
-
-
 @theorem("nonconvex-2.1", "Theorem 2.1 / E.1 (part 1), eqs (4), (6)",
          "ISRL-DP Prox-SGD, proximal-PL: F(w_R) − F* of order (L²/μ)(κ²d ln(1/δ)/(ε²n²M) + κ/(Mn)).", "upper",
          constant="hidden", example={"N": 100, "M": 50})  # fmt: skip
@@ -87,13 +80,12 @@ def prox_sgd_recursion(*, d: int, M: float, R: int, K: int, L: float, Delta: flo
          "ISRL-DP Prox-PL-SVRG, ERM: F̂ − F̂* of order κL²d ln(1/δ)/(με²n²M) + (N−M)υ²/(μM(N−1)).", "upper",
          constant="hidden", example={"N": 100, "M": 50})  # fmt: skip
 def svrg_risk(*, n: int, d: int, N: int, M: float, L: float, beta: float, mu: float, upsilon: float, epsilon: float,
-              delta: float, K: int | None = None, reading: Reading = "right") -> Result:  # fmt: skip
+              delta: float, reading: Reading = "right") -> Result:  # fmt: skip
     """Rate κL²d ln(1/δ)/(με²n²M) + (N−M)υ²/(μM(N−1)) (non-convex paper, Theorem E.2, part 1).
 
-    Part 1 prints the second term without 1/μ, part 2 and eq. (38) with it. ε ≤ min{2 ln(2/δ), 15}. The rate is free of
-    K; a K that is given has to be at least (n²/M)^(1/3), and what plans a run gives it.
+    Part 1 prints the second term without 1/μ, part 2 and eq. (38) with it. ε ≤ min{2 ln(2/δ), 15}. What the theorem
+    asks of K, R and S is checked where a run is planned (`svrg_schedule`).
     """
-    _check_batch(n, M, K)
     return _svrg(n, d, N, M, L, beta, mu, upsilon, epsilon, delta, M, reading)
 
 
@@ -101,9 +93,8 @@ def svrg_risk(*, n: int, d: int, N: int, M: float, L: float, beta: float, mu: fl
          "SDP Prox-PL-SVRG, ERM: κL²d ln(1/δ)/(με²n²N²) + (N−M)υ²/(μM(N−1)).", "upper", constant="hidden",
          symbols=VECTOR, example={"N": 100, "M": 50})  # fmt: skip
 def shuffled_svrg_risk(*, n: int, d: int, N: int, M: float, L: float, beta: float, mu: float, upsilon: float,
-                       epsilon: float, delta: float, K: int | None = None) -> Result:  # fmt: skip
-    """Rate κL²d ln(1/δ)/(με²n²N²) + (N−M)υ²/(μM(N−1)) (non-convex paper, Theorem E.2, part 2); K as in part 1."""
-    _check_batch(n, M, K)
+                       epsilon: float, delta: float) -> Result:  # fmt: skip
+    """Rate κL²d ln(1/δ)/(με²n²N²) + (N−M)υ²/(μM(N−1)) (non-convex paper, Theorem E.2, part 2)."""
     return _svrg(n, d, N, M, L, beta, mu, upsilon, epsilon, delta, float(N) ** 2, "right")
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from small import ROOT
 
-from silodp.verdicts.claims.pages import markdown, turned
+from silodp.verdicts.claims.pages import markdown, turned, under_variants
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 WORDS = " ".join(README.split())
@@ -62,6 +62,25 @@ def test_the_table_of_verdicts_is_the_published_one(claims):
 def test_the_table_of_verdicts_that_turn_is_the_published_one(claims):
     page = (ROOT / "docs" / "certified.md").read_text(encoding="utf-8")
     assert turned(claims.reset_index()) in page, "write it again: make docs"
+
+
+def test_the_table_of_protocols_is_the_published_one(claims):
+    page = (ROOT / "docs" / "protocols.md").read_text(encoding="utf-8")
+    folder = ROOT / "results" / "published-protocols"
+    tables = {"paper": claims.reset_index(), "protocols": pd.read_csv(folder / "claims.csv")}
+    assert under_variants(tables) in page, "write it again: make docs"
+    text = " ".join(page.split())
+    for name, form in (
+        ("local_sgd", "from {0:.2%} to {1:.2%} (local SGD)"),
+        ("minibatch_sgd", "from {0:.2%} to {1:.2%} (minib"),
+    ):
+        table = pd.read_csv(folder / "tables" / "mnist_mlp.csv").fillna({"reading": ""})
+        plain = table[(table["algorithm"] == name) & ~table["private"]].set_index("reading")["test_error_mean"]
+        said = form.format(plain[""], plain["split=per_silo"]).replace("%", " %").replace(" % to", " to")
+        assert said in text
+    tables = [pd.read_csv(path).fillna({"reading": "", "edge": ""}) for path in (folder / "tables").glob("*.csv")]
+    edges = pd.concat(tables).assign(at=lambda rows: rows["edge"] != "").groupby("reading")["at"].mean()
+    assert edges["grid=widened"] < 0.2 < edges[""]
 
 
 def test_what_came_out_at_the_claimed_epsilon_is_as_published(claims):

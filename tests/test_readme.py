@@ -92,6 +92,15 @@ def test_what_came_out_at_the_claimed_epsilon_is_as_published(claims):
     assert f"{one[1]} of {one[0]} comparisons on insurance and MNIST support minibatch SGD against local SGD" in WORDS
     assert f"against local SGD and {one[2]} contradict it" in WORDS
     assert f"{two[1]} support it and {two[2]} contradict it" in WORDS
+    sides = re.compile(r"spider − minibatch_sgd \S+ .* clearly smaller at (\d+) and clearly larger at (\d+) of (\d+)")
+    spider, before = (
+        sides.search(claims.loc[f"N2: [{name}]", "statistic"]).groups()
+        for name in ("at exactly the claimed ε: noise=calibrated", "the same rows with the paper's noise: default")
+    )
+    assert (
+        f"clearly behind at {spider[1]} of {spider[2]} comparisons and ahead at {spider[0]}, with the papers'" in WORDS
+    )
+    assert f"behind at {before[1]} and ahead at {before[0]}." in WORDS
     published, page = ROOT / "results" / "published", (ROOT / "docs" / "certified.md").read_text(encoding="utf-8")
     private = pd.read_csv(published / "privacy.csv").fillna({"reading": ""})
     over = private["delivered_epsilon"] / private["claimed_epsilon"]
@@ -99,6 +108,11 @@ def test_what_came_out_at_the_claimed_epsilon_is_as_published(claims):
         private["algorithm"] == "local_sgd"
     )
     assert f"up to {ceil(over[local & (private['reading'] == '')].max())} times its claim" in WORDS
+    both = private[private["experiment"].str.contains("certified")].groupby("reading")
+    exceeding = both.apply(lambda rows: (rows["delivered_epsilon"] > rows["claimed_epsilon"]).sum())
+    rows = both.size()
+    told = [f"{exceeding[reading]} of {rows[reading]}" for reading in ("noise=calibrated", "")]
+    assert f"in {told[0]} rows, the papers' in {told[1]}." in " ".join(page.split())
     table = pd.read_csv(published / "tables" / "wbcd_certified.csv").fillna({"reading": ""})
     cells = table.set_index(["algorithm", "epsilon", "reading"]).sort_index()
     for cell, form in (

@@ -46,9 +46,9 @@ rule checkins_experiment:
     conda:
         "../../environment.yml"
     resources:
+        **gpus(lambda wc: PLAN.gpus(wc.experiment)),
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(PLAN.run.runtime_minutes),
-        gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
         run_file=lambda wc: RUN_FILE,
         digest=lambda wc: PLAN.checkins_digest(wc.experiment),

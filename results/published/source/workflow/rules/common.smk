@@ -8,7 +8,7 @@ from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.loading import load_claims
 from silodp.workflow.engine import JOB_VARIABLE, set_environment
 from silodp.workflow.plan import Plan
-from silodp.workflow.resources import growing
+from silodp.workflow.resources import gpus, growing
 
 # A job takes the place of its shell, and ends when Snakemake does.
 shell.prefix(f"{JOB_VARIABLE}=1 exec ")

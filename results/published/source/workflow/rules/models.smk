@@ -20,9 +20,9 @@ for experiment in PLAN.experiments:
             "../../environment.yml"
         threads: PLAN.run.threads
         resources:
+            **gpus(PLAN.gpus(experiment)),
             mem_mb=growing(PLAN.run.memory_mb),
             runtime=growing(PLAN.run.runtime_minutes),
-            gpu=PLAN.gpus(experiment),
         params:
             run_file=RUN_FILE,
             experiment=experiment,

@@ -4,6 +4,8 @@ rule claims:
         privacy=f"{PLAN.folder}/privacy.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
         wanted=PLAN.wanted(),
+        # A clone has no record of the bounds that published verdicts were decided by: by their dates, too.
+        beside=PLAN.published_beside(),
         # Evidence names figures that are there: claims come after them, and are not made again with them.
         figures=ancient(PLAN.figures() + PLAN.other_figures()),
         # By their dates: a clone's published claims.csv has no record of what it was made from.

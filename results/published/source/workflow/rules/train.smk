@@ -10,9 +10,9 @@ rule train:
         "../../environment.yml"
     threads: PLAN.run.threads
     resources:
+        **gpus(lambda wc: PLAN.gpus(wc.experiment)),
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(PLAN.run.runtime_minutes),
-        gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
         run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),
@@ -83,9 +83,9 @@ rule train_chosen:
         "../../environment.yml"
     threads: PLAN.run.threads
     resources:
+        **gpus(lambda wc: PLAN.gpus(wc.experiment)),
         mem_mb=growing(PLAN.run.memory_mb),
         runtime=growing(PLAN.run.runtime_minutes),
-        gpu=lambda wc: PLAN.gpus(wc.experiment),
     params:
         run_file=lambda wc: RUN_FILE,
         silos=subpath(input.silos, parent=True),

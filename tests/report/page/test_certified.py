@@ -66,7 +66,7 @@ def test_what_both_noises_deliver_and_which_verdicts_turn(run):
     row = next(row["cells"] for row in page.rows if row["cells"][0] == "N1" and "calibrated noise" in row["cells"])
     assert row == [
         "N1", "calibrated noise", "✗ refuted", "✗ refuted", "turns: ✓ confirmed",
-        "25% → 100% of the parts support; a − b +0.0200 → -0.0100 in the mean",
+        "25% → 100% of the parts support; a − b +0.0200 → −0.0100 in the mean",
     ]  # fmt: skip
 
 

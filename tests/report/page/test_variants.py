@@ -28,7 +28,7 @@ def test_verdicts_that_turn_stand_first_with_their_numbers(tmp_path):
     assert len(first) == len(HEADING)
     assert (first[0], second[0]) == ("N2", "N1")
     assert first[3].startswith("turns: ")
-    assert first[4] == "50% → 100% of the parts support; minibatch_sgd − local_sgd +0.01 → -0.02 in the mean"
+    assert first[4] == "50% → 100% of the parts support; MB-SGD − Local SGD +0.01 → −0.02 in the mean"
     assert "turns" not in second[3]
 
 

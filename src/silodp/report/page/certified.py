@@ -8,7 +8,7 @@ import pandas as pd
 
 from silodp.files import PRIVACY_COLUMNS, read_table, with_reading
 from silodp.report.figures.style import label
-from silodp.report.figures.words import setting_words, title_of, variant_words
+from silodp.report.figures.words import in_words, setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, measured
 from silodp.report.page.figures import Page
 from silodp.verdicts.claims import COLUMNS
@@ -66,7 +66,7 @@ def certified_part(page: Page, tables: Mapping[str, pd.DataFrame]) -> dict[str, 
                     _worded(one.headline),
                     _worded(one.paper),
                     ("turns: " if one.turns else "") + _worded(one.at_claim),
-                    one.why,
+                    in_words(one.why, page.titles),
                 ],
                 "classes": "",
             }

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from silodp.files import read_table
-from silodp.report.figures.words import variant_words
+from silodp.report.figures.words import in_words, variant_words
 from silodp.verdicts.claims import COLUMNS
 from silodp.verdicts.claims.variants import changes
 from silodp.verdicts.words import Verdict
@@ -33,7 +33,7 @@ def variants_part(folder: Path) -> dict[str, Any] | None:
                     "the default" if one.reading == "default" else variant_words(one.reading),
                     _worded(one.protocol),
                     ("turns: " if one.turns else "") + _worded(one.variant),
-                    one.why,
+                    in_words(one.why),
                 ],
                 "classes": "",
             }

@@ -1,14 +1,16 @@
 """What a rebuild takes, counted before its first job, and refused above the run file's limits."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from small import ROOT
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
-from silodp.workflow.cost import estimate, refuse
+from silodp.workflow.cost import estimate, measured_rate, refuse
 from silodp.workflow.plan import Plan
 
 
@@ -65,3 +67,19 @@ def test_cost_and_doctor_say_what_they_found(capsys, tmp_path, monkeypatch):
     said = capsys.readouterr().out
     assert "BAD home             cannot be written: Not a directory" in said
     assert str(tmp_path) not in said
+
+
+def test_the_machine_is_measured_by_one_thread_and_processor_time(monkeypatch):
+    """So that other work does not make it look slow: ten products in .5 s of processor time, whatever a clock says."""
+    walls, threads = iter([0.0, *range(10), 1e9]), []
+
+    def used():
+        threads.append({pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})
+        return 0.5 * (len(threads) - 1)
+
+    monkeypatch.setattr(
+        "silodp.workflow.cost.time", SimpleNamespace(perf_counter=lambda: next(walls), process_time=used)
+    )
+    with threadpool_limits(2):
+        assert measured_rate(10.0) == 2.0 * 256 * 128 * 256 * 10 / 0.5
+    assert threads == [{1}, {1}]

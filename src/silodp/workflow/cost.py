@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
@@ -23,6 +24,8 @@ _PER_WEIGHT = 6
 # Of an experiment: selection, privacy, audit, table. Of a run: formulas and their figures, comparisons, claims, merged
 # privacy, rounds and audit, provenance, page, crate, checksums, and the end.
 _ONCE_EACH, _ONCE = 4, 12
+# Training reaches so much of a product's rate (benchmarks/RESULTS.md has 63 to 66 %, convolutions 53 to 58 %).
+_SHARE = 0.55
 # Seconds that a job takes beside training, on average and from above: starting, accounting, audits, drawing.
 _START = 4.0
 # Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
@@ -59,14 +62,19 @@ class Cost:
 
 
 def measured_rate(seconds: float = 1.0) -> float:
-    """Operations a second of one core of this machine, from products of matrices as training has them."""
+    """Operations a second of processor time on a core of this machine, by products of matrices.
+
+    By one thread and processor time: other work on the machine changes it by a few per cent.
+    """
     left = np.ones((256, 128), dtype=np.float32)
     right = np.ones((128, 256), dtype=np.float32)
-    begun, done = time.perf_counter(), 0
-    while time.perf_counter() - begun < seconds:
-        left @ right
-        done += 1
-    return 2.0 * left.shape[0] * left.shape[1] * right.shape[1] * done / (time.perf_counter() - begun)
+    with threadpool_limits(1):
+        begun, used, done = time.perf_counter(), time.process_time(), 0
+        while time.perf_counter() - begun < seconds:
+            left @ right
+            done += 1
+        used = time.process_time() - used
+    return 2.0 * left.shape[0] * left.shape[1] * right.shape[1] * done / used
 
 
 def estimate(plan: Plan, cores: int, rate: float) -> Cost:
@@ -86,7 +94,7 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                     each = _PER_WEIGHT * _weights(config) * batch * min(setting.M, silos) * setting.R
                     operations += float(trained_runs) * each
         files += len(trained) + len(plan.figure_names(name)) * 2 + 20
-    seconds = (operations / rate + _START * jobs) / max(1, cores)
+    seconds = (operations / (_SHARE * rate) + _START * jobs) / max(1, cores)
     disk = (_PER_RUN * runs + _PER_FILE * (files + len(plan.wanted()))) / 1e6
     return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
 

@@ -19,7 +19,7 @@ def environment():
     one = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     with warm.jobs_from_one(one) as found:
         # As Snakemake does for a job of one thread.
-        yield {**found, **warm.ONE_THREAD, JOB_VARIABLE: "1"}
+        yield {**found, **warm.ONE_THREAD, JOB_VARIABLE: str(os.getpid())}
 
 
 def run(environment, *words, **options):
@@ -86,3 +86,18 @@ def test_the_command_of_a_killed_job_says_so_and_fails(at_work):
     job.kill()
     assert waiting.wait(timeout=30) == 137
     assert b"killed" in waiting.stderr.read()
+
+
+REBUILD = """
+import os, time
+from silodp.cli import warm
+with warm.jobs_from_one(dict(os.environ)):
+    time.sleep(60)
+"""
+
+
+def test_it_ends_with_a_parent_that_is_killed_while_it_imports():
+    with subprocess.Popen([sys.executable, "-c", REBUILD]) as parent:
+        (server,) = until(psutil.Process(parent.pid).children)
+        parent.kill()
+    until(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)

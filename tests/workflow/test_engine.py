@@ -159,3 +159,11 @@ def test_variables_that_would_change_results_are_refused_and_others_ignored(monk
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     with pytest.raises(ValueError, match="environment: NUMBA_DISABLE_JIT: '1': must be 0 or not set"):
         engine.set_environment()
+
+
+def test_a_process_whose_parent_died_before_it_could_say_so_ends_at_once():
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    text = f"from silodp.workflow.engine import end_with_parent; end_with_parent(parent={dead.pid}); print('runs on')"
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout) == (-signal.SIGKILL, "")

@@ -30,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    if os.environ.get(JOB_VARIABLE):
-        end_with_parent()
+    if parent := os.environ.get(JOB_VARIABLE):
+        end_with_parent(parent=int(parent))
         if arguments is None and (place := os.environ.get(warm.VARIABLE)):
             code = warm.handed_over(place, sys.argv[1:])
             if code is not None:

@@ -29,12 +29,16 @@ import sklearn.preprocessing
 import silodp.experiments.training
 import silodp.workflow.plan
 from silodp.cli import main, warm
-from silodp.workflow.engine import end_with_parent
+from silodp.workflow.engine import JOB_VARIABLE, end_with_parent
 
 
-def serve(listening: socket.socket, wanted: object) -> None:
-    """Run every job in a fork of this process, if what it read when it started is as `wanted`, until killed."""
-    end_with_parent()
+def serve(listening: socket.socket, wanted: object, parent: int) -> None:
+    """Run every job in a fork of this process, if what it read when it started is as `wanted`, until killed.
+
+    `parent` started this process, and may have been killed while it imported all this.
+    """
+    end_with_parent(parent=parent)
+    own = str(os.getpid())
     # An interrupt from a terminal goes to all processes; jobs end when the command that waits for them does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -49,7 +53,7 @@ def serve(listening: socket.socket, wanted: object) -> None:
                 connection.sendall(b"null\n")
             elif os.fork() == 0:
                 listening.close()
-                _run(connection, files, request)
+                _run(connection, files, request, own)
             for file in files:
                 os.close(file)
 
@@ -61,8 +65,8 @@ def _exactly(connection: socket.socket, number: int) -> bytes:
     return bytes(found)
 
 
-def _run(connection: socket.socket, files: Sequence[int], request: dict) -> None:
-    """Be the job: its files, folder, environment and words; the answer is its exit code."""
+def _run(connection: socket.socket, files: Sequence[int], request: dict, parent: str) -> None:
+    """Be the job: its files, folder, environment and words; the answer is its exit code. It ends with `parent`."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # The command that waits is what Snakemake stops: when it goes, this signal ends the job at once.
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
@@ -76,6 +80,7 @@ def _run(connection: socket.socket, files: Sequence[int], request: dict) -> None
         os.environ.clear()
         os.environ.update(request["environment"])
         del os.environ[warm.VARIABLE]
+        os.environ[JOB_VARIABLE] = parent
         sys.argv = ["silodp", *request["words"]]
         code = main(request["words"])
     except SystemExit as end:
@@ -92,4 +97,4 @@ def _run(connection: socket.socket, files: Sequence[int], request: dict) -> None
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2]))
+    serve(socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2]), int(sys.argv[3]))

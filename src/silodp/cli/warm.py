@@ -33,7 +33,14 @@ def jobs_from_one(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
         listening.listen(256)
         own = {**environment, **ONE_THREAD}
         server = subprocess.Popen(
-            [sys.executable, "-m", "silodp.cli.forks", str(listening.fileno()), json.dumps(same(own))],
+            [
+                sys.executable,
+                "-m",
+                "silodp.cli.forks",
+                str(listening.fileno()),
+                json.dumps(same(own)),
+                str(os.getpid()),
+            ],
             env=own,
             pass_fds=(listening.fileno(),),
         )

@@ -19,7 +19,7 @@ import platformdirs
 import psutil
 import yaml
 
-# Set for the commands of rules: they end with the Snakemake that started them, however that ends.
+# The process of the Snakemake that started a rule's command, which ends with it, however it ends.
 JOB_VARIABLE = "SILODP_JOB"
 _STATE = Path(".snakemake")
 _LOCK, _HOLDER = _STATE / "silodp-rebuild.lock", _STATE / "silodp-holder.json"
@@ -63,10 +63,15 @@ class BusyError(ValueError):
     """Another rebuild or Snakemake works in this folder; the text is one line."""
 
 
-def end_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
-    """From now on this process gets a signal when its parent dies; only Linux can do that."""
+def end_with_parent(number: signal.Signals = signal.SIGKILL, parent: int | None = None) -> None:
+    """From now on this process gets a signal when its parent dies; only Linux can do that.
+
+    Args:
+        number: the signal.
+        parent: the process that started this one, which may have died since; default: whatever is its parent now.
+    """
     if sys.platform == "linux":
-        parent = os.getppid()
+        parent = os.getppid() if parent is None else parent
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
         if os.getppid() != parent:  # it died before this was said
             os.kill(os.getpid(), number)
@@ -134,11 +139,12 @@ def run(command: Sequence[str], environment: dict[str, str], lock: int, profile:
     """
     farewell = signal.SIGTERM if on_cluster(profile) else signal.SIGKILL
     received: list[int] = []
+    own = os.getpid()
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     former = {number: signal.signal(number, lambda number, frame: received.append(number)) for number in wanted}
     try:
         child = subprocess.Popen(
-            command, env=environment, pass_fds=(lock,), preexec_fn=lambda: end_with_parent(farewell)
+            command, env=environment, pass_fds=(lock,), preexec_fn=lambda: end_with_parent(farewell, own)
         )
         while not received:
             with suppress(subprocess.TimeoutExpired):

@@ -167,3 +167,12 @@ def test_a_process_whose_parent_died_before_it_could_say_so_ends_at_once():
     text = f"from silodp.workflow.engine import end_with_parent; end_with_parent(parent={dead.pid}); print('runs on')"
     found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stdout) == (-signal.SIGKILL, "")
+
+
+def test_a_job_that_a_command_between_started_runs_on():
+    text = (
+        f"from silodp.workflow.engine import end_with_parent; end_with_parent(parent={os.getpid()}); print('runs on')"
+    )
+    between = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {text!r}]))"
+    found = subprocess.run([sys.executable, "-c", between], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout) == (0, "runs on\n")

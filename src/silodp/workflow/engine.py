@@ -68,13 +68,21 @@ def end_with_parent(number: signal.Signals = signal.SIGKILL, parent: int | None 
 
     Args:
         number: the signal.
-        parent: the process that started this one, which may have died since; default: whatever is its parent now.
+        parent: the process that started this one, perhaps through another, and may have died since; default: whatever
+            is its parent now.
     """
     if sys.platform == "linux":
-        parent = os.getppid() if parent is None else parent
+        wanted = os.getppid() if parent is None else parent
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
-        if os.getppid() != parent:  # it died before this was said
+        if os.getppid() != wanted and (parent is None or not _lives(parent)):  # it died before this was said
             os.kill(os.getpid(), number)
+
+
+def _lives(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def note_holder() -> None:

@@ -5,6 +5,29 @@ import json
 import pandas as pd
 
 from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.loading import load_claims
+
+CLAIM = """
+paper: test paper
+claims:
+  - id: X1
+    source: test paper
+    statement: MB-SGD beats local SGD.
+    statistic: {statistic}
+    rule: r
+    experiments: [wbcd_mlp, mnist_mlp]
+    {more}
+"""
+
+
+def claims(
+    tmp_path, more="", statistic="{name: paired_difference, pairs: [{first: minibatch_sgd, second: local_sgd}]}"
+):
+    """A claim that minibatch SGD beats local SGD in two experiments, as it is read; `more`: YAML of further keys."""
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    (folder / "x.yaml").write_text(CLAIM.format(statistic=statistic, more=more))
+    return load_claims(folder)
 
 
 def rows(experiment, errors, epsilon=1.0):

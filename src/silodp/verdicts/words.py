@@ -28,6 +28,11 @@ class Verdict(StrEnum):
         return _ABOUT[self][0]
 
     @property
+    def signed(self) -> str:
+        """The mark and the word."""
+        return f"{self.sign} {self}"
+
+    @property
     def style(self) -> str:
         """The word as a class name of a page."""
         return self.value.replace(" ", "-")

@@ -2,39 +2,24 @@
 
 import pandas as pd
 import pytest
-from paired import run
+from paired import claims, run
 
 from silodp.config.errors import ConfigError
 from silodp.verdicts.claims import decide
 from silodp.verdicts.claims.certified import turns
 from silodp.verdicts.claims.loading import load_claims
 
-CLAIMS = """
-paper: test paper
-claims:
-  - id: X1
-    source: test paper
-    statement: MB-SGD beats local SGD.
-    statistic: {{name: paired_difference, pairs: [{{first: minibatch_sgd, second: local_sgd}}]}}
-    rule: r
-    experiments: [wbcd_mlp, mnist_mlp]
-    certified:
-      experiments: {certified}
-"""
 
-
-def claims(tmp_path, certified):
-    folder = tmp_path / "claims"
-    folder.mkdir()
-    (folder / "x.yaml").write_text(CLAIMS.format(certified=certified))
-    return load_claims(folder)
+def certified(tmp_path, experiments):
+    """The claim, decided again at exactly the claimed ε in `experiments`."""
+    return claims(tmp_path, f"certified: {{experiments: {experiments}}}")
 
 
 BOTH = {"": (0.3, 0.2), "noise=calibrated": (0.2, 0.3)}
 
 
 def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path):
-    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
+    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
     paper = {"": (0.3, 0.2)}
     tables = {"wbcd_mlp": paper, "mnist_mlp": paper, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}
     folder = run(tmp_path, tables)
@@ -54,7 +39,7 @@ def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path
 
 
 def test_without_one_of_the_papers_experiments_nothing_is_confirmed(tmp_path):
-    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
+    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
     found = decide(known, run(tmp_path, {"wbcd_certified": BOTH}))
     row = found.set_index("claim").loc["X1: [at exactly the claimed ε: noise=calibrated]"]
     assert row["verdict"] == "inconclusive"
@@ -63,7 +48,7 @@ def test_without_one_of_the_papers_experiments_nothing_is_confirmed(tmp_path):
 
 
 def test_without_one_of_its_settings_nothing_is_confirmed(tmp_path):
-    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
+    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
     folder = run(tmp_path, {"wbcd_mlp": BOTH, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH})
     path = tmp_path / "reported/wbcd_mlp.csv"
     table = pd.read_csv(path)
@@ -74,19 +59,19 @@ def test_without_one_of_its_settings_nothing_is_confirmed(tmp_path):
 
 
 def test_a_run_without_them_has_no_such_rows(tmp_path):
-    known = claims(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
+    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
     found = decide(known, run(tmp_path, {"wbcd_mlp": {"": (0.3, 0.2)}}))
     assert not found["claim"].str.contains("exactly").any()
     assert turns(found) == []
 
 
 @pytest.mark.parametrize(
-    ("certified", "said"),
+    ("experiments", "said"),
     [("{digits_mlp: [wbcd_certified]}", "must be one of wbcd_mlp, mnist_mlp"), ("{wbcd_mlp: [x]}", "must be one of ")],
 )
-def test_names_are_checked(tmp_path, certified, said):
+def test_names_are_checked(tmp_path, experiments, said):
     with pytest.raises(ConfigError, match=said):
-        claims(tmp_path, certified)
+        certified(tmp_path, experiments)
 
 
 def test_the_papers_claims_about_experiments_are_decided_again():

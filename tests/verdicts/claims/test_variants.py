@@ -2,31 +2,13 @@
 
 import pandas as pd
 import pytest
-from paired import rows, run
+from paired import claims, rows, run
 
 from silodp.verdicts.claims import decide
-from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.pages import under_variants
 from silodp.verdicts.claims.variants import SAME_ROWS, changes
 
-CLAIMS = """
-paper: test paper
-claims:
-  - id: X1
-    source: test paper
-    statement: MB-SGD beats local SGD.
-    statistic: {{name: paired_difference, pairs: [{{first: minibatch_sgd, second: local_sgd}}]}}
-    rule: r
-    experiments: [wbcd_mlp, mnist_mlp]
-    {more}
-"""
 AHEAD, BEHIND = (0.2, 0.3), (0.3, 0.2)
-
-
-def claims(tmp_path, more=""):
-    (tmp_path / "claims").mkdir()
-    (tmp_path / "claims/x.yaml").write_text(CLAIMS.format(more=more))
-    return load_claims(tmp_path / "claims")
 
 
 def test_a_variant_is_set_against_the_protocol_on_its_own_experiments_alone(tmp_path):
@@ -78,14 +60,9 @@ def test_calibrated_noise_is_no_variant_of_the_protocol(tmp_path):
 
 
 def test_parts_of_an_average_are_told_apart_too(tmp_path):
-    folder = tmp_path / "claims"
-    folder.mkdir()
-    text = CLAIMS.format(more="").replace(
-        "{name: paired_difference, pairs: [{first: minibatch_sgd, second: local_sgd}]}",
-        "{name: relative_improvement, target: minibatch_sgd, stated: {local_sgd: 33}, tolerance: 2}",
-    )
-    (folder / "x.yaml").write_text(text)
-    found = decide(load_claims(folder), run(tmp_path, {"wbcd_mlp": {"": BEHIND, "grid=widened": AHEAD}}))
+    improvement = "{name: relative_improvement, target: minibatch_sgd, stated: {local_sgd: 33}, tolerance: 2}"
+    known = claims(tmp_path, statistic=improvement)
+    found = decide(known, run(tmp_path, {"wbcd_mlp": {"": BEHIND, "grid=widened": AHEAD}}))
     (one,) = changes(found)
     assert one.turns
     assert one.why.startswith("local_sgd -48.9 → 33.7 (confirmed)")

@@ -14,7 +14,6 @@ from silodp.report.page.figures import Page
 from silodp.verdicts.claims import COLUMNS
 from silodp.verdicts.claims.certified import turns
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED
-from silodp.verdicts.words import Verdict
 
 TURNS = ["claim", "variant", "at the paper's protocol", "paper's noise, same trials", "at exactly the claimed ε", "why"]
 NOISES = [
@@ -63,9 +62,9 @@ def certified_part(page: Page, tables: Mapping[str, pd.DataFrame]) -> dict[str, 
                 "cells": [
                     one.claim,
                     variant_words(one.reading),
-                    _worded(one.headline),
-                    _worded(one.paper),
-                    ("turns: " if one.turns else "") + _worded(one.at_claim),
+                    one.headline.signed,
+                    one.paper.signed,
+                    ("turns: " if one.turns else "") + one.at_claim.signed,
                     in_words(one.why, page.titles),
                 ],
                 "classes": "",
@@ -76,10 +75,6 @@ def certified_part(page: Page, tables: Mapping[str, pd.DataFrame]) -> dict[str, 
         "noises": noises(page, set(both)),
         "figures": page.certified(),
     }
-
-
-def _worded(verdict: Verdict) -> str:
-    return f"{verdict.sign} {verdict}"
 
 
 def noises(page: Page, experiments: set[str]) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ from silodp.files import read_table
 from silodp.report.figures.words import in_words, variant_words
 from silodp.verdicts.claims import COLUMNS
 from silodp.verdicts.claims.variants import changes
-from silodp.verdicts.words import Verdict
 
 HEADING = ["claim", "variant", "the paper's protocol, same rows", "under the variant", "why"]
 
@@ -31,8 +30,8 @@ def variants_part(folder: Path) -> dict[str, Any] | None:
                 "cells": [
                     one.claim,
                     "the default" if one.reading == "default" else variant_words(one.reading),
-                    _worded(one.protocol),
-                    ("turns: " if one.turns else "") + _worded(one.variant),
+                    one.protocol.signed,
+                    ("turns: " if one.turns else "") + one.variant.signed,
                     in_words(one.why),
                 ],
                 "classes": "",
@@ -40,7 +39,3 @@ def variants_part(folder: Path) -> dict[str, Any] | None:
             for one in sorted(found, key=lambda one: not one.turns)
         ],
     }
-
-
-def _worded(verdict: Verdict) -> str:
-    return f"{verdict.sign} {verdict}"

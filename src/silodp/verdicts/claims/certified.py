@@ -16,8 +16,8 @@ from silodp.verdicts.claims.models import Claim, RelativeImprovement
 from silodp.verdicts.words import Verdict
 
 AT_CLAIM, PAPER = "at exactly the claimed ε", "the same rows with the paper's noise"
-# Parts up to which each is named.
-_FEW = 3
+# Parts up to which each is named; of more, the claim's own rows have them.
+FEW = 3
 # Sizes that two noises are told apart by, as statistics write them: a pair's mean difference.
 _MEAN = re.compile(r"(\w+ − [\w:]+) ([+-]\d+\.\d+) \[")
 
@@ -158,10 +158,12 @@ def details(rows: Mapping[str, Mapping], claim: str, whole: str) -> dict[str, tu
     """Value and verdict of a verdict's parts, by their names without the label that all of them have."""
     label = f", {whole.partition(': ')[2]}"
     named = [(name, row) for name, row in rows.items() if name.startswith(f"{claim}: ") and name.endswith(label)]
-    return {
-        name.removeprefix(f"{claim}: ").removesuffix(label): (float(row["value"]), str(row["verdict"]))
-        for name, row in named
-    }
+    return {name.removeprefix(f"{claim}: ").removesuffix(label): value_of(row) for name, row in named}
+
+
+def value_of(row: Mapping) -> tuple[float, str]:
+    """Value and verdict of a row of claims.csv."""
+    return float(row["value"]), str(row["verdict"])
 
 
 def why(paper: Mapping, certified: Mapping, parts: Sequence[Mapping[str, tuple[float, str]]]) -> str:
@@ -170,7 +172,7 @@ def why(paper: Mapping, certified: Mapping, parts: Sequence[Mapping[str, tuple[f
     said = [f"{pair} {means[0][pair]} → {value} in the mean" for pair, value in means[1].items() if pair in means[0]]
     if not said:
         both = [(name, parts[0][name], after) for name, after in parts[1].items() if name in parts[0]]
-        if len(both) > _FEW:
+        if len(both) > FEW:
             both = [(name, before, after) for name, before, after in both if before[1] != after[1]]
         said = [
             f"{name} {before[0]:.3g} → {after[0]:.3g}" + (f" ({after[1]})" if before[1] != after[1] else "")

@@ -1,6 +1,6 @@
 """The claims as text and as a Markdown table: one line a claim, its parts left to claims.csv."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
@@ -25,29 +25,23 @@ def number(row: dict) -> str:
 
 def markdown(table: pd.DataFrame) -> str:
     """A Markdown table of claims, readings and surrogates."""
-    lines = [
-        "| claim | what it says | source | verdict | number | how it was decided |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for row in whole(table).to_dict("records"):
         claim, _, part = row["claim"].partition(": ")
         said = row["statement"] if not part else f"*{part}*"
-        cells = [claim, said, row["source"] if not part else "", f"**{row['verdict']}**", number(row), row["statistic"]]
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
+        source = row["source"] if not part else ""
+        rows.append([claim, said, source, f"**{row['verdict']}**", number(row), row["statistic"]])
+    return _table(["claim", "what it says", "source", "verdict", "number", "how it was decided"], rows)
 
 
 def turned(table: pd.DataFrame) -> str:
     """A Markdown table of the claims that were decided again at exactly the claimed ε, those that turn first."""
-    lines = [
-        "| claim | variant | at the paper's protocol | paper's noise, same trials | at exactly the claimed ε | why |",
-        "| --- | --- | --- | --- | --- | --- |",
+    rows = [
+        [one.claim, one.reading, one.headline, one.paper, f"**{one.at_claim}**" if one.turns else one.at_claim, one.why]
+        for one in sorted(turns(table), key=lambda one: not one.turns)
     ]
-    for one in sorted(turns(table), key=lambda one: not one.turns):
-        at_claim = f"**{one.at_claim}**" if one.turns else one.at_claim
-        cells = [one.claim, one.reading, one.headline, one.paper, at_claim, one.why]
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
+    paper, exact = ["at the paper's protocol", "paper's noise, same trials"], "at exactly the claimed ε"
+    return _table(["claim", "variant", *paper, exact, "why"], rows)
 
 
 def under_variants(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -56,15 +50,17 @@ def under_variants(tables: Mapping[str, pd.DataFrame]) -> str:
     Args:
         tables: run file that trains the variants → claims.csv of its run.
     """
-    lines = [
-        "| claim | variant | run | the paper's protocol, same rows | under the variant | why |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
     found = [(run, one) for run, table in tables.items() for one in changes(table)]
-    for run, one in sorted(found, key=lambda pair: not pair[1].turns):
-        variant = f"**{one.variant}**" if one.turns else one.variant
-        cells = [one.claim, one.reading, run, one.protocol, variant, one.why]
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    rows = [
+        [one.claim, one.reading, run, one.protocol, f"**{one.variant}**" if one.turns else one.variant, one.why]
+        for run, one in sorted(found, key=lambda pair: not pair[1].turns)
+    ]
+    return _table(["claim", "variant", "run", "the paper's protocol, same rows", "under the variant", "why"], rows)
+
+
+def _table(heading: list[str], rows: Iterable[list]) -> str:
+    lines = ["| " + " | ".join(heading) + " |", "| " + " | ".join("---" for _ in heading) + " |"]
+    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 

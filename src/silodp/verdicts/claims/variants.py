@@ -1,19 +1,16 @@
 """Which choice of protocol turns which verdict: a claim under a variant, and under the paper's on the same rows."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from silodp.verdicts.claims.base import Finding, RunFolder
-from silodp.verdicts.claims.certified import UnderOneReading, details, why
+from silodp.verdicts.claims.certified import FEW, UnderOneReading, details, value_of, why
 from silodp.verdicts.claims.models import Claim
 from silodp.verdicts.words import Verdict
 
 SAME_ROWS = "the paper's protocol on the rows of"
-# Up to so many parts are written out: of more, the claim's own rows have them.
-_FEW = 3
 _KEY = ["M", "R", "epsilon", "algorithm"]
 
 
@@ -63,7 +60,7 @@ def same_rows(claim: Claim, run: RunFolder, decide: Callable[[Claim, RunFolder],
         label = f"[{SAME_ROWS} {reading or 'default'}]"
         if whole.verdict != Verdict.NOT_TESTABLE:
             found.append(replace(whole, part=label))
-            if len(parts) <= _FEW:
+            if len(parts) <= FEW:
                 found += [replace(part, part=f"{part.part}, {label}") for part in parts]
     return found
 
@@ -109,14 +106,10 @@ def changes(table: pd.DataFrame) -> list[Change]:
             continue
         # A detail under a variant is `<place>, [<reading>], <what>` or `[<reading>], <what>`.
         after = {
-            other.partition(": ")[2].replace(f"[{reading}], ", "").replace(f", [{reading}]", ""): _number(one)
+            other.partition(": ")[2].replace(f"[{reading}], ", "").replace(f", [{reading}]", ""): value_of(one)
             for other, one in rows.items()
             if other.startswith(f"{claim}: ") and f"[{reading}]" in other and SAME_ROWS not in other
         }
         numbers = why(row, beside, [details(rows, claim, name), after])
         found.append(Change(claim, reading, Verdict(row["verdict"]), Verdict(beside["verdict"]), numbers))
     return found
-
-
-def _number(row: dict) -> tuple[float, str]:
-    return (float(row["value"]) if row["value"] is not None else math.nan, str(row["verdict"]))

@@ -89,7 +89,7 @@ test-browser: .venv/installed  ## the report page in a headless Chromium, instal
 	$(BIN)/python -m pytest -m browser tests/end_to_end/browser
 
 claims: .venv/installed  ## verdicts on the papers' claims, from the published tables
-	@$(BIN)/silodp claims results/published
+	@$(BIN)/silodp claims results/$(TO)
 
 test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, nodes, Snakemake (installs Slurm: root)
 	$(BIN)/python -m pytest -v -n 0 -m slurm tests/end_to_end/cluster

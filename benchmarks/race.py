@@ -1,7 +1,7 @@
 """What a race over the grid saves and what it loses, played again on the whole grids of a finished run.
 
     make reproduce RUN=tuning
-    python benchmarks/race.py config/tuning.yaml --output docs/tuning.md
+    python benchmarks/race.py config/tuning.yaml --output docs/tuning.md --csv src/silodp/report/page/races.csv
 
 A cell is one ε of one algorithm in one setting. Its whole grid's choice is the point with the smallest training loss,
 mean over all trials of the run; the race sees one trial of most points, and of the best a few. Regret is how much
@@ -96,6 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("run_file", type=Path, help="of a finished run with whole grids")
     parser.add_argument("--output", type=Path, help="Markdown file with the table's marks; default: the terminal")
+    parser.add_argument("--csv", type=Path, help="the table as a CSV file, for the pages of runs that tune by race")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     table = rows(Plan(load(options.run_file)))
     lines = [
@@ -104,6 +105,8 @@ def main(arguments: list[str] | None = None) -> int:
         *(f"| {' | '.join(row)} |" for row in table),
     ]
     text = "\n".join(lines)
+    if options.csv is not None:
+        pd.DataFrame(table, columns=HEADINGS).to_csv(options.csv, index=False, lineterminator="\n")
     if options.output is None:
         print(text)
     else:

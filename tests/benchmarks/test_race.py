@@ -48,7 +48,9 @@ def test_the_table_goes_between_its_marks(tmp_path, monkeypatch):
     monkeypatch.setattr(race, "rows", lambda plan: [[str(n) for n in range(len(race.HEADINGS))]])
     monkeypatch.setattr(race, "load", lambda path: path)
     monkeypatch.setattr(race, "Plan", lambda resolved: resolved)
-    assert race.main(["run.yaml", "--output", str(page)]) == 0
+    table = tmp_path / "races.csv"
+    assert race.main(["run.yaml", "--output", str(page), "--csv", str(table)]) == 0
+    assert pd.read_csv(table, dtype=str).loc[0].tolist() == [str(n) for n in range(len(race.HEADINGS))]
     lines = page.read_text().splitlines()
     assert lines[0] == "before"
     assert lines[-1] == "after"

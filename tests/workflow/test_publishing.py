@@ -51,7 +51,8 @@ def test_publishing_keeps_what_is_small_and_replaces_what_was_there(run, tmp_pat
     wanted |= {"source/Snakefile"} | rules
     assert held(out) == wanted | {"silos/wbcd_mlp/default/heterogeneity.csv"}
     page = (out / "README.md").read_text()
-    assert "make publish RUN=r7" in page
+    assert f"make publish RUN=r7 TO={out.name}`" in page
+    assert all(f"`make {word} TO={out.name}`" in page for word in ("figures", "report", "claims"))
     assert "by version abc" in page
     (out / "tables/old.csv").write_text("")
     assert publish(run, output=out) == 0

@@ -27,10 +27,10 @@ What is small of
 
 `provenance.json` names code, lock, data and machine, `config.json` holds every option.
 
-- Made by {made} and `make publish RUN={names}`.
+- Made by {made} and `make publish RUN={names}{to}`.
 - `report.html` is everything on one page, for any browser, also without a network.
-- `make figures` draws the figures again from the tables in this folder, `make report` the page; neither trains.
-- `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make claims` decides them again.
+- `make figures{to}` draws the figures again from the tables in this folder, `make report{to}` the page; neither trains.
+- `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make claims{to}` decides them again.
 - `reported/` holds one row a trial behind the default rows: `silodp compare` sets two algorithms against each other.
 """
 
@@ -79,7 +79,7 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> N
                     shutil.copy2(source.path / name, built / name)
         if config is not None:
             _join(sources, built, config, runs)
-        write_text(_readme(runs), built / "README.md")
+        write_text(_readme(runs, output.name), built / "README.md")
         # Of what stays: figures, verdicts and page are made from it again.
         data = [path for path in built.rglob("*") if path.suffix in (".csv", ".json") and path.name not in AGAIN]
         found = checksums(built, (path.relative_to(built).as_posix() for path in data))
@@ -188,7 +188,7 @@ def _join(sources: Sequence[Folder], output: Path, config: dict, runs: dict[str,
     write_csv(decide(load_claims(), RunFolder(output)), output / "claims.csv")
 
 
-def _readme(runs: dict[str, dict]) -> str:
+def _readme(runs: dict[str, dict], folder: str) -> str:
     """What is in the folder, and the commands that made it and that use it."""
     said = [
         f"the run `{name}`, finished {record.get('finished') or 'unknown'}\n"
@@ -198,4 +198,5 @@ def _readme(runs: dict[str, dict]) -> str:
     names = list(runs)
     together = names[0] if len(names) == 1 else f'"{" ".join(names)}"'
     made = ", ".join(f"`make reproduce RUN={name}`" for name in names)
-    return README.format(runs="".join(f"\n- {run}" for run in said), made=made, names=together)
+    to = "" if folder == "published" else f" TO={folder}"
+    return README.format(runs="".join(f"\n- {run}" for run in said), made=made, names=together, to=to)

@@ -24,6 +24,7 @@ from silodp.report.page.claims import claims_part
 from silodp.report.page.figures import CAPTIONS, Page
 from silodp.report.page.own import own_part
 from silodp.report.page.papers import cards, counts, paper_of
+from silodp.report.page.races import races_part
 from silodp.report.page.tables import DEFAULT, EDGE, FACETS, SUMMARY, pack, privacy, results
 from silodp.report.page.variants import variants_part
 from silodp.report.paper_figures import heading_of
@@ -65,7 +66,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     default = "as in the run file" if own else DEFAULT
     figures = [figure for one in experiments for figure in one["all"]]
     figures += [
-        *(certified["figures"] if certified else []),
+        *(certified["figures"] + certified["noises_figures"] if certified else []),
         *paired,
         *others,
         *checkins,
@@ -98,6 +99,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
             variants=None if own else variants_part(folder),
             beside=beside,
             others=others,
+            races=races_part(described, titles),
             results=table,
             privacy=private,
             privacy_heading=SUMMARY,

@@ -74,6 +74,7 @@ def certified_part(page: Page, tables: Mapping[str, pd.DataFrame]) -> dict[str, 
         "noises_heading": NOISES,
         "noises": noises(page, set(both)),
         "figures": page.certified(),
+        "noises_figures": page.noises(),
     }
 
 

@@ -20,6 +20,7 @@ class PaperFigure:
         experiment: behind it; empty for a figure of formulas alone.
         M, R: silos a round and rounds; None without an experiment.
         file: of a run's folder, without a suffix.
+        said: what the paper says about the figure, in our words; "" for nothing.
     """
 
     name: str
@@ -28,6 +29,7 @@ class PaperFigure:
     M: int | None
     R: int | None
     file: str
+    said: str
 
     @property
     def paper(self) -> str:
@@ -40,13 +42,18 @@ def paper_figures() -> tuple[PaperFigure, ...]:
     """All of them, a panel each, in the order of the file."""
     rows = pd.read_csv(project_root() / "config" / "figures.csv", dtype=str, keep_default_na=False)
     return tuple(
-        PaperFigure(row.name_, row.title, row.experiment, _number(row.M), _number(row.R), row.file)
+        PaperFigure(row.name_, row.title, row.experiment, _number(row.M), _number(row.R), row.file, row.said)
         for row in rows.rename(columns={"name": "name_"}).itertuples()
     )
 
 
 def _number(text: str) -> int | None:
     return int(text) if text else None
+
+
+def said_of(experiment: str, M: int, R: int) -> str:
+    """What the paper says about its figure of a setting; "" where it shows none."""
+    return next((one.said for one in paper_figures() if (one.experiment, one.M, one.R) == (experiment, M, R)), "")
 
 
 def heading_of(experiment: str, M: int, R: int) -> str:

@@ -23,7 +23,7 @@ from silodp.report.page.certified import certified_part, trains_both
 from silodp.report.page.claims import claims_part
 from silodp.report.page.figures import CAPTIONS, Page
 from silodp.report.page.own import own_part
-from silodp.report.page.papers import cards, counts, paper_of
+from silodp.report.page.papers import beside, cards, counts, paper_of
 from silodp.report.page.races import races_part
 from silodp.report.page.tables import DEFAULT, EDGE, FACETS, SUMMARY, pack, privacy, results
 from silodp.report.page.variants import variants_part
@@ -31,7 +31,7 @@ from silodp.report.paper_figures import heading_of
 from silodp.verdicts.comparisons import CALIBRATED
 
 MOST_SILOS = 30
-COMPARED = ["experiment", "reading", "first", "second", "low", "high", "tolerance"]
+COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
 # Kind of figures that stand open, and where both noises were trained; the others of the same rows are folded.
 OPEN, OPEN_BESIDE = "error_vs_epsilon", "both_noises"
 
@@ -57,7 +57,9 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     names = [*described, *(name for name in tables if name not in described)]
     titles = {name: str((described.get(name) or {}).get("title") or title_of(name)) for name in names}
     page = Page(folder, output.parent, titles)
-    experiments = [_experiment(page, name, described.get(name) or {}, tables.get(name)) for name in names]
+    compared = folder / "comparisons.csv"
+    comparisons = read_table(compared, COMPARED) if compared.is_file() else None
+    experiments = [_experiment(page, name, described.get(name) or {}, tables.get(name), comparisons) for name in names]
     sources = {one["name"]: one["paper"] for one in experiments}
     own = bool(experiments) and not any(sources.values())
     paired, checkins, checks = page.paired(), page.checkins(), bounds(page)
@@ -74,11 +76,9 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     ]
     anchors = [figure["anchor"] for figure in figures if figure["picture"]]
     claims = None if own else claims_part(page, anchors)
-    compared = folder / "comparisons.csv"
-    comparisons = read_table(compared, COMPARED) if compared.is_file() else None
     # Experiments with both noises have a section of their own, and the headline is of the others.
-    beside = [one for one in experiments if certified and trains_both(tables.get(one["name"]))]
-    headline = {name: one for name, one in tables.items() if name not in [other["name"] for other in beside]}
+    under_both = [one for one in experiments if certified and trains_both(tables.get(one["name"]))]
+    headline = {name: one for name, one in tables.items() if name not in [other["name"] for other in under_both]}
     table, private = results(tables, default), privacy(folder / "privacy.csv", titles, default)
     script = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
     text = (
@@ -94,10 +94,10 @@ def build(run_folder: Path | str, output: Path | str) -> None:
             cards=[] if own else cards(claims["claims"] if claims else [], comparisons, sources),
             claims=claims,
             paired=[] if own else paired,
-            groups=_grouped(one for one in experiments if one not in beside),
+            groups=_grouped(one for one in experiments if one not in under_both),
             certified=certified,
             variants=None if own else variants_part(folder),
-            beside=beside,
+            beside=under_both,
             others=others,
             races=races_part(described, titles),
             results=table,
@@ -132,7 +132,9 @@ def _environment() -> Environment:
     return environment
 
 
-def _experiment(page: Page, name: str, about: Mapping[str, Any], table: pd.DataFrame | None) -> dict[str, Any]:
+def _experiment(
+    page: Page, name: str, about: Mapping[str, Any], table: pd.DataFrame | None, comparisons: pd.DataFrame | None
+) -> dict[str, Any]:
     """One experiment: the figures of its default rows, those of its variants, and its partition."""
     title, paper = about.get("title") or name, about.get("paper") or ""
     opened: list[dict[str, Any]] = []
@@ -147,6 +149,8 @@ def _experiment(page: Page, name: str, about: Mapping[str, Any], table: pd.DataF
                 caption = CAPTIONS.get(kind) or kind.replace("_", " ")
                 heading = heading_of(name, M, R) if first else ""
                 figure = page.result(stem, name, caption, heading or setting) | {"setting": setting, "kind": kind}
+                if first:
+                    figure["beside"] = beside(name, M, R, comparisons)
                 (opened if first else folded).append(figure)
     # As the paper numbers them; those that it does not show come last.
     opened.sort(key=lambda figure: _numbered(figure["heading"]))

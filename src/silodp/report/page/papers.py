@@ -9,6 +9,7 @@ import pandas as pd
 from silodp.files import with_reading
 from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, outcomes
 from silodp.report.figures.style import label
+from silodp.report.paper_figures import said_of
 from silodp.verdicts.words import Verdict
 
 # Verdicts as a reader wants to meet them: what was found against the paper first.
@@ -118,6 +119,30 @@ def counts(claims: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for word, own in by_verdict
         if own
     ]
+
+
+def beside(experiment: str, M: int, R: int, comparisons: pd.DataFrame | None) -> str:
+    """What the paper says about its figure of a setting, and what the paired comparisons say; "" where it shows none.
+
+    Args:
+        experiment, M, R: of the figure.
+        comparisons: the run's table of paired comparisons, if it has one.
+    """
+    said = said_of(experiment, M, R)
+    if not said:
+        return ""
+    found = []
+    if comparisons is not None:
+        own = with_reading(comparisons)
+        own = own[(own["experiment"] == experiment) & (own["M"] == M) & (own["R"] == R) & (own["reading"] == "")]
+        for (first, second), rows in own.groupby(["first", "second"], sort=False):
+            ends = outcomes(rows)
+            names = [label(name).removeprefix("ISRL-DP ") for name in (first, second)]
+            found.append(
+                f"{names[0]} clearly ahead of {names[1]} at {(ends == FIRST).sum()} of {len(rows)} ε, "
+                f"clearly behind at {(ends == SECOND).sum()}"
+            )
+    return f"In the paper {said}." + (f" Here: {'; '.join(found)}." if found else "")
 
 
 def _finding(paper: Paper, rows: pd.DataFrame | None, claims: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,27 @@
+"""What a paper says about its figure, beside what the paired comparisons of the run say."""
+
+import pandas as pd
+
+from silodp.report.page.papers import beside
+from silodp.report.paper_figures import paper_figures
+
+
+def comparisons():
+    ends = {0.75: (0.01, 0.02), 1.0: (-0.03, -0.02), 3.0: (-0.01, 0.01), 18.0: (0.02, 0.04)}
+    cell = {"experiment": "mnist_mlp", "reading": "", "M": 25, "R": 25, "first": "spider", "second": "minibatch_sgd"}
+    rows = [cell | {"epsilon": e, "low": low, "high": high, "tolerance": 0.005} for e, (low, high) in ends.items()]
+    rows.append(rows[-1] | {"reading": "spider_q1_noise=minibatch"})
+    rows.append(rows[-1] | {"reading": "", "R": 50})
+    return pd.DataFrame(rows)
+
+
+def test_a_papers_words_stand_beside_the_comparisons_of_its_setting():
+    said = beside("mnist_mlp", 25, 25, comparisons())
+    assert said.startswith("In the paper FedProx-SPIDER tends to be ahead")
+    assert said.endswith(" Here: SPIDER clearly ahead of MB-SGD at 1 of 4 ε, clearly behind at 2.")
+    assert "Here" not in beside("mnist_mlp", 25, 25, None)
+    assert beside("mnist_mlp", 25, 99, comparisons()) == ""
+
+
+def test_the_paper_says_something_about_every_figure_of_its():
+    assert all(one.said for one in paper_figures())

@@ -148,3 +148,43 @@ def test_the_readme_is_one_screen_and_names_every_package():
     assert len(README.encode()) < 7_000
     packages = {path.parent.name for path in (ROOT / "src" / "silodp").glob("*/__init__.py")}
     assert {name for name in packages if f"`{name}`" not in README} == set()
+
+
+def test_what_came_out_of_the_proximal_run_is_as_published():
+    folder, words = (
+        ROOT / "results" / "published-proximal",
+        " ".join((ROOT / "docs" / "shuffling.md").read_text().split()),
+    )
+
+    def errors(experiment, epsilon, algorithms, reading="", private=True):
+        table = pd.read_csv(folder / "tables" / f"{experiment}.csv", dtype={"reading": str}).fillna({"reading": ""})
+        own = table[(table["private"] == private) & (table["reading"] == reading)]
+        own = own[own["algorithm"].str.fullmatch(algorithms)]
+        return 100 * (own[own["epsilon"] == epsilon] if private else own).set_index("algorithm")["test_error_mean"]
+
+    def span(*values):
+        return " to ".join(f"{value:.1f}" for value in values)
+
+    sparse = [errors("mnist_sparse", 0.75, one) for one in ("(?!sdp_).*", "sdp_.*")]
+    assert f"{span(sparse[0].min(), sparse[0].max())} %, their SDP" in words
+    assert f"ideal sums {span(sparse[1].min(), sparse[1].max())} %" in words
+    late, plain = errors("mnist_sparse", 18, ".*"), errors("mnist_sparse", 0, ".*", private=False)
+    assert len(late) == 8
+    assert f"between {late.min():.1f} and {late.max():.1f} %" in words
+    assert f"({span(plain.min(), plain.max())} %)" in words
+    moved = pd.concat(
+        [errors("mnist_pvec", e, ".*", "summation=shuffled") - errors("mnist_pvec", e, ".*") for e in (0.75, 3, 18)]
+    )
+    assert f"by {moved.min():+.1f} to {moved.max():+.1f} points".replace("-", "−") in words
+    sent = pd.read_csv(folder / "privacy.csv").dropna(subset="shuffled_bits")
+    for experiment, unit, scale in (("mnist_pvec", "Mbit", 1e6), ("lasso_pvec_insurance", "kbit", 1e3)):
+        own = sent[sent["experiment"] == experiment]
+        once = own["algorithm"] == "sdp_prox_sgd"
+        for bits in (own[once]["shuffled_bits"] / scale, own[~once]["shuffled_bits"] / scale):
+            ends = [f"{one:.1f}" if one < 10 else f"{one:.0f}" for one in (bits.min(), bits.max())]
+            assert f"{ends[0]} to {ends[1]} {unit}" in words or f"{ends[0]} to {ends[1]} and" in words
+    pairs = [(errors("mnist_adaptive", e, "f.*"), errors("mnist_sparse", e, "fedprox_spider")) for e in (0.75, 18)]
+    said = ["{:.1f} against {:.1f} % at".format(*(one.item() for one in pair)) for pair in pairs]
+    assert all(one in words for one in said)
+    behind, open_ = ([errors("mnist_shuffled", e, name).item() for e in (0.75, 18)] for name in ("sh.*", "mini.*"))
+    assert f"{span(*behind)} % where minibatch SGD without a shuffler has {span(*open_)} %" in words

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs import ROOT, TINY, checkout, contents, environment, rebuild_in, run
+from runs import ROOT, TINY, checkout, contents, environment, rebuild, rebuild_in, run
 
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
@@ -157,6 +157,24 @@ def test_a_checkout_that_is_moved_redoes_nothing(rebuilt, tmp_path):
     result = run(moved, "--configfile", "config/tiny.yaml")
     assert result.returncode == 0
     assert "Nothing to be done" in result.stdout + result.stderr
+
+
+def test_finished_jobs_go_on_in_another_checkout(rebuilt, tmp_path):
+    """Silos and all trials but one file, without Snakemake's own records: touched, that file alone is trained."""
+    folder, name = checkout(tmp_path), "trials/wbcd_mlp/fed_spider/M2_R5/default_0-1.parquet"
+    shutil.copy(rebuilt / "config" / "tiny.yaml", folder / "config" / "tiny.yaml")
+    for part in ("data", "silos", "trials"):
+        if (rebuilt / "results/tiny" / part).exists():
+            shutil.copytree(rebuilt / "results/tiny" / part, folder / "results/tiny" / part)
+    (folder / "results/tiny" / name).unlink()
+    command = [*rebuild(), "--", "--touch"]
+    touched = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    assert touched.returncode == 0, touched.stderr[-3000:]
+    result = run(folder, "--configfile", "config/tiny.yaml", "--dry-run")
+    planned = result.stdout + result.stderr
+    assert planned.count("rule train:") == 1
+    assert name in planned
+    assert "rule partition:" not in planned
 
 
 @pytest.mark.slow

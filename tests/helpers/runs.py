@@ -50,9 +50,9 @@ def snakemake(*arguments: str, profile: str = "default") -> list[str]:
     return [sys.executable, "-m", "snakemake", "--profile", f"workflow/profiles/{profile}", *cores, *arguments]
 
 
-def rebuild() -> list[str]:
+def rebuild(name: str = "tiny") -> list[str]:
     """The command that `make reproduce` runs."""
-    return [sys.executable, "-m", "silodp.cli", "rebuild", "config/tiny.yaml", "--cores", "2"]
+    return [sys.executable, "-m", "silodp.cli", "rebuild", f"config/{name}.yaml", "--cores", "2"]
 
 
 def run(folder: Path, *arguments: str, profile: str = "default") -> subprocess.CompletedProcess:
@@ -61,9 +61,9 @@ def run(folder: Path, *arguments: str, profile: str = "default") -> subprocess.C
     return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
 
 
-def rebuild_in(folder: Path) -> subprocess.CompletedProcess:
-    """`silodp rebuild` of the tiny run in `folder`, to its end."""
-    return subprocess.run(rebuild(), cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
+def rebuild_in(folder: Path, name: str = "tiny") -> subprocess.CompletedProcess:
+    """`silodp rebuild` of a run file in `folder`, to its end."""
+    return subprocess.run(rebuild(name), cwd=folder, env=environment(), capture_output=True, text=True, timeout=900)
 
 
 def contents(results: Path) -> dict[str, object]:

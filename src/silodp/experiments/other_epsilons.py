@@ -1,10 +1,12 @@
 """The other ε of a reported run: a person's, the chosen run's, and by round; docs/privacy.md says what each means."""
 
+import functools
 import math
 
 import numpy as np
 import pandas as pd
 
+from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
 from silodp.experiments.by_round import epsilon_by_round
 from silodp.experiments.task import Task
@@ -42,25 +44,36 @@ def with_other_epsilons(
 
 
 def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], held: tuple[int, int]) -> dict[str, float]:
-    plans = list(dict.fromkeys(task.plans(epsilon, phase_length, sizes)))
-    person = persons_epsilon(plans, *held)
+    plans = tuple(dict.fromkeys(task.plans(epsilon, phase_length, sizes)))
     if task.readings.resample:  # of one record nothing is proven, of all copies of it something is
-        return {"epsilon_person": person}
+        return {"epsilon_person": persons_epsilon(plans, *held)}
     grid = task.grid()
     points = grid[grid["epsilon"] == epsilon]
     candidates: list[PrivacyPlan] = []
     for phase in sorted({int(one) for one in points["phase_length"]}):
         candidates += dict.fromkeys(task.plans(epsilon, phase, sizes))
     algorithm = task.make(phase_length, epsilon, min(sizes))
+    return _of_plans(algorithm, plans, tuple(candidates), len(points), held)
+
+
+# Settings that differ in M alone have the same plans.
+@functools.cache
+def _of_plans(
+    algorithm: Algorithm,
+    plans: tuple[PrivacyPlan, ...],
+    candidates: tuple[PrivacyPlan, ...],
+    points: int,
+    held: tuple[int, int],
+) -> dict[str, float]:
     wanted = (1, max(algorithm.rounds // 2, 1))
     by_round = [[value for _, value in epsilon_by_round(algorithm, plan, wanted)] for plan in plans]
     return {
-        "epsilon_person": person,
-        "selection_points": len(points),
+        "epsilon_person": persons_epsilon(plans, *held),
+        "selection_points": points,
         # Of silos with δ of their own each is asked by itself.
         "epsilon_selection": _largest(
             [
-                selection_epsilon([one for one in candidates if one.budget.delta == delta], len(points))
+                selection_epsilon([one for one in candidates if one.budget.delta == delta], points)
                 for delta in {one.budget.delta for one in candidates}
             ]
         ),

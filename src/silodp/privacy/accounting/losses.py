@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
+from silodp.privacy.accounting.newton import where_sum_is
 from silodp.privacy.accounting.profiles import Occurrences, replace_one_profile
 
 
@@ -141,21 +142,12 @@ def _outcome_at(occurrences: Occurrences, losses: np.ndarray) -> np.ndarray:
     p, s = occurrences.weights, occurrences.shift
     with np.errstate(divide="ignore"):
         log_p = np.log(p)
-    j = np.arange(len(p))
     x = np.full(len(losses), -np.inf)
     reached = np.flatnonzero(losses > log_p[0])
     goal = losses[reached]
-    # ln(e^goal − p_0) is what the terms j ≥ 1 have to make; Newton from the right, where their sum is convex.
+    # ln(e^goal − p_0) is what the terms j ≥ 1 have to make.
     rest = goal + np.log(-np.expm1(log_p[0] - goal)) if p[0] > 0 else goal
-    t = np.min((rest[:, None] - log_p[1:]) / (j[1:] * s) + j[1:] * s / 2, axis=1)
-    for _ in range(50 if len(p) > 2 else 0):
-        terms = log_p[1:] + j[1:] * s * t[:, None] - (j[1:] * s) ** 2 / 2
-        total = logsumexp(terms, axis=1)
-        move = (total - rest) / (np.exp(terms - total[:, None]) @ (j[1:] * s))
-        t -= move
-        if np.max(np.abs(move), initial=0.0) < 1e-12 * (1 + np.max(np.abs(t), initial=0.0)):
-            break
-    x[reached] = t
+    x[reached] = where_sum_is(log_p[1:], np.arange(1, len(p)) * s, rest)
     return np.maximum.accumulate(x)
 
 

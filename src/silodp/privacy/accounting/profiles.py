@@ -10,10 +10,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom, hypergeom
 
 from silodp.privacy.accounting.mechanisms import gaussian_log_profile
+from silodp.privacy.accounting.newton import where_sum_is
 
 
 @dataclass(frozen=True)
@@ -96,23 +97,11 @@ def replace_one_profile(occurrences: Occurrences, epsilon: np.ndarray) -> np.nda
 
 
 def _threshold(p: np.ndarray, s: float, m: int, below: float, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """t with Σ_{1≤j<m} p_j e^{jst − j²s²/2} = B, and ln B, where B = e^ε·below − p_0.
-
-    Newton's method from the right; in logarithms the sum is convex and increasing, so it does not overshoot.
-    """
-    j = np.arange(1, m)
+    """t with Σ_{1≤j<m} p_j e^{jst − j²s²/2} = B, and ln B, where B = e^ε·below − p_0."""
     with np.errstate(divide="ignore"):
         log_p = np.log(p[1:m])
     log_budget = epsilon + np.log(np.maximum(below - p[0] * np.exp(-epsilon), np.finfo(float).tiny))
-    t = np.min((log_budget[:, None] - log_p) / (j * s) + j * s / 2, axis=1)
-    for _ in range(50 if m > 2 else 0):
-        terms = log_p + j * s * t[:, None] - (j * s) ** 2 / 2
-        total = logsumexp(terms, axis=1)
-        step = (total - log_budget) / (np.exp(terms - total[:, None]) @ (j * s))
-        t -= step
-        if np.max(np.abs(step)) < 1e-12 * (1 + np.max(np.abs(t))):
-            break
-    return t, log_budget
+    return where_sum_is(log_p, np.arange(1, m) * s, log_budget), log_budget
 
 
 def _first_cut(occurrences: Occurrences, epsilon: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ _PER_WEIGHT = 6
 # Of an experiment: selection, privacy, audit, table. Of a run: formulas and their figures, comparisons, claims, merged
 # privacy, rounds and audit, provenance, page, crate, checksums, and the end.
 _ONCE_EACH, _ONCE = 4, 12
-# Training reaches so much of a product's rate (benchmarks/RESULTS.md has 63 to 66 %, convolutions 53 to 58 %).
+# Training reaches so much of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
 _SHARE = 0.55
 # Seconds that a job takes beside training, on average and from above: starting, accounting, audits, drawing.
 _START = 4.0

@@ -14,13 +14,15 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.experiments.names import trained_as
 from silodp.experiments.race import play
+from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
 from silodp.federation.data_of import dataset_of
 from silodp.workflow.outputs import PARTITION_FILES
 from silodp.workflow.plan import Plan
 
-# Multiplications and additions a weight and record: one of each forward, two of each backward.
-_PER_WEIGHT = 6
+# Multiplications and additions a weight and record: one of each forward, for its gradient, and for that of its input,
+# which the first layer does without.
+_FIRST, _LATER = 4, 6
 # Of an experiment: selection, privacy, audit, table. Of a run: formulas and their figures, comparisons, claims, merged
 # privacy, rounds and audit, provenance, page, crate, checksums, and the end.
 _ONCE_EACH, _ONCE = 4, 12
@@ -39,7 +41,8 @@ class Cost:
     Attributes:
         jobs: jobs of the workflow.
         runs: trained runs, points of all grids times trials.
-        operations: multiplications and additions of the training, from above: every batch counted as K records.
+        operations: multiplications and additions of the training: gradients of drawn records, two of a difference;
+            evaluation is left out, and no point is thought to diverge.
         seconds: expected time, on `cores` cores.
         memory_mb: bound of the jobs side by side.
         disk_mb: size of the results.
@@ -88,11 +91,12 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                 for reading, label in plan.readings(name).items():
                     if trained_as(config, algorithm, label) != label:
                         continue
-                    trained_runs = _runs(config, plan.task(name, algorithm, setting.name, reading).grid())
-                    runs += trained_runs
-                    batch = _batch(config, smallest, setting.R)
-                    each = _PER_WEIGHT * _weights(config) * batch * min(setting.M, silos) * setting.R
-                    operations += float(trained_runs) * each
+                    task = plan.task(name, algorithm, setting.name, reading)
+                    by_phase = _runs(config, task.grid())
+                    runs += round(by_phase.sum())
+                    each = float(_of_a_gradient(config) * min(setting.M, silos))
+                    for phase, number in by_phase.items():
+                        operations += number * each * _gradients(task, int(str(phase)), smallest)
         files += len(trained) + len(plan.figure_names(name)) * 2 + 20
     seconds = (operations / (_SHARE * rate) + _START * jobs) / max(1, cores)
     disk = (_PER_RUN * runs + _PER_FILE * (files + len(plan.wanted()))) / 1e6
@@ -127,31 +131,35 @@ def refuse(plan: Plan, cost: Cost, folder: Path) -> None:
         raise ConfigError(f"{path}: limits.disk_mb: the run asks for {cost.disk_mb:.0f}: {free:.0f} MB are free here")
 
 
-def _runs(config: Experiment, grid: pd.DataFrame) -> int:
-    """Trained runs of a grid: all of it in every trial, or a race between points of random losses, and fresh trials."""
+def _runs(config: Experiment, grid: pd.DataFrame) -> pd.Series:
+    """Trained runs by phase length: the grid in every trial, or a race of points with random losses and fresh runs."""
     if config.tuning == "full":
-        return len(grid) * config.trials
+        return grid["phase_length"].value_counts() * config.trials
     drawn = np.random.default_rng(0)
     raced = play(config.race, grid, lambda points: points.assign(train_loss=drawn.random(len(points))))
-    return len(raced) + grid["epsilon"].nunique(dropna=False) * config.trials
+    fresh = grid["epsilon"].nunique(dropna=False) * config.trials
+    return raced["phase_length"].value_counts() * (1 + fresh / len(raced))
 
 
-def _batch(config: Experiment, records: int, rounds: int) -> int:
-    given = config.batch_of(records)
-    if given is not None:
-        return given
-    return max(1, min(records, math.floor(records * math.sqrt(config.batch_epsilon or 1.0) / (2 * math.sqrt(rounds)))))
+def _gradients(task: Task, phase_length: int, records: int) -> int:
+    """Gradients of records that a silo of n = `records` takes in a run, when it takes part in every round."""
+    # Batches do not hang on the noise; a schedule of a theorem has none without an ε.
+    scheduled = task.config.algorithms[task.algorithm].schedule is not None
+    epsilon = float(task.grid()["epsilon"].dropna().iloc[0]) if scheduled else math.nan
+    (plan,) = task.plans(epsilon, phase_length, [records])
+    return sum(release.count * release.records * release.gradients for release in plan.releases)
 
 
-def _weights(config: Experiment) -> int:
-    """Weights that a record's loss goes through; of a convolution, each as often as it is used."""
+def _of_a_gradient(config: Experiment) -> int:
+    """Operations of a record's gradient; a weight of a convolution counts as often as it is used."""
     dataset = dataset_of(config)
     inputs = config.preprocess.pca or dataset.features + config.preprocess.constant_column
     classes = 2 if config.label == "parity" else len(dataset.class_counts or (0,))
     if config.model.name == "perceptron":
-        return (inputs + 1) * config.model.hidden + (config.model.hidden + 1) * classes
+        return _FIRST * inputs * config.model.hidden + _LATER * config.model.hidden * classes
     if config.model.name == "softmax":
-        return (inputs + 1) * classes
+        return _FIRST * inputs * classes
     if config.model.name == "convnet":
-        return 28 * 28 * 6 * 75 + 10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10
-    return inputs
+        later = 10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10
+        return _FIRST * 28 * 28 * 6 * 75 + _LATER * later
+    return _FIRST * inputs

@@ -56,6 +56,11 @@ def said_of(experiment: str, M: int, R: int) -> str:
     return next((one.said for one in paper_figures() if (one.experiment, one.M, one.R) == (experiment, M, R)), "")
 
 
+def said_of_file(file: str) -> str:
+    """What the paper says about its figure that a run draws in `file`, without a suffix; "" for nothing."""
+    return next((one.said for one in paper_figures() if one.file == file), "")
+
+
 def heading_of(experiment: str, M: int, R: int) -> str:
     """The paper's words for a setting, as in "Figure 4: M = 25, R = 25"; the setting alone where no figure shows it."""
     setting = f"M = {M}, R = {R}"

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from silodp.report.page.figures import Page
 from silodp.report.page.papers import beside
 from silodp.report.paper_figures import paper_figures
 
@@ -25,3 +26,12 @@ def test_a_papers_words_stand_beside_the_comparisons_of_its_setting():
 
 def test_the_paper_says_something_about_every_figure_of_its():
     assert all(one.said for one in paper_figures())
+
+
+def test_the_check_ins_papers_words_stand_below_its_figure(tmp_path):
+    (tmp_path / "checkins").mkdir()
+    for name in ("figure_2", "mnist_logistic"):
+        (tmp_path / "checkins" / f"{name}.svg").write_text("<svg viewBox='0 0 1 1'></svg>", encoding="utf-8")
+    own, other = Page(tmp_path, tmp_path, {}).checkins()
+    assert own["beside"].startswith("In the paper the new bound at n = 10³")
+    assert other["beside"] == ""

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from silodp.files import experiments_of, reading
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, title_of
+from silodp.report.paper_figures import said_of_file
 
 CAPTIONS = {
     "error_vs_epsilon": "Test error against claimed ε",
@@ -145,7 +146,11 @@ class Page:
                 caption = f"{title_of(name, self.titles)}: test error of random check-ins and others at equal central ε"
                 heading = ""
             command = f"silodp redraw {run}/checkins/{name}.csv --folder {run}/checkins"
-            found.append(self.picture(path, caption, command, heading) | {"csv": self.link(path.with_suffix(".csv"))})
+            said = said_of_file(f"checkins/{name}")
+            found.append(
+                self.picture(path, caption, command, heading)
+                | {"csv": self.link(path.with_suffix(".csv")), "beside": f"In the paper {said}." if said else ""}
+            )
         return found
 
 

@@ -20,6 +20,7 @@ from silodp.files import (
     figure_name,
     with_reading,
 )
+from silodp.verdicts.claims.coverage import left_out
 from silodp.verdicts.claims.models import Claim
 from silodp.verdicts.words import Verdict
 
@@ -88,6 +89,15 @@ class RunFolder:
         """One row a trial behind the default rows of an experiment."""
         table = self.table(f"reported/{experiment}.csv", tuple(REPORTED_COLUMNS))
         return None if table is None else with_reading(table)
+
+    def gaps(
+        self, experiments: Iterable[str], least: float = 0, most: float = math.inf, reading: str = ""
+    ) -> list[str]:
+        """What a run file left out of experiments that have the reading: settings, ε between `least` and `most`."""
+        tables = {name: self.reported(name) for name in experiments}
+        own = {name: table[table["reading"] == reading] for name, table in tables.items() if table is not None}
+        found = [left_out(name, rows, least, most) for name, rows in own.items() if len(rows)]
+        return [one for one in found if one]
 
     def privacy(self) -> pd.DataFrame | None:
         """Claimed and delivered ε of every private row."""
@@ -199,5 +209,7 @@ def headed(claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def lacking(experiments: Iterable[str]) -> str:
-    """The line that says which experiments would decide."""
-    return f"needs {', '.join(experiments)} (a run file that names it, as config/paper.yaml)"
+    """The line that says which experiments, or which parts of one, would decide."""
+    named = list(experiments)
+    whole = "has all of it" if any(" at " in one for one in named) else "names it"
+    return f"needs {', '.join(named)} (a run file that {whole}, as config/paper.yaml)"

@@ -5,7 +5,7 @@ Such a verdict stands beside a claim's own and never replaces it: the paper's pr
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,12 @@ class UnderOneReading(RunFolder):
         table = super().reported(experiment)
         rows = None if table is None else table[table["reading"] == self.reading]
         return None if rows is None or rows.empty else rows.assign(reading="")
+
+    def gaps(
+        self, experiments: Iterable[str], least: float = 0, most: float = math.inf, reading: str = ""
+    ) -> list[str]:
+        """None: a reading need not be run on all of an experiment."""
+        return []
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:
         """The claim's files for one place, under the reading."""

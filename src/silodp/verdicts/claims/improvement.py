@@ -38,6 +38,7 @@ def _group(
     details: list[Finding] = []
     evidence: set[str] = set()
     gaps: set[str] = set()
+    thinned = run.gaps(experiments) if not reading else []
     part = " ".join(word for word in (part, f"[{reading}]" if reading else "") if word)
     for baseline, stated in statistic.stated.items():
         errors = {}
@@ -65,8 +66,8 @@ def _group(
     verdict = together([one.verdict for one in details])
     text = f"stated averages that lie within the tolerance: {sum(one.verdict == Verdict.CONFIRMED for one in details)}"
     text += f" of {len(statistic.stated)}"
-    if gaps and not part:
-        text += f"; {lacking(name for name in experiments if name in gaps)}"
+    if (gaps or thinned) and not part:
+        text += f"; {lacking([*(name for name in experiments if name in gaps), *thinned])}"
         # Of fewer experiments than the paper's the average is another number.
         verdict = Verdict.INCONCLUSIVE
     return [Finding(part, text, verdict, evidence=tuple(sorted(evidence))), *details]

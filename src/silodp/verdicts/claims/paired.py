@@ -54,7 +54,11 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
     statistic = claim.statistic
     assert isinstance(statistic, PairedDifference)
     lines = [line for name in [*claim.experiments, *claim.surrogates] for line in _lines(name, statistic, run)]
-    missing = [name for name in claim.experiments if not any(line.experiment == name for line in lines)]
+    here = {line.experiment for line in lines}
+    missing = [name for name in claim.experiments if name not in here]
+    most = math.inf if statistic.most_epsilon is None else statistic.most_epsilon
+    known = [name for name in claim.experiments if name in here]
+    thinned = run.gaps(known, statistic.least_epsilon, most, claim.protocol)
     groups: dict[tuple[bool, str], list[Line]] = {}
     for line in lines:
         groups.setdefault((line.experiment in claim.surrogates, line.reading), []).append(line)
@@ -64,12 +68,15 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
         words = "surrogates" if surrogate else ""
         part = " ".join(word for word in (words, f"[{reading}]" if reading else "") if word)
         # An alternative reading need not be run on every experiment; it does not decide the claim either.
-        gaps = [] if surrogate or reading else missing
+        gaps = [] if surrogate or reading else list(missing)
+        gaps += thinned if reading == claim.protocol and not surrogate else []
         found += [_whole(part, statistic, group, details, gaps), *details]
     if (False, "") not in groups:
         return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
-    # A missing experiment has a row of its own, which says what it would take.
-    return found + [Finding(name, f"paired differences: {lacking([name])}", Verdict.NOT_TESTABLE) for name in missing]
+    # What is missing has a row of its own, which says what it would take.
+    return found + [
+        Finding(name, f"paired differences: {lacking([name])}", Verdict.NOT_TESTABLE) for name in [*missing, *thinned]
+    ]
 
 
 def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list[Line]:

@@ -1,5 +1,6 @@
 """README and docs say what is there: numbers of the published tables, links, generated parts."""
 
+import math
 import re
 from math import ceil, floor
 
@@ -7,7 +8,11 @@ import pandas as pd
 import pytest
 from small import ROOT
 
+from silodp.experiments.task import Task
+from silodp.experiments.validation import load
+from silodp.files import with_reading
 from silodp.verdicts.claims.pages import markdown, turned, under_variants
+from silodp.verdicts.comparisons import compare
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 WORDS = " ".join(README.split())
@@ -188,3 +193,46 @@ def test_what_came_out_of_the_proximal_run_is_as_published():
     assert all(one in words for one in said)
     behind, open_ = ([errors("mnist_shuffled", e, name).item() for e in (0.75, 18)] for name in ("sh.*", "mini.*"))
     assert f"{span(*behind)} % where minibatch SGD without a shuffler has {span(*open_)} %" in words
+
+
+def test_what_came_out_on_cifar_10_is_as_published():
+    published = ROOT / "results" / "published"
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").partition("### CIFAR-10")[2].partition("## ")[0]
+    text = " ".join(text.split())
+    reported = with_reading(pd.read_csv(published / "reported" / "cifar10_cnn.csv"))
+    reported = reported[(reported["M"] == 10) & (reported["R"] == 50)]
+    said = {
+        "FedProx-SPIDER": ("fedprox_spider", "is clearly ahead at {0} of 7 ε and clearly behind at {1} (ε = {3})"),
+        "Fed-SPIDER": ("fed_spider", "is clearly ahead at {0} of 7 (ε = {2}) and clearly behind at {1} (ε = {3})"),
+    }
+    for words, (name, form) in said.items():
+        rows = compare(reported, name, "minibatch_sgd")
+        ahead, behind = (
+            [f"{one:g}" for one in rows[rows["better"] == side]["epsilon"]] for side in (name, "minibatch_sgd")
+        )
+        told = form.format(len(ahead), len(behind), ", ".join(ahead), ", ".join(behind))
+        assert f"- {words} {told}" in text
+    plain = compare(reported, "minibatch_sgd", "minibatch_sgd:non_private").set_index("epsilon")["better"]
+    assert [epsilon for epsilon, better in plain.items() if better == "undecided"] == [6, 12, 18]
+    table = pd.read_csv(published / "tables" / "cifar10_cnn.csv").query("M == 10 and R == 50").set_index("algorithm")
+    own = {name: table.loc[name].set_index("epsilon") for name in ("fed_spider", "minibatch_sgd", "local_sgd")}
+    error = {name: rows["test_error_mean"] * 100 for name, rows in own.items()}
+    delivered = {name: rows["delivered_epsilon"] for name, rows in own.items()}
+    first, second = error["fed_spider"], error["minibatch_sgd"]
+    assert f"by {second[18] - first[18]:.1f} points, {first[18]:.1f} % test error against {second[18]:.1f} %" in text
+    assert (
+        f"ε = {delivered['fed_spider'][18]:.1f} where minibatch SGD delivers {delivered['minibatch_sgd'][18]:.1f}"
+        in text
+    )
+    assert f"at a claim of 12 it delivers {delivered['fed_spider'][12]:.1f} and errs at {first[12]:.1f} %" in text
+    private = own["local_sgd"][own["local_sgd"]["private"]]
+    assert (private["clip"] == 0.001).all()
+    errors = private["test_error_mean"] * 100
+    assert f"errs at {errors.min():.1f} to {errors.max():.1f} % and delivers up to" in text
+    assert f"delivers up to {private['delivered_epsilon'].round(-1).max():,.0f} for a claim of 18" in text
+    assert f"without any errs at {second[second.index.isna()].item():.1f} %" in text
+    cifar = load(ROOT / "config" / "cifar.yaml").experiments["cifar10_cnn"]
+    tasks = [Task("cifar10_cnn", cifar, name, cifar.settings[0]) for name in ("fed_spider", "minibatch_sgd")]
+    plans = [task.plans(math.nan, 1, [1000])[0] for task in tasks]
+    taken = [sum(one.count * one.records * one.gradients for one in plan.releases) for plan in plans]
+    assert f"It takes {taken[0] / taken[1]:.2f} times as many gradients" in text

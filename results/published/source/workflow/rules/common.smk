@@ -11,7 +11,7 @@ from silodp.workflow.plan import Plan
 from silodp.workflow.resources import gpus, growing
 
 # A job takes the place of its shell, and ends when Snakemake does.
-shell.prefix(f"{JOB_VARIABLE}=1 exec ")
+shell.prefix(f"{JOB_VARIABLE}=$PPID exec ")
 
 try:
     set_environment()

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from finished import finished, held, sign
 
 from silodp.cli import main
 from silodp.workflow.contents import CHECKSUMS, PUBLICATION
-from silodp.workflow.publishing import NEEDED
+from silodp.workflow.publishing import NEEDED, _command
 
 ROOT = Path(__file__).parents[2]
 
@@ -243,3 +244,19 @@ def test_compare_prints_or_writes(tmp_path, capsys):
     assert main(["compare", str(tmp_path / "r.csv"), "a", "b", "--output", str(tmp_path / "c.csv")]) == 0
     assert pd.read_csv(tmp_path / "c.csv")["difference"].tolist() == [pytest.approx(-0.305)]
     assert main(["compare", str(tmp_path / "none.csv"), "a", "b"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("run", "command"),
+    [
+        ("paper", "`make reproduce RUN=paper`"),
+        (
+            "figure-nonconvex-6",
+            "`make figure FIG=nonconvex-6` and `silodp rebuild results/figure-nonconvex-6/run.yaml`",
+        ),
+        ("figure-convex-2-5-trials", "`make figure FIG=convex-2 TRIALS=5` and"),
+    ],
+)
+def test_the_command_of_a_figures_run_is_that_of_the_figure(run, command):
+    assert _command(run).startswith(command)
+    assert re.fullmatch(r"(`[^`]+`)( and `[^`]+`)?", _command(run))

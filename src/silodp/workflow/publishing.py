@@ -197,6 +197,14 @@ def _readme(runs: dict[str, dict], folder: str) -> str:
     ]
     names = list(runs)
     together = names[0] if len(names) == 1 else f'"{" ".join(names)}"'
-    made = ", ".join(f"`make reproduce RUN={name}`" for name in names)
+    made = ", ".join(_command(name) for name in names)
     to = "" if folder == "published" else f" TO={folder}"
     return README.format(runs="".join(f"\n- {run}" for run in said), made=made, names=together, to=to)
+
+
+def _command(run: str) -> str:
+    """What makes a run: `make figure` that of one figure, of which the rest is made by its own run file."""
+    if found := re.fullmatch(r"figure-(.+?)(?:-(\d+)-trials)?", run):
+        trials = f" TRIALS={found[2]}" if found[2] else ""
+        return f"`make figure FIG={found[1]}{trials}` and `silodp rebuild results/{run}/run.yaml`"
+    return f"`make reproduce RUN={run}`"

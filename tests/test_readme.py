@@ -212,6 +212,13 @@ def test_what_came_out_on_cifar_10_is_as_published():
         )
         told = form.format(len(ahead), len(behind), ", ".join(ahead), ", ".join(behind))
         assert f"- {words} {told}" in text
+        if name == "fed_spider":
+            assert f"Fed-SPIDER is ahead from ε = {ahead[0]} on" in WORDS
+        else:
+            assert not ahead
+            assert "and FedProx-SPIDER nowhere" in WORDS
+    local = compare(reported, "fedprox_spider", "local_sgd")["better"]
+    assert f"Against local SGD that is so, clearly at {(local == 'fedprox_spider').sum()} of {len(local)}." in text
     plain = compare(reported, "minibatch_sgd", "minibatch_sgd:non_private").set_index("epsilon")["better"]
     assert [epsilon for epsilon, better in plain.items() if better == "undecided"] == [6, 12, 18]
     table = pd.read_csv(published / "tables" / "cifar10_cnn.csv").query("M == 10 and R == 50").set_index("algorithm")
@@ -230,7 +237,7 @@ def test_what_came_out_on_cifar_10_is_as_published():
     errors = private["test_error_mean"] * 100
     assert f"errs at {errors.min():.1f} to {errors.max():.1f} % and delivers up to" in text
     assert f"delivers up to {private['delivered_epsilon'].round(-1).max():,.0f} for a claim of 18" in text
-    assert f"without any errs at {second[second.index.isna()].item():.1f} %" in text
+    assert f"without noise errs at {second[second.index.isna()].item():.1f} %" in text
     cifar = load(ROOT / "config" / "cifar.yaml").experiments["cifar10_cnn"]
     tasks = [Task("cifar10_cnn", cifar, name, cifar.settings[0]) for name in ("fed_spider", "minibatch_sgd")]
     plans = [task.plans(math.nan, 1, [1000])[0] for task in tasks]

@@ -30,21 +30,24 @@ def claims(
     return load_claims(folder)
 
 
-def rows(experiment, errors, epsilon=1.0):
+def rows(experiment, errors, epsilon=1.0, settings=((2, 25),)):
     """errors: reading → (minibatch_sgd, local_sgd)."""
     return [
-        {"experiment": experiment, "algorithm": name, "reading": reading, "M": 2, "R": 25, "epsilon": epsilon,
+        {"experiment": experiment, "algorithm": name, "reading": reading, "M": M, "R": R, "epsilon": epsilon,
          "trial": trial, "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1,
          "test_error": error + 0.001 * trial * (name == "local_sgd"), "diverged": False}
+        for M, R in settings
         for reading, pair in errors.items()
         for name, error in zip(("minibatch_sgd", "local_sgd"), pair, strict=True)
         for trial in range(4)
     ]  # fmt: skip
 
 
-def run(tmp_path, tables):
+def run(tmp_path, tables, settings=None):
+    """A folder of `tables`: experiment → errors; `settings`: experiment → its (M, R) where it is not (2, 25)."""
     (tmp_path / "reported").mkdir()
     for name, errors in tables.items():
-        pd.DataFrame(rows(name, errors)).to_csv(tmp_path / f"reported/{name}.csv", index=False)
+        own = (settings or {}).get(name, ((2, 25),))
+        pd.DataFrame(rows(name, errors, settings=own)).to_csv(tmp_path / f"reported/{name}.csv", index=False)
     (tmp_path / "config.json").write_text(json.dumps({"experiments": {name: {} for name in tables}}))
     return RunFolder(tmp_path)

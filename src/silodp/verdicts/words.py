@@ -63,7 +63,7 @@ _ABOUT: dict[Verdict, tuple[str, str]] = {
     Verdict.REFUTED: ("✗", "At least one part has an interval, or an exact number, on the other side."),
     Verdict.INCONCLUSIVE: (
         "~",
-        "Neither: an interval reaches over the line, or an experiment is missing.",
+        "Neither: an interval reaches over the line, or an experiment is missing, whole or some settings or ε of it.",
     ),
     Verdict.NOT_TESTABLE: ("–", "The run lacks what the claim needs; the row says what would give it."),
 }

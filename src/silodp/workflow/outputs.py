@@ -99,9 +99,13 @@ class Outputs:
         return self._trained(experiment, self.rungs(experiment) or self.chunks(experiment))
 
     def fresh(self, experiment: str) -> list[str]:
-        """Trial files of the fresh runs at chosen points; none where no report asks for them."""
+        """Trial files of the fresh runs at chosen points; none where no report asks for them.
+
+        Beside a whole grid they are short and one job; beside a race they are most of the work, and cut as grids are.
+        """
         wanted = any(report.evaluation == "fresh" for report in self.experiments[experiment].reports)
-        return self._trained(experiment, ["fresh"]) if wanted else []
+        cut = self.chunks(experiment) if self.rungs(experiment) else [""]
+        return self._trained(experiment, [f"fresh{trials}" for trials in cut]) if wanted else []
 
     def partitions(self, experiment: str) -> list[str]:
         """Files of the silos that an experiment's readings train on."""

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from runs import ROOT, TINY, checkout, contents, environment, rebuild, rebuild_in, run
+from runs import ROOT, TINY, VOLATILE_COLUMNS, checkout, contents, environment, rebuild, rebuild_in, run
 
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
@@ -189,6 +190,22 @@ def test_the_cut_into_jobs_does_not_change_the_tables(rebuilt, tmp_path):
     }
     assert shared
     assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
+
+
+@pytest.mark.slow
+def test_nor_does_the_cut_of_the_final_trainings_of_a_race(tmp_path):
+    """One job for all four trials, or one a trial."""
+    table, tables = "results/tiny/tables/wbcd_mlp.csv", []
+    for size, jobs in ((4, 1), (1, 4)):
+        (folder := tmp_path / str(size)).mkdir()
+        text = TINY.format(trials_per_job=size).replace(", {selection: per_trial, evaluation: same}", "")
+        (checkout(folder) / "config" / "tiny.yaml").write_text(text + "    tuning: race\n")
+        result = run(folder, table, "--configfile", "config/tiny.yaml")
+        assert result.returncode == 0, result.stderr[-3000:]
+        fresh = list((folder / "results/tiny/trials/wbcd_mlp").glob("*/M2_R5/default_fresh*.parquet"))
+        assert len(fresh) == jobs * len(list((folder / "results/tiny/trials/wbcd_mlp").iterdir()))
+        tables.append(pd.read_csv(folder / table).drop(columns=VOLATILE_COLUMNS))
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
 def test_a_cosmetic_change_redraws_and_trains_nothing(rebuilt):

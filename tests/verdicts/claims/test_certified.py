@@ -1,6 +1,5 @@
 """Claims decided again at exactly the claimed ε: one rule under calibrated noise, beside the claim's own verdict."""
 
-import pandas as pd
 import pytest
 from paired import claims, run
 
@@ -9,20 +8,23 @@ from silodp.verdicts.claims import decide
 from silodp.verdicts.claims.certified import turns
 from silodp.verdicts.claims.loading import load_claims
 
-
-def certified(tmp_path, experiments):
-    """The claim, decided again at exactly the claimed ε in `experiments`."""
-    return claims(tmp_path, f"certified: {{experiments: {experiments}}}")
-
-
+AT_ONE = (
+    "{name: paired_difference, least_epsilon: 1, most_epsilon: 1, pairs: [{first: minibatch_sgd, second: local_sgd}]}"
+)
 BOTH = {"": (0.3, 0.2), "noise=calibrated": (0.2, 0.3)}
+WHOLE = {"mnist_mlp_certified": ((25, 25), (12, 50), (12, 25), (25, 50))}
+
+
+def certified(tmp_path, experiments, statistic=AT_ONE):
+    """The claim at ε = 1, decided again at exactly the claimed ε in `experiments`."""
+    return claims(tmp_path, f"certified: {{experiments: {experiments}}}", statistic)
 
 
 def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path):
     known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
     paper = {"": (0.3, 0.2)}
     tables = {"wbcd_mlp": paper, "mnist_mlp": paper, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}
-    folder = run(tmp_path, tables)
+    folder = run(tmp_path, tables, WHOLE)
     found = decide(known, folder)
     own = found[~found["claim"].str.contains(": ")]
     assert own["verdict"].tolist() == ["refuted"]
@@ -47,15 +49,20 @@ def test_without_one_of_the_papers_experiments_nothing_is_confirmed(tmp_path):
     assert found["verdict"].iloc[0] == "not testable here"
 
 
-def test_without_one_of_its_settings_nothing_is_confirmed(tmp_path):
-    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
-    folder = run(tmp_path, {"wbcd_mlp": BOTH, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH})
-    path = tmp_path / "reported/wbcd_mlp.csv"
-    table = pd.read_csv(path)
-    pd.concat([table, table.assign(M=1)]).to_csv(path, index=False)
+@pytest.mark.parametrize(
+    ("settings", "most", "lacks"),
+    [
+        ({"mnist_mlp_certified": WHOLE["mnist_mlp_certified"][:3]}, 1, "; without mnist_mlp at (M, R) = (25, 50)"),
+        (WHOLE, 1.5, "; without wbcd_mlp at ε = 1.5, mnist_mlp at ε = 1.5"),
+    ],
+)
+def test_without_one_of_its_settings_or_privacy_levels_nothing_is_confirmed(tmp_path, settings, most, lacks):
+    experiments = "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}"
+    known = certified(tmp_path, experiments, AT_ONE.replace("most_epsilon: 1", f"most_epsilon: {most}"))
+    folder = run(tmp_path, {"wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}, settings)
     row = decide(known, folder).set_index("claim").loc["X1: [at exactly the claimed ε: noise=calibrated]"]
     assert row["verdict"] == "inconclusive"
-    assert row["statistic"].endswith("; without wbcd_mlp M=1 R=25")
+    assert row["statistic"].endswith(lacks)
 
 
 def test_a_run_without_them_has_no_such_rows(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from silodp.verdicts.claims.base import Finding, RunFolder
+from silodp.verdicts.claims.coverage import left_out
 from silodp.verdicts.claims.models import Claim, RelativeImprovement
 from silodp.verdicts.words import Verdict
 
@@ -38,7 +39,7 @@ class UnderOneReading(RunFolder):
     def gaps(
         self, experiments: Iterable[str], least: float = 0, most: float = math.inf, reading: str = ""
     ) -> list[str]:
-        """None: a reading need not be run on all of an experiment."""
+        """None: what was left out of the claim's own experiments is said once, by `certified`."""
         return []
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:
@@ -69,7 +70,7 @@ def certified(claim: Claim, run: RunFolder, decide: Callable[[Claim, RunFolder],
             here = [name for name in named if view.reported(name) is not None]
             if not here:
                 continue
-            lacks = [one for name, names in own.experiments.items() for one in _lacking(name, names, run, view)]
+            lacks = [one for name, names in own.experiments.items() if (one := _lacking(claim, name, names, view))]
             asked = claim.model_copy(update={"experiments": here, "surrogates": [], "protocol": "", "variants": []})
             whole, *parts = decide(asked, view)
             verdict, text = whole.verdict, whole.statistic
@@ -84,15 +85,10 @@ def certified(claim: Claim, run: RunFolder, decide: Callable[[Claim, RunFolder],
     return found
 
 
-def _lacking(name: str, names: Sequence[str], run: RunFolder, view: RunFolder) -> list[str]:
-    """The claim's experiment where it was not decided again at all, else those of its (M, R) that were left out."""
-    tables = [view.reported(one) for one in names]
-    trained = [set(zip(table["M"], table["R"], strict=True)) for table in tables if table is not None]
-    if not names or len(trained) < len(names):
-        return [name]
-    whole = run.reported(name)
-    wanted = set() if whole is None else set(zip(whole["M"], whole["R"], strict=True))
-    return [f"{name} M={M} R={R}" for M, R in sorted(wanted - set().union(*trained))]
+def _lacking(claim: Claim, name: str, names: Sequence[str], view: RunFolder) -> str:
+    """The claim's experiment where it was not decided again at all, else what of it was left out; "" for nothing."""
+    tables = [table for one in names if (table := view.reported(one)) is not None]
+    return left_out(name, pd.concat(tables), *claim.statistic.epsilons) if tables else name
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
     formulas = _formulas(claim, statistic, run)
     have = {one.part.split(" ")[0] for one in own}
     missing = [name for name in claim.experiments if name not in have] if statistic.algorithms else []
-    missing += run.gaps(name for name in claim.experiments if name in have)
+    missing += run.gaps((name for name in claim.experiments if name in have), *statistic.epsilons)
     groups: dict[str, list[Finding]] = {}
     for one in [*formulas, *own]:
         groups.setdefault(_reading(one), []).append(one)

@@ -38,7 +38,7 @@ def _group(
     details: list[Finding] = []
     evidence: set[str] = set()
     gaps: set[str] = set()
-    thinned = run.gaps(experiments) if not reading else []
+    thinned = run.gaps(experiments, *statistic.epsilons) if not reading else []
     part = " ".join(word for word in (part, f"[{reading}]" if reading else "") if word)
     for baseline, stated in statistic.stated.items():
         errors = {}

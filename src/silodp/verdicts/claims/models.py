@@ -1,5 +1,6 @@
 """What config/claims/*.yaml may hold: claims with their statistic, rule and tolerance."""
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -30,7 +31,16 @@ class Pair(Strict):
     )
 
 
-class PairedDifference(Strict):
+class AnyStatistic(Strict):
+    """What all statistics have."""
+
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """Ends of the ε of which a run must have every one to confirm."""
+        return 0.0, math.inf
+
+
+class PairedDifference(AnyStatistic):
     """Paired differences of test error over trials, per experiment, (M, R), reading and epsilon."""
 
     name: Literal["paired_difference"]
@@ -39,6 +49,11 @@ class PairedDifference(Strict):
     least_epsilon: NotNegative = Field(0.0, description="smallest epsilon that the claim is about")
     most_epsilon: Positive | None = Field(None, description="largest epsilon that the claim is about; default: none")
 
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """Those that the claim is about."""
+        return self.least_epsilon, math.inf if self.most_epsilon is None else self.most_epsilon
+
     @model_validator(mode="after")
     def _range(self) -> "PairedDifference":
         if self.most_epsilon is not None and self.most_epsilon < self.least_epsilon:
@@ -46,7 +61,7 @@ class PairedDifference(Strict):
         return self
 
 
-class RelativeImprovement(Strict):
+class RelativeImprovement(AnyStatistic):
     """Mean over experiments and epsilons of (baseline − target)/baseline in test error, with a bootstrap interval."""
 
     name: Literal["relative_improvement"]
@@ -55,7 +70,7 @@ class RelativeImprovement(Strict):
     tolerance: Positive = Field(description="percentage points by which the stated number may be missed")
 
 
-class PriceOfPrivacy(Strict):
+class PriceOfPrivacy(AnyStatistic):
     """Private minus non-private test error of the same algorithm, at a small and at a large epsilon."""
 
     name: Literal["price_of_privacy"]
@@ -64,8 +79,13 @@ class PriceOfPrivacy(Strict):
     large: Positive = Field(description="epsilon at which nothing but the tolerance may be left")
     tolerance: Positive = Field(description="test error that counts as no price")
 
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """The large one: without the small one a setting has no part."""
+        return self.large, self.large
 
-class DeliveredEpsilon(Strict):
+
+class DeliveredEpsilon(AnyStatistic):
     """Delivered against claimed epsilon, over privacy.csv and the papers' formulas."""
 
     name: Literal["delivered_epsilon"]
@@ -91,7 +111,7 @@ class Rows(Strict):
     last: bool = Field(False, description="only the row with the largest value")
 
 
-class BoundsVerdicts(Strict):
+class BoundsVerdicts(AnyStatistic):
     """Verdicts that checks gave when they held a theorem against runs (bounds/*.csv)."""
 
     name: Literal["bounds_verdicts"]
@@ -99,14 +119,14 @@ class BoundsVerdicts(Strict):
     expression: EXPRESSIONS | None = Field(None, description="an exact expression that has to hold as well")
 
 
-class ExactExpression(Strict):
+class ExactExpression(AnyStatistic):
     """An expression of theory functions, evaluated exactly over a grid of their parameters."""
 
     name: Literal["exact_expression"]
     expression: EXPRESSIONS = Field(description="which one")
 
 
-class SameIterates(Strict):
+class SameIterates(AnyStatistic):
     """FedProx-SPIDER with q = 1 and minibatch SGD with the same draws, iterate by iterate."""
 
     name: Literal["same_iterates"]

@@ -56,9 +56,7 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
     lines = [line for name in [*claim.experiments, *claim.surrogates] for line in _lines(name, statistic, run)]
     here = {line.experiment for line in lines}
     missing = [name for name in claim.experiments if name not in here]
-    most = math.inf if statistic.most_epsilon is None else statistic.most_epsilon
-    known = [name for name in claim.experiments if name in here]
-    thinned = run.gaps(known, statistic.least_epsilon, most, claim.protocol)
+    thinned = run.gaps([name for name in claim.experiments if name in here], *statistic.epsilons, claim.protocol)
     groups: dict[tuple[bool, str], list[Line]] = {}
     for line in lines:
         groups.setdefault((line.experiment in claim.surrogates, line.reading), []).append(line)
@@ -89,8 +87,7 @@ def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list
             rows = compare(reported, pair.first, pair.second)
         except ValueError:  # the experiment does not have both
             continue
-        most = math.inf if statistic.most_epsilon is None else statistic.most_epsilon
-        rows = rows[(rows["epsilon"] >= statistic.least_epsilon) & (rows["epsilon"] <= most)]
+        rows = rows[rows["epsilon"].between(*statistic.epsilons)]
         for (reading, M, R), part in rows.groupby(["reading", "M", "R"], sort=False):
             mean = _mean(reported, reading, (M, R), pair, part["epsilon"].to_numpy())
             lines.append(Line(experiment, str(reading), int(M), int(R), pair, part, mean))

@@ -18,8 +18,7 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
     beside = [one for name in claim.surrogates for one in _experiment(claim, statistic, run, name)]
     have = {one.part.split(" ")[0] for one in own}
     missing = [name for name in claim.experiments if name not in have]
-    # Of ε it needs two, without which a setting has no part.
-    missing += run.gaps([name for name in claim.experiments if name in have], statistic.large, statistic.large)
+    missing += run.gaps([name for name in claim.experiments if name in have], *statistic.epsilons)
     default = [one for one in own if not one.part.endswith("]")]
     if default:
         verdict = together([one.verdict for one in default])

@@ -197,7 +197,9 @@ def test_what_came_out_of_the_proximal_run_is_as_published():
 
 def test_what_came_out_on_cifar_10_is_as_published():
     published = ROOT / "results" / "published"
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").partition("### CIFAR-10")[2].partition("## ")[0]
+    text = (
+        (ROOT / "docs" / "results.md").read_text(encoding="utf-8").partition("### CIFAR-10")[2].partition("R = 100]")[0]
+    )
     text = " ".join(text.split())
     reported = with_reading(pd.read_csv(published / "reported" / "cifar10_cnn.csv"))
     reported = reported[(reported["M"] == 10) & (reported["R"] == 50)]
@@ -238,8 +240,44 @@ def test_what_came_out_on_cifar_10_is_as_published():
     assert f"errs at {errors.min():.1f} to {errors.max():.1f} % and delivers up to" in text
     assert f"delivers up to {private['delivered_epsilon'].round(-1).max():,.0f} for a claim of 18" in text
     assert f"without noise errs at {second[second.index.isna()].item():.1f} %" in text
-    cifar = load(ROOT / "config" / "cifar.yaml").experiments["cifar10_cnn"]
-    tasks = [Task("cifar10_cnn", cifar, name, cifar.settings[0]) for name in ("fed_spider", "minibatch_sgd")]
-    plans = [task.plans(math.nan, 1, [1000])[0] for task in tasks]
-    taken = [sum(one.count * one.records * one.gradients for one in plan.releases) for plan in plans]
+    taken = [gradients(name, 0) for name in ("fed_spider", "minibatch_sgd")]
     assert f"It takes {taken[0] / taken[1]:.2f} times as many gradients" in text
+
+
+def test_what_is_there_of_figure_7_is_as_published():
+    folder = ROOT / "results" / "published-figure-7"
+    text = (
+        (ROOT / "docs" / "results.md").read_text(encoding="utf-8").partition("M = 10, R = 100]")[2].partition("## ")[0]
+    )
+    text = " ".join(text.split())
+    reported = with_reading(pd.read_csv(folder / "reported" / "cifar10_cnn.csv"))
+    assert set(reported["trial"]) == set(range(5))
+    assert "five of its ten trials" in text
+    for words, name, form in (
+        ("FedProx-SPIDER", "fedprox_spider", "0 of 7 ε and clearly behind at {0} (ε = {1})"),
+        ("Fed-SPIDER", "fed_spider", "0 of 7 and clearly behind at {0} (ε = {1})"),
+    ):
+        better = compare(reported, name, "minibatch_sgd").set_index("epsilon")["better"]
+        assert name not in set(better), "the README says that neither SPIDER is ahead"
+        behind = [f"{epsilon:g}" for epsilon, one in better.items() if one == "minibatch_sgd"]
+        assert f"- {words} is clearly ahead at {form.format(len(behind), ', '.join(behind))}" in text
+    assert "at R = 100 neither is, in the five trials of ten that are there" in WORDS
+    local = compare(reported, "local_sgd", "minibatch_sgd")["better"]
+    assert f"Local SGD is clearly behind at {(local == 'minibatch_sgd').sum()} of {len(local)}," in text
+    table = pd.read_csv(folder / "tables" / "cifar10_cnn.csv").query("private").set_index(["algorithm", "epsilon"])
+    error, delivered = table["test_error_mean"] * 100, table["delivered_epsilon"]
+    first, second = ("fed_spider", 18), ("minibatch_sgd", 18)
+    assert f"at 18 its {error[first]:.1f} % are not told apart from {error[second]:.1f} %" in text
+    said = f"{gradients('fed_spider', 1) / gradients('minibatch_sgd', 1):.2f} times as many gradients and"
+    assert f"{said} ε = {delivered[first]:.1f} delivered where minibatch SGD delivers {delivered[second]:.1f}" in text
+    assert (table.loc["local_sgd", "clip"] == 0.001).all()
+    errors = error["local_sgd"]
+    assert f"errs at {errors.min():.1f} to {errors.max():.1f} % and delivers up to" in text
+    assert f"delivers up to {delivered['local_sgd'].round(-1).max():,.0f} for a claim of 18" in text
+
+
+def gradients(algorithm: str, setting: int) -> float:
+    """What a silo of 1,000 records takes in a run with phases of one round, in a setting of CIFAR-10."""
+    cifar = load(ROOT / "config" / "cifar.yaml").experiments["cifar10_cnn"]
+    (plan,) = Task("cifar10_cnn", cifar, algorithm, cifar.settings[setting]).plans(math.nan, 1, [1000])
+    return sum(one.count * one.records * one.gradients for one in plan.releases)

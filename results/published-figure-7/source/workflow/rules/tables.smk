@@ -1,0 +1,28 @@
+rule table:
+    input:
+        grid=lambda wc: PLAN.grids(wc.experiment),
+        fresh=lambda wc: PLAN.fresh(wc.experiment),
+        chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
+        privacy=f"{PLAN.folder}/privacy/{{experiment}}.csv",
+    output:
+        table=f"{PLAN.folder}/tables/{{experiment}}.csv",
+        reported=f"{PLAN.folder}/reported/{{experiment}}.csv",
+    log:
+        f"{PLAN.folder}/logs/table/{{experiment}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(15),
+    params:
+        run_file=lambda wc: RUN_FILE,
+        digest=lambda wc: PLAN.table_digest(wc.experiment),
+    shell:
+        "silodp table {params.run_file:q} {wildcards.experiment:q} --grid {input.grid:q} --fresh {input.fresh:q}"
+        " --chosen {input.chosen:q} --privacy {input.privacy:q} --output {output.table:q} --reported {output.reported:q}"
+        " > {log:q} 2>&1"
+
+
+rule tables:
+    input:
+        PLAN.tables(),

@@ -197,10 +197,7 @@ def test_what_came_out_of_the_proximal_run_is_as_published():
 
 def test_what_came_out_on_cifar_10_is_as_published():
     published = ROOT / "results" / "published"
-    text = (
-        (ROOT / "docs" / "results.md").read_text(encoding="utf-8").partition("### CIFAR-10")[2].partition("R = 100]")[0]
-    )
-    text = " ".join(text.split())
+    text = of_results("### CIFAR-10", "R = 100]")
     reported = with_reading(pd.read_csv(published / "reported" / "cifar10_cnn.csv"))
     reported = reported[(reported["M"] == 10) & (reported["R"] == 50)]
     said = {
@@ -246,10 +243,7 @@ def test_what_came_out_on_cifar_10_is_as_published():
 
 def test_what_is_there_of_figure_7_is_as_published():
     folder = ROOT / "results" / "published-figure-7"
-    text = (
-        (ROOT / "docs" / "results.md").read_text(encoding="utf-8").partition("M = 10, R = 100]")[2].partition("## ")[0]
-    )
-    text = " ".join(text.split())
+    text = of_results("M = 10, R = 100]", "## ")
     reported = with_reading(pd.read_csv(folder / "reported" / "cifar10_cnn.csv"))
     assert set(reported["trial"]) == set(range(5))
     assert "five of its ten trials" in text
@@ -274,6 +268,12 @@ def test_what_is_there_of_figure_7_is_as_published():
     errors = error["local_sgd"]
     assert f"errs at {errors.min():.1f} to {errors.max():.1f} % and delivers up to" in text
     assert f"delivers up to {delivered['local_sgd'].round(-1).max():,.0f} for a claim of 18" in text
+
+
+def of_results(start: str, end: str) -> str:
+    """docs/results.md between two marks, in one line."""
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    return " ".join(page.partition(start)[2].partition(end)[0].split())
 
 
 def gradients(algorithm: str, setting: int) -> float:

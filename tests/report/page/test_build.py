@@ -83,6 +83,15 @@ def test_the_heading_says_which_run_when_and_by_what(run):
     assert re.search(r"packages\s*numpy 2\.4\.6", page.text)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"), [("-- --touch", "151 s besides jobs made elsewhere · "), ("--cores 2", "151 s · ")]
+)
+def test_a_time_does_not_pass_for_that_of_files_that_were_taken_over(run, words, said):
+    made = [{"command": f"silodp rebuild run.yaml {words}"}, {"command": "silodp rebuild run.yaml"}]
+    (run / "provenance.json").write_text(json.dumps({"seconds": 151.0, "invocations": made}))
+    assert said in built(run).text
+
+
 def test_provenance_is_a_tree_without_nulls(run):
     (run / "provenance.json").write_text(json.dumps({"a": {"b": None, "c": {"d": 3}}, "e": None, "f": {}, "g": []}))
     page = built(run)

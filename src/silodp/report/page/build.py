@@ -248,9 +248,11 @@ def _facts(provenance: Mapping[str, Any]) -> list[str]:
     commit = git.get("commit")
     changed = " with uncommitted changes" if git.get("dirty") else ""
     seconds = provenance.get("seconds")
+    # `--touch` takes files over that were made elsewhere, whose time no record here has.
+    touched = any("--touch" in one.get("command", "").split() for one in provenance.get("invocations") or [])
     return [
         f"finished {when}" if when else "time not recorded",
-        *([f"{measured(seconds)} s"] if seconds is not None else []),
+        *([f"{measured(seconds)} s{' besides jobs made elsewhere' * touched}"] if seconds is not None else []),
         f"silodp {provenance['silodp']}" if provenance.get("silodp") else "version not recorded",
         f"commit {commit[:12]}{changed}" if commit else "commit not recorded",
     ]

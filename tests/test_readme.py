@@ -11,6 +11,7 @@ from small import ROOT
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
 from silodp.files import with_reading
+from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.pages import markdown, turned, under_variants
 from silodp.verdicts.comparisons import compare
 
@@ -241,24 +242,33 @@ def test_what_came_out_on_cifar_10_is_as_published():
     assert f"It takes {taken[0] / taken[1]:.2f} times as many gradients" in text
 
 
-def test_what_is_there_of_figure_7_is_as_published():
-    folder = ROOT / "results" / "published-figure-7"
+def test_what_came_out_on_cifar_10_with_more_rounds_is_as_published(claims):
+    published = ROOT / "results" / "published"
     text = of_results("M = 10, R = 100]", "## ")
-    reported = with_reading(pd.read_csv(folder / "reported" / "cifar10_cnn.csv"))
-    assert set(reported["trial"]) == set(range(5))
-    assert "five of its ten trials" in text
+    reported = with_reading(pd.read_csv(published / "reported" / "cifar10_cnn.csv")).query("M == 10 and R == 100")
+    assert set(reported["trial"]) == set(range(10))
     for words, name, form in (
-        ("FedProx-SPIDER", "fedprox_spider", "0 of 7 ε and clearly behind at {0} (ε = {1})"),
-        ("Fed-SPIDER", "fed_spider", "0 of 7 and clearly behind at {0} (ε = {1})"),
+        ("FedProx-SPIDER", "fedprox_spider", "{0} of 7 ε (ε = {1}) and clearly behind at {2} (ε = {3})"),
+        ("Fed-SPIDER", "fed_spider", "{0} of 7 and clearly behind at {2} (ε = {3})"),
     ):
         better = compare(reported, name, "minibatch_sgd").set_index("epsilon")["better"]
-        assert name not in set(better), "the README says that neither SPIDER is ahead"
-        behind = [f"{epsilon:g}" for epsilon, one in better.items() if one == "minibatch_sgd"]
-        assert f"- {words} is clearly ahead at {form.format(len(behind), ', '.join(behind))}" in text
-    assert "at R = 100 neither is, in the five trials of ten that are there" in WORDS
+        ahead, behind = (
+            [f"{epsilon:g}" for epsilon, one in better.items() if one == side] for side in (name, "minibatch_sgd")
+        )
+        told = form.format(len(ahead), ", ".join(ahead), len(behind), ", ".join(behind))
+        assert f"- {words} is clearly ahead at {told}" in text
+        if name == "fedprox_spider":
+            assert f"at R = 100 FedProx-SPIDER is ahead at ε = {', '.join(ahead)} alone" in WORDS
+        else:
+            assert not ahead
+            assert "alone and Fed-SPIDER nowhere" in WORDS
+            assert better[18] == "undecided"
+    local = compare(reported, "fedprox_spider", "local_sgd")["better"]
+    assert f"clearly ahead of local SGD at {(local == 'fedprox_spider').sum()} of {len(local)}." in text
     local = compare(reported, "local_sgd", "minibatch_sgd")["better"]
     assert f"Local SGD is clearly behind at {(local == 'minibatch_sgd').sum()} of {len(local)}," in text
-    table = pd.read_csv(folder / "tables" / "cifar10_cnn.csv").query("private").set_index(["algorithm", "epsilon"])
+    table = pd.read_csv(published / "tables" / "cifar10_cnn.csv").query("R == 100 and private")
+    table = table.set_index(["algorithm", "epsilon"])
     error, delivered = table["test_error_mean"] * 100, table["delivered_epsilon"]
     first, second = ("fed_spider", 18), ("minibatch_sgd", 18)
     assert f"at 18 its {error[first]:.1f} % are not told apart from {error[second]:.1f} %" in text
@@ -268,6 +278,12 @@ def test_what_is_there_of_figure_7_is_as_published():
     errors = error["local_sgd"]
     assert f"errs at {errors.min():.1f} to {errors.max():.1f} % and delivers up to" in text
     assert f"delivers up to {delivered['local_sgd'].round(-1).max():,.0f} for a claim of 18" in text
+    assert claims.loc["N3", "verdict"] == "refuted"
+    behind, ahead = (claims.loc[f"N3: {name}", "value"] for name in ("minibatch_sgd", "local_sgd"))
+    (claim,) = [one for one in load_claims() if one.id == "N3"]
+    stated = [f"{claim.statistic.stated[name]:g}" for name in ("minibatch_sgd", "local_sgd")]
+    assert f"{-behind:.1f} % above minibatch SGD's (stated: {stated[0]} % below)" in text
+    assert f"{ahead:.1f} % below local SGD's (stated: {stated[1]} %)" in text
 
 
 def of_results(start: str, end: str) -> str:

@@ -34,7 +34,7 @@ def finished(folder: Path, run: str, experiments: dict, commit: str = "abc", **k
     for name in ("privacy.csv", "by_round.csv", "audit.csv"):
         pd.DataFrame(rows).to_csv(folder / name, index=False)
     write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", folder / "config.json")
-    record = {"run": run, "git": {"commit": commit}, "config": {}, "config_sha256": digest(config)}
+    record = {"run": run, "git": {"commit": commit}, "config": config, "config_sha256": digest(config)}
     write_text(json.dumps(record), folder / "provenance.json")
     (folder / "logs").mkdir(exist_ok=True)
     (folder / "logs/fetch.log").write_text("")

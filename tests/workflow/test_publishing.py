@@ -153,6 +153,27 @@ def test_a_run_is_published_beside_those_whose_folders_are_gone(tmp_path, monkey
     assert "tables/wbcd_mlp.csv: checksum: differs" in capsys.readouterr().err
 
 
+def test_a_run_of_which_nothing_is_left_has_no_record(tmp_path, monkeypatch):
+    """Whatever the runs are called: records of a publication stand in the order of their names."""
+    monkeypatch.setattr("silodp.workflow.publishing.decide", lambda known, folder: pd.DataFrame({"claim": ["N1"]}))
+    out = tmp_path / "out"
+    both, half, rest = ({"wbcd_mlp": {}, "diabetes_linear": {}}, {"diabetes_linear": {}}, {"wbcd_mlp": {}})
+
+    def made_by(folder, *options):
+        assert publish(folder, *options, output=out) == 0
+        _made_again(out)
+        record = json.loads((out / "provenance.json").read_text())
+        assert set(record["runs"]) == set(record["made_by"].values())
+        page = (out / "README.md").read_text()
+        assert all((f"the run `{name}`" in page) == (name in record["runs"]) for name in "abc")
+        return record["made_by"]
+
+    assert publish(finished(tmp_path / "b", "b", both), output=out) == 0
+    _made_again(out)
+    assert made_by(finished(tmp_path / "a", "a", half), "--beside") == {"wbcd_mlp": "b", "diabetes_linear": "a"}
+    assert made_by(finished(tmp_path / "c", "c", rest), "--beside") == {"wbcd_mlp": "c", "diabetes_linear": "a"}
+
+
 def _made_again(publication):
     """What `make publish` makes after the copy."""
     for name in ("comparisons.csv", "report.html", "ro-crate-metadata.json"):

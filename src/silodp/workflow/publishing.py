@@ -66,8 +66,12 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> N
                 f"command line: folder: {str(source.path)!r}: not as its rebuild left it: {wrong[0]}{more}"
             )
     runs: dict[str, dict] = {}
+    made_by: dict[str, str] = {}
     for folder in folders:
         runs |= _runs(folder)
+        made_by |= _made_by(folder)
+    # The record of a run of which nothing is left here would tell of numbers that are another's.
+    runs = {name: record for name, record in runs.items() if name in made_by.values()}
     config = _joined_config(folders, list(runs)) if len(folders) > 1 else None
     with _replaced(output) as built:
         for position, source in enumerate(sources):
@@ -78,8 +82,8 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> N
                     # Times come along: a figure stays younger than its table.
                     shutil.copy2(source.path / name, built / name)
         if config is not None:
-            _join(sources, built, config, runs)
-        write_text(_readme(runs, output.name), built / "README.md")
+            _join(sources, built, config, {"runs": runs, "made_by": made_by})
+        write_text(_readme(runs, made_by, output.name), built / "README.md")
         # Of what stays: figures, verdicts and page are made from it again.
         data = [path for path in built.rglob("*") if path.suffix in (".csv", ".json") and path.name not in AGAIN]
         found = checksums(built, (path.relative_to(built).as_posix() for path in data))
@@ -91,6 +95,18 @@ def _runs(folder: Path) -> dict[str, dict]:
     record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     together = record.get("runs")
     return together if isinstance(together, dict) else {record.get("run") or folder.name: record}
+
+
+def _made_by(folder: Path) -> dict[str, str]:
+    """Experiment, `bounds` or `checkins` → name of the run that it is from."""
+    record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    if isinstance(found := record.get("made_by"), dict):
+        return found
+    found = {name: run for run, one in _runs(folder).items() for name in one["config"]["experiments"]}
+    asked = {target: run for run, one in _runs(folder).items() for target in one["config"].get("targets") or ()}
+    # Both can be made of a run whose file asks for neither.
+    last = [*_runs(folder)][-1]
+    return found | {kind: asked.get(kind, last) for kind in ("bounds", "checkins") if (folder / kind).is_dir()}
 
 
 def _replaceable(output: Path, folders: Sequence[Path]) -> None:
@@ -171,14 +187,14 @@ def _joined_config(folders: Sequence[Path], names: Sequence[str]) -> dict:
     return joined
 
 
-def _join(sources: Sequence[Folder], output: Path, config: dict, runs: dict[str, dict]) -> None:
+def _join(sources: Sequence[Folder], output: Path, config: dict, record: dict[str, dict]) -> None:
     """Write what several runs have together: options, provenance by run, rows of all experiments, verdicts."""
     from silodp.verdicts.claims.base import RunFolder
     from silodp.verdicts.claims.loading import load_claims
     from silodp.workflow import provenance
 
     write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", output / "config.json")
-    provenance.write(output / "provenance.json", {"runs": runs})
+    provenance.write(output / "provenance.json", record)
     for name in JOINED:
         frames = []
         for position, source in enumerate(sources):
@@ -188,11 +204,12 @@ def _join(sources: Sequence[Folder], output: Path, config: dict, runs: dict[str,
     write_csv(decide(load_claims(), RunFolder(output)), output / "claims.csv")
 
 
-def _readme(runs: dict[str, dict], folder: str) -> str:
+def _readme(runs: dict[str, dict], made_by: dict[str, str], folder: str) -> str:
     """What is in the folder, and the commands that made it and that use it."""
     said = [
         f"the run `{name}`, finished {record.get('finished') or 'unknown'}\n"
-        f"  by version {(record.get('git') or {}).get('commit') or 'unknown'}"
+        f"  by version {(record.get('git') or {}).get('commit') or 'unknown'}:\n"
+        f"  {', '.join(sorted(part for part, run in made_by.items() if run == name))}"
         for name, record in runs.items()
     ]
     names = list(runs)

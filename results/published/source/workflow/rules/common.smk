@@ -38,5 +38,6 @@ wildcard_constraints:
     setting=r"M\d+_R\d+",
     reading=r"[^/_](?:[^/]*[^/_])?",
     trials=r"\d+-\d+",
+    fresh=r"fresh(?:\d+-\d+)?",
     rung=r"\d+",
     check="|".join(CHECKS),

@@ -76,9 +76,9 @@ rule train_chosen:
         records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
     output:
-        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.parquet",
+        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{fresh}}.parquet",
     log:
-        f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_fresh.log",
+        f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{fresh}}.log",
     conda:
         "../../environment.yml"
     threads: PLAN.run.threads
@@ -88,9 +88,10 @@ rule train_chosen:
         runtime=growing(PLAN.run.runtime_minutes),
     params:
         run_file=lambda wc: RUN_FILE,
+        trials=lambda wc: wc.fresh.removeprefix("fresh") or "all",
         silos=subpath(input.silos, parent=True),
         digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
     shell:
         "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
-        " --reading {wildcards.reading:q} --chosen {input.chosen:q} --silos {params.silos:q} --threads {threads}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --reading {wildcards.reading:q} --trials {params.trials:q} --chosen {input.chosen:q} --silos {params.silos:q}"
+        " --threads {threads} --output {output:q} > {log:q} 2>&1"

@@ -70,6 +70,10 @@ class Alternative(Readings):
 # Variants that apply to some algorithms only, which name them in their own files; the others concern all.
 OF_SOME = frozenset({"clipping", "fed_spider_releases", "log_term", "sampler", "spider_q1_noise", "summation"})
 
+# Variants that change a trained run by nothing but its point and its silos' plans: where both are those of a run of the
+# default reading, so is the run.
+BY_POINT = frozenset({"grid", "spider_q1_noise", "stepsize_grid"})
+
 
 def short(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

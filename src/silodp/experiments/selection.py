@@ -12,6 +12,9 @@ from silodp.experiments.task import POINT
 
 RUN = ["experiment", "algorithm", "reading", "M", "R"]
 
+# Columns of trials that are neither whole numbers nor truth values beside rows without results.
+WHOLE = {"K": "int64", "left_after": "int64", "diverged": "bool"}
+
 
 def scores(frame: pd.DataFrame) -> pd.Series:
     """Training losses to be minimised; a loss that is not a number is worse than any."""
@@ -19,8 +22,17 @@ def scores(frame: pd.DataFrame) -> pd.Series:
 
 
 def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
-    """`trials` with the default reading's rows standing for every reading that does not apply to their algorithm."""
+    """`trials` with the default reading's rows standing for what other readings do not train themselves.
+
+    That is every reading that does not apply to their algorithm, and points that are `trained` by the default alone.
+
+    Raises:
+        ValueError: where such a point has no run of the default reading.
+    """
     default = trials[trials["reading"] == ""]
+    if "trained" in trials:
+        trials = _filled(trials, default)
+        default = trials[trials["reading"] == ""]
     copies = [
         default[default["algorithm"] == algorithm].assign(reading=label)
         for label in config.variants()
@@ -28,6 +40,18 @@ def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
         if label and trained_as(config, algorithm, label) == ""
     ]
     return pd.concat([trials, *copies], ignore_index=True) if copies else trials
+
+
+def _filled(trials: pd.DataFrame, default: pd.DataFrame) -> pd.DataFrame:
+    """`trials` with the default results in the rows of other readings that were not trained, in the same order."""
+    lacking = trials["trained"].eq(False)
+    by = [column for column in (*RUN, "trial", *POINT) if column != "reading"]
+    wanted = trials.loc[lacking, [*by, "reading"]]
+    found = wanted.merge(default.drop(columns="reading"), how="left", on=by, indicator="there", validate="m:1")
+    if missing := int((found["there"] == "left_only").sum()):
+        raise ValueError(f"{missing} points of other readings: must have a run of the default reading, which has none")
+    whole = pd.concat([trials[~lacking], found.drop(columns="there").set_axis(wanted.index)]).sort_index()
+    return whole[trials.columns].drop(columns="trained").astype(WHOLE)
 
 
 def choose(trials: pd.DataFrame, selection: str, numbers: Iterable[int] | None = None) -> pd.DataFrame:

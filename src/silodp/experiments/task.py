@@ -10,7 +10,7 @@ import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
 from silodp.config.experiment import Experiment, Setting
-from silodp.config.readings import Readings
+from silodp.config.readings import BY_POINT, Readings
 from silodp.experiments.names import readings_of
 from silodp.experiments.plans import Protocol, complete_plan
 from silodp.experiments.schedules import prescribe
@@ -130,6 +130,29 @@ class Task:
         if own.private != "private":
             points += list(itertools.product([math.nan], stepsizes, clips, phases))
         return pd.DataFrame(points, columns=POINT).astype({"phase_length": int})
+
+    def own_points(self, sizes: list[int]) -> pd.DataFrame:
+        """Points of the grid that jobs of this reading train: those whose runs are not the default reading's as well.
+
+        All of the grid where none would be left, and in a race, which goes its own way over every grid.
+
+        Args:
+            sizes: training records of each silo.
+        """
+        grid = self.grid()
+        if not self.label or self.config.tuning == "race" or not self.config.changes()[self.label][0] <= BY_POINT:
+            return grid
+        default = dataclasses.replace(self, label="")
+        place = grid.merge(default.grid().assign(there=True), how="left", on=POINT)["there"].notna()
+        alike: dict[tuple[float, int], bool] = {}
+        own = []
+        for there, epsilon, phase in zip(place, grid["epsilon"].fillna(-1.0), grid["phase_length"], strict=True):
+            key = epsilon, int(phase)
+            if there and key not in alike:
+                claim = math.nan if epsilon < 0 else epsilon
+                alike[key] = self.plans(claim, key[1], sizes) == default.plans(claim, key[1], sizes)
+            own.append(not (there and alike[key]))
+        return grid[own] if any(own) else grid
 
     def plans(self, epsilon: float, phase_length: int, sizes: list[int]) -> list[PrivacyPlan]:
         """The privacy plan of every silo; `epsilon` is NaN for no noise, `sizes` are the silos' training records."""

@@ -341,6 +341,15 @@ def stacks(
         yield points.iloc[members], [each[position] for position in members], algorithm
 
 
+def _with_others(found: pd.DataFrame, grid: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one trial with the rest of the grid, in its order, as rows without results."""
+    table = grid.merge(found.assign(trained=True), how="left", on=POINT)
+    table["trained"] = table["trained"].notna()
+    for name in ("trial", "N", "n", "delta"):
+        table[name] = found[name].iloc[0]
+    return table[[*found.columns, "trained"]]
+
+
 def run_trials(
     task: Task,
     run: Run,
@@ -351,6 +360,9 @@ def run_trials(
     progress: Callable[[Iterable[int]], Iterable[int]] = iter,
 ) -> pd.DataFrame:
     """Train all `trials` of a task one after the other, so that memory does not grow with their number.
+
+    Where runs of the default reading stand for some points of the grid, those are rows without results, and a column
+    `trained` says which they are.
 
     Args:
         task: algorithm, setting and reading.
@@ -363,11 +375,15 @@ def run_trials(
     """
     tables = []
     for trial in progress(trials):
-        rows = task.grid() if points is None else points
+        prepared = prepared_of(trial)
+        rows = task.own_points(prepared.sizes) if points is None else points
         if "trial" in rows:
-            rows = rows[rows["trial"] == trial].drop(columns="trial").reset_index(drop=True)
+            rows = rows[rows["trial"] == trial].drop(columns="trial")
         rows = rows[POINT].drop_duplicates().reset_index(drop=True)
-        tables.append(run_trial(task, run, prepared_of(trial), trial, rows, purpose))
+        found = run_trial(task, run, prepared, trial, rows, purpose)
+        if points is None and len(found) < len(grid := task.grid()):
+            found = _with_others(found, grid)
+        tables.append(found)
     table = pd.concat(tables, ignore_index=True)
     identity = {
         "experiment": task.experiment,

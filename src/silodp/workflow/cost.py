@@ -92,7 +92,7 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                     if trained_as(config, algorithm, label) != label:
                         continue
                     task = plan.task(name, algorithm, setting.name, reading)
-                    by_phase = _runs(config, task.grid())
+                    by_phase = _runs(config, task.own_points([smallest] * silos))
                     runs += round(by_phase.sum())
                     each = float(_of_a_gradient(config) * min(setting.M, silos))
                     for phase, number in by_phase.items():

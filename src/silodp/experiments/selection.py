@@ -29,10 +29,8 @@ def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
     Raises:
         ValueError: where such a point has no run of the default reading.
     """
+    trials = _filled(trials) if "trained" in trials else trials
     default = trials[trials["reading"] == ""]
-    if "trained" in trials:
-        trials = _filled(trials, default)
-        default = trials[trials["reading"] == ""]
     copies = [
         default[default["algorithm"] == algorithm].assign(reading=label)
         for label in config.variants()
@@ -42,9 +40,9 @@ def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
     return pd.concat([trials, *copies], ignore_index=True) if copies else trials
 
 
-def _filled(trials: pd.DataFrame, default: pd.DataFrame) -> pd.DataFrame:
+def _filled(trials: pd.DataFrame) -> pd.DataFrame:
     """`trials` with the default results in the rows of other readings that were not trained, in the same order."""
-    lacking = trials["trained"].eq(False)
+    lacking, default = trials["trained"].eq(False), trials[trials["reading"] == ""]
     by = [column for column in (*RUN, "trial", *POINT) if column != "reading"]
     wanted = trials.loc[lacking, [*by, "reading"]]
     found = wanted.merge(default.drop(columns="reading"), how="left", on=by, indicator="there", validate="m:1")

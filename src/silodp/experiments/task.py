@@ -143,16 +143,12 @@ class Task:
         if not self.label or self.config.tuning == "race" or not self.config.changes()[self.label][0] <= BY_POINT:
             return grid
         default = dataclasses.replace(self, label="")
-        place = grid.merge(default.grid().assign(there=True), how="left", on=POINT)["there"].notna()
-        alike: dict[tuple[float, int], bool] = {}
-        own = []
-        for there, epsilon, phase in zip(place, grid["epsilon"].fillna(-1.0), grid["phase_length"], strict=True):
-            key = epsilon, int(phase)
-            if there and key not in alike:
-                claim = math.nan if epsilon < 0 else epsilon
-                alike[key] = self.plans(claim, key[1], sizes) == default.plans(claim, key[1], sizes)
-            own.append(not (there and alike[key]))
-        return grid[own] if any(own) else grid
+        shared = grid.merge(default.grid(), on=POINT)
+        planned = shared[["epsilon", "phase_length"]].drop_duplicates()
+        alike = [self.plans(e, int(q), sizes) == default.plans(e, int(q), sizes) for e, q in planned.to_numpy()]
+        shared = shared.merge(planned.loc[alike]).assign(shared=True)
+        own = grid.merge(shared, how="left", on=POINT)["shared"].isna()
+        return grid[own] if own.any() else grid
 
     def plans(self, epsilon: float, phase_length: int, sizes: list[int]) -> list[PrivacyPlan]:
         """The privacy plan of every silo; `epsilon` is NaN for no noise, `sizes` are the silos' training records."""

@@ -102,10 +102,11 @@ def _made_by(folder: Path) -> dict[str, str]:
     record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     if isinstance(found := record.get("made_by"), dict):
         return found
-    found = {name: run for run, one in _runs(folder).items() for name in one["config"]["experiments"]}
-    asked = {target: run for run, one in _runs(folder).items() for target in one["config"].get("targets") or ()}
+    runs = {run: one["config"] for run, one in _runs(folder).items()}
+    found = {name: run for run, config in runs.items() for name in config["experiments"]}
+    asked = {target: run for run, config in runs.items() for target in config.get("targets") or ()}
     # Both can be made of a run whose file asks for neither.
-    last = [*_runs(folder)][-1]
+    last = [*runs][-1]
     return found | {kind: asked.get(kind, last) for kind in ("bounds", "checkins") if (folder / kind).is_dir()}
 
 

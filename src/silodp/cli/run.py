@@ -93,7 +93,7 @@ def run_workflow(
         # `make` hands on its own command, which is what a person typed.
         environment.setdefault(COMMAND_VARIABLE, shlex.join(["silodp", *words]))
         # First, as it takes all words up to the next option: targets would be taken for configuration files.
-        command = [sys.executable, "-m", "snakemake", "--configfile", os.fspath(run_file)]
+        command = [sys.executable, "-m", "silodp.workflow.scheduling", "--configfile", os.fspath(run_file)]
         command += ["--profile", profile]
         # On a cluster this bounds all jobs together, so it is passed on only where it is asked for.
         command += ["--cores", cores] if cores else []

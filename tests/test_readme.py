@@ -1,5 +1,6 @@
 """README and docs say what is there: numbers of the published tables, links, generated parts."""
 
+import json
 import math
 import re
 from math import ceil, floor
@@ -14,6 +15,7 @@ from silodp.files import with_reading
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.pages import markdown, turned, under_variants
 from silodp.verdicts.comparisons import compare
+from snakemake_logger_plugin_silodp.progress import span
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 WORDS = " ".join(README.split())
@@ -148,6 +150,18 @@ def test_links_to_files_lead_to_files(page):
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert missing == []
+
+
+def test_the_time_of_make_paper_is_that_of_the_one_invocation_that_is_published():
+    record = json.loads((ROOT / "results" / "published" / "provenance.json").read_text(encoding="utf-8"))
+    [only] = record["runs"]["paper"]["invocations"]
+    assert only["command"] == "make paper"
+    assert not only["dirty"]
+    time = span(only["seconds"])
+    [row] = [line for line in README.splitlines() if "| `make paper`" in line]
+    assert f"| {time}, with all below but CIFAR-10 |" in row
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert f"{time} in one invocation in a clean clone (commit {only['commit'][:7]}," in page
 
 
 def test_the_readme_is_one_screen_and_names_every_package():

@@ -1,4 +1,4 @@
-"""Snakemake's own limit of jobs in a time is off, one that somebody sets is not, and jobs do not make it look oftener."""
+"""Snakemake's own limit of jobs in a time is off, one that somebody sets is not; jobs do not make it look oftener."""
 
 import subprocess
 import sys

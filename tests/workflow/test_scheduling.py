@@ -66,3 +66,10 @@ def test_what_fails_and_what_cannot_be_read_ends_with_one(tmp_path):
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120).returncode == 1
     (tmp_path / "Snakefile").write_text("rule all\n")
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120).returncode == 1
+
+
+def test_messages_on_options_are_those_of_snakemake(tmp_path):
+    command = [sys.executable, "-m", "silodp.workflow.scheduling", "--core", "1", "--no-such-option"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "snakemake: error: unrecognized arguments: --no-such-option" in done.stderr

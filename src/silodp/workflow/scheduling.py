@@ -25,6 +25,7 @@ def parsed(words: Sequence[str] | None = None) -> tuple[argparse.ArgumentParser,
 
 def main() -> int:
     """Run Snakemake; its exit code."""
+    sys.argv[0] = "snakemake"  # whose messages these are
     try:
         parser, options = parsed()
         return 0 if args_to_api(options, parser) else 1

@@ -30,7 +30,6 @@ def test_a_limit_of_a_profile_stays(tmp_path):
 
 
 SNAKEFILE = """
-import threading
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 looks, look = [], JobScheduler.job_selector

@@ -1,8 +1,8 @@
 """Snakemake as `silodp rebuild` starts it: `python -m silodp.workflow.scheduling` with the words of `snakemake`.
 
 Its default limit of jobs started in a second is off. Under any such limit Snakemake 9.27 looks over all ready jobs once
-a timespan, and once more in each for every job that has finished: after 400 jobs 400 times a second, which took a
-quarter of a core that the training needs. A limit of one's own, in a profile or behind `--`, stays.
+a timespan, and once more in each for every job that has finished: over 454 jobs close to a quarter of a core, which
+training needs (docs/performance.md). A limit of one's own, in a profile or behind `--`, stays.
 """
 
 import argparse

@@ -160,10 +160,11 @@ class Progress:
 
 
 def span(seconds: float) -> str:
-    """A time in words: 8 s, 3 min 20 s, 2 h 5 min."""
+    """A time in words, rounded to what is named last: 8 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min"

@@ -65,6 +65,7 @@ def test_every_profile_shows_lines_of_jobs(profile):
 
 def test_times_in_words():
     assert [span(s) for s in (0.4, 59.4, 60, 200, 7500)] == ["0 s", "59 s", "1 min 0 s", "3 min 20 s", "2 h 5 min"]
+    assert [span(s) for s in (3599.6, 6837.5, 7180)] == ["1 h 0 min", "1 h 54 min", "2 h 0 min"]
 
 
 def handler(**more):

@@ -11,14 +11,14 @@ REBUILD = $(BIN)/silodp rebuild --profile $(PROFILE) $(if $(CORES),--cores $(COR
 # Another publication than results/published, beside it: TO=published-protocols
 TO ?= published
 PUBLISHED = $(BIN)/silodp rebuild results/$(TO)/config.json $(if $(CORES),--cores $(CORES)) \
-    -- --snakefile workflow/published.smk
+    -- --snakefile workflow/published.smk --forceall
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 # Threads of BLAS and OpenMP would multiply with processes side by side.
 export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,12 +37,13 @@ reproduce: .venv/installed  ## rebuild everything of RUN (default: config/defaul
 smoke: .venv/installed  ## the default run in miniature, under a minute
 	@$(MAKE) --no-print-directory reproduce RUN=smoke
 
-# As in make figure FIG=nonconvex-4 TRIALS=2; docs/figures.md has all names and what they cost.
+# As in make figure FIG=nonconvex-4 TRIALS=2; docs/replicate.md has all names and what they take.
 figure: .venv/installed  ## one figure of a paper by itself: FIG=nonconvex-4 [TRIALS=2]
 	@$(BIN)/silodp replicate $(FIG) $(if $(TRIALS),--trials $(TRIALS)) $(if $(CORES),--cores $(CORES)) --profile $(PROFILE)
 
 figures: .venv/installed  ## the published figures drawn again from their tables; trains nothing
 	@$(PUBLISHED) figures
+	@$(BIN)/silodp --quiet crate results/$(TO)
 
 report: .venv/installed  ## the published report page made again from its tables; trains nothing
 	@$(PUBLISHED)
@@ -76,7 +77,7 @@ proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on in
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)
 
-test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild (SILODP_KILLS, SILODP_SOAK_MINUTES)
+test-slow: .venv/installed  ## the tests that take minutes: kills and restarts of a rebuild (SILODP_KILLS)
 	$(BIN)/python -m pytest -m slow -n $(or $(PYTEST_JOBS),2)
 
 # Kills, spoiled files and published cells take a quarter of an hour and more.
@@ -92,12 +93,14 @@ claims: .venv/installed  ## verdicts on the papers' claims, from the published t
 	@$(BIN)/silodp claims results/$(TO)
 
 test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, nodes, Snakemake (installs Slurm: root)
+	@PATH="$$PATH:/usr/sbin" command -v slurmctld > /dev/null || { $(SUDO) apt-get update && $(SUDO) env RUNLEVEL=1 \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge; }
 	$(BIN)/python -m pytest -v -n 0 -m slurm tests/end_to_end/cluster
 
 kubernetes: .venv/installed  ## install what the Kubernetes profile needs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-kubernetes.lock
 
-cloud: .venv/installed  ## install what buckets and the profiles of AWS Batch and Google Batch need
+cloud: .venv/installed  ## install what results in a bucket need
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-cloud.lock
 
 bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
@@ -105,7 +108,7 @@ bench: .venv/installed  ## speed and memory against targets and peers, on a mach
 	$(BIN)/python benchmarks/own_scale.py
 
 audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of docs/audit.md
-	$(BIN)/python benchmarks/audit_power.py --output docs/audit.md
+	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/audit_power.py --output docs/audit.md
 
 accounting: .venv/installed  ## both ends of ε at 500 random events beside a composition of its own: table of docs/accounting.md
 	$(BIN)/python benchmarks/accounting.py --output docs/accounting.md
@@ -124,8 +127,11 @@ format: .venv/installed  ## format code and workflow
 docs: .venv/installed  ## write the schema, the reference page, figures and verdicts again
 	$(BIN)/silodp config schema > config/schema.json
 	$(BIN)/silodp config reference > docs/configuration.md
-	$(BIN)/silodp replicate --table > docs/figures.md
+	$(BIN)/python .ci/derived
 	$(BIN)/python .ci/claims-table
+
+derived: .venv/installed  ## write environment.yml, .zenodo.json and the table of figures again
+	$(BIN)/python .ci/derived
 
 .venv/docs: .venv/installed requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock

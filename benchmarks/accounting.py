@@ -10,6 +10,7 @@ import argparse
 import math
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from dp_accounting.pld import pld_privacy_accountant
 from scipy.fft import irfft, rfft
 from scipy.stats import binom
 
+from marked import write_between
 from silodp.privacy.accounting.accountant import delivered_epsilon
 
 CASES, EXTREMES, SEED = 500, 300, 2023
@@ -43,12 +45,10 @@ class Kind(NamedTuple):
     def event(self) -> dp_event.DpEvent:
         gaussian = dp_event.GaussianDpEvent(self.z)
         if self.sampling == "poisson":
-            one: dp_event.DpEvent = dp_event.PoissonSampledDpEvent(self.drawn / self.n, gaussian)
-        elif self.sampling == "with":
-            one = dp_event.SampledWithReplacementDpEvent(self.n, self.drawn, gaussian)
-        else:
-            one = dp_event.SampledWithoutReplacementDpEvent(self.n, self.drawn, gaussian)
-        return dp_event.SelfComposedDpEvent(one, self.count)
+            poisson = dp_event.PoissonSampledDpEvent(self.drawn / self.n, gaussian)
+            return dp_event.SelfComposedDpEvent(poisson, self.count)
+        kinds = {"with": dp_event.SampledWithReplacementDpEvent, "without": dp_event.SampledWithoutReplacementDpEvent}
+        return dp_event.SelfComposedDpEvent(kinds[self.sampling](self.n, self.drawn, gaussian), self.count)
 
 
 class Case(NamedTuple):
@@ -74,13 +74,14 @@ class Found(NamedTuple):
     library: float = math.nan
 
 
+def _between(low: float, high: float, generator: np.random.Generator) -> float:
+    """Uniform in the logarithm."""
+    return math.exp(generator.uniform(math.log(low), math.log(high)))
+
+
 def case(number: int) -> Case:
     """A random event whose ε is neither lost in δ nor beyond what anybody would call private."""
-    generator = np.random.default_rng([SEED, number])
-
-    def between(low: float, high: float) -> float:
-        return math.exp(generator.uniform(math.log(low), math.log(high)))
-
+    between = partial(_between, generator=np.random.default_rng([SEED, number]))
     family = FAMILIES[number % len(FAMILIES)]
     n = round(between(20, 100_000))
     delta, kinds = between(1e-9, 1e-2), []
@@ -98,10 +99,7 @@ def case(number: int) -> Case:
 def extreme(number: int) -> Case:
     """Any event that the accountant says it takes."""
     generator = np.random.default_rng([SEED, 1, number])
-
-    def between(low: float, high: float) -> float:
-        return math.exp(generator.uniform(math.log(low), math.log(high)))
-
+    between = partial(_between, generator=generator)
     n = round(between(2, 1e6))
     sampling = str(generator.choice(["with", "without", "poisson"]))
     drawn = min(round(between(1, 64 * n)), 64 * n if sampling == "with" else n)
@@ -221,12 +219,10 @@ def _quantiles(values: list[float]) -> str:
 def table(found: list[Found], extremes: list[Found]) -> str:
     """The table in Markdown."""
     lines = [
-        f"{len(found)} random events: n from 20 to 100,000, up to 500 rounds, or 100,000 steps of one record, δ "
-        "from 1e-9",
-        "to 1e-2. Ratios where ε > 0.01: median / 90 % / largest. Reached: what the two neighbours above come to, by a",
-        f"composition written in the benchmark. Seconds of CPU for both ends; last row: {len(extremes)} events of any "
-        "size",
-        "that is taken.",
+        f"{len(found)} random events: n from 20 to 100,000, up to 500 rounds, or 100,000 steps of one record,",
+        "δ from 1e-9 to 1e-2. Ratios where ε > 0.01: median / 90 % / largest. Reached: ε of the two neighbours above,",
+        "by a composition written in the benchmark. Seconds of CPU for both ends; last row:",
+        f"{len(extremes)} events of any size that the accountant takes.",
         "",
         "| events | cases | ε from – to | upper/lower | upper/reached | reached/lower | seconds |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -267,13 +263,10 @@ def main() -> None:
     parser.add_argument("--extremes", type=int, default=EXTREMES)
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    before, rest = options.output.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
     jobs = [("random", k) for k in range(options.cases)] + [("extreme", k) for k in range(options.extremes)]
     with ProcessPoolExecutor(options.processes) as pool:
         found = list(pool.map(measure, jobs, chunksize=5))
-    written = table(found[: options.cases], found[options.cases :])
-    options.output.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", encoding="utf-8")
+    write_between(options.output, BEGIN, END, table(found[: options.cases], found[options.cases :]))
     wrong = violations(found)
     for one in wrong:
         print(one)

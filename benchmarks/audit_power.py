@@ -1,7 +1,7 @@
 """What the audit finds: its tables of docs/audit.md.
 
 How near the audited ε comes to the delivered one, noise of half its size at every published claim, every plant by
-either test, and false alarms of honest audits. `python benchmarks/audit_power.py` takes some minutes on two cores.
+either test, and false alarms of honest audits. `make audit-power` takes some minutes on two cores.
 """
 
 import argparse
@@ -10,12 +10,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import torch
+from plants import PLANTS
 
+from marked import write_between
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.lower_bound import audit, scores
 from silodp.experiments.audit.mechanism import mechanism_test
-from silodp.experiments.audit.plants import PLANTS
 from silodp.experiments.audit.profile import ALARM, profile_exceeded
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
@@ -36,10 +37,6 @@ AUDITED: dict[str, dict[str, int]] = {
     "local_sgd": {},
 }
 NEAR_RUNS = 20_000
-MARKS = {
-    part: (f"<!-- {part}: written by benchmarks/audit_power.py -->", f"<!-- end of {part} -->")
-    for part in ("ratios", "plants")
-}
 
 
 def made(name: str, rounds: int = ROUNDS, claim: float = CLAIM, **options: int) -> tuple[Algorithm, PrivacyPlan]:
@@ -184,7 +181,6 @@ def main() -> None:
     parser.add_argument("--honest", type=int, default=1000, help="honest audits")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    page = options.output.read_text(encoding="utf-8")
     faulty, quiet = jobs(options.repeats, options.honest)
     seeded = [(name, seed) for name in AUDITED for seed in range(SEEDS)]
     with ProcessPoolExecutor(options.processes) as pool:
@@ -199,11 +195,9 @@ def main() -> None:
                 {job: one.result() for job, one in told.items()}, [one.result() for one in left], options.repeats
             ),
         }
-    for part, (begin, end) in MARKS.items():
-        before, rest = page.split(begin)
-        _, after = rest.split(end)
-        page = f"{before}{begin}\n{written[part]}\n{end}{after}"
-    options.output.write_text(page, encoding="utf-8")
+    for part, text in written.items():
+        mark = f"<!-- {part}: written by benchmarks/audit_power.py -->"
+        write_between(options.output, mark, f"<!-- end of {part} -->", text)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 Images and starting points are random: what is timed does not depend on their values.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
@@ -16,30 +14,18 @@ FLOP = 2 * (2 * 28**2 * 6 * 75 + 3 * (10**2 * 16 * 150 + 400 * 120 + 120 * 84 + 
 
 
 class Convolution:
-    """Network, images and points on a device, and what is timed of them.
+    """Network, images and points, and what is timed of them."""
 
-    Attributes:
-        points, records: G and how many images.
-    """
-
-    def __init__(self, quick: bool, device: torch.device):
+    def __init__(self, quick: bool):
         self.points, self.records = (3, 2) if quick else (74, 64)
         self.net = ConvNet.build(3 * 32 * 32, 10)
         generator = np.random.default_rng(2023)
-
-        def held(array: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(array).to(device, torch.float32)
-
-        self.weights = held(np.stack([self.net.initial(generator) for _ in range(self.points)]))
-        self.x = held(generator.standard_normal((self.records, 3 * 32 * 32)))
-        self.y = torch.from_numpy(generator.integers(0, 10, self.records)).to(device)
-        self.clip = torch.ones(self.points, device=device)
-        self.base = held(generator.standard_normal((self.records, self.net.size)))
-
-    @property
-    def gradients(self) -> int:
-        """Record gradients of each of the calls below."""
-        return self.points * self.records
+        weights = [self.net.initial(generator) for _ in range(self.points)]
+        self.weights = torch.from_numpy(np.stack(weights)).float()
+        self.x = torch.from_numpy(generator.standard_normal((self.records, 3 * 32 * 32))).float()
+        self.y = torch.from_numpy(generator.integers(0, 10, self.records))
+        self.clip = torch.ones(self.points)
+        self.base = torch.from_numpy(generator.standard_normal((self.records, self.net.size))).float()
 
     def sums(self) -> torch.Tensor:
         """Clipped gradient sums as in training."""
@@ -58,12 +44,3 @@ class Convolution:
         """Of the two sums, relative."""
         mine, plain = self.sums(), self.plain_sums()
         return float((mine - plain).norm() / plain.norm())
-
-
-def work(problem: Convolution) -> dict[str, Callable[[], object]]:
-    """What is timed, by name."""
-    return {
-        "convnet": problem.sums,
-        "convnet, tensors": problem.plain_sums,
-        "convnet, steps": problem.steps,
-    }

@@ -1,14 +1,15 @@
 """A file of one's own at scale: 1,000 silos of 1,000 records with 100 features, logistic, from Parquet to rounds.
 
 `python benchmarks/own_scale.py [--repeats 5]` prints seconds to read, peak memory, also of the partition job by itself,
-and seconds a round of the stack and of a plain PyTorch loop over silos and points, taken in turn on the same records.
+and seconds a round of the stack and of a plain PyTorch loop over silos and points, in turn on the same records.
 """
 
 import argparse
 import json
-import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +20,14 @@ from torch import Tensor
 
 import memory
 from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import Algorithm
 from silodp.datasets.own_file import OwnFile, read_own
 from silodp.federation.messages import Messages
 from silodp.federation.models import MODELS
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import Budget
+from timing import Work, interleaved
 
 SILOS, RECORDS, FEATURES, BATCH, POINTS, ROUNDS = 1000, 1000, 100, 100, 8, 25
 
@@ -79,6 +82,14 @@ def plain_round(silos: list[tuple[Tensor, Tensor]], w: Tensor, step: Tensor, cli
     return found
 
 
+def rounds(method: Algorithm, federation: SiloFederation, weights: Tensor) -> Iterator[Tensor]:
+    """Models after each round."""
+    state = method.start(weights)
+    for r in range(method.rounds):
+        state = method.round(r, state, federation)
+        yield state.w
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
@@ -100,25 +111,14 @@ def main() -> None:
     federation = SiloFederation(
         Messages(model, silos, Streams(1)), [[plan] * SILOS] * POINTS, step, clip, SILOS, Streams(1).child("draws")
     )
-    w = torch.zeros(POINTS, FEATURES)
-    noise = torch.full((POINTS,), plan.releases[0].noise)
-    state, stack, loop = method.start(w), [], []
-    for r in range(repeats + 1):
-        began = time.perf_counter(), time.process_time()
-        state = method.round(r, state, federation)
-        middle = time.perf_counter(), time.process_time()
-        w = plain_round(silos, w, step, clip, noise)
-        end = time.perf_counter(), time.process_time()
-        stack.append((middle[0] - began[0], middle[1] - began[1]))
-        loop.append((end[0] - middle[0], end[1] - middle[1]))
-    for clock, place in (("wall", 0), ("CPU", 1)):
-        # The first round warms up; rounds of a pair stand side by side, so that a busy machine hits both.
-        ours, theirs = ([one[place] for one in times[1:]] for times in (stack, loop))
-        ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
-        print(
-            f"{clock}: {statistics.median(ours):.3f} s a round of the stack of {POINTS} points, "
-            f"{statistics.median(theirs):.3f} s of the plain loop, {ratio:.2f} times as long (medians of {repeats})"
-        )
+    start, noise = torch.zeros(POINTS, FEATURES), torch.full((POINTS,), plan.releases[0].noise)
+    stack = Work(partial(next, rounds(method, federation, start)))
+    seconds = interleaved(
+        {"stack": stack, "loop": Work(partial(plain_round, silos, start, step, clip, noise))}, repeats
+    )
+    times = seconds["loop"].per(seconds["stack"]).median
+    print(f"{seconds['stack'].median:.3f} s a round of the stack of {POINTS} points, the plain loop")
+    print(f"{seconds['loop'].median:.3f} s, {times:.2f} times as long (medians of {repeats})")
     print(f"read in {read:.1f} s, peak {reading:.0f} MB; with rounds {memory.own_peak():.0f} MB")
     print(f"partition job: peak {partition:.0f} MB")
 

@@ -60,7 +60,7 @@ class SingleRun:
         release = workload.plan("minibatch_sgd", epsilon)["gradient"]
         self.records, self.noise = release.drawn, release.noise * self.clip
         self.start = self.parameters(workload.start)
-        self.generator = torch.Generator(workload.device).manual_seed(0)
+        self.generator = torch.Generator().manual_seed(0)
 
     def parameters(self, flat: Tensor) -> Parameters:
         """The tensors of a flat parameter vector."""
@@ -69,12 +69,10 @@ class SingleRun:
     def message(self, parameters: Parameters, silo: int) -> Parameters:
         """The silo's noisy minibatch gradient."""
         x, y = self.workload.silos[silo]
-        index = torch.randint(len(x), (self.records,), generator=self.generator, device=x.device)
+        index = torch.randint(len(x), (self.records,), generator=self.generator)
         total = clipped_sum(self.gradients(parameters, x[index], y[index]), self.clip)
         return tuple(
-            t / self.records
-            + self.noise * torch.randn(t.shape, generator=self.generator, dtype=t.dtype, device=t.device)
-            for t in total
+            t / self.records + self.noise * torch.randn(t.shape, generator=self.generator, dtype=t.dtype) for t in total
         )
 
     def round(self, silos: int | None = None) -> Parameters:
@@ -103,9 +101,9 @@ def disagreement(workload: Workload, records: int = 64, chunk: int | None = None
     """
     model, generator = workload.model, torch.Generator().manual_seed(1)
     x, y = (tensor[:records] for tensor in workload.silos[0])
-    clip = torch.tensor([0.05, 1.0, 1e4], dtype=workload.dtype, device=workload.device)
+    clip = torch.tensor([0.05, 1.0, 1e4], dtype=workload.dtype)
     moves = 0.3 * torch.randn((len(clip), model.size), generator=generator, dtype=workload.dtype)
-    weights = workload.start + moves.to(workload.device)
+    weights = workload.start + moves
     stack = model.clipped_gradient_sum(weights, x, y, clip)
     worst = 0.0
     for run in (vmap_run(workload, chunk), jacobian_run(workload)):

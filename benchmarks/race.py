@@ -1,7 +1,7 @@
 """What a race over the grid saves and what it loses, played again on the whole grids of a finished run.
 
     make reproduce RUN=tuning
-    python benchmarks/race.py config/tuning.yaml --output docs/tuning.md --csv src/silodp/report/page/races.csv
+    python benchmarks/race.py config/tuning.yaml
 
 A cell is one ε of one algorithm in one setting. Its whole grid's choice is the point with the smallest training loss,
 mean over all trials of the run; the race sees one trial of most points, and of the best a few. Regret is how much
@@ -22,7 +22,6 @@ from silodp.experiments.task import POINT
 from silodp.experiments.validation import load
 from silodp.workflow.plan import Plan
 
-BEGIN, END = "<!-- measured: written by benchmarks/race.py -->", "<!-- end of measured -->"
 HEADINGS = [
     "experiment", "setting", "algorithm", "cells", "same choice", "regret, training loss", "largest",
     "regret, test error", "runs, race", "runs, whole grid", "share",
@@ -86,33 +85,25 @@ def rows(plan: Plan) -> list[list[str]]:
 def _said(own: pd.DataFrame) -> list[str]:
     raced, whole = round(own["raced"].iloc[0]), round(own["whole"].iloc[0])
     return [
-        f"{len(own)}", f"{own['same'].mean():.0%}", f"{own['loss'].mean():+.2%}", f"{own['loss'].max():+.2%}",
-        f"{own['error'].mean():+.4f}", f"{raced:,}", f"{whole:,}", f"{raced / whole:.1%}",
-    ]  # fmt: skip
+        f"{len(own)}",
+        f"{own['same'].mean():.0%}",
+        f"{own['loss'].mean():+.2%}",
+        f"{own['loss'].max():+.2%}",
+        f"{own['error'].mean():+.4f}",
+        f"{raced:,}",
+        f"{whole:,}",
+        f"{raced / whole:.1%}",
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the table; returns 0."""
+    """Print the table; returns 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("run_file", type=Path, help="of a finished run with whole grids")
-    parser.add_argument("--output", type=Path, help="Markdown file with the table's marks; default: the terminal")
-    parser.add_argument("--csv", type=Path, help="the table as a CSV file, for the pages of runs that tune by race")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     table = rows(Plan(load(options.run_file)))
-    lines = [
-        f"| {' | '.join(HEADINGS)} |",
-        "| --- " * len(HEADINGS) + "|",
-        *(f"| {' | '.join(row)} |" for row in table),
-    ]
-    text = "\n".join(lines)
-    if options.csv is not None:
-        pd.DataFrame(table, columns=HEADINGS).to_csv(options.csv, index=False, lineterminator="\n")
-    if options.output is None:
-        print(text)
-    else:
-        given = options.output.read_text(encoding="utf-8")
-        head, _, rest = given.partition(BEGIN)
-        options.output.write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    print(f"| {' | '.join(HEADINGS)} |", "| --- " * len(HEADINGS) + "|", sep="\n")
+    print(*(f"| {' | '.join(row)} |" for row in table), sep="\n")
     return 0
 
 

@@ -22,12 +22,11 @@ from threadpoolctl import threadpool_info
 
 from convolution import FLOP as IMAGE_FLOP
 from convolution import Convolution
-from convolution import work as convolution_work
 from memory import job_peaks
 from peers import disagreement, jacobian_run, vmap_run
 from silodp.datasets.cache import FetchError, local_files
 from silodp.federation.models.threads import side_by_side, use_threads
-from timing import Clock, Figure, Work, interleaved
+from timing import Figure, Work, interleaved
 from workload import FLOP, FULL, QUICK, Workload
 
 # Rounds from the start that show an algorithm's whole cycle.
@@ -48,7 +47,7 @@ class Row:
 
     def line(self) -> str:
         """As Markdown."""
-        values = " | ".join(_short(v) for v in (self.figure.low, self.figure.median, self.figure.high))
+        values = " | ".join(_short(v) for v in (min(self.figure.values), self.figure.median, max(self.figure.values)))
         verdict = "" if self.met is None else "yes" if self.met else "**no**"
         return f"| {self.what} | {self.unit} | {values} | {self.target} | {verdict} |"
 
@@ -65,24 +64,28 @@ def _at_most(what: str, unit: str, figure: Figure, bound: float) -> Row:
     return Row(what, unit, figure, f"≤ {_short(bound)}", figure.median <= bound)
 
 
-def matrix_products(device: torch.device, side: int, threads: int) -> dict[str, tuple[Work, float]]:
-    """Square float32 matrix products by each library at hand, and their floating-point operations."""
-    a, b = (torch.randn((side, side), device=device) for _ in range(2))
-    out = torch.empty_like(a)
-    work = Work(lambda: torch.mm(a, b, out=out), threads, torch_threads=threads)
-    found = {f"matrix product {side}³, PyTorch": (work, 2.0 * side**3)}
-    if device.type == "cpu":
-        # The kernels hold NumPy's BLAS at one thread and put points side by side: so do its products here.
-        x, y = a.numpy(), b.numpy()
-        outs = np.empty((threads, side, side), dtype=np.float32)
+class Products:
+    """Square float32 matrix products by each library at hand.
 
-        def some(start: int, stop: int) -> None:
-            for part in range(start, stop):
-                np.dot(x, y, out=outs[part])
+    The kernels hold NumPy's BLAS at one thread and put points side by side: so do its products here.
+    """
 
-        work = Work(lambda: side_by_side(some, threads), threads)
-        found[f"matrix product {side}³, NumPy"] = (work, 2.0 * side**3 * threads)
-    return found
+    def __init__(self, side: int, threads: int):
+        self.a, self.b = (torch.randn((side, side)) for _ in range(2))
+        self.out = torch.empty_like(self.a)
+        self.outs, self.threads = np.empty((threads, side, side), dtype=np.float32), threads
+        # Floating-point operations of each.
+        self.flop = {f"matrix product {side}³, PyTorch": 2.0 * side**3}
+        self.flop[f"matrix product {side}³, NumPy"] = 2.0 * side**3 * threads
+
+    def work(self) -> dict[str, Work]:
+        """What is timed."""
+        by_torch = Work(lambda: torch.mm(self.a, self.b, out=self.out), self.threads)
+        return dict(zip(self.flop, (by_torch, Work(lambda: side_by_side(self._some, self.threads))), strict=True))
+
+    def _some(self, start: int, stop: int) -> None:
+        for part in range(start, stop):
+            np.dot(self.a.numpy(), self.b.numpy(), out=self.outs[part])
 
 
 def on_one_thread(call: Callable[[], object], threads: int) -> Callable[[], None]:
@@ -98,63 +101,60 @@ def on_one_thread(call: Callable[[], object], threads: int) -> Callable[[], None
 
 def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     """Rows of the table, and notes on them."""
-    device, threads = torch.device(options.device), options.threads
+    threads = options.threads
     use_threads(threads)
-    clock, workload = Clock(options.clock, device), Workload(QUICK if options.quick else FULL, device)
+    workload, images = Workload(QUICK if options.quick else FULL), Convolution(options.quick)
     size = workload.size
-    distance = disagreement(workload)
-    if not distance <= 1e-4:
-        raise SystemExit(f"the peers' clipped gradient sums are {distance:.1e} from the stack's: must be within 1e-4")
-    images = Convolution(options.quick, device)
-    apart = images.disagreement()
-    if not apart <= 1e-4:
-        raise SystemExit(f"the convolutional network's sums are {apart:.1e} from the plain ones: must be within 1e-4")
-    chunk, tried = best_chunk(workload, clock, options.quick)
+    distance, apart = disagreement(workload), images.disagreement()
+    if not max(distance, apart) <= 1e-4:
+        raise SystemExit(
+            f"clipped gradient sums are {distance:.1e} and {apart:.1e} from the stack's: must be within 1e-4"
+        )
+    chunk, tried = best_chunk(workload, options.quick)
     vmap, jacobian = vmap_run(workload, chunk), jacobian_run(workload)
-    products = matrix_products(device, 128 if options.quick else 1024 if device.type == "cpu" else 8192, threads)
+    products = Products(128 if options.quick else 1024, threads)
     seconds = interleaved(
-        {name: work for name, (work, _) in products.items()}
-        | {name: Work(workload.rounds(name, count), threads) for name, count in ROUNDS.items()}
-        | {"local_sgd": Work(workload.rounds("local_sgd", 1), threads)}
-        | {"local_sgd alone": Work(on_one_thread(workload.rounds("local_sgd", 1), threads), 1)}
-        | {name: Work(call, threads) for name, call in convolution_work(images).items()}
-        | {"vmap": Work(vmap.round, 1), "jacobian": Work(lambda: jacobian.round(silos=1), 1)},
+        products.work()
+        | {name: Work(workload.rounds(name, count)) for name, count in ROUNDS.items()}
+        | {"local_sgd": Work(workload.rounds("local_sgd", 1))}
+        | {"local_sgd alone": Work(on_one_thread(workload.rounds("local_sgd", 1), threads))}
+        | {
+            "convnet": Work(images.sums),
+            "convnet, tensors": Work(images.plain_sums),
+            "convnet, steps": Work(images.steps),
+        }
+        | {"vmap": Work(vmap.round), "jacobian": Work(lambda: jacobian.round(silos=1))},
         options.repeats,
-        clock,
     )
 
-    rates = {name: Figure(tuple(flop / s / 1e9 for s in seconds[name].values)) for name, (_, flop) in products.items()}
+    rates = {name: seconds[name].map(lambda s, flop=flop: flop / s / 1e9) for name, flop in products.flop.items()}
     fastest = max(rates, key=lambda name: rates[name].median)
-    rows = [Row(name, "GFLOP/s", rate) for name, rate in rates.items()]
+    rows, same = [Row(name, "GFLOP/s", rate) for name, rate in rates.items()], "the same, of the faster matrix product"
     for name, count in ROUNDS.items():
         flop = FLOP * workload.gradients(name, count)
-        rate = Figure(tuple(flop / s / 1e9 for s in seconds[name].values))
+        rate = seconds[name].map(lambda s, flop=flop: flop / s / 1e9)
         rows.append(Row(f"`{name}` rounds", "GFLOP/s", rate))
-        share = rate.per(rates[fastest]).map(lambda v: 100 * v)
-        rows.append(_at_least("the same, of the faster matrix product", "%", share, 40))
+        rows.append(_at_least(same, "%", rate.per(rates[fastest]).map(lambda v: 100 * v), 40))
     for name, what in {
         "convnet": "`clipped_gradient_sum` of the convolutional network",
         "convnet, steps": "`local_steps` of the convolutional network",
     }.items():
-        rate = Figure(tuple(IMAGE_FLOP * images.gradients / s / 1e9 for s in seconds[name].values))
+        rate = seconds[name].map(lambda s: IMAGE_FLOP * images.points * images.records / s / 1e9)
         rows.append(Row(what, "GFLOP/s", rate))
         share = rate.per(rates[fastest]).map(lambda v: 100 * v)
-        same = "the same, of the faster matrix product"
         rows.append(_at_least(same, "%", share, 45) if name == "convnet" else Row(same, "%", share))
-    if device.type == "cpu":
-        slower = seconds["convnet, tensors"].per(seconds["convnet"])
-        rows.append(Row("its sums by tensor operations, time over the kernels'", "times", slower))
-    cores = threads if device.type == "cpu" else 1
+    slower = seconds["convnet, tensors"].per(seconds["convnet"])
+    rows.append(Row("its sums by tensor operations, time over the kernels'", "times", slower))
     steps = workload.gradients("local_sgd", 1)
     alone = seconds["local_sgd alone"].map(lambda s: 1e6 * s / steps)
     rows.append(_at_most("`local_sgd`, one step of one point on one core", "µs", alone, 1.0))
-    if cores > 1:
-        step = seconds["local_sgd"].map(lambda s: 1e6 * s * cores / steps)
-        rows.append(_at_most(f"the same with {cores} cores at work on the stack, for each of them", "µs", step, 1.0))
+    if threads > 1:
+        step = seconds["local_sgd"].map(lambda s: 1e6 * s * threads / steps)
+        rows.append(_at_most(f"the same with {threads} cores at work on the stack, for each of them", "µs", step, 1.0))
     # The best a loop of single runs can do with several cores is one loop a core.
     run = seconds["minibatch_sgd"].map(lambda s: s * size.rounds / size.points)
-    by_vmap = seconds["vmap"].map(lambda s: s * size.rounds / cores)
-    by_jacobian = seconds["jacobian"].map(lambda s: s * size.silos * size.rounds / cores)
+    by_vmap = seconds["vmap"].map(lambda s: s * size.rounds / threads)
+    by_jacobian = seconds["jacobian"].map(lambda s: s * size.silos * size.rounds / threads)
     rows += [
         Row("a trained run of `minibatch_sgd` in the stack", "s", run),
         Row("a trained run by `torch.func.vmap(grad)`", "s", by_vmap),
@@ -165,7 +165,7 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     drawn = workload.plan("minibatch_sgd")["gradient"].drawn
     notes = [
         f"N = {size.silos}, n = {size.records}, K = {drawn}, R = {size.rounds}, G = {size.points}; "
-        f"{threads} thread(s), {options.repeats} repetitions, {options.clock} time.",
+        f"{threads} thread(s), {options.repeats} repetitions, wall time.",
         "`local_sgd` on one core is one thread, as in the jobs of a run file, the other cores idle.",
         "Records are Gaussian. Rounds go through federation, messages, sampling and noise.",
         f"A record's clipped gradient at one point counts as {FLOP:,} floating-point operations, a difference of two "
@@ -175,25 +175,25 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         f"A trained run is R = {size.rounds} rounds, evaluation left out everywhere: one measured round of all "
         f"silos, times R, over G for the stack; for `jacobian` one silo's message, times {size.silos}·R, as all "
         "messages of a run cost the same.",
-        f"Peers run on one thread; with several cores their time is divided by the {cores} core(s), as if loops side "
+        f"Peers run on one thread; with several cores their time is divided by the {threads} core(s), as if loops side "
         f"by side did not slow one another. `vmap` is chunked at its best on this machine ({tried}).",
         f"The peers' clipped gradient sums agree with the stack's within {distance:.0e}, relative.",
     ]
     return rows, notes
 
 
-def best_chunk(workload: Workload, clock: Clock, quick: bool) -> tuple[int | None, str]:
+def best_chunk(workload: Workload, quick: bool) -> tuple[int | None, str]:
     """Records at once with which `vmap(grad)` is fastest on one thread, None for all; and what every choice takes."""
     chunks = [None, 16] if quick else [None, 32, 64, 128, 256, 302]
     runs = {chunk: vmap_run(workload, chunk) for chunk in chunks}
-    work = {str(chunk): Work(lambda run=run: run.round(silos=1), 1) for chunk, run in runs.items()}
-    medians = {name: figure.median for name, figure in interleaved(work, 2 if quick else 15, clock).items()}
+    work = {str(chunk): Work(lambda run=run: run.round(silos=1)) for chunk, run in runs.items()}
+    medians = {name: figure.median for name, figure in interleaved(work, 2 if quick else 15).items()}
     best = min(chunks, key=lambda chunk: medians[str(chunk)])
     shown = [f"{chunk or 'all'}: {1e3 * medians[str(chunk)]:.1f} ms" for chunk in chunks]
     return best, "records at once and time of a message: " + ", ".join(shown)
 
 
-def memory(quick: bool, device: str) -> tuple[list[Row], list[str]]:
+def memory(quick: bool) -> tuple[list[Row], list[str]]:
     """Peak memory of training jobs of one, three and six trials, the setting's whole grid in the stack."""
     name, records, trials = "mnist_mlp", 604, [1, 3, 6]
     changes: dict = {"trials": trials[-1], "alternatives": []}
@@ -206,7 +206,7 @@ def memory(quick: bool, device: str) -> tuple[list[Row], list[str]]:
         name, records, algorithms = "digits_mlp", 20, ["fedprox_spider"]
         changes |= {"epsilons": [1.0, 6.0], "clips": [1.0]}
     changes |= {"settings": [{"M": 25, "R": 2, "phase_lengths": [2]}], "batch_records": records}
-    run_file = {"run": "benchmark", "device": device, "experiments": {name: changes}}
+    run_file = {"run": "benchmark", "experiments": {name: changes}}
     rows = []
     for algorithm, values in job_peaks(run_file, name, "M25_R2", algorithms, trials).items():
         for count, value in zip(trials, values, strict=True):
@@ -222,9 +222,11 @@ def memory(quick: bool, device: str) -> tuple[list[Row], list[str]]:
 def page(rows: list[Row], notes: list[str], arguments: list[str]) -> str:
     """The table with where, when and how it was made."""
     blas = {f"{i['internal_api']} {i['version']} ({i.get('architecture', '')})" for i in threadpool_info()}
-    machine = [f"{os.cpu_count()} × {_processor()}", f"load {os.getloadavg()[0]:.1f} at the end"]
-    if torch.cuda.is_available():
-        machine.append(torch.cuda.get_device_name())
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    processor = next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
+    machine = f"{os.cpu_count()} × {processor}; load {os.getloadavg()[0]:.1f} at the end"
     versions = f"Python {platform.python_version()}, PyTorch {torch.__version__}, NumPy {np.__version__}"
     return "\n".join(
         [
@@ -232,7 +234,7 @@ def page(rows: list[Row], notes: list[str], arguments: list[str]) -> str:
             "",
             f"Made by `python benchmarks/run.py {shlex.join(arguments)}` on {datetime.date.today().isoformat()}.",
             "",
-            f"Machine: {'; '.join(machine)}. {versions}; {', '.join(sorted(b for b in blas if 'blas' in b))}.",
+            f"Machine: {machine}. {versions}; {', '.join(sorted(b for b in blas if 'blas' in b))}.",
             "",
             "| what | unit | min | median | max | target | met |",
             "| --- | --- | --- | --- | --- | --- | --- |",
@@ -244,30 +246,19 @@ def page(rows: list[Row], notes: list[str], arguments: list[str]) -> str:
     )
 
 
-def _processor() -> str:
-    """The processor's name, as Linux has it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Measure and write the table; returns 0."""
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:<index>")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads of the stack's rounds")
     parser.add_argument("--repeats", type=int, default=7, help="repetitions of every measurement")
-    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: for a machine that is busy")
     parser.add_argument("--quick", action="store_true", help="a small problem, in seconds; the figures mean nothing")
     parser.add_argument("--output", type=Path, help="Markdown file; default: the terminal")
     options = parser.parse_args(arguments)
     if options.threads < 1 or options.repeats < 1:
         parser.error("--threads and --repeats must be at least 1")
     rows, notes = speed(options)
-    more_rows, more_notes = memory(options.quick, options.device)
+    more_rows, more_notes = memory(options.quick)
     text = page([*rows, *more_rows], [*notes, *more_notes], arguments)
     if options.output:
         options.output.write_text(text, encoding="utf-8")

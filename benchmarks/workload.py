@@ -25,14 +25,7 @@ FLOP = 2 * (2 * 50 * 64 + 3 * 64 * 2)
 
 @dataclass(frozen=True)
 class Size:
-    """How much is trained.
-
-    Attributes:
-        silos: N = M, all take part.
-        records: n, training records of a silo.
-        rounds: R; with n it fixes K = ⌊n√24/(2√R)⌋.
-        epsilons, stepsizes, clips: lengths of the three axes of the grid; G is their product.
-    """
+    """N = M silos of n records, R rounds (K = ⌊n√24/(2√R)⌋), and the lengths of the three axes of the grid."""
 
     silos: int
     records: int
@@ -43,7 +36,7 @@ class Size:
 
     @property
     def points(self) -> int:
-        """G."""
+        """G, the product of the axes."""
         return self.epsilons * self.stepsizes * self.clips
 
 
@@ -52,10 +45,10 @@ QUICK = Size(silos=2, records=60, rounds=25, epsilons=2, stepsizes=2, clips=2)
 
 
 class Workload:
-    """Silos, grid and model on a device, and the algorithms' rounds on them."""
+    """Silos, grid and model, and the algorithms' rounds on them."""
 
-    def __init__(self, size: Size, device: torch.device, dtype: torch.dtype = torch.float32):
-        self.size, self.device, self.dtype = size, device, dtype
+    def __init__(self, size: Size, dtype: torch.dtype = torch.float32):
+        self.size, self.dtype = size, dtype
         self.model = Perceptron.build(features=50, classes=2, hidden=64)
         self.streams = Streams(2023).child("benchmarks")
         generator = self.streams.generator("data")
@@ -64,14 +57,14 @@ class Workload:
         for _ in range(size.silos):
             x = generator.standard_normal((size.records, 50)) * scale
             y = (x[:, :5].sum(1) + generator.standard_normal(size.records) > 0).astype(np.int64)
-            self.silos.append((torch.from_numpy(x).to(device, dtype), torch.from_numpy(y).to(device)))
+            self.silos.append((torch.from_numpy(x).to(dtype), torch.from_numpy(y)))
         grid = itertools.product(
             [0.75, 1, 1.5, 3, 6, 12, 18][: size.epsilons],
             np.linspace(np.exp(-9), 1, 5)[: size.stepsizes].tolist(),
             [1.0, 5.0, 10.0, 100.0, 10000.0][: size.clips],
         )
         self.epsilons, self.stepsizes, self.clips = zip(*grid, strict=True)
-        self.start = torch.from_numpy(self.model.initial(self.streams.generator("initial"))).to(device, dtype)
+        self.start = torch.from_numpy(self.model.initial(self.streams.generator("initial"))).to(dtype)
 
     def algorithm(self, name: str) -> Algorithm:
         """The algorithm with R rounds; SPIDER's phases have two."""
@@ -88,8 +81,8 @@ class Workload:
         return SiloFederation(
             Messages(self.model, self.silos, self.streams.child(name)),
             [plans[epsilon] for epsilon in self.epsilons],
-            torch.tensor(self.stepsizes, dtype=self.dtype, device=self.device),
-            torch.tensor(self.clips, dtype=self.dtype, device=self.device),
+            torch.tensor(self.stepsizes, dtype=self.dtype),
+            torch.tensor(self.clips, dtype=self.dtype),
             self.size.silos,
             self.streams,
         )

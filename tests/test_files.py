@@ -23,7 +23,17 @@ def test_a_file_is_written_whole_and_alone(tmp_path):
     write_text("häl\n", path)
     assert path.read_bytes() == "häl\n".encode()
     assert listing(path.parent) == ["a.txt"]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
+def test_the_users_umask_decides_who_may_read_a_file(tmp_path, umask, mode):
+    """A run file holds a secret seed."""
+    before = os.umask(umask)
+    try:
+        write_text("seed: 1", tmp_path / "a.yaml")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.yaml").stat().st_mode) == mode
 
 
 def test_a_failure_leaves_nothing(tmp_path):

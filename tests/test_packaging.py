@@ -1,8 +1,9 @@
 """What a packager reads: locks, versions and citations that say the same."""
 
-import json
 import re
 import tomllib
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import yaml
@@ -40,16 +41,35 @@ def test_direct_dependencies_are_locked_at_the_version_that_is_asked_for():
     }
 
 
-def test_citation_deposit_and_package_agree():
+def test_generated_files_are_as_generated():
+    """environment.yml with the pins of the lock, .zenodo.json with the fields of CITATION.cff, the table of figures."""
+    loader = SourceFileLoader("derived", str(ROOT / ".ci" / "derived"))
+    derived = module_from_spec(spec_from_loader("derived", loader))
+    loader.exec_module(derived)
+    for path, text in derived.files().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: make derived"
+    pins = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
+    assert {Requirement(pin).name for pin in pins} >= {"torch", "snakemake", "numpy"}
+    assert len(pins) == len(pinned(ROOT / "requirements.lock"))
+
+
+def test_citation_and_package_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    deposit = json.loads((ROOT / ".zenodo.json").read_text())
-    assert project["version"] == citation["version"] == deposit["version"]
-    assert project["license"] == citation["license"] == deposit["license"]
-    assert citation["title"] == deposit["title"]
-    assert {one["url"].rpartition("/")[2] for one in citation["references"]} == PAPERS
-    assert {one["identifier"].removeprefix("arXiv:") for one in deposit["related_identifiers"]} == PAPERS
-    assert set(re.findall(r"\d{4}\.\d{5}", (ROOT / "docs" / "papers.md").read_text())) >= PAPERS
+    assert (project["version"], project["license"]) == (citation["version"], citation["license"])
+    assert "authors" not in project
+    assert {paper["url"].rpartition("/")[2] for paper in citation["references"]} == PAPERS
+
+
+def test_commands_of_the_artifact_guide_are_there():
+    """Its targets of make, its run files and its committed files."""
+    guide, targets = (ROOT / "ARTIFACT.md").read_text(), (ROOT / "Makefile").read_text()
+    assert len(guide.splitlines()) <= 70
+    for target, words in re.findall(r"`make ([a-z-]+)((?: [A-Z]+=\S+)*)`", guide):
+        assert re.search(rf"^{target}:", targets, flags=re.MULTILINE), target
+        for name in re.findall(r"RUN=(\S+)", words):
+            assert (ROOT / "config" / f"{name}.yaml").is_file()
+    assert all((ROOT / path).exists() for path in re.findall(r"(?<![\w/])(?:docs|results/published)[\w./-]*\w", guide))
 
 
 def test_every_place_names_the_same_pythons():
@@ -59,7 +79,7 @@ def test_every_place_names_the_same_pythons():
     (tried,) = re.findall(r"for one in ((?:python3\.\d+ ?)+);", (ROOT / "Makefile").read_text())
     assert tried.split() == [f"python3.{minor}" for minor in minors]
     words = f"Python 3.{minors[0]} to 3.{minors[-1]}"
-    for file in ("README.md", "docs/contributing.md", ".ci/run"):
+    for file in ("README.md", ".ci/run"):
         assert words in (ROOT / file).read_text(), file
     assert all(doctor.fits((3, minor)) == (minor in minors) for minor in range(30))
 

@@ -1,23 +1,17 @@
-# Figures and page of a publication, as results/published, from the tables committed there: nothing is fetched or trained.
-# silodp rebuild results/published/config.json -- --snakefile workflow/published.smk [figures]
+# Figures and page of a publication, as results/published, from the tables committed there: nothing is fetched or trained. A
+# clone has no record of what they were made by, so all of them are made again:
+# silodp rebuild results/published/config.json -- --snakefile workflow/published.smk --forceall [figures]
 from pathlib import Path
 
-from silodp.workflow.digests import from_here
-
-RUN_FILE = from_here(
-    workflow.configfiles[0] if workflow.configfiles else "results/published/config.json"
-)
-FOLDER = str(Path(RUN_FILE).parent)
+RUN_FILE = "results/published/config.json"
+FOLDER = str(Path((workflow.configfiles or [RUN_FILE])[0]).parent)
 
 
 include: "rules/common.smk"
 
 
-from silodp.workflow.engine import note_holder
-
-
 onstart:
-    note_holder()
+    begin()
 
 
 localrules:
@@ -25,9 +19,8 @@ localrules:
     claims,
     figures,
     comparisons,
-    formulas_figures,
-    bounds_figure,
-    checkins_figure,
+    redraw,
+    redraw_one,
     report,
     crate,
 

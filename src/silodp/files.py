@@ -8,7 +8,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,33 +17,13 @@ import pandas as pd
 import psutil
 import pyarrow as pa
 
-TABLE_COLUMNS = [
-    "experiment",
-    "algorithm",
-    "reading",
-    "private",
-    "M",
-    "R",
-    "N",
-    "n",
-    "K",
-    "delta",
-    "epsilon",
-    "delivered_epsilon",
-    "selection",
-    "evaluation",
-    "stepsize",
-    "clip",
-    "phase_length",
-    "trials",
-    "diverged",
-    "train_loss_mean",
-    "test_error_mean",
-    "test_error_p05",
-    "test_error_p95",
-    "seconds",
-    "proven",
-]
+# Columns that name a run, and a point of its grid but for its ε.
+_RUN = ["experiment", "algorithm", "reading", "M", "R"]
+_POINT = ["stepsize", "clip", "phase_length"]
+
+TABLE_COLUMNS = ["experiment", "algorithm", "reading", "private", "M", "R", "N", "n", "K", "delta", "epsilon"]
+TABLE_COLUMNS += ["delivered_epsilon", "selection", "evaluation", *_POINT, "trials", "diverged", "train_loss_mean"]
+TABLE_COLUMNS += ["test_error_mean", "test_error_p05", "test_error_p95", "seconds", "proven"]
 
 # Written behind them: where the chosen point lies at an end of its grid.
 TABLE_EXTRA = ["edge"]
@@ -52,95 +32,35 @@ TABLE_EXTRA = ["edge"]
 NON_PRIVATE = ":non_private"
 
 # One row a trial of the default report.
-REPORTED_COLUMNS = [
-    "experiment",
-    "algorithm",
-    "reading",
-    "M",
-    "R",
-    "epsilon",
-    "trial",
-    "stepsize",
-    "clip",
-    "phase_length",
-    "train_loss",
-    "test_error",
-    "diverged",
-]
+REPORTED_COLUMNS = [*_RUN, "epsilon", "trial", *_POINT, "train_loss", "test_error", "diverged"]
 
-PRIVACY_COLUMNS = [
-    "experiment",
-    "algorithm",
-    "reading",
-    "M",
-    "R",
-    "epsilon",
-    "claimed_epsilon",
-    "delivered_epsilon",
-    "delta",
-    "accountant",
-    "adjacency",
-    "sampling",
-    "noise_multiplier",
-    "holds",
-]
+PRIVACY_COLUMNS = [*_RUN, "epsilon", "claimed_epsilon", "delivered_epsilon", "delta", "accountant", "adjacency"]
+PRIVACY_COLUMNS += ["sampling", "noise_multiplier", "holds"]
 
 # Written behind them: what some neighbouring silos reach; the ε of a person; the ε of a chosen run; the ε so far after
 # the first round and after half of them. Empty where nothing is claimed or proven. Last the bits that a silo sends in
 # the whole run, where its sums go through the shuffle protocol P_vec.
-PRIVACY_EXTRA = [
-    "delivered_lower",
-    "person_silos",
-    "person_records",
-    "epsilon_person",
-    "selection_points",
-    "epsilon_selection",
-    "epsilon_first_round",
-    "epsilon_half_rounds",
-    "shuffled_bits",
-]
+PRIVACY_EXTRA = ["delivered_lower", "person_silos", "person_records", "epsilon_person", "selection_points"]
+PRIVACY_EXTRA += ["epsilon_selection", "epsilon_first_round", "epsilon_half_rounds", "shuffled_bits"]
 
 # ε so far at the end of some rounds, of each private algorithm at the middle ε of an experiment's first setting.
 BY_ROUND_COLUMNS = ["experiment", "algorithm", "M", "R", "phase_length", "claimed_epsilon", "delta", "round", "epsilon"]
 
-AUDIT_COLUMNS = [
-    "experiment",
-    "algorithm",
-    "setting",
-    "phase_length",
-    "claimed_epsilon",
-    "delta",
-    "delivered_epsilon",
-    "audited_lower",
-    "confidence",
-    "runs",
-    "holds",
-]
+AUDIT_COLUMNS = ["experiment", "algorithm", "setting", "phase_length", "claimed_epsilon", "delta", "delivered_epsilon"]
+AUDIT_COLUMNS += ["audited_lower", "confidence", "runs", "holds"]
 
 # Written behind them: the bound by the whole profile, how much noise it leaves possible, whether the plan's own profile
 # stands, and the mechanism test's finding with its p-value.
 AS_PLANNED = "as planned"
 AUDIT_EXTRA = ["audited_profile", "noise_below", "profile_holds", "mechanism", "mechanism_p"]
 
-BOUNDS_COLUMNS = [
-    "check",
-    "theorem",
-    "parameter",
-    "value",
-    "lower",
-    "measured",
-    "measured_low",
-    "measured_high",
-    "upper",
-    "verdict",
-    # Behind the columns of the first version: which statement the row is about, the largest value that can be reached,
-    # a slope of the theorem's own formula, the exponents it is told from, and what else there is to say.
-    "form",
-    "reach",
-    "formula",
-    "rivals",
-    "detail",
-]
+# From "form" on: which statement the row is about, the largest value that can be reached, a slope of the theorem's own
+# formula, the exponents it is told from, and what else there is to say.
+BOUNDS_COLUMNS = ["check", "theorem", "parameter", "value", "lower", "measured", "measured_low", "measured_high"]
+BOUNDS_COLUMNS += ["upper", "verdict", "form", "reach", "formula", "rivals", "detail"]
+
+# Called before a file gets its name; an error leaves the file unwritten.
+before_rename: list[Callable[[], None]] = []
 
 
 @contextmanager
@@ -164,7 +84,8 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
         yield temporary
         with open(temporary, "rb+") as handle:
             os.fsync(handle.fileno())
-        os.chmod(temporary, 0o644)
+        for check in before_rename:
+            check()
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -220,14 +141,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """A CSV file that has `columns`."""
-    try:
-        table = pd.read_csv(path, float_precision="round_trip")  # the comparison of ε must not hang on parsing
-    except ValueError as error:
-        raise ValueError(f"{path}: not a table ({error})") from error
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise ValueError(f"{path}: lacks the columns {', '.join(missing)}")
+    """A CSV file that has `columns`, those of truth values as such."""
+    table = read_csv(path, columns, float_precision="round_trip")  # the comparison of ε must not hang on parsing
     for name in ("private", "holds", "converged"):
         if name in columns and len(table) and table[name].dtype != bool:
             raise ValueError(f"{path}: column {name} holds {str(table[name].iloc[0])[:80]!r}, allowed: True, False")
@@ -240,22 +155,20 @@ def reading(path: Path | str) -> Iterator[None]:
     again = "must be as silodp wrote it: remove it, and `silodp rebuild` with the run file makes it again"
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, DamagedError):
         raise
-    except DamagedError:
-        raise
-    except (pa.ArrowException, zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError) as error:
-        raise DamagedError(f"{path}: file: damaged ({_short(error)}): {again}") from error
-    except (ValueError, KeyError, TypeError, IndexError, NotImplementedError, OverflowError, MemoryError) as error:
-        raise DamagedError(f"{path}: file: damaged ({_short(error)}): {again}") from error
+    except _DAMAGE as error:
+        why = (" ".join(str(error).split()) or type(error).__name__)[:200]
+        raise DamagedError(f"{path}: file: damaged ({why}): {again}") from error
 
 
 class DamagedError(ValueError):
     """A file of a run that cannot be read; its text is one line."""
 
 
-def _short(error: Exception) -> str:
-    return (" ".join(str(error).split()) or type(error).__name__)[:200]
+# What damaged files make their readers raise; ValueError is among pyarrow's.
+_DAMAGE = (ValueError, KeyError, TypeError, IndexError, NotImplementedError, OverflowError, MemoryError, OSError)
+_DAMAGE += (pa.ArrowException, zipfile.BadZipFile, zlib.error, struct.error, EOFError)  # type: ignore[assignment]
 
 
 def read_parquet(path: Path | str, columns: Sequence[str] = (), **options: Any) -> pd.DataFrame:

@@ -85,12 +85,6 @@ def test_one_record_a_silo_one_silo_a_round_and_one_point(model, algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
-def test_one_silo_with_as_many_draws_as_records(algorithm):
-    n = 11 * ROUNDS if ALGORITHM_CASES[algorithm].once else 11
-    compare("perceptron-2", algorithm, "float64", sizes=(n,), batch_records=11)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
 @pytest.mark.parametrize("server", ["mean", "sum"])
 def test_server_update_and_a_proximal_map(algorithm, server):
     """An ℓ1 penalty's soft threshold; a server that adds messages up still averages local models."""
@@ -100,19 +94,6 @@ def test_server_update_and_a_proximal_map(algorithm, server):
 
     prox = None if algorithm == "local_sgd" else soft_threshold
     compare("linear", algorithm, "float64", points=POINTS[1:2] + POINTS[3:], M=2, server=server, prox=prox)
-
-
-def test_adding_up_moves_further_than_averaging():
-    case, algorithm = MODEL_CASES["linear"], ALGORITHM_CASES["minibatch_sgd"].make(1)
-    silos, point = small.records(case, (4, 4), torch.float64), Point(None, 0.1, 1.0)
-    plans, first = small.plans(algorithm, [point], (4, 4)), torch.zeros(4, dtype=torch.float64)
-    mean, total = (
-        small.iterates(
-            algorithm, small.federation(case.model(), silos, plans, [point], server_update=server), first, 1
-        )[0]
-        for server in ("mean", "sum")
-    )
-    torch.testing.assert_close(total, 2 * mean, rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -7,18 +7,26 @@ import pytest
 import small
 import torch
 
-from silodp.experiments.training import evaluate, run_trial
+from silodp.experiments import training
+from silodp.experiments.training import evaluate, train_stack
 from silodp.federation.trial_data import build_model
 
 CASES = ("perceptron", "linear")
 
 
-def trained(job, prepared, points=None):
+def trained(job, prepared, monkeypatch):
     """Rows and models (G, N, d) of one trial."""
-    kept = []
-    rows = run_trial(job, small.run(), prepared, 0, job.grid() if points is None else points,
-                     keep=lambda stack, weights: kept.append((stack, weights)))  # fmt: skip
-    return rows, kept
+    models = []
+
+    def kept(*arguments):
+        weights, left = train_stack(*arguments)
+        models.append(weights)
+        return weights, left
+
+    monkeypatch.setattr(training, "train_stack", kept)
+    rows = training.run_trial(job, small.run(), prepared, 0, job.grid())
+    monkeypatch.undo()
+    return rows, torch.stack(models, 1)
 
 
 def the_job(case):
@@ -26,10 +34,10 @@ def the_job(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_errors_are_the_mean_over_silos_of_each_silos_own_model(case):
+def test_errors_are_the_mean_over_silos_of_each_silos_own_model(case, monkeypatch):
     job = the_job(case)
     prepared = jobs.prepared_of(job, small.run())(0)
-    rows, ((stack, weights),) = trained(job, prepared)
+    rows, weights = trained(job, prepared, monkeypatch)
     model, silos = build_model(job.config, prepared), len(prepared.train)
     assert weights.shape == (len(rows), silos, model.size)
     assert silos > 1
@@ -41,25 +49,16 @@ def test_errors_are_the_mean_over_silos_of_each_silos_own_model(case):
     assert torch.equal(wanted[order], wanted.sort().values)
     losses = torch.stack([evaluate(model, weights[:, i], [prepared.train[i]])[0] for i in range(silos)]).mean(0)
     torch.testing.assert_close(torch.tensor(rows["train_loss"].to_numpy()), losses, rtol=1e-12, atol=0)
-    assert list(stack.index) == list(range(len(rows)))
 
 
-def test_a_silos_model_does_not_move_with_another_silos_records():
+def test_a_silos_model_does_not_move_with_another_silos_records(monkeypatch):
     job = the_job("perceptron")
     prepared = jobs.prepared_of(job, small.run())(0)
     x, y = prepared.train[1]
     other = dataclasses.replace(prepared, train=[prepared.train[0], (x.flip(0) * 3, 1 - y)])
-    before, after = (trained(job, one)[1][0][1] for one in (prepared, other))
+    before, after = (trained(job, records, monkeypatch)[1] for records in (prepared, other))
     assert torch.equal(before[:, 0], after[:, 0])
     assert not torch.equal(before[:, 1], after[:, 1])
-
-
-def test_a_federation_of_one_silo_has_the_model_that_minibatch_sgd_would_train_there():
-    """Without noise, with all records of the silo in each batch, both are gradient descent on its loss."""
-    job = jobs.task("silo_only", algorithms={"silo_only": {"private": "non_private"}}, **jobs.CASES["linear"])
-    prepared = jobs.prepared_of(job, small.run())(0)
-    _, ((_, weights),) = trained(job, prepared)
-    assert len({tuple(one.tolist()) for one in weights[0]}) == len(prepared.train), "silos draw batches of their own"
 
 
 def test_the_guarantee_is_that_of_minibatch_sgd():

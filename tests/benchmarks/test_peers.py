@@ -9,16 +9,16 @@ import torch
 import peers
 from workload import FLOP, FULL, QUICK, Workload
 
-DEVICE = torch.device("cpu")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def workload():
-    return Workload(QUICK, DEVICE, torch.float64)
+    return Workload(QUICK, torch.float64)
 
 
 def test_the_full_problem_is_that_of_the_mnist_experiment():
-    work = Workload(FULL, DEVICE)
+    work = Workload(FULL)
     assert work.model.size == 3394
     assert FULL.points == len(work.epsilons) == 175
     assert [release.drawn for release in work.plan("minibatch_sgd").releases] == [604]
@@ -58,14 +58,14 @@ def test_peers_clipped_sums_are_those_of_autograd_record_by_record(workload, cli
 
 def test_peers_agree_with_the_stack(workload):
     assert peers.disagreement(workload, records=20) <= 1e-10
-    assert peers.disagreement(Workload(QUICK, DEVICE), records=20) <= 1e-4
+    assert peers.disagreement(Workload(QUICK), records=20) <= 1e-4
 
 
 def test_a_peers_round_without_noise_is_the_stacks(workload):
     """Same records for all: with one record a silo there is nothing to draw."""
     run = peers.vmap_run(workload, None)
     run.noise, run.records = 0.0, 5
-    one = Workload(QUICK, DEVICE, torch.float64)
+    one = Workload(QUICK, torch.float64)
     one.silos = [(x[:1], y[:1]) for x, y in one.silos]
     run.workload = one
     clip = torch.tensor([run.clip], dtype=torch.float64)

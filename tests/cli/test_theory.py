@@ -1,6 +1,6 @@
-"""`silodp theory`: what it prints, and one line for every wrong argument."""
+"""`silodp theory` lists the theorems and evaluates them."""
 
-import pytest
+import json
 
 from silodp.cli import main
 from silodp.theory import THEOREMS
@@ -14,13 +14,6 @@ def test_list_prints_every_theorem_with_its_place_and_arguments(capsys):
     text = capsys.readouterr().out
     assert all(f"{key} " in text and THEOREMS[key].place in text for key in THEOREMS)
     assert "--n --d --M --R --L --D --epsilon --delta" in text
-
-
-def test_list_of_one_paper(capsys):
-    main(["theory", "list", "checkins"])
-    text = capsys.readouterr().out
-    assert "checkins-3.2" in text
-    assert "convex-2.1" not in text
 
 
 def test_show_evaluates_at_the_given_numbers(capsys):
@@ -43,23 +36,12 @@ def test_show_takes_a_reading_and_equals_signs(capsys):
     assert "value   0.01" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["show"], "key: None: must be a theorem's key"),
-        (["show", "convex-9"], "key: 'convex-9': must be a theorem's key"),
-        (["list", "physics"], "key: 'physics': must be one of convex, nonconvex, checkins"),
-        (["show", "convex-2.1", "--n", "1000"], "--d: missing: convex-2.1 needs an integer in [1, ∞)"),
-        (["show", "convex-2.1", "--n", "many"], "--n: 'many': must be an integer in [1, ∞)"),
-        (["show", "convex-2.1", "--n"], "--n: no value: must be an integer in [1, ∞)"),
-        (["show", "convex-2.1", "--n", "5", "--n", "6"], "--n: given twice"),
-        (["show", "convex-2.1", "--z", "1"], "--z: unknown: convex-2.1 takes --n, --d"),
-        (["show", "convex-2.1", *POINT[:-4], "--epsilon", "100", "--delta", "1e-6"], "it has to be at most ln(2/δ)"),
-        (["show", "convex-2.1", *POINT[2:], "--n", "1.5"], "n = 1.5 is not allowed"),
-    ],
-)
-def test_wrong_arguments_are_one_line_and_exit_code_2(capsys, words, said):
-    assert main(["theory", *words]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
+def test_theorems_are_printed_as_json(capsys):
+    assert main(["theory", "list", "checkins", "--json"]) == 0
+    keys = {theorem["key"] for theorem in json.loads(capsys.readouterr().out)}
+    assert "checkins-3.4" in keys
+    assert "convex-2.1" not in keys
+    assert main(["theory", "show", "convex-2.1", "--json"]) == 0
+    assert {"n", "d", "epsilon"} <= set(json.loads(capsys.readouterr().out)["parameters"])
+    assert main(["theory", "show", "convex-2.1", *POINT, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["value"] > 0

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import get_args
 
+import jsonschema
 import numpy as np
 import pytest
 import yaml
@@ -18,7 +19,6 @@ from silodp.cli.reference import reference_text, schema_text
 from silodp.config.experiment import Experiment
 from silodp.config.grid import Grid
 from silodp.config.readings import Readings
-from silodp.datasets import DATASETS
 from silodp.experiments.names import trained_as
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
@@ -70,13 +70,6 @@ def test_what_a_run_took_away_does_not_come_back_from_its_record(root):
     assert load(path, root).dump() == resolved.dump()
 
 
-def test_grids_and_models_are_replaced_as_a_whole(root):
-    path = write(root, overriding("pairs", stepsizes={"low": -1, "high": 1, "points": 3}, model={"name": "softmax"}))
-    found = load(path, root).experiments["pairs"]
-    assert found.stepsizes == Grid(low=-1, high=1, points=3)
-    assert found.model.name == "softmax"
-
-
 def test_names_that_would_be_commands_or_paths_are_refused(root):
     base = (root / "config/experiments/cancer.yaml").read_text()
     for name in ("x `touch X`", "a b", "$(id)", "-q", "é"):
@@ -87,20 +80,6 @@ def test_names_that_would_be_commands_or_paths_are_refused(root):
     (root / "config/experiments/.hidden.yaml").write_text(base)
     for name in ("../experiments/cancer", "cancer/../cancer", ".hidden", ""):
         assert "no such experiment" in message(root, {"run": "r", "experiments": {name: {}}})
-
-
-def test_experiments_keep_the_run_files_order(root):
-    path = write(root, {"run": "r", "experiments": {"patients": None, "cancer": {}, "pairs": None}})
-    assert list(load(path, root).experiments) == ["patients", "cancer", "pairs"]
-
-
-def test_what_is_recorded_can_be_loaded_again(root):
-    resolved = load(write(root, overriding(clips=[1.0, math.inf])), root)
-    text = json.dumps(resolved.dump())
-    back = json.loads(text)
-    again = Experiment.model_validate(back["experiments"]["cancer"])
-    assert again == resolved.experiments["cancer"]
-    assert back["run"] == "r"
 
 
 def test_a_configuration_does_not_change_once_made():
@@ -156,9 +135,11 @@ def test_a_reading_may_be_run_by_some_algorithms_only():
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_a_dumped_configuration_loads_as_the_same(path, tmp_path):
+def test_every_run_file_loads_and_so_does_its_record(path, tmp_path):
     """The published figures are drawn by config.json."""
     first = load(path)
+    assert first.run.run == path.stem
+    assert path.read_text().splitlines()[0] == "# yaml-language-server: $schema=schema.json"
     dumped = tmp_path / "config.json"
     dumped.write_text(json.dumps(first.dump()))
     again = load(dumped)
@@ -204,32 +185,6 @@ def write_run(folder: Path, name: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_every_run_file_loads(path):
-    found = load(path)
-    assert found.run.run == path.stem
-    assert path.read_text().splitlines()[0] == "# yaml-language-server: $schema=schema.json"
-
-
-def test_the_default_run_is_embedded():
-    for name in ("smoke", "default"):
-        for found in load(ROOT / "config" / f"{name}.yaml").experiments.values():
-            assert DATASETS[found.dataset].embedded
-
-
-def test_the_papers_breast_cancer_protocol():
-    """Non-convex paper, Figure 8: 15 step sizes × 4 clips × 7 ε × q in 1..10, 10 trials, N = M = 2, R = 25."""
-    found = load(ROOT / "config" / "default.yaml").experiments["wbcd_mlp"]
-    np.testing.assert_allclose(found.stepsizes.values(), np.exp(np.linspace(-9, 0, 15)))
-    assert found.clips == [0.1, 1, 5, 10]
-    assert found.epsilons == [0.75, 1, 1.5, 3, 6, 12, 18]
-    assert found.phase_lengths == list(range(1, 11))
-    assert found.trials == 10
-    assert [(s.M, s.R) for s in found.settings] == [(2, 25)]
-    assert (found.batch_epsilon, found.log_term, found.delta) == (24, "2/delta", "1/n^2")
-    assert set(found.algorithms) == {"minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider"}
-
-
 @pytest.mark.parametrize(
     ("file", "text", "command"),
     [
@@ -243,18 +198,6 @@ def test_generated_pages_have_not_drifted(file, text, command):
     assert path.read_text(encoding="utf-8") == text(), (
         f"run `make docs`: {file} is not what `silodp config {command}` says"
     )
-
-
-def test_the_schema_allows_the_checked_in_files_and_no_unknown_key():
-    """With the validator that Snakemake brings along."""
-    import jsonschema
-
-    schema = json.loads(schema_text())
-    validator = jsonschema.Draft202012Validator(schema)
-    for path in EXPERIMENTS + RUNS:
-        content = yaml.safe_load(path.read_text())
-        assert validator.is_valid(content), path
-        assert not validator.is_valid(content | {"epsilom": [1]}), path
 
 
 def test_the_reference_names_every_key_with_its_meaning():
@@ -285,23 +228,6 @@ def test_every_sdp_algorithm_can_be_run_over_shuffled_sums(root):
         assert {release.sampler for release in plan.releases} <= {"subset", "disjoint"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "allowed"),
-    [
-        (
-            {"readings": {"summation": "shuffled", "clipping": "batch_mean"}},
-            "must be ideal where clipping is batch_mean",
-        ),
-        (
-            {"readings": {"summation": "shuffled"}, "algorithms": {"sdp_fedprox_spider": {"noise": 0.5}}},
-            "must be ideal where noise is given: the protocol's own is for the claimed epsilon",
-        ),
-    ],
-)
-def test_shuffled_sums_are_refused_where_nothing_is_proven(root, changes, allowed):
-    assert message(root, overriding("patients", **changes)).endswith(f"readings.summation: 'shuffled': {allowed}")
-
-
 def test_every_protocol_variant_and_a_schedule_of_each_algorithm_is_run_by_a_committed_run_file(monkeypatch):
     monkeypatch.setenv("SILODP_CUDA", "1")  # experiments that ask for a GPU are not left out
     experiments = [one for path in RUNS for one in load(path).experiments.values()]
@@ -312,3 +238,11 @@ def test_every_protocol_variant_and_a_schedule_of_each_algorithm_is_run_by_a_com
         assert run == allowed, name
     scheduled = {name for one in experiments for name, options in one.algorithms.items() if options.schedule}
     assert scheduled == {name for name, kind in ALGORITHMS.items() if kind.schedules}
+
+
+def test_the_schema_allows_the_committed_files_and_no_unknown_key():
+    validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
+    for path in EXPERIMENTS + RUNS:
+        content = yaml.safe_load(path.read_text())
+        assert validator.is_valid(content), path
+        assert not validator.is_valid(content | {"epsilom": [1]}), path

@@ -30,6 +30,20 @@ INSURANCE |= {"stepsizes": grid(-8, 1, 10), "clips": [1e2, 1e4, 1e6, 1e8, INF]}
 LOGISTIC = CONVEX | {"epsilons": [0.75, 1.5, 3, 6, 12, 12.5, 15, 18], "batch_epsilon": 18}
 LOGISTIC |= {"stepsizes": grid(-6, 0, 10), "clips": [0.1, 1, 10, 100]}
 
+
+def insurance(silos: int, *cohorts: int) -> dict[str, Any]:
+    cut = {"scheme": "sorted_target", "count": silos, "train_share": 0.8}
+    rest = {"silos": cut, "model": {"name": "linear"}, "own": {"local_sgd": grid(-10, 0, 10)}}
+    return INSURANCE | rest | {"settings": [(M, 35, None) for M in cohorts]}
+
+
+def mnist(mixed: int) -> dict[str, Any]:
+    # One-pass SGD is beyond the paper's figures.
+    own = {"local_sgd": grid(-8, -1, 10), "one_pass_accelerated_sgd": grid(-13, -5, 9)}
+    rest = {"preprocess": {"standardise": True, "pca": 50}, "model": {"name": "logistic"}, "own": own}
+    return LOGISTIC | rest | {"settings": [(M, 35, None) for M in (25, 18, 12)], "silos": MNIST | {"mixed": mixed}}
+
+
 # Experiment → what its file says; settings as (M, R, phase lengths), step sizes of algorithms that have their own.
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "mnist_mlp": NONCONVEX
@@ -65,45 +79,11 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
         "model": {"name": "convnet"},
         "own": {"local_sgd": grid(-5, 1, 20)},
     },
-    "insurance_linear": INSURANCE
-    | {
-        "settings": [(10, 35, None), (5, 35, None)],
-        "silos": {"scheme": "sorted_target", "count": 10, "train_share": 0.8},
-        "preprocess": {"standardise": True, "constant_column": True},
-        "model": {"name": "linear"},
-        "own": {"local_sgd": grid(-10, 0, 10)},
-    },
-    "insurance_linear_n5": INSURANCE
-    | {
-        "settings": [(5, 35, None)],
-        "silos": {"scheme": "sorted_target", "count": 5, "train_share": 0.8},
-        "model": {"name": "linear"},
-        "own": {"local_sgd": grid(-10, 0, 10)},
-    },
-    "insurance_linear_n3": INSURANCE
-    | {
-        "settings": [(3, 35, None)],
-        "silos": {"scheme": "sorted_target", "count": 3, "train_share": 0.8},
-        "model": {"name": "linear"},
-        "own": {"local_sgd": grid(-10, 0, 10)},
-    },
-    "mnist_logistic": LOGISTIC
-    | {
-        "settings": [(25, 35, None), (18, 35, None), (12, 35, None)],
-        "silos": MNIST | {"mixed": 0},
-        "preprocess": {"standardise": True, "pca": 50},
-        "model": {"name": "logistic"},
-        # One-pass SGD is beyond the paper's figures.
-        "own": {"local_sgd": grid(-8, -1, 10), "one_pass_accelerated_sgd": grid(-13, -5, 9)},
-    },
-    "mnist_logistic_p1": LOGISTIC
-    | {
-        "settings": [(25, 35, None), (18, 35, None), (12, 35, None)],
-        "silos": MNIST | {"mixed": 1},
-        "preprocess": {"standardise": True, "pca": 50},
-        "model": {"name": "logistic"},
-        "own": {"local_sgd": grid(-8, -1, 10), "one_pass_accelerated_sgd": grid(-13, -5, 9)},
-    },
+    "insurance_linear": insurance(10, 10, 5) | {"preprocess": {"standardise": True, "constant_column": True}},
+    "insurance_linear_n5": insurance(5, 5),
+    "insurance_linear_n3": insurance(3, 3),
+    "mnist_logistic": mnist(0),
+    "mnist_logistic_p1": mnist(1),
 }
 
 

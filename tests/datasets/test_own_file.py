@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet
 import pytest
 
 from silodp.datasets.own_file import OwnFile, read_own
@@ -110,18 +109,25 @@ WRONG = {
     "wrong ignore": (patients(), {"ignore": ("aeg",)}, "no column is called 'aeg'"),
     "words": (patients(), {"task": "regression"}, "column 'readmitted': not numbers"),
     "infinite": (patients(age=[np.inf] + [1.0] * 59), {}, "row 1, column 'age': infinite"),
-    "duplicate": ("hospital,age,age,readmitted\n" + "N,1,2,yes\n" * 9, {}, "column 'age' stands there more than once"),
-    "ragged": (HEADER + f"N,1,yes\nN,{SECRET}\n", {}, "row 2 has 2 values: must have 3"),
-    "line in a name": ('hospital,"a\nge",readmitted\n' + "N,1,yes\n" * 9, {}, "name of column 2: must be printable"),
+    "duplicate": ("hospital,age,age,readmitted\n" + "N,1,2,yes\n" * 9, {}, "column 'age' is named more than once"),
+    "short row": (HEADER + f"N,1,yes\nN,{SECRET}\n", {}, "row 2, column 'readmitted': missing"),
+    "long row": (HEADER + f"N,1,yes\nN,1,yes,{SECRET}\n", {}, "Expected 3 fields in line 3, saw 4"),
+    "long rows": (HEADER + f"N,1,yes,{SECRET}\n" * 9, {}, "records have more values than the 3 names"),
+    "line in a name": (
+        'hospital,"a\nge",readmitted\n' + "N,1,yes\n" * 9,
+        {},
+        "name of column 2: must be given, printable",
+    ),
     "silo is target": (patients(), {"silo": "readmitted"}, "target, silo and person must be different columns"),
     "constant target": (
         patients(readmitted=3.5),
         {"task": "regression"},
         "the same value in every record: must differ",
     ),
-    "no name": ("hospital,,readmitted\nN,1,yes\n", {}, "column 2 has no name"),
+    "no name": ("hospital,,readmitted\nN,1,yes\n", {}, "name of column 2: must be given"),
     "empty": (HEADER, {}, "no records below its header"),
-    "nothing": ("", {}, "one column"),
+    "nothing": ("", {}, "must be UTF-8 text with one record a line"),
+    "one column": ("age\n1\n", {}, "one column: must be a table"),
     "bytes": (b"hospital,age,readmitted\nN\xff\xfe,1,yes\n", {}, "must be UTF-8 text"),
 }
 
@@ -149,18 +155,6 @@ def test_lists_are_no_feature_and_no_target(tmp_path):
     assert len(read_own(OwnFile(path, "readmitted", ignore=("scan",)))[0].y) == RECORDS
 
 
-def test_of_a_parquet_file_only_the_columns_in_use_are_read(tmp_path, monkeypatch):
-    path, asked = tmp_path / "a.parquet", []
-    patients(note="x").to_parquet(path)
-    read = pyarrow.parquet.ParquetFile.read
-    monkeypatch.setattr(
-        pyarrow.parquet.ParquetFile, "read", lambda file, columns: asked.append(columns) or read(file, columns=columns)
-    )
-    read_own(OwnFile(path, "readmitted", "hospital", ignore=("note", "ward")))
-    assert {len(columns) for columns in asked} == {1}
-    assert {name for (name,) in asked} == {"hospital", "age", "smoker", "readmitted"}
-
-
 def test_a_decimal_comma_is_read_where_semicolons_stand_between_columns(read):
     frame = patients(age=20.5 + np.arange(RECORDS))
     wanted = read(frame)[0]
@@ -183,7 +177,6 @@ def test_a_file_that_is_not_there_or_no_table_is_one_line(tmp_path):
 
 
 def test_a_column_that_is_numbers_in_its_first_megabyte_only_is_words(read):
-    """Arrow guesses types from the first block; what comes later must neither fail nor be shown."""
     rows = 120_000
     frame = pd.DataFrame({"hospital": "N", "age": np.arange(rows) % 7, "code": 7, "readmitted": np.arange(rows) % 2})
     frame = frame.astype({"code": object})

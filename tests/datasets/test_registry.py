@@ -24,11 +24,6 @@ def loaded(request: pytest.FixtureRequest, needs_data: Callable[[str], Path]) ->
     return name, DATASETS[name].load(None if DATASETS[name].embedded else needs_data(name))
 
 
-def test_registry_is_the_folder() -> None:
-    assert EMBEDDED == ["diabetes", "digits", "wbcd"]
-    assert DOWNLOADED == ["cifar10", "insurance", "mnist", "obesity"]
-
-
 def test_loaded_data_are_as_declared(loaded: tuple[str, Data]) -> None:
     name, data = loaded
     dataset = DATASETS[name]
@@ -88,35 +83,13 @@ def test_table_and_dataset_state_the_same_licence(name: str) -> None:
     assert {source.licence for source in (*known.files, *known.archives.values())} == {DATASETS[name].licence}
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
-def test_embedded_data_have_no_rows_in_the_table(name: str) -> None:
-    with pytest.raises(ValueError, match="no dataset called"):
-        sources(name)
-
-
-def test_labels_must_fit_the_task() -> None:
+def test_labels_are_classes_parities_or_targets() -> None:
     digits, diabetes = DATASETS["digits"].load(), DATASETS["diabetes"].load()
     assert label_classes(digits, "class") == 10
     assert label_classes(digits, "parity") == 2
     assert label_classes(diabetes, "target") is None
     np.testing.assert_array_equal(labels(digits, "parity"), digits.y % 2)
     np.testing.assert_array_equal(labels(diabetes, "target"), diabetes.y)
-    with pytest.raises(ValueError, match="class or parity"):
-        labels(digits, "target")
-    with pytest.raises(ValueError, match="allows target"):
-        labels(diabetes, "parity")
-    with pytest.raises(ValueError, match="one of class, parity, target"):
-        labels(digits, "colour")
-
-
-def test_unknown_column_is_named() -> None:
-    with pytest.raises(ValueError, match="'weight'"):
-        DATASETS["diabetes"].load().columns(["age", "weight"])
-
-
-def test_lengths_must_agree() -> None:
-    with pytest.raises(ValueError, match="3, 2 and 2 records"):
-        Data(np.zeros((3, 1)), np.zeros(2), None)
 
 
 class _Harmful:
@@ -151,7 +124,4 @@ def test_idx_with_missing_values_is_refused(tmp_path: Path) -> None:
     assert read_idx(path).tolist() == [97, 98, 99]
     path.write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x04" + b"abc"))
     with pytest.raises(ValueError, match=r"promises \(4,\) values, the file holds 3"):
-        read_idx(path)
-    path.write_bytes(gzip.compress(b"\0\0\x0d\x01\0\0\0\x03" + b"abc"))
-    with pytest.raises(ValueError, match="not an IDX file"):
         read_idx(path)

@@ -6,7 +6,7 @@ import pytest
 
 from silodp.experiments.formulas import PAPERS, RECORDS, formula_rows
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.report.figures.formula_lines import draw_formulas
+from silodp.report.figures.delivered_vs_claimed import draw_formulas
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +31,6 @@ def test_the_theorem_is_claimed_where_it_assumes_and_holds_there(rows):
     theorem = rows[rows["formula"] == "MB-SGD, theorem form"]
     assert theorem["claimed_epsilon"].max() < math.log(2 * RECORDS**2) < max(PAPERS["convex"].epsilons)
     assert theorem["holds"].all()
-
-
-def test_the_moments_form_gives_way_as_claims_grow(rows):
-    moments = of(rows, "convex", "MB-SGD, moments form")
-    assert moments[0.75] < 0.75
-    assert moments[18.0] > 4 * 18
 
 
 def test_per_tensor_clipping_is_half_the_noise(rows):
@@ -64,10 +58,5 @@ def test_figure_has_a_line_a_formula_and_hollow_points_over_the_claim(rows, pape
     for name in dict.fromkeys(own["formula"]):
         line = next(one for one in lines if one.get_label() == name)
         assert list(line.get_ydata()) == list(own[own["formula"] == name]["delivered_epsilon"])
-    hollow = sum(len(one.get_xdata()) for one in lines if str(one.get_gid()).startswith("over:"))
+    hollow = sum(len(one.get_xdata()) for one in lines if str(one.get_gid()).startswith("hollow:"))
     assert hollow == (~own["holds"]).sum()
-
-
-def test_figure_of_nothing_is_refused(rows):
-    with pytest.raises(ValueError, match="0 formulas"):
-        draw_formulas(rows[:0], title="t")

@@ -97,7 +97,7 @@ def test_every_combination_is_refused_or_covers_what_its_run_reveals(name):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("reading", [{"resample": True}, {"clip_rule": "max_norm"}])
-def test_what_has_no_proof_may_not_claim(name, reading):
+def test_readings_without_a_proof_may_not_claim(name, reading):
     changes = {"settings": SETTINGS[:1], "epsilons": [0.01], "allow_unproven": False, "readings": reading}
     config = small.experiment(**(BASE | changes), algorithms={name: {"private": "private"}})
     assert "delivers epsilon = inf" in unproven("walk", config, SIZES)

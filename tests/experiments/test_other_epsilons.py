@@ -27,14 +27,14 @@ def rows(algorithm="minibatch_sgd", held=(1, 1), **changes):
     return row, Task("small", config, algorithm, config.settings[0]).plans(2.0, 1, SIZES)[0]
 
 
-def test_of_one_record_a_persons_is_the_records_and_rounds_lead_up_to_it():
+def test_person_with_one_record_has_the_delivered_epsilon():
     row, _ = rows()
     assert row["epsilon_person"] == pytest.approx(row["delivered_epsilon"], rel=1e-6)
     # Of three rounds, half are one.
     assert 0 < row["epsilon_first_round"] == row["epsilon_half_rounds"] < row["delivered_epsilon"]
 
 
-def test_sharing_and_the_grid_are_counted():
+def test_shared_records_and_grid_size_raise_epsilon():
     row, plan = rows(held=(2, 3))
     assert (row["person_silos"], row["person_records"]) == (2, 3)
     assert row["epsilon_person"] == person_epsilon(plan, 2, 3) > row["delivered_epsilon"]
@@ -42,24 +42,14 @@ def test_sharing_and_the_grid_are_counted():
     assert row["epsilon_selection"] == selection_epsilon([plan], 4) > row["delivered_epsilon"]
 
 
-def test_all_phase_lengths_are_candidates():
-    row, _ = rows("fedprox_spider")
-    assert row["selection_points"] == 8
-
-
-def test_of_resampled_records_a_persons_epsilon_is_proven():
+def test_person_epsilon_is_finite_for_resampled_records():
     row, plan = rows(held=(1, 7), readings={"resample": True})
     assert row["delivered_epsilon"] == np.inf
     assert row["epsilon_person"] == person_epsilon(plan, 1, 7) < np.inf
     assert np.isnan(row["epsilon_selection"])
 
 
-def test_a_threshold_read_off_the_data_leaves_them_empty():
-    row, _ = rows(readings={"clip_rule": "max_norm"})
-    assert np.isnan(row["epsilon_person"])
-
-
-def test_by_round_every_private_algorithm_comes_to_what_its_run_delivers():
+def test_by_round_ends_at_the_delivered_epsilon():
     algorithms = {"minibatch_sgd": {}, "fed_spider": {}, "local_sgd": {"private": "non_private"}}
     config = small.experiment(algorithms=algorithms, epsilons=[1.0, 2.0, 8.0])
     found = by_round_rows("small", config, SIZES)
@@ -73,12 +63,12 @@ def test_by_round_every_private_algorithm_comes_to_what_its_run_delivers():
         assert set(of["claimed_epsilon"]) == {2.0}
 
 
-def test_by_round_says_nothing_where_nothing_is_proven():
+def test_by_round_has_no_rows_without_a_proof():
     config = small.experiment(algorithms={"minibatch_sgd": {}}, readings={"clip_rule": "max_norm"})
     assert by_round_rows("small", config, SIZES).empty
 
 
-def test_a_person_in_silos_with_plans_of_their_own_has_the_sum_of_the_worst():
+def test_person_in_silos_with_unequal_plans_sums_the_worst():
     task = Task("small", small.experiment(readings={"records": "own"}), "minibatch_sgd", small.experiment().settings[0])
     plans = list(dict.fromkeys(task.plans(2.0, 1, SIZES)))
     assert len(plans) == 2
@@ -90,14 +80,19 @@ def test_a_person_in_silos_with_plans_of_their_own_has_the_sum_of_the_worst():
     assert persons_epsilon(plans, 1, 169) == np.inf, "a person who is a whole silo"
 
 
-def test_the_persons_column_of_a_file_is_what_is_counted(tmp_path, monkeypatch):
+def test_person_column_decides_how_records_are_counted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = {"file": "a.csv", "target": "y", "silo": "s", "person": "p"}
     frame = pd.DataFrame({"s": ["a"] * 20 + ["b"] * 20, "x": range(40), "p": [*range(10)] * 4, "y": [0, 1] * 20})
     frame.to_csv("a.csv", index=False)
     config = small.experiment(dataset=own, silos={"scheme": "column"})
-    part = partition(frame["y"].to_numpy(), scheme="column", silos=2, generator=np.random.default_rng(0),
-                     assigned=np.repeat([0, 1], 20))  # fmt: skip
+    part = partition(
+        frame["y"].to_numpy(),
+        scheme="column",
+        silos=2,
+        generator=np.random.default_rng(0),
+        assigned=np.repeat([0, 1], 20),
+    )
     assert held_by_one(config, part) == (2, 2)
     own.pop("person")
     assert held_by_one(small.experiment(dataset=own | {"ignore": ["p"]}, silos={"scheme": "column"}), part) == (1, 1)

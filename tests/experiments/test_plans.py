@@ -14,7 +14,7 @@ from silodp.experiments.selection import select
 from silodp.experiments.training import run_trials, stacks
 
 
-def test_guard_training_table_and_audit_take_the_same_plan(monkeypatch):
+def test_guard_training_table_and_audit_share_one_plan(monkeypatch):
     """Each is made once, whoever asks, and nothing comes of it but what was made."""
     made, kind = collections.Counter(), ALGORITHMS["fedprox_spider"]
     plain = kind.plan

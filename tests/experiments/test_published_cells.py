@@ -13,9 +13,9 @@ import pytest
 
 from silodp.datasets.cache import FetchError
 from silodp.experiments.validation import load
+from silodp.federation.data_of import number_of_silos
 from silodp.federation.partition import partition
 from silodp.federation.rng import Streams
-from silodp.federation.sizes import number_of_silos
 from silodp.federation.trial_data import load_dataset, prepare
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
@@ -195,11 +195,11 @@ def held_against(cell):
 
 
 @pytest.mark.parametrize("cell", QUICK, ids=lambda cell: f"{cell[0]}-{cell[1]}-{cell[5]:g}")
-def test_published_cells_are_what_a_plain_loop_gives(cell):
+def test_plain_loop_reproduces_published_cells(cell):
     held_against(cell)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell[0]}-{cell[1]}-{cell[5]:g}")
-def test_more_published_cells_are_what_a_plain_loop_gives(cell):
+def test_plain_loop_reproduces_more_published_cells(cell):
     held_against(cell)

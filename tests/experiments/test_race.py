@@ -37,30 +37,6 @@ def keys(frame, *more):
     return set(frame[[*POINT, *more]].fillna(-1.0).itertuples(index=False, name=None))
 
 
-def test_the_first_rung_is_every_third_step_size_and_every_second_of_all_else():
-    found = points(Race(), 0, grid(), None)
-    assert sorted(found["epsilon"].unique()) == [1.0, 3.0, 12.0]
-    assert found["stepsize"].nunique() == 4
-    assert found["clip"].nunique() == 3
-    assert len(found) == 3 * 4 * 3
-    assert set(found["trial"]) == {0}
-
-
-def test_a_search_goes_to_what_is_next_to_the_best_at_every_epsilon():
-    whole = grid()
-    first = points(Race(), 0, whole, None).assign(train_loss=bowl)
-    found = points(Race(), 1, whole, first)
-    assert set(found["epsilon"]) == set(EPSILONS), (
-        "an ε that the first rung left out begins where its neighbours are best"
-    )
-    assert not keys(found) & keys(first)
-    steps = sorted(whole["stepsize"].unique())
-    best = first[first["epsilon"] == 3.0].nsmallest(1, "train_loss").iloc[0]
-    at = steps.index(best["stepsize"])
-    near = found[(found["epsilon"] == 3.0) & (found["clip"] == best["clip"])]
-    assert {steps[at - 1], steps[at + 1]} <= set(near["stepsize"])
-
-
 @pytest.mark.parametrize("phases", [1, 4])
 def test_a_race_over_a_bowl_ends_at_its_bottom_for_a_small_part_of_the_grid(phases):
     whole = grid(phases=phases, silent=True)
@@ -75,11 +51,18 @@ def test_a_race_over_a_bowl_ends_at_its_bottom_for_a_small_part_of_the_grid(phas
     assert len(done) < 0.06 * len(whole) * 10 * (1 if phases == 1 else 0.5), "ten trials of the whole grid"
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(
-    st.integers(1, 9), st.integers(1, 4), st.integers(1, 4), st.integers(1, 7), st.booleans(), st.integers(0, 10**6),
-    st.integers(1, 4), st.integers(1, 3), st.lists(st.integers(1, 4), min_size=1, max_size=3),
-)  # fmt: skip
+    st.integers(1, 9),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 7),
+    st.booleans(),
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+)
 def test_every_race_trains_points_of_the_grid_once_and_ends_with_one_of_each_epsilon(
     steps, clips, phases, epsilons, silent, seed, stride, searches, kept
 ):
@@ -108,7 +91,7 @@ def test_every_race_trains_points_of_the_grid_once_and_ends_with_one_of_each_eps
         pd.testing.assert_frame_equal(again, points(race, number, whole, before))
 
 
-def test_a_raced_run_is_the_one_of_the_whole_grid_to_the_last_bit():
+def test_raced_runs_equal_runs_of_the_whole_grid():
     grid = {"low": -4, "high": 0, "points": 6, "spacing": "exponential"}
     job = task("minibatch_sgd", trials=4, epsilons=[1.0, 4.0, 9.0], stepsizes=grid, clips=[0.1, 1.0, 10.0])
     whole = train(job, range(3))

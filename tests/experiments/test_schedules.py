@@ -10,7 +10,7 @@ import torch
 
 from silodp.algorithms import ALGORITHMS
 from silodp.datasets import DATASETS
-from silodp.experiments.schedules import participation, prescribe
+from silodp.experiments.schedules import prescribe
 from silodp.experiments.task import Task
 from silodp.experiments.training import run_trials
 from silodp.federation.partition import partition
@@ -57,11 +57,6 @@ def test_constants_reach_the_theorem():
     found = prescribe(experiment, "minibatch_sgd", experiment.settings[0], N=2, n=169, epsilon=0.5, delta=1e-4)
     wanted = SCHEDULES["theorem-2.1"](n=169, d=30, M=2, L=2.0, D=0.5, beta=8.0, epsilon=0.5, delta=1e-4)
     assert found == wanted
-
-
-def test_random_participation_counts_with_its_harmonic_mean():
-    setting = small.experiment(settings=[{"M": 2, "R": 3, "participants": [1, 2, 4]}]).settings[0]
-    assert participation(setting) == pytest.approx(3 / (1 + 1 / 2 + 1 / 4))
 
 
 def test_too_many_rounds_are_refused():

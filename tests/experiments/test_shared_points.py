@@ -1,14 +1,15 @@
 """Points that a variant does not train again, as the default's runs are its own."""
 
+import typing
+
 import pandas as pd
 import pytest
-from jobs import CASES, same, task, train
+from jobs import same, task, train
 
 from silodp.algorithms import ALGORITHMS
 from silodp.config.readings import BY_POINT, Readings
 from silodp.experiments.names import trained_as
 from silodp.experiments.selection import complete
-from silodp.experiments.task import POINT
 
 GRID = {"low": -3, "high": 0, "points": 3}
 SIZES = [120, 90]
@@ -37,7 +38,7 @@ def test_every_variant_by_points_has_a_case():
 
 
 @pytest.mark.parametrize(("algorithm", "changes", "label"), SHARED)
-def test_a_shared_run_is_the_one_that_would_have_been_trained(algorithm, changes, label):
+def test_shared_run_equals_the_run_that_training_would_give(algorithm, changes, label):
     """To the last bit: the perceptron's points are trained one by one."""
     keys = {"stepsizes": {**GRID, "spacing": "linear"}, "alternatives": [changes], "epsilons": [2.0], "trials": 2}
     default, job = (task(algorithm, reading, **keys) for reading in ("", label))
@@ -52,17 +53,6 @@ def test_a_shared_run_is_the_one_that_would_have_been_trained(algorithm, changes
     same(found[found["reading"] == ""], of_default, check_exact=True)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_models_whose_points_share_a_product_share_runs_to_rounding(case):
-    keys = CASES[case] | {
-        "stepsizes": {**GRID, "spacing": "linear"},
-        "alternatives": [{"stepsize_grid": "exponential"}],
-    }
-    default, job = (task("minibatch_sgd", reading, **keys) for reading in ("", "stepsize_grid=exponential"))
-    found = complete(pd.concat([train(default, [0]), train(job, [0])], ignore_index=True), job.config)
-    same(found[found["reading"] == job.label], train(job, [0], points=job.grid()), rtol=1e-5)
-
-
 def test_noise_of_its_own_at_phases_of_one_round_is_trained_and_nothing_else():
     keys = {"alternatives": [{"spider_q1_noise": "minibatch"}], "phase_lengths": [1, 2, 3]}
     job = task("fedprox_spider", "spider_q1_noise=minibatch", **keys)
@@ -74,38 +64,23 @@ def test_noise_of_its_own_at_phases_of_one_round_is_trained_and_nothing_else():
 
 
 @pytest.mark.parametrize("key", sorted(set(Readings.model_fields) - BY_POINT))
-def test_any_other_variant_is_trained_whole(key):
-    other = {"resample": True, "noise": "calibrated", "split": "per_silo", "clip_rule": "max_norm"}
-    choices = {"log_term": "1/delta", "records": "own", "server_update": "sum", "batch": "per_eps"}
-    choices |= {"fed_spider_releases": "2R-1", "standardise": "all", "output": "own", "sampler": "subset"}
-    value = (other | choices | {"clipping": "batch_mean", "summation": "shuffled"})[key]
-    job = task("minibatch_sgd", alternatives=[{key: value}])
-    (label,) = job.config.changes()
-    job = task("minibatch_sgd", label, alternatives=[{key: value}])
-    pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
-    both = [{key: value, "stepsize_grid": "exponential"}]
-    (label,) = task("minibatch_sgd", alternatives=both).config.changes()
-    job = task("minibatch_sgd", label, alternatives=both)
-    pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
+def test_other_variants_train_their_whole_grid(key):
+    field = Readings.model_fields[key]
+    value = next((value for value in typing.get_args(field.annotation) if value != field.default), not field.default)
+    for alternative in ({key: value}, {key: value, "stepsize_grid": "exponential"}):
+        (label,) = task("minibatch_sgd", alternatives=[alternative]).config.changes()
+        job = task("minibatch_sgd", label, alternatives=[alternative])
+        pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
 
 
-def test_a_race_goes_its_own_way_over_every_grid():
+def test_race_covers_every_grid():
     job = task(
         "minibatch_sgd", "stepsize_grid=exponential", alternatives=[{"stepsize_grid": "exponential"}], tuning="race"
     )
     pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
 
 
-def test_a_variant_of_which_nothing_is_its_own_is_trained():
-    """Two silos' grids of two values are the same in either spacing."""
-    keys = {"stepsizes": {"low": -3, "high": 0, "points": 2, "spacing": "linear"}}
-    job = task("minibatch_sgd", "stepsize_grid=exponential", alternatives=[{"stepsize_grid": "exponential"}], **keys)
-    found = train(job, [0])
-    assert "trained" not in found
-    assert found[POINT].equals(job.grid())
-
-
-def test_a_point_that_nobody_trained_is_an_error():
+def test_missing_default_run_is_an_error():
     keys = {"stepsizes": {**GRID, "spacing": "linear"}, "alternatives": [{"stepsize_grid": "exponential"}]}
     default, job = (task("minibatch_sgd", reading, **keys) for reading in ("", "stepsize_grid=exponential"))
     trials = pd.concat([train(default, [0]).iloc[1:], train(job, [0])], ignore_index=True)

@@ -18,7 +18,7 @@ def test_these_models_have_one_weight_for_each_feature(name):
 @pytest.mark.parametrize(
     ("experiment", "d"), [("lasso_pvec_insurance", 7), ("mnist_pvec", 50), ("lasso_pl_insurance", 7)]
 )
-def test_d_of_data_that_are_not_at_hand_yet(experiment, d):
+def test_dimension_is_known_before_data_are_fetched(experiment, d):
     config = load(CONFIG / "proximal-paper.yaml").experiments[experiment]
     assert dimension(config) == d
 

@@ -9,16 +9,13 @@ import pytest
 import small
 import textbook
 import torch
-from jobs import CASES, data, same, silos_of, task, train
+from jobs import data, same, silos_of, task, train
 from small import DTYPES, Point
 
-from silodp.config.experiment import Setting
 from silodp.experiments.task import POINT
 from silodp.experiments.training import evaluate, run_trial
-from silodp.federation.models import MODELS
 from silodp.federation.rng import Streams
-from silodp.federation.sizes import number_of_silos
-from silodp.federation.trial_data import build_model, partition_and_measure, prepare
+from silodp.federation.trial_data import build_model, prepare
 from silodp.privacy.accounting import delivered_epsilon
 
 # What a job is made of
@@ -48,26 +45,16 @@ def test_a_trial_is_the_textbooks_run_on_the_real_records():
         assert row["K"] == plans[0]["gradient"].records
 
 
-def test_rows_say_what_was_trained():
-    job = task("local_sgd", settings=[{"M": 1, "R": 3}])
-    found = train(job, [0, 2])
-    assert found["trial"].tolist() == [0] * len(job.grid()) + [2] * len(job.grid())
-    assert list(found.columns[:6]) == ["experiment", "algorithm", "reading", "M", "R", "trial"]
-    assert set(found[["experiment", "algorithm", "reading"]].agg(tuple, axis=1)) == {("small", "local_sgd", "")}
-    assert (found[["M", "R", "N", "n"]] == [1, 3, 2, 169]).all(axis=None)
-    assert (found["delta"] == 169**-2.0).all()
-    assert (found["K"] == math.floor(169 / (2 * math.sqrt(3)))).all()
-    pd.testing.assert_frame_equal(found[found["trial"] == 2][POINT].reset_index(drop=True), job.grid())
-    assert (found["seconds"] > 0).all()
-
-
-def test_points_may_be_chosen_trial_by_trial():
+def test_rows_say_what_was_trained_and_points_may_be_chosen_trial_by_trial():
     job, grid = task(), task().grid()
     points = pd.concat([grid.iloc[[3]].assign(trial=0), grid.iloc[[1, 1, 0]].assign(trial=1)], ignore_index=True)
     found = train(job, [0, 1], points=points)
     assert found["trial"].tolist() == [0, 1, 1]
     pd.testing.assert_frame_equal(found[POINT], grid.iloc[[3, 1, 0]].reset_index(drop=True))
     whole = train(job, [0, 1])
+    assert list(whole.columns[:6]) == ["experiment", "algorithm", "reading", "M", "R", "trial"]
+    named = whole[["experiment", "algorithm", "reading", "M", "R", "N", "n", "delta"]].drop_duplicates()
+    assert named.to_numpy().tolist() == [["small", "minibatch_sgd", "", 2, 3, 2, 169, 169**-2.0]]
     for row in found.to_dict("records"):
         other = whole[
             (whole[["trial", *POINT]].astype(str) == pd.Series(row)[["trial", *POINT]].astype(str)).all(axis=1)
@@ -75,7 +62,7 @@ def test_points_may_be_chosen_trial_by_trial():
         assert other["train_loss"].item() == pytest.approx(row["train_loss"], rel=1e-5)
 
 
-def test_fresh_runs_share_the_data_and_nothing_that_is_random():
+def test_fresh_runs_share_data_but_no_random_draws():
     """New batches, new noise, new silos; the same start and the same records."""
     job = task(settings=[{"M": 1, "R": 3}])
     grid, fresh = train(job), train(job, purpose="fresh")
@@ -116,13 +103,7 @@ def test_the_grid_holds_private_points_then_baselines():
     assert set(task("minibatch_sgd").grid()["phase_length"]) == {1}
 
 
-@pytest.mark.parametrize(("which", "private", "baseline"), [("both", 8, 4), ("private", 8, 0), ("non_private", 0, 4)])
-def test_private_form_and_baseline_are_chosen_by_the_algorithm(which, private, baseline):
-    grid = task(algorithms={"minibatch_sgd": {"private": which}}).grid()
-    assert (grid["epsilon"].notna().sum(), grid["epsilon"].isna().sum()) == (private, baseline)
-
-
-def test_an_algorithms_own_grid_goes_before_the_settings_and_that_before_the_experiments():
+def test_grids_of_algorithm_setting_and_experiment_take_precedence_in_this_order():
     own = {"low": 0, "high": 0, "points": 1}
     setting = {"M": 2, "R": 3, "stepsizes": {"low": 1, "high": 1, "points": 1}, "phase_lengths": [3]}
     plain = task("fedprox_spider", settings=[setting])
@@ -133,16 +114,6 @@ def test_an_algorithms_own_grid_goes_before_the_settings_and_that_before_the_exp
     assert set(mine["stepsize"]) == {1.0}
     assert set(mine["clip"]) == {9.0}
     assert set(mine["phase_length"]) == {5}
-
-
-def test_readings_of_the_step_size_grid():
-    grid = {"low": -9, "high": 0, "points": 5, "spacing": "linear"}
-    linear = sorted(set(task(stepsizes=grid).grid()["stepsize"]))
-    np.testing.assert_allclose(np.diff(linear), (1 - math.exp(-9)) / 4)
-    exponential = sorted(set(task(stepsizes=grid, readings={"stepsize_grid": "exponential"}).grid()["stepsize"]))
-    np.testing.assert_allclose(np.diff(np.log(exponential)), 9 / 4)
-    assert linear[0] == pytest.approx(exponential[0])
-    assert linear[-1] == pytest.approx(exponential[-1])
 
 
 @pytest.mark.parametrize("spacing", ["linear", "exponential"])
@@ -179,22 +150,6 @@ def test_readings_of_records_delta_and_batch():
     assert task(batch_records=11).plans(2.0, 1, sizes)[0]["gradient"].records == 11
 
 
-def test_readings_that_an_algorithm_hears_of():
-    assert task().options()["log_term"] == "2/delta"
-    assert task(readings={"log_term": "1/delta"}).options()["log_term"] == "1/delta"
-    assert task("fed_spider", readings={"fed_spider_releases": "2R-1"}).make(1).fed_spider_releases == "2R-1"
-    made = task("fedprox_spider", readings={"spider_q1_noise": "minibatch"}).make(4)
-    assert (made.rounds, made.phase_length, made.spider_q1_noise, made.log_term) == (3, 4, "minibatch", "2/delta")
-    assert made.smoothness is None
-
-
-def test_a_task_reads_its_own_reading():
-    changes = {"alternatives": [{"batch": "per_eps"}], "readings": {"output": "mean_of_last_8"}}
-    assert task(**changes).readings.batch == "eps_max"
-    other = task(reading="batch=per_eps", **changes).readings
-    assert (other.batch, other.output) == ("per_eps", "mean_of_last_8")
-
-
 def test_batches_of_their_own_are_trained_beside_each_other():
     """Points of unlike K cannot share draws; their rows come back in the order of the grid all the same."""
     job = task(readings={"batch": "per_eps"})
@@ -203,14 +158,7 @@ def test_batches_of_their_own_are_trained_beside_each_other():
     assert found.groupby("epsilon", dropna=False)["K"].unique().map(list).tolist() == [[68], [137], [48]]
 
 
-@pytest.mark.parametrize("output", ["last", "mean_of_last_8"])
-def test_the_output_that_is_asked_for_is_evaluated(output):
-    found = train(task(readings={"output": output}), [0])
-    other = train(task(readings={"output": {"last": "mean_of_last_8", "mean_of_last_8": "last"}[output]}), [0])
-    assert not np.isclose(found["test_loss"], other["test_loss"], rtol=1e-6).any()
-
-
-def test_a_server_that_adds_up_is_one_with_a_longer_step():
+def test_summing_server_equals_a_longer_step():
     added = train(task(readings={"server_update": "sum"}), [0], run=small.run(dtype="float64"))
     job = task()
     longer = train(
@@ -231,48 +179,6 @@ def test_records_reach_the_silos_as_the_partition_says(dtype):
         np.testing.assert_array_equal(found[1].numpy(), data("wbcd").y[records])
 
 
-def test_labels_are_whole_numbers_for_classes_and_reals_for_the_rest():
-    for case, kind in (
-        ("perceptron", torch.int64),
-        ("softmax", torch.int64),
-        ("logistic", torch.float32),
-        ("linear", torch.float32),
-    ):
-        config = small.experiment(**CASES[case])
-        prepared = prepare(data(config.dataset), config, config.readings, silos_of(config)(0), small.run())
-        assert {y.dtype for _, y in prepared.train} == {kind}
-        model = build_model(config, prepared)
-        assert isinstance(model, type(MODELS[case](3, 2, **({"hidden": 2} if case == "perceptron" else {}))))
-
-
-def test_number_of_silos():
-    digits = {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs"}}
-    assert number_of_silos(small.experiment(**digits)) == 25
-    assert number_of_silos(small.experiment()) == 2
-    assert number_of_silos(small.experiment(**CASES["linear"])) == 3
-
-
-def test_partitions_of_all_trials_and_how_far_their_silos_are_apart():
-    config = small.experiment(trials=2, **CASES["linear"])
-    parts, measured, kept = partition_and_measure("small", config, config.readings, small.run(), data("diabetes"))
-    assert len(parts) == len(measured) == len(kept) == 2
-    for trial, part in enumerate(parts):
-        wanted = silos_of(config)(trial)
-        assert all((a == b).all() for a, b in zip(part.train + part.test, wanted.train + wanted.test, strict=True))
-    assert any((a != b).any() for a, b in zip(parts[0].train, parts[1].train, strict=True))
-    assert all(one.value > 0 and one.converged for one in measured)
-
-
-def test_an_experiments_own_device_goes_before_the_runs():
-    config = small.experiment(device="cpu")
-    prepared = prepare(data("wbcd"), config, config.readings, silos_of(config)(0), small.run(device="cuda"))
-    assert prepared.train[0][0].device.type == "cpu"
-
-
-def test_settings_are_named_by_silos_and_rounds():
-    assert Setting(M=12, R=25).name == "M12_R25"
-
-
 @pytest.mark.parametrize("value", [1e12, math.inf, math.nan])
 def test_features_out_of_range_are_refused_before_training(value):
     config = small.experiment(preprocess={"standardise": False})
@@ -285,7 +191,7 @@ def test_features_out_of_range_are_refused_before_training(value):
 
 
 @pytest.mark.parametrize("name", ["minibatch_sgd", "fedprox_spider", "fed_spider", "prox_svrg"])
-def test_distinct_records_are_drawn_and_accounted_for_where_they_are_asked_for(name):
+def test_subset_sampler_draws_and_accounts_for_distinct_records(name):
     """The accountant's `upper` is then within 5 % of what neighbours reach, and below that with replacement."""
     keys = {"settings": [{"M": 2, "R": 12}], "batch_epsilon": 24.0}
     default, subset = task(name, **keys), task(name, readings={"sampler": "subset"}, **keys)
@@ -298,9 +204,3 @@ def test_distinct_records_are_drawn_and_accounted_for_where_they_are_asked_for(n
     assert found.upper < before.upper
     first, second = (train(job, [0]) for job in (default, subset))
     assert not first["train_loss"].equals(second["train_loss"])
-
-
-def test_a_local_step_draws_one_record_either_way():
-    default, subset = task("local_sgd"), task("local_sgd", readings={"sampler": "subset"})
-    assert default.plans(2.0, 1, [100]) == subset.plans(2.0, 1, [100])
-    same(train(default, [0]), train(subset, [0]).assign(reading=""), check_exact=True)

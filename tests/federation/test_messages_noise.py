@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import small
 import torch
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 from scipy import stats
 from small import DTYPES, MODEL_CASES, Point
 
@@ -21,8 +19,8 @@ STREAMS = Streams(11).child("messages")
 
 def noise_of(messages, w, clip, scale, silo, r, kind, K=3, previous=None):
     """A message's noise: what is left when the same message without it is taken away; (G, d)."""
-    loud = messages.message(w, silo, K, clip, scale, round=r, kind=kind, previous=previous)
-    quiet = messages.message(w, silo, K, clip, scale * 0, round=r, kind=kind, previous=previous)
+    loud = small.sent(messages, w, silo, K, clip, scale, round=r, kind=kind, previous=previous)
+    quiet = small.sent(messages, w, silo, K, clip, scale * 0, round=r, kind=kind, previous=previous)
     return (loud - quiet).double()
 
 
@@ -90,26 +88,6 @@ def test_noise_is_independent_over_silos_rounds_kinds_and_purposes():
     assert np.abs(correlations).max() <= stats.norm.isf(0.001 / 2 / 276) / math.sqrt(400)
 
 
-def test_noise_of_local_steps_differs_from_step_to_step():
-    messages, w = wide(torch.float64)
-    seen: list[torch.Tensor] = []
-    model = messages.model
-    one = torch.ones(1, dtype=torch.float64)
-
-    class Spy:
-        def local_steps(self, weights, x, y, clip, stepsize, noise, base):
-            seen.append(base)
-            return weights
-
-    messages.model = Spy()
-    messages.local_model(w, 0, 5, one, one, one, round=0)
-    messages.model = model
-    (base,) = seen
-    assert base.shape == (5, 400)
-    correlations = np.corrcoef(base.numpy())[np.triu_indices(5, 1)]
-    assert np.abs(correlations).max() < 4 / math.sqrt(400)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_points_share_one_draw_up_to_their_scale_and_a_point_without_noise_has_none(dtype):
     case = MODEL_CASES["logistic"]
@@ -121,27 +99,14 @@ def test_points_share_one_draw_up_to_their_scale_and_a_point_without_noise_has_n
     noise = noise_of(messages, w, clip, scale, 0, 3, "gradient")
     assert float(noise[0].norm()) > 0
     torch.testing.assert_close(noise[1], 2.5 * noise[0], rtol=1e-5, atol=1e-6)
-    loud = messages.message(w, 0, 3, clip, scale, round=3)
-    quiet = messages.message(w, 0, 3, clip, scale * 0, round=3)
+    loud = small.sent(messages, w, 0, 3, clip, scale, round=3)
+    quiet = small.sent(messages, w, 0, 3, clip, scale * 0, round=3)
     assert torch.equal(loud[2:], quiet[2:])
     stepsize = torch.full_like(clip, 0.1)
-    loud = messages.local_model(w, 0, 3, clip, scale, stepsize, round=3)
-    quiet = messages.local_model(w, 0, 3, clip, scale * 0, stepsize, round=3)
+    loud = small.stepped(messages, w, 0, 3, clip, scale, stepsize, round=3)
+    quiet = small.stepped(messages, w, 0, 3, clip, scale * 0, stepsize, round=3)
     assert torch.equal(loud[2:], quiet[2:])
     assert not torch.isclose(loud[:2], quiet[:2]).any()
-
-
-def test_points_share_the_drawn_records():
-    """Equal points in one stack send equal messages; so do they whoever else is in the stack."""
-    case = MODEL_CASES["perceptron-2"]
-    model, silos = case.model(), small.records(case, (9,), torch.float64)
-    w = small.start(model, torch.float64).expand(3, -1).clone()
-    w[1] *= 2
-    clip = torch.full((3,), 0.5, dtype=torch.float64)
-    messages = Messages(model, silos, STREAMS)
-    together = messages.message(w, 0, 4, clip, clip, round=0)
-    assert torch.equal(together[0], together[2])
-    assert torch.equal(messages.message(w[:1], 0, 4, clip[:1], clip[:1], round=0), together[:1])
 
 
 def test_records_are_drawn_uniformly_with_replacement():
@@ -156,30 +121,3 @@ def test_records_are_drawn_uniformly_with_replacement():
         counts += torch.bincount(labels.long(), minlength=5)
     assert int(counts.sum()) == 6000
     assert stats.chisquare(counts.numpy()).pvalue > 1e-3
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.integers(0, 5), st.integers(0, 5), st.sampled_from(["gradient", "difference"]))
-def test_a_message_is_the_same_whenever_it_is_asked_for(silo, r, kind):
-    case = MODEL_CASES["softmax"]
-    model, silos = case.model(), small.records(case, (6,) * 6, torch.float64)
-    w = small.start(model, torch.float64)[None]
-    clip = torch.ones(1, dtype=torch.float64)
-    messages = Messages(model, silos, STREAMS)
-    first = messages.message(w, silo, 3, clip, clip, round=r, kind=kind)
-    messages.message(w, (silo + 1) % 6, 5, clip, clip, round=r + 1, kind=kind)
-    assert torch.equal(messages.message(w, silo, 3, clip, clip, round=r, kind=kind), first)
-    assume(r > 0)
-    assert not torch.equal(messages.message(w, silo, 3, clip, clip, round=r - 1, kind=kind), first)
-
-
-def test_a_message_averages_over_the_drawn_records():
-    """Each record once in the batch: the message is the mean clipped gradient of the silo."""
-    case = MODEL_CASES["logistic"]
-    model, silos = case.model(), small.records(case, (7,), torch.float64)
-    messages = Messages(model, silos, STREAMS)
-    messages._draw = lambda *_: silos[0]
-    w, clip = small.start(model, torch.float64)[None], torch.tensor([0.3], dtype=torch.float64)
-    found = messages.message(w, 0, 7, clip, clip * 0, round=0)
-    torch.testing.assert_close(found, model.clipped_gradient_sum(w, *silos[0], clip) / 7)
-    assert float(found.norm()) <= 0.3

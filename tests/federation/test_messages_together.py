@@ -1,6 +1,5 @@
 """Messages of a round that are made together are the silos' own messages, added up."""
 
-import dataclasses
 import math
 
 import pytest
@@ -53,12 +52,3 @@ def test_only_messages_alike_and_small_are_made_together():
     assert pair("minibatch_sgd", "linear", "float64", sizes=(6, 9, 6))[0].together == set()
     assert pair("minibatch_sgd", "linear", "float64", sizes=(TOGETHER * 4,) * 3)[0].together == set()
     assert pair("minibatch_sgd", "linear", "float64", sizes=(6,))[0].together == set()
-
-
-def test_clipping_that_is_not_by_record_is_not_done_together():
-    case, method = MODEL_CASES["linear"], ALGORITHMS["minibatch_sgd"](3)
-    plans = small.plans(method, POINTS, SIZES)
-    releases = tuple(dataclasses.replace(one, clipping="batch_mean") for one in plans[0][0].releases)
-    plans = [[dataclasses.replace(plan, releases=releases) for plan in point] for point in plans]
-    silos = small.records(case, SIZES, torch.float64)
-    assert small.federation(case.model(), silos, plans, POINTS, 2).together == set()

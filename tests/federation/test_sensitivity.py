@@ -16,7 +16,7 @@ from small import DTYPES, MODEL_CASES, STREAMS
 
 from silodp.federation.messages import Messages
 from silodp.federation.models import MODELS
-from silodp.federation.models.base import sequential_steps
+from silodp.federation.models.base import Steps, sequential_steps
 
 RECORDS, POINTS = 3, 2
 ROUNDING = {"float32": 1e-4, "float64": 1e-9}
@@ -80,7 +80,7 @@ def length(rows):
 def test_a_record_moves_a_sum_by_two_clips_at_most(name, dtype):
     model = MADE[name]
 
-    @settings(max_examples=8 if name == "convnet" else 40, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=5 if name == "convnet" else 25, deadline=None, derandomize=True, database=None)
     @given(st.data(), CLIP)
     def check(data, clip):
         x = torch.from_numpy(data.draw(floats(dtype, (RECORDS + 1, features(model))), "x"))
@@ -106,7 +106,7 @@ def test_a_record_moves_a_sum_by_two_clips_at_most(name, dtype):
 def test_a_record_moves_a_local_step_by_two_clips_at_most(name, dtype):
     model = MADE[name]
 
-    @settings(max_examples=25, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=15, deadline=None, derandomize=True, database=None)
     @given(st.data(), CLIP)
     def check(data, clip):
         x = torch.from_numpy(data.draw(floats(dtype, (2, features(model))), "x"))
@@ -150,9 +150,9 @@ def test_a_record_that_is_not_finite_contributes_zero(name, value, dtype):
         step, noise = torch.full_like(limit, 0.1), torch.tensor([0.5, 0.0], dtype=DTYPES[dtype])
         base = torch.from_numpy(generator.standard_normal((5, model.size))).to(DTYPES[dtype])
         stepped = model.local_steps(weights, x, y, limit, step, noise, base)
-        wanted = sequential_steps(model, weights, x[:2], y[:2], limit, step, noise, base[:2])
+        wanted = sequential_steps(model, weights, Steps(x[:2], y[:2], limit, step, noise, base[:2]))
         wanted = wanted - step[:, None] * noise[:, None] * base[2]
-        wanted = sequential_steps(model, wanted, x[3:], y[3:], limit, step, noise, base[3:])
+        wanted = sequential_steps(model, wanted, Steps(x[3:], y[3:], limit, step, noise, base[3:]))
         torch.testing.assert_close(stepped, wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -171,8 +171,16 @@ def test_a_record_moves_a_message_by_its_stated_sensitivity(name, clipping, dtyp
         weights = torch.from_numpy(data.draw(query(model, dtype), "w"))
         limit = torch.full((POINTS,), clip, dtype=DTYPES[dtype])
         sent = [
-            Messages(model, [(x[rows], y[rows])], STREAMS).message(
-                weights, 0, RECORDS, limit, limit, round=0, sampler="all", clipping=clipping
+            small.sent(
+                Messages(model, [(x[rows], y[rows])], STREAMS),
+                weights,
+                0,
+                RECORDS,
+                limit,
+                limit,
+                round=0,
+                sampler="all",
+                clipping=clipping,
             )
             for rows in ([0, 1, 2], [3, 1, 2])
         ]

@@ -36,15 +36,6 @@ def test_a_job_gets_the_same_records_kept_or_made_again(tmp_path: Path, case: st
                 assert torch.equal(a[1], b[1])
 
 
-def test_kept_records_need_no_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config, run = small.experiment(trials=1), small.run()
-    parts, _, kept = partition_and_measure("small", config, config.readings, run, data("wbcd"))
-    write_records(tmp_path, kept)
-    write_partition(tmp_path, parts, y=data("wbcd").y)
-    monkeypatch.setattr("silodp.federation.trial_data.load_dataset", lambda *_: pytest.fail("the data set was loaded"))
-    assert stored_trials(tmp_path, config, config.readings, run)(0).sizes == [len(one) for one in parts[0].train]
-
-
 def test_trials_keep_their_numbers_and_files_their_bytes(tmp_path: Path) -> None:
     records = Records(np.arange(6.0).reshape(3, 2), np.array([0, 1, 1]), 2)
     for name in ("one", "two"):

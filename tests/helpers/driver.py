@@ -1,6 +1,5 @@
 """A headless Chromium by the W3C WebDriver protocol over plain HTTP: what these tests need of it, without a package."""
 
-import base64
 import json
 import re
 import shutil
@@ -16,8 +15,7 @@ ENTER = "\ue007"
 
 def missing():
     """What is not installed, in words; empty where all is."""
-    found = [name for name in CHROMIUM if shutil.which(name)]
-    lacking = [] if found else ["chromium"]
+    lacking = [] if any(map(shutil.which, CHROMIUM)) else ["chromium"]
     return " and ".join(lacking + ([] if shutil.which("chromedriver") else ["chromedriver"]))
 
 
@@ -58,11 +56,6 @@ class Browser:
         """What a script returns."""
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
-    def run_async(self, script, *arguments):
-        """What a script hands to its last argument."""
-        self._call("POST", "/timeouts", {"script": 300_000})
-        return self._call("POST", "/execute/async", {"script": script, "args": list(arguments)})
-
     def scheme(self, name):
         """Show the page as where the system wishes for light or dark."""
         features = [{"name": "prefers-color-scheme", "value": name}]
@@ -89,10 +82,6 @@ class Browser:
         """Every address that was asked for."""
         events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
         return [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
-
-    def picture(self, path):
-        """A PNG of what is in the window."""
-        Path(path).write_bytes(base64.b64decode(self._call("GET", "/screenshot")))
 
     def media(self, name):
         """Show the page as on this medium, as in print; with an empty name as on the screen again."""

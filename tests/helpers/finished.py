@@ -7,8 +7,8 @@ import pandas as pd
 
 from silodp.experiments.validation import load
 from silodp.files import write_text
-from silodp.workflow.contents import CHECKSUMS, Folder, checksums, write_checksums
-from silodp.workflow.digests import digest
+from silodp.workflow import crate
+from silodp.workflow.contents import MANIFEST
 from silodp.workflow.plan import Plan
 
 SMALL = {"trials": 1, "epsilons": [3], "clips": [1], "phase_lengths": [1], "settings": [{"M": 2, "R": 5}]}
@@ -34,8 +34,10 @@ def finished(folder: Path, run: str, experiments: dict, commit: str = "abc", **k
     for name in ("privacy.csv", "by_round.csv", "audit.csv"):
         pd.DataFrame(rows).to_csv(folder / name, index=False)
     write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", folder / "config.json")
-    record = {"run": run, "git": {"commit": commit}, "config": config, "config_sha256": digest(config)}
-    write_text(json.dumps(record), folder / "provenance.json")
+    times = {"started": "2026-01-02T03:04:05Z", "finished": "2026-01-02T03:05:05Z"}
+    record = {"run": run, "git": {"commit": commit}, "command": f"make {run}", "config": config} | times
+    data = {"insurance/insurance.csv": "sha256:" + "ab" * 32}
+    write_text(json.dumps(record | {"data_sha256": data}), folder / "provenance.json")
     (folder / "logs").mkdir(exist_ok=True)
     (folder / "logs/fetch.log").write_text("")
     sign(folder)
@@ -43,8 +45,9 @@ def finished(folder: Path, run: str, experiments: dict, commit: str = "abc", **k
 
 
 def sign(folder: Path) -> None:
-    """The checksums of the files as they are now."""
-    write_checksums(folder / CHECKSUMS, {"run": folder.name}, checksums(folder, Folder(folder).expected()))
+    """Write the manifest of the files as they are now."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    crate.write(folder, published=False)
 
 
 def held(folder: Path) -> set[str]:

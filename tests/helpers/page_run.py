@@ -4,18 +4,19 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
+from example_table import filled
 
-from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS
+from silodp.files import PRIVACY_COLUMNS
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 
 class Page(HTMLParser):
-    """Reads a page, failing on tags that do not nest, and keeps its tags, its table rows and its text."""
+    """Reads a page, failing on tags that do not nest, and keeps its tags, table rows, text and packed pictures."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tags, self.rows, self.text = [], [], [], ""
+        self.open, self.tags, self.rows, self.text, self.packed = [], [], [], "", []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -33,8 +34,11 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
+        if self.tags and self.tags[-1] == ("script", {"type": "text/plain"}) and self.open[-1] == "script":
+            self.packed.append(data)
+            return
         self.text += data
-        if self.open and self.open[-1] in ("td", "th"):
+        if {"td", "th"} & set(self.open):
             self.rows[-1]["cells"][-1] += data
 
     def all(self, tag):
@@ -43,21 +47,15 @@ class Page(HTMLParser):
 
 def results(experiment, M=2, R=25, reading=""):
     points = [(name, e) for name in ("minibatch_sgd", "spider", "fed_spider") for e in (0.75, 18.0)]
-    points.append(("minibatch_sgd", np.nan))
-    table = pd.DataFrame(points, columns=["algorithm", "epsilon"])
-    error = 0.1 + 0.0138 * np.arange(len(table))
-    return table.assign(
-        experiment=experiment, reading=reading, private=table["epsilon"].notna(), M=M, R=R, N=M, n=170, K=83,
-        delta=np.where(table["epsilon"].notna(), 1 / 170**2, np.nan), delivered_epsilon=0.9 * table["epsilon"],
-        selection="pooled", evaluation="fresh", stepsize=0.1, clip=[1.0] * 6 + [np.inf], phase_length=np.nan, trials=10,
-        diverged=0, train_loss_mean=error, test_error_mean=error, test_error_p05=error / 2, test_error_p95=2 * error,
-        seconds=1.5, proven=np.where(table["epsilon"].notna(), True, np.nan),
-    )[TABLE_COLUMNS]  # fmt: skip
+    table = pd.DataFrame([*points, ("minibatch_sgd", np.nan)], columns=["algorithm", "epsilon"])
+    error, private = 0.1 + 0.0138 * np.arange(len(table)), table["epsilon"].notna()
+    names = {"experiment": experiment, "reading": reading, "M": M, "R": R, "N": M, "train_loss_mean": error}
+    names |= {"delta": np.where(private, 1 / 170**2, np.nan), "proven": np.where(private, True, np.nan)}
+    return filled(table, error, error / 2, 2 * error, **names, clip=[1.0] * 6 + [np.inf])
 
 
 def privacy(table):
     rows = table[table["private"]]
-    return rows.assign(
-        claimed_epsilon=rows["epsilon"], accountant="pld", adjacency="replace-one", sampling="fixed size",
-        noise_multiplier=3.21, holds=rows["delivered_epsilon"] <= rows["epsilon"],
-    )[PRIVACY_COLUMNS]  # fmt: skip
+    fixed = {"accountant": "pld", "adjacency": "replace-one", "sampling": "fixed size", "noise_multiplier": 3.21}
+    holds = rows["delivered_epsilon"] <= rows["epsilon"]
+    return rows.assign(**fixed, claimed_epsilon=rows["epsilon"], holds=holds)[PRIVACY_COLUMNS]

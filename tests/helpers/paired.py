@@ -32,15 +32,16 @@ def claims(
 
 def rows(experiment, errors, epsilon=1.0, settings=((2, 25),)):
     """errors: reading → (minibatch_sgd, local_sgd)."""
+    fixed = {"epsilon": epsilon, "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1, "diverged": False}
     return [
-        {"experiment": experiment, "algorithm": name, "reading": reading, "M": M, "R": R, "epsilon": epsilon,
-         "trial": trial, "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1,
-         "test_error": error + 0.001 * trial * (name == "local_sgd"), "diverged": False}
+        {"experiment": experiment, "algorithm": name, "reading": reading, "M": M, "R": R, "trial": trial}
+        | {"test_error": error + 0.001 * trial * (name == "local_sgd")}
+        | fixed
         for M, R in settings
         for reading, pair in errors.items()
         for name, error in zip(("minibatch_sgd", "local_sgd"), pair, strict=True)
         for trial in range(4)
-    ]  # fmt: skip
+    ]
 
 
 def run(tmp_path, tables, settings=None):

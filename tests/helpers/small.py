@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from silodp.algorithms.base import Algorithm
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
-from silodp.federation.messages import Messages
+from silodp.federation.messages import Messages, Query
 from silodp.federation.models import MODELS, Model
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 FEATURES = 4
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
@@ -85,7 +86,7 @@ ALGORITHM_CASES = {
     "local_sgd": AlgorithmCase("local_sgd", (), textbook.local_sgd),
     **{
         f"fedprox_spider-q{q}": AlgorithmCase(
-            "fedprox_spider", (("phase_length", q),), lambda p, w, rounds, q=q: textbook.fedprox_spider(p, w, rounds, q)
+            "fedprox_spider", (("phase_length", q),), partial(textbook.fedprox_spider, q=q)
         )
         for q in (1, 2, 3)
     },
@@ -94,7 +95,7 @@ ALGORITHM_CASES = {
     "accelerated_minibatch_sgd-regularised": AlgorithmCase(
         "accelerated_minibatch_sgd",
         (("mu", 0.3), ("regularisation", 0.2)),
-        lambda p, w, rounds: textbook.accelerated(p, w, rounds, mu=0.5, added=0.2),
+        partial(textbook.accelerated, mu=0.5, added=0.2),
     ),
     "one_pass_accelerated_sgd": AlgorithmCase(
         "one_pass_accelerated_sgd", (), textbook.accelerated, once=True, formula=False
@@ -104,12 +105,7 @@ ALGORITHM_CASES = {
         for form, summed in (("", ()), ("sdp_", (("silos", 3), ("cohort", 2))))
         for name, options, plain, once in (
             ("prox_sgd", (), textbook.minibatch_sgd, True),
-            (
-                "prox_svrg",
-                (("phase_length", 2),),
-                lambda p, w, rounds: textbook.prox_svrg(p, w, rounds, 2),
-                False,
-            ),
+            ("prox_svrg", (("phase_length", 2),), partial(textbook.prox_svrg, steps=2), False),
             (
                 "prox_pl_svrg",
                 (("phase_length", 2), ("restarts", 2)),
@@ -121,7 +117,7 @@ ALGORITHM_CASES = {
     "sdp_fedprox_spider": AlgorithmCase(
         "sdp_fedprox_spider",
         (("phase_length", 3), ("silos", 3), ("cohort", 2)),
-        lambda p, w, rounds: textbook.fedprox_spider(p, w, rounds, 3),
+        partial(textbook.fedprox_spider, q=3),
     ),
     # Its own noise needs hundreds of silos.
     "shuffled_minibatch_sgd": AlgorithmCase(
@@ -185,6 +181,39 @@ def federation(
         streams,
         **more,
     )
+
+
+def sent(
+    messages: Messages,
+    weights: Tensor,
+    silo: int,
+    records: int,
+    clip: Tensor,
+    noise_scale: Tensor,
+    *,
+    round: int,
+    kind: str = "gradient",
+    previous: Tensor | None = None,
+    **how: Any,
+) -> Tensor:
+    """One message; `how` are the sampler and the clipping of its release."""
+    release = Release(kind, 1, records, 0.0, **how)
+    return messages.message(Query(weights, round, kind, previous), silo, release, clip, noise_scale)
+
+
+def stepped(
+    messages: Messages,
+    weights: Tensor,
+    silo: int,
+    steps: int,
+    clip: Tensor,
+    noise: Tensor,
+    stepsize: Tensor,
+    round: int,
+) -> Tensor:
+    """The model after a silo's local steps."""
+    release = Release("step", steps, 1, 0.0, steps=steps)
+    return messages.local_model(Query(weights, round, "step"), silo, release, clip, noise, stepsize)
 
 
 def problem(

@@ -36,16 +36,6 @@ def test_gaussian_messages_on_all_records_have_a_closed_form(silos, records):
     assert person_epsilon(one, silos, records) == pytest.approx(wanted, rel=1e-9)
 
 
-def test_disjoint_batches_count_a_persons_records_as_if_all_were_in_one():
-    one = plan("disjoint")
-    wanted = gaussian_epsilon(DELTA, 3 * math.sqrt(2) / one.noise_multiplier)
-    assert person_epsilon(one, 2, 3) == pytest.approx(wanted, rel=1e-9)
-
-
-def test_silos_compose_as_more_rounds_do():
-    assert person_epsilon(plan(), 4) == pytest.approx(delivered_epsilon(plan(count=20), DELTA).upper, rel=1e-3)
-
-
 def test_a_trusted_sum_shows_a_persons_silos_in_one_message():
     """Two of two silos: the sum of two batches of K out of n is like one of 2K, with its noise."""
     alone = plan()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.plan import Budget, PrivacyPlan
 
 # n = 100, R = 25, ε = 2, δ = 1e-4 and 16 as the batch's ε: nε = 200, K = 100·4/(2·5) = 40,
 # ln(1/δ) = 9.2103404, ln(2/δ) = 9.9034876.
@@ -91,33 +91,15 @@ def test_fed_spider_made_for_r_releases_or_for_all_of_them():
     )
 
 
-def test_the_papers_mnist_numbers():
-    """n = 1,238, R = 25, K from ε = 24: ⌊1238·4.8990/10⌋ = 606; δ = 1/n², ε = 0.75: nε = 928.5."""
-    budget = Budget(1238, 25, 0.75, 1238**-2.0, 24.0)
-    plan = made("minibatch_sgd", budget, log_term="2/delta")
-    # ln(2·1238²) = 0.693147 + 2·7.121252 = 14.935652; 8·25·14.935652/928.5² = 0.0034648973.
-    check(plan, {"gradient": (25, 606, 1, 0.0034648973)})
-    assert plan.noise_multiplier == pytest.approx(0.058863379 * 606 / 2, rel=1e-5)
-    # Phases of two rounds: ⌊1238·4.8990/2·√(2/25)⌋ = ⌊857.71⌋.
-    assert made("fedprox_spider", budget, phase_length=2)["gradient"].records == 857
-
-
 @pytest.mark.parametrize(
     ("n", "R", "epsilon", "K"),
     [
         (1234, 25, 24, 604),
-        (1238, 50, 24, 428),
         (169, 25, 24, 82),
-        (10, 4, 100, 10),
         (10, 25, 0.01, 1),
-        (1, 25, 24, 1),
-        (100, 25, 25, 50),
         # Exact products: n√ε/(2√R) is the whole number K, whatever floating point makes of the roots.
         (4, 3, 3, 2),
-        (8, 3, 3, 4),
-        (14, 3, 3, 7),
         (49, 49, 4, 7),
-        (33, 9, 4, 11),
     ],
 )
 def test_batch_sizes(n, R, epsilon, K):
@@ -167,48 +149,8 @@ def test_a_baseline_has_no_noise_and_says_so(name):
     assert [r.drawn for r in plan.releases] == [r.drawn for r in with_noise.releases]
 
 
-def test_sensitivity_is_two_clips_over_the_batch_for_each_gradient_of_a_record():
-    assert Release("gradient", 1, 40, 1.0).sensitivity == 2 / 40
-    assert Release("difference", 1, 40, 1.0, gradients=2).sensitivity == 4 / 40
-    assert Release("step", 40, 1, 1.0, steps=40).sensitivity == 2
-    assert Release("gradient", 1, 40, 0.3).noise_multiplier == pytest.approx(0.3 * 40 / 2)
-
-
-def test_noise_multipliers_by_hand():
-    """√0.046051702·40/2 = 4.2919321; local steps √1.8420681/2 = 0.67861414."""
-    assert made("minibatch_sgd").noise_multiplier == pytest.approx(4.2919321, rel=1e-6)
-    assert made("local_sgd").noise_multiplier == pytest.approx(0.67861414, rel=1e-6)
-    # Fed-SPIDER: √0.049517438·40/2 = 4.4505028 for gradients, √0.19806975·40/4 the same for differences.
-    plan = made("fed_spider")
-    assert plan["gradient"].noise_multiplier == pytest.approx(4.4505028, rel=1e-6)
-    assert plan["difference"].noise_multiplier == pytest.approx(4.4505028, rel=1e-6)
-    # FedProx-SPIDER, q = 2: √0.046051702·56/2 = 6.0087050 and √0.36841361·40/4 = 6.0697085.
-    plan = made("fedprox_spider", phase_length=2)
-    assert plan["gradient"].noise_multiplier == pytest.approx(6.0087050, rel=1e-6)
-    assert plan["difference"].noise_multiplier == pytest.approx(6.0697085, rel=1e-6)
-    assert plan.noise_multiplier == plan["gradient"].noise_multiplier
-
-
-def test_a_kind_that_is_never_sent_says_nothing_of_the_plan():
-    sent, unsent = Release("gradient", 5, 10, 1.0), Release("difference", 0, 3, 0.01, gradients=2)
-    plan = PrivacyPlan("none", BUDGET, (sent, unsent))
-    assert plan.noise_multiplier == sent.noise_multiplier
-    assert plan.sampling == "10 of 100 with replacement"
-    assert plan.event == PrivacyPlan("none", BUDGET, (sent,)).event
-
-
 def sampled(n, K, multiplier):
     return dp_accounting.SampledWithReplacementDpEvent(n, K, dp_accounting.GaussianDpEvent(multiplier))
-
-
-def test_events_of_one_kind():
-    plan = made("minibatch_sgd")
-    wanted = dp_accounting.SelfComposedDpEvent(sampled(100, 40, plan["gradient"].noise_multiplier), 25)
-    assert plan.event == wanted
-    plan = made("local_sgd")
-    assert plan.event == dp_accounting.SelfComposedDpEvent(sampled(100, 1, plan["step"].noise_multiplier), 1000)
-    plan = made("fedprox_spider", phase_length=1)
-    assert plan.event == dp_accounting.SelfComposedDpEvent(sampled(100, 40, plan["gradient"].noise_multiplier), 25)
 
 
 @pytest.mark.parametrize(
@@ -228,34 +170,15 @@ def test_events_of_two_kinds(name, q, counts, records):
     assert plan.event == dp_accounting.ComposedDpEvent(parts)
 
 
-def test_one_round_of_fed_spider_sends_one_gradient():
-    plan = made("fed_spider", Budget(100, 1, 2.0, 1e-4, 16.0))
-    assert facts(plan)["difference"][0] == 0
-    assert isinstance(plan.event, dp_accounting.SelfComposedDpEvent)
-
-
-def test_a_plan_says_how_records_are_drawn():
-    assert made("minibatch_sgd").sampling == "40 of 100 with replacement"
-    assert made("local_sgd").sampling == "1 of 100 with replacement"
-    assert made("fedprox_spider", phase_length=2).sampling == "40, 56 of 100 with replacement"
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"n": 0}, "n = 0, rounds = 25: must be at least 1"),
-        ({"rounds": 0}, "n = 100, rounds = 0: must be at least 1"),
         ({"epsilon": 0.0}, "epsilon = 0.0: must be positive and finite"),
-        ({"epsilon": -1.0}, "epsilon = -1.0: must be positive and finite"),
-        ({"epsilon": math.inf}, "epsilon = inf: must be positive and finite"),
         ({"epsilon": math.nan}, "epsilon = nan: must be positive and finite"),
         ({"delta": 0.0}, "delta = 0.0: must lie between 0 and 1"),
-        ({"delta": 1.0}, "delta = 1.0: must lie between 0 and 1"),
-        ({"delta": math.nan}, "delta = nan: must lie between 0 and 1"),
-        ({"batch_records": 0}, "K = 0: must lie between 1 and n = 100"),
         ({"batch_records": 101}, "K = 101: must lie between 1 and n = 100"),
         ({"batch_epsilon": 0.0}, "batch_epsilon = 0.0: must be positive and finite"),
-        ({"batch_epsilon": -4.0}, "batch_epsilon = -4.0: must be positive and finite"),
         ({"batch_epsilon": math.inf}, "batch_epsilon = inf: must be positive and finite"),
     ],
 )
@@ -263,21 +186,6 @@ def test_a_budget_that_makes_no_sense_is_refused(changes, message):
     values = {"n": 100, "rounds": 25, "epsilon": 2.0, "delta": 1e-4, "batch_epsilon": 16.0} | changes
     with pytest.raises(ValueError, match=message):
         Budget(**values)
-
-
-def test_plans_are_values():
-    """Equal plans are equal and hash alike, and none can be changed."""
-    assert made("fed_spider") == made("fed_spider")
-    assert len({made("fed_spider"), made("fed_spider"), made("minibatch_sgd")}) == 2
-    with pytest.raises(AttributeError):
-        made("minibatch_sgd").releases[0].noise = 0.0
-    with pytest.raises(AttributeError):
-        made("minibatch_sgd").budget.epsilon = 9.0
-
-
-def test_a_kind_that_a_plan_does_not_know_is_an_error():
-    with pytest.raises((KeyError, StopIteration)):
-        made("minibatch_sgd")["difference"]
 
 
 def test_a_clipped_mean_is_accounted_as_drawn_or_not():

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from silodp.files import REPORTED_COLUMNS
-from silodp.verdicts.comparisons import COLUMNS, compare
+from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, compare, headline
 
 
 def trials(algorithm, epsilon, errors, reading=""):
@@ -88,3 +88,33 @@ def test_what_cannot_be_compared_is_refused(rows, first, message):
 def test_a_table_of_another_kind_is_refused():
     with pytest.raises(ValueError, match="lacks the columns experiment, "):
         compare(pd.DataFrame({"a": [1]}), "a", "b")
+
+
+def experiment(name, errors):
+    """One row a trial; errors: (algorithm, reading) → test error of the first trial."""
+    groups = (
+        trials(algorithm, 1.0, [error + 0.01 * trial for trial in range(3)], reading)
+        for (algorithm, reading), error in errors.items()
+    )
+    return reported(*groups).assign(experiment=name)
+
+
+def test_the_headline_compares_default_rows_where_an_experiment_has_both():
+    pairs = {("spider", ""): 0.2, ("minibatch_sgd", ""): 0.1, ("spider", "grid=exp"): 0.2}
+    found = headline({"e": experiment("e", pairs)}, {frozenset(("minibatch_sgd", "spider")): 0.005})
+    assert found[["difference", "tolerance"]].to_numpy().tolist() == [[pytest.approx(0.1), 0.005]]
+    assert headline({}, {}).empty
+
+
+def test_experiments_with_both_noises_are_compared_at_the_claimed_epsilon():
+    """Under calibrated noise, each algorithm with itself under the paper's beside; never in the headline's figures."""
+    paper = {("minibatch_sgd", ""): 0.3, ("local_sgd", ""): 0.1}
+    calibrated = {("minibatch_sgd", CALIBRATED): 0.2, ("local_sgd", CALIBRATED): 0.4}
+    found = headline({"e": experiment("e", paper | calibrated), "alone": experiment("alone", paper)}, {})
+    keys = ["experiment", "reading", "first", "second"]
+    assert found.set_index(keys)["difference"].to_dict() == {
+        ("e", CALIBRATED, "minibatch_sgd", "local_sgd"): pytest.approx(-0.2),
+        ("alone", "", "minibatch_sgd", "local_sgd"): pytest.approx(0.2),
+        ("e", CALIBRATED, f"minibatch_sgd:{CALIBRATED}", "minibatch_sgd"): pytest.approx(-0.1),
+        ("e", CALIBRATED, f"local_sgd:{CALIBRATED}", "local_sgd"): pytest.approx(0.3),
+    }

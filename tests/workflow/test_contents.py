@@ -1,16 +1,21 @@
-"""What a run's folder holds: complete, unchanged, of one configuration; what is not is found, and can be removed."""
+"""A folder of results: complete and unchanged by its manifest, of one configuration, and removed only by itself."""
 
-import contextlib
 import json
+import os
 import shutil
 
 import pytest
-from finished import finished, held, sign
+from finished import finished, held, run_file, sign
+from small import ROOT
 
 from silodp.cli import main
+from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.verdicts.claims.base import RunFolder
-from silodp.workflow.contents import PUBLICATION, Folder, problems
+from silodp.workflow.contents import KEPT, MANIFEST, OTHERS, REMADE, kind, manifest, problems
+from silodp.workflow.plan import Plan
+
+STRANGERS = ["figures/wbcd_mlp_M9_R5.png", "tables/gone.csv", "trials/wbcd_mlp/minibatch_sgd/M2_R9/default_0-0.parquet"]
 
 
 @pytest.fixture(scope="module")
@@ -24,101 +29,77 @@ def run(made, tmp_path, monkeypatch):
     return shutil.copytree(made, tmp_path / "results/r7")
 
 
-STRANGERS = ("tables/gone.csv", "trials/wbcd_mlp/minibatch_sgd/M2_R9/default_0-0.parquet", "figures/wbcd_mlp_M9_R5.png")
+def as_json(capsys, *words, code=0):
+    assert main([*words, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
 
 
-def strange(run):
+def add_strangers(run):
     for name in STRANGERS:
         write_text("of an earlier run file", run / name)
+    sign(run)
 
 
-def test_a_finished_run_verifies_by_name_and_by_folder(run, capsys):
-    assert main(["verify", "r7"]) == 0
+def test_finished_run_verifies_by_name_and_by_folder(run, capsys):
     assert main(["verify", str(run), "r7"]) == 0
     assert capsys.readouterr().out == ""
+    files = len(held(run)) - 2  # all but the manifest and a log
+    assert as_json(capsys, "verify", "r7") == {"results/r7": {"files": files, "problems": [], "strangers": []}}
 
 
-def test_every_single_file_that_is_missing_or_changed_is_named(run, capsys):
-    seen = Folder(run)
-    assert {"source/Snakefile", "source/workflow/rules/report.smk"} <= set(seen.expected())
-    for name in seen.expected():
+def test_verify_names_every_missing_or_changed_file(run):
+    assert set(manifest(run)) == held(run) - {MANIFEST, "logs/fetch.log"}
+    for name in manifest(run):
         path = run / name
         content = path.read_bytes()
-        for damage in (None, content[:-1], content[:-1] + b" "):
-            path.unlink()
-            if damage is not None:
-                path.write_bytes(damage)
-            kind = "missing" if damage is None else "checksum"
-            assert any(line.startswith(f"{run / name}: {kind}") for line in problems(seen))
-            path.write_bytes(content)
-    assert problems(seen) == []
-    (run / "config.json").write_text("{")
-    assert main(["verify", "r7"]) == 2
-    assert "r7/config.json: file: not YAML" in capsys.readouterr().err
+        path.unlink()
+        assert problems(run) == [f"{path}: missing"]
+        path.write_bytes(content + b" ")
+        assert problems(run) == [f"{path}: checksum: differs from {MANIFEST}: changed after it was made"]
+        path.write_bytes(content)
+    assert problems(run) == []
 
 
-def test_provenance_of_another_configuration_is_found(run, capsys):
-    record = json.loads((run / "provenance.json").read_text())
-    write_text(json.dumps(record | {"config_sha256": "0" * 64, "run": "r8"}), run / "provenance.json")
-    sign(run)
-    assert main(["verify", "r7"]) == 1
-    said = capsys.readouterr().out
-    assert "provenance.json: run: 'r8': config.json has 'r7'" in said
-    assert "provenance.json: config_sha256: " in said
+@pytest.mark.parametrize(
+    ("damage", "code", "line"),
+    [
+        (lambda run: (run / "tables/wbcd_mlp.csv").write_text("changed"), 1, "tables/wbcd_mlp.csv: checksum: differs"),
+        (lambda run: (run / "privacy.csv").unlink(), 1, "privacy.csv: missing"),
+        (lambda run: (run / MANIFEST).unlink(), 1, f"{MANIFEST}: missing: the rebuild did not come to its end"),
+        (lambda run: (run / MANIFEST).write_text((run / MANIFEST).read_text()[:-9]), 2, f"{MANIFEST}: not JSON"),
+        (lambda run: (run / MANIFEST).write_text('{"@graph": [{}]}'), 2, f"{MANIFEST}: file: damaged"),
+        (lambda run: write_text("x", run / "tables/x.csv"), 0, "1 files that config.json does not name (tables/x.csv)"),
+        (lambda run: (run / "config.json").write_text("{"), 2, "config.json: file: not YAML"),
+        (lambda run: (run / "config.json").unlink(), 2, "config.json: missing: must be a folder of results"),
+    ],
+)
+def test_verify_tells_each_damage_in_one_line(run, capsys, damage, code, line):
+    damage(run)
+    assert main(["verify", "r7"]) == code
+    text = capsys.readouterr()
+    (only,) = [each for each in (text.out + text.err).splitlines() if " INFO " not in each]
+    assert line in only
 
 
-def test_a_rebuild_that_did_not_end_does_not_verify(run, capsys):
-    (run / "checksums.json").unlink()
-    assert main(["verify", "r7"]) == 1
-    assert "the rebuild did not come to its end" in capsys.readouterr().out
-
-
-def test_a_publication_verifies_too(run, tmp_path, capsys):
-    out = tmp_path / "out"
-    assert main(["publish", str(run), "--output", str(out)]) == 0
-    assert main(["verify", str(out)]) == 1
-    made_again = ("comparisons.csv", "report.html", "ro-crate-metadata.json")
-    assert capsys.readouterr().out == "".join(f"{out / name}: missing\n" for name in made_again)
-    for name in made_again:
-        write_text("made again", out / name)
-    assert main(["verify", str(out)]) == 0
-    (out / "tables/wbcd_mlp.csv").write_text("changed")
-    assert main(["verify", str(out)]) == 1
-    assert "tables/wbcd_mlp.csv: checksum: differs from publication.json" in capsys.readouterr().out
-
-
-def test_strangers_are_told_in_one_line_and_removed_by_clean_alone(run, capsys):
+def test_clean_removes_files_that_config_json_does_not_name(run, capsys):
     before = held(run)
-    strange(run)
-    assert main(["verify", "r7"]) == 0
-    (line,) = [one for one in capsys.readouterr().err.splitlines() if "WARNING" in one]
-    assert "3 files of nothing in config.json (figures/wbcd_mlp_M9_R5.png, " in line
-    assert main(["clean", "--dry-run", "r7"]) == 0
-    assert held(run) == before | set(STRANGERS)
-    assert main(["clean", "r7"]) == 0
-    assert held(run) == before
+    add_strangers(run)
+    assert as_json(capsys, "verify", "r7")["results/r7"]["strangers"] == STRANGERS
+    for dry, left in ((["--dry-run"], before | {*STRANGERS}), ([], before)):
+        removed = {"dry_run": bool(dry), "removed": {"results/r7": STRANGERS}}
+        assert as_json(capsys, "clean", "r7", *dry) == removed
+        assert held(run) == left
     assert not (run / "trials/wbcd_mlp/minibatch_sgd/M2_R9").exists()
-    assert main(["clean", "r7"]) == 0
-    assert held(run) == before
+    assert as_json(capsys, "clean", "r7")["removed"] == {"results/r7": []}
 
 
-def test_verify_and_clean_say_the_same_as_json(run, capsys):
-    def told(*words, code=0):
-        assert main([*words, "--json"]) == code
-        return json.loads(capsys.readouterr().out)
-
-    files = len(Folder(run).expected())
-    assert told("verify", "r7") == {"results/r7": {"files": files, "problems": [], "strangers": []}}
-    strange(run)
-    (run / "privacy.csv").unlink()
-    (found,) = told("verify", "r7", code=1).values()
-    assert found["problems"] == ["results/r7/privacy.csv: missing"]
-    assert found["strangers"] == sorted(STRANGERS)
-    assert told("clean", "--dry-run", "r7") == {"dry_run": True, "removed": {"results/r7": sorted(STRANGERS)}}
-    assert told("clean", "r7")["removed"] == {"results/r7": sorted(STRANGERS)}
-    assert told("clean", "r7")["removed"] == {"results/r7": []}
-    assert told("clean", "--all", "r7")["removed"] == {"results/r7": ["."]}
-    assert not run.exists()
+def test_clean_keeps_what_a_rebuild_made_since_the_manifest(run, capsys):
+    """config.json names an added experiment only when its rebuild ends; a killed one must not lose its training."""
+    add_strangers(run)
+    os.utime(run / MANIFEST, (0, 0))
+    assert main(["clean", "r7"]) == 2
+    assert "finish the rebuild first" in capsys.readouterr().err
+    assert held(run) >= {*STRANGERS}
 
 
 def test_claims_and_page_do_not_read_a_removed_experiments_tables(run):
@@ -130,28 +111,40 @@ def test_claims_and_page_do_not_read_a_removed_experiments_tables(run):
     assert RunFolder(run).table("checkins/figure_2.csv") is not None
 
 
-@pytest.mark.parametrize(
-    "words", [[], [""], ["results"], ["results/r7", ""], ["."], ["config"], ["results/kept"], ["x"]]
-)
-def test_clean_all_removes_a_runs_own_folder_and_nothing_else(run, tmp_path, words):
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/default.yaml").write_text("run: x")
-    kept = shutil.copytree(run, tmp_path / "results/kept")
-    (kept / PUBLICATION).write_text("{}")
-    before = held(tmp_path)
-    with contextlib.suppress(SystemExit):  # by the parser, where no run is named
-        assert main(["clean", "--all", *words]) == 2
-    assert held(tmp_path) == before
-    assert main(["clean", "--all", "r7"]) == 0
+def test_every_file_of_every_run_has_a_kind(tmp_path):
+    """So that `clean --all` knows a run by its files, also one that was killed before its config.json."""
+    own = tmp_path / "p.csv"
+    own.write_text("who,x,y\n" + "".join(f"{silo},{number},{number % 2}\n" for silo in "ab" for number in range(40)))
+    assert main(["-q", "init", str(own), "--target", "y", "--silo", "who", "--output", str(tmp_path / "p.yaml")]) == 0
+    for file in (tmp_path / "p.yaml", *(ROOT / "config" / f"{name}.yaml" for name in ("paper", "cifar", "certified"))):
+        plan = Plan(load(file))
+        files = [*plan.deliverables(), *plan.bounds(), *plan.checkins()]
+        assert [file for file in files if not kind(file.removeprefix(f"{plan.folder}/"))] == []
+    assert not any(kind(name) for name in ("notes.txt", "trials/notes.txt", "thesis/a.csv", "config.yaml"))
+    assert len({*KEPT, *REMADE, *OTHERS}) == len(KEPT + REMADE + OTHERS)
+
+
+def test_clean_all_removes_a_run_of_replicate_and_a_killed_run(run, tmp_path):
+    assert main(["-q", "replicate", "nonconvex-8", "--trials", "2", "--dry-run"]) == 0
+    figure = tmp_path / "results/figure-nonconvex-8-2-trials"
+    assert held(figure) == {"run.yaml"}
+    finished(figure, figure.name, {"wbcd_mlp": {}})
+    (run / "config.json").unlink()
+    assert main(["clean", "--all", "--dry-run", figure.name, "r7"]) == 0
+    assert figure.exists()
+    assert main(["clean", "--all", figure.name, "r7"]) == 0
+    assert not figure.exists()
     assert not run.exists()
-    assert kept.exists()
 
 
-def test_clean_all_refuses_links_and_folders_with_other_things(run, tmp_path, capsys):
-    (run / "notes.txt").write_text("mine")
+def test_clean_all_removes_nothing_but_a_runs_folder(run, tmp_path, capsys):
+    run_file(tmp_path / "config/default.yaml", "x", {"wbcd_mlp": {}})
+    assert main(["-q", "publish", "results/r7", "--output", "results/kept"]) == 0
+    write_text("mine", tmp_path / "results/mixed/notes.txt")
+    write_text("", tmp_path / "results/mixed/logs/a.log")
     (tmp_path / "results/link").symlink_to(run)
-    assert main(["clean", "--all", "r7"]) == 2
-    assert "holds notes.txt: must be a folder with a run and nothing else" in capsys.readouterr().err
-    (run / "notes.txt").unlink()
-    assert main(["clean", "--all", "link"]) == 2
-    assert run.exists()
+    before = held(tmp_path)
+    for words in ([""], ["results"], ["r7", ""], ["."], ["config"], ["kept"], ["x"], ["mixed"], ["link"]):
+        assert main(["clean", "--all", *words]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+        assert held(tmp_path) == before

@@ -11,8 +11,11 @@ from silodp.algorithms import ALGORITHMS
 from silodp.config.loading import Resolved
 from silodp.experiments.names import slug
 from silodp.experiments.validation import load
+from silodp.report.figures import BOUNDS_FIGURES
+from silodp.workflow.outputs import DRAWN_CHECKS
 from silodp.workflow.plan import Plan
 
+LOCAL_SGD = {"experiment": "small", "algorithm": "local_sgd"}
 RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
 
@@ -65,9 +68,9 @@ def test_a_race_has_a_file_for_each_rung_and_each_waits_for_those_before_it():
     # How points are found is no part of a trained point, but decides which a rung trains.
     other = plan(trials=3, tuning="race", race={"searches": 2, "kept": [2, 1]}, reports=reports)
     whole = plan(trials=3, reports=reports)
-    assert one.training_digest("small", "local_sgd") == whole.training_digest("small", "local_sgd")
-    assert one.race_digest("small", "local_sgd") != other.race_digest("small", "local_sgd")
-    assert one.selection_digest("small") != whole.selection_digest("small")
+    assert one.digest_of("train", **LOCAL_SGD) == whole.digest_of("train", **LOCAL_SGD)
+    assert one.digest_of("race", **LOCAL_SGD) != other.digest_of("race", **LOCAL_SGD)
+    assert one.digest_of("select", experiment="small") != whole.digest_of("select", experiment="small")
 
 
 def test_readings_are_names_of_files():
@@ -125,48 +128,46 @@ def test_data_that_must_be_fetched_is_an_input():
     assert one.data_files("small") == ["out/small/data/mnist.csv"]
 
 
-DIGESTS = ["partition_digest", "training_digest", "selection_digest", "table_digest", "figure_digest", "privacy_digest"]
-REPORTS = {"selection_digest", "table_digest"}
+JOBS = ["partition", "train", "select", "table", "figure", "privacy"]
+REPORTS = {"select", "table"}
 
 
 def digests(one: Plan) -> dict[str, str]:
-    found = {name: getattr(one, name)("small") for name in DIGESTS if name not in ("training_digest", "figure_digest")}
-    found["figure_digest"] = one.figure_digest("small", "error_vs_epsilon")
-    return found | {"training_digest": one.training_digest("small", "minibatch_sgd")}
+    return {job: one.digest_of(job, experiment="small", algorithm="minibatch_sgd") for job in JOBS}
 
 
 @pytest.mark.parametrize(
     ("changes", "changed"),
     [
         ({}, set()),
-        ({"title": "other"}, {"figure_digest"}),
-        ({"paper": "other"}, {"figure_digest"}),
+        ({"title": "other"}, {"figure"}),
+        ({"paper": "other"}, {"figure"}),
         ({"trials_per_job": 1}, REPORTS),
         ({"reports": [{"selection": "per_trial"}]}, REPORTS),
-        ({"alternatives": [{"batch": "per_eps"}]}, {"privacy_digest", *REPORTS}),
-        ({"epsilons": [2.0]}, {"training_digest", "privacy_digest", *REPORTS}),
-        ({"clips": [0.5]}, {"training_digest", "privacy_digest", *REPORTS}),
-        ({"batch_epsilon": 2.0}, {"training_digest", "privacy_digest", *REPORTS}),
-        ({"log_term": "1/delta"}, {"training_digest", "privacy_digest", *REPORTS}),
-        ({"stepsizes": {"low": -2, "high": 0, "points": 2}}, {"training_digest", "privacy_digest", *REPORTS}),
-        ({"model": {"name": "perceptron", "hidden": 4}}, {"training_digest", "privacy_digest", *REPORTS}),
-        ({"preprocess": {"pca": 3}}, set(DIGESTS) - {"figure_digest"}),
-        ({"silos": {"scheme": "by_class", "train_share": 0.7}}, set(DIGESTS) - {"figure_digest"}),
-        ({"readings": {"output": "mean_of_last_8"}}, set(DIGESTS) - {"figure_digest"}),
-        ({"trials": 9}, {"partition_digest", *REPORTS}),
+        ({"alternatives": [{"batch": "per_eps"}]}, {"privacy", *REPORTS}),
+        ({"epsilons": [2.0]}, {"train", "privacy", *REPORTS}),
+        ({"clips": [0.5]}, {"train", "privacy", *REPORTS}),
+        ({"batch_epsilon": 2.0}, {"train", "privacy", *REPORTS}),
+        ({"log_term": "1/delta"}, {"train", "privacy", *REPORTS}),
+        ({"stepsizes": {"low": -2, "high": 0, "points": 2}}, {"train", "privacy", *REPORTS}),
+        ({"model": {"name": "perceptron", "hidden": 4}}, {"train", "privacy", *REPORTS}),
+        ({"preprocess": {"pca": 3}}, set(JOBS) - {"figure"}),
+        ({"silos": {"scheme": "by_class", "train_share": 0.7}}, set(JOBS) - {"figure"}),
+        ({"readings": {"output": "mean_of_last_8"}}, set(JOBS) - {"figure"}),
+        ({"trials": 9}, {"partition", *REPORTS}),
     ],
 )
 def test_digests_change_with_what_they_stand_for(changes, changed):
     before, after = digests(plan()), digests(plan(**changes))
-    assert {name for name in DIGESTS if before[name] != after[name]} == changed
+    assert {name for name in JOBS if before[name] != after[name]} == changed
 
 
 @pytest.mark.parametrize(
     ("keys", "changed"),
     [
-        ({"seed": 1}, {"partition_digest", "training_digest"}),
-        ({"dtype": "float64"}, {"training_digest"}),
-        ({"device": "cuda"}, {"training_digest"}),
+        ({"seed": 1}, {"partition", "train", "privacy"}),
+        ({"dtype": "float64"}, {"train", "privacy"}),
+        ({"device": "cuda"}, {"train"}),
         ({"threads": 3}, set()),
         ({"trials_per_job": 1}, set()),
         ({"memory_mb": 999}, set()),
@@ -175,33 +176,20 @@ def test_digests_change_with_what_they_stand_for(changes, changed):
 )
 def test_digests_change_with_the_run_where_results_do(keys, changed):
     before, after = digests(plan()), digests(plan(run=small.run(**keys)))
-    assert {name for name in DIGESTS if before[name] != after[name]} == changed
+    assert {name for name in JOBS if before[name] != after[name]} == changed
 
 
 def test_another_algorithms_options_retrain_only_that_one():
     one = {name: {} for name in ALGORITHMS}
     before, after = plan(algorithms=one), plan(algorithms=one | {"local_sgd": {"clips": [3.0]}})
     for name in ALGORITHMS:
-        same = before.training_digest("small", name) == after.training_digest("small", name)
+        options = {"experiment": "small", "algorithm": name}
+        same = before.digest_of("train", **options) == after.digest_of("train", **options)
         assert same == (name != "local_sgd")
 
 
-def test_every_figure_is_drawn_by_one_job_and_knows_its_sources():
-    one = plan(settings=[{"M": 1, "R": 3}, {"M": 2, "R": 3}])
-    jobs = one.drawn_together()
-    assert {(experiment, kind) for experiment, kind, _ in jobs} == {
-        ("small", kind) for kind in ("error_vs_epsilon", "delivered_vs_claimed", "error_vs_delivered")
-    }
-    drawn = [name for _, _, names in jobs for name in names]
-    assert sorted(drawn) == sorted(one.figure_names("small"))
-    assert {f"{one.folder}/figures/{name}.{suffix}" for name in drawn for suffix in one.formats} == set(one.figures())
-    assert {"pdf", "svg"} <= set(Plan(one.resolved).formats)
-    for experiment, kind, names in jobs:
-        assert {one.figure_names(experiment)[name]["M"] for name in names} == {1, 2}
-        # Where Snakemake keeps no notes on what a figure was drawn by, its sources are inputs.
-        sources = Plan(one.resolved, "results/published").figure_sources(kind)
-        assert all(Path(file).is_file() for file in sources)
-        assert f"{kind}.py" in {Path(file).name for file in sources}
+def test_checks_with_a_figure_are_those_of_the_figures_module():
+    assert set(DRAWN_CHECKS) == set(BOUNDS_FIGURES)
 
 
 def test_a_figures_title_needs_the_heterogeneity_of_its_own_partition():
@@ -227,26 +215,24 @@ def test_bounds_and_check_ins_are_waited_for_only_where_the_run_file_asks(tmp_pa
     plain, asking = (Plan(load(small.ROOT / "config" / name)) for name in ("default.yaml", "paper.yaml"))
     assert plain.wanted() == []
     assert {"results/paper/bounds/table_1.csv", "results/paper/checkins/mnist_logistic.png"} <= set(asking.wanted())
-    before = plain.claims_digest(), asking.claims_digest()
+    before = plain.digest_of("claims"), asking.digest_of("claims")
     published = Plan(asking.resolved, folder="results/published")
     assert published.wanted() == []
-    assert {Path(file).suffix for file in plain.claims_files()} == {".yaml"}
-    assert {"convex.yaml", "price.py"} <= {Path(file).name for file in published.claims_files()}
     for run in ("default", "paper"):
         (tmp_path / f"results/{run}/bounds").mkdir(parents=True)
         (tmp_path / f"results/{run}/bounds/table_1.csv").write_text("check\n")
-    assert plain.claims_digest() != before[0]
-    assert asking.claims_digest() == before[1]
+    assert plain.digest_of("claims") != before[0]
+    assert asking.digest_of("claims") == before[1]
 
 
 def test_check_ins_are_compared_on_logistic_experiments_and_redone_when_these_change():
-    one = plan(dataset="digits", label="parity", silos={"scheme": "digit_pairs"}, model={"name": "logistic"},
-               settings=[{"M": 25, "R": 3}])  # fmt: skip
+    logistic = {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs"}}
+    logistic |= {"model": {"name": "logistic"}, "settings": [{"M": 25, "R": 3}]}
+    one = plan(**logistic)
     names = {Path(file).stem for file in one.checkins()}
     assert names == {"figure_2", "small"}
     assert {Path(file).stem for file in plan().checkins()} == {"figure_2"}
-    assert one.checkins_digest("small") != plan().checkins_digest("small")
-    assert one.checkins_digest() == plan().checkins_digest()
-    assert plan(stepsizes={"low": -3, "high": 0, "points": 2}).checkins_digest("small") == plan().checkins_digest(
-        "small"
-    )
+    digest = one.digest_of("checkins", experiment="small")
+    assert digest != plan().digest_of("checkins", experiment="small")
+    assert digest == plan(**logistic, epsilons=[2.0]).digest_of("checkins", experiment="small")
+    assert one.digest_of("checkins-figure-2") == plan().digest_of("checkins-figure-2")

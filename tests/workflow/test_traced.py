@@ -1,44 +1,42 @@
-"""Jobs as they really run: every function of the package that a job calls is in what its digest is made from."""
+"""Jobs as they really run: every module of the package whose functions a job calls is in what its digest is made of."""
 
-import ast
-import functools
+import contextlib
+import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import small
-import yaml
+import torch
 
 from silodp.cli import main
 from silodp.experiments.validation import load
-from silodp.workflow import plan as plans
 from silodp.workflow.closure import ROOT, Sources
+from silodp.workflow.plan import BY_VALUE, Plan
 
 # Tracing slows down the compilation of kernels.
 pytestmark = pytest.mark.slow
-HERE = Sources()
+
 SMALL = {"trials": 1, "epsilons": [2.0], "stepsizes": {"low": -2, "high": 0, "points": 2}, "reports": [{}]}
-RUN = {
-    "run": "traced",
-    "experiments": {
-        "wbcd_mlp": SMALL | {"settings": [{"M": 2, "R": 2}], "clips": [1.0], "phase_lengths": [1, 2]},
-        "wbcd_calibrated": SMALL | {"settings": [{"M": 2, "R": 2}], "clips": [1.0], "phase_lengths": [1, 2]},
-        "diabetes_linear": SMALL | {"settings": [{"M": 3, "R": 2}], "clips": [1.0]},
-    },
+PHASES = {"settings": [{"M": 2, "R": 2}], "clips": [1.0], "phase_lengths": [1, 2]}
+EXPERIMENTS = {
+    "wbcd_mlp": SMALL | PHASES,
+    "wbcd_calibrated": SMALL | PHASES,
+    "diabetes_linear": SMALL | {"settings": [{"M": 3, "R": 2}], "clips": [1.0]},
 }
+# What starts a command, and what happens in every command alike before its job.
+AROUND = ("silodp.cli", "silodp.cli.__init__", "silodp.cli.options", "silodp.cli.parser", "silodp.cli.running")
+AROUND += ("silodp.workflow.engine", "silodp.experiments.plugins", "silodp.datasets.addresses")
 
 
-@functools.cache
-def definitions(file: str) -> list[tuple[int, int, str]]:
-    """First line, last line and name of every top-level definition and assignment of a file."""
-    found = []
-    for node in ast.parse(Path(file).read_text(encoding="utf-8")).body:
-        first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
-        stored = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
-        found.append((first, node.end_lineno or first, getattr(node, "name", None) or "".join(stored[:1])))
-    return found
+class Recorded(Sources):
+    """Sources that note which modules were asked for."""
+
+    modules: set[str] = frozenset()
+
+    def digest(self, entries, excluded=()):
+        self.modules = self.closure(entries, excluded) | set(excluded)
+        return super().digest(entries, excluded)
 
 
 def module_of(file: str) -> str:
@@ -46,63 +44,35 @@ def module_of(file: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def called_by(entry: str, aside: set[str], arguments: list) -> set[str]:
-    """Definitions called while `entry` runs, those inside functions put aside and on imports left out."""
+def called_by(words: list) -> set[str]:
+    """Modules of the package whose functions a command calls, those called by modules of `BY_VALUE` left out."""
     found: set[str] = set()
     stack: list[str] = []
 
     def note(frame, event, _):
-        code = frame.f_code
         if event == "call":
-            name = ""
-            if code.co_filename.startswith(str(ROOT)):
-                line = code.co_firstlineno
-                named = (one for first, last, one in definitions(code.co_filename) if first <= line <= last)
-                name = f"{module_of(code.co_filename)}:{next(named, '')}"
-            if code.co_name == "<module>":
-                name = "<module>"
-            stack.append(name)
-            left_out = any(one in aside or one == "<module>" for one in stack)
-            if name and entry in stack and not left_out:
+            file = frame.f_code.co_filename
+            name = module_of(file) if file.startswith(str(ROOT)) else ""
+            stack.append("<import>" if frame.f_code.co_name == "<module>" else name)
+            if name and not {"<import>", *BY_VALUE} & set(stack):
                 found.add(name)
         elif event == "return" and stack:
             stack.pop()
 
     sys.setprofile(note)
     try:
-        code = main([str(one) for one in arguments])
+        code = main([str(word) for word in words])
     finally:
         sys.setprofile(None)
     assert code == 0
-    return found
-
-
-@pytest.fixture
-def traced(monkeypatch):
-    """(digest method, its words, arguments of the command) → nothing; fails where a call is not in the digest."""
-
-    def run(method, words, *arguments) -> None:
-        asked = []
-        real = plans.computed_by
-        monkeypatch.setattr(plans, "computed_by", lambda *given: asked.append(given) or real(*given))
-        method(*words)
-        monkeypatch.setattr(plans, "computed_by", real)
-        entry, scope = asked[-1][0], asked[-1][1] if len(asked[-1]) > 1 else plans.Asked()
-        names = HERE.closure([entry], scope.chosen, scope.aside).names()
-        called = called_by(entry, set(scope.aside), [*arguments, "-q"])
-        assert entry in called
-        assert called <= names | set(scope.aside), sorted(called - names - set(scope.aside))
-
-    return run
+    return found - set(AROUND)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Iterator[Path]:
-    import torch
-
+def folder(tmp_path_factory):
     threads = torch.get_num_threads()
     folder = tmp_path_factory.mktemp("traced")
-    (folder / "run.yaml").write_text(yaml.safe_dump(RUN))
+    (folder / "run.yaml").write_text(json.dumps({"run": "traced", "experiments": EXPERIMENTS}))
     yield folder
     torch.set_num_threads(threads)
 
@@ -115,35 +85,29 @@ def folder(tmp_path_factory) -> Iterator[Path]:
         ("diabetes_linear", "local_sgd", "M3_R2"),
     ],
 )
-def test_from_silos_to_a_figure(experiment, algorithm, setting, folder, traced):
-    run_file = folder / "run.yaml"
-    plan = plans.Plan(load(run_file))
-    own = folder / experiment
-    silos, grid, chosen, delivered, table = (
-        own / name for name in ("silos", "grid", "chosen", "privacy.csv", "table.csv")
+def test_jobs_from_silos_to_a_figure_call_what_their_digests_are_made_of(experiment, algorithm, setting, folder):
+    run_file, own = folder / "run.yaml", folder / experiment
+    plan = Plan(load(run_file))
+
+    def traced(job: str, *words: object) -> None:
+        plan.sources = Recorded()
+        plan.digest_of(job, experiment=experiment, algorithm=algorithm)
+        called = called_by([job, run_file, experiment, *words, "-q"])
+        assert called
+        assert called <= plan.sources.modules, (job, sorted(called - plan.sources.modules))
+
+    silos, grid, chosen, fresh, delivered, table = (
+        own / name for name in ("silos/default", "grid", "chosen", "fresh", "privacy.csv", "table.csv")
     )
-    name = [run_file, experiment]
-    traced(plan.partition_digest, [experiment], "partition", *name, "--output", silos / "default")
-    words = [*name, algorithm, setting, "--silos", silos / "default"]
-    traced(plan.training_digest, [experiment, algorithm], "train", *words, "--output", grid)
-    traced(plan.selection_digest, [experiment], "select", *name, "--trials", grid, "--output", chosen)
-    fresh = own / "fresh"
-    traced(plan.training_digest, [experiment, algorithm], "train", *words, "--chosen", chosen, "--output", fresh)
-    made = ["--chosen", chosen, "--silos", silos / "default", "--output", delivered]
-    traced(plan.privacy_digest, [experiment], "privacy", *name, *made)
-    made = ["--grid", grid, "--fresh", fresh, "--chosen", chosen, "--privacy", delivered, "--output", table]
-    traced(plan.table_digest, [experiment], "table", *name, *made)
-    figures = [one for one, kind in plan.figure_names(experiment).items() if kind["kind"] == "error_vs_epsilon"]
-    rows = pd.read_csv(table)
-    figures = [one for one in figures if f"_M{rows['M'][0]}_R{rows['R'][0]}" in one][:1]
-    made = ["--table", table, "--silos", silos, "--folder", own]
-    traced(plan.figure_digest, [experiment, "error_vs_epsilon"], "figure", *name, *figures, *made)
-
-
-def test_checks_claims_and_redrawn_figures(folder, traced):
-    plan = plans.Plan(load(folder / "run.yaml"))
-    made = folder / "participation.csv"
-    traced(plan.check_digest, ["participation"], "check", "participation", folder / "run.yaml", "--output", made)
-    published = small.ROOT / "results" / "published"
-    traced(plan.redraw_digest, [], "redraw", published / "bounds" / "trust_models.csv", "--folder", folder)
-    traced(plan.claims_digest, [], "claims", published, "--output", folder / "claims.csv")
+    traced("partition", "--output", silos)
+    traced("train", algorithm, setting, "--silos", silos, "--output", grid)
+    traced("select", "--trials", grid, "--output", chosen)
+    traced("train", algorithm, setting, "--silos", silos, "--chosen", chosen, "--output", fresh)
+    audit = ["--by-round", own / "by_round.csv", "--audit", own / "audit.csv"]
+    traced("privacy", "--chosen", chosen, "--silos", silos, "--output", delivered, *audit)
+    made = ["--chosen", chosen, "--privacy", delivered, "--output", table]
+    traced("table", "--grid", grid, "--fresh", fresh, *made)
+    assert len(pd.read_csv(table))
+    with contextlib.suppress(StopIteration):
+        name = next(iter(plan.figure_names(experiment)))
+        traced("figure", name, "--table", table, "--folder", own / "figures", "--formats", "svg")

@@ -3,16 +3,13 @@ rule check:
         f"{PLAN.folder}/bounds/{{check}}.csv",
     log:
         f"{PLAN.folder}/logs/check/{{check}}.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(PLAN.run.memory_mb),
-        runtime=growing(60),
+        **needs(PLAN.run.memory_mb, 60),
     params:
-        run_file=lambda wc: RUN_FILE,
-        digest=lambda wc: PLAN.check_digest(wc.check),
+        run_file=FROZEN,
+        digest=lambda wc: PLAN.digest_of("check", name=wc.check),
     shell:
-        "silodp check {wildcards.check:q} {params.run_file:q} --output {output:q} > {log:q} 2>&1"
+        "silodp check {wildcards.check:q} {params.run_file:q} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
 
 
 rule bounds:
@@ -25,15 +22,13 @@ rule checkins_figure_2:
         f"{PLAN.folder}/checkins/figure_2.csv",
     log:
         f"{PLAN.folder}/logs/checkins/figure_2.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
+        **needs(2000, 10),
     params:
-        digest=PLAN.checkins_digest(),
+        run_file=FROZEN,
+        digest=PLAN.digest_of("checkins-figure-2"),
     shell:
-        "silodp checkins-figure-2 --output {output:q} > {log:q} 2>&1"
+        "silodp checkins-figure-2 --output {output:q} --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"
 
 
 rule checkins_experiment:
@@ -43,17 +38,13 @@ rule checkins_experiment:
         f"{PLAN.folder}/checkins/{{experiment}}.csv",
     log:
         f"{PLAN.folder}/logs/checkins/{{experiment}}.log",
-    conda:
-        "../../environment.yml"
     resources:
-        **gpus(lambda wc: PLAN.gpus(wc.experiment)),
-        mem_mb=growing(PLAN.run.memory_mb),
-        runtime=growing(PLAN.run.runtime_minutes),
+        **training(by_experiment),
     params:
-        run_file=lambda wc: RUN_FILE,
-        digest=lambda wc: PLAN.checkins_digest(wc.experiment),
+        run_file=FROZEN,
+        digest=digest_of("checkins"),
     shell:
-        "silodp checkins {params.run_file:q} {wildcards.experiment:q} --output {output:q} > {log:q} 2>&1"
+        "silodp checkins {params.run_file:q} {wildcards.experiment:q} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
 
 
 rule checkins:

@@ -1,25 +1,44 @@
-# What every workflow of a run starts with: its run file checked, its plan made. RUN_FILE and FOLDER are the Snakefile's.
-# Rules take RUN_FILE by a function: in a string a brace of its path would be a wildcard.
+# What every workflow of a run starts with: its run file checked, its plan made. RUN_FILE is the Snakefile's default,
+# FOLDER where a publication lies, None for a run.
 import sys
+from pathlib import Path
 
 from silodp.datasets.addresses import without_credentials
-from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.loading import load_claims
-from silodp.workflow.engine import JOB_VARIABLE, set_environment
-from silodp.workflow.plan import Plan
-from silodp.workflow.resources import gpus, growing
+from silodp.workflow import engine, freshness
+from silodp.workflow.digests import from_here
 
 # A job takes the place of its shell, and ends when Snakemake does.
-shell.prefix(f"{JOB_VARIABLE}=$PPID exec ")
+shell.prefix(f"{engine.JOB_VARIABLE}=$PPID exec ")
+
+
+def refuse(text):
+    print(f"silodp: {without_credentials(text)}", file=sys.stderr)
+    sys.exit(2)
+
+
+# Of two options --configfile Snakemake takes the last without a word.
+given = [
+    word
+    for word in sys.argv
+    if word.partition("=")[0] in ("--configfile", "--configfiles")
+]
+if max(len(given), len(workflow.configfiles)) > 1 or workflow.config_settings.config:
+    refuse(
+        "command line: --configfile, --config: must be one run file, and no --config: its keys stand in the file"
+    )
+RUN_FILE = from_here((workflow.configfiles or [RUN_FILE])[0])
+FOLDER = FOLDER and from_here(FOLDER)
+# What jobs read: the run file as it was when the rebuild started.
+FROZEN = str(freshness.frozen_file(RUN_FILE))
 
 try:
-    set_environment()
+    engine.set_environment()
     load_claims()
-    PLAN = Plan(load(RUN_FILE), folder=FOLDER)
+    PLAN = freshness.make_plan(RUN_FILE, FOLDER, frozen=not workflow.is_main_process)
 except ValueError as error:
-    print(f"silodp: {without_credentials(str(error))}", file=sys.stderr)
-    sys.exit(2)
+    refuse(str(error))
 
 if PLAN.resolved.left_out:
     print(
@@ -27,6 +46,37 @@ if PLAN.resolved.left_out:
         + ", ".join(PLAN.resolved.left_out),
         file=sys.stderr,
     )
+
+
+def begin():
+    """What comes before the first job: one rebuild at a time in a folder, and the plan that jobs hold themselves to."""
+    try:
+        engine.lock()
+    except ValueError as error:
+        refuse(str(error))
+    freshness.freeze(PLAN, RUN_FILE)
+
+
+def digest_of(job):
+    """The digest of a job by its wildcards."""
+    return lambda wildcards: PLAN.digest_of(job, **dict(wildcards.items()))
+
+
+def needs(mem_mb, minutes):
+    """Memory and time of a job: twice as much at the second attempt, three times at the third."""
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt * mem_mb,
+        "runtime": lambda wildcards, attempt: attempt * minutes,
+    }
+
+
+def by_experiment(wildcards):
+    return PLAN.gpus(wildcards.experiment)
+
+
+def training(gpus):
+    """What a job that trains asks for; a GPU where its experiment trains on CUDA."""
+    return {**needs(PLAN.run.memory_mb, PLAN.run.runtime_minutes), "gpu": gpus}
 
 
 container: None
@@ -38,6 +88,5 @@ wildcard_constraints:
     setting=r"M\d+_R\d+",
     reading=r"[^/_](?:[^/]*[^/_])?",
     trials=r"\d+-\d+",
-    fresh=r"fresh(?:\d+-\d+)?",
     rung=r"\d+",
     check="|".join(CHECKS),

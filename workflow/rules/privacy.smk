@@ -5,96 +5,43 @@ rule privacy:
     output:
         table=f"{PLAN.folder}/privacy/{{experiment}}.csv",
         by_round=f"{PLAN.folder}/by_round/{{experiment}}.csv",
+        audit=f"{PLAN.folder}/audit/{{experiment}}.csv",
     log:
         f"{PLAN.folder}/logs/privacy/{{experiment}}.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(PLAN.run.memory_mb),
-        runtime=growing(60),
+        **needs(PLAN.run.memory_mb, 120),
     params:
-        run_file=lambda wc: RUN_FILE,
+        run_file=FROZEN,
         silos=subpath(input.silos, parent=True),
-        digest=lambda wc: PLAN.privacy_digest(wc.experiment),
+        digest=digest_of("privacy"),
     shell:
         "silodp privacy {params.run_file:q} {wildcards.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
-        " --output {output.table:q} --by-round {output.by_round:q} > {log:q} 2>&1"
+        " --output {output.table:q} --by-round {output.by_round:q} --audit {output.audit:q} --digest {params.digest}"
+        " > {log:q} 2>&1"
 
 
-rule by_round:
+# privacy.csv, by_round.csv and audit.csv of the whole run.
+rule merge:
     input:
         expand(
-            f"{PLAN.folder}/by_round/{{experiment}}.csv", experiment=PLAN.experiments
+            f"{PLAN.folder}/{{kind}}/{{experiment}}.csv",
+            kind=("privacy", "by_round", "audit"),
+            experiment=PLAN.experiments,
         ),
     output:
-        f"{PLAN.folder}/by_round.csv",
+        expand(f"{PLAN.folder}/{{kind}}.csv", kind=("privacy", "by_round", "audit")),
     log:
-        f"{PLAN.folder}/logs/by_round.log",
-    conda:
-        "../../environment.yml"
+        f"{PLAN.folder}/logs/merge.log",
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(5),
+        **needs(1000, 5),
     params:
-        digest=PLAN.merge_digest("merge"),
+        run_file=FROZEN,
+        folder=subpath(output[0], parent=True),
+        experiments=list(PLAN.experiments),
+        digest=PLAN.digest_of("merge"),
     shell:
-        "silodp merge {input:q} --output {output:q} > {log:q} 2>&1"
-
-
-rule merge_privacy:
-    input:
-        expand(f"{PLAN.folder}/privacy/{{experiment}}.csv", experiment=PLAN.experiments),
-    output:
-        f"{PLAN.folder}/privacy.csv",
-    log:
-        f"{PLAN.folder}/logs/merge_privacy.log",
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(5),
-    params:
-        digest=PLAN.merge_digest("merge-privacy"),
-    shell:
-        "silodp merge-privacy {input:q} --output {output:q} > {log:q} 2>&1"
-
-
-rule audit_experiment:
-    input:
-        silos=lambda wc: f"{PLAN.silos(wc.experiment, 'default')}/indices.parquet",
-    output:
-        f"{PLAN.folder}/audit/{{experiment}}.csv",
-    log:
-        f"{PLAN.folder}/logs/audit/{{experiment}}.log",
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=growing(PLAN.run.memory_mb),
-        runtime=growing(120),
-    params:
-        run_file=lambda wc: RUN_FILE,
-        silos=subpath(input.silos, parent=True),
-        digest=lambda wc: PLAN.audit_digest(wc.experiment),
-    shell:
-        "silodp audit {params.run_file:q} {wildcards.experiment:q} --silos {params.silos:q} --output {output:q} > {log:q} 2>&1"
-
-
-rule audit:
-    input:
-        expand(f"{PLAN.folder}/audit/{{experiment}}.csv", experiment=PLAN.experiments),
-    output:
-        f"{PLAN.folder}/audit.csv",
-    log:
-        f"{PLAN.folder}/logs/audit.log",
-    conda:
-        "../../environment.yml"
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(5),
-    params:
-        digest=PLAN.merge_digest("merge"),
-    shell:
-        "silodp merge {input:q} --output {output:q} > {log:q} 2>&1"
+        "silodp merge {params.folder:q} {params.experiments:q} --digest {params.digest} --plan {params.run_file:q}"
+        " > {log:q} 2>&1"
 
 
 rule formulas:
@@ -102,12 +49,10 @@ rule formulas:
         f"{PLAN.folder}/formulas.csv",
     log:
         f"{PLAN.folder}/logs/formulas.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        **needs(1000, 10),
     params:
-        digest=PLAN.formulas_digest(),
+        run_file=FROZEN,
+        digest=PLAN.digest_of("formulas"),
     shell:
-        "silodp formulas --output {output:q} > {log:q} 2>&1"
+        "silodp formulas --output {output:q} --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"

@@ -1,32 +1,32 @@
+from silodp.config.errors import project_root
+from silodp.workflow.contents import MANIFEST
+from silodp.workflow.digests import from_here
+
+
 rule claims:
     input:
         tables=PLAN.tables(),
         privacy=f"{PLAN.folder}/privacy.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
         wanted=PLAN.wanted(),
-        # A clone has no record of the bounds that published verdicts were decided by: by their dates, too.
-        beside=PLAN.published_beside(),
-        # Evidence names figures that are there: claims come after them, and are not made again with them.
-        figures=ancient(PLAN.figures() + PLAN.other_figures()),
-        # By their dates: a clone's published claims.csv has no record of what it was made from.
-        claims=local(PLAN.claims_files()),
+        # Evidence names the figures that are there. Not by `ancient`, which hides other reasons to run a job.
+        figures=PLAN.figures() + PLAN.other_figures(),
     output:
         f"{PLAN.folder}/claims.csv",
     log:
         f"{PLAN.folder}/logs/claims.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(15),
+        **needs(2000, 15),
     params:
+        run_file=FROZEN,
         folder=subpath(output[0], parent=True),
         # Verdicts are made again when what they are built on changes, or when bounds or check-ins were made in the meantime.
-        digest=PLAN.claims_digest(),
+        digest=PLAN.digest_of("claims"),
         # Tables of others are left from an earlier run file.
         experiments=list(PLAN.experiments),
     shell:
-        "silodp claims {params.folder:q} --experiments {params.experiments:q} --output {output:q} > {log:q} 2>&1"
+        "silodp claims {params.folder:q} --experiments {params.experiments:q} --output {output:q} --digest {params.digest}"
+        " --plan {params.run_file:q} > {log:q} 2>&1"
 
 
 # What was published keeps the record of the runs that made it.
@@ -44,20 +44,17 @@ if not PLAN.published:
         output:
             record=f"{PLAN.folder}/provenance.json",
             config=f"{PLAN.folder}/config.json",
-            rules=PLAN.rules(),
             plugins=PLAN.plugins(),
         log:
             f"{PLAN.folder}/logs/provenance.log",
-        conda:
-            "../../environment.yml"
         resources:
-            mem_mb=growing(1000),
-            runtime=growing(5),
+            **needs(1000, 5),
         params:
-            run_file=lambda wc: RUN_FILE,
-            digest=PLAN.digest(),
+            run_file=FROZEN,
+            digest=PLAN.digest_of("provenance"),
         shell:
-            "silodp provenance {params.run_file:q} --listings {input.listings:q} --output {output.record:q} > {log:q} 2>&1"
+            "silodp provenance {params.run_file:q} --listings {input.listings:q} --output {output.record:q}"
+            " --digest {params.digest} > {log:q} 2>&1"
 
 
 rule report:
@@ -69,63 +66,48 @@ rule report:
         formulas=f"{PLAN.folder}/formulas.csv",
         record=f"{PLAN.folder}/provenance.json",
         claims=f"{PLAN.folder}/claims.csv",
-        models=[
-            file for experiment in PLAN.experiments for file in PLAN.models(experiment)
-        ],
         comparisons=f"{PLAN.folder}/comparisons.csv",
     output:
         f"{PLAN.folder}/report.html",
     log:
         f"{PLAN.folder}/logs/report.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(5),
+        **needs(1000, 5),
     params:
+        run_file=FROZEN,
         folder=subpath(output[0], parent=True),
-        digest=PLAN.report_digest(),
+        digest=PLAN.digest_of("report"),
     shell:
-        "silodp report {params.folder:q} --output {output:q} > {log:q} 2>&1"
+        "silodp report {params.folder:q} --output {output:q} --digest {params.digest}"
+        " --plan {params.run_file:q} > {log:q} 2>&1"
 
 
+# The manifest comes last: it has the checksum of every other file. That of a publication says which files may not change.
 rule crate:
     input:
-        f"{PLAN.folder}/report.html",
-        f"{PLAN.folder}/provenance.json",
+        [
+            f"{PLAN.folder}/{name}"
+            for name in ("claims.csv", "comparisons.csv", "report.html")
+        ]
+        + PLAN.figures()
+        + PLAN.other_figures()
+        if PLAN.published
+        else [file for file in PLAN.deliverables() if not file.endswith(MANIFEST)],
+        authors=local(from_here(project_root() / "CITATION.cff")),
     output:
-        f"{PLAN.folder}/ro-crate-metadata.json",
+        # Of a publication the job reads the earlier one.
+        (
+            update(f"{PLAN.folder}/{MANIFEST}")
+            if PLAN.published
+            else f"{PLAN.folder}/{MANIFEST}"
+        ),
     log:
         f"{PLAN.folder}/logs/crate.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(5),
+        **needs(1000, 15),
     params:
+        run_file=FROZEN,
         folder=subpath(output[0], parent=True),
-        digest=PLAN.crate_digest(),
+        digest=PLAN.digest_of("crate"),
     shell:
-        "silodp crate {params.folder:q} > {log:q} 2>&1"
-
-
-# What was published has checksums of its own.
-if not PLAN.published:
-
-    rule checksums:
-        input:
-            PLAN.deliverables(),
-        output:
-            f"{PLAN.folder}/checksums.json",
-        log:
-            f"{PLAN.folder}/logs/checksums.log",
-        conda:
-            "../../environment.yml"
-        resources:
-            mem_mb=growing(1000),
-            runtime=growing(15),
-        params:
-            folder=subpath(output[0], parent=True),
-            digest=PLAN.digest(),
-        shell:
-            "silodp checksums {params.folder:q} > {log:q} 2>&1"
+        "silodp crate {params.folder:q} --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"

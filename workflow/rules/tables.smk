@@ -9,18 +9,15 @@ rule table:
         reported=f"{PLAN.folder}/reported/{{experiment}}.csv",
     log:
         f"{PLAN.folder}/logs/table/{{experiment}}.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(15),
+        **needs(2000, 15),
     params:
-        run_file=lambda wc: RUN_FILE,
-        digest=lambda wc: PLAN.table_digest(wc.experiment),
+        run_file=FROZEN,
+        digest=digest_of("table"),
     shell:
         "silodp table {params.run_file:q} {wildcards.experiment:q} --grid {input.grid:q} --fresh {input.fresh:q}"
         " --chosen {input.chosen:q} --privacy {input.privacy:q} --output {output.table:q} --reported {output.reported:q}"
-        " > {log:q} 2>&1"
+        " --digest {params.digest} > {log:q} 2>&1"
 
 
 rule tables:

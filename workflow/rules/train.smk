@@ -6,21 +6,17 @@ rule train:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.parquet",
     log:
         f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.log",
-    conda:
-        "../../environment.yml"
     threads: PLAN.run.threads
     resources:
-        **gpus(lambda wc: PLAN.gpus(wc.experiment)),
-        mem_mb=growing(PLAN.run.memory_mb),
-        runtime=growing(PLAN.run.runtime_minutes),
+        **training(by_experiment),
     params:
-        run_file=lambda wc: RUN_FILE,
+        run_file=FROZEN,
         silos=subpath(input.silos, parent=True),
-        digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
+        digest=digest_of("train"),
     shell:
         "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
         " --reading {wildcards.reading:q} --trials {wildcards.trials:q} --silos {params.silos:q} --threads {threads}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --output {output:q} --digest {params.digest} > {log:q} 2>&1"
 
 
 rule race:
@@ -34,21 +30,17 @@ rule race:
         f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_race{{rung}}.parquet",
     log:
         f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_race{{rung}}.log",
-    conda:
-        "../../environment.yml"
     threads: PLAN.run.threads
     resources:
-        mem_mb=growing(PLAN.run.memory_mb),
-        runtime=growing(PLAN.run.runtime_minutes),
-        gpu=lambda wc: PLAN.gpus(wc.experiment),
+        **training(by_experiment),
     params:
-        run_file=lambda wc: RUN_FILE,
+        run_file=FROZEN,
         silos=subpath(input.silos, parent=True),
-        digest=lambda wc: PLAN.race_digest(wc.experiment, wc.algorithm),
+        digest=digest_of("race"),
     shell:
         "silodp race {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
         " --reading {wildcards.reading:q} --rung {wildcards.rung:q} --earlier {input.earlier:q}"
-        " --silos {params.silos:q} --threads {threads} --output {output:q} > {log:q} 2>&1"
+        " --silos {params.silos:q} --threads {threads} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
 
 
 rule select:
@@ -58,40 +50,40 @@ rule select:
         f"{PLAN.folder}/selection/{{experiment}}.parquet",
     log:
         f"{PLAN.folder}/logs/select/{{experiment}}.log",
-    conda:
-        "../../environment.yml"
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(15),
+        **needs(2000, 15),
     params:
-        run_file=lambda wc: RUN_FILE,
-        digest=lambda wc: PLAN.selection_digest(wc.experiment),
+        run_file=FROZEN,
+        digest=digest_of("select"),
     shell:
-        "silodp select {params.run_file:q} {wildcards.experiment:q} --trials {input:q} --output {output:q} > {log:q} 2>&1"
+        "silodp select {params.run_file:q} {wildcards.experiment:q} --trials {input:q} --output {output:q} --digest {params.digest} > {log:q} 2>&1"
 
 
-rule train_chosen:
-    input:
-        silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
-        records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
-        chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
-    output:
-        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{fresh}}.parquet",
-    log:
-        f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{fresh}}.log",
-    conda:
-        "../../environment.yml"
-    threads: PLAN.run.threads
-    resources:
-        **gpus(lambda wc: PLAN.gpus(wc.experiment)),
-        mem_mb=growing(PLAN.run.memory_mb),
-        runtime=growing(PLAN.run.runtime_minutes),
-    params:
-        run_file=lambda wc: RUN_FILE,
-        trials=lambda wc: wc.fresh.removeprefix("fresh") or "all",
-        silos=subpath(input.silos, parent=True),
-        digest=lambda wc: PLAN.training_digest(wc.experiment, wc.algorithm),
-    shell:
-        "silodp train {params.run_file:q} {wildcards.experiment:q} {wildcards.algorithm:q} {wildcards.setting:q}"
-        " --reading {wildcards.reading:q} --trials {params.trials:q} --chosen {input.chosen:q} --silos {params.silos:q}"
-        " --threads {threads} --output {output:q} > {log:q} 2>&1"
+# A job trains all algorithms of an experiment at their chosen points: starting up takes longer than training there.
+for experiment in PLAN.experiments:
+    for number, cut in enumerate(PLAN.fresh_cuts(experiment)):
+
+        rule:
+            name:
+                f"fresh_{experiment}_{number}"
+            input:
+                silos=PLAN.partitions(experiment),
+                chosen=f"{PLAN.folder}/selection/{experiment}.parquet",
+            output:
+                PLAN.fresh(experiment, cut),
+            log:
+                f"{PLAN.folder}/logs/fresh/{experiment}_{cut}.log",
+            threads: PLAN.run.threads
+            resources:
+                **training(PLAN.gpus(experiment)),
+            params:
+                run_file=FROZEN,
+                experiment=experiment,
+                trials=cut,
+                silos=f"{PLAN.folder}/silos/{experiment}",
+                folder=f"{PLAN.folder}/trials/{experiment}",
+                digest=PLAN.digest_of("fresh", experiment=experiment),
+            shell:
+                "silodp fresh {params.run_file:q} {params.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
+                " --trials {params.trials:q} --threads {threads} --folder {params.folder:q} --digest {params.digest}"
+                " > {log:q} 2>&1"

@@ -43,17 +43,11 @@ class _Registry(Mapping[str, "type[Algorithm]"]):
         raise TypeError(f"{module.__file__}: must define an Algorithm with name = {name!r}")
 
 
-ALGORITHMS = _Registry(sorted(found.name for found in pkgutil.iter_modules(__path__) if found.name not in _SHARED))
+ALGORITHMS = _Registry(sorted(file.name for file in pkgutil.iter_modules(__path__) if file.name not in _SHARED))
 
 
 class Traits(NamedTuple):
-    """What tables and figures show of an algorithm.
-
-    Attributes:
-        label: its name there.
-        summed: whether it is for sums.
-        better_of, look: see `Algorithm`.
-    """
+    """What tables and figures show of an algorithm: its name there, whether it is for sums, and as `Algorithm` says."""
 
     label: str
     summed: bool = False
@@ -62,10 +56,9 @@ class Traits(NamedTuple):
 
 
 def traits(name: str) -> Traits:
-    """Traits of an algorithm.
+    """Traits of an algorithm; the label of an unknown name, as in results of a plug-in, is the name.
 
-    The better of several looks as the first of them. Of one that is not here, as in results of somebody's plug-in, its
-    name is its label.
+    A best-of family is drawn in its first member's style.
     """
     kind = ALGORITHMS.get(name)
     if kind is None:
@@ -76,12 +69,12 @@ def traits(name: str) -> Traits:
 
 def families(names: Iterable[str]) -> dict[str, list[str]]:
     """Name under which the better of several is reported → those of `names`, two at least, in the order of a tie."""
-    found: dict[str, list[tuple[int, str]]] = {}
+    members: dict[str, list[tuple[int, str]]] = {}
     for name in names:
         better_of = traits(name).better_of
         if better_of is not None:
-            found.setdefault(better_of[0], []).append((better_of[1], name))
-    return {family: [name for _, name in sorted(members)] for family, members in found.items() if len(members) > 1}
+            members.setdefault(better_of[0], []).append((better_of[1], name))
+    return {family: [name for _, name in sorted(several)] for family, several in members.items() if len(several) > 1}
 
 
 __all__ = ["ALGORITHMS", "Traits", "families", "traits"]

@@ -34,8 +34,8 @@ class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
         log_term, noise, clip: as in minibatch SGD, whose messages these are.
         mu: μ of the steps where the loss is strongly convex.
         regularisation: λ of (λ/2)‖w‖², added by the server to make a convex loss strongly convex; μ grows by it.
-        stages: multi-stage form: each starts anew from the model that the last one made, with rounds, υ and μ of its
-            own. Empty: one stage, υ from the step size.
+        stages: multi-stage form: each starts from the model of the stage before, with its rounds, υ and μ. Empty: one
+            stage, υ from the step size.
         schedule: what a theorem prescribes for K, σ², λ and the stages.
     """
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What the server keeps between rounds, a row for each point of the stack; a subclass adds what is its own.
+    """What the server keeps between rounds, a row for each point of the stack; a subclass adds tensors.
 
     Attributes:
         w: the model, (G, d).
@@ -34,21 +34,24 @@ S = TypeVar("S", bound=State)
 
 
 def kept(federation: Federation, before: Tensor, iterate: Tensor, number: int, *names: object) -> Tensor:
-    """`before`, or the `number`-th iterate with probability 1/number: so that each is kept with the same in the end.
+    """`before`, or the `number`-th iterate with probability 1/number, so that in the end all are equally likely.
 
-    The server's own coin, from the stream `names`; all points of the stack share it.
+    The coin is the server's, from the stream `names`; all points of the stack share it.
     """
     return iterate if federation.streams.generator(*names).random() * number < 1 else before
 
 
-class Look(NamedTuple):
-    """How figures draw one algorithm; lightness L* steps by 10 within a figure, so that a grey print tells them apart.
+def gaussian_noise(sensitivity: float, epsilon: float, delta: float) -> float:
+    """The least σ for which the Gaussian mechanism is (ε, δ)-DP, rounded to the private side."""
+    from silodp.privacy.accounting.mechanisms import gaussian_mu  # loads SciPy, which traits do without
 
-    Attributes:
-        place: in legends and tables, the smallest first.
-        colour: as #rrggbb.
-        marker: as matplotlib has it.
-        line: style of the line, as matplotlib has it.
+    return sensitivity / gaussian_mu(epsilon, delta) * (1 + 1e-9)
+
+
+class Look(NamedTuple):
+    """How figures draw an algorithm: its place in legends and tables, and matplotlib's colour, marker and line style.
+
+    Lightness L* steps by 10 within a figure, so that a grey print tells algorithms apart.
     """
 
     place: int
@@ -65,15 +68,14 @@ class Algorithm(Generic[S]):
         rounds: R, rounds of communication.
         name: as in run files, and of the file.
         label: in figures and tables, without what says whether it is private.
-        look: in figures, its own alone and not of what is built on it; None takes one that is left. Retrains nothing.
+        look: in figures, not inherited; None takes a style that is left.
         variants: which of the protocol variants `OF_SOME` (silodp.config.readings) change what it does.
         proximal: whether it takes proximal steps, and so heeds a penalty and a ball.
         trust: what silos trust beside themselves: nothing, a sum of their messages, or a shuffler. Noise that is made
-            for the sum or the shuffled messages of M silos needs exactly M of them, with the same noise.
-        alone: whether every silo trains a model of its own; `round` then meets federations of one silo.
+            for M silos together needs exactly M of them, with the same noise.
+        alone: whether every silo trains its own model; `round` then meets federations of one silo.
         schedules: theorems that prescribe its rounds, K, σ and steps, by their keys in `SCHEDULES`.
-        better_of: name under which the better of several, by training loss, is reported beside them, and its place
-            among them where they tie.
+        better_of: name under which the better of several, by training loss, is reported, and the place where they tie.
     """
 
     rounds: int

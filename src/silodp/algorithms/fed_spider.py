@@ -30,8 +30,8 @@ class FedSpider(Algorithm[FedSpiderState]):
 
     Attributes:
         fed_spider_releases: number of releases the noise is made for: "R" as printed, or the true "2R-1".
-        random_iterate: return a uniformly random one of the 2(R − 1) iterates, as the algorithm is printed; else the
-            last, as the experiments do.
+        random_iterate: return a uniformly random one of the 2(R − 1) iterates, as printed; else the last, as the
+            experiments do.
     """
 
     fed_spider_releases: Literal["R", "2R-1"] = "R"

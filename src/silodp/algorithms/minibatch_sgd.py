@@ -22,14 +22,9 @@ def gradient_noise(
 ) -> Release:
     """K and σ (in units of L) of R gradient messages, as Algorithms 1 and 2 have them.
 
-    Args:
-        budget: what the noise is made for.
-        rounds: R.
-        log_term: of the moments form.
-        noise: "moments", σ² = 8L²R ln(·/δ)/(n²ε²) (remark after Theorem 2.1); "theorem", σ² =
-            256L²R ln(2.5R/δ)ln(2/δ)/(n²ε²) with its conditions on ε and K (Theorem 2.1); or σ/L itself.
-        schedule: where given, K and σ² are its own.
-        clip: L that the schedule was made for.
+    `noise` is "moments", σ² = 8L²R ln(·/δ)/(n²ε²) with `log_term` (remark after Theorem 2.1); "theorem", σ² =
+    256L²R ln(2.5R/δ)ln(2/δ)/(n²ε²) with its conditions on ε and K (Theorem 2.1); or σ/L itself. A `schedule`, made for
+    L = `clip`, gives K and σ².
     """
     if schedule is not None:
         assert clip is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from silodp.algorithms.accelerated_minibatch_sgd import AcceleratedMinibatchSGD, AcceleratedState
-from silodp.algorithms.base import Look
+from silodp.algorithms.base import Look, gaussian_noise
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.convex.privacy import one_pass_noise
 
@@ -25,9 +25,8 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
     The pass is over when the smallest silo has used all its records: later rounds, if any, change nothing.
 
     Attributes:
-        noise: σ in units of L where it is a number, for K = 1; else by the plan's formula.
+        noise: σ in units of L where it is a number, for K = 1; else by the plan's formula. `log_term` has no effect.
         mu, regularisation, stages, schedule, clip: as in accelerated minibatch SGD.
-        log_term: of no effect; the noise has no moments form.
     """
 
     name = "one_pass_accelerated_sgd"
@@ -51,10 +50,7 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
         elif budget.epsilon is not None and budget.epsilon <= CLASSICAL:
             sigma = math.sqrt(one_pass_noise(L=1.0, epsilon=budget.epsilon, delta=budget.delta).value)
         elif budget.epsilon is not None:
-            # Rounded to the private side.
-            from silodp.privacy.accounting.mechanisms import gaussian_mu  # loads SciPy, which traits do without
-
-            sigma = 2 / gaussian_mu(budget.epsilon, budget.delta) * (1 + 1e-9)
+            sigma = gaussian_noise(2.0, budget.epsilon, budget.delta)
         release = Release("gradient", min(self.rounds, budget.n // k), k, sigma / k, sampler="disjoint")
         return PrivacyPlan(self.name, budget, (release,))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Look
+from silodp.algorithms.base import Look, gaussian_noise
 from silodp.algorithms.minibatch_sgd import AveragedState, MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.nonconvex.privacy import prox_sgd_noise
@@ -46,12 +46,8 @@ class ProxSGD(MinibatchSGD):
             printed = prox_sgd_noise(K=release.records, L=1.0, epsilon=budget.epsilon, delta=budget.delta)
             sigma = math.sqrt(printed.value)
         elif budget.epsilon is not None:
-            # Rounded to the private side.
-            from silodp.privacy.accounting.mechanisms import gaussian_mu  # loads SciPy, which traits do without
-
-            sigma = release.sensitivity / gaussian_mu(budget.epsilon, budget.delta) * (1 + 1e-9)
-        release = Release("gradient", release.count, release.records, sigma, sampler="disjoint")
-        return PrivacyPlan(self.name, budget, (release,))
+            sigma = gaussian_noise(release.sensitivity, budget.epsilon, budget.delta)
+        return PrivacyPlan(self.name, budget, (replace(release, noise=sigma),))
 
     def _release(self, budget: Budget) -> Release:
         """Count and records of the messages, without noise."""

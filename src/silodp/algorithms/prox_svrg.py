@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from silodp.algorithms.base import Algorithm, Look, State, kept
@@ -63,24 +63,18 @@ class ProxSVRG(Algorithm[SVRGState]):
         SPIDER, at half the budget for each kind: σ₁² = 32L²A ln(1/δ)/(εn)² for A anchors and σ₂² = 128L²R ln(1/δ)/(εn)²
         for R differences; at K = n both together spend ε²/(8 ln(1/δ)) of zCDP.
         """
-        differences, anchors = self._releases(budget)
+        difference, anchor = self._releases(budget)
         if budget.epsilon is None:
             noise = (0.0, 0.0)
         elif not isinstance(self.noise, str):
             noise = (self.noise, self.noise)
         elif self.noise == "theorem":
-            noise = self._theorem(budget, differences.records)
+            noise = self._theorem(budget, difference.records)
         else:
             square = 32 * budget.log()
-            noise = (budget.noise(4 * square * differences.count), budget.noise(square * anchors.count))
-        return PrivacyPlan(
-            self.name,
-            budget,
-            (
-                Release("difference", differences.count, differences.records, noise[0], gradients=2),
-                Release("anchor", anchors.count, anchors.records, noise[1], sampler="all"),
-            ),
-        )
+            noise = (budget.noise(4 * square * difference.count), budget.noise(square * anchor.count))
+        releases = replace(difference, noise=noise[0]), replace(anchor, noise=noise[1])
+        return PrivacyPlan(self.name, budget, releases)
 
     def _releases(self, budget: Budget) -> tuple[Release, Release]:
         """Count and records of differences and anchors, without noise."""
@@ -97,11 +91,11 @@ class ProxSVRG(Algorithm[SVRGState]):
     def _theorem(self, budget: Budget, K: int) -> tuple[float, float]:
         assert budget.epsilon is not None
         S, E, Q = self._epochs()
-        found = svrg_noise(n=budget.n, S=S, E=E, Q=Q, L=1.0, epsilon=budget.epsilon, delta=budget.delta)
-        least = int(found.terms["smallest_batch"])
+        noise = svrg_noise(n=budget.n, S=S, E=E, Q=Q, L=1.0, epsilon=budget.epsilon, delta=budget.delta)
+        least = int(noise.terms["smallest_batch"])
         if least > K:
             raise ValueError(f"K = {K}: must be at least {least} for Theorem E.2 at epsilon = {budget.epsilon:g}")
-        return math.sqrt(found.terms["sigma2_squared"]), math.sqrt(found.terms["sigma1_squared"])
+        return math.sqrt(noise.terms["sigma2_squared"]), math.sqrt(noise.terms["sigma1_squared"])
 
     def start(self, weights: Tensor) -> SVRGState:
         return SVRGState(weights, weights, weights * 0, weights)

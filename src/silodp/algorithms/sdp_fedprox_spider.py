@@ -5,7 +5,7 @@ from typing import Literal
 
 from silodp.algorithms.base import Look
 from silodp.algorithms.fedprox_spider import FedProxSpider
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
 from silodp.theory.nonconvex.privacy import shuffled_spider_budget
 
@@ -17,7 +17,7 @@ class SDPFedProxSpider(FedProxSpider):
     Attributes:
         silos, cohort: N and M.
         noise: "moments", the noise of FedProx-SPIDER over √M in each silo; "theorem", the least for each sum to be as
-            private as Algorithm 10 asks of P_vec; or each silo's own σ/L, one for both kinds of messages.
+            private as Algorithm 10 asks of P_vec; or each silo's σ/L, one for both kinds of messages.
         phase_length, random_iterate, spider_q1_noise, log_term, smoothness: as in FedProx-SPIDER.
     """
 
@@ -42,18 +42,16 @@ class SDPFedProxSpider(FedProxSpider):
             return shared_noise(alone, M)
         if self.noise != "theorem":
             sigma = self.noise
-            return replace(alone, releases=tuple(replace(one, noise=sigma) for one in alone.releases), trusted_sum=M)
-        found = shuffled_spider_budget(
+            return replace(alone, releases=tuple(replace(kind, noise=sigma) for kind in alone.releases), trusted_sum=M)
+        share = shuffled_spider_budget(
             N=self.silos, M=M, R=self.rounds, q=self.phase_length, epsilon=budget.epsilon, delta=budget.delta
         )
-        fresh, difference = alone["gradient"], alone["difference"]
-        delta_fresh = min(found.terms["delta_fresh"], budget.delta / 2)
-
-        def share(release: Release, epsilon: float, delta: float) -> Release:
-            return ideal_share(release, M, epsilon * budget.n / release.records, delta)
-
-        releases = (
-            share(fresh, found.terms["fresh"], delta_fresh),
-            share(difference, found.value, found.terms["delta"]),
-        )
-        return replace(alone, releases=releases, trusted_sum=M)
+        shares = {
+            "gradient": (share.terms["fresh"], min(share.terms["delta_fresh"], budget.delta / 2)),
+            "difference": (share.value, share.terms["delta"]),
+        }
+        releases = []
+        for release in alone.releases:
+            epsilon, delta = shares[release.kind]
+            releases.append(ideal_share(release, M, epsilon * budget.n / release.records, delta))
+        return replace(alone, releases=tuple(releases), trusted_sum=M)

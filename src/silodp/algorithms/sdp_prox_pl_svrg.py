@@ -15,9 +15,7 @@ class SDPProxPLSVRG(SDPProxSVRG, ProxPLSVRG):
     logarithm, which advanced composition needs.
 
     Attributes:
-        restarts: S.
-        silos, cohort: N and M.
-        phase_length, noise: as in SDP Prox-SVRG.
+        restarts, silos, cohort, phase_length, noise: as in Prox-PL-SVRG and SDP Prox-SVRG.
     """
 
     name = "sdp_prox_pl_svrg"

@@ -17,9 +17,8 @@ class SDPProxSGD(ProxSGD):
     Attributes:
         silos, cohort: N and M.
         noise: "moments", the noise of Prox-SGD over √M in each silo; "theorem", the least for one sum to be
-            (εN/(2M), δ)-DP, which Algorithm 7 asks of P_vec; or each silo's own σ/L.
-        average, mu: as in Prox-SGD.
-        schedule, clip, log_term: of no effect.
+            (εN/(2M), δ)-DP, which Algorithm 7 asks of P_vec; or each silo's σ/L.
+        average, mu, schedule, clip, log_term: as in Prox-SGD.
     """
 
     silos: int = 1

@@ -17,7 +17,7 @@ class SDPProxSVRG(ProxSVRG):
     Attributes:
         silos, cohort: N and M.
         noise: "moments", the noise of Prox-SVRG over √M in each silo; "theorem", the least for each sum to be as
-            private as Algorithm 8 asks of P_vec; or each silo's own σ/L, one for both kinds of messages.
+            private as Algorithm 8 asks of P_vec; or each silo's σ/L, one for both kinds of messages.
         phase_length: Q, steps of an epoch.
     """
 
@@ -41,16 +41,8 @@ class SDPProxSVRG(ProxSVRG):
             return replace(super().plan(budget), trusted_sum=M)
         difference, anchor = self._releases(budget)
         S, E, Q = self._epochs()
-        sizes: dict[str, Any] = {
-            "n": budget.n,
-            "N": self.silos,
-            "M": M,
-            "K": difference.records,
-            "S": S,
-            "E": E,
-            "Q": Q,
-        }
-        share = shuffled_svrg_budget(**sizes, epsilon=budget.epsilon, delta=budget.delta)
+        sizes: dict[str, Any] = {"n": budget.n, "N": self.silos, "M": M, "K": difference.records}
+        share = shuffled_svrg_budget(**sizes, S=S, E=E, Q=Q, epsilon=budget.epsilon, delta=budget.delta)
         releases = (
             ideal_share(difference, M, share.value, share.terms["delta"]),
             ideal_share(anchor, M, share.terms["full_batch"], share.terms["delta"]),

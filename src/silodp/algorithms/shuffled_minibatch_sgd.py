@@ -18,9 +18,8 @@ class ShuffledMinibatchSGD(MinibatchSGD):
 
     Attributes:
         silos, cohort: N and M.
-        noise: σ in units of L where it is a number; else calibrated.
-        average, mu, schedule, clip: as in minibatch SGD; no schedule is for this algorithm.
-        log_term: of no effect.
+        noise: σ in units of L where it is a number; else calibrated. `log_term` and `schedule` have no effect.
+        average, mu, clip: as in minibatch SGD.
     """
 
     silos: int = 1

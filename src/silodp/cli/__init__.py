@@ -1,142 +1,113 @@
-"""The command line: every rule of the workflow calls one of these subcommands, and so can a person.
+"""The command line, for the workflow's rules and people; a command's module is imported when the command runs."""
 
-What is slow to load, as PyTorch, SciPy and matplotlib are, a subcommand imports when it runs; all else at the top.
-"""
-
-import argparse
-import logging
+import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
 
 from silodp import __version__
-from silodp.cli import warm
-from silodp.cli.parser import Parser, adder, grouped
-from silodp.datasets.addresses import without_credentials
-from silodp.experiments import plugins
-from silodp.workflow.engine import JOB_VARIABLE, end_with_parent, set_environment
+from silodp.cli.options import COMMON
+from silodp.workflow.engine import JOB_VARIABLE, end_with_parent
 
-log = logging.getLogger("silodp")
+# Section of the help → command → its function and what it does.
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "For you": {
+        "init": ("own:init", "write a first run file for your own CSV or Parquet file"),
+        "rebuild": ("run:rebuild", "run the workflow of a run file"),
+        "replicate": ("replicate:replicate", "train and draw one figure of a paper"),
+        "list": ("listing:listing", "list experiments, algorithms, data sets and the papers' figures"),
+        "epsilon": ("practitioner:epsilon", "compute the delivered epsilon of a federated run"),
+        "noise": ("practitioner:noise", "compute the noise for a wanted epsilon"),
+        "amplification": ("practitioner:amplification", "bound the central epsilon of shuffled or sampled reports"),
+        "audit": ("audit:audit", "bound epsilon from below by runs with a canary, and test the mechanism"),
+        "compare": ("report:compare", "compare two algorithms trial by trial"),
+        "theory": ("theory:theory", "list the papers' theorems, or evaluate one"),
+        "claims": ("claims:claims", "judge the papers' claims by a finished run"),
+        "verify": ("folders:verify", "check that a finished run is complete and unchanged"),
+        "doctor": ("doctor:doctor", "show what works on this machine"),
+        "clean": ("folders:clean", "remove files that a run's configuration no longer names, or a whole run"),
+        "cost": ("run:cost", "estimate jobs, time, memory and disk of a rebuild"),
+        "config": ("reference:config", "check a run file, or print the schema or the reference of all keys"),
+        "contract": ("contract:contract", "test your own algorithm or data set against the registry's contract"),
+        "publish": ("report:publish", "copy tables, figures and provenance of finished runs to a folder"),
+        "redraw": ("figures:redraw", "draw the figures of a table again"),
+    },
+    "For the workflow, one job each": {
+        "fetch": ("data:fetch", "download the files of a data set"),
+        "partition": ("data:partition", "divide an experiment's records among silos"),
+        "train": ("train:train", "train one algorithm over its grid"),
+        "fresh": ("train:fresh", "train an experiment's algorithms at the chosen points"),
+        "race": ("train:race", "train one rung of a race over the grid"),
+        "select": ("select:select", "choose points by training loss"),
+        "privacy": ("privacy:privacy", "compute the delivered epsilon of every chosen private point"),
+        "table": ("tables:table", "aggregate trials into the experiment's table"),
+        "formulas": ("tables:formulas", "compute what each noise formula of the papers delivers"),
+        "merge": ("tables:merge", "merge the experiments' tables of privacy, by_round and audit"),
+        "figure": ("figures:figure", "draw figures of an experiment's table"),
+        "comparisons": ("report:comparisons", "compute the paired comparisons of the page's first figure"),
+        "check": ("bounds:check", "compare a bound of the papers with runs"),
+        "checkins-figure-2": ("checkins:figure_2", "compute Figure 2 of the check-ins paper"),
+        "checkins": ("checkins:checkins", "compare random check-ins with other amplification"),
+        "provenance": ("report:provenance", "record what a run was made from"),
+        "crate": ("report:crate", "write the manifest of a finished run, an RO-Crate"),
+        "report": ("report:report", "build the report page of a run"),
+    },
+}
+_PLACES = {name: place for section in COMMANDS.values() for name, (place, _) in section.items()}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input."""
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"silodp.cli.{module}"), name)
+
+
+class _Group(click.Group):
+    """All commands; each is imported when it is needed."""
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command called `name`."""
+        return _load(_PLACES[name]) if name in _PLACES else None
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by section."""
+        for section, commands in COMMANDS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
+
+
+@click.version_option(__version__, message="silodp %(version)s")
+@click.group(
+    cls=_Group,
+    params=[*COMMON],
+    context_settings={"max_content_width": 100},
+    commands={name: click.Command(name) for name in _PLACES},
+)
+def silodp() -> None:
+    """Differentially private federated learning, replicated; `silodp COMMAND --help` explains a command."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    if parent := os.environ.get(JOB_VARIABLE):
+        end_with_parent(int(parent))
+    words = sys.argv[1:] if words is None else list(words)
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the locale lacks, as in LC_ALL=C, or an undecodable name is escaped.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        return _main(arguments)
-    except KeyboardInterrupt:
-        # Also in the second that libraries take to load.
+        return silodp.main(words, "silodp", standalone_mode=False, obj={"words": words, "load": _load}) or 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.message, file=sys.stderr)
+        return 2
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "silodp"
+        print(f"{command}: {' '.join(error.format_message().split())}", file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
         print("silodp: interrupted", file=sys.stderr)
         return 130
-
-
-def _main(arguments: Sequence[str] | None) -> int:
-    if parent := os.environ.get(JOB_VARIABLE):
-        end_with_parent(parent=int(parent))
-        if arguments is None and (place := os.environ.get(warm.VARIABLE)):
-            code = warm.handed_over(place, sys.argv[1:])
-            if code is not None:
-                return code
-    parser = make_parser()
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    # What follows -- is for the program that a subcommand calls; argparse would take it for this one's own.
-    end = words.index("--") if "--" in words else len(words)
-    options = parser.parse_args(words[:end])
-    options.words = words
-    if words[end + 1 :]:
-        if not hasattr(options, "arguments"):
-            parser.error(f"{options.command} takes nothing after --: {' '.join(words[end + 1 :])}")
-        options.arguments = words[end + 1 :]
-    # Other libraries speak from warnings on only; some report every glyph they draw.
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", force=True
-    )
-    log.setLevel(logging.WARNING if options.quiet else logging.INFO)
-    try:
-        set_environment()
-        if options.plugin:
-            plugins.named(options.plugin)
-        plugins.use()
-        done = options.function(options) or 0
-        sys.stdout.flush()
-        return done
-    except BrokenPipeError:
-        # Whoever read the output has left, as `head` does: the rest goes nowhere, and at exit Python must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except ValueError as error:
-        if options.verbose:
-            raise
-        # Bad input is one line without a traceback; anything else is a fault of the program and shows where.
-        return _refuse(options.command, str(error))
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        # Errors of the parquet reader name the file in their text only.
-        what = f"{error.filename}: {error.strerror}" if error.filename else " ".join(str(error).split())
-        print(f"silodp {options.command}: {what}: must be a readable file", file=sys.stderr)
-        return 2
-    except OSError as error:
-        # The machine's fault and not the input's: a full disk, a folder that cannot be written.
-        if options.verbose:
-            raise
-        what = f"{error.filename}: {error.strerror}" if error.filename else " ".join(str(error).split())
-        print(f"silodp {options.command}: {what}", file=sys.stderr)
-        return 1
-
-
-def _refuse(command: str, text: str) -> int:
-    """Say in one line what is wrong with an input, without the credentials that an address in it may hold."""
-    print(f"silodp {command}: {' '.join(without_credentials(text).split())}", file=sys.stderr)
-    return 2
-
-
-def make_parser() -> Parser:
-    """The parser of all subcommands."""
-    # A job is computed by its own subcommand: at the top all of them would be reached with this package.
-    from silodp.cli import (
-        audit,
-        bounds,
-        checkins,
-        claims,
-        contract,
-        data,
-        doctor,
-        figures,
-        folders,
-        listing,
-        own,
-        practitioner,
-        replicate,
-        report,
-        run,
-        tables,
-        theory,
-        train,
-    )
-
-    parser = Parser(
-        prog="silodp",
-        description="Differentially private federated learning, replicated.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"silodp {__version__}")
-    # Options that make sense for every subcommand, so that `silodp train -q …` works as well as `silodp -q train …`.
-    quiet = "say nothing but warnings and errors"
-    parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("-v", "--verbose", action="store_true", help="show where an error came from")
-    common.add_argument(
-        "--plugin", action="append", metavar="FILE", help="a file with algorithms or data sets of one's own; repeatable"
-    )
-    common.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
-    subparsers = parser.add_subparsers(
-        dest="command", required=True, metavar="command", help="see below", parser_class=Parser
-    )
-    texts: dict[str, str] = {}
-    add = adder(subparsers, common, texts)
-    for group in (
-        *(data, train, tables, figures, report, run, folders, bounds, checkins, claims, theory, practitioner),
-        *(listing, own, replicate, audit, contract, doctor),
-    ):
-        group.register(add)
-    parser.commands = subparsers.choices
-    parser.epilog = grouped(texts)
-    return parser

@@ -1,38 +1,34 @@
-"""The subcommand `silodp contract`: whether a plug-in offers what everything that is registered must offer."""
+"""The command `silodp contract`."""
 
-import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 
+import click
+
 from silodp.algorithms import ALGORITHMS
+from silodp.cli.options import PATH, as_json, command
 from silodp.datasets import DATASETS
 from silodp.experiments import plugins
+from silodp.experiments.contract import results
 
 
-def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
-    """Add this subcommand with `add(name, function, help)`."""
-    sub = add("contract", contract, "test an algorithm or a data set of one's own against what all must offer")
-    sub.add_argument("file", type=Path, help="a plug-in, as in my_algorithm.py")
-    sub.add_argument("--json", action="store_true", help="print JSON")
+@command(epilog="Example: silodp contract my_algorithm.py")
+@click.argument("file", type=PATH)
+@as_json
+def contract(file: Path, as_json: bool) -> int:
+    """Test whether the plug-in FILE offers what every algorithm or data set must offer.
 
-
-def contract(options: argparse.Namespace) -> int:
-    """Test what a plug-in brings: a line a check, and exit code 1 for a fault.
-
-    That an algorithm's messages are as noisy as its plan says is tested by `silodp audit`.
+    Exit code 1 where a check fails. `silodp audit` tests whether messages are as noisy as an algorithm's plan says.
     """
-    from silodp.experiments.contract import results  # loads PyTorch
-
-    plugins.named([str(options.file)])
-    plugins.use()
-    told = []
-    for one in sorted(plugins.brought_by(options.file)):
-        entry = ALGORITHMS[one.name] if one.registry == "silodp.algorithms" else DATASETS[one.name]
-        for check, fault in results(entry):
-            told.append({"name": one.name, "check": check, "fault": fault or None})
-            if not options.json:
-                print(f"{'BAD' if fault else 'ok':<4}{one.name} {check}{': ' if fault else ''}{fault}")
-    if options.json:
-        print(json.dumps(told, indent=1))
-    return int(any(one["fault"] for one in told))
+    plugins.set_command_line([str(file)])
+    plugins.activate()
+    rows = []
+    for entry in sorted(plugins.brought_by(file)):
+        value = ALGORITHMS[entry.name] if entry.registry == "silodp.algorithms" else DATASETS[entry.name]
+        for check, fault in results(value):
+            rows.append({"name": entry.name, "check": check, "fault": fault or None})
+            if not as_json:
+                print(f"{'BAD' if fault else 'ok':<4}{entry.name} {check}{': ' if fault else ''}{fault}")
+    if as_json:
+        print(json.dumps(rows, indent=1))
+    return int(any(row["fault"] for row in rows))

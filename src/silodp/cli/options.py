@@ -1,39 +1,125 @@
-"""Subcommands of the workflow: fetch, partition, train, select, privacy, table, figure, provenance, report, config."""
+"""What commands share: their class, options and arguments, and the checks of names."""
 
-import argparse
-import logging
-from collections.abc import Callable, Iterable
+import difflib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from silodp.cli.parser import near
+import click
+
 from silodp.config.errors import ConfigError
-from silodp.config.loading import Resolved
-from silodp.experiments.validation import load
-
-log = logging.getLogger("silodp")
 
 
-def experiment_command(add: Callable, name: str, function: Callable, text: str) -> argparse.ArgumentParser:
-    sub = add(name, function, text)
-    sub.add_argument("run_file", type=Path, help="as in config/default.yaml")
-    sub.add_argument("experiment", help="an experiment of the run file")
-    return sub
+class Command(click.Command):
+    """A command that takes the common options, and several values after an option made by `several`."""
+
+    def __init__(self, *arguments: Any, **keywords: Any):
+        super().__init__(*arguments, **keywords)
+        self.params += COMMON
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        names = {name for option in self.params if isinstance(option, _Several) for name in option.opts}
+        return super().parse_args(context, list(_spread(words, names)))
+
+    def invoke(self, context: click.Context) -> int:
+        """Run the command; returns its exit code."""
+        # By name, as the digest of a job covers what its command imports, and starting is not part of the job.
+        return context.obj["load"]("running:run")(context, super().invoke)
 
 
-def resolved_with(options: argparse.Namespace) -> Resolved:
-    """The checked run file, which has the experiment that is asked for."""
-    resolved = load(options.run_file)
-    if options.experiment not in resolved.experiments:
-        known = ", ".join(resolved.experiments)
-        raise ConfigError(
-            f"{options.run_file}: experiments.{options.experiment}: not in this run: must be one of {known}"
-            + near(options.experiment, resolved.experiments)
-        )
-    return resolved
+class _Several(click.Option):
+    """An option that takes one or more values."""
+
+
+def _spread(words: Sequence[str], names: set[str]) -> Iterator[str]:
+    """`--trials a b` as `--trials a --trials b` for the options in `names`; words after `--` stay as they are."""
+    option = None
+    for place, word in enumerate(words):
+        if word == "--":
+            yield from words[place:]
+            return
+        if word in names:
+            option = word
+        elif word.startswith("-") and not word[1:2].isdigit():
+            option = None
+            yield word
+        else:
+            yield from (option, word) if option else (word,)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Keep a common option wherever it stands: `silodp -q train` and `silodp train -q` are the same."""
+    if value and parameter.name:
+        context.meta[parameter.name] = value
+
+
+def _common(*names: str, **keywords: Any) -> click.Option:
+    return click.Option(names, expose_value=False, callback=_remember, **keywords)
+
+
+COMMON: list[click.Parameter] = [
+    _common("-q", "--quiet", is_flag=True, help="Show warnings and errors only."),
+    _common("-v", "--verbose", is_flag=True, help="Show where an error comes from."),
+    _common(
+        "--plugin", multiple=True, metavar="FILE", help="Python file with your algorithms or data sets; repeatable."
+    ),
+]
+
+
+def command(name: str | None = None, **keywords: Any) -> Callable[[Callable], Command]:
+    """Make a function a command."""
+    return click.command(name, cls=Command, **keywords)
+
+
+def job_command(name: str | None = None, **keywords: Any) -> Callable[[Callable], Command]:
+    """Make a function a command that rules of the workflow call, which pass the digest that the plan computed.
+
+    The command refuses to work under another digest. The run file of a command that takes none is passed as --plan.
+    """
+    hidden = [_common("--digest", hidden=True), _common("--plan", type=PATH, hidden=True)]
+    return click.command(name, cls=Command, params=hidden, **keywords)
+
+
+def several(*names: str, **keywords: Any) -> Callable:
+    """An option that takes one or more values, as in --trials a.parquet b.parquet."""
+    return click.option(*names, cls=_Several, multiple=True, **keywords)
+
+
+class Number(click.FloatRange):
+    """A finite number in a range."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        """Read a number."""
+        number = super().convert(value, parameter, context)
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", parameter, context)
+        return number
+
+
+PATH = click.Path(path_type=Path)
+POSITIVE = Number(min=0, min_open=True)
+COUNT = click.IntRange(min=1)
+DELTA = Number(min=0, max=1, min_open=True, max_open=True)
+
+run_file = click.argument("run_file", type=PATH)
+experiment = click.argument("experiment")
+silos = click.option("--silos", type=PATH, required=True, help="Folder that `silodp partition` wrote.")
+chosen = click.option("--chosen", type=PATH, required=True, help="Parquet file that `silodp select` wrote.")
+output = click.option("--output", type=PATH, required=True, help="File to write.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def near(word: str, allowed: Iterable[str]) -> str:
+    """`; did you mean X?` where `allowed` has a name close to `word`, else nothing."""
+    names = difflib.get_close_matches(word, list(allowed), n=1)
+    return f"; did you mean {names[0]}?" if names else ""
 
 
 def among(kind: str, value: str, allowed: Iterable[str]) -> str:
-    allowed = list(allowed)
-    if value not in allowed:
-        raise ConfigError(f"command line: {kind}: {value!r}: must be one of {', '.join(allowed)}{near(value, allowed)}")
+    """`value` if it is among `allowed`, else ConfigError."""
+    names = list(allowed)
+    if value not in names:
+        raise ConfigError(f"command line: {kind}: {value!r}: must be one of {', '.join(names)}{near(value, names)}")
     return value

@@ -1,278 +1,226 @@
-"""Subcommands useful by themselves: the delivered ε of a federated run, the noise for a wanted ε, amplification."""
+"""The commands useful by themselves: delivered ε of a federated run, noise for a wanted ε, amplification."""
 
-import argparse
-import dataclasses
 import json
 import math
-from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from typing import Any
 
-import pandas as pd
+import click
+from tabulate import tabulate
 
 from silodp.algorithms import ALGORITHMS
-from silodp.cli.parser import aligned, near
+from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, several
+from silodp.config.errors import ConfigError
+from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.calibration import calibrated_plan
+from silodp.privacy.person import person_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
+from silodp.privacy.selection import selection_epsilon
+from silodp.privacy.shuffling.amplification import amplification_table
 
-if TYPE_CHECKING:
-    from silodp.algorithms.base import Algorithm
-
-
-def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
-    """Add these subcommands with `add(name, function, help)`."""
-    sub = add("epsilon", epsilon, "delivered epsilon of a federated run")
-    _describe_run(sub)
-    sub.add_argument(
-        "--sigma", type=float, required=True, help="noise per coordinate of a gradient message (or local step)"
-    )
-    sub.add_argument("--sigma-difference", type=float, help="noise per coordinate of a difference message (SPIDER)")
-    sub.add_argument("--clip", type=float, required=True, help="clip threshold L on each record's gradient")
-    sub.add_argument("--by-round", action="store_true", help="also epsilon so far at the end of every round")
-    sub.add_argument("--figure", help="with --by-round: draw it, as PDF and PNG beside each other under this name")
-    sub.add_argument("--person-silos", type=int, default=1, help="silos that hold records of one person (default 1)")
-    sub.add_argument("--person-records", type=int, default=1, help="records of one person in a silo (default 1)")
-    sub.add_argument("--tries", type=float, help="also epsilon of the best of this many runs, on average")
-
-    sub = add("noise", noise, "noise for a wanted epsilon")
-    _describe_run(sub)
-    sub.add_argument("--epsilon", type=float, required=True, help="wanted epsilon")
-    sub.add_argument("--clip", type=float, default=1.0, help="clip threshold L (default 1)")
-
-    sub = add("amplification", amplification, "central epsilon of shuffled or sampled local reports")
-    sub.add_argument("--epsilon0", type=float, nargs="+", required=True, help="epsilon of a report, one or several")
-    sub.add_argument("--reports", type=int, nargs="+", required=True, help="N, shuffled reports, one or several")
-    sub.add_argument("--delta", type=float, nargs="+", required=True, help="central delta, one or several")
-    sub.add_argument("--records", type=int, default=1, help="n, records of a report's sender (default 1)")
-    sub.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _describe_run(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--algorithm", default="minibatch_sgd", help="a registered algorithm (default minibatch_sgd)")
-    sub.add_argument("--rounds", type=int, required=True, help="R, rounds of communication")
-    sub.add_argument("--records", type=int, required=True, help="n, training records of a silo")
-    sub.add_argument("--batch", type=int, required=True, help="K, records drawn in a round (local steps of local_sgd)")
-    sub.add_argument("--delta", type=float, help="delta (default 1/n^2)")
-    sub.add_argument(
+_RUN = (
+    click.option("--algorithm", default="minibatch_sgd", help="A registered algorithm.", show_default=True),
+    click.option("--rounds", type=COUNT, required=True, help="R, rounds of communication."),
+    click.option("--records", type=COUNT, required=True, help="n, training records of a silo."),
+    click.option("--batch", type=COUNT, required=True, help="K, records drawn in a round (local_sgd: local steps)."),
+    click.option("--delta", type=DELTA, help="Delta (default 1/n^2)."),
+    click.option(
         "--sampler",
-        choices=("replacement", "subset"),
+        type=click.Choice(("replacement", "subset")),
         default="replacement",
-        help="records of a message: drawn with replacement (default), or distinct ones",
-    )
-    sub.add_argument("--phase-length", type=int, default=1, help="q of fedprox_spider (default 1)")
-    sub.add_argument("--json", action="store_true", help="print JSON")
+        help="Records of a message: drawn with replacement (default), or distinct.",
+    ),
+    click.option("--phase-length", type=COUNT, default=1, help="q of fedprox_spider.", show_default=True),
+    as_json,
+)
 
 
-def _plan(options: argparse.Namespace, epsilon: float) -> PrivacyPlan:
-    if options.algorithm not in ALGORITHMS:
-        raise ValueError(
-            f"command line: --algorithm: {options.algorithm!r}: must be one of {', '.join(sorted(ALGORITHMS))}"
-            + near(options.algorithm, ALGORITHMS)
-        )
-    for name in ("rounds", "records", "batch", "phase_length"):
-        if getattr(options, name) < 1:
-            raise ValueError(f"command line: --{name.replace('_', '-')}: {getattr(options, name)}: must be at least 1")
-    if options.batch > options.records:
-        raise ValueError(f"command line: --batch: {options.batch}: must be at most --records = {options.records}")
-    for name in ("clip", "epsilon", "sigma", "sigma_difference"):
-        value = getattr(options, name, None)
-        if value is not None and not 0 < value < math.inf:
-            raise ValueError(f"command line: --{name.replace('_', '-')}: {value}: must be positive and finite")
-    delta = options.delta if options.delta is not None else options.records**-2.0
-    if not 0 < delta < 1:
-        raise ValueError(f"command line: --delta: {delta}: must lie between 0 and 1 (the default 1/n^2 needs n > 1)")
-    plan = _algorithm(options).plan(Budget(options.records, options.rounds, epsilon, delta, 1.0, options.batch))
-    return plan.distinct if options.sampler == "subset" else plan
+def _federated_run(function: Callable) -> Callable:
+    """The options that describe a federated run."""
+    for option in reversed(_RUN):
+        function = option(function)
+    return function
 
 
-def _algorithm(options: argparse.Namespace) -> "Algorithm":
-    return ALGORITHMS[options.algorithm].with_options({"rounds": options.rounds, "phase_length": options.phase_length})
+def _plan(
+    epsilon: float,
+    algorithm: str,
+    rounds: int,
+    records: int,
+    batch: int,
+    delta: float | None,
+    sampler: str,
+    phase_length: int,
+) -> tuple[Any, PrivacyPlan]:
+    """The algorithm that the options describe, and its plan at a claim of `epsilon`."""
+    among("--algorithm", algorithm, sorted(ALGORITHMS))
+    if batch > records:
+        raise ConfigError(f"command line: --batch: {batch}: must be at most --records = {records}")
+    if delta is None and records == 1:
+        raise ConfigError("command line: --delta: missing: the default 1/n^2 needs --records > 1")
+    made = ALGORITHMS[algorithm].with_options({"rounds": rounds, "phase_length": phase_length})
+    plan = made.plan(Budget(records, rounds, epsilon, records**-2.0 if delta is None else delta, 1.0, batch))
+    plan = plan.distinct if sampler == "subset" else plan
+    # A kind of message that is never sent has no noise.
+    return made, replace(plan, releases=tuple(release for release in plan.releases if release.count))
 
 
-def epsilon(options: argparse.Namespace) -> None:
-    """Delivered epsilon of a federated run: what a silo's whole transcript guarantees against replacing one record.
+@command(epilog="Example: silodp epsilon --rounds 25 --records 1234 --batch 604 --sigma 0.05 --clip 1 --delta 1e-6")
+@_federated_run
+@click.option("--sigma", type=POSITIVE, required=True, help="Noise per coordinate of a gradient message (or step).")
+@click.option("--sigma-difference", type=POSITIVE, help="Noise per coordinate of a difference message (SPIDER).")
+@click.option("--clip", type=POSITIVE, required=True, help="Clip threshold L on each record's gradient.")
+@click.option("--by-round", is_flag=True, help="Also epsilon so far at the end of every round.")
+@click.option("--person-silos", type=COUNT, default=1, help="Silos that hold records of one person.", show_default=True)
+@click.option("--person-records", type=COUNT, default=1, help="Records of one person in a silo.", show_default=True)
+@click.option("--tries", type=Number(min=1), help="Also epsilon of releasing the best of about N runs.")
+def epsilon(
+    as_json: bool,
+    sigma: float,
+    sigma_difference: float | None,
+    clip: float,
+    by_round: bool,
+    person_silos: int,
+    person_records: int,
+    tries: float | None,
+    **run: Any,
+) -> None:
+    """Compute the epsilon that a silo's whole transcript guarantees against replacing one record.
 
     Prints a proven upper bound, a lower bound from an explicit pair of neighbouring silos, and an estimate between.
     """
-    from silodp.privacy.accounting.accountant import delivered_epsilon
+    algorithm, plan = _plan(1.0, **run)
+    noise: dict[str, Any] = dict.fromkeys(("gradient", "anchor", "step"), sigma) | {"difference": sigma_difference}
+    if any(noise[release.kind] is None for release in plan.releases):
+        raise ConfigError(f"command line: --sigma-difference: missing: {run['algorithm']} also sends differences")
+    releases = tuple(replace(release, noise=noise[release.kind] / clip) for release in plan.releases)
+    plan = replace(plan, releases=releases)
+    if person_records > run["records"]:
+        raise ConfigError(
+            f"command line: --person-records: {person_records}: must be at most --records = {run['records']}"
+        )
+    more: dict[str, Any] = {}
+    if (person_silos, person_records) != (1, 1):
+        more["epsilon_person"] = person_epsilon(plan, person_silos, person_records)
+    if tries is not None:
+        more["epsilon_selection"] = selection_epsilon([plan], tries)
+    if by_round:
+        from silodp.experiments.by_round import epsilon_by_round  # loads PyTorch
 
-    plan = _plan(options, epsilon=1.0)
-    kinds = dict.fromkeys(("gradient", "anchor", "step"), options.sigma) | {"difference": options.sigma_difference}
-    releases = []
-    for release in plan.releases:
-        if not release.count:
-            continue
-        sigma = kinds.get(release.kind)
-        if sigma is None:
-            raise ValueError(f"command line: --sigma-difference: missing: {options.algorithm} also sends differences")
-        releases.append(dataclasses.replace(release, noise=sigma / options.clip))
-    plan = dataclasses.replace(plan, releases=tuple(releases))
-    beside = _beside(options, plan)
+        more["by_round"] = [value for _, value in epsilon_by_round(algorithm, plan)]
     result = delivered_epsilon(plan, plan.budget.delta)
-    _print(
-        options,
-        {
-            "delivered_epsilon": result.upper,
-            # Of disjoint batches the order is secret, and no neighbours are known that reach the upper end.
-            "lower": None if "disjoint" in {one.sampler for one in releases} else result.lower,
-            "estimate": None if "disjoint" in {one.sampler for one in releases} else result.estimate,
-            "delta": plan.budget.delta,
-            "accountant": result.method,
-            "adjacency": ADJACENCY,
-            "sampling": plan.sampling,
-            "noise_multiplier": plan.noise_multiplier,
-            "releases": sum(release.count for release in releases),
-        }
-        | beside,
-    )
+    # Disjoint batches hide their order, and no known neighbours reach the upper end.
+    is_disjoint = "disjoint" in {release.sampler for release in releases}
+    values = {
+        "delivered_epsilon": result.upper,
+        "lower": None if is_disjoint else result.lower,
+        "estimate": None if is_disjoint else result.estimate,
+        "delta": plan.budget.delta,
+        "accountant": result.method,
+        "adjacency": ADJACENCY,
+        "sampling": plan.sampling,
+        "noise_multiplier": plan.noise_multiplier,
+        "releases": sum(release.count for release in releases),
+    }
+    _print(values | more, as_json)
 
 
-def _beside(options: argparse.Namespace, plan: PrivacyPlan) -> dict:
-    """What is asked for beside the record's epsilon: a person's, a chosen run's, and by round."""
-    from silodp.experiments.by_round import epsilon_by_round
-    from silodp.privacy.person import person_epsilon
-    from silodp.privacy.selection import selection_epsilon
+@command(epilog="Example: silodp noise --rounds 25 --records 1234 --batch 604 --epsilon 1 --delta 1e-6")
+@_federated_run
+@click.option("--epsilon", type=POSITIVE, required=True, help="Wanted epsilon.")
+@click.option("--clip", type=POSITIVE, default=1.0, help="Clip threshold L.", show_default=True)
+def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
+    """Compute the smallest noise with which a federated run delivers a wanted epsilon, on the private side.
 
-    found: dict = {}
-    silos, records = options.person_silos, options.person_records
-    for name, value, most in (("silos", silos, math.inf), ("records", records, options.records)):
-        if not 1 <= value <= most:
-            allowed = "at least 1" if most == math.inf else f"between 1 and --records = {most}"
-            raise ValueError(f"command line: --person-{name}: {value}: must be {allowed}")
-    if options.tries is not None and not 1 <= options.tries < math.inf:
-        raise ValueError(f"command line: --tries: {options.tries}: must be at least 1, and finite")
-    if options.figure and not options.by_round:
-        raise ValueError(f"command line: --figure: {options.figure}: needs --by-round")
-    if (silos, records) != (1, 1):
-        found["epsilon_person"] = person_epsilon(plan, silos, records)
-    if options.tries is not None:
-        found["epsilon_selection"] = selection_epsilon([plan], options.tries)
-    if options.by_round:
-        rounds = epsilon_by_round(_algorithm(options), plan)
-        found["by_round"] = [value for _, value in rounds]
-        if options.figure:
-            _draw(options, rounds)
-    return found
-
-
-def _draw(options: argparse.Namespace, rounds: list[tuple[int, float]]) -> None:
-    from silodp.report.figures import save
-    from silodp.report.figures.by_round import draw_by_round
-
-    rows = pd.DataFrame(rounds, columns=["round", "epsilon"])
-    rows = rows.assign(algorithm=options.algorithm, claimed_epsilon=math.nan)
-    save(draw_by_round(rows, title=f"ε by round, n = {options.records}, K = {options.batch}"), options.figure)
-
-
-def noise(options: argparse.Namespace) -> None:
-    """Smallest noise with which a federated run delivers a wanted epsilon, on the private side.
-
-    An algorithm with several kinds of messages keeps their noises in the proportion that its paper gives them.
+    The noises of an algorithm with several kinds of messages keep the proportion of its paper.
     """
-    from silodp.privacy.accounting.accountant import delivered_epsilon
-    from silodp.privacy.calibration import calibrated_plan
-
-    plan = _plan(options, epsilon=options.epsilon)
-    # The noise of a kind that is never sent is nobody's.
-    plan = dataclasses.replace(plan, releases=tuple(release for release in plan.releases if release.count))
-    found = calibrated_plan(plan)
-    result = delivered_epsilon(found, plan.budget.delta)
-    sigmas = {f"sigma_{release.kind}": release.noise * options.clip for release in found.releases}
-    papers = {f"paper_sigma_{release.kind}": release.noise * options.clip for release in plan.releases}
-    _print(
-        options,
-        sigmas
-        | papers
-        | {
-            "delivered_epsilon": result.upper,
-            "delta": plan.budget.delta,
-            "accountant": result.method,
-            "adjacency": ADJACENCY,
-            "sampling": found.sampling,
-            "noise_multiplier": found.noise_multiplier,
-        },
-    )
+    _, plan = _plan(epsilon, **run)
+    calibrated = calibrated_plan(plan)
+    result = delivered_epsilon(calibrated, plan.budget.delta)
+    values = {f"sigma_{release.kind}": release.noise * clip for release in calibrated.releases}
+    values |= {f"paper_sigma_{release.kind}": release.noise * clip for release in plan.releases}
+    about = {
+        "delivered_epsilon": result.upper,
+        "delta": plan.budget.delta,
+        "accountant": result.method,
+        "adjacency": ADJACENCY,
+        "sampling": calibrated.sampling,
+        "noise_multiplier": calibrated.noise_multiplier,
+    }
+    _print(values | about, as_json)
 
 
-def amplification(options: argparse.Namespace) -> None:
-    """Central epsilon of N local reports behind a shuffler (or sampled, or sent at random times), bound by bound.
+@command(epilog="Example: silodp amplification --epsilon0 0.5 1 --reports 10000 --delta 1e-6")
+@several("--epsilon0", type=float, required=True, help="Epsilon of a report.")
+@several("--reports", type=int, required=True, help="N, shuffled reports.")
+@several("--delta", type=float, required=True, help="Central delta.")
+@click.option("--records", type=int, default=1, help="n, records of a report's sender.", show_default=True)
+@as_json
+def amplification(
+    epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int, as_json: bool
+) -> None:
+    """Bound the central epsilon of N local reports behind a shuffler (or sampled, or sent at random times).
 
-    Replacing one record of one sender; a bound whose assumptions fail shows none, and why.
+    Neighbours replace one record of one sender. Where the assumptions of a bound fail, the table says why.
     """
-    from silodp.privacy.shuffling.amplification import amplification_table
-
     try:
-        table = amplification_table(options.epsilon0, options.reports, options.delta, records=options.records)
+        table = amplification_table(epsilon0, reports, delta, records=records)
     except ValueError as error:
-        raise ValueError(f"command line: --{str(error).replace(' = ', ': ', 1)}") from error
-    if options.json:
+        raise ConfigError(f"command line: --{str(error).replace(' = ', ': ', 1)}") from error
+    if as_json:
         print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
-    else:
-        rows = [
-            {
-                "ε0": row["epsilon0"],
-                "N": row["reports"],
-                "n": row["records"],
-                "δ": f"{row['delta']:g}",
-                "bound": row["bound"],
-                "central ε": "-"
-                if math.isnan(row["epsilon"])
-                else rounded(row["epsilon"], "down" if row["bound"] == "lower bound" else "up"),
-                "": row["note"] or "",
-            }
-            for row in table.to_dict("records")
-        ]
-        print(aligned(rows))
-        print("Upper bounds, rounded up; “lower bound”: no analysis can give less (rounded down).")
+        return
+    rows = []
+    for row in table.to_dict("records"):
+        side = "down" if row["bound"] == "lower bound" else "up"
+        central = "-" if math.isnan(row["epsilon"]) else rounded(row["epsilon"], side)
+        sizes = {"ε0": row["epsilon0"], "N": row["reports"], "n": row["records"], "δ": f"{row['delta']:g}"}
+        rows.append(sizes | {"bound": row["bound"], "central ε": central, "": row["note"] or ""})
+    print(tabulate(rows, headers="keys", tablefmt="plain", disable_numparse=True))
+    print("Upper bounds, rounded up; “lower bound”: no analysis can give less (rounded down).")
 
 
-# What a number is, and to which side it is rounded where it is shown in short: a bound stays one.
+# Quantity → the side to which it is rounded, so that a bound stays a bound, and what it is.
 _ABOUT = {
     "delivered_epsilon": ("up", "proven upper bound: no two neighbouring silos lose more (rounded up)"),
-    "lower": ("down", "what two neighbouring silos that can be written down do lose (rounded down)"),
-    "epsilon_person": ("up", "the same for all records of one person"),
-    "epsilon_selection": ("up", "of the best of a random number of runs, with the choice (docs/privacy.md)"),
+    "lower": ("down", "privacy loss of an explicit pair of neighbouring silos (rounded down)"),
+    "epsilon_person": ("up", "the upper bound for all records of one person"),
+    "epsilon_selection": ("up", "the upper bound for releasing the best of a random number of runs (docs/privacy.md)"),
     "estimate": ("near", "the middle of both ends; claims nothing by itself"),
     "delta": ("near", "probability with which ε may be exceeded"),
-    "accountant": ("", "how both ends were found (docs/accounting.md)"),
-    "adjacency": ("", "what neighbouring silos differ in"),
+    "accountant": ("", "method behind both ends (docs/accounting.md)"),
+    "adjacency": ("", "difference of neighbouring silos"),
     "noise_multiplier": ("near", "noise over the sensitivity of a message"),
     "sampling": ("", "how the records of a message are drawn"),
     "releases": ("", "messages with noise that a silo sends"),
 }
-# By the beginning of a name, for what there is several of.
+# By the beginning of the name.
 _ABOUT_EACH = {
     "sigma_": ("up", "noise per coordinate that the wanted ε needs (rounded up)"),
     "paper_sigma_": ("up", "noise by the paper's formula"),
     "after_round_": ("up", "ε of all messages so far (rounded up)"),
 }
-# The two ends of an ε seldom agree in more; --json has every digit.
-_DIGITS = 4
 
 
 def rounded(value: Any, side: str) -> str:
-    """A number to four significant digits, towards the side that keeps it a bound; anything else as it is."""
-    if not isinstance(value, float) or not math.isfinite(value) or value == 0:
+    """A number to four significant digits, rounded "up", "down" or to the "near" side; any other value as it is."""
+    if not isinstance(value, float):
         return str(value)
     rounding = {"up": ROUND_CEILING, "down": ROUND_FLOOR}.get(side, ROUND_HALF_EVEN)
-    number = Decimal(repr(value))
-    last = Decimal(1).scaleb(number.adjusted() - _DIGITS + 1)
-    return f"{float(number.quantize(last, rounding=rounding)):g}"
+    return f"{float(Context(prec=4, rounding=rounding).create_decimal(repr(value))):g}"
 
 
-def _print(options: argparse.Namespace, values: dict) -> None:
-    if options.json:
-        # Every digit.
+def _print(values: dict, as_json: bool) -> None:
+    if as_json:
         print(json.dumps(values, indent=1, sort_keys=True))
         return
-    shown = {}
-    by_round = values.pop("by_round", [])
-    values |= {f"after_round_{number}": value for number, value in enumerate(by_round, start=1)}
+    rounds = enumerate(values.pop("by_round", []), start=1)
+    values |= {f"after_round_{number}": value for number, value in rounds}
+    rows = []
     for name, value in values.items():
-        # Noise is rounded up: a smaller one would not be enough.
-        of_several = (about for start, about in _ABOUT_EACH.items() if name.startswith(start))
-        side, about = _ABOUT.get(name) or next(of_several, ("near", ""))
-        shown[name] = (rounded(value, side), about)
-    width = max(map(len, shown))
-    column = max(len(text) for text, about in shown.values() if about)
-    for name, (text, about) in shown.items():
-        print(f"{name:<{width}}  {text:<{column}}  {about}".rstrip())
+        matching = (about for start, about in _ABOUT_EACH.items() if name.startswith(start))
+        side, about = _ABOUT.get(name) or next(matching, ("near", ""))
+        rows.append((name, rounded(value, side), about))
+    print(tabulate(rows, tablefmt="plain", disable_numparse=True))

@@ -1,120 +1,92 @@
-"""Pages made from the configuration models: the JSON schema that editors use, and the reference of all keys."""
+"""The command `silodp config`: a check, the JSON schema that editors use, and the reference page of all keys."""
 
 import json
-from typing import Any
+import logging
+import re
+from pathlib import Path
 
+import click
 from pydantic import BaseModel
 
-from silodp.config.experiment import AlgorithmOptions, Experiment, Partitioning, Preprocessing, Report, Setting
-from silodp.config.grid import Grid
-from silodp.config.models import (
-    AbsoluteModel,
-    BallPenalty,
-    ConvNetModel,
-    HingeModel,
-    L1Penalty,
-    L2Penalty,
-    LinearModel,
-    LogisticModel,
-    NoPenalty,
-    PerceptronModel,
-    SigmoidModel,
-    SoftmaxModel,
-)
-from silodp.config.own import OwnData
-from silodp.config.readings import Readings
-from silodp.config.run import Bounds, DataConfig, Run
-from silodp.config.types import Constants, StageOptions
-from silodp.verdicts.claims.models import SECTIONS, Claim, Claims
+from silodp.cli.options import PATH, command
+from silodp.config.errors import ConfigError
+from silodp.config.experiment import Experiment
+from silodp.config.run import Run
+from silodp.experiments.validation import load
+from silodp.verdicts.claims.models import Claims
+
+log = logging.getLogger("silodp")
+
+_PAGE = """# Configuration reference
+
+All keys of run files and experiments, made from the models in `src/silodp/config/` by `silodp config reference`.
+Do not edit by hand. `config/schema.json` has the keys of claims too.
+"""
+
+
+@command(epilog="Example: silodp config check config/default.yaml")
+@click.argument("action", type=click.Choice(("check", "schema", "reference")))
+@click.argument("run_file", type=PATH, required=False)
+def config(action: str, run_file: Path | None) -> None:
+    """Check RUN_FILE, or print the JSON schema or the reference page of all keys."""
+    if action != "check":
+        print(schema_text() if action == "schema" else reference_text(), end="")
+        return
+    if run_file is None:
+        raise ConfigError("command line: run_file: missing: must name the file to check")
+    log.info("%s: %d experiments, all checks passed", run_file, len(load(run_file).experiments))
+
+
+def _definitions(*models: type[BaseModel]) -> dict[str, dict]:
+    """Name → JSON schema of `models`, and then of the models that they hold, in order of first mention."""
+    schemas = {model.__name__: model.model_json_schema() for model in models}
+    held = {name: schema for top in schemas.values() for name, schema in top.pop("$defs", {}).items()}
+    names = list(schemas)
+    for name in names:
+        mentioned = re.findall(r'"#/\$defs/(\w+)"', json.dumps((held | schemas)[name]))
+        names += [other for other in dict.fromkeys(mentioned) if other not in names]
+    return {name: (held | schemas)[name] for name in names}
 
 
 def schema_text() -> str:
-    """What `config/schema.json` holds: an editor's schema for experiments, run files beside it."""
-    experiment = Experiment.model_json_schema(ref_template="#/$defs/{model}")
-    run = Run.model_json_schema(ref_template="#/$defs/{model}")
-    claims = Claims.model_json_schema(ref_template="#/$defs/{model}")
-    definitions = experiment.pop("$defs", {}) | run.pop("$defs", {}) | claims.pop("$defs", {})
-    # An algorithm of the extended experiment is left out by naming it without options.
+    """What `config/schema.json` holds: an editor's schema for run files, experiments and claims."""
+    definitions = _definitions(Run, Experiment, Claims)
+    experiment = definitions["Experiment"]
+    # An extending experiment leaves out an algorithm of the extended one by naming it without options.
     algorithms = experiment["properties"]["algorithms"]
     fewer = algorithms | {"additionalProperties": {"anyOf": [algorithms["additionalProperties"], {"type": "null"}]}}
-    extending = experiment | {
+    definitions["Extending"] = experiment | {
         "title": "Extending",
         "description": "An experiment laid over the one that it extends.",
         "properties": {"extends": {"type": "string"}} | experiment["properties"] | {"algorithms": fewer},
         "required": ["extends"],
     }
-    definitions |= {"Experiment": experiment, "Extending": extending, "Run": run, "Claims": claims}
-    return (
-        json.dumps(
-            {
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "title": "silodp run files, experiments and claims",
-                "anyOf": [{"$ref": f"#/$defs/{name}"} for name in ("Run", "Experiment", "Extending", "Claims")],
-                "$defs": definitions,
-            },
-            indent=1,
-            sort_keys=True,
-        )
-        + "\n"
-    )
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "silodp run files, experiments and claims",
+        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in ("Run", "Experiment", "Extending", "Claims")],
+        "$defs": definitions,
+    }
+    return json.dumps(schema, indent=1, sort_keys=True) + "\n"
 
 
 def reference_text() -> str:
-    """The reference page `docs/configuration.md`, made from the models above."""
-    lines = [
-        "# Configuration reference",
-        "",
-        "Made from the models in `src/silodp/config_models.py` and `src/silodp/claims/models.py` by",
-        "`silodp config reference`; do not edit by hand.",
-        "",
-    ]
-    sections: list[type[BaseModel]] = [
-        Run,
-        DataConfig,
-        Bounds,
-        Experiment,
-        OwnData,
-        Partitioning,
-        Preprocessing,
-        Setting,
-        Grid,
-        LinearModel,
-        LogisticModel,
-        SoftmaxModel,
-        PerceptronModel,
-        ConvNetModel,
-        HingeModel,
-        AbsoluteModel,
-        SigmoidModel,
-        NoPenalty,
-        L1Penalty,
-        L2Penalty,
-        BallPenalty,
-        AlgorithmOptions,
-        StageOptions,
-        Constants,
-        Readings,
-        Report,
-        Claims,
-        Claim,
-        *SECTIONS,
-    ]
-    for section in sections:
-        lines += [f"## {section.__name__}", "", (section.__doc__ or "").strip(), ""]
+    """What `docs/configuration.md` holds: a section for each model, a row for each key."""
+    lines = [_PAGE]
+    for name, schema in _definitions(Run, Experiment).items():
+        lines += [f"## {name}", "", schema.get("description", ""), ""]
         lines += ["| key | allowed | default | meaning |", "| --- | --- | --- | --- |"]
-        properties = section.model_json_schema()["properties"]
-        for key, field in section.model_fields.items():
-            default = "required" if field.is_required() else _default_text(field.get_default(call_default_factory=True))
-            lines.append(f"| `{key}` | {_allowed(properties[key])} | {default} | {field.description or ''} |")
+        for key, field in schema.get("properties", {}).items():
+            default = "required" if key in schema.get("required", ()) else _default(field)
+            lines.append(f"| `{key}` | {_allowed(field)} | {default} | {field.get('description', '')} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def _default_text(value: Any) -> str:
-    if isinstance(value, BaseModel):
-        return f"{type(value).__name__} defaults"
-    if isinstance(value, list) and value and isinstance(value[0], BaseModel):
-        return f"one {type(value[0]).__name__}"
+def _default(field: dict) -> str:
+    value = field.get("default")
+    if "$ref" in field and isinstance(value, dict):
+        return "defaults"
     return "none" if value is None else f"`{json.dumps(value)}`"
 
 
@@ -130,7 +102,8 @@ def _allowed(field: dict) -> str:
             return " or ".join(_allowed(option) for option in field[key])
     if field.get("type") == "array":
         return f"list of {_allowed(field['items'])}"
-    text = {"null": "none"}.get(field.get("type", "any"), field.get("type", "any"))
-    bounds = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤", "pattern": "matches"}
-    limits = [f"{sign} {field[key]}" for key, sign in bounds.items() if key in field]
+    kind = field.get("type", "any")
+    text = {"null": "none", "string": "text"}.get(kind, kind)
+    bounds = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
+    limits = [f"{sign} {field[key]}" for key, sign in bounds.items() if key in field and field[key] < 1e6]
     return " ".join([text, *limits]).replace("|", "\\|")

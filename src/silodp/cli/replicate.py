@@ -1,104 +1,71 @@
-"""The subcommand `silodp replicate`: one figure of a paper, trained and drawn by itself."""
+"""The command `silodp replicate`."""
 
-import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+import click
 import yaml
 
-from silodp.cli.checkins import figure_2
-from silodp.cli.parser import near
-from silodp.cli.run import run_workflow
-from silodp.config.errors import ConfigError, project_root
-from silodp.config.experiment import Experiment
-from silodp.config.loading import merge, read_experiment
+from silodp.cli.checkins import write_figure_2
+from silodp.cli.options import COUNT, command, near
+from silodp.cli.run import profile, run_workflow
+from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
 from silodp.files import write_text
+from silodp.report.figures import save
+from silodp.report.figures.from_tables import figures_of
 from silodp.report.paper_figures import paper_figures
-from silodp.report.replication import replication, table_text, words
+from silodp.report.replication import replication
+from silodp.workflow.cost import cost_here
+from silodp.workflow.plan import Plan
 
 
-def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
-    """Add this subcommand with `add(name, function, help)`."""
-    sub = add("replicate", replicate, "one figure of a paper: trains what it needs and nothing else")
-    sub.add_argument("figure", nargs="?", help="as in nonconvex-4; `silodp list figures` names all")
-    sub.add_argument("--trials", type=int, help="fewer trials than the paper's, for a cheap look")
-    sub.add_argument("--cores", help="cores used at once (default: all)")
-    sub.add_argument("--profile", default="workflow/profiles/default", help="Snakemake profile")
-    sub.add_argument("--dry-run", action="store_true", help="say what would be done and what it costs")
-    sub.add_argument("--table", action="store_true", help="print docs/figures.md")
+@command(epilog="Example: silodp replicate nonconvex-4 --trials 2")
+@click.argument("figure", default="")
+@click.option("--trials", type=COUNT, help="Fewer trials than the paper's, for a cheap look.")
+@click.option("--cores", help="Cores used at once (default: all).")
+@profile
+@click.option("--dry-run", is_flag=True, help="Show what would be done and what it costs.")
+@click.pass_obj
+def replicate(state: dict, figure: str, trials: int | None, cores: str | None, profile: str, dry_run: bool) -> int:
+    """Train and draw one figure of a paper, and nothing else; `silodp list figures` lists the names.
 
-
-def replicate(options: argparse.Namespace) -> int:
-    """Train and draw one figure of a paper, after saying what that costs.
-
-    The run is one of its own, in results/figure-<name>; started again it keeps what is finished.
+    The cost is printed first. The run's folder is results/figure-<name>; a second start keeps what is finished.
     """
-    names = list(dict.fromkeys(one.name for one in paper_figures()))
-    if options.table:
-        print(table_text({name: _seconds(name) for name in names}), end="")
+    names = list(dict.fromkeys(panel.name for panel in paper_figures()))
+    shown = replication(figure, trials)
+    if shown is None:
+        raise ConfigError(f"command line: figure: {figure!r}: must be one of {', '.join(names)}{near(figure, names)}")
+    if not shown.panels[0].experiment:
+        if not dry_run:
+            _check_ins(Path(f"{shown.files[0]}.csv"))
+        print(f"{shown.files[0]}.svg")
         return 0
-    found = replication(options.figure or "", options.trials)
-    if found is None:
-        raise ConfigError(
-            f"command line: figure: {options.figure!r}: must be one of {', '.join(names)}"
-            + near(options.figure or "", names)
-        )
-    if options.trials is not None and options.trials < 1:
-        raise ConfigError(f"command line: --trials: {options.trials}: must be at least 1")
-    if not found.panels[0].experiment:
-        if not options.dry_run:
-            _formulas(found.files[0])
-        print(f"{found.files[0]}.svg")
-        return 0
-    run_file = Path("results") / found.run / "run.yaml"
-    write_text(yaml.safe_dump(found.run_file(), sort_keys=False, allow_unicode=True), run_file)
-    resolved = load(run_file)
-    for panel in found.panels:
-        if panel.experiment not in resolved.experiments:
-            raise ConfigError(
-                f"command line: figure: {found.name}: {panel.experiment} asks for a CUDA device: none here"
-            )
-        config = resolved.experiments[panel.experiment]
+    run_file = Path("results") / shown.run / "run.yaml"
+    write_text(yaml.safe_dump(shown.run_file(), sort_keys=False, allow_unicode=True), run_file)
+    plan = Plan(load(run_file))
+    for panel in shown.panels:
+        if panel.experiment not in plan.experiments:
+            raise ConfigError(f"command line: figure: {shown.name}: {panel.experiment} needs a CUDA device: none here")
+        config = plan.experiments[panel.experiment]
         print(
             f"{panel.paper}, {panel.title}: {panel.experiment}, M = {panel.M}, R = {panel.R}: "
             f"{len(config.algorithms)} algorithms, {len(config.epsilons)} ε, {config.trials} trials"
         )
-    seconds = found.seconds(resolved.experiments)
-    print("cost: not known yet" if seconds is None else f"cost: about {words(seconds)} of processor time")
-    files = [f"{file}.{suffix}" for file in found.files for suffix in ("svg", "pdf", "png")]
-    if options.dry_run:
+    print(f"cost: {cost_here(plan, cores).text()}")
+    files = [f"{file}.{suffix}" for file in shown.files for suffix in ("svg", "pdf", "png")]
+    if dry_run:
         print("\n".join(files))
         return 0
     sys.stdout.flush()
-
-    code = run_workflow(run_file, options.profile, options.cores, files, options.words)
+    code = run_workflow(run_file, profile, cores, files, state["words"])
     if code == 0:
-        print("\n".join(f"{file}.png" for file in found.files))
+        print("\n".join(f"{file}.png" for file in shown.files))
     return code
 
 
-def _seconds(name: str) -> float | None:
-    """Processor time of all trials of a figure; None where nothing has timed it."""
-    found = replication(name)
-    if found is None or not found.panels[0].experiment:
-        return None
-    folder = project_root() / "config" / "experiments"
-    overrides = found.run_file()["experiments"]
-    experiments = {
-        one: Experiment.model_validate(merge(read_experiment(folder, folder / f"{one}.yaml"), own))
-        for one, own in overrides.items()
-    }
-    return found.seconds(experiments)
-
-
-def _formulas(stem: str) -> None:
-    """Figure 2 of the check-ins paper, which needs no training."""
-    from silodp.report.figures import save
-    from silodp.report.figures.from_tables import figures_of
-
-    table = Path(f"{stem}.csv")
-    figure_2(argparse.Namespace(output=table))
+def _check_ins(table: Path) -> None:
+    """Write and draw Figure 2 of the check-ins paper, which needs no training."""
+    write_figure_2(table)
     for name, figure in figures_of(table).items():
         save(figure, table.parent / name)

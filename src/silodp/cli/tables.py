@@ -1,97 +1,70 @@
-"""Subcommands that make tables: privacy, table, merge-privacy, formulas, merge."""
+"""The commands that make tables: table, formulas, merge."""
 
-import argparse
-import logging
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pandas as pd
 
-from silodp.cli.options import experiment_command, resolved_with
-from silodp.cli.train import CHOSEN, read_trials
-from silodp.experiments.table import reported
+from silodp.cli.experiments import experiment_of
+from silodp.cli.options import PATH, chosen, experiment, job_command, output, run_file, several
+from silodp.cli.select import CHOSEN, read_trials
+from silodp.experiments.delivered import delivered_lookup
+from silodp.experiments.formulas import formula_rows
+from silodp.experiments.table import reported as reported_trials
 from silodp.experiments.table import table as aggregate
-from silodp.federation.data_of import held_by_one
-from silodp.federation.partition import read_partition
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet, write_csv
 
-log = logging.getLogger("silodp")
+
+@job_command()
+@output
+def formulas(output: Path) -> None:
+    """Compute the delivered epsilon of every noise formula of the papers, and of released programs."""
+    write_csv(formula_rows(), output)
 
 
-def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
-    """Add these subcommands with `add(name, function, help)`."""
-    sub = experiment_command(add, "privacy", privacy, "delivered epsilon of every chosen private point")
-    sub.add_argument("--chosen", type=Path, required=True, help="parquet file that `silodp select` wrote")
-    sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file")
-    sub.add_argument(
-        "--by-round", type=Path, help="CSV file of epsilon so far, round by round; `silodp redraw` draws it"
-    )
+@job_command()
+@click.argument("folder", type=PATH)
+@click.argument("experiments", nargs=-1, required=True)
+def merge(folder: Path, experiments: Sequence[str]) -> None:
+    """Merge the tables that EXPERIMENTS have in FOLDER/privacy, by_round and audit into a table of the run each.
 
-    sub = experiment_command(add, "table", table, "aggregate trials into the experiment's table")
-    sub.add_argument("--grid", type=Path, nargs="+", required=True, help="parquet files of the grid runs")
-    sub.add_argument("--fresh", type=Path, nargs="*", default=[], help="parquet files of the fresh runs")
-    sub.add_argument("--chosen", type=Path, required=True, help="parquet file that `silodp select` wrote")
-    sub.add_argument("--privacy", type=Path, required=True, help="CSV file that `silodp privacy` wrote")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file")
-    sub.add_argument("--reported", type=Path, help="CSV file of the trials behind the default rows")
-
-    sub = add("merge-privacy", merge_privacy, "one privacy.csv from the experiments' privacy tables")
-    sub.add_argument("files", type=Path, nargs="+", help="CSV files that `silodp privacy` wrote")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file")
-
-    sub = add("formulas", formulas, "what each noise formula of the papers delivers")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file; `silodp redraw` draws its figures")
-
-    sub = add("merge", merge, "put CSV files with the same columns together")
-    sub.add_argument("files", type=Path, nargs="+", help="CSV files")
-    sub.add_argument("--output", type=Path, required=True, help="CSV file")
-
-
-def formulas(options: argparse.Namespace) -> None:
-    """Delivered against claimed epsilon of every noise formula of the papers, and of what released programs do."""
-    from silodp.experiments.formulas import formula_rows
-
-    write_csv(formula_rows(), options.output)
-
-
-def merge(options: argparse.Namespace) -> None:
-    """Put CSV files with the same columns together, in the given order."""
-    write_csv(pd.concat([read_csv(path, dtype=str, keep_default_na=False) for path in options.files]), options.output)
-
-
-def privacy(options: argparse.Namespace) -> None:
-    """Delivered epsilon of every private point that was chosen, beside the claimed one."""
-    from silodp.experiments.delivered import privacy_rows
-    from silodp.experiments.other_epsilons import by_round_rows, with_other_epsilons
-
-    resolved = resolved_with(options)
-    experiment = resolved.experiments[options.experiment]
-    partition = read_partition(options.silos, 0)
-    sizes, held = [len(records) for records in partition.train], held_by_one(experiment, partition)
-    rows = privacy_rows(options.experiment, experiment, read_parquet(options.chosen, CHOSEN), sizes)
-    write_csv(with_other_epsilons(rows, options.experiment, experiment, sizes, held), options.output)
-    if options.by_round:
-        write_csv(by_round_rows(options.experiment, experiment, sizes), options.by_round)
-
-
-def merge_privacy(options: argparse.Namespace) -> None:
-    """Put the experiments' privacy tables together: one row for each private algorithm, setting and epsilon."""
-    wanted = (*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "reported")
-    rows = pd.concat([read_csv(path, wanted, keep_default_na=False) for path in options.files], ignore_index=True)
+    privacy.csv has one row for each private algorithm, setting and epsilon.
+    """
+    paths = {kind: [folder / kind / f"{name}.csv" for name in experiments] for kind in ("privacy", "by_round", "audit")}
+    for kind in ("by_round", "audit"):
+        rows = pd.concat([read_csv(path, dtype=str, keep_default_na=False) for path in paths[kind]])
+        write_csv(rows, folder / f"{kind}.csv")
+    columns = (*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "reported")
+    rows = pd.concat([read_csv(path, columns, keep_default_na=False) for path in paths["privacy"]], ignore_index=True)
     rows = rows[rows["reported"].astype(str) == "True"]
-    write_csv(rows[[*PRIVACY_COLUMNS, *PRIVACY_EXTRA]], options.output)
+    write_csv(rows[[*PRIVACY_COLUMNS, *PRIVACY_EXTRA]], folder / "privacy.csv")
 
 
-def table(options: argparse.Namespace) -> None:
+@job_command()
+@run_file
+@experiment
+@several("--grid", type=PATH, required=True, help="Parquet files of the grid runs.")
+@several("--fresh", type=PATH, help="Parquet files of the fresh runs.")
+@chosen
+@click.option("--privacy", type=PATH, required=True, help="CSV file that `silodp privacy` wrote.")
+@output
+@click.option("--reported", type=PATH, help="CSV file for the trials behind the default rows.")
+def table(
+    run_file: Path,
+    experiment: str,
+    grid: Sequence[Path],
+    fresh: Sequence[Path],
+    chosen: Path,
+    privacy: Path,
+    output: Path,
+    reported: Path | None,
+) -> None:
     """Aggregate trials into the experiment's table, SPIDER's best-of-two included."""
-    from silodp.experiments.delivered import delivered_lookup
-
-    resolved = resolved_with(options)
-    fresh = read_trials(options.fresh) if options.fresh else None
-    delivered = delivered_lookup(read_csv(options.privacy, PRIVACY_COLUMNS, keep_default_na=False))
-    experiment = resolved.experiments[options.experiment]
-    grid, chosen = read_trials(options.grid), read_parquet(options.chosen, CHOSEN)
-    write_csv(aggregate(grid, fresh, chosen, experiment, delivered), options.output)
-    if options.reported:
-        write_csv(reported(grid, fresh, chosen, experiment), options.reported)
+    _, config = experiment_of(run_file, experiment)
+    fresh_trials = read_trials(fresh) if fresh else None
+    delivered = delivered_lookup(read_csv(privacy, PRIVACY_COLUMNS, keep_default_na=False))
+    grid_trials, points = read_trials(grid), read_parquet(chosen, CHOSEN)
+    write_csv(aggregate(grid_trials, fresh_trials, points, config, delivered), output)
+    if reported:
+        write_csv(reported_trials(grid_trials, fresh_trials, points, config), reported)

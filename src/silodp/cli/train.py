@@ -1,112 +1,145 @@
-"""Subcommands of training: train, race, select."""
+"""The commands of training: train, fresh, race."""
 
-import argparse
+import functools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+import click
 import pandas as pd
+import torch
+from tqdm import tqdm
 
-from silodp.cli.options import among, experiment_command, resolved_with
+from silodp.cli.experiments import experiment_of
+from silodp.cli.options import PATH, among, experiment, job_command, output, run_file, several, silos
+from silodp.cli.options import chosen as chosen_points
+from silodp.cli.select import CHOSEN, read_trials
 from silodp.config.errors import ConfigError
-from silodp.config.loading import Resolved
+from silodp.config.run import Run
 from silodp.experiments.guard import unproven_task
-from silodp.experiments.names import readings_of
-from silodp.experiments.selection import select as choose
+from silodp.experiments.names import partitioned_as, readings_of, trained_tasks
+from silodp.experiments.race import points as race_points
+from silodp.experiments.race import rungs
 from silodp.experiments.task import Task, task_of
+from silodp.experiments.training import run_trials
+from silodp.federation.models.threads import use_threads
 from silodp.federation.partition import read_partition
+from silodp.federation.trial_data import stored_trials
 from silodp.files import read_parquet, write_parquet
 
 log = logging.getLogger("silodp")
 
-# Columns that chosen points and trained runs must have; a file without them is damaged.
-CHOSEN = ("experiment", "algorithm", "reading", "M", "R", "epsilon", "stepsize", "clip", "phase_length")
-TRIALS = (*CHOSEN, "trial", "train_loss", "test_error", "diverged")
+
+def _training(function: Callable[..., pd.DataFrame]) -> Callable:
+    """The arguments of a training job; `function` gets run file, run, `Task` and silos, and returns the rows."""
+
+    @run_file
+    @experiment
+    @click.argument("algorithm")
+    @click.argument("setting")
+    @click.option("--reading", default="default", help="Name of the reading.")
+    @silos
+    @click.option("--threads", type=int, help="Threads (default: the run file's).")
+    @output
+    @functools.wraps(function)
+    def job(
+        run_file: Path,
+        experiment: str,
+        algorithm: str,
+        setting: str,
+        reading: str,
+        silos: Path,
+        threads: int | None,
+        output: Path,
+        **more: Any,
+    ) -> None:
+        run, config = experiment_of(run_file, experiment)
+        among("algorithm", algorithm, config.algorithms)
+        among("setting", setting, [setting.name for setting in config.settings])
+        among("reading", reading, readings_of(config))
+        device = config.device or run.device
+        if device.startswith("cuda") and not torch.cuda.is_available():
+            raise ConfigError(f"{run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
+        use_threads(threads or run.threads)
+        task = task_of(experiment, config, algorithm, setting, reading)
+        write_parquet(function(run_file, run, task, silos, **more), output)
+
+    return job
 
 
-def register(add: Callable[[str, Callable, str], argparse.ArgumentParser]) -> None:
-    """Add these subcommands with `add(name, function, help)`."""
-    sub = experiment_command(add, "train", train, "train one algorithm over its grid")
-    sub.add_argument("algorithm")
-    sub.add_argument("setting", help="as in M12_R25")
-    sub.add_argument("--reading", default="default", help="name of the reading")
-    sub.add_argument("--trials", default="all", help="as in 0-4, or all")
-    sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
-    sub.add_argument("--chosen", type=Path, help="train only the points that `silodp select` chose, with fresh noise")
-    sub.add_argument("--threads", type=int, help="default: the run file's")
-    sub.add_argument("--output", type=Path, required=True, help="parquet file")
-
-    sub = experiment_command(add, "race", race, "train one rung of a race over the grid")
-    sub.add_argument("algorithm")
-    sub.add_argument("setting", help="as in M12_R25")
-    sub.add_argument("--reading", default="default", help="name of the reading")
-    sub.add_argument("--rung", type=int, required=True, help="its number, from 0")
-    sub.add_argument("--earlier", type=Path, nargs="*", default=[], help="parquet files of the rungs before it")
-    sub.add_argument("--silos", type=Path, required=True, help="folder that `silodp partition` wrote")
-    sub.add_argument("--threads", type=int, help="default: the run file's")
-    sub.add_argument("--output", type=Path, required=True, help="parquet file")
-
-    sub = experiment_command(add, "select", select, "choose points by training loss")
-    sub.add_argument("--trials", type=Path, nargs="+", required=True, help="parquet files of the grid runs")
-    sub.add_argument("--output", type=Path, required=True, help="parquet file")
-
-
-def train(options: argparse.Namespace) -> None:
-    """Train one algorithm in one setting over its grid, or at chosen points, for some trials."""
-    from tqdm import tqdm
-
-    from silodp.experiments.training import run_trials
-    from silodp.federation.models.threads import use_threads
-    from silodp.federation.trial_data import stored_trials
-
-    resolved, task = _job(options)
-    name, experiment = options.experiment, task.config
-    trials = _trials(options.trials, experiment.trials)
-    _check_proven(options, task, trials[0])
-    use_threads(options.threads or resolved.run.threads)
+@job_command()
+@_training
+@click.option("--trials", default="all", help="As in 0-4, or all.")
+@click.option("--chosen", type=PATH, help="Train only the points that `silodp select` chose, with fresh noise.")
+def train(run_file: Path, run: Run, task: Task, silos: Path, trials: str, chosen: Path | None) -> pd.DataFrame:
+    """Train one algorithm in one setting, as in M12_R25, over its grid or at chosen points, for some trials."""
+    numbers = _trials(trials, task.config.trials)
+    _check_proven(run_file, task, silos, numbers[0])
     points = None
-    if options.chosen:
-        chosen = read_parquet(options.chosen, CHOSEN)
-        own = (chosen["algorithm"] == task.algorithm) & (chosen["reading"] == task.label)
-        points = chosen[own & (chosen["M"] == task.setting.M) & (chosen["R"] == task.setting.R)]
+    if chosen:
+        points = read_parquet(chosen, CHOSEN)
+        points = points[(points["algorithm"] == task.algorithm) & (points["reading"] == task.label)]
+        points = points[(points["M"] == task.setting.M) & (points["R"] == task.setting.R)]
+    name = f"{task.experiment} {task.algorithm} {task.setting.name}"
 
     def progress(numbers: Iterable[int]) -> Iterable[int]:
-        bar = tqdm(
-            numbers,
-            desc=f"{name} {options.algorithm} {options.setting}",
-            unit="trial",
-            disable=True if options.quiet else None,
-        )
-        for number in bar:
-            log.info("%s %s %s %s: trial %d", name, options.algorithm, options.setting, options.reading, number)
+        for number in tqdm(numbers, desc=name, unit="trial", disable=not log.isEnabledFor(logging.INFO) or None):
+            log.info("%s: trial %d", name, number)
             yield number
 
-    purpose = "fresh" if options.chosen else "grid"
-    prepared = stored_trials(options.silos, experiment, task.readings, resolved.run)
-    result = run_trials(task, resolved.run, prepared, trials, points, purpose, progress)
-    write_parquet(result, options.output)
+    prepared = stored_trials(silos, task.config, task.readings, run)
+    return run_trials(task, run, prepared, numbers, points, "fresh" if chosen else "grid", progress)
 
 
-def _job(options: argparse.Namespace) -> tuple[Resolved, Task]:
-    """The checked run file and the task that a job's words name; ConfigError where there is none, or no device."""
-    import torch
+@job_command()
+@run_file
+@experiment
+@chosen_points
+@click.option("--silos", type=PATH, required=True, help="Folder of the experiment's partitions.")
+@click.option("--trials", default="all", help="As in 0-4, or all.")
+@click.option("--threads", type=int, help="Threads (default: the run file's).")
+@click.option("--folder", type=PATH, required=True, help="Folder for <algorithm>/<setting>/<reading>_fresh.parquet.")
+@click.pass_context
+def fresh(
+    context: click.Context, run_file: Path, experiment: str, silos: Path, trials: str, folder: Path, **more: Any
+) -> None:
+    """Train all algorithms of an experiment at the points that `silodp select` chose, with fresh noise."""
+    _, config = experiment_of(run_file, experiment)
+    name = f"fresh{trials.removeprefix('all')}.parquet"
+    for algorithm, setting, reading in trained_tasks(config):
+        task = {"algorithm": algorithm, "setting": setting, "reading": reading}
+        places = {"silos": silos / partitioned_as(config, reading)}
+        places["output"] = folder / algorithm / setting / f"{reading}_{name}"
+        context.invoke(train, run_file=run_file, experiment=experiment, trials=trials, **task, **places, **more)
 
-    resolved = resolved_with(options)
-    experiment = resolved.experiments[options.experiment]
-    among("algorithm", options.algorithm, experiment.algorithms)
-    among("setting", options.setting, [setting.name for setting in experiment.settings])
-    among("reading", options.reading, readings_of(experiment))
-    device = experiment.device or resolved.run.device
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"{options.run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
-    return resolved, task_of(options.experiment, experiment, options.algorithm, options.setting, options.reading)
+
+@job_command()
+@_training
+@click.option("--rung", type=click.IntRange(min=0), required=True, help="Number of the rung, from 0.")
+@several("--earlier", type=PATH, help="Parquet files of the earlier rungs.")
+def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: Sequence[Path]) -> pd.DataFrame:
+    """Train the points of one rung of a race in the rung's trial; the earlier rungs decide which points."""
+    steps = rungs(task.config.race)
+    among("--rung", str(rung), map(str, range(len(steps))))
+    if len(earlier) != rung:
+        raise ConfigError(f"command line: --earlier: {len(earlier)} files: must be {rung}, one a rung")
+    _check_proven(run_file, task, silos, 0)
+    before = read_trials(earlier) if earlier else None
+    points = race_points(task.config.race, rung, task.grid(), before)
+    log.info("%s %s %s: rung %d, %d points", task.experiment, task.algorithm, task.setting.name, rung, len(points))
+    # A search whose neighbours have all run adds nothing.
+    if before is not None and points.empty:
+        return before.iloc[:0].assign(rung=rung)
+    prepared = stored_trials(silos, task.config, task.readings, run)
+    return run_trials(task, run, prepared, [steps[rung].trial], points).assign(rung=rung)
 
 
-def _check_proven(options: argparse.Namespace, task: Task, trial: int) -> None:
-    """ConfigError where the task delivers a larger ε than it claims on a trial's silos, and that is not allowed."""
-    found = unproven_task(task, [len(records) for records in read_partition(options.silos, trial).train])
-    if found is not None:
-        raise ConfigError(f"{options.run_file}: experiments.{task.experiment}.allow_unproven: False: {found}")
+def _check_proven(run_file: Path, task: Task, silos: Path, trial: int) -> None:
+    """ConfigError where the task delivers a larger ε than it claims on a trial's silos, and the run forbids that."""
+    fault = unproven_task(task, [len(records) for records in read_partition(silos, trial).train])
+    if fault is not None:
+        raise ConfigError(f"{run_file}: experiments.{task.experiment}.allow_unproven: False: {fault}")
 
 
 def _trials(text: str, total: int) -> range:
@@ -116,42 +149,3 @@ def _trials(text: str, total: int) -> range:
     if not (first.isdigit() and (last or first).isdigit()) or not 0 <= int(first) <= int(last or first) < total:
         raise ConfigError(f"command line: --trials: {text!r}: must be all, or as in 0-4 with numbers below {total}")
     return range(int(first), int(last or first) + 1)
-
-
-def race(options: argparse.Namespace) -> None:
-    """Train the points of one rung of a race, in its trial; which they are follows from the rungs before it."""
-    from silodp.experiments.race import points, rungs
-    from silodp.experiments.training import run_trials
-    from silodp.federation.models.threads import use_threads
-    from silodp.federation.trial_data import stored_trials
-
-    resolved, task = _job(options)
-    experiment = task.config
-    among("--rung", str(options.rung), [str(number) for number in range(experiment.race.rungs)])
-    if len(options.earlier) != options.rung:
-        raise ConfigError(f"command line: --earlier: {len(options.earlier)} files: must be {options.rung}, one a rung")
-    _check_proven(options, task, 0)
-    earlier = read_trials(options.earlier) if options.earlier else None
-    wanted = points(experiment.race, options.rung, task.grid(), earlier)
-    use_threads(options.threads or resolved.run.threads)
-    prepared = stored_trials(options.silos, experiment, task.readings, resolved.run)
-    trial = rungs(experiment.race)[options.rung].trial
-    log.info(
-        "%s %s %s: rung %d, %d points", options.experiment, task.algorithm, options.setting, options.rung, len(wanted)
-    )
-    # A search whose neighbours have all run already adds nothing.
-    if earlier is not None and wanted.empty:
-        result = earlier.iloc[:0]
-    else:
-        result = run_trials(task, resolved.run, prepared, [trial], wanted)
-    write_parquet(result.assign(rung=options.rung), options.output)
-
-
-def read_trials(paths: Iterable[Path]) -> pd.DataFrame:
-    return pd.concat([read_parquet(path, TRIALS) for path in paths], ignore_index=True)
-
-
-def select(options: argparse.Namespace) -> None:
-    """Choose, for every algorithm, setting and epsilon, the point of the grid with the smallest training loss."""
-    resolved = resolved_with(options)
-    write_parquet(choose(read_trials(options.trials), resolved.experiments[options.experiment]), options.output)

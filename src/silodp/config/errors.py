@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+# Whether a key's value is wrong, the key, the value, and what is allowed.
+Rule = tuple[bool, str, object, str]
+
 
 class ConfigError(ValueError):
     """A configuration that cannot be run; its text is one line naming file, key, value and what is allowed."""

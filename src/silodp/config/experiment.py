@@ -70,12 +70,12 @@ class Partitioning(Strict):
     scheme: Literal["digit_pairs", "by_class", "sorted_target", "iid", "column", "dirichlet"] = Field(
         "column",
         description="digit_pairs: 25 (even, odd) pairs; by_class: one class a silo; sorted_target: parts by target; "
-        "column, dirichlet (files of one's own): by the silo column, or shares of each class drawn from Dir(alpha)",
+        "column, dirichlet (your own files): by the silo column, or shares of each class drawn from Dir(alpha)",
     )
     count: Count | None = Field(None, description="number of silos N, where the scheme does not fix it")
     alpha: Positive | None = Field(None, description="of dirichlet: the smaller, the more silos differ")
     least: Count | None = Field(
-        None, description="records of a silo of the silo column; smaller silos are left out; default: none is"
+        None, description="fewest records of a silo of the silo column; smaller silos are left out; default: 1"
     )
     mixed: float = Field(0.0, ge=0, le=1, description="share p of a silo's records drawn from all digits")
     per_class: Count | None = Field(None, description="first k records of each class; default: all")
@@ -95,14 +95,14 @@ class Preprocessing(Strict):
         default={}, description="lowest and highest value of a number, and of a target; values beyond are cut"
     )
     bounds_from: Literal["knowledge", "file"] = Field(
-        "knowledge", description="where bounds come from; file: they were read off the records, hence not private"
+        "knowledge", description="where the bounds come from; file: read off the records, hence not private"
     )
     pca: Count | None = Field(None, description="number of principal components kept; default: no PCA")
     constant_column: bool = Field(False, description="append a column of ones (the intercept of a linear model)")
 
 
 class AlgorithmOptions(Strict):
-    """What an experiment says of one algorithm; anything not said is the experiment's."""
+    """Options of one algorithm; the experiment's own values stand for those left out."""
 
     private: Literal["both", "private", "non_private"] = Field(
         "both", description="train the private form, the baseline without noise, or both"
@@ -117,16 +117,16 @@ class AlgorithmOptions(Strict):
         description="moments form, the theorem's sigma^2, or sigma / L (minibatch, Prox and SDP algorithms); "
         "calibrated: the least that delivers the claimed epsilon (any algorithm)",
     )
-    restarts: Count = Field(2, description="S of Prox-PL-SVRG: runs that start from an iterate of the one before")
+    restarts: Count = Field(2, description="S of Prox-PL-SVRG: runs that start from an iterate of the run before")
     mu: NonNegative = Field(0.0, description="strong convexity: weights of the average, steps of accelerated SGD")
     regularisation: NonNegative = Field(0.0, description="lambda of accelerated SGD's added lambda/2 norm(w)^2")
     stages: list[StageOptions] = Field(default=[], description="stages of accelerated SGD; default: one")
     schedule: str | None = Field(
         None, description="theorem that gives rounds (at most R), K, sigma, steps and output, as in theorem-2.1"
     )
-    constants: Constants | None = Field(None, description="what the schedule's theorem asks for")
+    constants: Constants | None = Field(None, description="constants that the schedule's theorem needs")
     options: dict[str, bool | int | Finite | str] = Field(
-        default={}, description="parameters of a plug-in's algorithm that no other key says"
+        default={}, description="parameters of a plug-in's algorithm that have no key here"
     )
 
     _grid = field_validator("clips", "phase_lengths")(_distinct)
@@ -161,7 +161,7 @@ class Race(Strict):
 
     @property
     def rungs(self) -> int:
-        """How many there are: the coarse one, the searches, the further trials."""
+        """Rungs of the race: the coarse grid, the searches, the further trials."""
         return 1 + self.searches + len(self.kept)
 
 
@@ -170,7 +170,7 @@ class Experiment(Strict):
 
     title: Title = Field(description="a line for figures and the report")
     paper: Title = Field("", description="the figure that this replicates")
-    dataset: Source = Field(description="a registered data set, or a file of one's own")
+    dataset: Source = Field(description="a registered data set, or your own file")
     label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")
     silos: Partitioning = Partitioning()
     preprocess: Preprocessing = Preprocessing()
@@ -190,7 +190,7 @@ class Experiment(Strict):
     )
     batch_records: Count | None = Field(None, description="K given directly in place of the formula")
     batch_share: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        None, description="K as a share of each silo's own n, in place of the formula"
+        None, description="K as a share of each silo's n, in place of the formula"
     )
     log_term: Literal["1/delta", "2/delta"] = Field(
         "1/delta", description="log term of MB-SGD's noise as the paper has it"
@@ -226,7 +226,7 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _one_batch_size(self) -> "Experiment":
         if self.batch_records is not None and self.batch_share is not None:
-            raise ValueError("batch_records and batch_share say the same: one must be left out")
+            raise ValueError("batch_records and batch_share both give K: leave one out")
         if self.batch_epsilon is None and self.batch_records is None and self.batch_share is None:
             raise ValueError("one of batch_epsilon, batch_records and batch_share must be given")
         return self
@@ -241,7 +241,7 @@ class Experiment(Strict):
     @field_serializer("alternatives")
     def _as_given(self, alternatives: list[Alternative]) -> list[dict[str, Any]]:
         # What is left out of an alternative is the experiment's reading, not the model's default.
-        return [one.model_dump(mode="json", exclude_unset=True) for one in alternatives]
+        return [alternative.model_dump(mode="json", exclude_unset=True) for alternative in alternatives]
 
     @property
     def data_name(self) -> str:
@@ -260,11 +260,11 @@ class Experiment(Strict):
 
     def variants(self) -> dict[str, Readings]:
         """Label of each reading that is run -> its options; the default's label is empty."""
-        found = {"": self.readings}
+        variants = {"": self.readings}
         for alternative in self.alternatives:
             given = self._changed(alternative)
-            found[self._label(given)] = Readings(**{**self.readings.model_dump(), **given})
-        return found
+            variants[self._label(given)] = Readings(**{**self.readings.model_dump(), **given})
+        return variants
 
     def changes(self) -> dict[str, tuple[frozenset[str], list[str] | None]]:
         """Label of each alternative -> keys in which it differs from the default, and who is run so (None: all)."""

@@ -8,10 +8,12 @@ that names file, key, value and what is allowed.
 import copy
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from silodp.config.errors import ConfigError, project_root, shown
 from silodp.config.experiment import Experiment
@@ -38,19 +40,44 @@ def merge(base: dict, override: dict) -> dict:
     return merged
 
 
-def read_experiment(folder: Path, source: Path) -> dict:
-    """The experiment's file, laid over the one that it `extends`."""
-    own = read_yaml(source)
-    base = own.pop("extends", None)
+def layers_of(folder: Path, source: Path) -> list[tuple[Path, dict]]:
+    """The experiment's file and, below it, the file that it `extends`; each with its keys."""
+    keys = read_yaml(source)
+    base = keys.pop("extends", None)
     if base is None:
-        return own
+        return [(source, keys)]
     path = folder / f"{base}.yaml"
     if not path.is_file():
         raise ConfigError(f"{source}: extends: {shown(base)}: must name another experiment's file")
-    found = read_yaml(path)
-    if "extends" in found:
+    extended = read_yaml(path)
+    if "extends" in extended:
         raise ConfigError(f"{source}: extends: {shown(base)}: must be an experiment that extends none itself")
-    return merge(found, own)
+    return [(source, keys), (path, extended)]
+
+
+def merged(layers: Sequence[tuple[Path, dict]]) -> dict:
+    """The keys of all layers, the first on top."""
+    return functools.reduce(lambda below, layer: merge(below, layer[1]), reversed(layers), {})
+
+
+def read_experiment(folder: Path, source: Path) -> dict:
+    """The experiment's file, laid over the file that it `extends`."""
+    return merged(layers_of(folder, source))
+
+
+def holder(layers: Sequence[tuple[Path, dict]], location: Sequence[str | int]) -> Path | None:
+    """The file that holds the value at `location`, or of a missing value its section; None where no file does."""
+    path, deepest = None, 0
+    for file, keys in layers:
+        value, depth = keys, 0
+        while depth < len(location) and location[depth] in value:
+            value = value[location[depth]]
+            depth += 1
+            if location[depth - 1] in REPLACED or depth == len(location) or not isinstance(value, dict):
+                return file
+        if depth > deepest:
+            path, deepest = file, depth
+    return path
 
 
 @functools.cache
@@ -68,13 +95,14 @@ def located(experiment: dict, run_file: Path) -> dict:
     dataset = experiment.get("dataset")
     if not isinstance(dataset, dict) or not isinstance(dataset.get("file"), str):
         return experiment
-    found = Path(os.path.normpath(run_file.parent / dataset["file"]))
-    if not found.is_file() and run_file.suffix == ".json":
-        found = Path(dataset["file"])
-    return experiment | {"dataset": dataset | {"file": os.fspath(found)}}
+    path = Path(os.path.normpath(run_file.parent / dataset["file"]))
+    if not path.is_file() and run_file.suffix == ".json":
+        path = Path(dataset["file"])
+    return experiment | {"dataset": dataset | {"file": os.fspath(path)}}
 
 
-def _key(location: tuple) -> str:
+def key_of(location: Sequence[str | int]) -> str:
+    """A location as messages show it, as in algorithms.local_sgd.clips[0]."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -91,24 +119,33 @@ _TAGS = {
 }
 
 
-def explain(error: ValidationError, path: Path, prefix: tuple = ()) -> ConfigError:
+def keys_of(error: ErrorDetails) -> tuple[str | int, ...]:
+    """Where an error is, as keys and places in lists."""
+    return tuple(part for part in error["loc"] if str(part).lower() not in _TAGS)
+
+
+def in_file(path: Path) -> Callable[[tuple], str]:
+    """Location of a key of the file at `path` → "file: key"."""
+    return lambda location: f"{path}: {key_of(location)}"
+
+
+def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigError:
     """One line about the first key that is wrong, with all that it allows, and the number of other wrong keys."""
-    wrong: dict[str, list] = {}
-    for one in error.errors():
-        key = _key(prefix + tuple(part for part in one["loc"] if str(part).lower() not in _TAGS))
-        wrong.setdefault(key, []).append(one)
-    (key, found), *others = wrong.items()
-    if found[0]["type"] == "missing":
+    wrong: dict[str, list[ErrorDetails]] = {}
+    for detail in error.errors():
+        wrong.setdefault(place(keys_of(detail)), []).append(detail)
+    (where, details), *others = wrong.items()
+    value = shown(details[0]["input"])
+    allowed = ", or: ".join(dict.fromkeys(detail["msg"].removeprefix("Value error, ") for detail in details))
+    if details[0]["type"] == "missing":
         value, allowed = "missing", "this key must be given"
-    elif found[0]["type"] == "extra_forbidden":
-        value, allowed = shown(found[0]["input"]), "unknown key; see docs/configuration.md for the keys allowed here"
-    else:
-        value = shown(found[0]["input"])
-        allowed = ", or: ".join(dict.fromkeys(one["msg"].removeprefix("Value error, ") for one in found))
+    elif details[0]["type"] == "extra_forbidden":
+        allowed = "unknown key; see docs/configuration.md for the keys allowed here"
     tail = f" (and {len(others)} more)" if others else ""
-    return ConfigError(f"{path}: {key}: {value}: {allowed}{tail}")
+    return ConfigError(f"{where}: {value}: {allowed}{tail}")
 
 
+@dataclass(frozen=True)
 class Resolved:
     """A run file with its experiments merged, validated and checked against the registries.
 
@@ -120,15 +157,14 @@ class Resolved:
         plugins: files with algorithms and data sets of one's own.
     """
 
-    def __init__(
-        self, path: Path, run: Run, experiments: dict[str, Experiment], left_out: Sequence[str] = (),
-        plugins: Sequence[Path] = (),
-    ):  # fmt: skip
-        self.path, self.run, self.experiments = path, run, experiments
-        self.left_out, self.plugins = list(left_out), list(plugins)
+    path: Path
+    run: Run
+    experiments: dict[str, Experiment]
+    left_out: Sequence[str] = ()
+    plugins: Sequence[Path] = ()
 
     def dump(self) -> dict:
         """Plain data: what is written as the run's config.json, with copies of the plug-ins beside it."""
-        own = self.run.model_dump(mode="json", exclude={"experiments"})
-        own["plugins"] = [f"{PLUGIN_COPIES}/{file.name}" for file in self.plugins]
-        return own | {"experiments": {name: e.model_dump(mode="json") for name, e in self.experiments.items()}}
+        keys = self.run.model_dump(mode="json", exclude={"experiments"})
+        keys["plugins"] = [f"{PLUGIN_COPIES}/{file.name}" for file in self.plugins]
+        return keys | {"experiments": {name: e.model_dump(mode="json") for name, e in self.experiments.items()}}

@@ -1,91 +1,51 @@
 """What a run file may say of a model and of the convex part of its objective."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from silodp.config.types import Count, Positive, Strict
 
 
-class LinearModel(Strict):
-    """Linear regression with half the squared error as loss."""
+class _Model(Strict):
+    """A model; `tensors` is how many tensors of weights it has."""
 
-    tensors: ClassVar[int] = 1
-
-    name: Literal["linear"]
-
-
-class LogisticModel(Strict):
-    """Logistic regression on two classes, no intercept of its own."""
-
-    tensors: ClassVar[int] = 1
-
-    name: Literal["logistic"]
+    @property
+    def tensors(self) -> int:
+        return {"softmax": 2, "perceptron": 4, "convnet": 10}.get(self.name, 1)  # type: ignore[attr-defined]
 
 
-class SoftmaxModel(Strict):
-    """Multinomial logistic regression with intercepts."""
+class SmoothModel(_Model):
+    """Linear regression with half the squared error, or a linear classifier.
 
-    tensors: ClassVar[int] = 2
+    logistic and sigmoid take two classes and have no intercept of their own; softmax takes any number, with intercepts.
+    """
 
-    name: Literal["softmax"]
+    name: Literal["linear", "logistic", "softmax", "sigmoid"]
 
 
-class PerceptronModel(Strict):
+class KinkedModel(_Model):
+    """A linear classifier of two classes with the hinge loss, or linear regression with the absolute error."""
+
+    name: Literal["hinge", "absolute"]
+    smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")
+
+
+class PerceptronModel(_Model):
     """A perceptron with one hidden ReLU layer and cross-entropy loss."""
-
-    tensors: ClassVar[int] = 4
 
     name: Literal["perceptron"]
     hidden: Count = Field(description="hidden units")
 
 
-class ConvNetModel(Strict):
+class ConvNetModel(_Model):
     """The non-convex paper's network for CIFAR-10: two convolutions and three dense layers, cross-entropy loss."""
-
-    tensors: ClassVar[int] = 10
 
     name: Literal["convnet"]
     workspace_mb: Count = Field(256, description="temporary memory of a gradient, in MB; a GPU is faster with more")
 
 
-class HingeModel(Strict):
-    """A linear classifier of two classes with the hinge loss, no intercept of its own."""
-
-    tensors: ClassVar[int] = 1
-
-    name: Literal["hinge"]
-    smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")
-
-
-class AbsoluteModel(Strict):
-    """Linear regression with the absolute error as loss."""
-
-    tensors: ClassVar[int] = 1
-
-    name: Literal["absolute"]
-    smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")
-
-
-class SigmoidModel(Strict):
-    """A linear classifier of two classes with the sigmoid loss, smooth and not convex; no intercept of its own."""
-
-    tensors: ClassVar[int] = 1
-
-    name: Literal["sigmoid"]
-
-
-ModelConfig = Annotated[
-    LinearModel
-    | LogisticModel
-    | SoftmaxModel
-    | PerceptronModel
-    | ConvNetModel
-    | HingeModel
-    | AbsoluteModel
-    | SigmoidModel,
-    Field(discriminator="name"),
-]
+ModelConfig = Annotated[SmoothModel | KinkedModel | PerceptronModel | ConvNetModel, Field(discriminator="name")]
 
 
 class NoPenalty(Strict):
@@ -94,17 +54,10 @@ class NoPenalty(Strict):
     name: Literal["none"]
 
 
-class L1Penalty(Strict):
-    """weight * norm_1(w), by the soft threshold."""
+class NormPenalty(Strict):
+    """l1: weight * norm_1(w), by the soft threshold; l2: weight / 2 * norm_2(w)^2, by shrinking."""
 
-    name: Literal["l1"]
-    weight: Positive = Field(description="lambda")
-
-
-class L2Penalty(Strict):
-    """weight / 2 * norm_2(w)^2, by shrinking."""
-
-    name: Literal["l2"]
+    name: Literal["l1", "l2"]
     weight: Positive = Field(description="lambda")
 
 
@@ -115,4 +68,4 @@ class BallPenalty(Strict):
     radius: Positive = Field(description="radius D")
 
 
-Penalty = Annotated[NoPenalty | L1Penalty | L2Penalty | BallPenalty, Field(discriminator="name")]
+Penalty = Annotated[NoPenalty | NormPenalty | BallPenalty, Field(discriminator="name")]

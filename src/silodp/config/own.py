@@ -1,4 +1,4 @@
-"""What an experiment says of a data file of one's own."""
+"""The keys of your own data file."""
 
 from typing import Literal
 
@@ -12,8 +12,10 @@ class OwnData(Strict):
 
     file: str = Field(min_length=1, max_length=1000, description="its path, relative to the run file")
     target: str = Field(description="column that is predicted")
-    silo: str | None = Field(None, description="column that says whose record it is; default: silos cut by `silos`")
-    person: str | None = Field(None, description="column that says whom a record is about; default: everybody has one")
+    silo: str | None = Field(None, description="column that names a record's silo; default: silos cut by `silos`")
+    person: str | None = Field(
+        None, description="column that names the person of a record; default: one record a person"
+    )
     person_limit: Count = Field(
         20, description="records of one person, all silos together, above which a run is refused"
     )

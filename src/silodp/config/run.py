@@ -13,14 +13,14 @@ class DataConfig(Strict):
     mirror: str | None = Field(None, description="folder or address tried before the official one (SILODP_DATA_MIRROR)")
     cache: str | None = Field(None, description="folder of downloaded files (SILODP_DATA_CACHE)")
     deadline_seconds: Positive = Field(3600, description="time for all attempts to get one file from one address")
-    least_bytes_per_second: Positive = Field(1000, description="a transfer that is slower for 30 s is broken off")
+    least_bytes_per_second: Positive = Field(1000, description="a download that is slower on average, 30 s aside, ends")
 
 
 class Bounds(Strict):
     """How the papers' bounds are checked against runs (target `bounds`)."""
 
     scale: Literal["smoke", "default", "paper"] = Field(
-        "default", description="trials: smoke has a tenth of the default's, paper ten times as many"
+        "default", description="trials: smoke has a tenth of the default's, paper ten times the default's"
     )
 
 
@@ -52,10 +52,10 @@ class Run(Strict):
     bounds: Bounds = Bounds()
     limits: Limits = Field(Limits(), description="what a rebuild may take")
     plugins: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
-        [], description="Python files with algorithms and data sets of one's own, their paths from this file's folder"
+        [], description="Python files with your algorithms and data sets; paths are relative to this file's folder"
     )
     targets: list[Literal["bounds", "checkins"]] = Field(
-        [], description="made with the rest, for claims and page: bounds against runs, random check-ins"
+        [], description="further results for claims and page: bounds checked against runs, random check-ins"
     )
     experiments: dict[str, dict[str, Any] | None] = Field(
         min_length=1, description="experiment -> overrides of its file"
@@ -65,5 +65,5 @@ class Run(Strict):
     @classmethod
     def _not_taken(cls, value: str) -> str:
         if value.lower().startswith("published"):
-            raise ValueError("names of folders of published results begin so: must be another")
+            raise ValueError("names that begin with published are those of published results: choose another")
         return value

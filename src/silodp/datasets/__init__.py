@@ -13,12 +13,10 @@ import numpy as np
 
 from silodp.datasets.base import Data, Dataset
 
-__all__ = ["DATASETS", "LABEL_KINDS", "Data", "Dataset", "label_classes", "labels"]
-
-LABEL_KINDS = ("class", "parity", "target")
+__all__ = ["DATASETS", "Data", "Dataset", "label_classes", "labels"]
 
 # Files of this folder that declare no dataset; those that download are slow to import.
-_MACHINERY = frozenset({"addresses", "base", "cache", "download", "fetch", "own_file", "sources", "tabular"})
+_MACHINERY = frozenset({"addresses", "base", "bundled", "cache", "fetch", "own_file", "sources", "tabular"})
 
 
 def _scan() -> dict[str, Dataset]:
@@ -35,23 +33,12 @@ def _scan() -> dict[str, Dataset]:
 
 
 def labels(data: Data, kind: str) -> np.ndarray:
-    """What a model is to predict, shape (n,).
-
-    Args:
-        data: the records; `data.y` keeps what silos are cut by, such as the digit.
-        kind: "class" for `y` itself, "parity" for 0 (even) or 1 (odd), "target" for the target of a regression.
-    """
-    label_classes(data, kind)
+    """What a model is to predict, shape (n,): 0 (even) or 1 (odd) for the kind "parity", else `data.y` itself."""
     return data.y % 2 if kind == "parity" else data.y
 
 
 def label_classes(data: Data, kind: str) -> int | None:
-    """The number of different values `labels` gives, None for a target; ValueError when `kind` does not fit `data`."""
-    if kind not in LABEL_KINDS:
-        raise ValueError(f"label is {kind!r}; it must be one of {', '.join(LABEL_KINDS)}")
-    if (kind == "target") != (data.classes is None):
-        allowed = "target" if data.classes is None else "class or parity"
-        raise ValueError(f"label is {kind!r}; this dataset allows {allowed}")
+    """The number of different values `labels` gives, None for a target."""
     return 2 if kind == "parity" else data.classes
 
 

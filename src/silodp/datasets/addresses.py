@@ -1,4 +1,4 @@
-"""Addresses as they may be shown: without the user, password and token that a private mirror's address can hold."""
+"""Addresses as messages may show them: without the user, password and token of a private mirror's address."""
 
 import re
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -15,7 +15,7 @@ def without_credentials(text: str) -> str:
 
 
 def below(address: str, file: str) -> str:
-    """The address of `file` under a mirror's address; a token in its query stays behind the path."""
+    """The address of `file` under a mirror's address; a token in the mirror's query stays behind the path."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/{quote(file)}", parts.query, ""))
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from silodp.datasets.cache import local_files
+
 Task = Literal["classification", "regression"]
 
 
@@ -21,10 +23,8 @@ class Data:
         feature_names: one name for each column of `x`, empty for images.
         official_test: bool, shape (n,): the records that the dataset's authors set apart for testing. Training records
             come first in the file order, so "the first k of a class" are training records.
-        class_names: what the labels mean, in their order.
         silo: int64, (n,): the silo 0, 1, … that the data say a record belongs to; empty where they do not.
         person: int64, (n,): whom a record is about, as numbers; empty where nothing says so.
-        sources: of each feature of a file of one's own the file's column and, of a category, which; else empty.
     """
 
     x: np.ndarray
@@ -35,22 +35,12 @@ class Data:
     class_names: tuple[str, ...] = ()
     silo: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    sources: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.official_test.size == 0:
             object.__setattr__(self, "official_test", np.zeros(len(self.y), dtype=bool))
-        if not len(self.x) == len(self.y) == len(self.official_test):
-            raise ValueError(
-                f"x, y and official_test hold {len(self.x)}, {len(self.y)} and {len(self.official_test)} records; "
-                "they must hold equally many"
-            )
 
     def columns(self, names: Sequence[str]) -> list[int]:
-        """The column numbers of the features called `names`; ValueError for a name that no feature has."""
-        unknown = [name for name in names if name not in self.feature_names]
-        if unknown:
-            raise ValueError(f"no feature is called {unknown[0]!r}; the features are {', '.join(self.feature_names)}")
         return [self.feature_names.index(name) for name in names]
 
 
@@ -59,19 +49,13 @@ class Dataset:
     """One dataset, declared as `DATASET` by one file of this folder.
 
     Attributes:
-        name: the name that configs and commands use.
-        title: what people call it.
-        task: "classification" or "regression".
         embedded: True when it ships with scikit-learn, False when `silodp fetch` must get its files.
-        licence: the terms of the data.
-        citation: whom to cite.
         records: how many, official test records included.
         features: columns of a record, or values of an image.
         loader: makes the `Data` from the verified local files, a mapping from file name to path (empty when embedded).
         class_counts: how many of each class; None for regression. Known without the files, so that a config can be
             checked before anything is fetched.
         test_counts: how many of them the dataset's authors set apart for testing; None where they did not.
-        standardise_columns: the features to standardise; None for all of them.
         images: True when records are colour images, (3, side, side), in place of flat features.
         silo_records: records of each silo, where the data say whose each record is.
         held: in how many silos a person's records lie at most, and how many of them in one; None where unknown.
@@ -101,16 +85,8 @@ class Dataset:
         return tuple(count - test for count, test in zip(self.class_counts, apart, strict=True))
 
     def load(self, cache: Path | str | None = None) -> Data:
-        """Read the records; the network is never touched.
+        """Read the records from the folder that `silodp fetch` fills (`cache_folder`), without the network.
 
-        Args:
-            cache: the folder that `silodp fetch` fills; None for `SILODP_DATA_CACHE` or the user's cache folder.
-
-        Raises:
-            FetchError: a file is missing there, or its checksum is wrong.
+        FetchError: a file is missing there, or its checksum is wrong.
         """
-        if self.embedded:
-            return self.loader({})
-        from silodp.datasets.cache import local_files  # hashing stack is rarely needed
-
-        return self.loader(local_files(self.name, cache=cache))
+        return self.loader({} if self.embedded else local_files(self.name, cache=cache))

@@ -1,24 +1,7 @@
 """Diabetes progression: 442 patients, 10 features in their own units, target a score of progression after one year."""
 
-from pathlib import Path
-
-import numpy as np
-
-from silodp.datasets.base import Data, Dataset
-
-
-def _load(files: dict[str, Path]) -> Data:
-    from sklearn.datasets import load_diabetes  # slow to import, and needed here only
-
-    # scikit-learn's scaled version was centred over all patients, test records included.
-    bunch = load_diabetes(scaled=False)
-    return Data(
-        x=np.asarray(bunch.data, dtype=np.float64),
-        y=np.asarray(bunch.target, dtype=np.float64),
-        classes=None,
-        feature_names=tuple(str(name) for name in bunch.feature_names),
-    )
-
+from silodp.datasets.base import Dataset
+from silodp.datasets.bundled import from_sklearn
 
 DATASET = Dataset(
     name="diabetes",
@@ -29,5 +12,6 @@ DATASET = Dataset(
     citation="B. Efron, T. Hastie, I. Johnstone, R. Tibshirani, Least Angle Regression, Annals of Statistics 32 (2004)",
     records=442,
     features=10,
-    loader=_load,
+    # The scaled version was centred over all patients, test records included.
+    loader=from_sklearn("load_diabetes", None, scaled=False),
 )

@@ -1,24 +1,7 @@
 """Optical recognition of handwritten digits: 1,797 grey 8×8 images with values 0..16, 10 classes."""
 
-from pathlib import Path
-
-import numpy as np
-
-from silodp.datasets.base import Data, Dataset
-
-
-def _load(files: dict[str, Path]) -> Data:
-    from sklearn.datasets import load_digits  # slow to import, and needed here only
-
-    bunch = load_digits()
-    return Data(
-        x=np.asarray(bunch.data, dtype=np.float64),
-        y=np.asarray(bunch.target, dtype=np.int64),
-        classes=10,
-        feature_names=tuple(str(name) for name in bunch.feature_names),
-        class_names=tuple(str(name) for name in bunch.target_names),
-    )
-
+from silodp.datasets.base import Dataset
+from silodp.datasets.bundled import from_sklearn
 
 DATASET = Dataset(
     name="digits",
@@ -30,5 +13,5 @@ DATASET = Dataset(
     records=1797,
     features=64,
     class_counts=(178, 182, 177, 183, 181, 182, 181, 179, 174, 180),
-    loader=_load,
+    loader=from_sklearn("load_digits", 10),
 )

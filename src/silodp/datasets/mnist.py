@@ -10,15 +10,11 @@ import numpy as np
 
 from silodp.datasets.base import Data, Dataset
 
-_UNSIGNED_BYTE = 0x08
-
 
 def read_idx(path: Path) -> np.ndarray:
     """Read a gzip-compressed IDX file of unsigned bytes: two zero bytes, type, rank, big-endian sizes, values."""
     with gzip.open(path, "rb") as stream:
         content = stream.read()
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _UNSIGNED_BYTE:
-        raise ValueError(f"{path}: not an IDX file of unsigned bytes")
     rank = content[3]
     shape = tuple(np.frombuffer(content, dtype=">u4", count=rank, offset=4).tolist())
     values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * rank)

@@ -1,7 +1,7 @@
-"""Records of a file of one's own: numbers, categories as columns of 0 and 1, silos and persons as numbers.
+"""Records of a user's file: numbers, categories as columns of 0 and 1, silos and persons as numbers.
 
 Nothing of a record is written anywhere from here: silos and persons lose their names, and a category that few
-records have gets no column of its own, whose name would tell of them.
+records have gets no column, as the column's name would tell of them.
 """
 
 from collections.abc import Sequence
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
+import pandas as pd
 
 from silodp.datasets.base import Data, Task
 from silodp.datasets.tabular import (
     MOST_CATEGORIES,
     MOST_CLASSES,
-    Table,
     TableError,
     coded,
     is_coded,
     is_number,
-    missing,
+    kind_of,
     numbers,
+    read_frame,
 )
 
-# Records that a category must have for a column of its own.
+# Records that a category must have for a column.
 LEAST_OF_CATEGORY = 10
 
 WHY_NOT = {
@@ -38,16 +38,13 @@ WHY_NOT = {
 
 @dataclass(frozen=True)
 class OwnFile:
-    """What is said of a file.
+    """What a run file says of a data file.
 
     Attributes:
-        path: CSV or Parquet.
-        target: the column that is predicted.
-        silo: the column that says whose record it is; None where silos are cut otherwise.
-        person: the column that says whom a record is about; None where everybody has one.
-        ignore: columns that are not used.
+        silo: the column that names a record's silo; None where silos are cut otherwise.
+        person: the column that names the person of a record; None where every person has one record.
         missing: "refuse", "drop" records with a missing value, or "mean": numbers are filled in when they are
-            preprocessed, a missing category is a category that no column stands for.
+            preprocessed, and no column stands for a missing category.
         task: classification or regression; None to infer it from the target.
     """
 
@@ -59,142 +56,120 @@ class OwnFile:
     missing: str = "refuse"
     task: Task | None = None
 
-    def features(self, table: Table) -> list[str]:
-        """Columns that are features."""
-        other = {self.target, self.silo, self.person, *self.ignore}
-        return [name for name in table.names if name not in other]
+    @property
+    def named(self) -> list[str]:
+        """Target, silo and person, as far as they are given."""
+        return [name for name in (self.target, self.silo, self.person) if name is not None]
+
+    def features(self, frame: pd.DataFrame) -> list[str]:
+        return [name for name in frame.columns if name not in {*self.named, *self.ignore}]
 
 
-def read_own(file: OwnFile) -> tuple[Data, tuple[str, ...], int]:
+def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tuple[str, ...], int]:
     """The records of a file, names of its features that are numbers, and how many records were dropped.
 
-    Features are float32 (n, k): numbers as they are, NaN where `missing` is "mean" and there is none; of a category
-    with two values one column, of others a column for each. `Data.silo` and `Data.person` are numbers 0, 1, …
+    Features are float32 (n, k): numbers as they are, NaN where `missing` is "mean" and a value is missing; of a
+    category with two values one column, of others a column for each. `Data.silo` and `Data.person` are numbers 0, 1, …
 
-    Raises:
-        TableError: one line about the first thing that is wrong; no cell is shown.
+    `frame` has the columns, where they have been read. TableError: one line about the first fault, without a cell.
     """
-    table = Table(file.path)
-    for name in (file.target, file.silo, file.person, *file.ignore):
-        if name is not None and name not in table.names:
-            raise TableError(f"{file.path}: no column is called {name!r}: must be one of {', '.join(table.names)}")
-    said = [name for name in (file.target, file.silo, file.person) if name is not None]
-    for name in said:
-        if said.count(name) > 1:
+    frame = read_frame(file.path) if frame is None else frame
+    for name in (*file.named, *file.ignore):
+        if name not in frame:
+            raise TableError(f"{file.path}: no column is called {name!r}: must be one of {', '.join(frame)}")
+    for name in file.named:
+        if file.named.count(name) > 1:
             raise TableError(f"{file.path}: column {name!r}: target, silo and person must be different columns")
-        if not is_coded(table.column(name)):
+        if not is_coded(frame[name]):
             raise TableError(f"{file.path}: column {name!r}: {WHY_NOT['other']}: must hold one or the other")
-    names = file.features(table)
-    if not names:
+    kinds = {name: kind_of(frame[name]) for name in file.features(frame)}
+    if not kinds:
         raise TableError(f"{file.path}: no column is left as a feature")
-    kinds = {name: table.kind(name) for name in names}
     for name, kind in kinds.items():
         if kind in WHY_NOT:
             allowed = f"must be listed under ignore, or be numbers or at most {MOST_CATEGORIES} categories"
             raise TableError(f"{file.path}: column {name!r}: {WHY_NOT[kind]}: {allowed}")
-    present = _present(table, file, names)
-    y, classes, class_names = _target(table, file, present)
-    columns, sources = [], []
-    for name in names:
-        for category, column in _columns(table, name, kinds[name], present):
-            columns.append(column)
-            sources.append((name, category))
-    labels = [f"{name}={category}" if category else name for name, category in sources]
-    if twice := sorted({one for one in labels if labels.count(one) > 1}):
-        raise TableError(f"{file.path}: two features would be called {twice[0]!r}: a column must have another name")
-    x = np.empty((int(present.sum()), len(columns)), dtype=np.float32)
-    for place in range(len(columns)):
-        x[:, place] = columns[place]
-        columns[place] = x[:0, 0]  # one column less in memory
+    present = _present(frame, file, list(kinds))
+    used = frame[present]
+    y, class_names = _target(used[file.target], file)
+    features = {}
+    for name, kind in kinds.items():
+        for label, values in _number(used[name], file) if kind == "number" else _categories(used[name]):
+            if label in features:
+                raise TableError(f"{file.path}: two features would be called {label!r}: a column must be renamed")
+            features[label] = values
     data = Data(
-        x=x,
+        x=np.column_stack(list(features.values())),
         y=y,
-        classes=classes,
-        feature_names=tuple(labels),
+        classes=len(class_names) or None,
+        feature_names=tuple(features),
         class_names=class_names,
-        silo=_codes(table, file.silo, present),
-        person=_codes(table, file.person, present),
-        sources=tuple(sources),
+        silo=_codes(used, file.silo),
+        person=_codes(used, file.person),
     )
-    return data, tuple(name for name in names if kinds[name] == "number"), int((~present).sum())
+    return data, tuple(name for name, kind in kinds.items() if kind == "number"), int((~present).sum())
 
 
-def _present(table: Table, file: OwnFile, names: Sequence[str]) -> np.ndarray:
+def _present(frame: pd.DataFrame, file: OwnFile, names: Sequence[str]) -> pd.Series:
     """Records that are used, bool (rows,)."""
-    needed = [name for name in (file.target, file.silo, file.person) if name is not None]
-    present = np.ones(table.rows, dtype=bool)
-    for name in [*needed, *names]:
-        gone = missing(table.column(name))
-        if not gone.any() or (file.missing == "mean" and name not in needed):
-            continue
-        if file.missing != "drop":
-            row = int(np.flatnonzero(gone)[0]) + 1
-            more = "" if file.missing == "mean" else " or mean (init: --missing)"
-            allowed = f"must be filled in, or `missing` be drop{more}"
-            raise TableError(
-                f"{file.path}: row {row}, column {name!r}: missing, as in {int(gone.sum())} of {table.rows}: {allowed}"
-            )
-        present &= ~gone
+    gaps = frame[file.named if file.missing == "mean" else [*file.named, *names]].isna()
+    if file.missing != "drop" and gaps.any(axis=None):
+        name = gaps.columns[gaps.any()][0]
+        row, count = int(np.flatnonzero(gaps[name])[0]) + 1, f"{int(gaps[name].sum())} of {len(frame)}"
+        more = "" if file.missing == "mean" else " or mean (init: --missing)"
+        allowed = f"must be filled in, or `missing` be drop{more}"
+        raise TableError(f"{file.path}: row {row}, column {name!r}: missing, as in {count}: {allowed}")
+    present = ~gaps.any(axis=1)
     if not present.any():
         raise TableError(f"{file.path}: every record has a missing value: must be filled in, or `missing` be mean")
     return present
 
 
-def _target(table: Table, file: OwnFile, present: np.ndarray) -> tuple[np.ndarray, int | None, tuple[str, ...]]:
-    column = table.column(file.target)
+def _target(column: pd.Series, file: OwnFile) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Labels 0..k-1 and the names of classes, or targets of a regression and no names."""
     where = f"{file.path}: column {file.target!r}"
-    if task_of(table, file) == "regression":
+    if (file.task or inferred_task(column)) == "regression":
         if not is_number(column):
-            raise TableError(f"{where}: not numbers: must be for a regression")
-        y = numbers(column)[present]
+            raise TableError(f"{where}: not numbers: must be numbers for a regression")
+        y = numbers(column)
         if not np.isfinite(y).all():
             raise TableError(f"{where}: an infinite value: must be finite")
         if y.min() == y.max():
             raise TableError(f"{where}: the same value in every record: must differ")
-        return y, None, ()
-    codes, found = coded(column, present)
-    if len(found) < 2:
+        return y, ()
+    codes, names = coded(column)
+    if len(names) < 2:
         raise TableError(f"{where}: the same value in every record: must have at least two classes")
-    if len(found) > MOST_CATEGORIES:
-        raise TableError(f"{where}: {len(found)} different values: must be at most {MOST_CATEGORIES} classes")
+    if len(names) > MOST_CATEGORIES:
+        raise TableError(f"{where}: {len(names)} different values: must be at most {MOST_CATEGORIES} classes")
     if np.bincount(codes).min() < 2:
         raise TableError(f"{where}: a class of one record: must have at least two, one to train and one to test")
-    return codes, len(found), tuple(found)
+    return codes, tuple(names)
 
 
-def task_of(table: Table, file: OwnFile) -> Task:
-    """What is said, or: words, truth values and few whole numbers are classes, other numbers a target."""
-    if file.task is not None:
-        return file.task
-    column = table.column(file.target)
+def inferred_task(column: pd.Series) -> Task:
+    """Words, truth values and few different whole numbers are classes, other numbers a regression's target."""
     if not is_number(column):
         return "classification"
-    values = numbers(column)
-    different = pc.count_distinct(column, mode="only_valid").as_py()
-    whole = bool((np.floor(values) == values)[~np.isnan(values)].all())
-    return "classification" if whole and different <= MOST_CLASSES else "regression"
+    whole = bool((np.floor(numbers(column)) == numbers(column)).all())
+    return "classification" if whole and column.nunique() <= MOST_CLASSES else "regression"
 
 
-def _columns(table: Table, name: str, kind: str, present: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """What a column gives: categories, of a number "", and their features."""
-    column = table.column(name)
-    if kind == "number":
-        values = numbers(column)[present].astype(np.float32)
-        if np.isinf(values).any():
-            row = int(np.flatnonzero(present)[np.flatnonzero(np.isinf(values))[0]]) + 1
-            raise TableError(f"{table.path}: row {row}, column {name!r}: infinite or too large: must be finite")
-        return [("", values)]
-    known = present & ~missing(column)
-    codes = np.full(len(present), -1)
-    codes[known], found = coded(column, known)
-    codes = codes[present]
-    often = [place for place in range(len(found)) if (codes == place).sum() >= LEAST_OF_CATEGORY]
-    # Of two, one column says all.
-    kept = often[1:] if len(often) == len(found) == 2 else often
-    return [(found[place], (codes == place).astype(np.float32)) for place in kept]
+def _number(column: pd.Series, file: OwnFile) -> list[tuple[str, np.ndarray]]:
+    values = numbers(column).astype(np.float32)
+    if np.isinf(values).any():
+        row = int(column.index[np.isinf(values)][0]) + 1
+        raise TableError(f"{file.path}: row {row}, column {column.name!r}: infinite or too large: must be finite")
+    return [(str(column.name), values)]
 
 
-def _codes(table: Table, name: str | None, present: np.ndarray) -> np.ndarray:
-    if name is None:
-        return np.zeros(0, dtype=np.int64)
-    return coded(table.column(name), present)[0]
+def _categories(column: pd.Series) -> list[tuple[str, np.ndarray]]:
+    """A feature of 0 and 1 for each category that is frequent enough; for two categories one feature, the second's."""
+    codes, names = coded(column)
+    often = [place for place in range(len(names)) if (codes == place).sum() >= LEAST_OF_CATEGORY]
+    kept = often[1:] if len(often) == len(names) == 2 else often
+    return [(f"{column.name}={names[place]}", (codes == place).astype(np.float32)) for place in kept]
+
+
+def _codes(frame: pd.DataFrame, name: str | None) -> np.ndarray:
+    return np.zeros(0, dtype=np.int64) if name is None else coded(frame[name])[0]

@@ -7,8 +7,8 @@ what its plan releases is what `silodp audit` tests.
 import dataclasses
 import inspect
 import math
-import traceback
 from collections.abc import Callable, Iterator
+from traceback import format_exception_only
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, Look, State
 from silodp.config.readings import OF_SOME
 from silodp.datasets import Dataset, labels
-from silodp.federation.messages import Messages
-from silodp.federation.models import MODELS, Model
+from silodp.federation.messages import Messages, Query
+from silodp.federation.models import MODELS
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.accounting.accountant import delivered_epsilon
@@ -32,8 +32,11 @@ BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
 _POINTS = [(1.0, 0.1, 1.0), (None, 0.1, 1.0), (3.0, 0.2, 1.0)]
 _SIZES = (3, 2)
 _MODELS: dict[str, tuple[int | None, dict[str, int]]] = {
-    "linear": (None, {}), "logistic": (2, {}), "softmax": (3, {}), "perceptron": (2, {"hidden": 3}),
-}  # fmt: skip
+    "linear": (None, {}),
+    "logistic": (2, {}),
+    "softmax": (3, {}),
+    "perceptron": (2, {"hidden": 3}),
+}
 
 
 class Broken(ValueError):
@@ -41,7 +44,6 @@ class Broken(ValueError):
 
 
 def must(holds: bool, what: str) -> None:
-    """Raise `Broken` unless it holds."""
     if not holds:
         raise Broken(what)
 
@@ -65,8 +67,7 @@ def is_described(kind: Kind) -> None:
     must(bool((getattr(inspect.getmodule(kind), "__doc__", "") or "").strip()), "its module must have a docstring")
     text, plan = kind.__dict__.get("__doc__") or "", (kind.plan.__doc__ or "")
     for field in dataclasses.fields(kind):
-        known = field.name == "rounds" or field.name in text
-        must(known, f"its docstring must explain the parameter {field.name}")
+        must(field.name == "rounds" or field.name in text, f"its docstring must explain the parameter {field.name}")
     must("σ" in plan and "K" in plan, "the docstring of plan must give K and σ, with their source")
 
 
@@ -110,11 +111,9 @@ def draws_what_is_there(kind: Kind) -> None:
 def leaves_states_alone(kind: Kind) -> None:
     """Rounds on two tiny silos, for every kind of model: new frozen states of the same shape, all numbers finite."""
     for name in _MODELS:
-        model, silos = _problem(name)
-        method = made(kind)
-        federation, state = _federation(method, model, silos, cohort=1), method.start(_weights(model))
+        method, federation, state = _started(kind, name, cohort=1)
         must(isinstance(state, State) and dataclasses.is_dataclass(state), "start must give a State")
-        shape = (len(_POINTS), model.size)
+        shape = tuple(state.w.shape)
         for r in range(3):
             before = {key: value.clone() for key, value in _tensors(state).items()}
             after = method.round(r, state, federation)
@@ -126,54 +125,58 @@ def leaves_states_alone(kind: Kind) -> None:
                 must(value.shape == shape, f"{name}: {key} is {tuple(value.shape)}: must be (G, d) = {shape}")
                 must(bool(torch.isfinite(value).all()), f"{name}: {key} is not finite after round {r}")
             state = after
-        must(_is_frozen(state), "a state must be frozen")
+        must(type(state).__dataclass_params__.frozen, "a state must be frozen")  # type: ignore[attr-defined]
         must(method.output(state).shape == shape, "output must give one model for each point, (G, d)")
         must(not torch.equal(state.w[0], state.w[1]), "noise must change the model")
 
 
 def keeps_rows_apart(kind: Kind) -> None:
     """Points may leave the stack: a state has one row for each, and what is left goes on as before."""
-    model, silos = _problem("linear")
-    method, keep = made(kind), torch.tensor([True, False, True])
-    whole, cut = (_federation(method, model, silos) for _ in range(2))
-    state = method.round(1, method.round(0, method.start(_weights(model)), whole), whole)
-    smaller = method.round(0, method.start(_weights(model)), cut)
-    cut.keep(keep)
-    smaller = method.round(1, smaller.keep(keep), cut)
-    for key, value in _tensors(smaller).items():
-        alike = torch.allclose(value, _tensors(state)[key][keep], rtol=1e-13, atol=0)
+    keep, states = torch.tensor([True, False, True]), []
+    for cut in (False, True):
+        method, federation, state = _started(kind)
+        state = method.round(0, state, federation)
+        if cut:
+            federation.keep(keep)
+            state = state.keep(keep)
+        states.append(_tensors(method.round(1, state, federation)))
+    whole, smaller = states
+    for key, value in smaller.items():
+        alike = torch.allclose(value, whole[key][keep], rtol=1e-13, atol=0)
         must(value.shape[0] == 2 and alike, f"{key}: a point must not depend on the others of the stack")
 
 
 class _Blind(Messages):
     """Messages that look at no record."""
 
-    def message(self, weights: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-        return torch.ones_like(weights)
+    def message(self, query: Query, *_: Any) -> torch.Tensor:
+        return torch.ones_like(query.weights)
 
-    def total(self, weights: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-        return torch.ones_like(weights)
+    def total(self, query: Query, *_: Any) -> torch.Tensor:
+        return torch.ones_like(query.weights)
 
-    def local_model(self, weights: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-        return weights - 0.1
+    def local_model(self, query: Query, *_: Any) -> torch.Tensor:
+        return query.weights - 0.1
 
 
 def sees_messages_only(kind: Kind) -> None:
     """Nothing of an algorithm reads a silo's records: it runs on silos that hold none."""
-    model, silos = _problem("linear")
-    method = made(kind)
-    federation = _federation(method, model, silos, messages=_Blind)
-    federation.messages.silos = [(None, None)] * len(silos)  # type: ignore[list-item]
-    state = method.start(_weights(model))
+    method, federation, state = _started(kind, messages=_Blind)
+    federation.messages.silos = [(None, None)] * len(_SIZES)  # type: ignore[list-item]
     for r in range(method.rounds):
         state = method.round(r, state, federation)
 
 
 ALGORITHM_CHECKS: dict[str, Callable[[Kind], None]] = {
-    "frozen": is_frozen, "described": is_described, "traits": knows_its_traits, "plan": has_a_plan,
-    "batches": draws_what_is_there, "states": leaves_states_alone, "rows": keeps_rows_apart,
+    "frozen": is_frozen,
+    "described": is_described,
+    "traits": knows_its_traits,
+    "plan": has_a_plan,
+    "batches": draws_what_is_there,
+    "states": leaves_states_alone,
+    "rows": keeps_rows_apart,
     "messages": sees_messages_only,
-}  # fmt: skip
+}
 
 
 def is_declared(dataset: Dataset) -> None:
@@ -216,13 +219,15 @@ def results(entry: Any) -> Iterator[tuple[str, str]]:
         except Broken as error:
             yield name, str(error)
         except Exception as error:
-            yield name, " ".join("".join(traceback.format_exception_only(error)).split())[:300]
+            yield name, " ".join(format_exception_only(error)[-1].split())[:300]
         else:
             yield name, ""
 
 
-def _problem(name: str) -> tuple[Model, list[tuple[torch.Tensor, torch.Tensor]]]:
-    """A model of four features and two silos of a few records."""
+def _started(
+    kind: Kind, name: str = "linear", cohort: int = 2, messages: type[Messages] = Messages
+) -> tuple[Algorithm, SiloFederation, State]:
+    """The algorithm and its first state, in a federation of two silos of a few records with four features."""
     classes, options = _MODELS[name]
     generator, silos = np.random.default_rng(0), []
     for size in _SIZES:
@@ -230,30 +235,14 @@ def _problem(name: str) -> tuple[Model, list[tuple[torch.Tensor, torch.Tensor]]]
         y = generator.standard_normal(size) if classes is None else generator.integers(0, classes, size)
         target = torch.from_numpy(y)
         silos.append((torch.from_numpy(x), target if name in ("softmax", "perceptron") else target.double()))
-    return MODELS[name](4, classes, **options), silos
-
-
-def _weights(model: Model) -> torch.Tensor:
-    first = torch.from_numpy(0.5 * np.random.default_rng(5).standard_normal(model.size))
-    return first.expand(len(_POINTS), -1).clone()
-
-
-def _federation(
-    method: Algorithm, model: Model, silos: list, cohort: int = 2, messages: type[Messages] = Messages
-) -> SiloFederation:
+    method, model = made(kind), MODELS[name](4, classes, **options)
     streams = Streams(7).child("contract")
     plans = [[method.plan(Budget(n, method.rounds, epsilon, 0.02, 9.0)) for n in _SIZES] for epsilon, _, _ in _POINTS]
     stepsize, clip = (torch.tensor([point[k] for point in _POINTS], dtype=torch.float64) for k in (1, 2))
-    return SiloFederation(messages(model, silos, streams), plans, stepsize, clip, cohort, streams)
+    federation = SiloFederation(messages(model, silos, streams), plans, stepsize, clip, cohort, streams)
+    first = torch.from_numpy(0.5 * np.random.default_rng(5).standard_normal(model.size))
+    return method, federation, method.start(first.expand(len(_POINTS), -1).clone())
 
 
 def _tensors(state: State) -> dict[str, torch.Tensor]:
     return {key: value for key, value in vars(state).items() if value is not None}
-
-
-def _is_frozen(state: State) -> bool:
-    try:
-        state.w = state.w  # type: ignore[misc]
-    except dataclasses.FrozenInstanceError:
-        return True
-    return False

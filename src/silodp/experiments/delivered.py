@@ -1,12 +1,13 @@
 """Claimed against delivered ε for every private point of an experiment that a table reports."""
 
+import functools
 import math
 from collections.abc import Callable
 
 import pandas as pd
 
 from silodp.config.experiment import Experiment
-from silodp.experiments.task import Task
+from silodp.experiments.task import task_at
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, end_of_round_epsilon
 from silodp.privacy.adversary import delivered
@@ -19,76 +20,59 @@ KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
     """One row for each private point that was chosen, up to what its privacy does not depend on (step size and clip).
 
-    Args:
-        experiment: its name.
-        config: the experiment.
-        chosen: what `tuning.select` gave.
-        sizes: training records of each silo; where silos have plans of their own, the largest delivered ε is given.
-
-    Returns:
-        `PRIVACY_COLUMNS`, `PRIVACY_EXTRA` and phase_length, reported (chosen under the experiment's first report).
+    `chosen` is what `selection.select` gives, `sizes` are training records of each silo; the largest delivered ε over
+    silos counts. Columns: `PRIVACY_COLUMNS`, `PRIVACY_EXTRA`, phase_length, reported (chosen under the first report).
     """
-    first = config.reports[0].selection
     private = chosen[chosen["epsilon"].notna()]
-    points = private.assign(reported=private["selection"] == first).groupby(KEY, as_index=False)["reported"].max()
+    private = private.assign(reported=private["selection"] == config.reports[0].selection)
+    delivered_by, reached_by = functools.cache(delivered), functools.cache(reached)
     rows = []
-    known: dict[tuple, DeliveredEpsilon] = {}
-    from_below: dict[tuple, float] = {}
-    for point in points.to_dict("records"):
-        setting = next(one for one in config.settings if (point["M"], point["R"]) == (one.M, one.R))
-        task = Task(experiment, config, point["algorithm"], setting, point["reading"])
-        public, everyone = task.readings.clip_rule == "grid", point["M"] == len(sizes)
-        plans = set(task.plans(point["epsilon"], point["phase_length"], sizes))
-        worst, of, found = -math.inf, next(iter(plans)), None
-        for one in plans:
-            key = (one.releases, one.budget.n, one.budget.delta, one.shuffler, one.trusted_sum, one.shuffled_sum)
-            if key not in known:
-                known[key] = delivered(one)
-            # A value that is no number must not pass for one that holds.
-            if math.isnan(known[key].upper) or known[key].upper > worst:
-                found, of = known[key], one
-                worst = found.upper
-        assert found is not None
-        method, below = found.method, (of, everyone)
-        if below not in from_below:
-            from_below[below] = reached(of, found, everyone)
-        lower = from_below[below]
+    for point in private.groupby(KEY, as_index=False)["reported"].max().to_dict("records"):
+        task = task_at(experiment, config, point)
+        plans = dict.fromkeys(task.plans(point["epsilon"], point["phase_length"], sizes))
+        # NaN, which is not proven, counts as the largest.
+        worst = max(plans, key=lambda plan: _or_infinite(delivered_by(plan).upper))
+        result = delivered_by(worst)
+        epsilon, method = result.upper, result.method
+        lower = reached_by(worst, result, point["M"] == len(sizes))
         if task.readings.resample:
             # A record that was drawn into a silo several times moves a message several times as far as the plan counts.
-            worst, method, lower = math.inf, "none: resampled records occur several times in a silo", math.nan
+            epsilon, method, lower = math.inf, "none: resampled records occur several times in a silo", math.nan
+        if task.readings.clip_rule != "grid":
+            epsilon, method, lower = math.inf, "not private: the clip threshold is read off the data", math.nan
         rows.append(
             point
             | {
                 "experiment": experiment,
                 "claimed_epsilon": point["epsilon"],
-                "delivered_epsilon": worst if public else math.inf,
+                "delivered_epsilon": epsilon,
                 # ε is the largest over silos, so this must be too: together they hold for each.
-                "delta": max(one.budget.delta for one in plans),
-                "accountant": method if public else "not private: the clip threshold is read off the data",
+                "delta": max(plan.budget.delta for plan in plans),
+                "accountant": method,
                 "adjacency": ADJACENCY,
-                "sampling": of.sampling,
-                "noise_multiplier": of.seen.noise_multiplier,
-                "holds": public and worst <= point["epsilon"],
-                "delivered_lower": lower if public else math.nan,
-                "shuffled_bits": sent_bits(of),
+                "sampling": worst.sampling,
+                "noise_multiplier": worst.seen.noise_multiplier,
+                "holds": epsilon <= point["epsilon"],
+                "delivered_lower": lower,
+                "shuffled_bits": sent_bits(worst),
             }
         )
-    columns = [*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "phase_length", "reported"]
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = pd.DataFrame(rows, columns=[*PRIVACY_COLUMNS, *PRIVACY_EXTRA, "phase_length", "reported"])
     # Where trials chose different phase lengths, the row of the merged table is the one that promises least.
-    frame = frame.sort_values(
-        ["algorithm", "reading", "M", "R", "epsilon", "reported", "delivered_epsilon"], kind="stable"
-    )
-    last = ~frame.duplicated(["algorithm", "reading", "M", "R", "epsilon", "reported"], keep="last")
-    return frame.assign(reported=frame["reported"] & last).reset_index(drop=True)
+    row = ["algorithm", "reading", "M", "R", "epsilon", "reported"]
+    frame = frame.sort_values([*row, "delivered_epsilon"], kind="stable")
+    return frame.assign(reported=frame["reported"] & ~frame.duplicated(row, keep="last")).reset_index(drop=True)
+
+
+def _or_infinite(value: float) -> float:
+    return math.inf if math.isnan(value) else value
 
 
 def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
     """ε that some neighbouring silos reach at the claim's δ: what can refute a claim; NaN where none is proven.
 
     Args:
-        plan: what a silo releases.
-        result: its delivered ε, as the adversary of a silo's own messages has it.
+        result: delivered ε of the plan, as the adversary of a silo's own messages has it.
         everyone: whether all silos take part in every round. Where M < N, `result` counts a silo that is drawn in all
             rounds, which is rare, and nothing is proven from below about one that is not.
     """
@@ -99,31 +83,15 @@ def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> floa
         return math.nan
     if first.steps == 1:
         return result.lower
-    # Of local SGD only the model after a round's steps is seen; it is asked for where a claim hangs on it.
+    # Of local SGD only the model after a round's steps is seen, and only a claim that may not hold needs that search.
     n, delta = plan.budget.n, plan.budget.delta
     if plan.budget.epsilon is None or result.upper <= plan.budget.epsilon:
         return math.nan
-    rounds = first.count // first.steps
-    return end_of_round_epsilon(first.steps, rounds, n, plan.noise_multiplier, delta).lower
+    return end_of_round_epsilon(first.steps, first.count // first.steps, n, plan.noise_multiplier, delta).lower
 
 
 def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], float]:
     """Function from a trial row (`source` in place of its algorithm) to its delivered ε in `rows`."""
-    values = {
-        (
-            row["algorithm"],
-            row["reading"],
-            int(row["M"]),
-            int(row["R"]),
-            float(row["epsilon"]),
-            int(row["phase_length"]),
-        ): float(row["delivered_epsilon"])
-        for row in rows.to_dict("records")
-    }
-
-    def delivered(row: pd.Series) -> float:
-        return values[
-            row["source"], row["reading"], int(row["M"]), int(row["R"]), row["epsilon"], int(row["phase_length"])
-        ]
-
-    return delivered
+    keys = rows[KEY].astype({"M": int, "R": int, "epsilon": float, "phase_length": int})
+    values = dict(zip(keys.itertuples(index=False, name=None), rows["delivered_epsilon"].astype(float), strict=True))
+    return lambda row: values[tuple(row[["source", *KEY[1:]]])]

@@ -1,33 +1,19 @@
-"""What each noise formula of the papers delivers in its own experiments' setting, and what released programs do.
+"""What each noise formula of the papers delivers in the setting of its experiments, and what released programs do.
 
-Independent of any run: no data, no training. Settings are those of the MNIST experiments (n = 1,238 training records a
-silo, δ = 1/n²), with the rounds, batch sizes and grids of ε of either paper.
+The settings are those of the MNIST experiments (n = 1,238 training records a silo, δ = 1/n²), with the rounds, batch
+sizes and grids of ε of either paper. No data and no training are involved.
 """
 
-import dataclasses
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
+from silodp.experiments.plans import Protocol, complete_plan
 from silodp.privacy.accounting.accountant import upper_epsilon
-from silodp.privacy.plan import Budget
+from silodp.privacy.plan import Budget, Clipping
 from silodp.theory.registry import AssumptionError
 
-COLUMNS = [
-    "paper",
-    "formula",
-    "source",
-    "n",
-    "R",
-    "K",
-    "delta",
-    "claimed_epsilon",
-    "noise_multiplier",
-    "delivered_epsilon",
-    "holds",
-]
 RECORDS = 1238
 # Tensors of the perceptron, each clipped to L in the released program of the non-convex paper.
 TENSORS = 4
@@ -44,7 +30,7 @@ class Formula(NamedTuple):
     source: str
     algorithm: str
     options: Option = ()
-    clipping: str = "record"
+    clipping: Clipping = "record"
     in_range: bool = False
 
 
@@ -91,36 +77,35 @@ PAPERS = {
 
 
 def formula_rows() -> pd.DataFrame:
-    """`COLUMNS`: one row for each formula and claim; claims outside a theorem's assumptions are left out."""
-    return pd.DataFrame(_rows(), columns=COLUMNS)
+    """One row for each formula and claim; claims outside a theorem's assumptions are left out."""
+    rows = (
+        _row(paper, setting, formula, epsilon)
+        for paper, setting in PAPERS.items()
+        for formula in setting.formulas
+        for epsilon in setting.epsilons
+    )
+    return pd.DataFrame([row for row in rows if row is not None])
 
 
-def _rows() -> Iterator[dict]:
-    for paper, setting in PAPERS.items():
-        for formula in setting.formulas:
-            for epsilon in setting.epsilons:
-                algorithm = ALGORITHMS[formula.algorithm].with_options({"rounds": setting.R} | dict(formula.options))
-                batch_epsilon = epsilon if formula.in_range else setting.batch_epsilon
-                budget = Budget(RECORDS, setting.R, epsilon, RECORDS**-2.0, batch_epsilon)
-                try:
-                    plan = algorithm.plan(budget)
-                except AssumptionError:
-                    continue
-                # The noise stays as it is, whatever is clipped.
-                clipping = {"clipping": formula.clipping, "tensors": TENSORS}
-                releases = tuple(dataclasses.replace(one, **clipping) for one in plan.releases)  # type: ignore[arg-type]
-                plan = dataclasses.replace(plan, releases=releases)
-                delivered = upper_epsilon(plan, budget.delta)
-                yield {
-                    "paper": paper,
-                    "formula": formula.name,
-                    "source": formula.source,
-                    "n": RECORDS,
-                    "R": setting.R,
-                    "K": plan.releases[0].drawn,
-                    "delta": budget.delta,
-                    "claimed_epsilon": epsilon,
-                    "noise_multiplier": plan.noise_multiplier,
-                    "delivered_epsilon": delivered,
-                    "holds": delivered <= epsilon,
-                }
+def _row(paper: str, setting: Setting, formula: Formula, epsilon: float) -> dict | None:
+    algorithm = ALGORITHMS[formula.algorithm].with_options({"rounds": setting.R} | dict(formula.options))
+    batch_epsilon = epsilon if formula.in_range else setting.batch_epsilon
+    budget = Budget(RECORDS, setting.R, epsilon, RECORDS**-2.0, batch_epsilon)
+    try:
+        plan = complete_plan(algorithm, budget, Protocol(formula.clipping, TENSORS))
+    except AssumptionError:
+        return None
+    delivered = upper_epsilon(plan, budget.delta)
+    return {
+        "paper": paper,
+        "formula": formula.name,
+        "source": formula.source,
+        "n": RECORDS,
+        "R": setting.R,
+        "K": plan.releases[0].drawn,
+        "delta": budget.delta,
+        "claimed_epsilon": epsilon,
+        "noise_multiplier": plan.noise_multiplier,
+        "delivered_epsilon": delivered,
+        "holds": delivered <= epsilon,
+    }

@@ -37,17 +37,15 @@ def figure_names(name: str, config: Experiment) -> dict[str, dict]:
     return found
 
 
-def model_name(algorithm: str, setting: str, epsilon: float) -> str:
-    """A saved model's name in paths, as in minibatch_sgd_M5_R25_eps2."""
-    return f"{algorithm}_{setting}_eps{epsilon:g}"
-
-
-def model_names(config: Experiment) -> list[str]:
-    """Models that are saved of an experiment on a file of one's own: of every private algorithm, setting and ε."""
-    if isinstance(config.dataset, str):
-        return []
-    private = [name for name, own in config.algorithms.items() if own.private != "non_private"]
-    return [model_name(name, one.name, e) for name in private for one in config.settings for e in config.epsilons]
+def trained_tasks(config: Experiment) -> list[tuple[str, str, str]]:
+    """(algorithm, setting, reading) of all tasks that are trained, by their names in paths."""
+    return [
+        (algorithm, setting.name, reading)
+        for algorithm in config.algorithms
+        for setting in config.settings
+        for reading, label in readings_of(config).items()
+        if trained_as(config, algorithm, label) == label
+    ]
 
 
 def trained_as(config: Experiment, algorithm: str, label: str) -> str | None:

@@ -1,7 +1,7 @@
 """The other ε of a reported run: a person's, the chosen run's, and by round; docs/privacy.md says what each means."""
 
 import functools
-import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ import pandas as pd
 from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
 from silodp.experiments.by_round import epsilon_by_round
-from silodp.experiments.task import Task
+from silodp.experiments.task import Task, task_at
 from silodp.files import BY_ROUND_COLUMNS
 from silodp.privacy.person import persons_epsilon
 from silodp.privacy.plan import PrivacyPlan
@@ -22,38 +22,36 @@ _ROUNDS = 13
 def with_other_epsilons(
     rows: pd.DataFrame, experiment: str, config: Experiment, sizes: list[int], held: tuple[int, int]
 ) -> pd.DataFrame:
-    """`privacy_rows` with their last columns filled in where a row is reported.
+    """`delivered.privacy_rows` with their last columns filled in where a row is reported.
 
     Args:
-        rows: of `silodp.experiments.delivered.privacy_rows`.
-        experiment: its name.
-        config: the experiment.
-        sizes: training records of each silo; where silos have plans of their own, the largest ε is given.
+        sizes: training records of each silo; the largest ε over silos counts.
         held: in how many silos a record lies at most, and how often in one of them: what a person has.
     """
-    found = []
+    filled = []
     for row in rows.to_dict("records"):
-        setting = next(one for one in config.settings if (row["M"], row["R"]) == (one.M, one.R))
-        task = Task(experiment, config, row["algorithm"], setting, row["reading"])
-        beside = row | {"person_silos": held[0], "person_records": held[1]}
+        task = task_at(experiment, config, row)
+        row |= {"person_silos": held[0], "person_records": held[1]}
         # A clip threshold read off the data makes every ε infinite.
         if row["reported"] and task.readings.clip_rule == "grid":
-            beside |= _others(task, row["epsilon"], int(row["phase_length"]), sizes, held)
-        found.append(beside)
-    return pd.DataFrame(found, columns=list(rows.columns))
+            row |= _others(task, row["epsilon"], int(row["phase_length"]), sizes, held)
+        filled.append(row)
+    return pd.DataFrame(filled, columns=list(rows.columns))
 
 
 def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], held: tuple[int, int]) -> dict[str, float]:
-    plans = tuple(dict.fromkeys(task.plans(epsilon, phase_length, sizes)))
-    if task.readings.resample:  # of one record nothing is proven, of all copies of it something is
+    plans = _distinct_plans(task, epsilon, phase_length, sizes)
+    if task.readings.resample:  # nothing is proven of one record, but of all copies of a record
         return {"epsilon_person": persons_epsilon(plans, *held)}
     grid = task.grid()
     points = grid[grid["epsilon"] == epsilon]
-    candidates: list[PrivacyPlan] = []
-    for phase in sorted({int(one) for one in points["phase_length"]}):
-        candidates += dict.fromkeys(task.plans(epsilon, phase, sizes))
-    algorithm = task.make(phase_length, epsilon, min(sizes))
-    return _of_plans(algorithm, plans, tuple(candidates), len(points), held)
+    phases = sorted({int(phase) for phase in points["phase_length"]})
+    candidates = tuple(plan for phase in phases for plan in _distinct_plans(task, epsilon, phase, sizes))
+    return _of_plans(task.make(phase_length, epsilon, min(sizes)), plans, candidates, len(points), held)
+
+
+def _distinct_plans(task: Task, epsilon: float, phase_length: int, sizes: list[int]) -> tuple[PrivacyPlan, ...]:
+    return tuple(dict.fromkeys(task.plans(epsilon, phase_length, sizes)))
 
 
 # Settings that differ in M alone have the same plans.
@@ -65,20 +63,16 @@ def _of_plans(
     points: int,
     held: tuple[int, int],
 ) -> dict[str, float]:
-    wanted = (1, max(algorithm.rounds // 2, 1))
-    by_round = [[value for _, value in epsilon_by_round(algorithm, plan, wanted)] for plan in plans]
+    first, half = _largest_by_round(algorithm, plans, (1, max(algorithm.rounds // 2, 1)))
+    # Silos with a δ of their own select among their own plans.
+    deltas = {plan.budget.delta for plan in candidates}
+    by_delta = [[plan for plan in candidates if plan.budget.delta == delta] for delta in deltas]
     return {
         "epsilon_person": persons_epsilon(plans, *held),
         "selection_points": points,
-        # Of silos with δ of their own each is asked by itself.
-        "epsilon_selection": _largest(
-            [
-                selection_epsilon([one for one in candidates if one.budget.delta == delta], points)
-                for delta in {one.budget.delta for one in candidates}
-            ]
-        ),
-        "epsilon_first_round": _largest([first for first, _ in by_round]),
-        "epsilon_half_rounds": _largest([half for _, half in by_round]),
+        "epsilon_selection": _largest([selection_epsilon(same, points) for same in by_delta]),
+        "epsilon_first_round": first,
+        "epsilon_half_rounds": half,
     }
 
 
@@ -86,30 +80,29 @@ def by_round_rows(experiment: str, config: Experiment, sizes: list[int]) -> pd.D
     """ε so far at the end of the first, the last and up to eleven rounds between, as `BY_ROUND_COLUMNS`.
 
     Of each private algorithm in the experiment's first setting, at its middle ε, longest phase and default reading; no
-    rows where that has no proof.
-
-    Args:
-        experiment: its name.
-        config: the experiment.
-        sizes: training records of each silo; where silos have plans of their own, the largest ε is given.
+    rows where that has no proof. `sizes` are training records of each silo; the largest ε over silos counts.
     """
     setting, rows = config.settings[0], []
     claimed = sorted(config.epsilons)[len(config.epsilons) // 2]
-    for name, own in config.algorithms.items():
+    for name, options in config.algorithms.items():
         task = Task(experiment, config, name, setting)
-        if own.private == "non_private" or task.readings.resample or task.readings.clip_rule != "grid":
+        if options.private == "non_private" or task.readings.resample or task.readings.clip_rule != "grid":
             continue
         phase = int(task.grid()["phase_length"].max())
-        algorithm, plans = task.make(phase, claimed, min(sizes)), list(dict.fromkeys(task.plans(claimed, phase, sizes)))
-        wanted = sorted({round(number) for number in np.linspace(1, algorithm.rounds, _ROUNDS)})
-        each = [epsilon_by_round(algorithm, plan, wanted) for plan in plans]
-        for place, number in enumerate(wanted):
-            so_far = _largest([found[place][1] for found in each])
-            delta = max(plan.budget.delta for plan in plans)
-            rows.append([experiment, name, setting.M, setting.R, phase, claimed, delta, number, so_far])
+        algorithm, plans = task.make(phase, claimed, min(sizes)), _distinct_plans(task, claimed, phase, sizes)
+        rounds = sorted({round(number) for number in np.linspace(1, algorithm.rounds, _ROUNDS)})
+        delta = max(plan.budget.delta for plan in plans)
+        for number, epsilon in zip(rounds, _largest_by_round(algorithm, plans, rounds), strict=True):
+            rows.append([experiment, name, setting.M, setting.R, phase, claimed, delta, number, epsilon])
     return pd.DataFrame(rows, columns=BY_ROUND_COLUMNS)
+
+
+def _largest_by_round(algorithm: Algorithm, plans: tuple[PrivacyPlan, ...], rounds: Sequence[int]) -> list[float]:
+    """The largest ε so far over silos, at the end of each of `rounds`."""
+    by_plan = [[epsilon for _, epsilon in epsilon_by_round(algorithm, plan, rounds)] for plan in plans]
+    return [_largest(list(values)) for values in zip(*by_plan, strict=True)]
 
 
 def _largest(values: list[float]) -> float:
     """The largest; NaN, which is not proven, beats all."""
-    return math.nan if np.isnan(values).any() else max(values)
+    return float(np.max(values))

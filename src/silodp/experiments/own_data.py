@@ -1,79 +1,65 @@
-"""What is asked of an experiment on a file of one's own before anything starts."""
+"""Rules for an experiment on a user's own file, checked before any job starts."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from silodp.config.errors import Rule
 from silodp.config.experiment import Experiment
 from silodp.datasets import Dataset
 
 
 def own_sizes(experiment: Experiment, dataset: Dataset) -> list[int] | None:
-    """Training records of each silo where the data say whose each record is; None where silos are cut from them."""
+    """Training records of each silo where the data name the silos; None where silos are cut from the records."""
     if dataset.silo_records is None:
         return None
-    share = experiment.silos.train_share
-    return [math.floor(share * records + 1e-9) for records in dataset.silo_records]
+    return [math.floor(experiment.silos.train_share * records + 1e-9) for records in dataset.silo_records]
 
 
-def check_own(experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]) -> None:
+def own_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
     """Silos by a column or by Dirichlet shares, bounds, and what of readings and preprocessing goes with them."""
     own, plan = experiment.dataset, experiment.silos
-    if plan.scheme == "column" and dataset.silo_records is None:
-        fail("silos.scheme", plan.scheme, "needs data that name silos: dataset.silo must be given, or another scheme")
-    if plan.scheme != "column" and not isinstance(own, str) and own.silo is not None:
-        fail("silos.scheme", plan.scheme, "must be column, or silo be left out of dataset")
-    if plan.scheme == "dirichlet":
-        if isinstance(own, str):
-            fail("silos.scheme", plan.scheme, "needs a file of one's own")
-        if plan.count is None or plan.alpha is None:
-            fail("silos.scheme", plan.scheme, "needs silos.count and silos.alpha")
-    elif plan.alpha is not None:
-        fail("silos.alpha", plan.alpha, f"must be left out for {plan.scheme}")
-    if plan.least is not None and plan.scheme != "column":
-        fail("silos.least", plan.least, f"must be left out for {plan.scheme}")
-    _check_bounds(experiment, dataset, fail)
-    if dataset.silo_records is None:
-        return
-    if any(one.resample for one in experiment.variants().values()):
-        fail("readings.resample", True, f"must be false for {plan.scheme}, whose silos have their own records")
-    records = min(dataset.silo_records, default=0)
-    train, least = math.floor(plan.train_share * records + 1e-9), 2 if experiment.delta == "1/n^2" else 1
-    if train < least or train == records:
+    scheme, dirichlet, sizes = plan.scheme, plan.scheme == "dirichlet", dataset.silo_records
+    allowed = "needs data that name silos: dataset.silo must be given, or another scheme"
+    yield scheme == "column" and sizes is None, "silos.scheme", scheme, allowed
+    named = not isinstance(own, str) and own.silo is not None
+    yield scheme != "column" and named, "silos.scheme", scheme, "must be column, or silo be left out of dataset"
+    yield dirichlet and isinstance(own, str), "silos.scheme", scheme, "needs a file of your own"
+    missing = plan.count is None or plan.alpha is None
+    yield dirichlet and missing, "silos.scheme", scheme, "needs silos.count and silos.alpha"
+    yield not dirichlet and plan.alpha is not None, "silos.alpha", plan.alpha, f"must be left out for {scheme}"
+    yield scheme != "column" and plan.least is not None, "silos.least", plan.least, f"must be left out for {scheme}"
+    yield from _bound_rules(experiment, dataset)
+    if sizes is not None:
+        resampled = any(readings.resample for readings in experiment.variants().values())
+        yield resampled, "readings.resample", True, f"must be false for {scheme}, whose silos have their own records"
+        records, least = min(sizes, default=0), 2 if experiment.delta == "1/n^2" else 1
+        train = math.floor(plan.train_share * records + 1e-9)
         allowed = f"must leave out silos that have not {least} records to train on and one to test on"
-        fail("silos.least", plan.least, f"the smallest silo has {records} records: {allowed}")
+        allowed = f"the smallest silo has {records} records: {allowed}"
+        yield train < least or train == records, "silos.least", plan.least, allowed
 
 
-def _check_bounds(experiment: Experiment, dataset: Dataset, fail: Callable[[str, object, str], NoReturn]) -> None:
+def _bound_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
     """Bounds of every number and of a target, and of nothing else."""
-    steps, own = experiment.preprocess, experiment.dataset
-    if steps.standardise in ("bounds", "silo") and (dataset.images or dataset.standardise_columns is None):
-        fail("preprocess.standardise", steps.standardise, "needs data whose columns are known by name")
-    if steps.standardise == "silo" and dataset.silo_records is None:
-        fail("preprocess.standardise", steps.standardise, "needs silos of scheme column or dirichlet")
-    if steps.standardise != "bounds":
-        if steps.bounds:
-            fail("preprocess.bounds", sorted(steps.bounds), "must be left out unless standardise is bounds")
-        return
+    steps, own, columns = experiment.preprocess, experiment.dataset, dataset.standardise_columns
+    how, given, key = steps.standardise, sorted(steps.bounds), "preprocess.standardise"
+    unnamed = how in ("bounds", "silo") and (dataset.images or columns is None)
+    yield unnamed, key, how, "needs data whose columns are known by name"
+    yield how == "silo" and dataset.silo_records is None, key, how, "needs silos of scheme column or dirichlet"
+    key = "preprocess.bounds"
+    yield how != "bounds" and bool(given), key, given, "must be left out unless standardise is bounds"
     target = [own.target] if dataset.task == "regression" and not isinstance(own, str) else []
-    wanted = [*(dataset.standardise_columns or ()), *target]
+    wanted = [*(columns or ()), *target] if how == "bounds" else []
     for name in wanted:
-        if name not in steps.bounds:
-            fail("preprocess.bounds", sorted(steps.bounds), f"column {name!r}: lowest and highest value must be given")
+        yield name not in given, key, given, f"column {name!r}: lowest and highest value must be given"
     for name, (low, high) in steps.bounds.items():
-        if name not in wanted:
-            fail("preprocess.bounds", name, f"must be a column of numbers: {', '.join(wanted)}")
-        if not low < high:
-            fail("preprocess.bounds", [low, high], f"column {name!r}: the lowest value must be below the highest")
+        yield name not in wanted, key, name, f"must be a column of numbers: {', '.join(wanted)}"
+        yield not low < high, key, [low, high], f"column {name!r}: the lowest value must be below the highest"
 
 
 def preprocessing_guarantee(steps: Mapping[str, Any], missing: str) -> str:
-    """Whether what is done to features before training is private, in a sentence.
-
-    Args:
-        steps: the experiment's `preprocess`.
-        missing: what its file says of missing values.
-    """
+    """Whether `preprocess` (steps), with what a file says of missing values, is private, in a sentence."""
     how = steps.get("standardise", True)
     if steps.get("pca") is not None:
         return "Preprocessing is not private: principal components are made from training records without noise."

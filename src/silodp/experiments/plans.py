@@ -1,7 +1,7 @@
 """A privacy plan, made once and complete: guard, training, table and audit take the same object.
 
-What an algorithm prints becomes what a silo does by the protocol's choices: what is clipped, who adds the messages up,
-and whether noise is calibrated. Nothing changes a plan after that.
+An algorithm's own plan becomes what a silo does by the protocol's choices: what is clipped, who adds the messages up,
+and whether noise is calibrated.
 """
 
 import functools
@@ -20,7 +20,6 @@ class Protocol:
 
     Attributes:
         clipping: what is scaled to norm at most L.
-        tensors: of the model.
         shuffled: M and d, where sums go through the shuffle protocol P_vec.
         calibrated: whether noise is the least that delivers the claimed ε.
         sampler: "subset" for batches of distinct records, else as the algorithm draws them.
@@ -35,13 +34,12 @@ class Protocol:
 
 @functools.cache
 def complete_plan(algorithm: "Algorithm", budget: Budget, protocol: Protocol) -> PrivacyPlan:
-    """The plan of a silo; the same object whenever the same is asked for, as calibrating can take seconds.
+    """The plan of a silo, cached, as calibrating can take seconds.
 
-    Raises:
-        ValueError: a theorem's conditions fail at this budget, or no noise fits.
+    ValueError: a theorem's conditions fail at this budget, or no noise fits.
     """
     plan = algorithm.plan(budget)
-    clipped = (replace(one, clipping=protocol.clipping, tensors=protocol.tensors) for one in plan.releases)
+    clipped = (replace(release, clipping=protocol.clipping, tensors=protocol.tensors) for release in plan.releases)
     plan = replace(plan, releases=tuple(clipped))
     if protocol.sampler == "subset":
         plan = plan.distinct

@@ -1,39 +1,38 @@
 """Tuning by race: a coarse grid, a search around its best points, more trials for the best of those.
 
-Every rung is a job of its own that reads the rungs before it. Which points it trains follows from their tables alone,
-and a point's run is the one of the whole grid: the same streams, and the same bits where a kernel works point by point.
-So a race is the same however jobs are cut, and can be played again on the tables of a whole grid.
+Every rung is a job that reads the tables of the rungs before it, and trains points that follow from those alone. A
+point's run is that of the whole grid: the same streams, and the same bits where a kernel works point by point. So a
+race does not depend on how jobs are cut, and can be played again on the tables of a whole grid.
 """
 
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from silodp.config.errors import Rule
 from silodp.config.experiment import Experiment, Race
-from silodp.experiments.task import POINT
+from silodp.experiments.task import POINT, RUN
 
-# Axes of a point beside its ε, and which of them the step size is.
+# Axes of a point beside its ε, the step size first.
 AXES = POINT[1:]
-# Best points of an ε that a search goes on from.
+# Best points of an ε around which a rung searches.
 CENTRES = 2
 
 Place = tuple[int, ...]
 
 
-def check_race(experiment: Experiment, fail: Callable[[str, object, str], NoReturn]) -> None:
-    """Calls `fail(key, value, allowed)` where an experiment's race cannot be run.
-
-    A race leaves no grid run of every trial to report, and needs a trial for each of its later rungs.
-    """
-    if experiment.tuning != "race":
-        return
-    if any((report.selection, report.evaluation) != ("pooled", "fresh") for report in experiment.reports):
-        fail("tuning", "race", "must be full where reports are any but {selection: pooled, evaluation: fresh}")
-    if experiment.trials <= len(experiment.race.kept):
-        fail("trials", experiment.trials, f"must be more than the {len(experiment.race.kept)} numbers of race.kept")
+def race_rules(experiment: Experiment) -> Iterator[Rule]:
+    """A race leaves no grid run of every trial to report, and needs a trial for each of its later rungs."""
+    raced, kept = experiment.tuning == "race", len(experiment.race.kept)
+    unlike = any((report.selection, report.evaluation) != ("pooled", "fresh") for report in experiment.reports)
+    allowed = "must be full where reports are any but {selection: pooled, evaluation: fresh}"
+    yield raced and unlike, "tuning", "race", allowed
+    allowed = f"must be more than the {kept} numbers of race.kept"
+    yield raced and experiment.trials <= kept, "trials", experiment.trials, allowed
 
 
 class Rung(NamedTuple):
@@ -46,137 +45,101 @@ class Rung(NamedTuple):
 
 def rungs(race: Race) -> list[Rung]:
     """The rungs of a race, in order: one coarse, some searches, then a further trial each for fewer points."""
-    found = [Rung(0, "coarse", 0), *[Rung(0, "search", CENTRES)] * race.searches]
-    return found + [Rung(trial, "trial", kept) for trial, kept in enumerate(race.kept, start=1)]
+    first = [Rung(0, "coarse", 0), *[Rung(0, "search", CENTRES)] * race.searches]
+    return first + [Rung(trial, "trial", kept) for trial, kept in enumerate(race.kept, start=1)]
 
 
 def points(race: Race, number: int, grid: pd.DataFrame, earlier: pd.DataFrame | None) -> pd.DataFrame:
-    """Points of `grid` that a rung trains, with the columns `POINT` and trial, in the grid's order.
+    """Points of `grid` that rung `number` trains, with the columns `POINT` and trial, in the grid's order.
 
-    Args:
-        race: its settings.
-        number: of the rung, from 0.
-        grid: all points, columns `POINT`; ε is NaN without noise.
-        earlier: rows of the rungs before it: `POINT`, trial and train_loss.
+    `earlier` has the rows of the rungs before it: `POINT`, trial and train_loss.
     """
     rung, lines = rungs(race)[number], _Lines(grid)
-    wanted: dict[int, set[Place]] = {line: set() for line in range(len(lines))}
+    ranked = [] if earlier is None else lines.ranked(earlier, rung.trial)
+    wanted: list[set[Place]] = []
     for line in range(len(lines)):
         if rung.kind == "coarse":
-            wanted[line] = set(_coarse(lines, line, race))
+            wanted.append(lines.coarse(line, race.stride))
             continue
-        ranked = _Ranks(lines, earlier, rung.trial)
-        best = ranked.best(line)[: rung.kept]
-        if rung.kind == "trial":
-            wanted[line] = set(best)
-            continue
-        centres = set(best)
-        for near in lines.neighbours(line):
-            centres |= {place for place in ranked.best(near)[:1] if lines.holds(line, place)}
-        wanted[line] = {place for one in centres for place in (one, *lines.around(line, one))} - ranked.tried(line)
-    chosen = [row for row in range(len(grid)) if lines.place[row] in wanted[lines.line[row]]]
-    return grid.iloc[chosen].assign(trial=rung.trial).reset_index(drop=True)
+        best = set(ranked[line][: rung.kept])
+        if rung.kind == "search":
+            best |= {place for near in lines.neighbours(line) for place in ranked[near][:1] if lines.holds(line, place)}
+            best = {place for centre in best for place in lines.around(line, centre)} - set(ranked[line])
+        wanted.append(best)
+    chosen = [place in wanted[line] for line, place in zip(lines.line, lines.place, strict=True)]
+    return grid[chosen].assign(trial=rung.trial).reset_index(drop=True)
 
 
 def finalists(trials: pd.DataFrame) -> pd.DataFrame:
     """Rows of the points that were left at the end of their race: those that ran the last trial."""
-    return trials.merge(trials.loc[trials["trial"] == trials["trial"].max(), [*_run(trials), *POINT]])
+    by = [name for name in (*RUN, *POINT) if name in trials]
+    return trials.merge(trials.loc[trials["trial"] == trials["trial"].max(), by])
 
 
 def play(race: Race, grid: pd.DataFrame, train: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
     """All rungs of a race; `train` takes points with their trial and gives them back with train_loss."""
-    done: pd.DataFrame | None = None
+    done: list[pd.DataFrame] = []
     for number in range(len(rungs(race))):
-        found = train(points(race, number, grid, done)).assign(rung=number)
-        done = found if done is None else pd.concat([done, found], ignore_index=True)
-    assert done is not None
-    return done
-
-
-def _run(trials: pd.DataFrame) -> list[str]:
-    return [name for name in ("experiment", "algorithm", "reading", "M", "R") if name in trials]
+        earlier = pd.concat(done, ignore_index=True) if done else None
+        done.append(train(points(race, number, grid, earlier)).assign(rung=number))
+    return pd.concat(done, ignore_index=True)
 
 
 class _Lines:
-    """A grid as lines of one ε each, a point as its place on the axes of its line.
+    """A grid as lines of one ε each, the line without noise last; a point is its place on the axes of its line.
 
-    Attributes:
-        line, place: of every row of the grid.
+    `line` and `place` are of every row of the grid, in its order; `private` is the number of lines with noise.
     """
 
     def __init__(self, grid: pd.DataFrame):
-        self.epsilons = sorted(grid["epsilon"].dropna().unique())
-        self._silent = bool(grid["epsilon"].isna().any())
-        self.line = [len(self.epsilons) if math.isnan(e) else self.epsilons.index(e) for e in grid["epsilon"]]
-        self.values: list[list[list[float]]] = []
-        for line in range(len(self)):
-            own = grid[[at == line for at in self.line]]
-            self.values.append([_distinct(own[axis]) for axis in AXES])
-        self.place: list[Place] = [
-            self._at(line, row) for line, row in zip(self.line, grid[AXES].itertuples(index=False), strict=True)
-        ]
-        self._there = set(zip(self.line, self.place, strict=True))
+        self.grid = grid.reset_index(drop=True)
+        line = self.grid.groupby("epsilon", dropna=False).ngroup()
+        ranks = [self.grid[axis].groupby(line).rank("dense", na_option="bottom").astype(int) - 1 for axis in AXES]
+        self.line, self.place = line.tolist(), list(zip(*ranks, strict=True))
+        self.private = self.grid["epsilon"].nunique()
+        self._points = set(zip(self.line, self.place, strict=True))
 
     def __len__(self) -> int:
-        return len(self.epsilons) + self._silent
-
-    def _at(self, line: int, row: tuple) -> Place:
-        return tuple(_index(values, value) for values, value in zip(self.values[line], row, strict=True))
-
-    def where(self, epsilon: float, row: tuple) -> tuple[int, Place]:
-        """Line and place of a point."""
-        line = len(self.epsilons) if math.isnan(epsilon) else self.epsilons.index(epsilon)
-        return line, self._at(line, row)
+        return max(self.line) + 1
 
     def holds(self, line: int, place: Place) -> bool:
-        """Whether the line has a point at `place`."""
-        return (line, place) in self._there
+        return (line, place) in self._points
+
+    def lengths(self, line: int) -> list[int]:
+        """How many values each axis of the line has."""
+        places = [place for at, place in zip(self.line, self.place, strict=True) if at == line]
+        return [max(ranks) + 1 for ranks in zip(*places, strict=True)]
+
+    def coarse(self, line: int, stride: int) -> set[Place]:
+        """Every `stride`-th step size with every second value of the other axes, at every second ε."""
+        if line < self.private and line not in _thinned(self.private, 2):
+            return set()
+        axes = [_thinned(length, 2 if axis else stride) for axis, length in enumerate(self.lengths(line))]
+        return {place for place in itertools.product(*axes) if self.holds(line, place)}
 
     def neighbours(self, line: int) -> list[int]:
         """Lines of the next smaller and the next larger ε; the one without noise has none."""
-        last = len(self.epsilons)
-        return [] if line == last else [near for near in (line - 1, line + 1) if 0 <= near < last]
+        return [near for near in (line - 1, line + 1) if 0 <= near < self.private > line]
 
     def around(self, line: int, place: Place) -> Iterator[Place]:
-        """Places one step away along one axis."""
+        """`place`, and the places one step away along one axis."""
+        yield place
         for axis in range(len(place)):
             for step in (-1, 1):
                 moved = (*place[:axis], place[axis] + step, *place[axis + 1 :])
                 if self.holds(line, moved):
                     yield moved
 
-
-class _Ranks:
-    """Places of every line by their mean training loss over the trials before `trial`; in ties the grid's order."""
-
-    def __init__(self, lines: _Lines, earlier: pd.DataFrame | None, trial: int):
-        if earlier is None:
-            raise ValueError("rung > 0: must be given the rows of the rungs before it")
-        losses: dict[tuple[int, Place], list[float]] = {}
-        for epsilon, *row, loss in earlier[[*POINT, "train_loss"]].itertuples(index=False):
-            losses.setdefault(lines.where(epsilon, tuple(row)), []).append(math.inf if math.isnan(loss) else loss)
+    def ranked(self, earlier: pd.DataFrame, trial: int) -> list[list[Place]]:
+        """For every line: places that have run every trial before `trial`, by their mean training loss."""
+        numbered = self.grid.assign(line=self.line, place=self.place)
+        rows = earlier.fillna({"train_loss": math.inf}).merge(numbered, on=POINT)
         runs = max(trial, 1)
-        self._means = {
-            key: math.fsum(found) / runs if math.isfinite(sum(found)) else math.inf
-            for key, found in losses.items()
-            if len(found) == runs
-        }
-
-    def best(self, line: int) -> list[Place]:
-        """Places that have run every trial so far, best first."""
-        return [place for _, place in sorted((mean, place) for (at, place), mean in self._means.items() if at == line)]
-
-    def tried(self, line: int) -> set[Place]:
-        """Places that have run."""
-        return {place for at, place in self._means if at == line}
-
-
-def _coarse(lines: _Lines, line: int, race: Race) -> Iterator[Place]:
-    """Every `stride`-th step size with every second value of the other axes, at every second ε."""
-    if line < len(lines.epsilons) and line not in _thinned(len(lines.epsilons), 2):
-        return
-    axes = [_thinned(len(values), 2 if axis else race.stride) for axis, values in enumerate(lines.values[line])]
-    yield from (place for place in itertools.product(*axes) if lines.holds(line, place))
+        ranked: list[list[tuple[float, Place]]] = [[] for _ in range(len(self))]
+        for (line, place), losses in rows.groupby(["line", "place"])["train_loss"]:
+            if len(losses) == runs:
+                ranked[line].append((math.fsum(losses) / runs if np.isfinite(losses).all() else math.inf, place))
+        return [[place for _, place in sorted(line)] for line in ranked]
 
 
 def _thinned(count: int, stride: int) -> range:
@@ -184,11 +147,3 @@ def _thinned(count: int, stride: int) -> range:
     number = max(count // stride, 1)
     first = (count - 1 - stride * (number - 1)) // 2
     return range(first, first + stride * number, stride)
-
-
-def _distinct(values: pd.Series) -> list[float]:
-    return sorted(values.dropna().unique()) + ([math.nan] if values.isna().any() else [])
-
-
-def _index(values: list[float], value: float) -> int:
-    return len(values) - 1 if math.isnan(value) else values.index(value)

@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from silodp.config.experiment import AlgorithmOptions, Experiment, Setting
+from silodp.config.experiment import Experiment, Setting
 from silodp.theory.convex.schedules import SCHEDULES, Schedule
 
 
@@ -20,18 +20,13 @@ def prescribe(
 
     Args:
         experiment: its one clip threshold is the theorem's L, its radius D.
-        algorithm: its options name the schedule and the constants.
         setting: M, and R as the most rounds.
         N, n: silos, and training records of the smallest.
-        epsilon, delta: the claim.
 
-    Raises:
-        ValueError: a constant that the theorem asks for is missing, its assumptions fail, or it asks for more rounds.
+    ValueError: a constant that the theorem asks for is missing, its assumptions fail, or it asks for more rounds.
     """
-    options: AlgorithmOptions = experiment.algorithms[algorithm]
+    options = experiment.algorithms[algorithm]
     assert options.schedule is not None
-    function = SCHEDULES[options.schedule]
-    constants = options.constants.model_dump(exclude_none=True) if options.constants else {}
     known: dict[str, Any] = {
         "n": n,
         "N": N,
@@ -41,20 +36,16 @@ def prescribe(
         "epsilon": epsilon,
         "delta": delta,
         "K": experiment.batch_records,
-    } | constants
+    } | (options.constants.model_dump(exclude_none=True) if options.constants else {})
+    function = SCHEDULES[options.schedule]
     parameters = inspect.signature(function).parameters
     given = {name: known[name] for name in parameters if known.get(name) is not None}
-    missing = [
-        name
-        for name, parameter in parameters.items()
-        if name not in given and parameter.default is inspect.Parameter.empty
-    ]
-    if missing:
-        places = [{"D": "radius"}.get(name, f"constants.{name}") for name in missing]
+    needed = [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
+    if missing := [name for name in needed if name not in given]:
+        places = ["radius" if name == "D" else f"constants.{name}" for name in missing]
         raise ValueError(f"{options.schedule} asks for {', '.join(places)}")
-    found = function(**given)
-    if found.rounds > setting.R:
-        raise ValueError(
-            f"{options.schedule} asks for {found.rounds} rounds at epsilon = {epsilon:g}, R = {setting.R} allows fewer"
-        )
-    return found
+    schedule = function(**given)
+    if schedule.rounds > setting.R:
+        asks = f"{options.schedule} asks for {schedule.rounds} rounds at epsilon = {epsilon:g}"
+        raise ValueError(f"{asks}, R = {setting.R} allows fewer")
+    return schedule

@@ -8,9 +8,7 @@ import pandas as pd
 from silodp.config.experiment import Experiment
 from silodp.experiments.names import trained_as
 from silodp.experiments.race import finalists
-from silodp.experiments.task import POINT
-
-RUN = ["experiment", "algorithm", "reading", "M", "R"]
+from silodp.experiments.task import POINT, RUN
 
 # Columns of trials that are neither whole numbers nor truth values beside rows without results.
 WHOLE = {"K": "int64", "left_after": "int64", "diverged": "bool"}
@@ -25,9 +23,7 @@ def complete(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
     """`trials` with the default reading's rows standing for what other readings do not train themselves.
 
     That is every reading that does not apply to their algorithm, and points that are `trained` by the default alone.
-
-    Raises:
-        ValueError: where such a point has no run of the default reading.
+    ValueError: where such a point has no run of the default reading.
     """
     trials = _filled(trials) if "trained" in trials else trials
     default = trials[trials["reading"] == ""]
@@ -45,10 +41,10 @@ def _filled(trials: pd.DataFrame) -> pd.DataFrame:
     lacking, default = trials["trained"].eq(False), trials[trials["reading"] == ""]
     by = [column for column in (*RUN, "trial", *POINT) if column != "reading"]
     wanted = trials.loc[lacking, [*by, "reading"]]
-    found = wanted.merge(default.drop(columns="reading"), how="left", on=by, indicator="there", validate="m:1")
-    if missing := int((found["there"] == "left_only").sum()):
+    filled = wanted.merge(default.drop(columns="reading"), how="left", on=by, indicator="there", validate="m:1")
+    if missing := int((filled["there"] == "left_only").sum()):
         raise ValueError(f"{missing} points of other readings: must have a run of the default reading, which has none")
-    whole = pd.concat([trials[~lacking], found.drop(columns="there").set_axis(wanted.index)]).sort_index()
+    whole = pd.concat([trials[~lacking], filled.drop(columns="there").set_axis(wanted.index)]).sort_index()
     return whole[trials.columns].drop(columns="trained").astype(WHOLE)
 
 
@@ -60,8 +56,7 @@ def choose(trials: pd.DataFrame, selection: str, numbers: Iterable[int] | None =
         selection: "pooled", one point by its mean over trials; "per_trial", one in each trial.
         numbers: the trials that a pooled point stands for; default: those of `trials`.
 
-    Returns:
-        One row for each run, ε and trial: `RUN`, trial, `POINT`. Ties go to the first point of the grid.
+    Returns one row for each run, ε and trial: `RUN`, trial, `POINT`. Ties go to the first point of the grid.
     """
     frame = trials.assign(score=scores(trials), order=trials.groupby([*RUN, "trial"]).cumcount())
     by = [*RUN, "epsilon"]

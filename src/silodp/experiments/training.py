@@ -1,14 +1,13 @@
 """A training job: one algorithm in one setting, its grid as one stack, some of its trials.
 
-A job's result is a table with one row for each trial and point of the grid. Nothing in it but `seconds` depends on how
-trials are cut into jobs, on threads, or on the order of work.
+The result is a table with one row for each trial and point of the grid. No column but `seconds` depends on how trials
+are cut into jobs, on threads, or on the order of work.
 """
 
-import dataclasses
-import math
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,17 +17,16 @@ from torch import Tensor
 from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
-from silodp.experiments.task import POINT, Task
+from silodp.experiments.task import POINT, RUN, Task
 from silodp.federation.messages import Messages
 from silodp.federation.models import Model
 from silodp.federation.prox import Regulariser
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
+from silodp.federation.shuffled_sum import shuffled_summation
 from silodp.federation.trial_data import TrialData, build_model
 from silodp.privacy.plan import PrivacyPlan
-
-if TYPE_CHECKING:
-    from silodp.theory.convex.schedules import Schedule
+from silodp.theory.convex.schedules import Schedule
 
 # A run has diverged when its loss is not finite or exceeds this many times the first (experiments of both papers).
 DIVERGENCE = 10.0
@@ -68,15 +66,11 @@ def train_stack(
     """Run all rounds for a stack of G points; a point that diverges leaves the stack with the weights it has then.
 
     Args:
-        algorithm: whose rounds are run.
-        federation: its silos; points leave it with the stack.
-        model: the model.
         start: the common starting point, (d,).
         probe: records on which the loss is watched after every round.
         output: "last" iterate, "mean_of_last_8", or "own", what the algorithm itself returns.
 
-    Returns:
-        The outputs (G, d), and for each point the round after which it left, or −1.
+    Returns the outputs (G, d), and for each point the round after which it left, or −1.
     """
     points = len(federation.clip)
     state = algorithm.start(start.expand(points, -1).clone())
@@ -106,141 +100,140 @@ def train_stack(
     return result, left
 
 
-def run_trial(
-    task: Task,
-    run: Run,
-    prepared: TrialData,
-    trial: int,
-    points: pd.DataFrame,
-    purpose: str = "grid",
-    keep: Callable[[pd.DataFrame, Tensor], None] | None = None,
-) -> pd.DataFrame:
-    """Train `points` of one trial; returns them with their results, in the given order.
+class _Outcome(NamedTuple):
+    """The round after which a point left, as `train_stack` has it; (4, G) scores: objective and error on training
+    records, loss and error on test records."""
 
-    Args:
-        task: algorithm, setting and reading.
-        run: seed, device, precision.
-        prepared: the trial's records.
-        trial: the trial's number.
-        points: rows with the columns `POINT`.
-        purpose: "grid", or "fresh" for new batches and new noise at points chosen before.
-        keep: is given the rows of each stack with its models, (G, d), or (G, N, d) where each silo has its own.
+    left: Tensor
+    scores: Tensor
+
+
+@dataclass(frozen=True)
+class _Trainer:
+    """What all stacks of a trial share.
+
+    Attributes:
+        start: the common starting point, (d,).
+        draws: streams of silos that take part, shared by all algorithms.
+        sent: streams of the algorithm's messages.
     """
-    model = build_model(task.config, prepared)
-    streams = Streams(run.seed).child(task.experiment, trial)
-    like = prepared.train[0][0]
-    start = torch.from_numpy(model.initial(streams.generator("initial"))).to(like)
-    spread = _spread(prepared) if prepared.classes is None else 1.0
-    regulariser = _regulariser(task.config)
-    first = _objective(evaluate(model, start[None], prepared.train)[0], regulariser, start[None]).item()
-    results = []
-    cohort = task.setting.participants or task.setting.M
-    for stack, plans, algorithm in stacks(task, points, prepared.sizes):
-        began = time.perf_counter()
+
+    task: Task
+    prepared: TrialData
+    model: Model
+    regulariser: Regulariser
+    start: Tensor
+    draws: Streams
+    sent: Streams
+
+    def train(self, stack: pd.DataFrame, plans: list[list[PrivacyPlan]], algorithm: Algorithm) -> _Outcome:
+        """Train the points of `stack`: all silos together, or each by itself where the algorithm is `alone`."""
+        # M, or the values of a random M_r.
+        cohort = self.task.setting.participants or self.task.setting.M
         for point in plans:
             check_accounted(point, cohort)
+        everyone = list(range(len(self.prepared.train)))
+        if not algorithm.alone:
+            return self._outcome(algorithm, stack, plans, everyone, self.sent, cohort)
+        alone = [self._outcome(algorithm, stack, plans, [silo], self.sent.child(silo), 1) for silo in everyone]
+        return _Outcome(
+            torch.stack([outcome.left for outcome in alone]).max(0).values,
+            # One kind of score at a time, as the order of a sum decides its last digit.
+            torch.stack(
+                [torch.stack(silos).mean(0) for silos in zip(*(outcome.scores for outcome in alone), strict=True)]
+            ),
+        )
+
+    def objective(self, loss: Tensor, weights: Tensor) -> Tensor:
+        """f⁰ + f¹ of every point, (G,); points are chosen by it."""
+        return loss + self.regulariser.penalty(weights.double()).cpu()
+
+    def _outcome(
+        self,
+        algorithm: Algorithm,
+        stack: pd.DataFrame,
+        plans: list[list[PrivacyPlan]],
+        silos: list[int],
+        sent: Streams,
+        cohort: int | list[int],
+    ) -> _Outcome:
+        """Train on some silos and evaluate on the same."""
+        model, records = self.model, self.prepared.of(silos)
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
         trained = model
         if schedule is not None and schedule.envelope is not None:
-            trained = dataclasses.replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
-        stepsize, clip = (torch.tensor(one).to(like) for one in _steps_and_clips(stack, prepared, schedule))
-        output = "own" if schedule is not None else task.readings.output
-        own = streams.child(task.algorithm, task.setting.name, purpose)
-
-        def federation(
-            silos: list[int], own: Streams, M: int | list[int], plans: list[list[PrivacyPlan]] = plans,
-            trained: Model = trained, stepsize: Tensor = stepsize, clip: Tensor = clip,
-        ) -> SiloFederation:  # fmt: skip
-            summation = None
-            if any(point[0].shuffled_sum is not None for point in plans):
-                from silodp.federation.shuffled_summation import shuffled_summation  # few experiments need it
-
-                summation = shuffled_summation([point[0] for point in plans], model.size, streams.child(purpose))
-            return SiloFederation(
-                Messages(trained, [prepared.train[silo] for silo in silos], own),
-                [[point[silo] for silo in silos] for point in plans],
-                stepsize,
-                clip,
-                M,
-                streams.child(purpose),
-                task.readings.server_update,
-                regulariser.prox,
-                summation,
-            )
-
-        everyone = list(range(len(prepared.train)))
-        groups = [[silo] for silo in everyone] if algorithm.alone else [everyone]
-        found = [
-            _outcome(
-                algorithm,
-                federation(group, own.child(*group) if algorithm.alone else own, 1 if algorithm.alone else cohort),
-                model,
-                start,
-                prepared.of(group),
-                regulariser,
-                output,
-            )
-            for group in groups
-        ]
-        weights = torch.stack([one.weights for one in found], 1) if algorithm.alone else found[0].weights
-        if keep is not None:
-            keep(stack, weights)
-        left = torch.stack([one.left for one in found]).max(0).values
-        # The mean of one group is that group's, to the last bit.
-        train_loss, train_error, test_loss, test_error = (
-            torch.stack([one.scores[place] for one in found]).mean(0) for place in range(4)
+            trained = replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
+        summation = None
+        if any(point[0].shuffled_sum is not None for point in plans):
+            summation = shuffled_summation([point[0] for point in plans], model.size, self.draws)
+        stepsize, clip = (torch.tensor(values).to(self.start) for values in self._steps_and_clips(stack, schedule))
+        federation = SiloFederation(
+            Messages(trained, records.train, sent),
+            [[point[silo] for silo in silos] for point in plans],
+            stepsize,
+            clip,
+            cohort,
+            self.draws,
+            self.task.readings.server_update,
+            self.regulariser.prox,
+            summation,
         )
+        output = self.task.readings.output if schedule is None else "own"
+        probe = _probe(records, model, self.start)
+        weights, left = train_stack(algorithm, federation, model, self.start, probe, output)
+        loss, error = evaluate(model, weights, records.train)
+        scores = self.objective(loss, weights), error, *evaluate(model, weights, records.test)
+        return _Outcome(left, torch.stack(scores))
+
+    def _steps_and_clips(self, stack: pd.DataFrame, schedule: Schedule | None) -> tuple[np.ndarray, np.ndarray]:
+        """η and L of every point (G,), with the schedule's step, and L = 2·max‖x‖ of the training data, for a NaN."""
+        # Schedules of Algorithm 2 have no step size of their own: it is in their stages.
+        step = 1.0 if schedule is None or schedule.step is None else schedule.step
+        stepsize, clip = stack["stepsize"].fillna(step).to_numpy(), stack["clip"].to_numpy()
+        if np.isnan(clip).any():
+            longest = max(float(x.flatten(1).norm(dim=1).max()) for x, _ in self.prepared.train)
+            clip = np.where(np.isnan(clip), 2 * longest, clip)
+        return stepsize, clip
+
+
+def run_trial(
+    task: Task, run: Run, prepared: TrialData, trial: int, points: pd.DataFrame, purpose: str = "grid"
+) -> pd.DataFrame:
+    """Train `points` (rows with the columns `POINT`) of one trial; returns them with their results, in the given order.
+
+    `purpose`: "grid", or "fresh" for new batches and new noise at points chosen before.
+    """
+    model = build_model(task.config, prepared)
+    streams = Streams(run.seed).child(task.experiment, trial)
+    start = torch.from_numpy(model.initial(streams.generator("initial"))).to(prepared.train[0][0])
+    sent = streams.child(task.algorithm, task.setting.name, purpose)
+    trainer = _Trainer(task, prepared, model, _regulariser(task.config), start, streams.child(purpose), sent)
+    first = trainer.objective(evaluate(model, start[None], prepared.train)[0], start[None]).item()
+    smallest, results = int(np.argmin(prepared.sizes)), []
+    for stack, plans, algorithm in stacks(task, points, prepared.sizes):
+        began = time.perf_counter()
+        outcome = trainer.train(stack, plans, algorithm)
+        train_loss, train_error, test_loss, test_error = outcome.scores
         if prepared.classes is None:
+            spread = _spread(prepared)
             train_error, test_error = (train_error / spread).sqrt(), (test_error / spread).sqrt()
-        diverged = (left >= 0).numpy() | ~(train_loss.numpy() <= DIVERGENCE * first)
-        releases = plans[0][int(np.argmin(prepared.sizes))].releases
         results.append(
             stack.assign(
-                K=releases[0].drawn,
-                train_loss=train_loss.numpy().astype(float),
-                test_error=test_error.numpy().astype(float),
-                train_error=train_error.numpy().astype(float),
-                test_loss=test_loss.numpy().astype(float),
-                diverged=diverged,
-                left_after=left.numpy(),
+                K=plans[0][smallest].releases[0].drawn,
+                train_loss=train_loss.numpy(),
+                test_error=test_error.numpy(),
+                train_error=train_error.numpy(),
+                test_loss=test_loss.numpy(),
+                diverged=((outcome.left >= 0) | ~(train_loss <= DIVERGENCE * first)).numpy(),
+                left_after=outcome.left.numpy(),
                 seconds=(time.perf_counter() - began) / len(stack),
             )
         )
     table = pd.concat(results).sort_index()
-    smallest = min(prepared.sizes)
     table.insert(0, "trial", trial)
     # The largest δ over silos, each for the number of records that its plan counts.
     delta = max(plan.budget.delta for plan in plans[0])
-    return table.assign(N=len(prepared.sizes), n=smallest, delta=delta)
-
-
-class _Outcome(NamedTuple):
-    """What training on a federation gave.
-
-    Attributes:
-        weights: models, (G, d).
-        left: as `train_stack` has it.
-        scores: objective and error on training records, loss and error on test records, (G,) each.
-    """
-
-    weights: Tensor
-    left: Tensor
-    scores: tuple[Tensor, Tensor, Tensor, Tensor]
-
-
-def _outcome(
-    algorithm: Algorithm,
-    federation: SiloFederation,
-    model: Model,
-    start: Tensor,
-    records: TrialData,
-    regulariser: Regulariser,
-    output: str,
-) -> _Outcome:
-    weights, left = train_stack(algorithm, federation, model, start, _probe(records, model, start), output)
-    train_loss, train_error = evaluate(model, weights, records.train)
-    train_loss = _objective(train_loss, regulariser, weights)
-    return _Outcome(weights, left, (train_loss, train_error, *evaluate(model, weights, records.test)))
+    return table.assign(N=len(prepared.sizes), n=min(prepared.sizes), delta=delta)
 
 
 def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
@@ -249,9 +242,7 @@ def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
     A claim about a silo's own messages holds whoever takes part. One about the shuffled messages or the sums of a round
     is for exactly M silos, out of exactly N behind a shuffler, that all add the same noise.
 
-    Args:
-        plans: of every silo, at one point.
-        cohort: M, or the values of a random M_r.
+    `plans` are of every silo, at one point; `cohort` is M, or the values of a random M_r.
     """
     for plan in plans:
         shuffler, M = plan.shuffler, plan.trusted_sum
@@ -268,21 +259,12 @@ def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
 
 def _regulariser(config: Experiment) -> Regulariser:
     """f¹ of an experiment: its penalty, and the ball that either of two keys gives."""
-    given, radius = config.regulariser, config.radius
-    if given is None or given.name == "none":
-        return Regulariser(radius=radius)
-    if given.name == "ball":
-        return Regulariser(radius=given.radius)
-    return (
-        Regulariser(l1=given.weight, radius=radius)
-        if given.name == "l1"
-        else Regulariser(l2=given.weight, radius=radius)
-    )
-
-
-def _objective(loss: Tensor, regulariser: Regulariser, weights: Tensor) -> Tensor:
-    """f⁰ + f¹ of every point, (G,); points are chosen by it."""
-    return loss + regulariser.penalty(weights.double()).cpu()
+    penalty = config.regulariser
+    if penalty is None or penalty.name == "none":
+        return Regulariser(radius=config.radius)
+    if penalty.name == "ball":
+        return Regulariser(radius=penalty.radius)
+    return Regulariser(**{penalty.name: penalty.weight}, radius=config.radius)
 
 
 def _probe(prepared: TrialData, model: Model, start: Tensor) -> list[tuple[Tensor, Tensor]]:
@@ -301,19 +283,6 @@ def _probe(prepared: TrialData, model: Model, start: Tensor) -> list[tuple[Tenso
     return [(torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts]))]
 
 
-def _steps_and_clips(
-    stack: pd.DataFrame, prepared: TrialData, schedule: "Schedule | None"
-) -> tuple[np.ndarray, np.ndarray]:
-    """η and L of every point (G,), with the schedule's step, and L = 2·max‖x‖ of the training data, for a NaN."""
-    # Schedules of Algorithm 2 have no step size of their own: it is in their stages.
-    step = 1.0 if schedule is None or schedule.step is None else schedule.step
-    stepsize, clip = stack["stepsize"].fillna(step).to_numpy(), stack["clip"].to_numpy()
-    if np.isnan(clip).any():
-        longest = max(float(x.flatten(1).norm(dim=1).max()) for x, _ in prepared.train)
-        clip = np.where(np.isnan(clip), 2 * longest, clip)
-    return stepsize, clip
-
-
 def _spread(prepared: TrialData) -> float:
     """Mean squared error on the test records of always predicting the training mean; the yardstick of a regression."""
     mean = torch.cat([y for _, y in prepared.train]).double().mean()
@@ -322,32 +291,28 @@ def _spread(prepared: TrialData) -> float:
 
 def stacks(
     task: Task, points: pd.DataFrame, sizes: list[int]
-) -> Iterable[tuple[pd.DataFrame, list[list[PrivacyPlan]], Algorithm]]:
+) -> Iterator[tuple[pd.DataFrame, list[list[PrivacyPlan]], Algorithm]]:
     """Points that can be trained together, with plans and algorithm: those with the same batch sizes and rounds."""
-    made: dict[tuple[float | None, int], tuple[list[PrivacyPlan], Algorithm]] = {}
-    stacks: dict[tuple[Algorithm, tuple[int, ...], bool], list[int]] = {}
-    each: list[list[PrivacyPlan]] = []
-    for epsilon, phase_length in zip(points["epsilon"], points["phase_length"], strict=True):
-        key = (None if math.isnan(epsilon) else epsilon, int(phase_length))
-        if key not in made:
-            plans = task.plans(epsilon, int(phase_length), sizes)
-            made[key] = plans, task.make(int(phase_length), epsilon, min(sizes))
-        plans, algorithm = made[key]
+    stacks: dict[tuple[Algorithm, tuple[int, ...], bool], list[tuple[int, list[PrivacyPlan]]]] = {}
+    numbered = points.assign(place=range(len(points)))
+    for (epsilon, phase_length), rows in numbered.groupby(["epsilon", "phase_length"], dropna=False, sort=False):
+        plans = task.plans(float(epsilon), int(phase_length), sizes)
+        algorithm = task.make(int(phase_length), float(epsilon), min(sizes))
         drawn = tuple(release.drawn for plan in plans for release in plan.releases)
         shape = (algorithm, drawn, any(plan.shuffled_sum is not None for plan in plans))
-        stacks.setdefault(shape, []).append(len(each))
-        each.append(plans)
+        stacks.setdefault(shape, []).extend((place, plans) for place in rows["place"])
     for (algorithm, *_), members in stacks.items():
-        yield points.iloc[members], [each[position] for position in members], algorithm
+        members.sort(key=lambda member: member[0])
+        yield points.iloc[[place for place, _ in members]], [plans for _, plans in members], algorithm
 
 
-def _with_others(found: pd.DataFrame, grid: pd.DataFrame) -> pd.DataFrame:
+def _with_others(trained: pd.DataFrame, grid: pd.DataFrame) -> pd.DataFrame:
     """Rows of one trial with the rest of the grid, in its order, as rows without results."""
-    table = grid.merge(found.assign(trained=True), how="left", on=POINT)
+    table = grid.merge(trained.assign(trained=True), how="left", on=POINT)
     table["trained"] = table["trained"].notna()
     for name in ("trial", "N", "n", "delta"):
-        table[name] = found[name].iloc[0]
-    return table[[*found.columns, "trained"]]
+        table[name] = trained[name].iloc[0]
+    return table[[*trained.columns, "trained"]]
 
 
 def run_trials(
@@ -364,14 +329,7 @@ def run_trials(
     Where runs of the default reading stand for some points of the grid, those are rows without results, and a column
     `trained` says which they are.
 
-    Args:
-        task: algorithm, setting and reading.
-        run: seed, device, precision.
-        prepared_of: trial → its records.
-        trials: their numbers.
-        points: what to train, default the task's grid; a column `trial`, where present, says which trial a row is for.
-        purpose: as `run_trial`.
-        progress: wraps the trials, to show how far the job is.
+    `points` are what to train, default the task's grid; a column `trial`, if present, is the trial of a row.
     """
     tables = []
     for trial in progress(trials):
@@ -380,18 +338,10 @@ def run_trials(
         if "trial" in rows:
             rows = rows[rows["trial"] == trial].drop(columns="trial")
         rows = rows[POINT].drop_duplicates().reset_index(drop=True)
-        found = run_trial(task, run, prepared, trial, rows, purpose)
-        if points is None and len(found) < len(grid := task.grid()):
-            found = _with_others(found, grid)
-        tables.append(found)
-    table = pd.concat(tables, ignore_index=True)
-    identity = {
-        "experiment": task.experiment,
-        "algorithm": task.algorithm,
-        "reading": task.label,
-        "M": task.setting.M,
-        "R": task.setting.R,
-    }
-    for position, (name, value) in enumerate(identity.items()):
-        table.insert(position, name, value)
-    return table
+        table = run_trial(task, run, prepared, trial, rows, purpose)
+        if points is None and len(table) < len(grid := task.grid()):
+            table = _with_others(table, grid)
+        tables.append(table)
+    whole = pd.concat(tables, ignore_index=True)
+    names = (task.experiment, task.algorithm, task.label, task.setting.M, task.setting.R)
+    return whole.assign(**dict(zip(RUN, names, strict=True)))[[*RUN, *whole.columns]]

@@ -1,4 +1,4 @@
-"""The data behind an experiment: a registered data set, or a file of one's own with its silos."""
+"""The data behind an experiment: a registered data set, or a user's file with its silos."""
 
 import functools
 from dataclasses import replace
@@ -17,17 +17,22 @@ ATTEMPTS = 1000
 
 
 def dataset_of(config: Experiment) -> Dataset:
-    """The experiment's data set, known but not loaded; a file of one's own is read to know it.
-
-    Raises:
-        KeyError: no such data set.
-        ValueError: a file that cannot be used, in one line.
-    """
+    """The experiment's data set, known but not loaded; a user's file is read; ValueError where it is unusable."""
     if isinstance(config.dataset, str):
         return _registered(DATASETS[config.dataset], config.silos)
     state = Path(config.dataset.file).stat() if Path(config.dataset.file).is_file() else None
     changed = (state.st_mtime_ns, state.st_size) if state else None
     return _own_dataset(config.dataset.model_dump_json(), config.silos.model_dump_json(), changed)
+
+
+def number_of_silos(config: Experiment) -> int:
+    """N, as the scheme, the config or the silos of the data fix it; known before records are read."""
+    if config.silos.scheme == "digit_pairs":
+        return 25
+    dataset = dataset_of(config)
+    if dataset.silo_records is not None:
+        return len(dataset.silo_records)
+    return config.silos.count or len(dataset.class_counts or ())
 
 
 def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
@@ -42,11 +47,10 @@ def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
 
 
 @functools.cache
-def _own_dataset(said: str, silos: str, changed: tuple[int, int] | None) -> Dataset:
+def _own_dataset(source: str, silos: str, changed: tuple[int, int] | None) -> Dataset:
     """What is known of a file in the state `changed`; the records themselves are not kept."""
-    own, plan = OwnData.model_validate_json(said), Partitioning.model_validate_json(silos)
-    data, numbers, _ = _load(own, plan)
-    held = _held(own, plan, data)
+    own, plan = OwnData.model_validate_json(source), Partitioning.model_validate_json(silos)
+    data, numbers = _load(own, plan)
     counted = np.bincount(data.y, minlength=data.classes) if data.classes else None
     return Dataset(
         name=Path(own.file).stem,
@@ -61,46 +65,35 @@ def _own_dataset(said: str, silos: str, changed: tuple[int, int] | None) -> Data
         class_counts=None if counted is None else tuple(counted.tolist()),
         standardise_columns=numbers,
         silo_records=tuple(np.bincount(data.silo).tolist()) if len(data.silo) else None,
-        held=held,
+        held=_held(own, plan, data),
     )
 
 
-def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...], int]:
-    """Records, their features that are numbers, and how many were left out; silos as the experiment has them."""
+def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
+    """Records and their features that are numbers; silos as the experiment has them."""
     from silodp.datasets.own_file import OwnFile, read_own  # pyarrow's readers are slow to import
 
     file = OwnFile(Path(own.file), own.target, own.silo, own.person, tuple(own.ignore), own.missing, own.task)
-    data, numbers, dropped = read_own(file)
+    data, numbers, _ = read_own(file)
     if plan.scheme == "dirichlet":
-        assigned = dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)
-        return _with(data, assigned, np.ones(len(data.y), dtype=bool)), numbers, dropped
+        return replace(data, silo=dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)), numbers
     if plan.scheme != "column" or not len(data.silo):
-        return _with(data, np.zeros(0, dtype=np.int64), np.ones(len(data.y), dtype=bool)), numbers, dropped
+        return replace(data, silo=np.zeros(0, dtype=np.int64)), numbers
     kept = _only(data, plan.least)
     if not len(kept.y):
         raise ConfigError(f"{own.file}: column {own.silo!r}: no silo has silos.least = {plan.least} records")
-    return kept, numbers, dropped + len(data.y) - len(kept.y)
+    return kept, numbers
 
 
 def _only(data: Data, least: int | None) -> Data:
     """The records of silos that have at least `least`, silos numbered anew."""
     large = np.bincount(data.silo) >= (least or 1)
-    return _with(data, (np.cumsum(large) - 1)[data.silo], large[data.silo])
-
-
-def _with(data: Data, silo: np.ndarray, kept: np.ndarray) -> Data:
-    """`data` with other silos, and the records `kept` of it."""
-    x = data.x if kept.all() else data.x[kept]
-    return Data(
-        x=x,
-        y=data.y[kept],
-        classes=data.classes,
-        feature_names=data.feature_names,
-        class_names=data.class_names,
-        silo=silo[kept] if len(silo) else silo,
-        person=data.person[kept] if len(data.person) else data.person,
-        sources=data.sources,
-    )
+    if large.all():
+        return data
+    kept = large[data.silo]
+    per_record = {name: getattr(data, name)[kept] for name in ("x", "y", "official_test")}
+    person = data.person[kept] if len(data.person) else data.person
+    return replace(data, **per_record, silo=(np.cumsum(large) - 1)[data.silo[kept]], person=person)
 
 
 def _held(own: OwnData, plan: Partitioning, data: Data) -> tuple[int, int] | None:
@@ -125,18 +118,14 @@ def held_by_one(config: Experiment, part: Partition) -> tuple[int, int]:
 
     As the data say; where they name nobody, a person is a record, which silos may share or draw again.
     """
-    said = dataset_of(config).held or (1, 1)
-    return max(sharing(part), said[0]), max(multiplicity(part), said[1])
+    silos, records = dataset_of(config).held or (1, 1)
+    return max(sharing(part), silos), max(multiplicity(part), records)
 
 
 def dirichlet(y: np.ndarray, classes: int | None, silos: int, alpha: float) -> np.ndarray:
-    """Silo of every record, (n,): of each class a share of it that is drawn from Dir(alpha), a target by its tenths.
+    """Silo of every record, (n,), by Dir(alpha) shares of each class, or of each tenth of a target; always the same.
 
-    The same records always give the same silos, so that trials differ in their splits only. Shares are drawn again
-    until every silo has two records.
-
-    Raises:
-        ValueError: no draw does.
+    Drawn again until every silo has two records; ConfigError if no draw does.
     """
     generator = np.random.default_rng(0)
     labels = y if classes else np.searchsorted(np.quantile(y, np.linspace(0, 1, 11)[1:-1]), y)
@@ -149,5 +138,7 @@ def dirichlet(y: np.ndarray, classes: int | None, silos: int, alpha: float) -> n
                 assigned[part] = silo
         if np.bincount(assigned, minlength=silos).min() >= 2:
             return assigned
-    raise ConfigError(f"silos: dirichlet with alpha = {alpha:g} leaves one of {silos} silos without records: "
-                      "must be fewer silos, or a larger alpha")  # fmt: skip
+    raise ConfigError(
+        f"silos: dirichlet with alpha = {alpha:g} leaves one of {silos} silos without records: "
+        "must be fewer silos, or a larger alpha"
+    )

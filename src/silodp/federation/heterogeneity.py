@@ -1,7 +1,5 @@
-"""How different the silos are: υ*², the mean squared norm of the silos' gradients where their average vanishes.
-
-The convex paper measures heterogeneity so in its experiments: with F̂_i the mean loss over silo i's training records and
-w* a minimiser of their average F̂, υ*² = (1/N) Σ_i ‖∇F̂_i(w*)‖². It is 0 when all silos share a minimiser.
+"""How different the silos are: υ*² = (1/N) Σ_i ‖∇F̂_i(w*)‖² at a minimiser w* of the silos' average loss (convex
+paper).
 """
 
 from collections.abc import Sequence
@@ -21,13 +19,9 @@ _STEP = 1e-6
 
 @dataclass(frozen=True)
 class Heterogeneity:
-    """Heterogeneity of a partition at the point that Newton's method reached.
+    """υ*² and ‖∇F̂‖ of a partition where Newton's method ended.
 
-    Attributes:
-        value: υ*², squared units of the gradient.
-        gradient_norm: ‖∇F̂‖ there; 0 at a minimiser.
-        converged: whether the point is a minimiser. It is not when the classes can be separated: the loss then has no
-            minimiser, falls towards its infimum as the weights grow, and `value` belongs to the last point only.
+    `converged` is false where classes can be separated: the loss then has no minimiser.
     """
 
     value: float
@@ -40,26 +34,13 @@ def heterogeneity(
 ) -> Heterogeneity:
     """υ*² of a linear model: squared loss / 2, logistic loss for two classes, softmax cross-entropy for more.
 
-    Args:
-        xs: the training features of each silo, shapes (n_i, d); a bias is a constant column of theirs.
-        ys: the targets, or the labels 0..classes-1, of each silo.
-        task: which loss.
-        classes: the number of classes; None for regression.
-
-    Raises:
-        ValueError: no silos, a silo without records, or labels outside 0..classes-1.
+    `xs` are each silo's training features (n_i, d); `ys` the targets, or the labels 0..classes-1.
     """
-    if not xs or len(xs) != len(ys) or any(len(x) == 0 or len(x) != len(y) for x, y in zip(xs, ys, strict=False)):
-        raise ValueError("heterogeneity needs at least one silo, and in each as many labels as records, at least one")
     features = [np.asarray(x, dtype=np.float64) for x in xs]
     if task == "regression":
         return _regression(features, [np.asarray(y, dtype=np.float64) for y in ys])
-    if task != "classification" or classes is None or classes < 2:
-        raise ValueError(f"task is {task!r} with {classes} classes; regression, or classification with 2 or more")
-    labels = [np.asarray(y, dtype=np.int64) for y in ys]
-    if any(y.min() < 0 or y.max() >= classes for y in labels):
-        raise ValueError(f"labels must lie between 0 and {classes - 1}")
-    return _classification(features, labels, classes)
+    assert classes is not None
+    return _classification(features, [np.asarray(y, dtype=np.int64) for y in ys], classes)
 
 
 def _regression(xs: list[np.ndarray], ys: list[np.ndarray]) -> Heterogeneity:
@@ -77,7 +58,7 @@ def _classification(xs: list[np.ndarray], ys: list[np.ndarray], classes: int) ->
     """Newton's method with a line search; two classes need one weight vector, C classes C of them."""
     outputs = 1 if classes == 2 else classes
     x, y = np.concatenate(xs), np.concatenate(ys)
-    share = np.concatenate([np.full(len(one), 1 / (len(xs) * len(one))) for one in xs])
+    share = np.concatenate([np.full(len(part), 1 / (len(xs) * len(part))) for part in xs])
     w = np.zeros((outputs, x.shape[1]))
     loss, gradient, probabilities = _evaluate(w, x, y, share)
     converged, full_rank = False, 0
@@ -105,9 +86,9 @@ def _classification(xs: list[np.ndarray], ys: list[np.ndarray], classes: int) ->
             break
         w = w + length * step
         loss, gradient, probabilities = trial
-    ends = np.cumsum([len(one) for one in xs])[:-1]
+    ends = np.cumsum([len(part) for part in xs])[:-1]
     residuals = np.split(_residuals(probabilities, y), ends)
-    gradients = np.array([(r.T @ one / len(one)).ravel() for r, one in zip(residuals, xs, strict=True)])
+    gradients = np.array([(r.T @ part / len(part)).ravel() for r, part in zip(residuals, xs, strict=True)])
     return _measure(gradients, converged)
 
 

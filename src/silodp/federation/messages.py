@@ -1,8 +1,7 @@
-"""The one place where a silo's message is made: sample, clip, average, noise. Nothing un-noised passes it,
-except `record_gradients`, the inputs of a shuffle protocol, which adds its own noise.
-"""
+"""The place where a silo's message is made: sample, clip, average, noise; only `record_gradients` has no noise."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,108 +11,67 @@ from silodp.federation.models import Model
 from silodp.federation.models.base import clip_factors
 from silodp.federation.models.threads import side_by_side
 from silodp.federation.rng import Streams
-from silodp.privacy.plan import Clipping, Sampler
+from silodp.privacy.plan import Clipping, Release, Sampler
 
 # Rows of noise drawn from one stream: the draws are the same however threads share the blocks.
 NOISE_ROWS = 64
 
 
+@dataclass(frozen=True)
+class Query:
+    """What the server asks of the silos in a round; round and kind of message name the streams of records and noise.
+
+    `weights` are those of every point, (G, d). With `previous` (G, d) the message is the difference of the clipped
+    gradients at both, on the same records. `noise_factor` (G,) scales the noise of the plan.
+    """
+
+    weights: Tensor
+    round: int
+    kind: str = "gradient"
+    previous: Tensor | None = None
+    noise_factor: Tensor | None = None
+
+
 class Messages:
     """Makes the messages of all silos of one trial, for the whole stack at once.
 
-    The G points of the stack share the drawn records and the base Gaussian draw of a message; each adds its own
-    multiple of that draw. Different silos, rounds and kinds of message draw from different streams.
-
-    Args:
-        model: the model whose gradients are sent.
-        silos: (x, y) of each silo's training records, on the device and in the precision of training.
-        streams: the tree that batches and noise are drawn from; a message's names are appended to it.
+    The G points share the drawn records and the base Gaussian draw of a message; each adds a multiple of that draw.
+    `silos` are (x, y) of each silo's training records, on the device and in the precision of training.
     """
 
     def __init__(self, model: Model, silos: Sequence[tuple[Tensor, Tensor]], streams: Streams):
         self.model, self.silos, self.streams = model, list(silos), streams
         self._shuffled: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def message(
-        self,
-        weights: Tensor,
-        silo: int,
-        records: int,
-        clip: Tensor,
-        noise_scale: Tensor,
-        *,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        sampler: Sampler = "replacement",
-        clipping: Clipping = "record",
-    ) -> Tensor:
-        """Mean over K drawn records of the clipped gradient, plus noise.
+    def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
+        """Mean (G, d) over K drawn records of the clipped gradient, plus noise.
 
-        Args:
-            weights: parameters of every point, (G, d).
-            silo: which silo sends.
-            records: K.
-            clip: L of every point, (G,); a record's gradient over all parameters is scaled to norm at most L.
-            noise_scale: standard deviation per coordinate of every point, (G,).
-            round: r, names the streams.
-            kind: names the streams; two messages of one round differ in it.
-            previous: if given (G, d), the message is the difference between the clipped gradients at `weights` and at
-                `previous`, on the same records.
-            sampler: "replacement", uniformly with replacement; "subset", K distinct records, drawn anew for every
-                message; "disjoint", the K records of round r in a random order of the silo's records that is fixed for
-                the run, so that no record is drawn twice; "all", the mean over all records of the silo, which may be
-                more than K.
-            clipping: "record"; or a released program's way: "per_tensor", every tensor of a record's gradient is scaled
-                to norm at most L by itself; "batch_mean", only the mean is.
-
-        Returns:
-            (G, d). Replacing one record that was drawn J times moves it by at most 2LJ/K (4LJ/K for a difference). With
-            "per_tensor" it is √tensors times that, with "batch_mean" 2L (4L) however large K is.
-
-        Raises:
-            ValueError: "disjoint" when the silo's records are used up, "subset" when it has fewer than K.
+        `clip` is L and `noise_scale` the standard deviation per coordinate with the query's factor, (G,). Replacing a
+        record that was drawn J times moves the mean by at most 2LJ/K (4LJ/K for a difference); by √tensors times that
+        with "per_tensor", and by 2L (4L) with "batch_mean". ValueError where the silo has too few records.
         """
-        x, y = self._records(silo, records, round, kind, sampler)
-        records = len(x)
-        total = self._gradient_sum(weights, x, y, clip, clipping)
-        if previous is not None:
-            total = total - self._gradient_sum(previous, x, y, clip, clipping)
-        mean = total / records
+        x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
+        total = self._gradient_sum(query.weights, x, y, clip, release.clipping)
+        if query.previous is not None:
+            total = total - self._gradient_sum(query.previous, x, y, clip, release.clipping)
+        mean = total / len(x)
         if bool((noise_scale > 0).any()):
-            base = self._noise(1, weights, silo, round, kind)
+            base = self._noise(1, query.weights, silo, query.round, query.kind)
             mean = torch.addcmul(mean, noise_scale[:, None], base)
         return mean
 
     def total(
-        self,
-        weights: Tensor,
-        silos: Sequence[int],
-        records: int,
-        clip: Tensor,
-        noise_scales: Sequence[Tensor],
-        *,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        sampler: Sampler = "replacement",
+        self, query: Query, silos: Sequence[int], release: Release, clip: Tensor, noise_scales: Sequence[Tensor]
     ) -> Tensor:
-        """Sum over `silos` of what `message` gives each, (G, d), up to rounding, with the same records and noise.
+        """Sum (G, d) of the messages of several silos, made in one pass, which is faster where batches are small.
 
-        Made in one pass, which is faster where batches are so small that most of a message's time is the calls.
-
-        Args:
-            weights, clip, round, kind, previous, sampler: as in `message`; not "all".
-            silos: which silos send.
-            records: K, the same for all.
-            noise_scales: for each of them the standard deviation of every point, (G,).
+        The release is the same for all, clips by record and does not take "all" records; `noise_scales` are each
+        silo's.
         """
-        drawn = [self._records(silo, records, round, kind, sampler) for silo in silos]
+        weights, round, kind = query.weights, query.round, query.kind
+        drawn = [self._records(silo, release.drawn, round, kind, release.sampler) for silo in silos]
         x, y = torch.cat([part for part, _ in drawn]), torch.cat([part for _, part in drawn])
-        total = self.model.clipped_gradient_sum(weights, x, y, clip)
-        if previous is not None:
-            total = total - self.model.clipped_gradient_sum(previous, x, y, clip)
-        total = total / records
+        total = self._difference(query, x, y, clip) / release.drawn
         if any(bool((scale > 0).any()) for scale in noise_scales):
             base = torch.cat([self._noise(1, weights, silo, round, kind) for silo in silos])
             first, alike = noise_scales[0], all(torch.equal(scale, noise_scales[0]) for scale in noise_scales)
@@ -123,48 +81,29 @@ class Messages:
                 total = torch.addcmul(total, scale[:, None], draw)
         return total
 
-    def record_gradients(
-        self,
-        weights: Tensor,
-        silo: int,
-        records: int,
-        clip: Tensor,
-        *,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        sampler: Sampler = "disjoint",
-    ) -> Tensor:
+    def record_gradients(self, query: Query, silo: int, release: Release, clip: Tensor) -> Tensor:
         """(K, G, d): what `message` averages, each record's clipped gradient or difference of two, without noise."""
-        x, y = self._records(silo, records, round, kind, sampler)
-        rows = []
-        for k in range(len(x)):
-            row = self.model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip)
-            if previous is not None:
-                row = row - self.model.clipped_gradient_sum(previous, x[k : k + 1], y[k : k + 1], clip)
-            rows.append(row)
-        return torch.stack(rows)
+        x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
+        return torch.stack([self._difference(query, x[k : k + 1], y[k : k + 1], clip) for k in range(len(x))])
 
     def local_model(
-        self,
-        weights: Tensor,
-        silo: int,
-        steps: int,
-        clip: Tensor,
-        noise_scale: Tensor,
-        stepsize: Tensor,
-        *,
-        round: int,
-        kind: str = "step",
+        self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor
     ) -> Tensor:
-        """The silo's own model after `steps` one-record noisy clipped gradient steps from `weights`; (G, d).
+        """The silo's model (G, d) after one-record noisy clipped gradient steps from the query's weights.
 
-        Each step draws one record and adds N(0, noise_scale²) per coordinate to its clipped gradient, so each step is a
-        release of its own: replacing its record moves a step's gradient by at most 2L.
+        Each step is a release of its own, with noise N(0, noise_scale²) per coordinate; its sensitivity is 2L.
         """
-        x, y = self._draw(silo, steps, round, kind)
-        base = self._noise(steps, weights, silo, round, kind) if bool((noise_scale > 0).any()) else None
-        return self.model.local_steps(weights, x, y, clip, stepsize, noise_scale, base)
+        x, y = self._draw(silo, release.drawn, query.round, query.kind)
+        base = None
+        if bool((noise_scale > 0).any()):
+            base = self._noise(release.drawn, query.weights, silo, query.round, query.kind)
+        return self.model.local_steps(query.weights, x, y, clip, stepsize, noise_scale, base)
+
+    def _difference(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        total = self.model.clipped_gradient_sum(query.weights, x, y, clip)
+        if query.previous is None:
+            return total
+        return total - self.model.clipped_gradient_sum(query.previous, x, y, clip)
 
     def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
         if clipping == "record":
@@ -189,10 +128,8 @@ class Messages:
         if sampler == "disjoint":
             return self._next(silo, records, round)
         if sampler == "subset":
-            chosen = self.streams.generator("records", silo, round, kind).choice(
-                len(self.silos[silo][0]), size=records, replace=False
-            )
-            return self._take(silo, chosen)
+            generator = self.streams.generator("records", silo, round, kind)
+            return self._take(silo, generator.choice(len(self.silos[silo][0]), size=records, replace=False))
         return self._draw(silo, records, round, kind)
 
     def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:

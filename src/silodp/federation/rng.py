@@ -1,8 +1,6 @@
-"""Named random streams.
+"""Named random streams: a stream's state depends on the seed and its name alone.
 
-Every random number of a run comes from a stream that is named by what it is for, as in
-`Streams(seed).generator("wbcd_mlp", trial, "minibatch_sgd", "noise", silo, round)`. A stream's state depends on the
-seed and its name alone, so results do not depend on how a run is cut into jobs, on the cores, or on the order of work.
+So results do not depend on how a run is cut into jobs, on the cores, or on the order of work.
 """
 
 import hashlib
@@ -13,12 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Streams:
-    """The tree of named streams below one seed.
-
-    Attributes:
-        seed: the run's seed, the only entropy.
-        path: names joined so far; `child` extends it.
-    """
+    """The tree of named streams below a run's seed; `path` holds the names joined so far."""
 
     seed: int
     path: tuple[str, ...] = ()

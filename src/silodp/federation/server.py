@@ -1,12 +1,12 @@
 """The federation an algorithm runs on: who takes part, what silos send, how the server averages."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from silodp.federation.messages import Messages
+from silodp.federation.messages import Messages, Query
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import PrivacyPlan, Release
@@ -14,22 +14,15 @@ from silodp.privacy.plan import PrivacyPlan, Release
 # Records of all silos together up to which a round's messages are made in one pass.
 TOGETHER = 1024
 
-# A protocol for the mean of all silos' messages in a round: (federation, weights, round, kind, previous, noise_factor),
-# as in `Federation.mean_message`.
-Summation = Callable[["SiloFederation", Tensor, int, str, Tensor | None, Tensor | None], Tensor]
+# A protocol for the mean (G, d) of all silos' messages in a round.
+Summation = Callable[["SiloFederation", Query], Tensor]
 
 
-class Federation(Protocol):
+class Federation:
     """N silos and a server, as an algorithm sees them: who takes part, what they send, how the server averages.
 
-    Training has `SiloFederation`; checks and audit have federations of their own, which an algorithm cannot tell apart.
-
-    Attributes:
-        stepsize: η of every point, (G, 1).
-        clip: L of every point, (G,).
-        releases: what each silo releases, by kind.
-        streams: the tree that coins of the server come from.
-        prox: proximal map of f¹.
+    A subclass defines `answer`, and may define `mean`. `stepsize` η is (G, 1), `clip` L (G,), `releases` are each
+    silo's by kind, `streams` give the server's coins, and `prox` is the proximal map of f¹.
     """
 
     stepsize: Tensor
@@ -38,49 +31,36 @@ class Federation(Protocol):
     streams: Streams
     prox: Prox
 
-    def message(
-        self,
-        weights: Tensor,
-        silo: int,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """The silo's noisy message of the plan's `kind`, (G, d); `noise_factor` (G,) scales its noise."""
+    def message(self, weights: Tensor, silo: int, round: int, *more: Any, **options: Any) -> Tensor:
+        """The silo's noisy message (G, d); `more` and `options` are those of `Query` after the round."""
+        return self.answer(Query(weights, round, *more, **options), silo)
 
-    def mean_message(
-        self,
-        weights: Tensor,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """What the server makes of the messages of S_r, (G, d): their mean."""
+    def mean_message(self, weights: Tensor, round: int, *more: Any, **options: Any) -> Tensor:
+        """What the server makes of the messages of S_r, (G, d): their mean; arguments as for `Query`."""
+        return self.mean(Query(weights, round, *more, **options))
+
+    def answer(self, query: Query, silo: int) -> Tensor:
+        raise NotImplementedError
+
+    def mean(self, query: Query) -> Tensor:
+        """The mean of the answers over S_r."""
+        return self.average(query.round, lambda silo: self.answer(query, silo))
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         """The silo's own model (G, d) after its local steps from `weights`."""
+        raise NotImplementedError
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         """(1/M_r) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
+        raise NotImplementedError
 
 
-class SiloFederation:
+class SiloFederation(Federation):
     """The silos of an experiment, for a stack of points: the federation that is trained on.
 
-    Small messages of a round are made together (`Messages.total`), which is faster and sums in another order.
-
-    Args:
-        messages: makes each silo's message.
-        plans: for each point of the stack, the privacy plan of each silo: `plans[g][i]`. All points share batch sizes.
-        stepsize: η of every point, (G,).
-        clip: L of every point, (G,).
-        cohort: M, silos drawn in each round; or the values of a random M_r, each as likely as the others.
-        streams: the tree that the draw of silos comes from; shared by all algorithms of a trial.
-        server_update: "mean", or "sum" as the convex paper's released programs have it.
-        prox: proximal map of f¹.
-        summation: protocol that adds the silos' messages up; default: each silo adds its own noise, `average` the rest.
+    `plans[g][i]` is the plan of silo i at point g; all points share batch sizes. `stepsize` η and `clip` L are (G,).
+    `cohort` is M, or the values of a random M_r, each as likely. `server_update` is "mean", or "sum" as in the convex
+    paper's released programs. `summation` replaces the average of the messages.
     """
 
     def __init__(
@@ -98,27 +78,24 @@ class SiloFederation:
         self.summation = summation
         self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
         self.M, self.streams, self.server_update = cohort, streams, server_update
-        self.records = [{release.kind: release.drawn for release in plan.releases} for plan in plans[0]]
         self.releases = [{release.kind: release for release in plan.releases} for plan in plans[0]]
         self.noise = [
-            {
-                release.kind: self._scaled([plan[silo][release.kind].noise for plan in plans])
-                for release in plans[0][silo].releases
-            }
-            for silo in range(len(plans[0]))
+            {kind: self._scaled([plan[silo][kind].noise for plan in plans]) for kind in releases}
+            for silo, releases in enumerate(self.releases)
         ]
         # Kinds of messages that are made together.
         self.together = frozenset(kind for kind in self.releases[0] if self._small(kind))
 
     def _small(self, kind: str) -> bool:
         """Whether a round's messages of this kind are so small that they are made together, and alike enough."""
-        shapes = {(one[kind].drawn, one[kind].sampler, one[kind].clipping) for one in self.releases}
+        kinds = [releases[kind] for releases in self.releases]
+        shapes = {(release.drawn, release.sampler, release.clipping) for release in kinds}
         (drawn, sampler, clipping), silos = next(iter(shapes)), len(self.releases)
         alike = len(shapes) == 1 and sampler != "all" and clipping == "record"
         return alike and silos > 1 and silos * drawn <= TOGETHER
 
     def _scaled(self, noise: list[float]) -> Tensor:
-        """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is no number."""
+        """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is NaN."""
         units = torch.tensor(noise, dtype=self.clip.dtype, device=self.clip.device)
         return torch.where(units > 0, units * self.clip, 0)
 
@@ -129,84 +106,32 @@ class SiloFederation:
             size = int(self.streams.generator("participants", *size, round).choice(size))
         if total == size:
             return list(range(total))
-        drawn = self.streams.generator("silos", size, round).choice(total, size=size, replace=False)
-        return sorted(drawn.tolist())
+        return sorted(self.streams.generator("silos", size, round).choice(total, size=size, replace=False).tolist())
 
-    def message(
-        self,
-        weights: Tensor,
-        silo: int,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """The silo's noisy message of the plan's `kind`; `noise_factor` (G,) scales its noise."""
-        noise = self.noise[silo][kind]
-        if noise_factor is not None:
-            noise = noise * noise_factor
-        return self.messages.message(
-            weights,
-            silo,
-            self.records[silo][kind],
-            self.clip,
-            noise,
-            round=round,
-            kind=kind,
-            previous=previous,
-            sampler=self.releases[silo][kind].sampler,
-            clipping=self.releases[silo][kind].clipping,
-        )
+    def answer(self, query: Query, silo: int) -> Tensor:
+        noise, release = self._noise_of(query, silo), self.releases[silo][query.kind]
+        return self.messages.message(query, silo, release, self.clip, noise)
 
-    def mean_message(
-        self,
-        weights: Tensor,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """What the server makes of the messages of S_r, (G, d): their mean, by the `summation` protocol if any.
-
-        With Gaussian messages it makes no difference to the result whether the server sees each message or only their
-        sum; it does to what is private, which the plan says.
-        """
+    def mean(self, query: Query) -> Tensor:
+        """The mean of the answers over S_r, by the `summation` protocol if any."""
         if self.summation is not None:
-            return self.summation(self, weights, round, kind, previous, noise_factor)
-        if kind not in self.together:
-            return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
-        cohort, first = self.silos(round), self.releases[0][kind]
-        noise = [self.noise[silo][kind] for silo in cohort]
-        if noise_factor is not None:
-            noise = [scale * noise_factor for scale in noise]
-        total = self.messages.total(
-            weights,
-            cohort,
-            first.drawn,
-            self.clip,
-            noise,
-            round=round,
-            kind=kind,
-            previous=previous,
-            sampler=first.sampler,
-        )
+            return self.summation(self, query)
+        if query.kind not in self.together:
+            return super().mean(query)
+        cohort = self.silos(query.round)
+        noise = [self._noise_of(query, silo) for silo in cohort]
+        total = self.messages.total(query, cohort, self.releases[0][query.kind], self.clip, noise)
         return total if self.server_update == "sum" else total / len(cohort)
 
+    def _noise_of(self, query: Query, silo: int) -> Tensor:
+        noise = self.noise[silo][query.kind]
+        return noise if query.noise_factor is None else noise * query.noise_factor
+
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
-        """The silo's own model after its local steps; see `Messages.local_model`."""
-        return self.messages.local_model(
-            weights,
-            silo,
-            self.records[silo][kind],
-            self.clip,
-            self.noise[silo][kind],
-            self.stepsize[:, 0],
-            round=round,
-            kind=kind,
-        )
+        query, release, noise = Query(weights, round, kind), self.releases[silo][kind], self.noise[silo][kind]
+        return self.messages.local_model(query, silo, release, self.clip, noise, self.stepsize[:, 0])
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        """(1/M_r) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
         cohort = self.silos(round)
         total = send(cohort[0])
         for silo in cohort[1:]:

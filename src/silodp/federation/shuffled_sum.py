@@ -1,34 +1,31 @@
 """The shuffled sums P_1D and P_vec, simulated (non-convex paper, Algorithms 4 and 5, corrected).
 
-Read: inputs of P_vec are shifted by L into [0, 2L], so P_1D gets the range 2L, and N·L is taken off its sum. (Printed:
-range L, which overflows the g + b bits, and L off.) What the server learns is the number of ones in each coordinate;
-`vector_sum` draws it from binomial sums.
-The stack's G points share the random numbers, so a point's result does not depend on who else is in the stack.
+Inputs of P_vec are shifted by L into [0, 2L], so P_1D gets the range 2L, and N·L is taken off its sum. (Printed: range
+L, which overflows the g + b bits, and L off.) The G points share the random numbers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from scipy.stats import binom
 from torch import Tensor
 
+from silodp.federation.messages import Query
+from silodp.federation.rng import Streams
+from silodp.federation.server import SiloFederation
+from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.shuffling.p_vec import SumParameters
+
+_LEAST_RANGE = 1e-200  # of a coordinate that can be cut into steps; what is bounded by less is sent as zero
 
 
 def scalar_sum(
     inputs: Tensor, width: Tensor, parameters: Sequence[SumParameters], generator: np.random.Generator
 ) -> Tensor:
-    """P_1D in every coordinate: an unbiased estimate of the sum of inputs in [0, width].
+    """P_1D in every coordinate: an unbiased estimate (G, d), in double precision, of the sum of `inputs` (N, G, d).
 
-    Args:
-        inputs: (N, G, d); values outside [0, width] are moved to its ends.
-        width: (G,), positive.
-        parameters: of each of the G points; all for N participants.
-        generator: the stream of this sum.
-
-    Returns:
-        (G, d), in double precision, on the inputs' device.
+    Inputs are moved into [0, width]; `parameters` are each of the G points', for N participants.
     """
     values, ranges = _scaled(inputs, width, parameters)
     rounded = _rounded(values, generator)
@@ -41,16 +38,9 @@ def scalar_sum(
 def vector_sum(
     messages: Tensor, clip: Tensor, parameters: Sequence[SumParameters], generator: np.random.Generator
 ) -> Tensor:
-    """P_vec: an unbiased, private estimate of the sum of vectors of norm at most L; private through `SumParameters`.
+    """P_vec: an unbiased, private estimate (G, d) of the sum of N vectors (N, G, d) of norm at most L = `clip` (G,).
 
-    Args:
-        messages: (N, G, d); vectors that are longer than L are scaled down to it.
-        clip: L of each point, (G,).
-        parameters: of each of the G points.
-        generator: the stream of this sum.
-
-    Returns:
-        (G, d), in double precision. Its mean over the N vectors is this over N.
+    Longer vectors are scaled down to L. `parameters` are each point's, as in `scalar_sum`.
     """
     total = scalar_sum(*_shifted(messages, clip), parameters, generator)
     return total - messages.shape[0] * clip.to(total)[:, None]
@@ -58,10 +48,6 @@ def vector_sum(
 
 def _shifted(messages: Tensor, clip: Tensor) -> tuple[Tensor, Tensor]:
     """Vectors scaled to norm ≤ L and moved into [0, 2L], and the width 2L; in double precision."""
-    if clip.shape != messages.shape[1:2]:
-        raise ValueError(f"clip of shape {tuple(clip.shape)}: must be one for each of {messages.shape[1]} points")
-    if not bool(torch.isfinite(messages).all()):
-        raise ValueError("messages: must be finite")
     bound = clip.to(messages.device).double()
     norms = messages.double().norm(dim=2)
     scale = torch.clamp(bound / torch.clamp(norms, min=torch.finfo(torch.float64).tiny), max=1.0)
@@ -70,17 +56,10 @@ def _shifted(messages: Tensor, clip: Tensor) -> tuple[Tensor, Tensor]:
 
 def _scaled(inputs: Tensor, width: Tensor, parameters: Sequence[SumParameters]) -> tuple[np.ndarray, np.ndarray]:
     """Inputs in units of their point's rounding step, (N, G, d) in [0, g], and the widths (G,)."""
-    if inputs.ndim != 3 or width.shape != inputs.shape[1:2] or len(parameters) != inputs.shape[1]:
-        raise ValueError(
-            f"inputs of shape {tuple(inputs.shape)}: must be (N, G, d), with G widths and parameters; "
-            f"there are {len(width)} and {len(parameters)}"
-        )
     for point in parameters:
         if point.participants != inputs.shape[0]:
             raise ValueError(f"participants = {point.participants}: must be the {inputs.shape[0]} that send")
     ranges = width.double().cpu().numpy()
-    if not (ranges > 0).all():
-        raise ValueError(f"width = {ranges.min()}: must be positive")
     levels = np.array([point.levels for point in parameters], dtype=float)[:, None]
     return np.clip(inputs.double().cpu().numpy() * (levels / ranges[:, None]), 0.0, levels), ranges
 
@@ -88,11 +67,61 @@ def _scaled(inputs: Tensor, width: Tensor, parameters: Sequence[SumParameters]) 
 def _rounded(values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Each value (N, G, d) to one of the two integers around it, with its own value as mean."""
     whole = np.floor(values)
-    uniform = generator.random((values.shape[0], 1, values.shape[2]))
-    return whole + (uniform < values - whole)
+    return whole + (generator.random((values.shape[0], 1, values.shape[2])) < values - whole)
 
 
 def _estimate(ones: np.ndarray, width: np.ndarray, parameters: Sequence[SumParameters], device: torch.device) -> Tensor:
     expected = np.array([point.trials * point.chance for point in parameters])[:, None]
     step = np.array([point.levels for point in parameters], dtype=float)[:, None]
     return torch.from_numpy((ones - expected) * (width[:, None] / step)).to(device)
+
+
+class ShuffledSummation:
+    """`Summation` that sends each record's clipped gradient, or difference, as a participant of P_vec.
+
+    `parameters` are those of each point of the stack by kind of message, for M·K participants.
+    """
+
+    def __init__(self, parameters: Mapping[str, Sequence[SumParameters]], streams: Streams):
+        self.parameters = {kind: list(points) for kind, points in parameters.items()}
+        self.streams = streams
+
+    def __call__(self, federation: SiloFederation, query: Query) -> Tensor:
+        """The estimate (G, d) of the mean over the silos of S_r (their sum under `server_update: sum`).
+
+        Vectors are scaled to norm L (differences 2L) times `noise_factor`: the range that is cut into levels.
+        """
+        cohort, kind = federation.silos(query.round), query.kind
+        releases = [federation.releases[silo][kind] for silo in cohort]
+        vectors = [
+            federation.messages.record_gradients(query, silo, release, federation.clip)
+            for silo, release in zip(cohort, releases, strict=True)
+        ]
+        bound = federation.clip.double() * releases[0].gradients
+        if query.noise_factor is not None:
+            bound = bound * query.noise_factor.double()
+        generator = self.streams.generator("shuffled sum", query.round, kind)
+        stacked, bound = torch.cat(vectors), bound.clamp(min=_LEAST_RANGE)
+        mean = vector_sum(stacked, bound, self.parameters[kind], generator).to(query.weights) / len(vectors[0])
+        return mean if federation.server_update == "sum" else mean / len(cohort)
+
+    def keep(self, points: Tensor) -> None:
+        """Let all points but those marked in `points` (G,) leave the stack."""
+        kept = points.tolist()
+        self.parameters = {
+            kind: [point for point, stays in zip(numbers, kept, strict=True) if stays]
+            for kind, numbers in self.parameters.items()
+        }
+
+
+def shuffled_summation(plans: Sequence[PrivacyPlan], dimension: int, streams: Streams) -> ShuffledSummation:
+    """The protocol of a stack, from each point's plan; ValueError where a plan's sums are for another d."""
+    parameters: dict[str, list[SumParameters]] = {}
+    for plan in plans:
+        sums = plan.shuffled_sum
+        if sums is None or sums.dimension != dimension:
+            given = None if sums is None else sums.dimension
+            raise ValueError(f"dimension = {given}: must be {dimension}, the model's, in each shuffled sum")
+        for kind, numbers in sums.kinds:
+            parameters.setdefault(kind, []).append(numbers)
+    return ShuffledSummation(parameters, streams)

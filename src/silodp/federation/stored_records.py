@@ -16,13 +16,7 @@ STORED = 2**20
 
 @dataclass(frozen=True)
 class Records:
-    """The records in use in one trial, in ascending order of their numbers (`Partition.compact`).
-
-    Attributes:
-        x: preprocessed features, float64 (n, k), or images (n, channels, height, width).
-        y: what is predicted, (n,).
-        classes: how many different labels there are, None for a target.
-    """
+    """The records in use in one trial, by ascending number: `x` float64 (n, k) or images; a target has no `classes`."""
 
     x: np.ndarray
     y: np.ndarray

@@ -14,16 +14,15 @@ from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
 from silodp.config.run import Run
 from silodp.datasets import Data, label_classes, labels
-from silodp.federation.data_of import dataset_of
+from silodp.federation.data_of import dataset_of, number_of_silos
+from silodp.federation.heterogeneity import Heterogeneity, heterogeneity
 from silodp.federation.models import MODELS, Model
 from silodp.federation.partition import Partition, partition, read_partition
 from silodp.federation.rng import Streams
-from silodp.federation.sizes import number_of_silos
 from silodp.federation.stored_records import Records, read_records
 
 if TYPE_CHECKING:
-    from silodp.federation.heterogeneity import Heterogeneity
-    from silodp.federation.preprocessing import Fitted
+    from silodp.federation.preprocessing import Standardise
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
@@ -55,13 +54,8 @@ def load_dataset(config: Experiment, run: Run) -> Data:
 
 def partition_and_measure(
     name: str, config: Experiment, readings: Readings, run: Run, data: Data
-) -> tuple[list[Partition], "list[Heterogeneity]", list[Records | None]]:
-    """The silos of every trial, how far apart they are, and their records where these are small enough to be kept.
-
-    How far: υ*² of the linear model on the preprocessed records.
-    """
-    from silodp.federation.heterogeneity import heterogeneity  # training jobs do not need it, nor SciPy behind it
-
+) -> tuple[list[Partition], list[Heterogeneity], list[Records | None]]:
+    """The silos of every trial, υ*² of the linear model on their preprocessed records, and the records if small."""
     parts, measured = [], []
     kept: list[Records | None] = []
     plan = config.silos
@@ -80,46 +74,31 @@ def partition_and_measure(
             person=data.person,
             generator=Streams(run.seed).generator(name, trial, "partition"),
         )
-        records = preprocessed(data, config, readings, part)
+        records = fitted_records(data, config, readings, part)
         local = part.compact()[1]
         x = _windows(records.x) if records.x.ndim > 2 else records.x
         parts.append(part)
-        measured.append(
-            heterogeneity(
-                [x[i] for i in local.train],
-                [records.y[i] for i in local.train],
-                dataset_of(config).task,
-                records.classes,
-            )
-        )
-        # Records of one's own file stay in it.
+        xs, ys = ([values[i] for i in local.train] for values in (x, records.y))
+        measured.append(heterogeneity(xs, ys, dataset_of(config).task, records.classes))
+        # Records of a user's file stay in it.
         kept.append(records if records.small and isinstance(config.dataset, str) else None)
     return parts, measured, kept
 
 
-def preprocessed(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
+def fitted_records(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
     """The records in use, preprocessed."""
-    return fitted_records(data, config, readings, part)[0]
-
-
-def fitted_records(
-    data: Data, config: Experiment, readings: Readings, part: Partition
-) -> "tuple[Records, Fitted | None]":
-    """The records in use, preprocessed, and how others are preprocessed alike; None for images."""
-    # Most training jobs read what it made, and need no scikit-learn.
-    from silodp.federation.preprocessing import fitted, within
+    from silodp.federation.preprocessing import fitted, within  # loads scikit-learn; most training jobs do without
 
     used, local = part.compact()
     steps = config.preprocess
-    asked = steps.standardise
-    mode = asked if isinstance(asked, str) else readings.standardise if asked else "none"
+    mode: Standardise = readings.standardise if steps.standardise is True else steps.standardise or "none"
     named = dataset_of(config).standardise_columns
     bounds = [tuple(steps.bounds[name]) for name in named or ()] if mode == "bounds" else []
     y = labels(data, config.label)[used]
     if bounds and not isinstance(config.dataset, str) and config.dataset.target in steps.bounds:
         low, high = steps.bounds[config.dataset.target]
         y = within(y, low, high)
-    x, how = fitted(
+    x = fitted(
         data.x if len(used) == len(data.x) else data.x[used],
         local.train_records(),
         standardise=mode,
@@ -130,7 +109,7 @@ def fitted_records(
         bounds=bounds,
         fill=not isinstance(config.dataset, str) and config.dataset.missing == "mean",
     )
-    return Records(x, y, label_classes(data, config.label)), how
+    return Records(x, y, label_classes(data, config.label))
 
 
 def _windows(x: np.ndarray) -> np.ndarray:
@@ -146,7 +125,7 @@ def _windows(x: np.ndarray) -> np.ndarray:
 
 def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
     """Preprocess the records and hand them to the silos."""
-    return hand_over(preprocessed(data, config, readings, part), config, part, run)
+    return hand_over(fitted_records(data, config, readings, part), config, part, run)
 
 
 def stored_trials(folder: Path | str, config: Experiment, readings: Readings, run: Run) -> Callable[[int], TrialData]:
@@ -156,23 +135,22 @@ def stored_trials(folder: Path | str, config: Experiment, readings: Readings, ru
     def data() -> Data:
         return load_dataset(config, run)
 
-    def one(trial: int) -> TrialData:
+    def load(trial: int) -> TrialData:
         part = read_partition(folder, trial)
-        records = read_records(folder, trial) or preprocessed(data(), config, readings, part)
+        records = read_records(folder, trial) or fitted_records(data(), config, readings, part)
         return hand_over(records, config, part, run)
 
-    return one
+    return load
 
 
 def hand_over(records: Records, config: Experiment, part: Partition, run: Run) -> TrialData:
     """Every silo's preprocessed records, on the device and in the precision of training."""
     x, local = records.x, part.compact()[1]
-    # Beyond this, squares leave the range of float32 and a clipped gradient is no longer one.
-    if not np.abs(x).max() <= LARGEST_FEATURE:
-        raise ValueError(
-            f"{config.data_name}: a preprocessed feature is {np.abs(x).max()}; features must be finite and at most "
-            f"{LARGEST_FEATURE:g}"
-        )
+    # Beyond this, squares leave the range of float32 and clipping fails.
+    largest = np.abs(x).max()
+    if not largest <= LARGEST_FEATURE:
+        limit = f"features must be finite and at most {LARGEST_FEATURE:g}"
+        raise ValueError(f"{config.data_name}: a preprocessed feature is {largest}; {limit}")
     device = torch.device(config.device or run.device)
     dtype = getattr(torch, run.dtype)
     y = torch.from_numpy(np.ascontiguousarray(records.y))
@@ -186,5 +164,4 @@ def hand_over(records: Records, config: Experiment, part: Partition, run: Run) -
 
 
 def build_model(config: Experiment, trial: TrialData) -> Model:
-    """The experiment's model for the trial's features and classes."""
     return MODELS[config.model.name](trial.features, trial.classes, **config.model.model_dump(exclude={"name"}))

@@ -15,24 +15,13 @@ _RANGE = 1e-6, 1e9  # noise multipliers between which a solution is looked for
 def noise_multiplier(
     make_event: Callable[[float], dp_event.DpEvent], epsilon: float, delta: float, *, tolerance: float = 1e-4
 ) -> float:
-    """Smallest noise multiplier with which an event is (ε, δ)-private by the accountant's upper bound.
+    """Smallest noise multiplier z with which `make_event(z)` is (ε, δ)-private by the accountant's upper bound.
 
-    Args:
-        make_event: the event at a noise multiplier; more noise has to mean more privacy.
-        epsilon: wanted ε, positive.
-        delta: wanted δ, strictly between 0 and 1.
-        tolerance: relative error of the result, which errs to the private side.
-
-    Returns:
-        A multiplier z with upper ε at z ≤ `epsilon`, and upper ε > `epsilon` at z/(1 + tolerance).
-
-    Raises:
-        ValueError: an ε or δ out of range, or no multiplier between 1e-6 and 1e9 that fits.
+    It errs to the private side: upper ε at z ≤ `epsilon` < upper ε at z/(1 + tolerance). ValueError for ε or δ out of
+    range, or no z between 1e-6 and 1e9.
     """
     if not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon = {epsilon}: must be positive and finite")
-    if not tolerance > 0:
-        raise ValueError(f"tolerance = {tolerance}: must be positive")
 
     def excess(log_noise: float) -> float:
         """ln of upper ε over the wanted one: positive where noise is too small."""
@@ -71,8 +60,7 @@ def noise_multiplier(
 def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
     """The plan with the smallest noise for which it delivers the ε that it claims, on the private side to 1e-4.
 
-    Several kinds of messages keep their noises in the proportion that the plan gives them. A baseline stays as it is,
-    and so does a plan for a shuffler, whose noise is calibrated already.
+    Noises keep their proportion. A baseline and a plan for a shuffler, which is calibrated already, stay as they are.
     """
     if not plan.private or plan.shuffler is not None:
         return plan
@@ -81,8 +69,7 @@ def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
 
     def scaled(multiplier: float) -> PrivacyPlan:
         factor = multiplier / smallest
-        releases = tuple(dataclasses.replace(one, noise=one.noise * factor) for one in plan.releases)
+        releases = tuple(dataclasses.replace(kind, noise=kind.noise * factor) for kind in plan.releases)
         return dataclasses.replace(plan, releases=releases)
 
-    found = noise_multiplier(lambda multiplier: scaled(multiplier).seen.event, epsilon, plan.budget.delta)
-    return scaled(found)
+    return scaled(noise_multiplier(lambda multiplier: scaled(multiplier).seen.event, epsilon, plan.budget.delta))

@@ -1,8 +1,7 @@
 """ε of a person: what the plan of a silo means for somebody whose records lie in several silos, or several in one.
 
-All records of the person are replaced together. In a message they count together: J is how often any of them is
-drawn, and Theorem 1 of docs/accounting.md holds for it as it stands. Silos draw and add noise independently, so the
-transcripts of s silos compose; nothing is paid for a group as such.
+All records of the person are replaced together and count together in a message (Theorem 1 of docs/accounting.md); the
+transcripts of s silos compose.
 """
 
 import functools
@@ -14,12 +13,7 @@ import numpy as np
 
 from silodp.privacy.accounting.accountant import Bracket
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import (
-    Occurrences,
-    gaussian_occurrences,
-    with_replacement,
-    without_replacement,
-)
+from silodp.privacy.accounting.profiles import Occurrences, gaussian_occurrences, with_replacement, without_replacement
 from silodp.privacy.plan import PrivacyPlan, Release
 
 # Share of δ that occurrences left out of the laws may cost.
@@ -27,23 +21,13 @@ _NEGLIGIBLE = 1e-6
 
 
 def person_epsilon(plan: PrivacyPlan, silos: int = 1, records: int = 1) -> float:
-    """Upper ε at the plan's δ for replacing all records of one person.
+    """Upper ε at the plan's δ for replacing all records of one person: at most m `records` in each of `silos` silos.
 
-    Args:
-        plan: of one silo; the others that hold the person's records follow the same one.
-        silos: s, how many silos hold records of the person.
-        records: m, the most records of the person in one of them.
-
-    Returns:
-        ε; NaN behind a shuffler or with shuffled sums, whose bounds are for one record; infinite without noise.
-
-    Raises:
-        ValueError: fewer than one silo or record, or more records than a silo has.
+    NaN behind a shuffler or with shuffled sums; infinite without noise; ValueError for impossible numbers.
     """
     if silos < 1 or not 1 <= records <= plan.budget.n:
-        raise ValueError(
-            f"silos = {silos}, records = {records}: must be at least 1, records at most n = {plan.budget.n}"
-        )
+        limits = f"must be at least 1, records at most n = {plan.budget.n}"
+        raise ValueError(f"silos = {silos}, records = {records}: {limits}")
     if not plan.private or plan.assumption:
         return math.inf
     if plan.shuffler is not None or plan.shuffled_sum is not None:
@@ -57,13 +41,8 @@ def person_epsilon(plan: PrivacyPlan, silos: int = 1, records: int = 1) -> float
 def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int = 1) -> float:
     """Upper ε for replacing all records of one person, where each silo has one of `plans` and which is not known.
 
-    Silos with one plan compose as in `person_epsilon`. Of different plans the person's s silos may follow any: then
-    each is asked at δ_i/s, and s times the largest ε holds at max δ_i by basic composition (Dwork, Rothblum, Vadhan
-    2010), as what silos draw is independent.
-
-    Args:
-        plans: the different plans, at least one.
-        silos, records: as in `person_epsilon`; of a person with all records of a silo nothing is stated, infinity.
+    Different plans are each taken at δ_i/s, and s times the largest ε holds at max δ_i by basic composition (Dwork,
+    Rothblum, Vadhan 2010). Infinite for a person with all records of a silo.
     """
     if records >= min(plan.budget.n for plan in plans) > 1:
         return math.inf
@@ -112,9 +91,8 @@ def _laws(plan: PrivacyPlan, release: Release, batches: int, records: int) -> It
     elif release.sampler == "subset":
         # Drawn independently in each batch. Theorem 1 asks that draws given k of them can be among those given j ≥ k:
         # so it is within a batch, and between batches as these laws are log-concave (Efron 1965).
-        one = without_replacement(n, K, z, records)
-        weights = functools.reduce(np.convolve, [one.weights] * batches)
-        yield Occurrences(weights, 0.0, one.shift), release.count
+        law = without_replacement(n, K, z, records)
+        yield replace(law, weights=functools.reduce(np.convolve, [law.weights] * batches)), release.count
     else:
         tail = _NEGLIGIBLE * delta / release.count
         yield with_replacement(n, batches * K, z, tail, records), release.count

@@ -1,7 +1,6 @@
-"""A privacy plan: everything about an algorithm's privacy in one frozen object.
+"""A privacy plan: everything about an algorithm's privacy in one frozen object, for the trainer and the accountant.
 
-The trainer takes batch sizes and noise from the plan and the accountant takes the plan's event, so the two cannot
-disagree. Noise and sensitivity are in units of the clip threshold L, as every guarantee here depends on their ratio.
+Noise and sensitivity are in units of the clip threshold L.
 """
 
 import math
@@ -23,15 +22,9 @@ Clipping = Literal["record", "per_tensor", "batch_mean"]
 
 @dataclass(frozen=True)
 class Budget:
-    """What a silo's noise is made for.
+    """What a silo's noise is made for: n training records, R `rounds`, claimed ε (None for no noise) at δ.
 
-    Attributes:
-        n: training records of the silo.
-        rounds: R, rounds of communication.
-        epsilon: claimed ε, or None for a baseline without noise.
-        delta: δ.
-        batch_epsilon: the ε in K = ⌊n√ε/(2√R)⌋.
-        batch_records: K itself, in place of that formula.
+    `batch_epsilon` is the ε in K = ⌊n√ε/(2√R)⌋; `batch_records` is K itself, in place of that formula.
     """
 
     n: int
@@ -66,7 +59,6 @@ class Budget:
         return 0.0 if self.epsilon is None else math.sqrt(variance) / (self.n * self.epsilon)
 
     def log(self, numerator: float = 1.0) -> float:
-        """ln(numerator/δ)."""
         return math.log(numerator / self.delta)
 
 
@@ -75,17 +67,14 @@ class Release:
     """One kind of message of a silo.
 
     Attributes:
-        kind: its name in the algorithm.
-        count: how many of them a silo sends when it takes part in every round.
-        records: records drawn for each.
-        noise: standard deviation per coordinate of the noise on the mean over the drawn records, in units of the clip.
+        count: messages of a silo that takes part in every round, local steps included.
+        noise: standard deviation per coordinate on the mean over the drawn records, in units of the clip.
         gradients: clipped gradients that a record contributes (2 for a difference of two).
-        steps: releases that a silo makes in one go before it sends anything (local steps); `count` includes them.
-        sampler: "replacement"; "subset", drawn anew for each message, no record twice in it; "disjoint", no record is
-            drawn twice in a run; or "all", every record, once a message.
-        clipping: what is scaled to norm at most L: each "record"'s gradient, each tensor of it ("per_tensor"), or the
-            "batch_mean" only.
-        tensors: of the model.
+        steps: releases that a silo makes before it sends anything (local steps).
+        sampler: uniformly with "replacement"; a "subset" of distinct records, anew for every message; "disjoint", in an
+            order fixed for the run, no record twice; "all", every record, once a message.
+        clipping: what is scaled to norm at most L: each "record"'s gradient; as in released programs, each tensor of it
+            ("per_tensor", of `tensors`) or only the mean ("batch_mean").
     """
 
     kind: str
@@ -107,8 +96,7 @@ class Release:
     def sensitivity(self) -> float:
         """How far one drawn occurrence of a replaced record moves the mean, in units of the clip: 2·gradients/K.
 
-        Tensors clipped one by one make a gradient as long as √tensors·L. A clipped mean of unclipped gradients can turn
-        round whole: 2·gradients.
+        √tensors times that where each tensor is clipped; 2·gradients where only the mean is, which can turn round.
         """
         length = math.sqrt(self.tensors) if self.clipping == "per_tensor" else 1
         return 2 * self.gradients * length / (1 if self.clipping == "batch_mean" else self.records)
@@ -131,19 +119,9 @@ class Shuffler:
 class PrivacyPlan:
     """What one silo releases over a whole run, and under which claim.
 
-    The adversary sees every message of the silo. That only M of N silos are drawn in a round is not counted in its
-    favour, as the draw is public. Under a `shuffler` the claim is about the shuffled messages of all silos instead, and
-    with a `trusted_sum` about the sums over the silos of each round; `event` stays what the silo's own messages give
-    without either.
-
-    Attributes:
-        algorithm: its name.
-        budget: what the noise is made for.
-        releases: kinds of messages.
-        shuffler: stands between silos and server, if any.
-        trusted_sum: M, if the server sees only the sum of the messages of the M silos that take part in a round.
-        shuffled_sum: the numbers of P_vec for each kind of message, if that is how the sums are made.
-        assumption: what the privacy of the run rests on beside clipping, sampling and noise; then nothing is proven.
+    The adversary sees every message of the silo; the draw of silos earns no credit. A `shuffler` hides whose message it
+    is; with a `trusted_sum` (M) only the sums over a round's M silos are seen, made by P_vec under a `shuffled_sum`.
+    `event` is what the silo's messages give without these. With an `assumption` nothing is proven.
     """
 
     algorithm: str
@@ -159,15 +137,13 @@ class PrivacyPlan:
 
     @property
     def private(self) -> bool:
-        """Whether noise is added at all."""
         return self.budget.epsilon is not None
 
     @property
     def seen(self) -> "PrivacyPlan":
         """The plan of what the adversary sees: behind a trusted sum, one message with the noise of M silos.
 
-        A record counts in every round: that its silo may not have been drawn is no protection once the other silos'
-        records tell which were (docs/errata.md, non-convex paper, Algorithms 7 to 10).
+        A record counts in every round (docs/errata.md, non-convex paper, Algorithms 7 to 10).
         """
         if self.trusted_sum is None:
             return self
@@ -177,16 +153,12 @@ class PrivacyPlan:
 
     @property
     def distinct(self) -> "PrivacyPlan":
-        """The plan with no record twice in a message: what is drawn with replacement is drawn without.
-
-        Where one record is drawn, as for a local step, the two are the same.
-        """
-
-        def once(release: Release) -> Release:
-            again = release.sampler == "replacement" and release.records > 1
-            return replace(release, sampler="subset") if again else release
-
-        return replace(self, releases=tuple(once(release) for release in self.releases))
+        """The plan with no record twice in a message: what is drawn with replacement is drawn without."""
+        releases = (
+            replace(release, sampler="subset") if release.sampler == "replacement" and release.records > 1 else release
+            for release in self.releases
+        )
+        return replace(self, releases=tuple(releases))
 
     @property
     def noise_multiplier(self) -> float:
@@ -197,7 +169,7 @@ class PrivacyPlan:
     def sampling(self) -> str:
         """How a message's records are drawn, in words."""
         sent = [release for release in self.releases if release.count]
-        sizes = ", ".join(str(size) for size in sorted({one.records for one in sent if one.sampler != "all"}))
+        sizes = ", ".join(map(str, sorted({release.records for release in sent if release.sampler != "all"})))
         samplers = {release.sampler for release in sent}
         ways = {"disjoint": "without replacement over the run", "subset": "without replacement in a message"}
         how = next((text for way, text in ways.items() if way in samplers), "with replacement")
@@ -221,22 +193,20 @@ class PrivacyPlan:
             return dp_accounting.NonPrivateDpEvent()
 
         def composed(release: Release) -> dp_accounting.DpEvent:
-            one = dp_accounting.GaussianDpEvent(release.noise_multiplier)
+            gaussian = dp_accounting.GaussianDpEvent(release.noise_multiplier)
             if release.sampler == "disjoint":
                 # Parallel composition: a record is in one message at most, and no other depends on it.
-                return one
+                return gaussian
             if release.sampler == "all":
-                return dp_accounting.SelfComposedDpEvent(one, release.count)
+                return dp_accounting.SelfComposedDpEvent(gaussian, release.count)
             n, records, once = self.budget.n, release.records, release.sampler == "subset"
             if release.clipping == "batch_mean" and not once:
                 # A clipped mean moves by 2L as soon as the record is drawn at all, and no further however often: as a
                 # record that is drawn once with that probability, rounded to a whole number of records.
                 records, once = whole(n * -math.expm1(records * math.log1p(-1 / n))) if n > 1 else 1, True
-            sampling = dp_accounting.SampledWithReplacementDpEvent
-            if once:
-                sampling = dp_accounting.SampledWithoutReplacementDpEvent
-            sampled = sampling(n, records, one)
-            return dp_accounting.SelfComposedDpEvent(sampled, release.count)
+            drawn = dp_accounting.SampledWithReplacementDpEvent
+            drawn = dp_accounting.SampledWithoutReplacementDpEvent if once else drawn
+            return dp_accounting.SelfComposedDpEvent(drawn(n, records, gaussian), release.count)
 
         kinds = [composed(release) for release in self.releases if release.count]
         return kinds[0] if len(kinds) == 1 else dp_accounting.ComposedDpEvent(kinds)

@@ -1,10 +1,7 @@
-"""ε of a run that was chosen: private selection with a random number of tries.
+"""ε of a run that was chosen: private selection with a random number of tries (Papernot and Steinke 2022, Theorem 2).
 
-The papers train every point of a grid and report the best. To release the chosen model under differential privacy the
-choice has to be paid for too. Here it is made as Papernot and Steinke (Hyperparameter tuning with Rényi differential
-privacy, 2022, Theorem 2) have it: a random number of runs, each at a point drawn uniformly from the grid, of which the
-best by a score that each run itself may release. The number is truncated negative binomial with shape η = 0
-(logarithmic) or 1 (geometric) and mean as many as the grid has points; the better shape does not depend on data.
+The best, by a score that each run may release, of a random number of runs at points drawn uniformly from the grid. The
+number is truncated negative binomial with shape η = 0 or 1 and mean the grid's size; the better shape counts.
 """
 
 import math
@@ -25,12 +22,8 @@ ORDERS = 1 + np.geomspace(1e-3, 1e4, 141)
 def selection_epsilon(plans: Sequence[PrivacyPlan], tries: float) -> float:
     """Upper ε at δ of the best of a random number of runs of the plans, which are all for one silo and δ.
 
-    Args:
-        plans: of the grid's points, up to what privacy does not depend on; a run follows any of them.
-        tries: mean number of runs, at least 1: the number of points.
-
-    Returns:
-        ε; NaN behind a shuffler or with shuffled sums, of which no Rényi bound is known; infinite without noise.
+    A run follows any of the plans; `tries` ≥ 1 is the mean number of runs. NaN behind a shuffler or with shuffled sums,
+    of which no Rényi bound is known; infinite without noise.
     """
     if not tries >= 1:
         raise ValueError(f"tries = {tries}: must be at least 1")
@@ -82,10 +75,8 @@ def stopping(mean: float, shape: float) -> float:
     """γ of the truncated negative binomial with shape η and mean E[K] > 1."""
     if shape == 1:
         return 1 / mean
-    if shape == 0:  # E[K] = (1/γ − 1)/ln(1/γ)
-        found = brentq(lambda log: math.log(math.expm1(log) / log) - math.log(mean), 1e-9, 700.0, xtol=1e-12)
-        return math.exp(-found)
-    raise ValueError(f"shape = {shape}: must be 0 or 1")
+    # η = 0: E[K] = (1/γ − 1)/ln(1/γ).
+    return math.exp(-brentq(lambda log: math.log(math.expm1(log) / log) - math.log(mean), 1e-9, 700.0, xtol=1e-12))
 
 
 def renyi_epsilon(orders: np.ndarray, rdp: np.ndarray, delta: float) -> float:

@@ -1,4 +1,4 @@
-"""What every part of the report page shares: numbers as they are shown, and a run's files read."""
+"""Numbers as the page and the figures show them."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
@@ -27,6 +27,31 @@ def reached(value: Any) -> str:
     return _number(value, 3, ROUND_FLOOR, pad=True)
 
 
+def plain(value: float) -> str:
+    """A tick's number in few characters: 0.02, 5000, and 10⁶ where it would be long."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:g}"
+    mantissa, power = f"{value:.1e}".replace(".0e", "e").split("e")
+    return f"10{_raised(int(power))}" if mantissa == "1" else f"{mantissa}×10{_raised(int(power))}"
+
+
+def count(value: float) -> str:
+    """A tick's number where there is little room: 16.4k, 1.6M, 0.5."""
+    for least, size, letter in ((1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= least:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:,.4g}"
+
+
+def short(value: float) -> str:
+    """A slope to 3 significant digits: −0.5."""
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _raised(power: int) -> str:
+    return str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def _number(value: Any, digits: int, rounding: str, *, pad: bool) -> str:
     if value is None or pd.isna(value):
         return "–"
@@ -41,7 +66,7 @@ def _number(value: Any, digits: int, rounding: str, *, pad: bool) -> str:
     if number and not -4 <= number.adjusted() < 7:
         power = number.adjusted()
         mantissa = number.scaleb(-power).normalize()
-        return f"{mantissa:f}×10{str(power).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}".replace("-", "−")
+        return f"{mantissa:f}×10{_raised(power)}".replace("-", "−")
     text = f"{number:f}"
     if not pad and "." in text:
         text = text.rstrip("0").rstrip(".")

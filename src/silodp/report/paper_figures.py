@@ -12,15 +12,10 @@ PAPERS = {"convex": "convex paper", "nonconvex": "non-convex paper", "checkins":
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure of a paper, or one panel of it.
+    """One figure of a paper, or one panel of it: nonconvex-4 is Figure 4, behind which an experiment stands.
 
-    Attributes:
-        name: as in nonconvex-4.
-        title: as the paper numbers it, as in Figure 4.
-        experiment: behind it; empty for a figure of formulas alone.
-        M, R: silos a round and rounds; None without an experiment.
-        file: of a run's folder, without a suffix.
-        said: what the paper says about the figure, in our words; "" for nothing.
+    M and R are None, and `experiment` is empty, for a figure of formulas alone. `file` is in a run's folder, without a
+    suffix; `said` is what the paper says about the figure, in our words.
     """
 
     name: str
@@ -40,31 +35,26 @@ class PaperFigure:
 @functools.cache
 def paper_figures() -> tuple[PaperFigure, ...]:
     """All of them, a panel each, in the order of the file."""
-    rows = pd.read_csv(project_root() / "config" / "figures.csv", dtype=str, keep_default_na=False)
-    return tuple(
-        PaperFigure(row.name_, row.title, row.experiment, _number(row.M), _number(row.R), row.file, row.said)
-        for row in rows.rename(columns={"name": "name_"}).itertuples()
-    )
+    rows = pd.read_csv(project_root() / "config" / "figures.csv", dtype=str, keep_default_na=False).to_dict("records")
+    return tuple(PaperFigure(**row | {key: int(row[key]) if row[key] else None for key in "MR"}) for row in rows)
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text else None
+def _of_setting(experiment: str, M: int, R: int) -> PaperFigure | None:
+    return next((each for each in paper_figures() if (each.experiment, each.M, each.R) == (experiment, M, R)), None)
 
 
 def said_of(experiment: str, M: int, R: int) -> str:
     """What the paper says about its figure of a setting; "" where it shows none."""
-    return next((one.said for one in paper_figures() if (one.experiment, one.M, one.R) == (experiment, M, R)), "")
+    figure = _of_setting(experiment, M, R)
+    return figure.said if figure else ""
 
 
 def said_of_file(file: str) -> str:
     """What the paper says about its figure that a run draws in `file`, without a suffix; "" for nothing."""
-    return next((one.said for one in paper_figures() if one.file == file), "")
+    return next((each.said for each in paper_figures() if each.file == file), "")
 
 
 def heading_of(experiment: str, M: int, R: int) -> str:
     """The paper's words for a setting, as in "Figure 4: M = 25, R = 25"; the setting alone where no figure shows it."""
-    setting = f"M = {M}, R = {R}"
-    for one in paper_figures():
-        if (one.experiment, one.M, one.R) == (experiment, M, R):
-            return f"{one.title}: {setting}"
-    return setting
+    figure = _of_setting(experiment, M, R)
+    return (f"{figure.title}: " if figure else "") + f"M = {M}, R = {R}"

@@ -1,8 +1,9 @@
 """The registry of theorems: what a statement assumes, what it gives, and where it stands.
 
-A theorem is a pure function of keyword parameters, registered by the decorator `theorem`. The decorator takes the
-meaning, the unit and the allowed range of each parameter from `SYMBOLS`, checks every call against them, and names the
-violated assumption in one line. What ties several parameters together is checked in the function itself with `require`.
+A theorem is a pure function of keyword parameters under the decorator `theorem`; the first paragraph of its docstring
+is its statement. A parameter has one name in all papers: `SYMBOLS` holds its meaning, unit and allowed range, so
+signatures carry no types. Every call is checked against them and against `ORDERED`; a function checks its other
+assumptions with `require` and `at_most`. An error names the violated assumption in one line.
 """
 
 import inspect
@@ -11,28 +12,25 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal, TypeVar
 
 Kind = Literal["upper", "lower", "privacy", "amplification", "lemma", "rate"]
 Constant = Literal["printed", "hidden"]
 Reading = Literal["right", "printed"]
+T = TypeVar("T")
 
 PAPERS = {"convex": "convex paper", "nonconvex": "non-convex paper", "checkins": "check-ins paper"}
 
-P = ParamSpec("P")
-
 
 class AssumptionError(ValueError):
-    """A theorem was asked for a point outside its assumptions."""
+    """A point lies outside a theorem's assumptions."""
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A parameter of theorems: its meaning, unit and allowed range, and a value inside that range.
+    """A parameter of theorems: its meaning, unit and allowed range.
 
-    Attributes:
-        typical: a value inside the range, from which worked examples are put together.
-        choices: the allowed words of a parameter that is not a number.
+    `typical` is a value for worked examples, `choices` are the words allowed for a parameter that is not a number.
     """
 
     meaning: str
@@ -81,7 +79,6 @@ def fraction(meaning: str, unit: str, typical: float) -> Symbol:
     return Symbol(meaning, unit, typical, low=0.0, high=1.0, low_open=True, high_open=True)
 
 
-# One vocabulary for all papers: the same letter means the same thing in every signature.
 SYMBOLS: dict[str, Symbol] = {
     "n": at_least(1, "records a silo holds", "records", 1000, integer=True),
     "N": at_least(1, "silos", "silos", 100, integer=True),
@@ -106,16 +103,16 @@ SYMBOLS: dict[str, Symbol] = {
 }
 
 
+# Pairs of symbols of which the first is at most the second, wherever a theorem takes both.
+ORDERED = (("mu", "beta", "strong convexity or PL constant below smoothness"), ("M", "N", "silos in a round"))
+
+
 @dataclass(frozen=True)
 class Result:
     """What a theorem gives at one point.
 
-    Attributes:
-        value: the number that the theorem states.
-        terms: named parts of a maximum or a sum, and quantities that the statement fixes beside its value.
-        notes: what a reader of the number has to know.
-        theorem: key of the theorem.
-        constant: "printed" when all constants are the paper's, "hidden" for a rate whose constant is set to 1.
+    `terms` are named parts of the value, and quantities that the statement fixes beside it; `notes` are for a reader.
+    `constant` is "hidden" for a rate whose constant is set to 1.
     """
 
     value: float
@@ -127,22 +124,22 @@ class Result:
     def __float__(self) -> float:
         return float(self.value)
 
+    def beside(self, **terms: float) -> "Result":
+        """The same value with more terms."""
+        return replace(self, terms={**self.terms, **terms})
+
+
+def total(*notes: str, **terms: float) -> Result:
+    """The sum of the terms."""
+    return Result(sum(terms.values()), terms, notes)
+
 
 @dataclass(frozen=True)
 class Theorem:
     """One registered statement; calling it with keyword parameters gives a `Result`.
 
-    Attributes:
-        key: name in the registry, such as `convex-2.1`.
-        paper: "convex", "nonconvex" or "checkins".
-        place: theorem, lemma or equation number in that paper.
-        statement: one sentence that says what it states.
-        kind: what sort of statement it is.
-        constant: whether the paper prints the constant or hides it.
-        function: the checked function behind it.
-        parameters: symbol of each parameter, by its name in the signature.
-        required: names without a default value.
-        example: keyword parameters inside all assumptions.
+    `place` is the number in the paper, `parameters` the symbol of each name in the signature, `required` those without
+    a default, and `example` a point inside all assumptions.
     """
 
     key: str
@@ -168,57 +165,80 @@ class Theorem:
 _REGISTRY: dict[str, Theorem] = {}
 
 
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def require(holds: bool, assumption: str, parameter: str, value: Any, allowed: str) -> None:
-    """Raise AssumptionError in one line unless `holds`; the decorator puts the theorem's key in front."""
+    """Raise AssumptionError in one line unless `holds`; `checked` puts the name of the theorem in front."""
     if not holds:
-        shown = f"{value:.6g}" if isinstance(value, float) else value
-        raise AssumptionError(f"{assumption}: {parameter} = {shown} is not allowed, it has to be {allowed}")
+        raise AssumptionError(f"{assumption}: {parameter} = {_shown(value)} is not allowed, it has to be {allowed}")
+
+
+def at_most(assumption: str, limit: float, formula: str = "", **parameter: float) -> None:
+    """Require that one named parameter is at most `limit`, which `formula` gives in symbols."""
+    ((name, value),) = parameter.items()
+    require(value <= limit, assumption, name, value, f"at most {formula}{formula and ' = '}{_shown(limit)}")
+
+
+def checked(name: str, function: Callable[..., T], symbols: Mapping[str, Symbol]) -> Callable[..., T]:
+    """`function`, whose calls are checked against `symbols` and `ORDERED`; errors start with `name`."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(**parameters: Any) -> T:
+        try:
+            given = signature.bind(**parameters).arguments
+            for key, value in given.items():
+                # None is the default of an optional parameter, never a value in range.
+                if value is None and signature.parameters[key].default is None:
+                    continue
+                require(symbols[key].holds(value), symbols[key].meaning, key, value, symbols[key].allowed)
+            for small, large, meaning in ORDERED:
+                if small in given and large in given:
+                    at_most(meaning, given[large], large, **{small: given[small]})
+            return function(**parameters)
+        except AssumptionError as error:
+            raise AssumptionError(f"{name}: {error}") from None
+
+    return call
 
 
 def theorem(
     key: str,
     place: str,
-    statement: str,
     kind: Kind,
-    constant: Constant = "printed",
+    *,
+    constant: Constant | None = None,
     symbols: Mapping[str, Symbol] | None = None,
-    example: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Register a function of keyword parameters under `key`, and check each call's parameters.
+    **example: Any,
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Register a function of keyword parameters under `key`, and check the parameters of each call.
 
-    Args:
-        symbols: symbols that this theorem names or bounds differently from `SYMBOLS`.
-        example: values of the worked example that differ from the symbols' typical ones.
+    `constant` is "hidden" by default for rates and lower bounds. `symbols` differ from `SYMBOLS`, and `example` from
+    the typical values.
     """
+    constant = constant or ("hidden" if kind in ("rate", "lower") else "printed")
+    known = {**SYMBOLS, **(symbols or {})}
 
-    def register(function: Callable[P, Result]) -> Callable[P, Result]:
-        signature = inspect.signature(function)
-        known = {**SYMBOLS, **(symbols or {})}
-        parameters = {name: known[name] for name in signature.parameters}
-        required = tuple(n for n, p in signature.parameters.items() if p.default is inspect.Parameter.empty)
-
-        @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> Result:
-            try:
-                for name, value in signature.bind(*args, **kwargs).arguments.items():
-                    # None is the default of an optional parameter, never a value in range.
-                    if value is None and name not in required:
-                        continue
-                    symbol = parameters[name]
-                    require(symbol.holds(value), symbol.meaning, name, value, symbol.allowed)
-                result = function(*args, **kwargs)
-            except AssumptionError as error:
-                raise AssumptionError(f"{key}: {error}") from None
-            return replace(result, theorem=key, constant=constant)
-
+    def register(function: Callable[..., Result]) -> Callable[..., Result]:
         if key in _REGISTRY:
             raise ValueError(f"theorem {key} is registered twice")
-        worked = {name: parameters[name].typical for name in required} | dict(example or {})
-        paper = key.split("-")[0]
+
+        @wraps(function)
+        def evaluate(**parameters: Any) -> Result:
+            return replace(function(**parameters), theorem=key, constant=constant)
+
+        signature = inspect.signature(function).parameters
+        parameters = {name: known[name] for name in signature}
+        required = tuple(name for name, p in signature.items() if p.default is inspect.Parameter.empty)
+        statement = " ".join((function.__doc__ or "").split("\n\n")[0].split())
+        worked = {name: parameters[name].typical for name in required} | example
+        call = checked(key, evaluate, parameters)
         _REGISTRY[key] = Theorem(
-            key, paper, place, statement, kind, constant, checked, parameters, required, worked
-        )  # fmt: skip
-        return checked
+            key, key.split("-")[0], place, statement, kind, constant, call, parameters, required, worked
+        )
+        return call
 
     return register
 
@@ -234,13 +254,11 @@ def registered() -> dict[str, Theorem]:
     return {key: _REGISTRY[key] for key in sorted(_REGISTRY, key=order)}
 
 
-def list_theorems(paper: str | None = None, kind: str | None = None) -> list[Theorem]:
-    """Theorems of one paper and kind (all by default), in the order of the registry."""
-    for name, value, allowed in (("paper", paper, tuple(PAPERS)), ("kind", kind, Kind.__args__)):  # type: ignore[attr-defined]
-        if value is not None and value not in allowed:
-            raise ValueError(f"{name} = {value} is not known; allowed are {', '.join(allowed)}")
-    wanted = registered().values()
-    return [t for t in wanted if paper in (None, t.paper) and kind in (None, t.kind)]
+def list_theorems(paper: str | None = None) -> list[Theorem]:
+    """Theorems of a paper, all by default, in the order of the registry."""
+    if paper is not None and paper not in PAPERS:
+        raise ValueError(f"paper = {paper} is not known; allowed are {', '.join(PAPERS)}")
+    return [theorem for theorem in registered().values() if paper in (None, theorem.paper)]
 
 
 def describe(key: str) -> str:
@@ -248,17 +266,17 @@ def describe(key: str) -> str:
     theorems = registered()
     if key not in theorems:
         raise ValueError(f"theorem {key} is not known; `silodp theory list` shows the {len(theorems)} keys")
-    found = theorems[key]
-    constant = "as printed" if found.constant == "printed" else "hidden in the paper, set to 1: the value is a rate"
-    lines = [f"{found.key}: {found.statement}", f"  source     {PAPERS[found.paper]}, {found.place}"]
-    lines += [f"  kind       {found.kind}", f"  constants  {constant}", "  parameters"]
-    for name, symbol in found.parameters.items():
+    shown = theorems[key]
+    constant = "as printed" if shown.constant == "printed" else "hidden in the paper, set to 1: the value is a rate"
+    lines = [f"{shown.key}: {shown.statement}", f"  source     {PAPERS[shown.paper]}, {shown.place}"]
+    lines += [f"  kind       {shown.kind}", f"  constants  {constant}", "  parameters"]
+    for name, symbol in shown.parameters.items():
         unit = f" [{symbol.unit}]" if symbol.unit else ""
-        optional = "" if name in found.required else " (optional)"
+        optional = "" if name in shown.required else " (optional)"
         lines.append(f"    {name:<12} {symbol.meaning}{unit}: {symbol.allowed}{optional}")
-    shown = ", ".join(f"{name}={value}" for name, value in found.example.items())
-    result = found(**found.example)
-    lines.append(f"  example    {shown}: {result.value:.6g}")
+    point = ", ".join(f"{name}={value}" for name, value in shown.example.items())
+    result = shown(**shown.example)
+    lines.append(f"  example    {point}: {result.value:.6g}")
     lines += [f"    {name:<28} {value:.6g}" for name, value in result.terms.items()]
     lines += [f"  note       {note}" for note in result.notes]
     return "\n".join(lines)

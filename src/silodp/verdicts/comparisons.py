@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,40 +10,18 @@ from scipy import stats
 
 from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
 
-COLUMNS = [
-    "experiment",
-    "reading",
-    "M",
-    "R",
-    "epsilon",
-    "first",
-    "second",
-    "trials",
-    "first_error",
-    "second_error",
-    "difference",
-    "low",
-    "high",
-    "better",
-]
+_KEY = ["experiment", "reading", "M", "R"]
+_NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "better"]
+COLUMNS = [*_KEY, "epsilon", "first", "second", *_NUMBERS]
 
 
 def compare(reported: pd.DataFrame, first: str, second: str, confidence: float = 0.95) -> pd.DataFrame:
-    """Paired differences of test error between two algorithms, a row for each reading, (M, R) and ε.
+    """Paired differences of test error, first − second, a row for each reading, (M, R) and ε: `COLUMNS`.
 
-    Args:
-        reported: one row a trial, as `silodp table --reported` writes them.
-        first: algorithm; `local_sgd:non_private` is the form without noise.
-        second: the one it is set against. Where both are private they are compared at the same ε; a form without noise
-            is set against every ε of the other.
-        confidence: of the interval, two-sided, by Student's t on the paired differences.
-
-    Returns:
-        `COLUMNS`; `difference` is first − second, `better` is who has the smaller error where the interval leaves out
-        0, else "undecided". A trial that diverged makes the difference infinite or NaN, and the row undecided.
-
-    Raises:
-        ValueError: an algorithm or form that the table does not have, or a table without the columns.
+    `reported` has a row a trial (`silodp table --reported`). Private algorithms are compared at the same ε, a form
+    without noise, as in `local_sgd:non_private`, with every ε. The interval is two-sided, by Student's t; `better` has
+    the smaller error where it leaves out 0, else "undecided", as where a trial diverged. Raises ValueError for an
+    algorithm, form or column that the table lacks.
     """
     missing = [name for name in REPORTED_COLUMNS if name not in reported]
     if missing:
@@ -51,17 +30,17 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
         raise ValueError(f"confidence: {confidence}: must lie between 0 and 1")
     reported = reported.assign(reading=reported["reading"].fillna(""))
     rows = []
-    for key, part in reported.groupby(["experiment", "reading", "M", "R"], sort=False):
-        names = dict(zip(["experiment", "reading", "M", "R"], key, strict=True))
+    for key, part in reported.groupby(_KEY, sort=False):
+        names = dict(zip(_KEY, key, strict=True)) | {"first": first, "second": second}
         both = [_errors(part, first), _errors(part, second)]
         if not all(both):
             continue
         # A form without noise has one entry, which stands against every ε of the other.
         epsilons: list[float | None] = [*sorted({e for errors in both for e in errors if e is not None})]
         for epsilon in epsilons or [None]:
-            one, two = (errors.get(epsilon, errors.get(None)) for errors in both)
-            if one is not None and two is not None:
-                rows.append(names | {"epsilon": epsilon} | _paired(first, second, one, two, confidence))
+            errors = [errors.get(epsilon, errors.get(None)) for errors in both]
+            if errors[0] is not None and errors[1] is not None:
+                rows.append(names | {"epsilon": epsilon} | _paired(errors, names, confidence))
     if not rows:
         known = ", ".join(sorted(reported["algorithm"].unique()))
         raise ValueError(f"algorithms: {first}, {second}: no pair to compare: must be among {known}")
@@ -76,66 +55,50 @@ BY_CALIBRATED = f":{CALIBRATED}"
 
 
 def headline(reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float]) -> pd.DataFrame:
-    """The pairs of `HEADLINE` compared in every experiment that has both, and what calibrated noise changes for each.
+    """The pairs of `HEADLINE` compared in every experiment that has both: `COLUMNS` and `tolerance`.
 
-    An experiment that trains both noises is there for the comparison at equal certified privacy: its pairs are compared
-    under calibrated noise (reading `noise=calibrated`), and each algorithm under it with itself under the paper's noise
-    (`minibatch_sgd:noise=calibrated` against `minibatch_sgd`). Of all others the default variant is compared.
-
-    Args:
-        reported: experiment → one row a trial, as for `compare`.
-        tolerances: pair → difference in test error that a claim about it counts as none.
-
-    Returns:
-        `COLUMNS` and `tolerance`; no rows where no experiment has a pair.
+    An experiment that trains both noises compares its pairs under calibrated noise, and each algorithm under it with
+    itself under the paper's (`compare_noises`); others compare the default variant. `reported` maps an experiment to a
+    row a trial, `tolerances` a pair to the difference in test error that a claim about it counts as none.
     """
     found = []
-    tables = {name: rows.assign(reading=rows["reading"].fillna("").astype(str)) for name, rows in reported.items()}
+    tables = [rows.assign(reading=rows["reading"].fillna("").astype(str)) for rows in reported.values()]
     for first, second in HEADLINE:
-        for rows in tables.values():
+        tolerance = tolerances.get(frozenset((first, second)), 0.0)
+        for rows in tables:
             reading = CALIBRATED if (rows["reading"] == CALIBRATED).any() else ""
             with suppress(ValueError):  # the experiment does not have both
-                paired = compare(rows[rows["reading"] == reading], first, second)
-                found.append(paired.assign(tolerance=tolerances.get(frozenset((first, second)), 0.0)))
+                found.append(compare(rows[rows["reading"] == reading], first, second).assign(tolerance=tolerance))
     for algorithm in dict.fromkeys(name for pair in HEADLINE for name in pair):
-        for rows in tables.values():
+        for rows in tables:
             with suppress(ValueError):
                 found.append(compare_noises(rows, algorithm).assign(tolerance=0.0))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*COLUMNS, "tolerance"])
 
 
 def compare_noises(reported: pd.DataFrame, algorithm: str) -> pd.DataFrame:
-    """An algorithm under calibrated noise set against itself under the paper's, at the same claimed ε.
+    """An algorithm's private rows under calibrated noise minus those under the paper's, at the same claimed ε.
 
-    Args:
-        reported: one row a trial, reading a text.
-        algorithm: whose private rows are compared.
-
-    Returns:
-        `COLUMNS`, reading `noise=calibrated`; a negative difference is an error that calibrated noise makes smaller.
-
-    Raises:
-        ValueError: no rows under one of the noises.
+    `COLUMNS`; a negative difference is a smaller error. Raises ValueError without rows under one of the noises.
     """
-    own = reported[(reported["algorithm"] == algorithm) & reported["epsilon"].notna()]
-    calibrated = own[own["reading"] == CALIBRATED].assign(algorithm=algorithm + BY_CALIBRATED)
-    both = pd.concat([own[own["reading"] == ""], calibrated]).assign(reading=CALIBRATED)
+    rows = reported[(reported["algorithm"] == algorithm) & reported["epsilon"].notna()]
+    calibrated = rows[rows["reading"] == CALIBRATED].assign(algorithm=algorithm + BY_CALIBRATED)
+    both = pd.concat([rows[rows["reading"] == ""], calibrated]).assign(reading=CALIBRATED)
     return compare(both, algorithm + BY_CALIBRATED, algorithm)
 
 
 def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
     """ε → test errors by trial; ε is None for the form without noise."""
-    own = rows[rows["algorithm"] == name.removesuffix(NON_PRIVATE)]
+    rows = rows[rows["algorithm"] == name.removesuffix(NON_PRIVATE)].set_index("trial")
     if name.endswith(NON_PRIVATE):
-        plain = own[own["epsilon"].isna()]
-        return {None: plain.set_index("trial")["test_error"]} if len(plain) else {}
-    return {epsilon: part.set_index("trial")["test_error"] for epsilon, part in own.groupby("epsilon")}
+        plain = rows[rows["epsilon"].isna()]
+        return {None: plain["test_error"]} if len(plain) else {}
+    return {epsilon: part["test_error"] for epsilon, part in rows.groupby("epsilon")}
 
 
-def _paired(first: str, second: str, one: pd.Series, two: pd.Series, confidence: float) -> dict:
-    both = pd.concat([one, two], axis=1, join="inner").to_numpy()
-    found: dict = {"first": first, "second": second, "trials": len(both)}
-    found |= {"first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
+def _paired(errors: list, names: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+    both = pd.concat(errors, axis=1, join="inner").to_numpy()
+    found = {"trials": len(both), "first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
     differences = both[:, 0] - both[:, 1] if np.isfinite(both).all() else np.full(len(both), np.nan)
     mean = float(differences.mean())
     if len(both) < 2 or not np.isfinite(mean):
@@ -143,5 +106,5 @@ def _paired(first: str, second: str, one: pd.Series, two: pd.Series, confidence:
     spread = stats.sem(differences)
     # Equal differences have no spread, and the interval is the point itself.
     low, high = stats.t.interval(confidence, len(both) - 1, mean, spread) if spread > 0 else (mean, mean)
-    better = first if high < 0 else second if low > 0 else "undecided"
+    better = names["first"] if high < 0 else names["second"] if low > 0 else "undecided"
     return found | {"difference": mean, "low": float(low), "high": float(high), "better": better}

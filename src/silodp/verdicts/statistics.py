@@ -40,10 +40,8 @@ def slope(x: ArrayLike, means: NDArray) -> NDArray:
 def slope_interval(x: ArrayLike, samples: Sequence[ArrayLike], generator: np.random.Generator) -> Interval:
     """Log–log slope of the mean over trials against x, with the percentile interval of a bootstrap over trials.
 
-    Args:
-        x: positive positions, at least three.
-        samples: at each position the values of its trials; their means have to be positive.
-        generator: draws the resamples; trials of different positions are resampled independently.
+    x: at least three positive positions, each with the samples of its trials, of a positive mean. Positions are
+    resampled independently.
     """
     values = [_checked(sample) for sample in samples]
     if len(values) != np.size(x) or len(values) < 3:
@@ -77,8 +75,8 @@ def _bootstrap(values: list[NDArray], statistic: Any, generator: np.random.Gener
     estimate = float(statistic(*values))
     if all(np.ptp(sample) == 0 for sample in values):
         return Interval(estimate, estimate, estimate)
+    options: dict[str, Any] = {"confidence_level": CONFIDENCE, "method": "percentile", "batch": 100}
     found = stats.bootstrap(
-        values, statistic, vectorized=True, n_resamples=RESAMPLES, confidence_level=CONFIDENCE, method="percentile",
-        random_state=generator, batch=100,
-    )  # fmt: skip
-    return Interval(estimate, float(found.confidence_interval.low), float(found.confidence_interval.high))
+        values, statistic, vectorized=True, n_resamples=RESAMPLES, random_state=generator, **options
+    ).confidence_interval
+    return Interval(estimate, float(found.low), float(found.high))

@@ -1,149 +1,152 @@
-"""What a folder of results holds: what its config.json asks for, their checksums, and what is left of others."""
+"""What a folder of results holds: the files that its configuration names, and a manifest with their checksums.
 
-import fnmatch
-import json
+The manifest is the folder's RO-Crate, which `silodp.workflow.crate` writes after all other files.
+"""
+
+import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+from silodp.config.errors import ConfigError
 from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
-from silodp.files import read_json, write_text
-from silodp.workflow.digests import digest
+from silodp.files import read_json, reading
+from silodp.workflow.digests import checksum
 from silodp.workflow.plan import Plan
-from silodp.workflow.provenance import file_digest
 
-# Written last: SHA-256 of every file of a finished run.
-CHECKSUMS = "checksums.json"
-# Written by `publish` only: a folder that has it is a publication, which the next one may replace.
-PUBLICATION = "publication.json"
-# Of a run's folder: what figures, page and verdicts are made from, and the figures themselves.
+MANIFEST = "ro-crate-metadata.json"
+# Of the manifest's root entity: `publish` sets it, and only such a folder is replaced by the next publication.
+PUBLISHED = {"creativeWorkStatus": "Published"}
+
+# Kinds of files, by their path; `*` matches "/" too. A publication keeps these of its runs:
 KEPT = (
-    "config.json",
-    "provenance.json",
-    "privacy.csv",
-    "by_round.csv",
-    "tables/*.csv",
-    "audit.csv",
-    "formulas.csv",
-    "reported/*.csv",
-    # Of the formats of a figure the one that is text: small, and an edit changes few bytes of the history.
-    "figures/*.svg",
-    *(f"{folder}/*.{suffix}" for folder in ("bounds", "checkins") for suffix in ("csv", "svg")),
-    "claims.csv",
-    "silos/*/*/heterogeneity.csv",
-    "source/Snakefile",
-    "source/workflow/rules/*.smk",
-    f"{PLUGIN_COPIES}/*.py",
-)
-# Made again in a publication, from what it holds.
-REMADE = ("comparisons.csv", "report.html", "ro-crate-metadata.json")
+    "config.json provenance.json privacy.csv by_round.csv audit.csv formulas.csv tables/*.csv reported/*.csv "
+    f"silos/*/heterogeneity.csv bounds/*.csv checkins/*.csv {PLUGIN_COPIES}/*.py"
+).split()
+# It makes these from them:
+REMADE = ["figures/*.svg", "bounds/*.svg", "checkins/*.svg", "claims.csv", "comparisons.csv", "report.html"]
+# A run has more:
+OTHERS = (
+    "trials/*.parquet selection/*.parquet privacy/*.csv by_round/*.csv audit/*.csv silos/* data/*.csv "
+    f"figures/* bounds/* checkins/* logs/* run.yaml {MANIFEST}"
+).split()
 
 
-@dataclass
-class Folder:
-    """A run's results or a publication, seen through the plan of its config.json.
-
-    Attributes:
-        path: the folder.
-        plan: names of what belongs there; ValueError (ConfigError) where config.json cannot be read as a run file.
-        published: whether it is a publication.
-    """
-
-    path: Path
-    plan: Plan = field(init=False)
-    published: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        if not (self.path / "config.json").is_file():
-            raise ValueError(f"{self.path}: config.json: missing: must be a folder of results")
-        self.published = (self.path / PUBLICATION).is_file()
-        self.plan = Plan(load(self.path / "config.json"), folder=str(self.path), published=self.published)
-
-    def expected(self) -> list[str]:
-        """Files that must be there, as paths below the folder."""
-        own = [self._below(file) for file in self.plan.deliverables()]
-        return [name for name in own if not self.published or kept(name) or name in REMADE]
-
-    def _below(self, file: str) -> str:
-        return Path(file).relative_to(self.path).as_posix()
-
-    def allowed(self) -> set[str]:
-        """Files that may be there beside: bounds and check-ins, which can be asked for at any time."""
-        beside = {self._below(file) for file in (*self.plan.bounds(), *self.plan.checkins())}
-        return beside | {CHECKSUMS, PUBLICATION, "README.md"}
-
-    def present(self) -> list[str]:
-        """Every file below the folder but logs."""
-        files = (path.relative_to(self.path).as_posix() for path in self.path.rglob("*") if not path.is_dir())
-        return sorted(name for name in files if not name.startswith("logs/"))
-
-    def strangers(self) -> list[str]:
-        """Files that belong to no experiment, setting or reading of config.json; nothing reads them."""
-        known = {*self.expected(), *self.allowed()}
-        return [name for name in self.present() if name not in known and not name.startswith("source/")]
-
-    def publishable(self) -> list[str]:
-        """Files that `publish` copies."""
-        known = {*self.expected(), *self.allowed()}
-        return [name for name in self.present() if (name in known or name.startswith("source/")) and kept(name)]
+def kind(name: str, kinds: Iterable[str] = (*KEPT, *REMADE, *OTHERS)) -> str | None:
+    """The first pattern of `kinds` that a file's path matches; None for a file of no kind."""
+    return next((pattern for pattern in kinds if fnmatchcase(name, pattern)), None)
 
 
-def kept(name: str) -> bool:
-    """Whether a file, by its path below a run's folder, is part of a publication."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in KEPT)
+def results_folder(run: str) -> Path:
+    """The folder `run`, or the results folder of a run of this name."""
+    for path in (Path(run), Path("results") / run):
+        if run and path.is_dir():
+            return path
+    raise ConfigError(f"command line: run: {run!r}: must be a results folder or a run's name")
 
 
-def checksums(folder: Path, names: Iterable[str]) -> dict[str, str | None]:
-    """SHA-256 by file; None for a file that is not there."""
-    return {name: file_digest(folder / name) for name in sorted(names)}
+def entities(folder: Path) -> dict[str, dict[str, Any]]:
+    """Entities of a folder's manifest by their `@id`; empty where the folder has no manifest."""
+    found = read_json(folder / MANIFEST)
+    with reading(folder / MANIFEST):
+        return {entity["@id"]: entity for entity in found["@graph"]} if found else {}
 
 
-def write_checksums(path: Path, about: dict[str, Any], found: dict[str, str | None]) -> None:
-    """A record of checksums, as `problems` reads it."""
-    write_text(json.dumps(about | {"files": found}, indent=1, sort_keys=True) + "\n", path)
+def manifest(folder: Path) -> dict[str, str]:
+    """SHA-256 by file, as the folder's manifest has them."""
+    with reading(folder / MANIFEST):
+        # Data files from the web have no size there.
+        return {unquote(key): entity["sha256"] for key, entity in entities(folder).items() if "contentSize" in entity}
 
 
-def problems(folder: Folder, *, drawn: bool = True) -> list[str]:
-    """What is wrong with a folder of results, one line each: completeness, checksums, provenance.
-
-    Args:
-        folder: the results.
-        drawn: whether a figure that is not there is a problem too; where they are drawn again it is none, so that a
-            version with one more kind of figure can publish the runs of an earlier one.
-    """
-    path = folder.path
-    present = set(folder.present())
-    asked = [name for name in folder.expected() if drawn or not name.startswith("figures/")]
-    found = [f"{path / name}: missing" for name in asked if name not in present]
-    record = PUBLICATION if folder.published else CHECKSUMS
-    known: dict[str, Any] = {}
-    try:
-        known = read_json(path / record)
-        found += [] if known else [f"{path / record}: missing: the rebuild did not come to its end"]
-    except ValueError as error:
-        found.append(str(error))
-    for name, wanted in known.get("files", {}).items():
-        if name in present and file_digest(path / name) != wanted:
-            found.append(f"{path / name}: checksum: differs from {record}: changed after it was made")
-    if not folder.published and known:
-        unknown = sorted(set(folder.expected()) - set(known.get("files", {})))
-        found += [f"{path / name}: checksum: not in {record}" for name in unknown if name in present]
-    return found + _disagreements(path)
+def is_publication(folder: Path) -> bool:
+    """Whether `publish` made a folder."""
+    return PUBLISHED.items() <= entities(folder).get("./", {}).items()
 
 
-def _disagreements(path: Path) -> list[str]:
-    """Where provenance.json tells of another configuration than config.json; that of several runs has one for each."""
-    try:
-        config, provenance = read_json(path / "config.json"), read_json(path / "provenance.json")
-    except ValueError as error:
-        return [str(error)]
-    if not provenance or "runs" in provenance:
-        return []
-    place, found = path / "provenance.json", []
-    if provenance.get("run") != config.get("run"):
-        found.append(f"{place}: run: {provenance.get('run')!r}: config.json has {config.get('run')!r}")
-    if provenance.get("config_sha256") != digest(config):
-        found.append(f"{place}: config_sha256: {provenance.get('config_sha256')!r}: config.json has {digest(config)}")
-    return found
+def present(folder: Path) -> list[str]:
+    """Every file below a folder but logs, as paths from there."""
+    files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
+    return sorted(name for name in files if not name.startswith("logs/"))
+
+
+def named(folder: Path, published: bool) -> tuple[set[str], set[str]]:
+    """Files that a folder's config.json names: those that must be there, and those that may be there."""
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"{folder}: config.json: missing: must be a folder of results")
+    plan = Plan(load(folder / "config.json"), folder=str(folder), published=published)
+    required, more = (
+        {Path(file).relative_to(folder).as_posix() for file in files}
+        for files in (plan.deliverables(), [*plan.bounds(), *plan.checkins()])
+    )
+    if published:
+        return set(), {name for name in required | more if kind(name, KEPT + REMADE)} | {"README.md"}
+    return required - {MANIFEST}, required | more
+
+
+def strangers(folder: Path) -> list[str]:
+    """Files of no experiment, setting or reading of config.json: no figure, table or page reads them."""
+    _, allowed = named(folder, is_publication(folder))
+    return [name for name in present(folder) if name not in allowed | {MANIFEST, "run.yaml"}]
+
+
+def problems(folder: Path) -> list[str]:
+    """Where a folder differs from its manifest, one line each."""
+    checksums = manifest(folder)
+    if not checksums:
+        return [f"{folder / MANIFEST}: missing: the rebuild did not come to its end"]
+    lines = []
+    for name, digest in sorted(checksums.items()):
+        if not (folder / name).is_file():
+            lines.append(f"{folder / name}: missing")
+        elif checksum(folder / name) != digest:
+            lines.append(f"{folder / name}: checksum: differs from {MANIFEST}: changed after it was made")
+    return lines
+
+
+def verified(folder: Path) -> dict[str, Any]:
+    """What `silodp verify` tells of a folder: number of files, problems and strangers."""
+    return {"files": len(manifest(folder)), "problems": problems(folder), "strangers": strangers(folder)}
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Strangers, which an earlier run file left; ConfigError where one is newer than the manifest."""
+    names = strangers(folder)
+    ended = (folder / MANIFEST).stat().st_mtime if (folder / MANIFEST).is_file() else 0.0
+    if newer := [name for name in names if (folder / name).stat().st_mtime > ended]:
+        raise ConfigError(
+            f"{folder / newer[0]}: newer than {MANIFEST}, and config.json does not name it: finish the rebuild first, "
+            "or remove it by hand"
+        )
+    return names
+
+
+def removable(folder: Path) -> list[str]:
+    """The whole folder, "."; ConfigError where it is not a run, or holds anything that is not a run's."""
+    others = [name for name in present(folder) if not kind(name)]
+    for wrong, reason in (
+        (folder.is_symlink(), "is a link"),
+        (not (folder / "logs").is_dir() and not (folder / "config.json").is_file(), "has neither logs nor config.json"),
+        (others, f"holds {(others or [''])[0]}"),
+        (is_publication(folder), "is a publication"),
+    ):
+        if wrong:
+            raise ConfigError(
+                f"command line: run: {str(folder)!r}: {reason}: must be a folder with a run and nothing else"
+            )
+    return ["."]
+
+
+def remove(folder: Path, names: list[str]) -> None:
+    """Remove files of a folder and what is empty then; "." is the folder itself."""
+    if names == ["."]:
+        shutil.rmtree(folder)
+        return
+    for name in names:
+        (folder / name).unlink()
+    for path in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+        if not any(path.iterdir()):
+            path.rmdir()

@@ -1,6 +1,7 @@
-"""What a rebuild will take, counted before its first job: jobs, trained runs, operations, time here, memory, disk."""
+"""What a run takes, counted before its first job: jobs, trained runs, operations, time here, memory, disk."""
 
 import math
+import os
 import shutil
 import time
 from dataclasses import dataclass
@@ -23,10 +24,10 @@ from silodp.workflow.plan import Plan
 # Multiplications and additions a weight and record: one of each forward, for its gradient, and for that of its input,
 # which the first layer does without.
 _FIRST, _LATER = 4, 6
-# Of an experiment: selection, privacy, audit, table. Of a run: formulas and their figures, comparisons, claims, merged
-# privacy, rounds and audit, provenance, page, crate, checksums, and the end.
-_ONCE_EACH, _ONCE = 4, 12
-# Training reaches so much of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
+# Of an experiment: selection, privacy with audit, table, figures. Of a run: formulas, merge, comparisons, other
+# figures, claims, provenance, page, crate, and the end.
+_ONCE_EACH, _ONCE = 4, 9
+# Training reaches this share of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
 _SHARE = 0.55
 # Seconds that a job takes beside training, on average and from above: starting, accounting, audits, drawing.
 _START = 4.0
@@ -36,16 +37,9 @@ _PER_RUN, _PER_FILE = 150, 40_000
 
 @dataclass(frozen=True)
 class Cost:
-    """What a whole rebuild takes, nothing of it being there.
+    """What a whole run takes, from nothing, as if no point diverged and without evaluation.
 
-    Attributes:
-        jobs: jobs of the workflow.
-        runs: trained runs, points of all grids times trials.
-        operations: multiplications and additions of the training: gradients of drawn records, two of a difference;
-            evaluation is left out, and no point is thought to diverge.
-        seconds: expected time, on `cores` cores.
-        memory_mb: bound of the jobs side by side.
-        disk_mb: size of the results.
+    `seconds` is the expected time on all cores together, `memory_mb` the bound of the jobs side by side.
     """
 
     jobs: int
@@ -57,35 +51,36 @@ class Cost:
 
     def text(self) -> str:
         """One line."""
-        hours = f"{self.seconds / 3600:.1f} h" if self.seconds > 5400 else f"{self.seconds / 60:.0f} min"
+        hours = f"{self.seconds / 3600:.1f} h" if self.seconds > 5400 else f"{math.ceil(self.seconds / 60)} min"
         return (
             f"{self.jobs} jobs, {self.runs} trained runs, {self.operations:.2g} operations, about {hours} here, "
             f"memory up to {self.memory_mb} MB, disk about {self.disk_mb:.0f} MB"
         )
 
 
-def measured_rate(seconds: float = 1.0) -> float:
-    """Operations a second of processor time on a core of this machine, by products of matrices.
+def cost_here(plan: Plan, cores: str | None = None) -> Cost:
+    """The cost of a run on this machine, on all cores where `cores` is no number."""
+    number = int(cores) if cores and cores.isdigit() else 0
+    return estimate(plan, number or os.cpu_count() or 1, measured_rate())
 
-    By one thread and processor time: other work on the machine changes it by a few per cent.
-    """
-    left = np.ones((256, 128), dtype=np.float32)
-    right = np.ones((128, 256), dtype=np.float32)
+
+def measured_rate(products: int = 2000) -> float:
+    """Operations a second of processor time on one core of this machine, by products of matrices."""
+    left, right = np.ones((256, 128), dtype=np.float32), np.ones((128, 256), dtype=np.float32)
     with threadpool_limits(1):
-        begun, used, done = time.perf_counter(), time.process_time(), 0
-        while time.perf_counter() - begun < seconds:
+        begun = time.process_time()
+        for _ in range(products):
             left @ right
-            done += 1
-        used = time.process_time() - used
-    return 2.0 * left.shape[0] * left.shape[1] * right.shape[1] * done / used
+        used = time.process_time() - begun
+    return 2.0 * left.shape[0] * left.shape[1] * right.shape[1] * products / used
 
 
 def estimate(plan: Plan, cores: int, rate: float) -> Cost:
     """The cost of a run on `cores` cores that each do `rate` operations a second."""
-    jobs, runs, operations, files = _jobs(plan), 0, 0.0, 0
+    jobs, runs, operations, files = _jobs(plan), 0, 0.0, len(plan.wanted())
     for name, config in plan.experiments.items():
+        files += len(plan.grids(name)) + len(plan.figure_names(name)) * 2 + 20
         silos, smallest = silo_sizes(config)
-        trained = plan.grids(name)
         for algorithm in config.algorithms:
             for setting in config.settings:
                 for reading, label in plan.readings(name).items():
@@ -97,38 +92,35 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                     each = float(_of_a_gradient(config) * min(setting.M, silos))
                     for phase, number in by_phase.items():
                         operations += number * each * _gradients(task, int(str(phase)), smallest)
-        files += len(trained) + len(plan.figure_names(name)) * 2 + 20
-    seconds = (operations / (_SHARE * rate) + _START * jobs) / max(1, cores)
-    disk = (_PER_RUN * runs + _PER_FILE * (files + len(plan.wanted()))) / 1e6
+    seconds = (operations / (_SHARE * rate) + _START * jobs) / cores
+    disk = (_PER_RUN * runs + _PER_FILE * files) / 1e6
     return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
 
 
 def _jobs(plan: Plan) -> int:
     """Jobs as Snakemake counts them, its own last one too."""
     each = sum(
-        len(plan.grids(name)) + len(plan.fresh(name)) + len(plan.partitions(name)) // len(PARTITION_FILES) + _ONCE_EACH
+        len(plan.grids(name))
+        + len(plan.fresh_cuts(name))
+        + len(plan.partitions(name)) // len(PARTITION_FILES)
+        + _ONCE_EACH
         for name in plan.experiments
     )
     # A job draws a figure in all formats.
     wanted = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in plan.wanted()}
-    drawn = len(plan.drawn_together()) + bool(plan.paired()) + bool(plan.by_round()) + len(wanted)
-    return each + drawn + len(plan.listings()) + _ONCE
+    return each + len(wanted) + len(plan.listings()) + _ONCE
 
 
 def refuse(plan: Plan, cost: Cost, folder: Path) -> None:
     """ConfigError where a cost is above a limit of the run file, or above what the disk has free."""
-    limits, path = plan.run.limits, plan.resolved.path
-    wanted = {"jobs": cost.jobs, "runs": cost.runs, "operations": cost.operations}
-    wanted |= {"hours": cost.seconds / 3600, "disk_mb": cost.disk_mb}
-    for key, value in wanted.items():
-        limit = getattr(limits, key)
-        if limit is not None and value > limit:
+    limits = {"disk_mb": shutil.disk_usage(folder).free / 1e6} | plan.run.limits.model_dump(exclude_none=True)
+    needs = {"jobs": cost.jobs, "runs": cost.runs, "operations": cost.operations, "hours": cost.seconds / 3600}
+    for key, needed in (needs | {"disk_mb": cost.disk_mb}).items():
+        if needed > limits.get(key, math.inf):
             raise ConfigError(
-                f"{path}: limits.{key}: {limit:g}: the run asks for {value:.4g}: must be as much, or the run smaller"
+                f"{plan.resolved.path}: limits.{key}: {limits[key]:.6g}: the run needs {needed:.4g}: "
+                "raise the limit or shrink the run"
             )
-    free = shutil.disk_usage(folder).free / 1e6
-    if limits.disk_mb is None and cost.disk_mb > free:
-        raise ConfigError(f"{path}: limits.disk_mb: the run asks for {cost.disk_mb:.0f}: {free:.0f} MB are free here")
 
 
 def _runs(config: Experiment, grid: pd.DataFrame) -> pd.Series:
@@ -143,7 +135,7 @@ def _runs(config: Experiment, grid: pd.DataFrame) -> pd.Series:
 
 def _gradients(task: Task, phase_length: int, records: int) -> int:
     """Gradients of records that a silo of n = `records` takes in a run, when it takes part in every round."""
-    # Batches do not hang on the noise; a schedule of a theorem has none without an ε.
+    # Batches do not depend on the noise; a schedule of a theorem has none without an ε.
     scheduled = task.config.algorithms[task.algorithm].schedule is not None
     epsilon = float(task.grid()["epsilon"].dropna().iloc[0]) if scheduled else math.nan
     (plan,) = task.plans(epsilon, phase_length, [records])
@@ -155,11 +147,11 @@ def _of_a_gradient(config: Experiment) -> int:
     dataset = dataset_of(config)
     inputs = config.preprocess.pca or dataset.features + config.preprocess.constant_column
     classes = 2 if config.label == "parity" else len(dataset.class_counts or (0,))
-    if config.model.name == "perceptron":
-        return _FIRST * inputs * config.model.hidden + _LATER * config.model.hidden * classes
-    if config.model.name == "softmax":
-        return _FIRST * inputs * classes
-    if config.model.name == "convnet":
-        later = 10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10
-        return _FIRST * 28 * 28 * 6 * 75 + _LATER * later
+    match config.model.name:
+        case "perceptron":
+            return _FIRST * inputs * config.model.hidden + _LATER * config.model.hidden * classes
+        case "softmax":
+            return _FIRST * inputs * classes
+        case "convnet":
+            return _FIRST * 28 * 28 * 6 * 75 + _LATER * (10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10)
     return _FIRST * inputs

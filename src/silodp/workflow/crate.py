@@ -1,168 +1,118 @@
-"""A run's folder as an RO-Crate: ro-crate-metadata.json says in linked data what workflow made which file from what.
+"""A folder of results as an RO-Crate: which software made which file from which data, with every file's checksum.
 
-Profile: Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5). Nothing is asked of the network.
+Profile: Process Run Crate 0.5 (https://w3id.org/ro/wfrun/process/0.5). The same folder gives the same bytes.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from rocrate.model.contextentity import ContextEntity
-from rocrate.model.entity import Entity
-from rocrate.rocrate import ROCrate
-
+from silodp.config.errors import project_root
+from silodp.config.loading import read_yaml
 from silodp.datasets.sources import source_of
 from silodp.files import read_json, write_text
+from silodp.workflow.contents import KEPT, MANIFEST, PUBLISHED, is_publication, kind, manifest, named, present
+from silodp.workflow.digests import checksum
+from silodp.workflow.provenance import runs_of
 
-NAME = "ro-crate-metadata.json"
-WORKFLOW = "source/Snakefile"
-
-# What a run makes for readers, and what each file is.
-RESULTS = {
-    "report.html": "the report page, on one page for any browser",
-    "claims.csv": "a verdict for every claim of the papers",
-    "privacy.csv": "delivered and claimed epsilon of every private row",
-    "by_round.csv": "delivered epsilon so far, round by round",
-    "audit.csv": "lower bounds on epsilon from canary records",
-    "comparisons.csv": "paired differences of test error, with intervals",
-    "formulas.csv": "what the papers' noise formulas deliver",
-    "tables/*.csv": "test errors by algorithm, setting and epsilon",
-    "reported/*.csv": "one row a trial behind the default rows",
-    "silos/*/*/heterogeneity.csv": "how heterogeneous the silos are",
-    "bounds/*.*": "the papers' bounds held against runs",
-    "checkins/*.*": "random check-ins against other amplification",
-    "figures/*.*": "figures",
-}
-_FORMATS = {
-    ".csv": "text/csv",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-}
-_PROFILES = {
-    "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
-    "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
-}
+# RO-Crate 1.1 has no term for SHA-256; schema.org has.
+_RO_CRATE = "https://w3id.org/ro/crate/1.1"
+_CONTEXT = [f"{_RO_CRATE}/context", {"sha256": "http://schema.org/sha256"}]
+_PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 _LICENCE = "https://spdx.org/licenses/Apache-2.0"
 
 
-def write(folder: Path) -> None:
-    """Write the crate's description of a finished run, or of a publication of several.
-
-    Raises ValueError where the run's record or its workflow is not in the folder.
-    """
-    record = read_json(folder / "provenance.json")
-    for name in ("config.json", WORKFLOW):
-        if not record or not (folder / name).is_file():
-            raise ValueError(f"{folder / (name if record else 'provenance.json')}: missing: must be a finished run's")
-    runs = record.get("runs") or {record["run"]: record}
-    crate = ROCrate(version="1.1")
-    _describe_root(crate, runs)
-    workflow = _workflow(crate, folder, next(iter(runs.values())))
-    config = _file(crate, folder, "config.json", "every option of the run")
-    config["exampleOfWork"] = workflow["input"]
-    about = _file(crate, folder, "provenance.json", "code, lock, machine, data and invocations of the run")
-    results = [
-        _file(crate, folder, path.relative_to(folder).as_posix(), text)
-        for pattern, text in RESULTS.items()
-        for path in sorted(folder.glob(pattern))
-    ]
-    actions = [_action(crate, name, one, workflow, [config, *_data(crate, one)], results) for name, one in runs.items()]
-    about["about"] = actions
-    crate.root_dataset["mentions"] = actions
-    write_text(
-        json.dumps(crate.metadata.generate(), indent=1, sort_keys=True, ensure_ascii=False) + "\n", folder / NAME
-    )
+def renew(folder: Path) -> None:
+    """Write a folder's manifest again; ValueError where a table of a publication differs from the manifest."""
+    published = is_publication(folder)
+    for name, digest in manifest(folder).items() if published else ():
+        if kind(name) in KEPT and (not (folder / name).is_file() or checksum(folder / name) != digest):
+            raise ValueError(f"{folder / name}: checksum: differs from {MANIFEST}: must be as it was published")
+    write(folder, published=published)
 
 
-def _describe_root(crate: ROCrate, runs: Mapping[str, Mapping[str, Any]]) -> None:
-    root = crate.root_dataset
-    names = ", ".join(runs)
-    crate.name = f"silodp: results of {names}"
-    crate.description = (
-        f"Tables, figures and verdicts of the run {names} of silodp, a replication of differentially private federated "
-        "learning across silos."
-    )
-    crate.license = crate.add(
-        ContextEntity(crate, _LICENCE, {"@type": "CreativeWork", "name": "Apache License 2.0", "url": _LICENCE})
-    )
-    finished = [one["finished"] for one in runs.values() if one.get("finished")]
-    if finished:
-        root["datePublished"] = max(finished)
-    for place, name in _PROFILES.items():
-        version = place.rpartition("/")[2]
-        profile = {"@type": "CreativeWork", "name": name, "version": version}
-        root.append_to("conformsTo", crate.add(ContextEntity(crate, place, profile)))
-
-
-def _workflow(crate: ROCrate, folder: Path, record: Mapping[str, Any]) -> Entity:
-    """The Snakefile with its rule files, and its one parameter."""
-    version = (record.get("packages") or {}).get("snakemake")
-    workflow = crate.add_workflow(dest_path=WORKFLOW, lang="snakemake", lang_version=version, main=True)
-    commit = (record.get("git") or {}).get("commit")
-    told = {"name": "silodp", "license": {"@id": _LICENCE}, "version": commit or record["silodp"]}
-    for key, value in told.items():
-        workflow[key] = value
-    options = {
-        "@type": "FormalParameter",
-        "name": "run file",
-        "additionalType": "File",
-        "description": "experiments and their options",
-        "conformsTo": {"@id": "https://bioschemas.org/profiles/FormalParameter/1.0-RELEASE"},
+def write(folder: Path, *, published: bool) -> None:
+    """Write the manifest of a finished run, or of a publication; ValueError where a file is missing."""
+    required, allowed = named(folder, published)
+    there = set(present(folder))
+    if missing := sorted((required | {"provenance.json"}) - there):
+        raise ValueError(f"{folder / missing[0]}: missing: must be there before its checksum is taken")
+    files = {name: _file(folder, name) for name in sorted(there & allowed - {MANIFEST})}
+    runs = runs_of(read_json(folder / "provenance.json"))
+    authors = [person(author) for author in read_yaml(project_root() / "CITATION.cff")["authors"]]
+    inputs, actions = [], []
+    for run, record in runs.items():
+        software = _software(record)
+        data = [_data(name, digest) for name, digest in record.get("data_sha256", {}).items()]
+        tables = [
+            files[f"tables/{name}.csv"] for name in record["config"]["experiments"] if f"tables/{name}.csv" in files
+        ]
+        action = {"@id": quote(f"#run-{run}"), "@type": "CreateAction", "name": f"run {run}", "result": _ids(tables)}
+        action |= {"instrument": _ids([software]), "object": _ids([files["config.json"], *data])}
+        about = {"description": "command", "startTime": "started", "endTime": "finished"}
+        actions.append(action | {key: record[field] for key, field in about.items() if record.get(field)})
+        inputs += [software, *data]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"silodp: results of {', '.join(runs)}",
+        "description": "Tables, figures and verdicts of a replication of private federated learning across silos.",
+        "datePublished": max(record.get("finished") or "" for record in runs.values()),
+        "license": {"@id": _LICENCE},
+        "author": _ids(authors),
+        "conformsTo": {"@id": _PROFILE},
+        "hasPart": _ids([*files.values(), *(entity for entity in inputs if entity["@type"] == "File")]),
+        "mentions": _ids(actions),
     }
-    workflow["input"] = crate.add(ContextEntity(crate, "#run-file", options))
-    parts = [
-        _file(crate, folder, path.relative_to(folder).as_posix(), "rules of the workflow", "text/plain")
-        for path in sorted(folder.glob("source/workflow/rules/*.smk"))
+    graph = [
+        {"@id": MANIFEST, "@type": "CreativeWork", "conformsTo": {"@id": _RO_CRATE}, "about": {"@id": "./"}},
+        root | (PUBLISHED if published else {}),
+        {"@id": _PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+        {"@id": _LICENCE, "@type": "CreativeWork", "name": "Apache License 2.0", "url": _LICENCE},
+        *authors,
+        *actions,
+        *files.values(),
+        # Runs share software and data.
+        *{entity["@id"]: entity for entity in inputs}.values(),
     ]
-    if parts:
-        workflow["hasPart"] = parts
-    return workflow
+    text = json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, sort_keys=True, ensure_ascii=False)
+    write_text(text + "\n", folder / MANIFEST)
 
 
-def _file(crate: ROCrate, folder: Path, name: str, text: str, kind: str | None = None) -> Entity:
+def _ids(entities: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    return [{"@id": entity["@id"]} for entity in entities]
+
+
+def _file(folder: Path, name: str) -> dict[str, Any]:
     path = folder / name
-    known = {"name": name, "description": text, "contentSize": str(path.stat().st_size)}
-    kind = kind or _FORMATS.get(path.suffix)
-    return crate.add_file(dest_path=name, properties=known | ({"encodingFormat": kind} if kind else {}))
-
-
-def _data(crate: ROCrate, record: Mapping[str, Any]) -> list[Entity]:
-    """The downloaded files of a run; data that come with scikit-learn are part of its locked version."""
-    found = []
-    for name, checksum in (record.get("data_sha256") or {}).items():
-        about = {"name": name, "sha256": checksum.removeprefix("sha256:")}
-        source = source_of(name)
-        if source is None:
-            found.append(crate.add(ContextEntity(crate, f"#{name}", {"@type": "File", **about})))
-            continue
-        about |= {"contentSize": str(source.size), "version": source.version, "usageInfo": source.licence}
-        found.append(crate.get(source.address) or crate.add_file(source.address, properties=about))
-    return found
-
-
-def _action(
-    crate: ROCrate,
-    name: str,
-    record: Mapping[str, Any],
-    workflow: Entity,
-    inputs: list[Entity],
-    results: list[Entity],
-) -> Entity:
-    told = {
-        "@type": "CreateAction",
-        "name": f"run {name}",
-        "description": record.get("command"),
-        "startTime": record.get("started"),
-        "endTime": record.get("finished"),
-        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
+    return {
+        "@id": quote(name),
+        "@type": "File",
+        "name": name,
+        "contentSize": str(path.stat().st_size),
+        "sha256": checksum(path),
     }
-    action = crate.add(
-        ContextEntity(crate, f"#run-{name}", {key: value for key, value in told.items() if value is not None})
-    )
-    action["instrument"], action["object"], action["result"] = workflow, inputs, results
-    return action
+
+
+def person(author: Mapping[str, str]) -> dict[str, Any]:
+    """An author of CITATION.cff, who is a person or an organisation with a name."""
+    name = author.get("name") or f"{author['given-names']} {author['family-names']}"
+    entity = {"@type": "Organization" if "name" in author else "Person", "name": name}
+    return entity | {"@id": author.get("orcid") or quote(f"#{name}")}
+
+
+def _software(record: Mapping[str, Any]) -> dict[str, Any]:
+    version = (record.get("git") or {}).get("commit") or record.get("silodp") or "unknown"
+    entity = {"@id": f"#silodp-{version}", "@type": "SoftwareApplication", "name": "silodp", "version": version}
+    return entity | {"license": {"@id": _LICENCE}}
+
+
+def _data(name: str, digest: str) -> dict[str, Any]:
+    """A downloaded file; data that come with scikit-learn are part of its locked version."""
+    source = source_of(name)
+    entity = {"@id": f"#{quote(name)}", "@type": "CreativeWork", "name": name}
+    if source:
+        entity |= {"@id": source.address, "@type": "File", "usageInfo": source.licence}
+    return entity | {"sha256": digest.removeprefix("sha256:")}

@@ -3,33 +3,29 @@
 import itertools
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from silodp.algorithms import families
-from silodp.config.errors import project_root
+from silodp.config.errors import ConfigError, project_root
 from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.datasets import DATASETS
-from silodp.experiments.names import figure_names, model_names, partitioned_as, readings_of, trained_as
+from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_tasks
+from silodp.experiments.task import Task, task_of
 from silodp.verdicts.checks import CHECKS
-from silodp.workflow.closure import ROOT
-from silodp.workflow.digests import digest, from_here, keys_of
-
-if TYPE_CHECKING:
-    from silodp.experiments.task import Task
+from silodp.workflow.digests import digest, from_here
 
 # What `silodp partition` writes in a folder.
 PARTITION_FILES = ("indices.parquet", "labels.csv", "records.npz", "heterogeneity.csv")
-# Read off the source: importing it loads matplotlib, which planning alone does not need.
-BOUNDS_FIGURES = "silodp.report.figures:BOUNDS_FIGURES"
+# Checks whose tables have a figure; `silodp.report.figures.BOUNDS_FIGURES` holds the figures, and loads matplotlib.
+DRAWN_CHECKS = (
+    *("upper_bounds", "lower_bounds", "rates_convex", "rates_nonconvex", "rates_checkins", "rounds_to_target"),
+    *("trust_models", "shuffled_records", "hybrid_privacy"),
+)
 
 
 class Outputs:
-    """Names and cuts of one run.
+    """Names and cuts of one run, which writes to `folder` (default: results/<run>).
 
-    Args:
-        resolved: the checked run file.
-        folder: where the run writes; default: results/<run>.
-        published: whether nothing but figures and pages is made there; default: where a folder is given.
+    `published`: nothing but figures and pages is made there; default: where a folder is given.
     """
 
     def __init__(self, resolved: Resolved, folder: str | None = None, published: bool | None = None):
@@ -43,10 +39,8 @@ class Outputs:
         """Name in paths → label, for every reading of the experiment."""
         return readings_of(self.experiments[experiment])
 
-    def task(self, experiment: str, algorithm: str, setting: str, reading: str) -> "Task":
+    def task(self, experiment: str, algorithm: str, setting: str, reading: str) -> Task:
         """The task behind a training job's wildcards."""
-        from silodp.experiments.task import task_of  # loads PyTorch, which planning alone does not need
-
         return task_of(experiment, self.experiments[experiment], algorithm, setting, reading)
 
     def silos(self, experiment: str, reading: str) -> str:
@@ -74,13 +68,9 @@ class Outputs:
         return 1 if self.device(experiment).startswith("cuda") else None
 
     def _trained(self, experiment: str, suffixes: list[str]) -> list[str]:
-        config = self.experiments[experiment]
         return [
-            f"{self.folder}/trials/{experiment}/{algorithm}/{setting.name}/{reading}_{suffix}.parquet"
-            for algorithm in config.algorithms
-            for setting in config.settings
-            for reading, label in self.readings(experiment).items()
-            if trained_as(config, algorithm, label) == label
+            f"{self.folder}/trials/{experiment}/{algorithm}/{setting}/{reading}_{suffix}.parquet"
+            for algorithm, setting, reading in trained_tasks(self.experiments[experiment])
             for suffix in suffixes
         ]
 
@@ -98,14 +88,16 @@ class Outputs:
         """Trial files of the grid runs, or of the rungs of a race over the grid."""
         return self._trained(experiment, self.rungs(experiment) or self.chunks(experiment))
 
-    def fresh(self, experiment: str) -> list[str]:
-        """Trial files of the fresh runs at chosen points; none where no report asks for them.
+    def fresh_cuts(self, experiment: str) -> list[str]:
+        """Trials of each job at chosen points, one job beside a whole grid; none where no report asks for them."""
+        if not any(report.evaluation == "fresh" for report in self.experiments[experiment].reports):
+            return []
+        return self.chunks(experiment) if self.rungs(experiment) else ["all"]
 
-        Beside a whole grid they are short and one job; beside a race they are most of the work, and cut as grids are.
-        """
-        wanted = any(report.evaluation == "fresh" for report in self.experiments[experiment].reports)
-        cut = self.chunks(experiment) if self.rungs(experiment) else [""]
-        return self._trained(experiment, [f"fresh{trials}" for trials in cut]) if wanted else []
+    def fresh(self, experiment: str, *cuts: str) -> list[str]:
+        """Trial files of the fresh runs at chosen points, of some cuts or of all."""
+        names = [f"fresh{cut.removeprefix('all')}" for cut in cuts or self.fresh_cuts(experiment)]
+        return self._trained(experiment, names)
 
     def partitions(self, experiment: str) -> list[str]:
         """Files of the silos that an experiment's readings train on."""
@@ -123,19 +115,13 @@ class Outputs:
                 *self.fresh(name),
                 f"{self.folder}/selection/{name}.parquet",
                 *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "by_round", "audit", "reported")),
-                *self.models(name),
             )
         ]
         whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv"]
         whole += ["config.json", "provenance.json", "report.html", "ro-crate-metadata.json"]
         files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
-        files += [*(f"{self.folder}/{name}" for name in whole), *self.rules(), *self.plugins()]
+        files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
         return list(dict.fromkeys(files))
-
-    def models(self, experiment: str) -> list[str]:
-        """Saved models of an experiment and their cards; none where its data are not one's own."""
-        names = [] if self.published else model_names(self.experiments[experiment])
-        return [f"{self.folder}/models/{experiment}/{name}.{suffix}" for name in names for suffix in ("npz", "md")]
 
     def tables(self) -> list[str]:
         """All tables."""
@@ -155,24 +141,19 @@ class Outputs:
         ]
 
     def other_figures(self) -> list[str]:
-        """Figures of no experiment's grid: of formulas, of paired comparisons, of bounds and check-ins if asked for.
-
-        In a folder that was published: of those whose tables are there.
-        """
-        stems = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
-        stems += self.paired() + self.by_round()
+        """Figures of no experiment's grid; in a publication, of bounds and check-ins those whose tables are there."""
+        stems = [stem for drawn in self.redrawn().values() for stem in drawn]
         if self.published:
             tables = [
-                *sorted(Path(self.folder).glob("bounds/*.csv")),
-                *sorted(Path(self.folder).glob("checkins/*.csv")),
+                file for kind in ("bounds", "checkins") for file in sorted(Path(self.folder).glob(f"{kind}/*.csv"))
             ]
-            drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in keys_of(BOUNDS_FIGURES)]
+            drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in DRAWN_CHECKS]
             stems += [str(file.with_suffix("")) for file in drawn]
         files = [f"{stem}.{suffix}" for stem in stems for suffix in self.formats]
         return files + [file for file in self.wanted() if not file.endswith(".csv")]
 
     def paired(self) -> list[str]:
-        """Forest plots, without a suffix: of the headline's pairs that an experiment trains with noise.
+        """Forest plots of the headline's pairs that an experiment trains with noise, without a suffix.
 
         Of experiments with both noises: of the pairs under calibrated noise, and of each algorithm under both.
         """
@@ -205,13 +186,11 @@ class Outputs:
         """One row a trial behind the default rows, of every experiment."""
         return [f"{self.folder}/reported/{name}.csv" for name in self.experiments]
 
-    def drawn_together(self) -> list[tuple[str, str, list[str]]]:
-        """(experiment, kind, names) of the figures that one job draws."""
-        return [
-            (experiment, kind, [name for name, shows in names.items() if shows["kind"] == kind])
-            for experiment, names in ((one, self.figure_names(one)) for one in self.experiments)
-            for kind in sorted({shows["kind"] for shows in names.values()})
-        ]
+    def redrawn(self) -> dict[str, list[str]]:
+        """Table of the run that no experiment's grid stands behind → its figures, without a suffix."""
+        formulas = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
+        drawn = {"formulas": formulas, "by_round": self.by_round(), "comparisons": self.paired()}
+        return {f"{self.folder}/{name}.csv": stems for name, stems in drawn.items() if stems}
 
     def listings(self) -> list[str]:
         """Files that say which data files the run was made from."""
@@ -224,9 +203,7 @@ class Outputs:
 
     def bounds(self) -> list[str]:
         """Tables of all checks of the papers' bounds, and their figures."""
-        figures = [
-            f"{self.folder}/bounds/{name}.{suffix}" for name in keys_of(BOUNDS_FIGURES) for suffix in self.formats
-        ]
+        figures = [f"{self.folder}/bounds/{name}.{suffix}" for name in DRAWN_CHECKS for suffix in self.formats]
         return [f"{self.folder}/bounds/{name}.csv" for name in CHECKS] + figures
 
     def checkins(self) -> list[str]:
@@ -247,26 +224,25 @@ class Outputs:
         return [file for target in targets for file in {"bounds": self.bounds, "checkins": self.checkins}[target]()]
 
     def claims_files(self) -> list[str]:
-        """The claims; in a folder that was published also the sources of their statistics (see `figure_sources`)."""
-        files = [*(project_root() / "config" / "claims").glob("*.yaml")]
-        files += [*(ROOT / "verdicts" / "claims").glob("*.py")] if self.published else []
-        return sorted(from_here(file) for file in files)
-
-    def published_beside(self) -> list[str]:
-        """Tables of bounds and check-ins that were published; none where results are made."""
-        return sorted(str(file) for file in self._beside()) if self.published else []
+        """The claims."""
+        return sorted(from_here(file) for file in (project_root() / "config" / "claims").glob("*.yaml"))
 
     def _beside(self) -> list[Path]:
         wanted = set(self.wanted())
         found = [file for name in ("bounds", "checkins") for file in (Path(self.folder) / name).glob("*.csv")]
         return sorted(file for file in found if str(file) not in wanted)
 
-    def rules(self) -> list[str]:
-        """Copies of the workflow's rules, which the run's description names; a publication has those of its time."""
-        root = project_root()
-        others = [] if self.published else sorted((root / "workflow" / "rules").glob("*.smk"))
-        return [f"{self.folder}/source/{file.relative_to(root)}" for file in (root / "Snakefile", *others)]
-
     def plugins(self) -> list[str]:
         """Copies of the run's plug-ins, so that its folder can be read without them."""
         return [f"{self.folder}/{PLUGIN_COPIES}/{file.name}" for file in self.resolved.plugins]
+
+
+def sent_along(outputs: Outputs) -> list[str]:
+    """Your data files, seen from this folder, for jobs that share no disk with it; ConfigError for files elsewhere."""
+    datasets = [config.dataset for config in outputs.experiments.values()]
+    files = dict.fromkeys(Path(dataset.file).resolve() for dataset in datasets if not isinstance(dataset, str))
+    here = Path.cwd()
+    for file in files:
+        if not file.is_relative_to(here):
+            raise ConfigError(f"{file}: must lie below {here}, as jobs that share no disk get it with the workflow")
+    return [str(file.relative_to(here)) for file in files]

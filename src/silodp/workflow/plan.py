@@ -1,10 +1,13 @@
-"""What the workflow needs to know before it runs: names of files, cuts into jobs, digests that say when to redo one.
+"""The digest of every job of a run: it changes when the job would compute something else (docs/running.md).
 
-The Snakefile asks a `Plan` and computes nothing itself.
+The Snakefile asks a `Plan` and computes nothing itself; a job asks the same plan, and refuses where it differs.
 """
 
-import hashlib
+import functools
+import inspect
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from silodp.algorithms import families, traits
 from silodp.config.experiment import Experiment
@@ -12,184 +15,192 @@ from silodp.config.loading import known_titles
 from silodp.config.own import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
+from silodp.experiments import plugins
 from silodp.experiments.names import trained_as
-from silodp.workflow.closure import ROOT
-from silodp.workflow.digests import Asked, checksum, computed_by, digest, from_here, put_aside
+from silodp.federation.registry import MODULES
+from silodp.workflow.closure import Sources
+from silodp.workflow.digests import checksum, digest
 from silodp.workflow.outputs import Outputs
-
-# Which variants apply to whom, as algorithms say: in digests by value.
-APPLIES = ["silodp.experiments.names:trained_as"]
 
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
-
 # Keys that say which points are trained in which trial; a trained point is the same whatever they are.
 TUNED = {"tuning", "race"}
+# What decides an experiment's silos and records.
+DATA = {"dataset", "label", "silos", "preprocess", "trials", "readings"}
 
-# The run file as it was checked: what a job takes from it is in its digest by value.
-LOADED = ["silodp.experiments.validation:load"]
-# The claims as they were checked: their files are inputs.
-CLAIMS = ["silodp.verdicts.claims.loading:load_claims"]
+# Modules whose results are in a digest by value, or that only refuse a run.
+BY_VALUE = (
+    "silodp.experiments.validation",
+    "silodp.experiments.guard",
+    "silodp.datasets.cache",
+    "silodp.datasets.fetch",
+)
+# Parts of `silodp.cli.report` that not all of its commands reach.
+PAGE = ("silodp.report.page.build", "silodp.verdicts.comparisons")
+RECORDS = tuple(f"silodp.workflow.{name}" for name in ("contents", "crate", "provenance", "publishing", "digests"))
 
 
 class Plan(Outputs):
     """Names, cuts and digests of one run; its arguments are those of `Outputs`."""
 
-    def comparisons_digest(self) -> str:
-        """Changes when the table of paired comparisons would for the same trials and claims."""
-        return computed_by("silodp.cli.report:comparisons", Asked(aside=CLAIMS))
+    @functools.cached_property
+    def sources(self) -> Sources:
+        return Sources(self.plugin_roots())
 
-    def figure_sources(self, kind: str) -> list[str]:
-        """Files that decide how figures of a kind look, where there is no record of what they were drawn by.
+    def plugin_roots(self) -> dict[str, Path]:
+        """The first word of the names of a plug-in's modules → its file or folder."""
+        return {entry.place.split(":")[0].split(".")[0]: entry.root for entry in plugins.in_use()}
 
-        That is in a folder that was published: a clone has its figures, but not Snakemake's notes on them.
-        """
-        names = ("axes.py", "notes.py", "slices.py", "style.py", "svg.py", "words.py", f"{kind}.py")
-        files = [*(ROOT / "report" / "figures" / name for name in names), ROOT / "report" / "numbers.py"]
-        return [from_here(file) for file in files] if self.published else []
+    def digest_of(self, job: str, **options: Any) -> str:
+        """The digest of a job, named as its subcommand; options that the digest does not use are ignored."""
+        parts = getattr(self, f"_{job.replace('-', '_')}")
+        return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
 
-    def heterogeneity(self, experiment: str) -> list[str]:
-        """Files that say how different the silos behind an experiment's figures are."""
-        readings = self.readings(experiment)
-        return sorted({f"{self.silos(experiment, reading)}/heterogeneity.csv" for reading in readings})
+    def _code(self, *entries: str, excluded: Iterable[str] = ()) -> str:
+        return self.sources.digest(entries, (*BY_VALUE, *excluded))
+
+    def _entries(self, package: str, names: Iterable[str]) -> list[str]:
+        """Modules of a registry's entries, a plug-in's included."""
+        brought = {entry.name: entry.place.split(":")[0] for entry in plugins.in_use() if entry.registry == package}
+        return [brought.get(name, f"{package}.{name}") for name in names]
+
+    def _data_code(self, config: Experiment) -> list[str]:
+        return self._entries("silodp.datasets", [config.dataset] if isinstance(config.dataset, str) else [])
+
+    def _not_reached(self, config: Experiment, algorithms: Iterable[str]) -> list[str]:
+        """Modules that no algorithm reaches in any variant: calibrated noise, shuffled sums, schedules."""
+        options, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
+        excluded = []
+        if "calibrated" not in [*(one.noise for one in options), *(one.noise for one in variants)]:
+            excluded += ["silodp.privacy.calibration"]
+        if "shuffled" not in [one.summation for one in variants]:
+            excluded += ["silodp.privacy.shuffling.shuffled_plan", "silodp.federation.shuffled_sum"]
+        if not any(one.schedule for one in options):
+            excluded += ["silodp.experiments.schedules", "silodp.theory.convex.schedules"]
+        return excluded
 
     def _trained_part(self, config: Experiment) -> dict:
         return config.model_dump(mode="json", exclude=SHOWN | TUNED | {"trials", "algorithms", "alternatives"})
-
-    def from_data(self, experiment: str) -> Asked:
-        """What a job asks for that reads the experiment's data set: that one alone, and its files as checked."""
-        name = self.experiments[experiment].dataset
-        if not isinstance(name, str):
-            return Asked({"silodp.datasets": []}, [*LOADED])
-        fetched = [] if DATASETS[name].embedded else ["silodp.datasets.cache:local_files"]
-        return Asked({"silodp.datasets": [name]}, [*LOADED, "silodp.federation.data_of:_own_dataset", *fetched])
-
-    def data_digest(self, dataset: str | OwnData) -> str:
-        """Changes when a data set's files would; of a file of one's own with its content."""
-        if not isinstance(dataset, str):
-            return digest([checksum(Path(dataset.file))])
-        return digest([] if DATASETS[dataset].embedded else [[one.file, one.digest] for one in sources(dataset).files])
-
-    def partition_digest(self, experiment: str) -> str:
-        """Changes when the experiment's silos would."""
-        config = self.experiments[experiment]
-        keys = {"dataset", "label", "silos", "preprocess", "trials", "readings"}
-        used = [self.run.seed, config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
-        return digest([*used, computed_by("silodp.cli.data:partition", self.from_data(experiment))])
-
-    def training_digest(self, experiment: str, algorithm: str) -> str:
-        """Changes when what a training job computes would: config, seed, precision, or the sources behind it."""
-        config = self.experiments[experiment]
-        asked = self.from_data(experiment)
-        asked.chosen |= {"silodp.algorithms": [algorithm], "silodp.federation.models:MODELS": [config.model.name]}
-        asked.aside += ["silodp.experiments.guard:unproven_task"]
-        put_aside(asked, config, [algorithm])
-        return digest(
-            [
-                self.run.seed,
-                self.run.dtype,
-                self.device(experiment),
-                self._trained_part(config),
-                config.algorithms[algorithm].model_dump(mode="json"),
-                self.data_digest(config.dataset),
-                computed_by("silodp.cli.train:train", asked),
-            ]
-        )
-
-    def race_digest(self, experiment: str, algorithm: str) -> str:
-        """Changes when a rung of a race would train other points, or the same ones otherwise."""
-        race = self.experiments[experiment].race.model_dump(mode="json")
-        own = computed_by("silodp.experiments.race:points")
-        return digest([race, own, self.training_digest(experiment, algorithm)])
-
-    def selection_digest(self, experiment: str) -> str:
-        """Changes when the chosen points would."""
-        asked = Asked(aside=[*LOADED, *APPLIES])
-        return digest([self._reported_part(experiment), computed_by("silodp.cli.train:select", asked)])
-
-    def table_digest(self, experiment: str) -> str:
-        """Changes when the table would for the same trials, chosen points and delivered ε."""
-        asked = Asked(aside=[*LOADED, *APPLIES, "silodp.algorithms:families"])
-        reported = [self._reported_part(experiment), families(self.experiments[experiment].algorithms)]
-        return digest([reported, computed_by("silodp.cli.tables:table", asked)])
 
     def _reported_part(self, experiment: str) -> list:
         config = self.experiments[experiment]
         applies = [[trained_as(config, name, label) for label in config.variants()] for name in config.algorithms]
         return [config.model_dump(mode="json", exclude={"title", "paper"}), applies]
 
-    def figure_digest(self, experiment: str, kind: str) -> str:
-        """Changes when a figure would for the same table."""
+    def data_digest(self, dataset: str | OwnData) -> str:
+        """Changes when a data set's files would; of your own file with its content."""
+        if not isinstance(dataset, str):
+            return digest([checksum(Path(dataset.file))])
+        files = [] if DATASETS[dataset].embedded else sources(dataset).files
+        return digest([[source.file, source.digest] for source in files])
+
+    def _fetch(self, names: Sequence[str]) -> list:
+        return [self.data_digest(name) for name in names]
+
+    def _partition(self, experiment: str) -> list:
         config = self.experiments[experiment]
-        asked = Asked({"silodp.report.figures:FIGURES": [kind]}, [*LOADED, "silodp.algorithms:traits"])
+        used = [self.run.seed, config.model_dump(mode="json", include=DATA), self.data_digest(config.dataset)]
+        return [*used, self._code("silodp.cli.data", *self._data_code(config))]
+
+    def _train(self, experiment: str, algorithm: str) -> list:
+        config = self.experiments[experiment]
+        entries = ["silodp.cli.train", *self._entries("silodp.algorithms", [algorithm]), *self._data_code(config)]
+        return [
+            *(self.run.seed, self.run.dtype, self.device(experiment)),
+            self._trained_part(config),
+            config.algorithms[algorithm].model_dump(mode="json"),
+            self.data_digest(config.dataset),
+            self._code(*entries, MODULES[config.model.name], excluded=self._not_reached(config, [algorithm])),
+        ]
+
+    def _fresh(self, experiment: str) -> list:
+        return [self._train(experiment, algorithm) for algorithm in self.experiments[experiment].algorithms]
+
+    def _race(self, experiment: str, algorithm: str) -> list:
+        return [self.experiments[experiment].race.model_dump(mode="json"), self._train(experiment, algorithm)]
+
+    def _select(self, experiment: str) -> list:
+        return [self._reported_part(experiment), self._code("silodp.cli.select")]
+
+    def _privacy(self, experiment: str) -> list:
+        """What decides the plans of all algorithms, and what the accountant and the audit do with the plans."""
+        config = self.experiments[experiment]
+        entries = [
+            "silodp.cli.privacy",
+            *self._entries("silodp.algorithms", config.algorithms),
+            *self._data_code(config),
+        ]
+        return [
+            *(self.run.seed, self.run.dtype, self.run.audit_runs),
+            self._trained_part(config),
+            config.model_dump(mode="json", include={"algorithms", "alternatives"}),
+            self._code(*entries, MODULES[config.model.name], excluded=self._not_reached(config, config.algorithms)),
+        ]
+
+    def _table(self, experiment: str) -> list:
+        reported = [self._reported_part(experiment), families(self.experiments[experiment].algorithms)]
+        return [*reported, self._code("silodp.cli.tables")]
+
+    def _figure(self, experiment: str) -> list:
+        config = self.experiments[experiment]
         names = [traits(name) for name in config.algorithms]
-        return digest([config.title, config.paper, names, computed_by("silodp.cli.figures:figure", asked)])
+        return [config.title, config.paper, names, self._code("silodp.cli.figures")]
 
-    def redraw_digest(self) -> str:
-        """Changes when figures of noise formulas, bounds, comparisons and check-ins would for the same tables."""
-        return digest([dict(known_titles()), computed_by("silodp.cli.figures:redraw")])
+    def _redraw(self) -> list:
+        return [dict(known_titles()), self._code("silodp.cli.figures")]
 
-    def check_digest(self, check: str) -> str:
-        """Changes when a check's table would: seed, scale, or the sources behind it."""
-        asked = Asked({"silodp.verdicts.checks": [check]}, LOADED)
-        return digest([self.run.seed, self.run.bounds.scale, computed_by("silodp.cli.bounds:check", asked)])
+    def _comparisons(self) -> list:
+        return [self._claims_text(), self._code("silodp.cli.report", excluded=("silodp.report.page.build", *RECORDS))]
 
-    def claims_digest(self) -> str:
-        """Changes when verdicts would for the same tables and claims: what is behind them, bounds and check-ins beside.
+    def _formulas(self) -> list:
+        return [self._code("silodp.cli.tables")]
 
-        Those that the run file does not ask for are read where they are there, and are not made.
-        """
-        texts = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in self._beside()]
-        return digest([texts, computed_by("silodp.cli.claims:claims", Asked(aside=[*LOADED, *CLAIMS]))])
+    def _merge(self) -> list:
+        return [self._code("silodp.cli.tables")]
 
-    def checkins_digest(self, experiment: str | None = None) -> str:
-        """Changes when a table about random check-ins would; without an experiment, Figure 2's."""
-        if experiment is None:
-            return computed_by("silodp.cli.checkins:figure_2")
+    def _check(self, name: str) -> list:
+        code = self._code("silodp.cli.bounds", *self._entries("silodp.verdicts.checks", [name]))
+        return [self.run.seed, self.run.bounds.scale, code]
+
+    def _checkins_figure_2(self) -> list:
+        return [self._code("silodp.cli.checkins")]
+
+    def _checkins(self, experiment: str) -> list:
         config = self.experiments[experiment]
-        asked = self.from_data(experiment)
-        asked.chosen["silodp.federation.models:MODELS"] = [config.model.name]
-        keys = {"dataset", "label", "silos", "preprocess", "model", "trials", "readings"}
+        keys = {*DATA, "model"}
         used = [config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
-        return digest([self.run.seed, self.run.dtype, *used, computed_by("silodp.cli.checkins:checkins", asked)])
+        code = self._code("silodp.cli.checkins", *self._data_code(config), MODULES[config.model.name])
+        return [self.run.seed, self.run.dtype, *used, code]
 
-    def _planned_by(self, experiment: str, entry: str) -> list:
-        """What decides the plans of all of an experiment's algorithms, and what a job does with them."""
-        config = self.experiments[experiment]
-        asked = Asked({"silodp.algorithms": list(config.algorithms)}, [*LOADED])
-        put_aside(asked, config, config.algorithms)
-        keys = {"algorithms", "alternatives"}
-        used = [self._trained_part(config), config.model_dump(mode="json", include=keys)]
-        return [*used, computed_by(entry, asked)]
+    def _claims(self) -> list:
+        """Bounds and check-ins that the run file does not ask for are read where they are there, and are not made."""
+        return [self._claims_text(), self._beside_text(), self._code("silodp.cli.claims")]
 
-    def privacy_digest(self, experiment: str) -> str:
-        """Changes when delivered ε would for the same chosen points."""
-        return digest(self._planned_by(experiment, "silodp.cli.tables:privacy"))
-
-    def audit_digest(self, experiment: str) -> str:
-        """Changes when the audit's bounds would."""
-        planned = self._planned_by(experiment, "silodp.cli.audit:audit")
-        return digest([self.run.seed, self.run.dtype, self.run.audit_runs, planned])
-
-    def formulas_digest(self) -> str:
-        """Changes when what the papers' formulas deliver would."""
-        return computed_by("silodp.cli.tables:formulas")
-
-    def merge_digest(self, command: str) -> str:
-        """Changes when the table that `silodp <command>` puts together would for the same parts."""
-        return computed_by(f"silodp.cli.tables:{command.replace('-', '_')}")
-
-    def report_digest(self) -> str:
-        """Changes when the page would for the same tables and figures."""
-        texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._beside()]
+    def _report(self) -> list:
         places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
-        return digest([self.digest(), texts, places, computed_by("silodp.cli.report:report", Asked(aside=CLAIMS))])
+        return [
+            self._provenance(),
+            self._claims_text(),
+            self._beside_text(),
+            places,
+            self._code("silodp.cli.report", excluded=RECORDS),
+        ]
 
-    def crate_digest(self) -> str:
-        """Changes when the description of the same results as an RO-Crate would."""
-        return computed_by("silodp.cli.report:crate")
+    def _crate(self) -> list:
+        return [self._code("silodp.cli.report", excluded=PAGE)]
 
-    def digest(self) -> str:
-        """Changes with the resolved configuration, and with any word of a plug-in."""
-        texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self.resolved.plugins]
-        return digest([self.resolved.dump(), texts] if texts else self.resolved.dump())
+    def _provenance(self) -> list:
+        """The resolved configuration, and any word of a plug-in."""
+        return [self.resolved.dump(), [checksum(file) for file in self.resolved.plugins]]
+
+    def _claims_text(self) -> list:
+        return [[Path(file).name, checksum(Path(file))] for file in self.claims_files()]
+
+    def _beside_text(self) -> list:
+        return [[file.name, checksum(file)] for file in self._beside()]
+
+    def heterogeneity(self, experiment: str) -> list[str]:
+        """Files that say how different the silos behind an experiment's figures are."""
+        readings = self.readings(experiment)
+        return sorted({f"{self.silos(experiment, reading)}/heterogeneity.csv" for reading in readings})

@@ -1,138 +1,148 @@
-"""Where a result comes from: code, environment, machine, configuration and data, with nothing that names a person."""
+"""Where a result comes from: code, environment, machine, configuration and data, with nothing that names a person.
 
-import hashlib
+The Snakefile notes the start of each invocation in the run's folder; times and jobs come from the logs of the jobs.
+"""
+
 import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
+
+import psutil
 
 import silodp
 from silodp.datasets.addresses import without_credentials
-from silodp.files import write_text
-from silodp.workflow.digests import _plain, digest
+from silodp.files import read_json, write_text
+from silodp.workflow.digests import checksum, digest
 
-PACKAGES = (
-    "dp-accounting",
-    "matplotlib",
-    "numba",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "pydantic",
-    "scikit-learn",
-    "scipy",
-    "snakemake",
-    "torch",
-)
-
+# What a person typed, handed on by `make` and `silodp rebuild`.
+COMMAND_VARIABLE = "SILODP_COMMAND"
+_STARTS = Path("logs", "invocations.json")
 _HOME = re.compile(r"(?<![\w.-])(?:(?:/home|/Users)/[^/\s:'\"]+|/root(?![\w.-])|[A-Za-z]:\\Users\\[^\\\s'\"]+)")
 
 
-def collect(
-    run: str,
-    config: Mapping[str, Any],
-    *,
-    root: Path,
-    data_hashes: Mapping[str, str],
-    lock: Path,
-    device: str = "cpu",
-    invocations: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """All that is known of a run, ready for JSON.
+def collect(config: Mapping[str, Any], data_hashes: Mapping[str, str], folder: Path, root: Path) -> dict[str, Any]:
+    """All that is known of a run, ready for JSON; the `command` is the last invocation's, the `seconds` those of all.
 
-    Args:
-        run: the run's name.
-        config: the resolved configuration; credentials in its addresses and home folders in its paths are left out,
-            and `config_sha256` is of what is recorded.
-        root: the checkout; only a git repository whose top is `root` gives a commit.
-        data_hashes: SHA-256 of each data file or array, by name.
-        lock: requirements.lock; a file that is missing is recorded as null.
-        device: torch device of the training, such as "cpu" or "cuda:0".
-        invocations: those that the results come from, oldest first, as `silodp.workflow.invocations.done` gives them.
-            The run's `command` is the last one's, its `seconds` are those of all, without the time between them.
-
-    Raises ValueError when the configuration has no JSON form.
+    `config` is as `recordable` gives it, `data_hashes` are SHA-256 by name, `folder` has the logs of the run's jobs,
+    and only a git repository whose top is `root` gives a commit.
     """
-    root = Path(root)
-    recorded = _plain(recordable(config, root))
-    made_in = [_invocation(one, root) for one in invocations]
+    # JSON has no infinite clip thresholds: they are recorded as "inf".
+    recorded = json.loads(json.dumps(config), parse_constant=lambda name: str(float(name)))
+    lock, made_in = root / "requirements.lock", invocations(folder)
+    direct = [line for line in metadata.requires("silodp") or [] if "extra ==" not in line]
+    packages = [re.split(r"[^\w-]", line)[0] for line in direct]
     return {
-        "run": run,
+        "run": recorded["run"],
         "silodp": silodp.__version__,
         "git": git_state(root),
-        "requirements_lock_sha256": file_digest(lock),
+        "requirements_lock_sha256": checksum(lock) if lock.is_file() else None,
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: metadata.version(name) for name in packages},
         "machine": machine(),
-        "torch": torch_device(device),
+        "torch": torch_device(recorded["device"]),
         "config": recorded,
         "config_sha256": digest(recorded),
-        "data_sha256": dict(sorted(data_hashes.items())),
+        "data_sha256": dict(data_hashes),
         "command": made_in[-1]["command"] if made_in else None,
         "started": made_in[0]["started"] if made_in else None,
         "finished": made_in[-1]["finished"] if made_in else None,
-        "seconds": round(sum(one["seconds"] for one in made_in), 1) if made_in else None,
+        "seconds": round(sum(each["seconds"] for each in made_in), 1) if made_in else None,
         "invocations": made_in,
     }
 
 
-def _invocation(one: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    return {
-        **{key: one[key] for key in ("commit", "dirty", "completed", "jobs")},
-        "command": _scrub(one["command"], root),
-        "started": _utc(one["started"]),
-        "finished": _utc(one["finished"]),
-        "seconds": round((one["finished"] - one["started"]).total_seconds(), 1),
-    }
-
-
-def write(path: Path | str, record: Mapping[str, Any]) -> None:
+def write(path: Path, record: Mapping[str, Any]) -> None:
     """Write `record` as JSON with sorted keys: the same record, the same bytes."""
-    text = json.dumps(_plain(record), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-    write_text(text + "\n", path)
+    write_text(json.dumps(record, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
-def file_digest(path: Path | str) -> str | None:
-    """SHA-256 of a file, in hex; None where there is no such file."""
-    path = Path(path)
-    if not path.is_file():
-        return None
-    with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+def runs_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Name → record of the run that provenance.json tells of, or of each run of a publication."""
+    return record["runs"] if "runs" in record else {record["run"]: dict(record)}
 
 
-def git_state(root: Path | str) -> dict[str, Any]:
-    """`commit` of the checkout whose top is `root`, and whether it is `dirty`; both None where that is unknown.
+def note_start(folder: Path, root: Path) -> None:
+    """Note that an invocation starts to do jobs of the run in `folder`."""
+    typed = os.environ.get(COMMAND_VARIABLE, "").strip() or shlex.join([PurePath(sys.argv[0]).name, *sys.argv[1:]])
+    start = {"command": _scrub(typed, root), "started": datetime.now(UTC).isoformat(), **git_state(root)}
+    starts = [*read_json(folder / _STARTS).get("invocations", []), start]
+    write_text(json.dumps({"invocations": starts}, indent=1) + "\n", folder / _STARTS)
 
-    Files that git does not track make nothing dirty: notes, and results of other runs.
+
+def invocations(folder: Path) -> list[dict[str, Any]]:
+    """Invocations that results of a run come from, oldest first; a job counts where its last result is from.
+
+    `finished` is the end of the last job, `jobs` the number by kind, which is the first part of a log's path.
     """
-    unknown: dict[str, Any] = {"commit": None, "dirty": None}
+    starts = read_json(folder / _STARTS).get("invocations", [])
+    begun = [datetime.fromisoformat(start["started"]).timestamp() for start in starts]
+    jobs: list[Counter[str]] = [Counter() for _ in begun]
+    ended = [*begun]
+    for path in (folder / "logs").rglob("*.log"):
+        when = path.stat().st_mtime
+        if place := bisect_right(begun, when):
+            ended[place - 1] = max(ended[place - 1], when)
+            jobs[place - 1][path.relative_to(folder / "logs").parts[0].removesuffix(".log")] += 1
+    return [
+        {key: start[key] for key in ("command", "commit", "dirty")}
+        | {"started": _utc(first), "finished": _utc(last), "seconds": round(last - first, 1)}
+        | {"jobs": dict(sorted(count.items()))}
+        for start, first, last, count in zip(starts, begun, ended, jobs, strict=True)
+        if count
+    ]
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def git_state(root: Path) -> dict[str, Any]:
+    """`commit` and `dirty` (tracked files differ) of the checkout whose top is `root`; both None where unknown."""
     top, commit = _git(root, "rev-parse", "--show-toplevel"), _git(root, "rev-parse", "HEAD")
-    # A checkout that merely lies inside somebody else's repository says nothing about this code.
-    if not top or not commit or Path(top).resolve() != Path(root).resolve():
-        return unknown
+    # A checkout that merely lies inside another repository says nothing about this code.
+    if not top or not commit or Path(top).resolve() != root.resolve():
+        return {"commit": None, "dirty": None}
     changes = _git(root, "status", "--porcelain", "--untracked-files=no")
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
+def _git(root: Path, *arguments: str) -> str | None:
+    """Output of a git command in `root`; None without git, outside a repository, or without an answer."""
+    # Variables that a hook or a CI job sets would point git at another repository than `root`.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True, env=environment)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
 def machine() -> dict[str, Any]:
     """System, CPU model, cores and memory (GiB) of this machine, and not its name."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    information = Path("/proc/cpuinfo")
+    model = (
+        re.search(r"model name\s*: (.*)", information.read_text(errors="replace")) if information.is_file() else None
+    )
     return {
         "system": platform.system(),
         "release": platform.release().partition("-")[0],  # what a builder of kernels appends may name a place
         "architecture": platform.machine(),
-        "cpu": _cpu_model(),
+        "cpu": model[1] if model else platform.processor() or None,
         "cores": os.cpu_count(),
-        "cores_usable": usable,
-        "memory_gib": _memory_gib(),
+        "cores_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
     }
 
 
@@ -142,25 +152,17 @@ def torch_device(device: str) -> dict[str, Any]:
         return {"device": device}
     import torch  # slow to import, and needed for this only
 
-    found = torch.cuda.is_available()
-    name = torch.cuda.get_device_name(torch.device(device)) if found else None
+    name = torch.cuda.get_device_name(torch.device(device)) if torch.cuda.is_available() else None
     return {"device": device, "name": name, "cuda": torch.version.cuda}
 
 
-def recordable(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
+def recordable(config: Any, root: Path) -> Any:
     """A configuration as it may be committed: no credentials in addresses, no home folders in paths."""
-    return _scrubbed(dict(config), root)
-
-
-def _scrubbed(plain: Any, root: Path) -> Any:
-    """`plain` with `_scrub` applied to every string in it."""
-    if isinstance(plain, Mapping):
-        return {
-            _scrub(key, root) if isinstance(key, str) else key: _scrubbed(value, root) for key, value in plain.items()
-        }
-    if isinstance(plain, list | tuple):
-        return [_scrubbed(value, root) for value in plain]
-    return _scrub(plain, root) if isinstance(plain, str) else plain
+    if isinstance(config, Mapping):
+        return {_scrub(key, root): recordable(value, root) for key, value in config.items()}
+    if isinstance(config, list):
+        return [recordable(value, root) for value in config]
+    return _scrub(config, root) if isinstance(config, str) else config
 
 
 def _scrub(text: str, root: Path) -> str:
@@ -170,57 +172,3 @@ def _scrub(text: str, root: Path) -> str:
         if len(folder) > 1:  # neither "/" nor "." stands for a folder worth hiding
             text = re.sub(rf"(?<![\w.-]){re.escape(folder)}(?![\w.-])", short, text)
     return _HOME.sub("~", text)
-
-
-def _git(root: Path | str, *arguments: str) -> str | None:
-    """Output of a git command in `root`; None without git, outside a repository, or when it does not answer."""
-    # Variables that a hook or a CI job sets would point git at another repository than `root`.
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", "-C", str(root), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-            env=environment,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _cpu_model() -> str | None:
-    """The processor's model, from where Linux or macOS keeps it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model"))]
-        if names:
-            return names[0]
-    except OSError:
-        pass
-    if sys.platform == "darwin":
-        try:
-            command = ["sysctl", "-n", "machdep.cpu.brand_string"]
-            return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-        except (OSError, subprocess.SubprocessError):
-            pass
-    return platform.processor() or None
-
-
-def _memory_gib() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _utc(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

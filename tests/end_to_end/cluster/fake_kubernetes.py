@@ -1,7 +1,7 @@
 """A stand-in for Kubernetes: an API server that runs each job's container as a process on this machine.
 
-It knows what the executor plugin asks for and no more. A pod gets an empty folder as its working directory; volumes lie
-where the pod expects them, as the paths are this machine's own. Images, limits and scheduling are not looked at.
+It answers the executor plugin's requests and no others. A pod's working directory is an empty folder; volumes lie where
+the pod expects them. Images, limits and scheduling are ignored.
 """
 
 import base64
@@ -45,15 +45,15 @@ class FakeKubernetes:
 
     def _run(self, name: str, manifest: dict) -> None:
         container = manifest["spec"]["template"]["spec"]["containers"][0]
-        told = {}
-        for one in container.get("env") or ():
-            if asked := one.get("valueFrom", {}).get("secretKeyRef"):
-                told[one["name"]] = base64.b64decode(self._secrets[asked["name"]][asked["key"]]).decode()
+        secrets = {}
+        for variable in container.get("env") or ():
+            if key := variable.get("valueFrom", {}).get("secretKeyRef"):
+                secrets[variable["name"]] = base64.b64decode(self._secrets[key["name"]][key["key"]]).decode()
         with tempfile.TemporaryDirectory(prefix="pod-") as folder:
             done = subprocess.run(
                 [*container["command"], *container["args"]],
                 cwd=folder,
-                env=self.environment | told,
+                env=self.environment | secrets,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -101,18 +101,11 @@ def fake_kubernetes(folder: Path, environment: dict[str, str]) -> Iterator[tuple
     threading.Thread(target=server.serve_forever, daemon=True).start()
     kubeconfig = folder / "kubeconfig"
     address = f"http://127.0.0.1:{server.server_address[1]}"
-    kubeconfig.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "fake",
-                "clusters": [{"name": "fake", "cluster": {"server": address}}],
-                "users": [{"name": "me", "user": {"token": "none"}}],
-                "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "me"}}],
-            }
-        )
-    )
+    config = {"apiVersion": "v1", "kind": "Config", "current-context": "fake"}
+    config["clusters"] = [{"name": "fake", "cluster": {"server": address}}]
+    config["users"] = [{"name": "me", "user": {"token": "none"}}]
+    config["contexts"] = [{"name": "fake", "context": {"cluster": "fake", "user": "me"}}]
+    kubeconfig.write_text(yaml.safe_dump(config))
     try:
         yield cluster, kubeconfig
     finally:

@@ -1,13 +1,12 @@
-"""The Kubernetes profile, as far as it goes without a cluster: dry run, manifests, and jobs through a stand-in."""
+"""The Kubernetes profile, as far as it goes without a cluster: manifests, and jobs through a stand-in."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from fake_kubernetes import fake_kubernetes
-from runs import ROOT, checkout, contents, environment, run, snakemake
+from runs import ROOT, checkout, contents, environment, run
 
 PROFILE = ROOT / "workflow" / "profiles" / "kubernetes"
 RUN = ("--configfile", "config/gpu.yaml")
@@ -21,24 +20,6 @@ experiments:
 """
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A checkout whose results go to a volume of its own."""
-    for name in ("kubernetes", "snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_fs"):
-        pytest.importorskip(name, reason="`make kubernetes` installs what the profile needs")
-    monkeypatch.setenv("SILODP_CUDA", "1")
-    found = checkout(tmp_path)
-    (found / "config" / "gpu.yaml").write_text(TEXT)
-    (found / "volume").mkdir()
-    return found
-
-
-def volume(folder):
-    """Options that put the profile's volume into the folder."""
-    place = folder / "volume"
-    return "--default-storage-prefix", str(place), "--kubernetes-persistent-volumes", f"silodp:{place}"
-
-
 def test_the_image_and_the_profile_name_each_other():
     profile = yaml.safe_load((PROFILE / "config.yaml").read_text())
     claim, path = profile["kubernetes-persistent-volumes"][0].split(":")
@@ -49,50 +30,38 @@ def test_the_image_and_the_profile_name_each_other():
     assert all((ROOT / name).exists() for names in copied for name in names)
 
 
-def test_a_dry_run_plans_into_the_storage(folder):
-    done = run(folder, *RUN, *volume(folder), "--dry-run", profile="kubernetes")
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert f"{folder}/volume/results/gpu/report.html" in done.stdout + done.stderr
-
-
 @pytest.mark.slow
-def test_a_job_through_a_stand_in_is_the_same_as_here(folder, tmp_path):
+def test_a_job_through_a_stand_in_is_the_same_as_here(tmp_path, monkeypatch):
     """Sources, inputs and outputs go through the storage; manifests ask for what the run file says."""
+    for name in ("kubernetes", "snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_fs"):
+        pytest.importorskip(name, reason="`make kubernetes` installs what the profile needs")
     if not shutil.which("rsync"):
         pytest.skip("the storage plugin needs rsync")
+    monkeypatch.setenv("SILODP_CUDA", "1")
+    here, there, volume = (tmp_path / name for name in ("here", "there", "volume"))
+    for folder in (here, there, volume):
+        folder.mkdir()
+    for folder in (here, there):
+        (checkout(folder) / "config" / "gpu.yaml").write_text(TEXT)
     silos = "results/gpu/silos/wbcd_mlp/default/indices.parquet"
     trained = "results/gpu/trials/wbcd_mlp/minibatch_sgd/M2_R5/default_0-9.parquet"
+    storage = ("--default-storage-prefix", str(volume), "--kubernetes-persistent-volumes", f"silodp:{volume}")
     with fake_kubernetes(tmp_path, environment()) as (cluster, kubeconfig):
-
-        def make(target):
-            more = (target, *RUN, *volume(folder), "--retries", "0")
-            return subprocess.run(
-                snakemake(*more, profile="kubernetes"),
-                cwd=folder,
-                env=environment() | {"KUBECONFIG": str(kubeconfig)},
-                capture_output=True,
-                text=True,
-                timeout=900,
-            )
-
-        done = make(silos)
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        done = run(there, silos, *RUN, *storage, "--retries", "0", profile="kubernetes")
         assert done.returncode == 0, done.stderr[-3000:] + "".join(cluster.output)[-3000:]
-        # This machine may have no GPU: what is asked for one is looked at, and the job is not run.
+        # This machine may have no GPU: the job that asks for a GPU is looked at, and not run.
         cluster.refuse = True
-        assert make(trained).returncode != 0
+        assert run(there, trained, *RUN, *storage, "--retries", "0", profile="kubernetes").returncode != 0
     on_cpu, on_gpu = (manifest["spec"]["template"]["spec"] for manifest in cluster.manifests)
     for pod, cpu, gpus in ((on_cpu, "950m", None), (on_gpu, "1900m", "1")):
         (container,) = pod["containers"]
-        asked = container["resources"]["requests"]
-        assert (asked["cpu"], asked["memory"], asked.get("nvidia.com/gpu")) == (cpu, "1500M", gpus)
-        assert container["resources"]["limits"].get("nvidia.com/gpu") == gpus
-        assert container["resources"]["limits"]["memory"] == "1500M"
+        requests, limits = container["resources"]["requests"], container["resources"]["limits"]
+        assert (requests["cpu"], requests["memory"], requests.get("nvidia.com/gpu")) == (cpu, "1500M", gpus)
+        assert (limits["memory"], limits.get("nvidia.com/gpu")) == ("1500M", gpus)
         assert container["image"] == yaml.safe_load((PROFILE / "config.yaml").read_text())["container-image"]
-        assert {"name": "silodp", "mountPath": f"{folder}/volume"} in container["volumeMounts"]
+        assert {"name": "silodp", "mountPath": str(volume)} in container["volumeMounts"]
         assert pod["restartPolicy"] == "Never"
-    here = tmp_path / "here"
-    here.mkdir()
-    shutil.copy(folder / "config" / "gpu.yaml", checkout(here) / "config")
     assert run(here, silos, *RUN).returncode == 0
     name = Path(silos).relative_to("results/gpu").as_posix()
-    assert contents(folder / "volume" / "results" / "gpu")[name] == contents(here / "results" / "gpu")[name]
+    assert contents(volume / "results" / "gpu")[name] == contents(here / "results" / "gpu")[name]

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import small
 import torch
-from scipy.stats import binom, norm
+from plants import PLANTS
+from scipy.stats import binom
 
 from silodp.algorithms import ALGORITHMS
-from silodp.experiments.audit.canary import CLIP, Server, canary_for, linear_canary, perceptron_canary
+from silodp.experiments.audit.canary import CLIP, linear_canary, perceptron_canary
 from silodp.experiments.audit.lower_bound import audit, epsilon_bounds, lower_epsilon
-from silodp.experiments.audit.plants import PLANTS
+from silodp.experiments.audit.profile import Rates
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
 from silodp.privacy.accounting.accountant import delivered_epsilon
@@ -53,7 +54,7 @@ def delivered(name):
 
 
 @pytest.mark.parametrize("name", ALGORITHMS_AUDITED)
-def test_no_algorithm_is_audited_above_what_it_delivers(name):
+def test_audited_bound_never_exceeds_delivered_epsilon(name):
     """Behind a shuffler too: the audit sees the silo's own messages, and `event` is about those."""
     algorithm, plan = made(small.ALGORITHM_CASES[name])
     found = audit(algorithm, [plan], 300, STREAMS.child(name))[0]
@@ -62,7 +63,7 @@ def test_no_algorithm_is_audited_above_what_it_delivers(name):
 
 
 @pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd", "fed_spider", "one_pass_accelerated_sgd"])
-def test_the_audit_comes_near_the_truth(name):
+def test_audit_finds_a_good_share_of_epsilon(name):
     """It would be worth nothing if it never rose: thousands of runs show half of a small ε, of local SGD too."""
     found = audited(None, name)
     assert 0.2 * delivered(name).lower < found.lower <= delivered(name).upper
@@ -89,7 +90,7 @@ def test_a_broken_mechanism_is_caught(fault, name):
 
 
 def bounds(hits, false_alarms, runs, delta, confidence):
-    return epsilon_bounds(np.array([hits]), np.array([false_alarms]), runs, delta, confidence)[:, 0]
+    return epsilon_bounds(Rates(np.array([hits]), np.array([false_alarms]), runs), delta, confidence)[:, 0]
 
 
 def test_bound_by_hand():
@@ -100,11 +101,6 @@ def test_bound_by_hand():
     least = rates[np.argmax(binom.sf(39, 100, rates) > 0.05)]
     assert one == pytest.approx(math.log((least - 0.01) / most), abs=1e-3)
     assert other == pytest.approx(math.log((1 - most - 0.01) / (1 - least)), abs=1e-3)
-
-
-def test_bound_without_a_hit_or_a_miss_says_nothing():
-    assert bounds(0, 100, 100, 0.0, 0.9)[0] == -math.inf
-    assert list(bounds(100, 0, 100, 1.0, 0.9)) == [-math.inf, -math.inf]
 
 
 def test_bound_holds_as_often_as_it_says():
@@ -131,27 +127,19 @@ def test_either_side_of_the_threshold_is_tried():
     assert lower_epsilon(-absent, -present, 0.0) > 3.0
 
 
-def test_equal_laws_show_nothing():
-    generator = np.random.default_rng(6)
-    assert lower_epsilon(generator.normal(size=400), generator.normal(size=400), 0.0) == 0.0
-
-
 @pytest.mark.parametrize(("present", "absent"), [(3, 3), (10, 8)])
 def test_runs_must_fit(present, absent):
     with pytest.raises(ValueError, match="runs"):
         lower_epsilon(np.zeros(present), np.zeros(absent), 0.1)
 
 
-def test_a_plan_without_noise_is_refused():
+def test_plans_without_noise_and_noise_by_smoothness_are_refused():
     algorithm, plan = made(small.ALGORITHM_CASES["minibatch_sgd"], epsilon=None)
     with pytest.raises(ValueError, match="no noise"):
         audit(algorithm, [plan], 10, STREAMS)
-
-
-def test_smoothness_is_refused():
-    algorithm = ALGORITHMS["fedprox_spider"].with_options({"rounds": 4, "phase_length": 2, "smoothness": 1.0})
+    smooth = ALGORITHMS["fedprox_spider"].with_options({"rounds": 4, "phase_length": 2, "smoothness": 1.0})
     with pytest.raises(ValueError, match="smoothness"):
-        audit(algorithm, [algorithm.plan(Budget(N, R, 1.0, DELTA, 4.0))], 4, STREAMS)
+        audit(smooth, [smooth.plan(Budget(N, R, 1.0, DELTA, 4.0))], 4, STREAMS)
 
 
 @pytest.mark.parametrize("make", [linear_canary, perceptron_canary])
@@ -174,25 +162,3 @@ def test_canary_pulls_as_far_as_clipping_allows(make):
     torch.testing.assert_close(replacement, same, rtol=0, atol=4e-3 * CLIP)
     for pull in pulls:
         assert float(pull.norm()) == pytest.approx(CLIP)
-
-
-def test_canary_of_differences_is_one_whose_gradient_turns():
-    assert canary_for(made(small.ALGORITHM_CASES["fed_spider"])[1]).previous is not None
-    assert canary_for(made(small.ALGORITHM_CASES["minibatch_sgd"])[1]).previous is None
-
-
-def test_noise_of_the_transcript_is_the_plans():
-    """What the canary's server keeps of a round is the trainer's message: its spread is the plan's noise."""
-    algorithm, plan = made(small.ALGORITHM_CASES["minibatch_sgd"])
-    server = Server(canary_for(plan), 1, [plan], Messages)
-    sent = np.stack(
-        [
-            content[0].numpy()
-            for run in range(200)
-            for *_, content in server.play(algorithm, STREAMS.child("noise", run))
-        ]
-    )
-    assert len(sent) == 200 * R
-    spread = sent.std(axis=0) / (plan["gradient"].noise * CLIP)
-    np.testing.assert_allclose(spread, 1.0, atol=5 / math.sqrt(2 * len(sent)))
-    assert norm.sf(abs(np.corrcoef(sent[:, 0], sent[:, 1])[0, 1]) * math.sqrt(len(sent))) > 1e-4

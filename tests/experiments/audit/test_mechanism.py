@@ -5,10 +5,10 @@ import functools
 import numpy as np
 import pytest
 import small
+from plants import PLANTS
 from scipy.stats import binom
 
 from silodp.experiments.audit.mechanism import hostile_findings, mechanism_test
-from silodp.experiments.audit.plants import PLANTS
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Budget

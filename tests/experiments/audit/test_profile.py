@@ -10,7 +10,6 @@ from scipy.stats import binom
 from silodp.experiments.audit.profile import (
     Rates,
     claims_refuted,
-    delivered_at,
     message_plan,
     pair_bounds,
     profile_bound,
@@ -41,13 +40,6 @@ def test_sum_bound_by_hand():
     shares = np.linspace(0, 1, 200001)
     least = shares[np.argmax(binom.sf(129, 200, shares) > 0.01)]
     assert sum_bound(rates, 0.01)[0] == pytest.approx(2 * least - 1, abs=1e-4)
-
-
-def test_pair_bounds_hold_together_at_the_level():
-    least, most = pair_bounds(Rates(np.array([40, 0]), np.array([3, 100]), 100), 0.1)
-    assert binom.sf(39, 100, least[0]) == pytest.approx(0.05)
-    assert binom.cdf(3, 100, most[0]) == pytest.approx(0.05)
-    assert (least[1], most[1]) == (0.0, 1.0)
 
 
 def test_refuted_claims_follow_from_the_rates():
@@ -102,8 +94,3 @@ def test_local_steps_are_seen_as_their_sum():
     assert (seen.count, seen.records, seen.drawn, seen.sampler) == (4, 9, 9, "replacement")
     assert seen.noise_multiplier == pytest.approx(3 * plan["step"].noise_multiplier)
     assert message_plan(plan, "step").releases[0].count == 1
-
-
-def test_less_noise_delivers_more():
-    plan = gaussian_plan(1.0)
-    assert delivered_at(plan, 0.5, DELTA) == pytest.approx(gaussian_epsilon(DELTA, 2.0))

@@ -5,22 +5,23 @@ import pytest
 import torch
 
 from silodp.experiments.audit.canary import CLIP, linear_canary, perceptron_canary
-from silodp.experiments.audit.plants import PLANTS
 from silodp.experiments.audit.stacked_runs import stacked
-from silodp.federation.messages import Messages
+from silodp.federation.messages import Messages, Query
 from silodp.federation.rng import Streams
+from silodp.privacy.plan import Release
 
 STREAMS = Streams(3).child("stacked")
 N, K = 12, 5
+STEPS = Release("step", K, 1, 0.0, steps=K)
 
 
 def clips(rows):
     return torch.full((rows,), CLIP, dtype=torch.float64)
 
 
-def ask(made, canary, rows, noise=0.3, **more):
-    query = canary.weights.repeat(rows, 1)
-    return made.message(query, 0, K, clips(rows), clips(rows) * noise, round=2, **more)
+def ask(made, canary, rows, noise=0.3, previous=None, **how):
+    query = Query(canary.weights.repeat(rows, 1), 2, previous=previous)
+    return made.message(query, 0, Release("gradient", 1, K, noise, **how), clips(rows), clips(rows) * noise)
 
 
 @pytest.mark.parametrize("sampler", ["replacement", "all"])
@@ -46,8 +47,8 @@ def test_one_run_of_local_steps_is_the_trainers():
     for make in (Messages, stacked(Messages, 1)):
         made = make(canary.model, [canary.silos[0]], STREAMS)
         step = clips(2) * 0 + canary.stepsize
-        query = canary.weights.repeat(2, 1)
-        models.append(made.local_model(query, 0, K, clips(2), clips(2) * 0.3, step, round=1))
+        query = Query(canary.weights.repeat(2, 1), 1, "step")
+        models.append(made.local_model(query, 0, STEPS, clips(2), clips(2) * 0.3, step))
     one, other = ((canary.weights - model) / canary.stepsize for model in models)
     torch.testing.assert_close(one, other, rtol=0, atol=1e-5 * CLIP)
 
@@ -57,7 +58,7 @@ def test_local_steps_that_change_gradients_are_refused():
     made = stacked(Messages, 2)(canary.model, [canary.silos[0]], STREAMS)
     step = clips(2) * 0 + 1e9
     with pytest.raises(ValueError, match="gradients stay the same"):
-        made.local_model(canary.weights.repeat(2, 1), 0, K, clips(2), clips(2), step, round=0)
+        made.local_model(Query(canary.weights.repeat(2, 1), 0, "step"), 0, STEPS, clips(2), clips(2), step)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +86,3 @@ def test_each_run_has_its_own_noise_and_its_points_share_it():
     torch.testing.assert_close(of_runs[:, 0], of_runs[:, 1])
     assert abs(float(of_runs[:, 0].std()) - 1) < 0.06
     assert abs(float((of_runs[:-1, 0] * of_runs[1:, 0]).mean())) < 0.06
-
-
-def test_a_fault_of_a_mechanism_is_kept():
-    canary = linear_canary(N)
-    faulty = PLANTS["half the noise"].mechanism
-    whole, half = (stacked(make, 50)(canary.model, [canary.silos[1]], STREAMS) for make in (Messages, faulty))
-    without = ask(whole, canary, 50, noise=0.0)
-    torch.testing.assert_close(2 * (ask(half, canary, 50) - without), ask(whole, canary, 50) - without)

@@ -6,7 +6,7 @@ from silodp.experiments.audit.table import audit_rows
 from silodp.files import AUDIT_COLUMNS, AUDIT_EXTRA
 
 
-def test_what_rests_on_an_assumption_about_the_loss_has_no_row():
+def test_algorithms_that_assume_a_smooth_loss_have_no_row():
     """Noise that follows the step is private if every record's loss is as smooth as it says: nothing to be audited."""
     own = {"minibatch_sgd": {}, "fedprox_spider": {"options": {"smoothness": 2.0}}}
     rows = audit_rows(small.run(), "small", small.experiment(algorithms=own), [20, 20], runs=8)

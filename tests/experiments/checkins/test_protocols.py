@@ -11,11 +11,11 @@ from silodp.experiments.checkins.protocols import (
     PROTOCOLS,
     Points,
     Shape,
-    _private,
     averaging,
     fixed,
     in_random_order,
     local_epsilon,
+    private_vectors,
     sampled,
     sliding,
     train,
@@ -66,24 +66,12 @@ def test_a_fix_leaves_as_many_slots_empty_as_proposition_3_4_says(shape):
     assert max(map(len, slots)) == 1
 
 
-def test_a_avg_uses_every_client_once():
-    slots = averaging(200, Shape(0.25), generator("avg"))
-    assert len(slots) == 50
-    assert sorted(np.concatenate(slots)) == list(range(200))
-
-
 def test_a_sldw_leaves_as_many_slots_empty_as_proposition_4_4_says():
     n, shape, trials = 200, Shape(0.1), 300
     found = [empty(sliding(n, shape, generator("sldw", trial))) for trial in range(trials)]
     exact = THEOREMS["checkins-4.4"](n=n, m=20).terms["exact"]
     assert abs(np.mean(found) - exact) < 5 * np.std(found) / math.sqrt(trials)
     assert len(sliding(n, shape, generator("sldw"))) == n - 20 + 1
-
-
-def test_a_slot_s_reporter_is_any_of_its_clients():
-    # Two clients, one slot: each is taken half of the time.
-    taken = [int(fixed(2, Shape(0.5), generator("any", trial))[0][0]) for trial in range(400)]
-    assert 0.4 < np.mean(taken) < 0.6
 
 
 @pytest.mark.parametrize("name", [name for name in PROTOCOLS if name != "none"])
@@ -132,7 +120,9 @@ def reports(vector, epsilon0, draws=40_000):
     free = free / free.norm(dim=1, keepdim=True)
     sign, private = torch.from_numpy(rng.random(draws)), torch.tensor([True])
     stack = torch.tensor([vector], dtype=torch.float64)
-    return torch.cat([_private(stack, along[i : i + 1], sign[i], free[i], private) for i in range(draws)]).numpy()
+    return torch.cat(
+        [private_vectors(stack, along[i : i + 1], sign[i], free[i], private) for i in range(draws)]
+    ).numpy()
 
 
 @pytest.mark.parametrize("vector", [(0.6, 0.0, 0.8), (0.3, -0.2, 0.1), (0.0, 0.0, 0.0)])
@@ -205,11 +195,3 @@ def test_the_compiled_walk_is_that_of_tensors(draw, dummies, model, dtype, toler
     plain = train(model(6), x, y, slots, points, 0.7, dummies, Streams(3))
     torch.testing.assert_close(compiled, plain, rtol=tolerance, atol=tolerance)
     assert (plain.norm(dim=1) > 0.01).all()
-
-
-def test_a_sliding_window_uses_the_slots_that_a_full_window_of_clients_can_reach():
-    """n = m = 2: slot 2 alone, open to both clients; empty with chance 1/4, where slots 1 and 3 are so with 1/2."""
-    shape, generator = Shape(share=1.0), np.random.default_rng(4)
-    drawn = [sliding(2, shape, generator) for _ in range(2000)]
-    assert {len(slots) for slots in drawn} == {1}
-    assert np.mean([len(slots[0]) == 0 for slots in drawn]) == pytest.approx(0.25, abs=0.04)

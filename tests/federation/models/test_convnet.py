@@ -1,6 +1,5 @@
 """The convolutional network over a stack, against automatic differentiation of a network of PyTorch's own layers."""
 
-import dataclasses
 import math
 import subprocess
 import sys
@@ -18,6 +17,9 @@ from silodp.federation.models.threads import use_threads
 
 # Sides that leave a row over at the first maximum, at the second, at both, at none.
 SIDES = [16, 17, 18, 23]
+
+# Kernels are compiled for each precision, which takes longer than the tests.
+PRECISIONS = ["float32", pytest.param("float64", marks=pytest.mark.slow)]
 
 
 def layers(net: ConvNet) -> nn.Sequential:
@@ -87,8 +89,8 @@ def wanted_sum(net, weights, x, y, clip):
     )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("records", "points"), [(1, 1), (1, 3), (7, 1), (7, 3)])
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize(("records", "points"), [(1, 3), (7, 2)])
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("path", PATHS)
 def test_clipped_gradient_sums_are_those_of_autograd(path, side, records, points, dtype):
@@ -116,28 +118,7 @@ def test_the_papers_network_is_exact_over_all_its_62006_parameters(path):
     assert textbook.relative_error(found, wanted_sum(net, weights, x, y, clip)) <= 1e-10
 
 
-def test_the_network_keeps_a_models_contract():
-    net = MODELS["convnet"](3072, 10)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        net.side = 3
-    assert hash(net) == hash(MODELS["convnet"](3072, 10))
-    assert net.worst_error == 1.0
-    assert [b.start for b in net.blocks] == [0, *(b.stop for b in net.blocks[:-1])]
-    assert len({b.name for b in net.blocks}) == len(net.blocks)
-
-
-def test_every_record_is_clipped_by_its_norm_over_all_layers():
-    net = small()
-    weights, x, y = example(net, 9, 1, torch.float64)
-    of = loss(net)
-    norms = [float(textbook.gradient(of, weights[0], x[k], y[k]).norm()) for k in range(9)]
-    clip = float(np.median(norms))
-    for k in range(9):
-        found = net.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], torch.tensor([clip], dtype=torch.float64))
-        assert float(found.norm()) == pytest.approx(min(norms[k], clip), rel=1e-10)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("path", PATHS)
 def test_outputs_and_losses_are_those_of_the_plain_layers(path, dtype):
     net = small(17)
@@ -154,8 +135,8 @@ def test_outputs_and_losses_are_those_of_the_plain_layers(path, dtype):
         assert net.errors(outputs, y)[g].tolist() == [float(p != t) for p, t in zip(predicted, y.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize(("points", "records"), [(1, 1), (3, 1), (1, 70), (5, 70), (40, 3)])
-@pytest.mark.parametrize("workspace", [1, 10_000, 100_000, 1_000_000, 2**30])
+@pytest.mark.parametrize(("points", "records"), [(1, 1), (3, 40), (12, 3)])
+@pytest.mark.parametrize("workspace", [1, 10_000, 1_000_000])
 @pytest.mark.parametrize("path", PATHS)
 def test_any_cut_gives_the_same_sums(path, points, records, workspace):
     gradient_sum, outputs = PATHS[path]
@@ -220,8 +201,8 @@ print(spent(sys.argv[1], *map(int, sys.argv[2:])))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
-@pytest.mark.parametrize(("workspace", "points", "records"), [(48, 4, 32), (48, 4, 500), (48, 60, 32)])
-@pytest.mark.parametrize(("path", "least"), [("kernels", 0.02), ("tensors", 0.25)])
+@pytest.mark.parametrize(("workspace", "points", "records"), [(48, 60, 32)])
+@pytest.mark.parametrize(("path", "least"), [("kernels", 0.02), pytest.param("tensors", 0.25, marks=pytest.mark.slow)])
 def test_temporary_memory_stays_in_the_workspace_however_much_there_is_to_do(path, least, workspace, points, records):
     command = [sys.executable, "-c", MEASURE, path, str(workspace), str(points), str(records)]
     spent = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -257,16 +238,6 @@ def test_a_gpu_gives_the_same_sums(dtype):
     assert textbook.relative_error(found, wanted) <= {"float32": 1e-4, "float64": 1e-10}[dtype]
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_zero_gradient_stays_zero(path):
-    net = small()
-    weights, x, _ = example(net, 4, 2, torch.float64)
-    weights[:, net.blocks[-1].start] = 1e6
-    clip = torch.tensor([0.5, 1.0]).double()
-    found = PATHS[path][0](net, weights, x, torch.zeros(4, dtype=torch.int64), clip)
-    assert (found == 0).all()
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("path", PATHS)
 def test_a_model_that_is_not_finite_shows_it_and_leaves_the_others_alone(path, value):
@@ -295,33 +266,6 @@ def test_local_steps_follow_the_plain_chain():
             step = textbook.clip_to(textbook.gradient(of, w, x[k], y[k]), clip[g].item())
             w = w - stepsize[g] * (step + noise[g] * base[k])
         assert textbook.relative_error(found[g], w) <= 1e-10
-
-
-def test_the_step_of_a_record_that_is_no_number_is_noise_alone():
-    net = small()
-    weights, x, y = example(net, 3, 2, torch.float64)
-    clip, stepsize, noise = torch.tensor([[0.3, 1.0], [0.1, 0.02], [0.5, 0.0]], dtype=torch.float64)
-    base = torch.from_numpy(np.random.default_rng(0).standard_normal((3, net.size)))
-    spoiled = x.clone()
-    spoiled[1, 0, 3, 3] = math.inf
-    found = net.local_steps(weights, spoiled, y, clip, stepsize, noise, base)
-    before = net.local_steps(weights, x[:1], y[:1], clip, stepsize, noise, base[:1])
-    wanted = net.local_steps(
-        before - stepsize[:, None] * noise[:, None] * base[1], x[2:], y[2:], clip, stepsize, noise, base[2:]
-    )
-    assert textbook.relative_error(found, wanted) <= 1e-13
-
-
-def test_it_starts_within_one_over_the_root_of_a_units_inputs():
-    net = MODELS["convnet"](3072, 10)
-    w = net.initial(np.random.default_rng(0))
-    assert w.shape == (net.size,)
-    inputs = (75, 75, 150, 150, 400, 400, 120, 120, 84, 84)
-    for block, count in zip(net.blocks, inputs, strict=True):
-        part = np.abs(w[block.start : block.stop])
-        assert part.max() <= count**-0.5
-        if part.size > 400:
-            assert part.max() > 0.95 * count**-0.5
 
 
 @pytest.mark.parametrize(

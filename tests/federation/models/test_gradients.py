@@ -31,7 +31,7 @@ def example(case, records, points, dtype, seed=0, scale=1.0):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", MODEL_CASES)
-@pytest.mark.parametrize(("records", "points"), [(1, 1), (1, 5), (13, 1), (13, 5)])
+@pytest.mark.parametrize(("records", "points"), [(1, 5), (13, 1), (7, 3)])
 def test_clipped_gradient_sums_are_those_of_autograd(name, dtype, records, points):
     case = MODEL_CASES[name]
     model, weights, x, y = example(case, records, points, DTYPES[dtype])
@@ -45,7 +45,7 @@ def test_clipped_gradient_sums_are_those_of_autograd(name, dtype, records, point
             assert textbook.relative_error(found[g], wanted) <= TOLERANCE[dtype]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(
     st.sampled_from(sorted(MODEL_CASES)),
     st.floats(-3, 3),
@@ -64,40 +64,6 @@ def test_clipped_gradient_sums_over_many_scales(name, log_scale, log_clip, recor
         wanted = plain_sum(case, weights[g], x, y, clip[g].item())
         # The sum may cancel, so the error is measured in units of what is summed.
         assert (found[g] - wanted).norm() <= 1e-9 * max(records * min(clip[g].item(), 1), wanted.norm().item())
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", MODEL_CASES)
-def test_every_record_is_clipped_by_its_own_norm_over_the_whole_vector(name, dtype):
-    """One record at a time: the norm is that of the plain gradient, or the clip, whichever is smaller."""
-    case = MODEL_CASES[name]
-    model, weights, x, y = example(case, 20, 1, DTYPES[dtype])
-    norms = [float(textbook.gradient(case.loss, weights[0].double(), x[i].double(), y[i]).norm()) for i in range(20)]
-    clip = float(np.median(norms))
-    for i in range(20):
-        one = slice(i, i + 1)
-        found = model.clipped_gradient_sum(weights, x[one], y[one], torch.tensor([clip], dtype=DTYPES[dtype]))
-        assert float(found.norm()) == pytest.approx(min(norms[i], clip), rel=TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("name", MODEL_CASES)
-def test_a_zero_gradient_stays_zero_and_is_not_divided_by(name):
-    case = MODEL_CASES[name]
-    model, _, x, y = example(case, 3, 1, torch.float64)
-    if case.classes is None:
-        weights = torch.ones((1, model.size), dtype=torch.float64)
-        y = x @ weights[0]
-    else:
-        # Outputs so far apart that every probability is 0 or 1 in floating point, and labels that agree.
-        weights = torch.zeros((1, model.size), dtype=torch.float64)
-        if case.registered == "logistic":
-            x, y = torch.full_like(x, 1e3), torch.ones_like(y)
-            weights += 1
-        else:
-            weights[:, model.blocks[-1].start] = 1e4
-            y = torch.zeros_like(y)
-    found = model.clipped_gradient_sum(weights, x, y, torch.tensor([0.5], dtype=torch.float64))
-    assert torch.equal(found.abs(), torch.zeros_like(found))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -167,25 +133,6 @@ def test_local_steps_follow_the_plain_chain(name):
         assert textbook.relative_error(found[g], w) <= 1e-10
 
 
-@pytest.mark.parametrize("name", MODEL_CASES)
-def test_gradients_leave_their_arguments_alone(name):
-    case = MODEL_CASES[name]
-    model, weights, x, y = example(case, 6, 2, torch.float64)
-    clip = torch.tensor([0.1, 5.0], dtype=torch.float64)
-    copies = [tensor.clone() for tensor in (weights, x, y, clip)]
-    model.clipped_gradient_sum(weights, x, y, clip)
-    model.losses(model.outputs(weights, x), y)
-    assert all(torch.equal(a, b) for a, b in zip((weights, x, y, clip), copies, strict=True))
-
-
-@pytest.mark.parametrize("name", MODEL_CASES)
-def test_a_starting_point_comes_from_its_stream(name):
-    model = MODEL_CASES[name].model()
-    a, b = (model.initial(np.random.default_rng(3)) for _ in range(2))
-    assert a.shape == (model.size,)
-    assert (a == b).all()
-
-
 def test_a_perceptron_starts_within_one_over_the_root_of_each_layers_inputs():
     model = MODELS["perceptron"](30, 2, hidden=50)
     w = model.initial(np.random.default_rng(0))
@@ -207,10 +154,8 @@ def test_the_papers_networks_have_the_papers_sizes():
     ("name", "classes", "options", "message"),
     [
         ("logistic", 3, {}, "logistic: classes = 3: must be 2"),
-        ("logistic", None, {}, "logistic: classes = None: must be 2"),
-        ("softmax", 1, {}, "softmax: classes = 1: must be at least 2"),
+        ("hinge", 3, {}, "hinge: classes = 3: must be 2"),
         ("softmax", None, {}, "softmax: classes = None: must be at least 2"),
-        ("perceptron", None, {"hidden": 3}, "perceptron: classes = None: must be at least 2"),
         ("perceptron", 1, {"hidden": 3}, "perceptron: classes = 1: must be at least 2"),
     ],
 )

@@ -9,7 +9,7 @@ import torch
 from small import DTYPES
 
 from silodp.federation.models import MODELS, kernels
-from silodp.federation.models.base import sequential_steps, zero_unless_finite
+from silodp.federation.models.base import Steps, sequential_steps, zero_unless_finite
 from silodp.federation.models.linear import Linear
 from silodp.federation.models.logistic import Logistic
 from silodp.federation.models.perceptron import Perceptron
@@ -56,32 +56,20 @@ class Plain:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("name", ["perceptron", "linear", "logistic"])
 @pytest.mark.parametrize("steps", [1, kernels.STEP_BLOCK - 1, kernels.STEP_BLOCK, kernels.STEP_BLOCK + 1, 40])
-def test_perceptron_local_steps_at_every_cut_of_the_steps(steps, noisy, dtype):
+def test_local_steps_at_every_cut_of_the_steps(steps, name, noisy, dtype):
     model, weights, x, y = perceptron(steps, 5, dtype)
-    clip = torch.tensor([0.2, 2.0, 50.0], dtype=DTYPES[dtype])
+    plain = Plain(model)
+    if name != "perceptron":
+        model = plain = MODELS[name](6, 2)
+        weights, y = weights[:, :6].contiguous(), y.to(x)
+    clip = torch.tensor([0.2, 2.0, math.inf], dtype=DTYPES[dtype])
     stepsize = torch.tensor([0.3, 0.05, 0.01], dtype=DTYPES[dtype])
     noise = torch.tensor([0.5, 0.0, 0.1] if noisy else [0.0] * 3, dtype=DTYPES[dtype])
     base = torch.from_numpy(np.random.default_rng(1).standard_normal((steps, model.size))).to(DTYPES[dtype])
     arguments = weights, x, y, clip, stepsize, noise, base if noisy else None
-    close(model.local_steps(*arguments), sequential_steps(Plain(model), *arguments), dtype)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("noisy", [False, True])
-@pytest.mark.parametrize("name", ["linear", "logistic"])
-@pytest.mark.parametrize("steps", [1, kernels.STEP_BLOCK, kernels.STEP_BLOCK + 1, 40])
-def test_affine_local_steps_at_every_cut_of_the_steps(name, steps, noisy, dtype):
-    model, generator = MODELS[name](6, 2), np.random.default_rng(2)
-    x = torch.from_numpy(generator.standard_normal((steps, 6))).to(DTYPES[dtype])
-    y = torch.from_numpy(generator.integers(0, 2, steps)).to(DTYPES[dtype])
-    weights = torch.from_numpy(generator.standard_normal((3, 6))).to(DTYPES[dtype])
-    clip = torch.tensor([0.2, 2.0, math.inf], dtype=DTYPES[dtype])
-    stepsize = torch.tensor([0.3, 0.05, 0.01], dtype=DTYPES[dtype])
-    noise = torch.tensor([0.5, 0.0, 0.1] if noisy else [0.0] * 3, dtype=DTYPES[dtype])
-    base = torch.from_numpy(generator.standard_normal((steps, 6))).to(DTYPES[dtype])
-    arguments = weights, x, y, clip, stepsize, noise, base if noisy else None
-    close(model.local_steps(*arguments), sequential_steps(model, *arguments), dtype)
+    close(model.local_steps(*arguments), sequential_steps(plain, weights, Steps(*arguments[1:])), dtype)
 
 
 @pytest.fixture
@@ -110,15 +98,6 @@ def test_results_do_not_depend_on_threads(points, threads):
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
-def test_a_point_does_not_feel_the_other_points():
-    model, weights, x, y = perceptron(50, 5, "float32", 7)
-    clip = torch.linspace(0.1, 3, 7)
-    together = model.clipped_gradient_sum(weights, x, y, clip)
-    for g in range(7):
-        one = slice(g, g + 1)
-        assert torch.equal(model.clipped_gradient_sum(weights[one], x, y, clip[one]), together[one])
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_model_that_is_not_finite_stays_so_and_shows_it_in_its_outputs(value, dtype):
@@ -135,16 +114,6 @@ def test_a_model_that_is_not_finite_stays_so_and_shows_it_in_its_outputs(value, 
         outputs = torch.isfinite(model.outputs(after, x))
         assert not outputs[1].any()
         assert outputs[2].all()
-
-
-@pytest.mark.parametrize("scale", [1e2, 1e4, 1e8])
-def test_saturated_units_do_not_overflow(scale):
-    model, weights, x, y = perceptron(20, 4, "float64")
-    weights = weights * scale
-    clip = torch.full((3,), 1.0, dtype=torch.float64)
-    found = model.clipped_gradient_sum(weights, x, y, clip)
-    assert torch.isfinite(found).all()
-    torch.testing.assert_close(found, plain_sum(model, weights, x, y, clip), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -7,11 +7,10 @@ import dp_accounting as dp
 import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilon
+from silodp.privacy.accounting.accountant import delivered_epsilon, end_of_round_epsilon, upper_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 
 REPLACE_ONE = dp.NeighboringRelation.REPLACE_ONE
@@ -46,23 +45,10 @@ def test_gaussians_are_exact_however_they_are_nested(delta: float) -> None:
     assert upper_epsilon(event, delta) == delivered.upper
 
 
-def test_one_record_is_group_privacy() -> None:
-    """With one record every draw is that record: K occurrences shift the mean K times as far."""
-    assert delivered_epsilon(drawn(1, 7, 14.0, 3), 1e-5).upper == pytest.approx(
-        gaussian_epsilon(1e-5, math.sqrt(3) / 2)
-    )
-
-
 def test_one_draw_is_the_same_with_and_without_replacement() -> None:
     assert delivered_epsilon(drawn(300, 1, 0.8, 400), 1e-6) == delivered_epsilon(
         drawn(300, 1, 0.8, 400, replaced=False), 1e-6
     )
-
-
-def test_sampling_nearly_everything_is_nearly_the_gaussian() -> None:
-    delivered = delivered_epsilon(drawn(10**6, 10**6 - 1, 3.0, 10, replaced=False), 1e-5)
-    assert delivered.lower == pytest.approx(gaussian_epsilon(1e-5, math.sqrt(10) / 3), rel=1e-3)
-    assert delivered.upper == pytest.approx(gaussian_epsilon(1e-5, math.sqrt(10) / 3), rel=1e-3)
 
 
 @pytest.mark.parametrize(("probability", "noise", "rounds", "delta"), [(0.1, 1.0, 50, 1e-5), (0.5, 4.0, 25, 1e-8)])
@@ -75,18 +61,6 @@ def test_poisson_agrees_with_dp_accounting(probability: float, noise: float, rou
     assert "add/remove" in delivered.method
 
 
-@pytest.mark.parametrize(
-    ("records", "batch", "noise", "rounds"), [(1000, 100, 1.0, 50), (1238, 606, 4.5, 25), (500, 1, 0.8, 2000)]
-)
-def test_without_replacement_is_within_the_renyi_accountants_bound(
-    records: int, batch: int, noise: float, rounds: int
-) -> None:
-    event = drawn(records, batch, noise, rounds, replaced=False)
-    delivered = delivered_epsilon(event, 1e-6)
-    theirs = RdpAccountant(neighboring_relation=REPLACE_ONE).compose(event).get_epsilon(1e-6)
-    assert delivered.lower <= delivered.upper <= theirs
-
-
 @pytest.mark.parametrize("records", [169, 1238])
 @pytest.mark.parametrize("rounds", [25, 50])
 @pytest.mark.parametrize("claimed", [0.75, 1, 1.5, 3, 6, 12, 18])
@@ -94,22 +68,6 @@ def test_bracket_is_tight_on_every_minibatch_row_of_the_experiments(records: int
     delivered = delivered_epsilon(*minibatch_row(records, rounds, claimed))
     assert 0 < delivered.lower <= delivered.estimate <= delivered.upper
     assert delivered.upper / delivered.lower <= (1.05 if records == 1238 else 1.08)
-
-
-@pytest.mark.parametrize(("rounds", "claimed"), [(25, 0.75), (25, 6), (50, 12)])
-def test_bracket_is_as_tight_without_replacement(rounds: int, claimed: float) -> None:
-    event, delta = minibatch_row(1238, rounds, claimed)
-    batch = event.event
-    without = dp.SelfComposedDpEvent(dp.SampledWithoutReplacementDpEvent(1238, batch.sample_size, batch.event), rounds)
-    delivered = delivered_epsilon(without, delta)
-    assert delivered.upper / delivered.lower <= 1.05
-    assert delivered.upper < delivered_epsilon(event, delta).upper
-
-
-@pytest.mark.parametrize(("noise", "limit"), [(1.6, 1.04), (0.84, 1.03), (0.1, 1.02), (0.03, 1.01)])
-def test_bracket_of_local_steps(noise: float, limit: float) -> None:
-    delivered = delivered_epsilon(drawn(1238, 1, noise, 15_150), 1238**-2)
-    assert delivered.upper / delivered.lower <= limit
 
 
 def test_two_kinds_of_messages_cost_more_than_either_and_at_most_their_sum() -> None:
@@ -120,11 +78,6 @@ def test_two_kinds_of_messages_cost_more_than_either_and_at_most_their_sum() -> 
     assert max(delivered_epsilon(event, delta).lower for event in (first, second)) < both.lower
     assert both.upper < alone[0].upper + alone[1].upper
     assert both.upper / both.lower < 1.08
-
-
-def test_kinds_that_differ_in_name_only_add_up() -> None:
-    split = dp.ComposedDpEvent([drawn(400, 90, 2.0, 9), drawn(400, 90, 2.0, 6)])
-    assert delivered_epsilon(split, 1e-6) == delivered_epsilon(drawn(400, 90, 2.0, 15), 1e-6)
 
 
 EVENTS = st.tuples(
@@ -141,7 +94,7 @@ Setting = tuple[int, float, float, int, float, bool]
 
 
 @given(EVENTS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=12)
 def test_upper_is_never_below_lower(setting: Setting) -> None:
     records, share, noise, rounds, log_delta, replaced = setting
     batch = max(int(records * share), 1)
@@ -149,19 +102,6 @@ def test_upper_is_never_below_lower(setting: Setting) -> None:
     delivered = delivered_epsilon(event, math.exp(log_delta))
     assert 0 <= delivered.lower <= delivered.upper * (1 + 1e-9) < math.inf
     assert delivered.estimate == (delivered.lower + delivered.upper) / 2
-
-
-@given(EVENTS)
-@settings(deadline=None, max_examples=5)
-def test_more_noise_fewer_rounds_a_larger_delta_and_smaller_batches_are_more_private(setting: Setting) -> None:
-    is_monotone(setting)
-
-
-@pytest.mark.slow
-@given(EVENTS)
-@settings(deadline=None, max_examples=50)
-def test_so_it_is_for_many_more(setting: Setting) -> None:
-    is_monotone(setting)
 
 
 def is_monotone(setting: Setting) -> None:
@@ -180,33 +120,6 @@ def is_monotone(setting: Setting) -> None:
     ):
         assert other.lower <= here.upper
         assert other.upper <= here.upper + slack
-
-
-@pytest.mark.parametrize(
-    ("event", "delta"),
-    [
-        (drawn(1238, 606, 0.2, 25), 1e-6),
-        (drawn(1238, 1, 0.03, 60_000), 1e-6),
-        (drawn(100, 100, 0.01, 100), 1e-9),
-        (drawn(1000, 400, 5.0, 30), 1e-12),
-        (drawn(1000, 400, 0.5, 30, replaced=False), 1e-15),
-    ],
-)
-def test_large_epsilon_and_tiny_delta_are_finite_and_bracketed(event: dp.DpEvent, delta: float) -> None:
-    delivered = delivered_epsilon(event, delta)
-    assert 0 < delivered.lower <= delivered.upper < math.inf
-    assert delivered.upper / delivered.lower < 1.1
-
-
-def test_large_epsilon_is_what_it_has_to_be() -> None:
-    """With hardly any noise, a record in every message costs about Σ(J/z)²/2 at the likely worst numbers of draws."""
-    delivered = delivered_epsilon(drawn(10, 10, 0.01, 1, replaced=False), 1e-5)
-    assert delivered.upper == pytest.approx(gaussian_epsilon(1e-5, 100))
-    assert delivered.upper > 5000
-
-
-def test_large_delta_costs_nothing() -> None:
-    assert delivered_epsilon(drawn(1000, 1, 30.0, 10), 0.5)[:3] == (0, 0, 0)
 
 
 @dataclass
@@ -274,3 +187,18 @@ def test_lower_end_is_reached_by_simulated_transcripts_of_two_silos() -> None:
     errors = [4 * gain.std() / math.sqrt(trials) for gain in gains]
     assert gains[0].mean() >= 0.9 * delta - errors[0]
     assert gains[1].mean() <= delta + errors[1]
+
+
+def test_a_record_in_every_step_of_its_silo_is_a_plain_gaussian():
+    """n = 1: all K steps draw it, so a round shows N(K, K z²) against N(0, K z²): μ = √K/z, with no gap at all."""
+    steps, rounds, z = 9, 4, 6.0
+    exact = gaussian_epsilon(1e-5, (steps * rounds) ** 0.5 / z)
+    found = end_of_round_epsilon(steps, rounds, 1, z, 1e-5)
+    assert found.lower == pytest.approx(exact, rel=2e-3)
+    assert found.upper == pytest.approx(exact, rel=2e-3)
+
+
+def test_fewer_looks_show_less():
+    """The same 100 steps in fewer rounds: linear losses show less of them."""
+    lowers = [end_of_round_epsilon(steps, 100 // steps, 60, 0.5, 1e-4).lower for steps in (1, 5, 25)]
+    assert lowers == sorted(lowers, reverse=True)

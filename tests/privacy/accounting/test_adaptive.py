@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
-from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
 from silodp.privacy.accounting.losses import pair_losses, replace_one_losses
 from silodp.privacy.accounting.profiles import Occurrences, with_replacement
 
@@ -38,28 +38,16 @@ def programme(occurrences: Occurrences, count: int, delta: float) -> tuple[float
     return tuple(float(np.interp(-math.log(delta), -np.log(np.maximum(value, 1e-300)), x)) for value in (best, plain))
 
 
-@pytest.mark.parametrize(
-    ("n", "drawn", "noise", "count", "delta"), [(20, 10, 1.0, 5, 1e-3), (60, 20, 0.8, 8, 1e-4), (5, 2, 2.0, 3, 1e-2)]
-)
+@pytest.mark.parametrize(("n", "drawn", "noise", "count", "delta"), [(20, 10, 1.0, 5, 1e-3), (5, 2, 2.0, 3, 1e-2)])
 def test_agrees_with_a_plain_dynamic_programme(n: int, drawn: int, noise: float, count: int, delta: float) -> None:
     occurrences = with_replacement(n, drawn, noise, 1e-12)
     best, plain = programme(occurrences, count, delta)
     step, top = 1e-3, 40.0
     static = epsilon_at(Composition([(pair_losses(occurrences, step, top, upper=False), count)]), delta, upper=False)
     upper = epsilon_at(Composition([(replace_one_losses(occurrences, step, top), count)]), delta, upper=True)
-    order = Composition([(pair_losses(occurrences, step, top, upper=False), count)]).chernoff_order(delta)[0]
+    plain_pair = Composition([(pair_losses(occurrences, step, top, upper=False), count)])
+    order = chernoff_order(plain_pair.log_moment, delta)[0]
     found = adaptive_lower_epsilon(occurrences, count, delta, order=order, step=step, top=top, upper=upper)
     assert static == pytest.approx(plain, rel=2e-3)
     assert found == pytest.approx(best, rel=3e-3)
     assert static < found < upper
-
-
-def test_one_release_reaches_its_profile_where_the_explicit_pair_does() -> None:
-    """With nothing to react to, the better of the two pairs is the plain one."""
-    occurrences = with_replacement(50, 25, 1.0, 1e-12)
-    step, top, delta = 5e-4, 40.0, 1e-3
-    upper = epsilon_at(Composition([(replace_one_losses(occurrences, step, top), 1)]), delta, upper=True)
-    order = Composition([(pair_losses(occurrences, step, top, upper=False), 1)]).chernoff_order(delta)[0]
-    found = adaptive_lower_epsilon(occurrences, 1, delta, order=order, step=step, top=top, upper=upper)
-    assert found == pytest.approx(upper, rel=2e-3)
-    assert found <= upper

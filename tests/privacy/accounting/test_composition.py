@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,43 +28,11 @@ def test_composed_gaussians_meet_their_closed_form_from_both_sides(mu: float, co
         assert epsilon >= exact - 1e-12 if upper else epsilon <= exact + 1e-12
 
 
-def test_two_kinds_compose_like_one_gaussian() -> None:
-    parts = [(0.3, 20), (0.8, 3)]
-    mu = math.sqrt(sum(count * m * m for m, count in parts))
-    for upper in (False, True):
-        pmfs = [(pair_losses(gaussian_occurrences(m), 2e-3, 9.0, upper=upper), count) for m, count in parts]
-        assert epsilon_at(Composition(pmfs), 1e-6, upper=upper) == pytest.approx(gaussian_epsilon(1e-6, mu), rel=1e-3)
-
-
-@pytest.mark.slow
-def test_mixture_agrees_with_dp_accounting() -> None:
-    occurrences = with_replacement(100, 30, 1.0, 1e-16)
-    times = [float(j) for j in range(len(occurrences.weights))]
-    theirs = privacy_loss_distribution.from_mixture_gaussian_mechanism(
-        1.0, times, (occurrences.weights / occurrences.weights.sum()).tolist(), value_discretization_interval=4e-3
-    ).self_compose(30)
-    for delta in (1e-3, 1e-6):
-        both = [
-            max(
-                epsilon_at(
-                    Composition([(pair_losses(occurrences, 2e-3, 60.0, upper=upper, reverse=reverse), 30)]),
-                    delta,
-                    upper=upper,
-                )
-                for reverse in (False, True)
-            )
-            for upper in (False, True)
-        ]
-        assert both[0] <= both[1]
-        assert both[1] == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-3)
-        assert both[0] == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-3)
-
-
 def test_mixture_agrees_with_simulated_transcripts() -> None:
     n, drawn, z, count, delta = 20, 8, 1.5, 12, 0.02
     occurrences = with_replacement(n, drawn, z, 1e-16)
     rng = np.random.default_rng(5)
-    times = rng.binomial(drawn, 1 / n, (200_000, count))
+    times = rng.binomial(drawn, 1 / n, (60_000, count))
     x = times / z + rng.standard_normal(times.shape)
     j = np.arange(len(occurrences.weights))[:, None, None]
     density = np.zeros_like(x)
@@ -113,17 +80,3 @@ def test_infinite_loss_is_infinite_only_from_delta_on() -> None:
     assert epsilon_at(Composition([(part, 1)]), 0.0009, upper=True) == math.inf
     assert epsilon_at(Composition([(part, 1)]), 0.002, upper=True) < 0.11
     assert epsilon_at(Composition([(part, 3)]), 0.002, upper=True) == math.inf
-
-
-def test_lattices_have_to_match() -> None:
-    parts = [(LossPmf(0.1, 0, np.array([1.0])), 1), (LossPmf(0.2, 0, np.array([1.0])), 1)]
-    with pytest.raises(ValueError, match="lattices of one step"):
-        Composition(parts)
-
-
-def test_chernoff_order_bounds_epsilon() -> None:
-    part = pair_losses(gaussian_occurrences(0.4), 1e-3, 6.0, upper=True)
-    composition = Composition([(part, 20)])
-    _, crude = composition.chernoff_order(1e-6)
-    exact = gaussian_epsilon(1e-6, 0.4 * math.sqrt(20))
-    assert exact < crude < 1.1 * exact

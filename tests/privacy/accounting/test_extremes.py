@@ -18,7 +18,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilon
 from silodp.privacy.accounting.certificate import certified_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import Occurrences, with_replacement
+from silodp.privacy.accounting.profiles import Occurrences
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 # Seconds of CPU; a number takes at most two on an idle core.
@@ -35,22 +35,14 @@ def distinct(n, K, z, R=1):
 
 EXTREMES = {
     "tiny noise, two records": (replaced(2, 1, 1e-6), 1e-5),
-    "tiny noise, all of two": (replaced(2, 2, 1e-6, 10), 1e-5),
     "tiny noise, all of a thousand": (replaced(1000, 1000, 1e-6), 1e-6),
-    "small noise, all of a thousand": (replaced(1000, 1000, 0.01, 25), 1e-6),
-    "one of a million": (replaced(10**6, 1, 0.002, 1000), 1e-12),
-    "much noise": (replaced(1000, 100, 3e5, 10000), 1e-6),
     "nothing but noise": (replaced(1000, 100, 1e12, 10000), 1e-6),
-    "a million rounds": (replaced(1000, 1, 1.0, 10**6), 1e-6),
     "a billion rounds": (replaced(1000, 1, 100.0, 10**9), 1e-6),
     "tiny delta": (replaced(1000, 100, 1.0, 5), 1e-300),
-    "large delta": (replaced(1000, 100, 1.0, 25), 0.999),
     "rare draws": (SelfComposedDpEvent(PoissonSampledDpEvent(1e-9, GaussianDpEvent(1e-4)), 1000), 1e-12),
     "noise beyond measure, all of four": (replaced(4, 4, 6.5e11, 134), 5.3e-24),
     "a tiny epsilon": (distinct(31, 7, 1.66e7, 29), 2.5e-13),
     "a tinier epsilon": (distinct(9, 6, 9.15e9, 7), 1.7e-20),
-    "a coarse chance and much noise": (replaced(3616, 178, 92221.0, 20), 3.4e-7),
-    "Poisson sampling of all, little noise": (PoissonSampledDpEvent(1.0, GaussianDpEvent(8e-5)), 4.2e-25),
     "far apart": (ComposedDpEvent([replaced(1000, 100, 1e-5, 25), distinct(1000, 100, 2e5, 25)]), 1e-6),
 }
 
@@ -114,12 +106,6 @@ def test_what_is_cut_from_the_law_of_occurrences_is_charged():
 
 def _weights(tail):
     return np.array([0.9, 0.1 - tail])
-
-
-def test_two_draws_of_many_records_leave_a_tail():
-    found = with_replacement(10**6, 2, 1.0, 1e-10)
-    assert len(found.weights) == 2
-    assert found.tail > 0
 
 
 def mean_clipped(n, K, sigma):

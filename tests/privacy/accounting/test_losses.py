@@ -14,7 +14,6 @@ from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_l
 from silodp.privacy.accounting.profiles import (
     Occurrences,
     at_most_once,
-    gaussian_occurrences,
     replace_one_profile,
     with_replacement,
 )
@@ -52,7 +51,7 @@ def exact(occurrences: Occurrences, reverse: bool) -> np.ndarray:
     reverse=st.booleans(),
     aligned=st.booleans(),
 )
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 def test_explicit_pair_lies_between_its_discrete_losses(
     n: int, share: float, shift: float, steps: float, reverse: bool, aligned: bool
 ) -> None:
@@ -71,7 +70,7 @@ def test_explicit_pair_lies_between_its_discrete_losses(
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(
     ("occurrences", "step", "top"),
-    [(with_replacement(50, 30, 0.9, 1e-18), 1e-3, 40.0), (at_most_once(1 / 800, 0.7), 2e-5, 8.0)],
+    [(with_replacement(50, 9, 0.9, 1e-18), 1e-3, 40.0), (at_most_once(1 / 800, 0.7), 2e-5, 8.0)],
 )
 def test_discrete_losses_are_close_and_agree_with_quadrature_in_thirty_digits(
     occurrences: Occurrences, step: float, top: float, reverse: bool
@@ -87,7 +86,7 @@ def test_discrete_losses_are_close_and_agree_with_quadrature_in_thirty_digits(
             first, second = (mpmath.npdf(x), mixture) if reverse else (mixture, mpmath.npdf(x))
             return max(first - alpha * second, mpmath.mpf(0))
 
-        for epsilon in (0.0, 0.05, 0.3):
+        for epsilon in (0.0, 0.3):
             alpha = mpmath.exp(epsilon)
             kink = (
                 brentq(lambda x, a=alpha: float(_signed(weights, s, x, a, reverse)), -30, 30)
@@ -111,7 +110,7 @@ def _signed(weights: list, s: mpmath.mpf, x: float, alpha: mpmath.mpf, reverse: 
 
 
 @given(n=st.integers(2, 3000), share=st.floats(0.0005, 1.3), shift=st.floats(0.005, 8), steps=st.floats(3, 2000))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 def test_dominating_losses_lie_above_the_profile_and_are_symmetric(
     n: int, share: float, shift: float, steps: float
 ) -> None:
@@ -124,20 +123,3 @@ def test_dominating_losses_lie_above_the_profile_and_are_symmetric(
         assert divergence(pmf, epsilon) >= bound - 1e-12
         mirrored = -math.expm1(-epsilon) + math.exp(-epsilon) * divergence(pmf, epsilon)
         assert divergence(pmf, -epsilon) == pytest.approx(mirrored, abs=1e-9)
-
-
-def test_a_gaussian_has_gaussian_losses() -> None:
-    mu = 0.7
-    for upper in (True, False):
-        pmf = pair_losses(gaussian_occurrences(mu), 1e-3, 12.0, upper=upper)
-        mean = float(pmf.masses @ pmf.losses)
-        assert mean == pytest.approx(mu**2 / 2, abs=1e-6)
-        assert float(pmf.masses @ (pmf.losses - mean) ** 2) == pytest.approx(mu**2, abs=1e-5)
-        assert pmf.masses.sum() == pytest.approx(1, abs=1e-12)
-
-
-def test_lower_losses_keep_both_distributions() -> None:
-    """Mixing is post-processing: the masses under P are kept, and what Q has is at most one."""
-    pmf = pair_losses(at_most_once(1 / 1238, 0.7079), 1.5e-4, 4.0, upper=False)
-    assert pmf.masses.sum() == pytest.approx(1, abs=1e-12)
-    assert 0 <= float(pmf.masses @ np.exp(-pmf.losses)) - 1 < 1e-10

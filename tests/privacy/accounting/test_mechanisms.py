@@ -9,12 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.privacy.accounting.mechanisms import (
-    advanced_composition,
     gaussian_epsilon,
     gaussian_log_profile,
     gaussian_mu,
 )
-from silodp.theory import THEOREMS
 
 
 def exact_log_delta(epsilon: float, mu: float) -> float:
@@ -58,25 +56,3 @@ def test_no_noise_means_no_loss_and_wrong_arguments_say_what_is_allowed() -> Non
         gaussian_mu(-1, 1e-5)
     with pytest.raises(ValueError, match="mu = -1: must be positive"):
         gaussian_epsilon(1e-5, -1)
-    with pytest.raises(ValueError, match="count = 0"):
-        advanced_composition(0.1, 0, 0, 1e-5)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
-def test_the_papers_noise_is_private(epsilon: float) -> None:
-    sigma = THEOREMS["convex-gaussian"](sensitivity=2.0, epsilon=epsilon, delta=1e-6).value
-    assert gaussian_epsilon(1e-6, 2 / sigma) <= epsilon
-
-
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 5.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-9])
-def test_zcdp_conversion_is_above_the_exact_gaussian(mu: float, delta: float) -> None:
-    assert THEOREMS["nonconvex-D.1"](rho=mu * mu / 2, delta=delta).value >= gaussian_epsilon(delta, mu)
-
-
-def test_advanced_composition_by_hand_and_above_exact_composition() -> None:
-    epsilon, delta = advanced_composition(0.1, 1e-8, 100, 1e-6)
-    assert epsilon == pytest.approx(0.1 * math.sqrt(200 * math.log(1e6)) + 10 * (math.exp(0.1) - 1))
-    assert delta == pytest.approx(1e-6 + 1e-6)
-    mu = gaussian_mu(0.1, 1e-8)
-    assert gaussian_epsilon(delta, mu * 10) < epsilon

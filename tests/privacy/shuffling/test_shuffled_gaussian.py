@@ -22,12 +22,6 @@ def test_more_noise_and_more_records_cost_less_privacy():
     assert shuffled_epsilon(4.0, **RUN | {"R": 70}) > base
 
 
-def test_no_bound_exceeds_that_of_messages_without_any_amplification():
-    """R Gaussian messages of sensitivity 2L: what the server sees can be no worse."""
-    for sigma in (5.0, 40.0, 300.0):
-        assert shuffled_epsilon(sigma, **RUN) <= gaussian_epsilon(1e-6, 2 * math.sqrt(35) / sigma) * 1.001
-
-
 def test_one_silo_alone_is_its_own_transcript():
     """N = M = 1: one of n records a round, the local guarantee of K = 1, which is accounted for elsewhere."""
     local = ALGORITHMS["minibatch_sgd"](35, noise=3.0).plan(Budget(50, 35, 1.0, 1e-6, 1.0, 1))
@@ -41,7 +35,7 @@ def test_the_chain_of_the_paper_wins_for_many_messages_of_many_silos():
     assert shuffled_epsilon(8.0, N=500_000, M=500_000, n=1, R=1, delta=1e-6) < alone / 4
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [0.5, pytest.param(2.0, marks=pytest.mark.slow)])
 def test_calibrated_noise_just_keeps_its_promise_and_says_its_c(epsilon):
     sigma, C = shuffled_noise(epsilon, **RUN)
     assert epsilon * 0.99 <= shuffled_epsilon(sigma, **RUN) <= epsilon
@@ -66,20 +60,6 @@ def test_outside_the_theorem_there_is_noise_but_no_c():
     sigma, C = shuffled_noise(1.0, **RUN | {"N": 10, "M": 5})
     assert math.isnan(C)
     assert 0.99 <= shuffled_epsilon(sigma, **RUN | {"N": 10, "M": 5}) <= 1.0
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"M": 1001}, "M = 1001: must lie between 1 and N = 1000"),
-        ({"epsilon": 0.0}, "epsilon = 0.0: must be positive and finite"),
-        ({"epsilon": math.inf}, "epsilon = inf: must be positive and finite"),
-    ],
-)
-def test_numbers_that_make_no_sense_are_refused(changes, message):
-    values = {"epsilon": 1.0, **RUN, **changes}
-    with pytest.raises(ValueError, match=message):
-        shuffled_noise(values.pop("epsilon"), **values)
 
 
 def test_a_plan_without_a_shuffler_is_refused():

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gamma
-from scipy.stats import beta, kstest
 
 from silodp.privacy.shuffling.unit_vectors import best_cap, cap
 
@@ -36,12 +35,6 @@ def test_the_best_cap_beats_its_neighbours_and_the_half_sphere(epsilon0):
         assert best.scale <= cap(epsilon0, 33, height).scale
 
 
-def test_more_privacy_is_a_longer_report():
-    scales = [best_cap(epsilon0, 20).scale for epsilon0 in (0.1, 0.5, 1, 2, 5, 10, 50)]
-    assert scales == sorted(scales, reverse=True)
-    assert scales[-1] == pytest.approx(1, abs=0.2)
-
-
 @pytest.mark.parametrize(("epsilon0", "d"), [(0.5, 3), (3.0, 33)])
 def test_quantiles_have_the_cap_s_probability_and_the_mean_that_the_scale_undoes(epsilon0, d):
     one = best_cap(epsilon0, d)
@@ -51,11 +44,6 @@ def test_quantiles_have_the_cap_s_probability_and_the_mean_that_the_scale_undoes
     assert np.abs(along).max() <= 1
     assert (along >= one.height).mean() == pytest.approx(one.hit, abs=1e-5)
     assert one.scale * along.mean() == pytest.approx(1, abs=1e-3)
-
-
-def test_almost_without_a_signal_the_direction_is_uniform_on_the_sphere():
-    along = cap(1e-9, 10, 0.2).along(np.random.default_rng(1).random(5000))
-    assert kstest((along + 1) / 2, beta(4.5, 4.5).cdf).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(("epsilon0", "d", "word"), [(0.0, 5, "epsilon0"), (501, 5, "epsilon0"), (1.0, 1, "d = 1")])

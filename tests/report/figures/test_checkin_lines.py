@@ -32,18 +32,19 @@ def test_a_table_without_bounds_or_with_two_deltas_is_refused(bounds):
 
 
 def comparison() -> pd.DataFrame:
+    errors = {"test_error_mean": 0.3, "test_error_p05": 0.2, "test_error_p95": 0.35}
     rows = [
-        {"protocol": name, "epsilon": epsilon, "amplified": epsilon < 2, "delta": 1e-6, "n": 1438,
-         "test_error_mean": 0.3, "test_error_p05": 0.2, "test_error_p95": 0.35}
-        for name in ("a_fix", "shuffling") for epsilon in (1.0, 4.0)
-    ]  # fmt: skip
+        {"protocol": name, "epsilon": epsilon, "amplified": epsilon < 2, "delta": 1e-6, "n": 1438} | errors
+        for name in ("a_fix", "shuffling")
+        for epsilon in (1.0, 4.0)
+    ]
     return pd.DataFrame([*rows, rows[0] | {"protocol": "non_private", "epsilon": np.nan, "test_error_mean": 0.1}])
 
 
 def test_points_without_amplification_are_hollow_and_the_noiseless_run_is_a_line():
     figure = error_at_equal_epsilon(comparison(), title="t")
-    hollow = {gid: points for gid, points in drawn(figure).items() if gid.startswith("unamplified")}
-    assert {gid: len(points) for gid, points in hollow.items()} == {"unamplified:a_fix": 1, "unamplified:shuffling": 1}
+    hollow = {gid: points for gid, points in drawn(figure).items() if gid.startswith("hollow")}
+    assert {gid: len(points) for gid, points in hollow.items()} == {"hollow:a_fix": 1, "hollow:shuffling": 1}
     assert [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_label() == "without noise"] == [0.1]
     assert "1,438 clients" in figure.axes[0].get_xlabel()
 

@@ -9,10 +9,8 @@ import small
 from silodp.cli import main
 from silodp.experiments.checkins.figure_2 import BOUNDS
 from silodp.report.figures import BOUNDS_FIGURES
-from silodp.report.figures.axes import plain
 from silodp.report.figures.checkin_lines import LINES
 from silodp.report.figures.from_tables import figures_of
-from silodp.report.figures.svg import TITLE
 
 PUBLISHED = small.ROOT / "results" / "published"
 TABLES = [
@@ -72,7 +70,7 @@ def test_titles_are_words_and_stay_on_the_page():
         assert rows["experiment"].iloc[0] not in title
         assert name.split("_M")[1].split("_")[0] in title.replace("M = ", "").split("\n")[-1]
     (figure,) = figures_of(PUBLISHED / "bounds" / "lower_bounds.csv").values()
-    (title,) = (text for text in figure.texts if text.get_gid() == TITLE)
+    title = figure.texts[0]
     assert title.get_window_extent(figure.canvas.get_renderer()).x1 <= figure.bbox.x1
 
 
@@ -83,7 +81,6 @@ def test_no_axis_has_more_labels_than_it_has_room_for():
     inside = [box for box in boxes if axes.bbox.y0 <= box.y0 <= axes.bbox.y1]
     assert len(inside) > 5
     assert not any(one.overlaps(other) for one, other in itertools.pairwise(inside))
-    assert [plain(value) for value in (0.02, 5000.0, 1e6, 5e-4, 0.0)] == ["0.02", "5000", "10⁶", "5×10⁻⁴", "0"]
 
 
 def test_what_has_no_figure_is_refused_in_one_line(tmp_path, capsys):

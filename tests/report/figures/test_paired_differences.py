@@ -5,18 +5,17 @@ import pandas as pd
 import pytest
 
 from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcomes, paired_differences
-from silodp.verdicts.comparisons import headline
 
 
 def comparisons(settings=((2, 25), (12, 50))):
+    pair = {"experiment": "e", "reading": "", "first": "spider", "second": "minibatch_sgd", "trials": 10}
+    ends = {0.5: (-0.03, -0.01), 1.0: (0.01, 0.03), 2.0: (-0.004, 0.003), 4.0: (-0.01, 0.02)}
     rows = [
-        {"experiment": "e", "reading": "", "M": M, "R": R, "epsilon": epsilon, "first": "spider",
-         "second": "minibatch_sgd", "trials": 10, "difference": (low + high) / 2, "low": low, "high": high,
-         "tolerance": 0.005}
+        pair | {"M": M, "R": R, "epsilon": epsilon, "difference": (low + high) / 2, "low": low, "high": high}
         for M, R in settings
-        for epsilon, low, high in ((0.5, -0.03, -0.01), (1.0, 0.01, 0.03), (2.0, -0.004, 0.003), (4.0, -0.01, 0.02))
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+        for epsilon, (low, high) in ends.items()
+    ]
+    return pd.DataFrame(rows).assign(tolerance=0.005)
 
 
 def test_what_an_interval_says():
@@ -48,7 +47,7 @@ def test_text_stays_on_the_page_and_panels_off_each_other():
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
-    boxes += [figure.legends[0].get_window_extent(renderer), *(one.get_window_extent(renderer) for one in figure.texts)]
+    boxes += [text.get_window_extent(renderer) for text in (figure.legends[0], *figure.texts)]
     for place, box in enumerate(boxes):
         assert figure.bbox.x0 <= box.x0
         assert box.x1 <= figure.bbox.x1
@@ -69,45 +68,3 @@ def test_two_pairs_or_none_are_refused():
         paired_differences(rows[:0], title="t")
     with pytest.raises(ValueError, match="2 pairs"):
         paired_differences(pd.concat([rows, rows.assign(first="local_sgd")]), title="t")
-
-
-def test_the_headline_compares_default_rows_where_an_experiment_has_both():
-    trials = pd.DataFrame(
-        [
-            {"experiment": "e", "algorithm": name, "reading": reading, "M": 2, "R": 25, "epsilon": 1.0, "trial": trial,
-             "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1, "test_error": error + 0.01 * trial,
-             "diverged": False}
-            for name, error in (("spider", 0.2), ("minibatch_sgd", 0.1))
-            for reading in ("", "stepsize_grid=exponential")
-            for trial in range(3)
-        ]
-    )  # fmt: skip
-    found = headline({"e": trials}, {frozenset(("minibatch_sgd", "spider")): 0.005})
-    assert len(found) == 1
-    assert found.loc[0, "difference"] == pytest.approx(0.1)
-    assert found.loc[0, "tolerance"] == 0.005
-    assert headline({}, {}).empty
-
-
-def test_experiments_with_both_noises_are_compared_at_the_claimed_epsilon():
-    """Under calibrated noise, each algorithm with itself under the paper's beside; never in the headline's figures."""
-    trials = pd.DataFrame(
-        [
-            {"experiment": "e", "algorithm": name, "reading": reading, "M": 2, "R": 25, "epsilon": 1.0, "trial": trial,
-             "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1, "test_error": error + 0.01 * trial,
-             "diverged": False}
-            for name, errors in (("minibatch_sgd", (0.3, 0.2)), ("local_sgd", (0.1, 0.4)))
-            for reading, error in zip(("", "noise=calibrated"), errors, strict=True)
-            for trial in range(3)
-        ]
-    )  # fmt: skip
-    alone = trials[trials["reading"] == ""].assign(experiment="alone")
-    found = headline({"e": trials, "alone": alone}, {})
-    said = {(row["experiment"], row["reading"], row["first"], row["second"]): row["difference"]
-            for row in found.to_dict("records")}  # fmt: skip
-    assert said == {
-        ("e", "noise=calibrated", "minibatch_sgd", "local_sgd"): pytest.approx(-0.2),
-        ("alone", "", "minibatch_sgd", "local_sgd"): pytest.approx(0.2),
-        ("e", "noise=calibrated", "minibatch_sgd:noise=calibrated", "minibatch_sgd"): pytest.approx(-0.1),
-        ("e", "noise=calibrated", "local_sgd:noise=calibrated", "local_sgd"): pytest.approx(0.3),
-    }

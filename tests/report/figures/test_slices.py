@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 from example_table import results_table
 
-from silodp.report.figures import figure_name, slices
+from silodp.files import figure_name
+from silodp.report.figures import slices
 
 
 def test_slices_cut_a_table_into_disjoint_parts_that_make_it_up():

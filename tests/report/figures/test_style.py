@@ -1,9 +1,5 @@
 import io
 import os
-import subprocess
-import sys
-import time
-from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib
@@ -13,7 +9,6 @@ import pytest
 from example_table import results_table
 from PIL import Image
 
-import silodp.report.figures
 from silodp.algorithms import ALGORITHMS, traits
 from silodp.algorithms.base import Look
 from silodp.report.figures import FIGURES, save
@@ -29,29 +24,11 @@ def test_the_same_table_gives_the_same_bytes(kind, tmp_path):
     # Of the same name, from which an SVG file has its ids.
     first = save(FIGURES[kind](rows, title="t"), tmp_path / "1" / "a")
     assert [path.name for path in first] == ["a.pdf", "a.png", "a.svg"]
-    time.sleep(1.1)  # a date in the file would show
+    shuffled = rows.sample(frac=1, random_state=1)
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9}):  # the user's own style must not
-        second = save(FIGURES[kind](rows, title="t"), tmp_path / "2" / "a")
-    third = save(FIGURES[kind](rows.sample(frac=1, random_state=1), title="t"), tmp_path / "3" / "a")
-    for one, two, three in zip(first, second, third, strict=True):
-        assert one.read_bytes() == two.read_bytes() == three.read_bytes()
-    assert sorted(os.listdir(tmp_path / "3")) == ["a.pdf", "a.png", "a.svg"]
-
-
-def test_another_process_with_other_hashes_gives_the_same_bytes(tmp_path):
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from example_table import results_table\n"
-        "from silodp.report.figures import error_vs_epsilon, save\n"
-        "save(error_vs_epsilon(results_table(), title='t'), sys.argv[2])"
-    )
-    here = Path(__file__).parents[2] / "helpers"
-    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "MPLBACKEND": "pdf", "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([sys.executable, "-c", program, here, tmp_path / "a" / "a"], check=True, env=environment)
-    save(FIGURES["error_vs_epsilon"](results_table(), title="t"), tmp_path / "b" / "a")
-    for suffix in ("pdf", "png", "svg"):
-        assert (tmp_path / "a" / f"a.{suffix}").read_bytes() == (tmp_path / "b" / f"a.{suffix}").read_bytes()
+        second = save(FIGURES[kind](shuffled, title="t"), tmp_path / "2" / "a")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert sorted(os.listdir(tmp_path / "2")) == ["a.pdf", "a.png", "a.svg"]
 
 
 def test_files_hold_their_fonts_and_no_date_and_keep_dots_in_their_name(tmp_path):
@@ -80,13 +57,6 @@ def test_a_png_file_is_small_white_behind_and_as_drawn(tmp_path):
     assert (ours[0, 0] == 255).all()
     assert np.abs(ours - theirs).max() <= 32
     assert png.stat().st_size < 0.6 * len(full.getvalue())
-
-
-def test_every_file_with_a_figure_is_registered():
-    folder = Path(silodp.report.figures.__file__).parent
-    functions = {path.stem for path in folder.glob("*.py") if f"def {path.stem}(" in path.read_text(encoding="utf-8")}
-    functions -= {"slices", "paired_differences"}  # cuts tables, draws none; shows several experiments
-    assert functions == set(FIGURES)
 
 
 @pytest.mark.parametrize(
@@ -125,12 +95,12 @@ def test_an_sdp_label_says_how_its_sums_were_made():
     assert label("prox_svrg", reading="summation=shuffled") == "ISRL-DP Prox-SVRG"
 
 
-@pytest.mark.parametrize("title", ["a lone $", "$\\frac{", "$$x_$", "100 $ to 200 $\nat \\alpha^{"])
-def test_words_of_a_run_file_are_no_formulas(title, tmp_path):
+@pytest.mark.parametrize("kind", FIGURES)
+def test_words_of_a_run_file_are_no_formulas(kind, tmp_path):
     """A title with a broken formula would stop the figures after all training."""
+    title = "a lone $ $\\frac{ $$x_$ 100 $ to 200 $ \\alpha^{"
     table = pd.concat([results_table(), results_table(reading="noise=calibrated")])
-    for kind, draw in FIGURES.items():
-        rows = table if kind in BOTH_NOISES else table[table["reading"] == ""]
-        (path,) = save(draw(rows, title=title, ylabel=title), tmp_path / kind, ["svg"])
-        shown = ElementTree.fromstring(path.read_text()).itertext()
-        assert title.split("\n")[0] in " ".join(text.strip() for text in shown)
+    rows = table if kind in BOTH_NOISES else table[table["reading"] == ""]
+    (path,) = save(FIGURES[kind](rows, title=title, ylabel=title), tmp_path / kind, ["svg"])
+    shown = ElementTree.fromstring(path.read_text()).itertext()
+    assert title in " ".join(text.strip() for text in shown)

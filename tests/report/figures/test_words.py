@@ -28,13 +28,15 @@ def test_every_choice_of_a_run_file_has_words():
         ("wbcd_mlp M=2 R=25, minibatch_sgd", "Wisconsin breast cancer, perceptron 30-5-2, M = 2, R = 25, MB-SGD"),
         ("minibatch_sgd − local_sgd:non_private -0.5", "MB-SGD − Local SGD (non-private) −0.5"),
         ("over 35 of wbcd_mlp", "over 35 of “Wisconsin breast cancer, perceptron 30-5-2”"),
-        ("wbcd_mlp spider, [clipping=per_tensor]",
-         "Wisconsin breast cancer, perceptron 30-5-2: SPIDER, [each tensor clipped by itself]"),
+        (
+            "wbcd_mlp spider, [clipping=per_tensor]",
+            "Wisconsin breast cancer, perceptron 30-5-2: SPIDER, [each tensor clipped by itself]",
+        ),
         ("check rates_convex, slope in epsilon0", "Rates of the convex paper, slope in ε0"),
         ("a mine of 1-2", "a “Mine, too” of 1-2"),
         ("nothing to say", "nothing to say"),
     ],
-)  # fmt: skip
+)
 def test_keys_in_a_sentence_become_words(keys, words):
     assert in_words(keys, {"mine": "Mine, too"}) == words
 

@@ -1,16 +1,19 @@
-"""Verdicts on the page: first, with sign, numbers, rule, and links to figures of the page and files of the run."""
+"""Verdicts on the page: first, with sign, numbers, rule and evidence; and the verdicts that turn."""
 
-import re
+import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from page_run import Page, results
 
 from silodp.files import write_csv
-from silodp.report.page import build as report
-from silodp.verdicts.claims import COLUMNS
+from silodp.report.page.build import build
+from silodp.report.page.papers import cards
+from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, PAPER_NOISE, SAME_ROWS
 from silodp.verdicts.words import Verdict
 
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><title>e</title><path d="M 0 0" /></svg>'
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M 0 0" /></svg>'
 
 
 def row(claim, verdict, **other):
@@ -19,13 +22,20 @@ def row(claim, verdict, **other):
     return plain | {"value": None, "low": None, "high": None} | other | {"claim": claim, "verdict": verdict}
 
 
-@pytest.fixture
-def page(tmp_path):
-    """The text of a page with three claims."""
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "reported").mkdir()
-    (tmp_path / "figures" / "e_M2_R5.svg").write_text(SVG)
-    (tmp_path / "reported" / "e.csv").write_text("a\n")
+def built(path, rows):
+    write_csv(pd.DataFrame(rows), path / "claims.csv")
+    build(path, path / "report.html")
+    return (path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The text of a page with four claims."""
+    folder = tmp_path_factory.mktemp("claims")
+    (folder / "figures").mkdir()
+    (folder / "reported").mkdir()
+    (folder / "figures" / "e_M2_R5.svg").write_text(SVG)
+    (folder / "reported" / "e.csv").write_text("a\n")
     files = "figures/e_M2_R5.svg; reported/e.csv; reported/gone.csv"
     rows = [
         row("N1", "confirmed", value=-0.0123456, low=-0.02, high=-0.01, evidence=files),
@@ -35,77 +45,93 @@ def page(tmp_path):
         row("N6", "inconclusive", value=2.5, high=2.5),
         row("T-convex-2.1", "refuted"),
     ]
-    write_csv(pd.DataFrame(rows), tmp_path / "claims.csv")
-    report.build(tmp_path, tmp_path / "report.html")
-    return " ".join((tmp_path / "report.html").read_text(encoding="utf-8").split())
+    return " ".join(built(folder, rows).split())
 
 
-def test_claims_stand_by_meaning_with_signs_and_numbers(page):
-    assert page.index('id="claims"') < page.index('id="privacy"')
-    names = re.findall(r'<details class="claim"[^>]*><summary><b>([^<]*)</b>', page)
+def test_claims_stand_by_meaning_with_signs_numbers_rules_and_parts(page):
+    places = [page.index(f'id="claim-{name}"') for name in ("N6", "N1", "N2", "T-convex-2.1")]
     # Experiments first: open, confirmed, not tested; then what a theorem's check refuted.
-    assert names == ["N6", "N1", "N2", "T-convex-2.1"]
-    line = re.search(r"<summary><b>N1</b>.*?</summary>", page)[0]
-    assert "✓ confirmed" in line
-    assert "says N1" in line
-    assert "−0.0123" in line
-    assert "−0.0200 to −0.0100" in line
+    assert places == sorted(places)
+    claim = page[page.index("<b>N1</b>") : places[2]]
+    for words in ("✓ confirmed", "says N1", "−0.0123 (−0.0200 to −0.0100)", "Rule: ", "<td>e M=2 R=5, a − b</td>"):
+        assert words in claim
+    assert "<b>grid=other</b>" in claim
+    assert "✗ refuted" in claim
     assert "(at most 2.50)" in page
-
-
-def test_the_card_of_a_paper_counts_experiments_apart_and_says_what_was_refuted():
-    from silodp.report.page.papers import cards
-
-    def claim(name, verdict, kind="experiment", source="non-convex paper, Section 4"):
-        word = Verdict(verdict)
-        return {"name": name, "source": source, "statement": f"says {name}", "kind": kind, "verdict": verdict,
-                "sign": word.sign, "style": word.style}  # fmt: skip
-
-    claims = [claim("N1", "confirmed"), claim("N2", "refuted"), claim("T-1", "refuted", "theorem")]
-    claims.append(claim("K1", "derivation", "derivation", "check-ins paper, Figure 2"))
-    rows = pd.DataFrame(
-        {
-            # The last is under calibrated noise, which the headline does not count.
-            "experiment": ["e", "e", "other", "e"],
-            "reading": ["", "", "", "noise=calibrated"],
-            "first": "spider",
-            "second": "minibatch_sgd",
-            "low": [0.01, -0.01, 0.01, 0.01],
-            "high": [0.02, 0.01, 0.02, 0.02],
-            "tolerance": 0.005,
-        }
-    )
-    first, second = cards(claims, rows, {"e": "non-convex paper, Figure 8", "other": "scaled-down surrogate"})
-    assert (first["paper"].arxiv, second["paper"].arxiv) == ("2203.06735", "2007.06605")
-    assert [(one["verdict"], one["count"]) for one in first["empirical"]] == [("refuted", 1), ("confirmed", 1)]
-    assert [(one["verdict"], one["count"]) for one in first["others"]] == [("refuted", 1)]
-    assert [one["name"] for one in first["worst"]] == ["N2"]
-    assert first["finding"] == (
-        "SPIDER has a smaller test error than MB-SGD in 0 of 2 comparisons at equal claimed ε, and a larger one in 1; "
-        "1 is undecided."
-    )
-    assert second["finding"] == "Its one statement is not refuted."
-
-
-def test_a_claims_rule_parts_and_readings_stand_under_it(page):
-    part = page[page.index('id="claim-N1"') : page.index('id="claim-N2"')]
-    assert "Rule: confirmed when in every setting more than half" in part
-    assert "<td>e M=2 R=5, a − b</td>" in part
-    assert "<b>grid=other</b>" in part
-    assert "✗ refuted" in part
     assert "needs &lt;e&gt;" in page
 
 
 def test_evidence_is_linked_where_it_is(page):
-    part = page[page.index('id="claim-N1"') : page.index('id="claim-N2"')]
-    assert '<a href="#figure-figures-e_M2_R5">e_M2_R5</a>' in part
     assert 'id="figure-figures-e_M2_R5"' in page
-    assert '<a href="reported/e.csv">reported/e.csv</a>' in part
-    assert "reported/gone.csv" in part
-    assert 'href="reported/gone.csv"' not in part
+    assert '<a href="#figure-figures-e_M2_R5">' in page
+    assert '<a href="reported/e.csv">reported/e.csv</a>' in page
+    assert "reported/gone.csv" in page
+    assert 'href="reported/gone.csv"' not in page
 
 
-def test_a_verdict_that_is_none_is_an_error(tmp_path):
-    write_csv(pd.DataFrame([row("N1", "probably")]), tmp_path / "claims.csv")
+def test_an_unknown_verdict_is_an_error(tmp_path):
     with pytest.raises(ValueError, match=r"claims\.csv: verdict: 'probably': must be one of confirmed"):
-        report.build(tmp_path, tmp_path / "report.html")
+        built(tmp_path, [row("N1", "probably")])
+
+
+def test_a_card_of_each_paper_counts_its_verdicts():
+    claims = [
+        SimpleNamespace(source=source, verdict=Verdict(verdict))
+        for source, verdict in [
+            ("non-convex paper, Figure 4", "confirmed"),
+            ("non-convex paper, Figure 8", "refuted"),
+            ("check-ins paper, Figure 2", "derivation"),
+        ]
+    ]
+    shown = cards(claims, ["convex paper, Figure 2", "scaled-down surrogate"])
+    assert [(paper.arxiv, sentence) for paper, sentence in shown] == [
+        ("2106.09779", "This run decides no claim of this paper."),
+        ("2203.06735", "Verdicts on its claims: 1 refuted, 1 confirmed."),
+        ("2007.06605", "Verdicts on its claims: 1 derivation."),
+    ]
+
+
+def changed(tmp_path, rows):
+    """The rows of the table of changed verdicts on a page of an experiment with both noises."""
+    both = [results("wbcd_mlp"), results("wbcd_mlp", reading="noise=calibrated")]
+    both[0]["delivered_epsilon"] *= 3
+    write_csv(pd.concat(both, ignore_index=True), tmp_path / "tables" / "wbcd_mlp.csv")
+    about = {"wbcd_mlp": {"title": "Cancer", "paper": "non-convex paper, Figure 8"}}
+    (tmp_path / "config.json").write_text(json.dumps({"run": "r", "experiments": about}))
+    page = Page(built(tmp_path, rows))
+    return page, [line["cells"] for line in page.rows if line["cells"][0] == "N1"]
+
+
+def test_verdicts_that_turn_with_the_noise_stand_beside_what_both_noises_deliver(tmp_path):
+    rows = [
+        row("N1", "refuted", value=0.4),
+        row(f"N1: [{AT_CLAIM} noise=calibrated]", "confirmed", value=1.0, statistic="x; a − b -0.0100 [-0.02, +0.01]"),
+        row(f"N1: [{PAPER_NOISE} default]", "refuted", value=0.25, statistic="x; a − b +0.0200 [+0, +0.04]"),
+    ]
+    page, changes = changed(tmp_path, rows)
+    verdicts = ["✗ refuted", "✗ refuted", "✓ confirmed", "turns"]
+    why = "25% → 100% of the parts support; a − b +0.0200 → −0.0100 in the mean"
+    assert changes == [["N1", "calibrated noise", *verdicts, why]]
+    assert "Under calibrated noise 0 of 6 rows deliver more than they claim, under the paper's 6 of 6" in page.text
+    # The headline counts experiments of the papers' protocol alone.
+    assert "exceeds the claim in" not in page.text
+
+
+def test_verdicts_that_turn_with_the_protocol_stand_first(tmp_path):
+    means = "share; minibatch_sgd − local_sgd {} [-0.1, +0.1]"
+    rows = [
+        row("N2", "refuted"),
+        row("N2: [split=per_silo]", "refuted", statistic=means.format("+0.02"), value=0.25),
+        row(f"N2: [{SAME_ROWS} split=per_silo]", "refuted", statistic=means.format("+0.01"), value=0.25),
+        row("N1", "refuted"),
+        row("N1: [grid=widened]", "confirmed", statistic=means.format("-0.02"), value=1.0),
+        row(f"N1: [{SAME_ROWS} grid=widened]", "inconclusive", statistic=means.format("+0.01"), value=0.5),
+        row("N3: [grid=widened]", "confirmed"),
+    ]
+    page, changes = changed(tmp_path, rows)
+    why = "50% → 100% of the parts support; MB-SGD − Local SGD +0.01 → −0.02 in the mean"
+    verdicts = ["✗ refuted", "~ inconclusive", "✓ confirmed", "turns"]
+    assert changes == [["N1", "grids widened beyond both ends", *verdicts, why]]
+    names = [line["cells"][0] for line in page.rows if line["cells"][-1].endswith("in the mean")]
+    assert names == ["N1", "N2"]
+    assert "1 of 2 verdicts turn with the choice alone" in page.text

@@ -7,31 +7,27 @@ from silodp.report.page.papers import beside
 from silodp.report.paper_figures import paper_figures
 
 
-def comparisons():
+def test_a_papers_words_stand_beside_the_comparisons_of_its_setting():
     ends = {0.75: (0.01, 0.02), 1.0: (-0.03, -0.02), 3.0: (-0.01, 0.01), 18.0: (0.02, 0.04)}
     cell = {"experiment": "mnist_mlp", "reading": "", "M": 25, "R": 25, "first": "spider", "second": "minibatch_sgd"}
     rows = [cell | {"epsilon": e, "low": low, "high": high, "tolerance": 0.005} for e, (low, high) in ends.items()]
-    rows.append(rows[-1] | {"reading": "spider_q1_noise=minibatch"})
-    rows.append(rows[-1] | {"reading": "", "R": 50})
-    return pd.DataFrame(rows)
-
-
-def test_a_papers_words_stand_beside_the_comparisons_of_its_setting():
-    said = beside("mnist_mlp", 25, 25, comparisons())
-    assert said.startswith("In the paper FedProx-SPIDER tends to be ahead")
-    assert said.endswith(" Here: SPIDER clearly ahead of MB-SGD at 1 of 4 ε, clearly behind at 2.")
+    others = [rows[-1] | {"reading": "spider_q1_noise=minibatch"}, rows[-1] | {"R": 50}]
+    comparisons = pd.DataFrame([*rows, *others])
+    words = beside("mnist_mlp", 25, 25, comparisons)
+    assert words.startswith("In the paper FedProx-SPIDER tends to be ahead")
+    assert words.endswith(" Here: SPIDER clearly ahead of MB-SGD at 1 of 4 ε, clearly behind at 2.")
     assert "Here" not in beside("mnist_mlp", 25, 25, None)
-    assert beside("mnist_mlp", 25, 99, comparisons()) == ""
+    assert beside("mnist_mlp", 25, 99, comparisons) == ""
 
 
-def test_the_paper_says_something_about_every_figure_of_its():
-    assert all(one.said for one in paper_figures())
+def test_each_paper_says_something_about_each_of_its_figures():
+    assert all(figure.said for figure in paper_figures())
 
 
 def test_the_check_ins_papers_words_stand_below_its_figure(tmp_path):
     (tmp_path / "checkins").mkdir()
     for name in ("figure_2", "mnist_logistic"):
         (tmp_path / "checkins" / f"{name}.svg").write_text("<svg viewBox='0 0 1 1'></svg>", encoding="utf-8")
-    own, other = Page(tmp_path, tmp_path, {}).checkins()
-    assert own["beside"].startswith("In the paper the new bound at n = 10³")
-    assert other["beside"] == ""
+    first, second = Page(tmp_path, tmp_path, {}).checkins()
+    assert first.note.startswith("In the paper the new bound at n = 10³")
+    assert second.note == ""

@@ -70,8 +70,10 @@ def test_constants_hold_and_are_not_loose(problem):
     assert norms.max() >= 0.3 * known.L
     if known.beta is not None:
         v, w = far[:150], far[150:]
-        change = [np.linalg.norm(problem.gradients(a, records) - problem.gradients(b, records), axis=1).max()
-                  for a, b in zip(v, w, strict=True)]  # fmt: skip
+        change = [
+            np.linalg.norm(problem.gradients(a, records) - problem.gradients(b, records), axis=1).max()
+            for a, b in zip(v, w, strict=True)
+        ]
         assert np.all(change <= known.beta * np.linalg.norm(v - w, axis=1) * (1 + 1e-9) + 1e-12)
     if known.mu:
         a, b = far[0], far[1]
@@ -83,44 +85,17 @@ def test_constants_hold_and_are_not_loose(problem):
 @pytest.mark.parametrize("problem", MADE, ids=ids)
 def test_optimum_is_feasible_and_certified(problem):
     generator = np.random.default_rng(2)
-    records = problem.draw(150, generator)
+    records = problem.draw(60, generator)
     best = problem.optimum(records)
     assert np.linalg.norm(best.w) <= problem.constants.D * (1 + 1e-12)
     assert best.value == pytest.approx(problem.losses(best.w, records).mean())
-    assert 0 <= best.gap <= 1e-4
+    gaps = {LogisticOnBall: 1e-12, SparseLeastSquares: 1e-13, HingeOnBall: 1e-4}
+    assert 0 <= best.gap <= gaps.get(type(problem), 1e-8)
     others = np.concatenate(
         [points(problem, 300, generator), best.w + 0.01 * generator.standard_normal((300, problem.d))]
     )
     lowest = min(problem.losses(project(w, problem.constants.D), records).mean() for w in others)
     assert lowest >= best.value - best.gap - 1e-12
-
-
-def test_smooth_problems_are_certified_to_many_digits():
-    generator = np.random.default_rng(3)
-    for problem, gap in ((LogisticOnBall(6, D=3.0), 1e-12), (SparseLeastSquares(6), 1e-13), (SmoothNonconvex(2), 1e-8)):
-        assert problem.optimum(problem.draw(100, generator)).gap <= gap
-
-
-def test_linear_instance_by_hand():
-    problem = LinearOnBall(2, L=3.0, D=2.0)
-    records = np.array([[1.0, 1.0], [1.0, -1.0]]) * 2 / np.sqrt(2)
-    best = problem.optimum(records)
-    # Mean record (√2, 0): w* = (2, 0), F* = −3·√2.
-    assert best.w == pytest.approx([2.0, 0.0])
-    assert best.value == pytest.approx(-3 * np.sqrt(2))
-    assert np.linalg.norm(problem.gradients(np.zeros(2), records), axis=1) == pytest.approx([3.0, 3.0])
-    constant = LinearOnBall(2, L=3.0, D=2.0, bias=1.0)
-    assert constant.excess_population_risk(np.zeros(2)) == pytest.approx(6.0)
-    assert constant.excess_population_risk(constant.optimum(np.full((1, 2), np.sqrt(2))).w) == pytest.approx(0.0)
-    assert problem.excess_population_risk(np.array([1.0, 0.5])) == 0.0
-
-
-def test_quadratic_by_hand():
-    problem = Quadratic(1, mu=2.0, beta=2.0, D=1.0)
-    best = problem.optimum(np.array([[1.0], [-1.0], [1.0], [1.0]]))
-    assert best.w == pytest.approx([0.5])
-    assert best.value == pytest.approx((3 * 0.25 + 2.25) / 4)
-    assert Quadratic(4, bias=0.5).excess_population_risk(np.zeros(4)) == pytest.approx(0.5 * 4 * 0.0625)
 
 
 def test_population_risk_is_the_mean_over_records():
@@ -130,15 +105,6 @@ def test_population_risk_is_the_mean_over_records():
         w = np.array([0.2, -0.3, 0.1])
         measured = problem.losses(w, records).mean() - problem.optimum(records).value
         assert problem.excess_population_risk(w) == pytest.approx(measured, abs=0.01)
-
-
-def test_logistic_and_hinge_optima_of_one_record_lie_on_the_boundary():
-    record = np.array([[0.6, 0.8]])
-    logistic = LogisticOnBall(2, D=2.0).optimum(record)
-    assert logistic.w == pytest.approx([1.2, 1.6], abs=1e-6)
-    assert logistic.value == pytest.approx(np.log1p(np.exp(-2)))
-    hinge = HingeOnBall(2, D=0.5).optimum(record)
-    assert hinge.value == pytest.approx(0.5, abs=1e-6)
 
 
 @settings(max_examples=50, deadline=None)
@@ -163,29 +129,19 @@ def test_sparse_least_squares_soft_thresholds():
     assert SparseLeastSquares(1, penalty=1.5).optimum(np.array([[1.0, 1.0]])).w == pytest.approx([0.0])
 
 
-def test_smooth_nonconvex_by_hand():
-    problem = SmoothNonconvex(1, scale=2.0)
-    assert problem.losses(np.array([1.0]), np.array([[0.0]])) == pytest.approx([1.0])
-    assert problem.gradients(np.array([1.0]), np.array([[0.0]]))[0] == pytest.approx([1.0])
-    # Two records at ±0.4: symmetric, minimiser 0.
-    best = problem.optimum(np.array([[0.4], [-0.4]]))
-    assert abs(best.w[0]) < 1e-3
-    # Non-convex: the second derivative at u = 1 is −1/2 of the scale.
-    around = [problem.losses(np.array([w]), np.array([[0.0]]))[0] for w in (0.99, 1.0, 1.01)]
-    assert (around[0] - 2 * around[1] + around[2]) / 1e-4 == pytest.approx(-1.0, rel=1e-2)
-
-
-def test_same_generator_gives_the_same_records():
-    for problem in MADE:
-        first, second = (problem.draw(7, np.random.default_rng(9)) for _ in range(2))
-        assert np.array_equal(first, second)
-
-
-@pytest.mark.parametrize("make", [
-    lambda: LinearOnBall(0), lambda: LinearOnBall(2, bias=1.5), lambda: Quadratic(2, mu=2.0, beta=1.0),
-    lambda: Quadratic(2, bias=-2.0), lambda: LogisticOnBall(2, noise=0.7), lambda: HingeOnBall(2, D=-1.0),
-    lambda: SparseLeastSquares(2, penalty=0.0), lambda: SmoothNonconvex(2, scale=np.inf),
-])  # fmt: skip
-def test_bad_constants_are_refused(make):
+@pytest.mark.parametrize(
+    ("problem", "constants"),
+    [
+        (LinearOnBall, {"d": 0}),
+        (LinearOnBall, {"d": 2, "bias": 1.5}),
+        (Quadratic, {"d": 2, "mu": 2.0, "beta": 1.0}),
+        (Quadratic, {"d": 2, "bias": -2.0}),
+        (LogisticOnBall, {"d": 2, "noise": 0.7}),
+        (HingeOnBall, {"d": 2, "D": -1.0}),
+        (SparseLeastSquares, {"d": 2, "penalty": 0.0}),
+        (SmoothNonconvex, {"d": 2, "scale": np.inf}),
+    ],
+)
+def test_bad_constants_are_refused(problem, constants):
     with pytest.raises(ValueError, match="is not allowed, it has to be"):
-        make()
+        problem(**constants)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from wrong_theorems import last_row, measured_once, planted
 
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
@@ -13,10 +14,14 @@ from silodp.theory import THEOREMS
 from silodp.theory.problems.known import Quadratic
 from silodp.theory.registry import AssumptionError
 from silodp.verdicts.checks import shuffled_records
-from silodp.verdicts.checks.base import Context, sweep_rows
-from silodp.verdicts.checks.shuffled_records import AXES, SILOS, AlikeSilos, _records, _schedule, _sweep
+from silodp.verdicts.checks.base import Context
+from silodp.verdicts.checks.shuffled_records import AXES, SILOS, AlikeSilos, _records, _schedule, _sweeps
 
 CONTEXT = Context(Streams(7))
+
+
+def along(axis, context=CONTEXT):
+    return next(sweep for sweep in _sweeps(context) if sweep.axis == axis)
 
 
 @pytest.fixture(autouse=True)
@@ -39,30 +44,21 @@ def quick_noise(monkeypatch):
 @pytest.mark.parametrize(("axis", "wrong", "rivals"), [("n", -1.0, (-0.5, -2.0)), ("M", -1.0, (-2.0, 0.0))])
 def test_a_wrong_exponent_is_refuted_and_the_right_one_is_not(axis, wrong, rivals):
     """In n the rate of the other term; in M that of ISRL-DP."""
-    sweep = _sweep(CONTEXT, axis)
-    # The rows that `sweep` has measured once.
-    samples = {value: sweep.sample(value) for value in sweep.values}
-    sweep = dataclasses.replace(sweep, sample=samples.get)
-    right = sweep_rows(sweep, CONTEXT.streams)[-1]
-    assert right["verdict"] in ("confirmed", "order agrees")
-    planted = dataclasses.replace(sweep, exponent=wrong, neighbours=rivals, formula=lambda value: value**wrong)
-    assert sweep_rows(planted, CONTEXT.streams)[-1]["verdict"] == "refuted"
+    sweep = measured_once(along(axis))
+    assert last_row(sweep, CONTEXT)["verdict"] in ("confirmed", "order agrees")
+    assert last_row(sweep, CONTEXT, wrong, rivals)["verdict"] == "refuted"
 
 
 def test_a_theorem_with_a_planted_wrong_exponent_is_refuted():
     """M² in place of N² in the private term."""
-    theorem = THEOREMS["convex-4.1-strong"]
 
-    def wrong(**point):
-        found = theorem.function(**point)
-        factor = (point["N"] / point["M"]) ** 2
-        return dataclasses.replace(found, terms={"private": found.terms["private"] * factor})
+    def squared(result, point):
+        private = result.terms["private"] * (point["N"] / point["M"]) ** 2
+        return dataclasses.replace(result, terms={"private": private})
 
-    planted = THEOREMS | {"convex-4.1-strong": dataclasses.replace(theorem, function=wrong)}
-    sweep = _sweep(dataclasses.replace(CONTEXT, theorems=planted), "M")
-    sweep = dataclasses.replace(sweep, sample=lambda M: np.linspace(0.9, 1.1, 8))
-    found = sweep_rows(sweep, CONTEXT.streams)[-1]
-    assert (found["verdict"], found["detail"][:27]) == ("refuted", "the formula's own slope is ")
+    sweep = along("M", planted(CONTEXT, "convex-4.1-strong", squared))
+    row = last_row(dataclasses.replace(sweep, sample=lambda M: np.linspace(0.9, 1.1, 8)), CONTEXT)
+    assert (row["verdict"], row["detail"][:27]) == ("refuted", "the formula's own slope is ")
 
 
 def test_rounds_are_the_theorems_and_too_few_silos_are_refused():
@@ -75,7 +71,7 @@ def test_rounds_are_the_theorems_and_too_few_silos_are_refused():
 
 def test_records_of_a_silo_differ_around_the_mean_and_are_drawn_one_a_silo():
     problem = Quadratic(4, bias=0.5)
-    records = _records(problem, 5)
+    records = _records(5)
     assert records.shape == (1, 1, 5, 4)
     assert len(np.unique(records[0, 0].round(9), axis=0)) == 5
     assert records.mean(axis=2).ravel() == pytest.approx(np.full(4, 0.25))

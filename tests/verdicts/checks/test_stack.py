@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from silodp.algorithms import ALGORITHMS
-from silodp.federation.messages import Messages
+from silodp.federation.messages import Messages, Query
 from silodp.federation.models.logistic import Logistic
 from silodp.federation.prox import ball
 from silodp.federation.rng import Streams
@@ -22,8 +22,8 @@ def federation(problem, records, release, *, trials, N, seed=1, **options):
 
 
 def test_a_message_has_the_mean_and_variance_of_trainings_own():
-    """Logistic loss, 3 silos of 20 records, K = 5, σ = 0.2: 3000 stacked trials against messages made one by one."""
-    problem, w, trials = LogisticOnBall(4), torch.tensor([[0.3, -0.2, 0.1, 0.4]]).double(), 3000
+    """Logistic loss, 3 silos of 20 records, K = 5, σ = 0.2: 1000 stacked trials against messages made one by one."""
+    problem, w, trials = LogisticOnBall(4), torch.tensor([[0.3, -0.2, 0.1, 0.4]]).double(), 1000
     records = silo_records(problem, Streams(3), 1, 3, 20)
     release = Release("gradient", 1, 5, 0.2)
     stacked = federation(problem, records, release, trials=trials, N=3)
@@ -32,14 +32,14 @@ def test_a_message_has_the_mean_and_variance_of_trainings_own():
     silos = [(torch.from_numpy(records[0, i]), torch.ones(20).double()) for i in range(3)]
     theirs = np.array([
         np.mean([
-            messages.message(w, i, 5, torch.ones(1).double(), torch.full((1,), 0.2).double(), round=0).numpy()[0]
+            messages.message(Query(w, 0), i, release, torch.ones(1).double(), torch.full((1,), 0.2).double()).numpy()[0]
             for i in range(3)
         ], axis=0)
         for messages in (Messages(Logistic(4), silos, Streams(9).child(trial)) for trial in range(trials))
     ])  # fmt: skip
     error = np.sqrt((ours.var(axis=0) + theirs.var(axis=0)) / trials)
     assert (np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 4.5 * error).all()
-    assert ours.var(axis=0) == pytest.approx(theirs.var(axis=0), rel=0.15)
+    assert ours.var(axis=0) == pytest.approx(theirs.var(axis=0), rel=0.25)
 
 
 def test_without_noise_and_with_all_records_a_message_is_the_exact_gradient():

@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
+import jsonschema
 import pandas as pd
 import pytest
 import yaml
@@ -13,9 +15,11 @@ from planted import folder, noisy, trials
 from silodp.cli import main
 from silodp.cli.reference import schema_text
 from silodp.config.errors import ConfigError
-from silodp.verdicts.claims import COLUMNS, STATISTICS, decide, expressions, statistic
+from silodp.verdicts.claims import decide, expressions
+from silodp.verdicts.claims.deciding import STATISTICS
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.models import EXPRESSIONS, SECTIONS, Claim, Claims
+from silodp.verdicts.claims.models import EXPRESSIONS, Claim, Claims, Statistic
+from silodp.verdicts.claims.rows import COLUMNS
 from silodp.verdicts.words import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,17 +40,15 @@ claims:
 
 def test_every_claim_of_the_papers_is_there_and_can_be_decided():
     claims = load_claims()
-    assert [claim.id for claim in claims if not claim.id.startswith("T-")] != []
     assert set(WANTED) <= {claim.id for claim in claims}
     for claim in claims:
-        assert callable(statistic(claim.statistic.name)), claim.id
+        assert callable(STATISTICS[claim.statistic.name]), claim.id
         assert claim.source.split(",")[0].split(" (")[0] in ("convex paper", "non-convex paper", "check-ins paper")
 
 
 def test_every_statistic_has_a_model_and_a_function_and_a_claim():
-    named = {
-        section.model_fields["name"].annotation.__args__[0] for section in SECTIONS if "name" in section.model_fields
-    }
+    kinds = get_args(get_args(Statistic)[0])
+    named = {kind.model_fields["name"].annotation.__args__[0] for kind in kinds}
     assert named == set(STATISTICS)
     assert {claim.statistic.name for claim in load_claims()} == named
 
@@ -67,8 +69,6 @@ def test_no_verdict_stands_in_a_file():
 
 
 def test_the_schema_allows_the_files_and_no_unknown_key():
-    import jsonschema
-
     validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
     for path in FILES:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -83,22 +83,26 @@ def test_the_schema_allows_the_files_and_no_unknown_key():
         ("id: X1", "id: x 1", "claims[0].id: 'x 1'"),
         ("rule: that", "verdict: confirmed", "claims[0].rule: missing"),
         ("rule: that", "rule: that\n    verdict: confirmed", "claims[0].verdict: 'confirmed': unknown key"),
-        ("first: spider", "first: spyder", "claims[0].statistic.pairs.first: 'spyder': must be one of"),
-        ("[wbcd_mlp]", "[nobody]", "claims[0].experiments: 'nobody': must be one of"),
+        ("first: spider", "first: spyder", "claims[0].statistic.pairs[0].first: 'spyder': must be one of"),
+        ("[wbcd_mlp]", "[nobody]", "claims[0].experiments[0]: 'nobody': must be one of"),
         # A name of thousands of letters is cut short.
-        ("[wbcd_mlp]", f"[{'n' * 5000}]", f"claims[0].experiments: '{'n' * 76}...: must be one of"),
+        ("[wbcd_mlp]", f"[{'n' * 5000}]", f"claims[0].experiments[0]: '{'n' * 76}...: must be one of"),
         ("second: local_sgd", "second: local_sgd, tolerance: -1", "claims[0].statistic.pairs[0].tolerance: -1"),
         ("name: paired_difference", "name: feeling", "claims[0].statistic: "),
+        (
+            "rule: that",
+            "rule: that\n    certified: {experiments: {mnist_mlp: []}}",
+            "certified.experiments: 'mnist_mlp'",
+        ),
+        (
+            "rule: that",
+            "rule: that\n    certified: {experiments: {wbcd_mlp: [x]}}",
+            "experiments.wbcd_mlp[0]: 'x': must",
+        ),
         ("paper: a paper", "paper: a paper\npaper: another", "given twice"),
         ("    rule: that", "    rule: that\n    evidence: ['{nothing}']", "claims[0].evidence"),
-        (
-            "    rule: that",
-            "    rule: that\n    evidence: [../../etc/passwd]",
-            "'../../etc/passwd' must be a path below",
-        ),
-        ("    rule: that", "    rule: that\n    evidence: ['{check}/../x']", "without .."),
-        ("    rule: that", "    rule: that\n    evidence: [/etc/passwd]", "'/etc/passwd' must be a path below"),
-        ("    rule: that", "    rule: that\n    evidence: ['{check.x}']", "must have no other placeholder"),
+        ("    rule: that", "    rule: that\n    evidence: [/etc/passwd]", "claims[0].evidence[0]: '/etc/passwd'"),
+        ("    rule: that", "    rule: that\n    evidence: ['{check.x}']", "claims[0].evidence[0]: '{check.x}'"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_exit_code_2(tmp_path, capsys, old, new, said):
@@ -148,13 +152,12 @@ def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_pat
     assert capsys.readouterr().out == ""
 
 
-def test_the_markdown_table_has_a_line_a_claim(tmp_path, capsys):
+def test_claims_are_printed_as_text_or_as_a_markdown_table(tmp_path, capsys):
     run = planted(tmp_path)
     assert main(["-q", "claims", str(run.path), "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert all(line.count("|") - line.count("\\|") == 7 for line in lines)
-    assert sum(line.startswith("| N2 |") for line in lines) == 1
-    assert any(line.startswith("| N2 |") and "**refuted**" in line for line in lines)
+    assert all(line.count("|") - line.count("\\|") == 5 for line in lines)
+    assert ["**refuted**" in line for line in lines if line.startswith("| N2 |")] == [True]
     assert main(["-q", "claims", str(run.path)]) == 0
     assert "refuted" in capsys.readouterr().out
 

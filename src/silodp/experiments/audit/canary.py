@@ -1,8 +1,8 @@
-"""Silos made to be told apart: a canary record, its replacement, and a server that asks for the most telling messages.
+"""Neighbouring silos that are easy to tell apart, and a server that queries for the most telling messages.
 
-The record pulls a message one way, its replacement pulls it the other way with the n − 1 other records, which is the
-pair of neighbouring silos behind the accountant's lower end (docs/accounting.md). Gradients, clipping, draws and noise
-are those of training; only records and queries are crafted, as an adversary may.
+The canary record pulls a message one way; its replacement pulls it the other way with the n − 1 other records. That is
+the pair of silos behind the accountant's lower end (docs/accounting.md). Gradients, clipping, draws and noise are those
+of training; only records and queries are crafted, as an adversary may.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,13 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.stacked_runs import StackedRuns
-from silodp.federation.messages import Messages
-from silodp.federation.models import MODELS, Model
+from silodp.federation.messages import Messages, Query
+from silodp.federation.models import Model
+from silodp.federation.models.linear import Linear
+from silodp.federation.models.perceptron import Perceptron
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
-from silodp.federation.server import SiloFederation
+from silodp.federation.server import Federation, SiloFederation
 from silodp.privacy.plan import PrivacyPlan
 
 Records = tuple[Tensor, Tensor]
@@ -35,11 +37,10 @@ class Canary:
     """Two silos that differ in record 0, and the queries at which that shows most.
 
     Attributes:
-        model: whose gradients are sent.
         silos: with the canary, and with its replacement.
-        weights: (d,) where gradients are asked for: +g at the canary, −g at all others.
-        previous: (d,) where a difference is taken from, with −g at the canary; None if the model has no such point.
-        stepsize: of local steps, small enough that they stay where gradients do not change.
+        weights: (d,) of the queries: the gradient is +g at the canary, −g at all others.
+        previous: (d,) that differences start from, with −g at the canary; None if the model has no such point.
+        stepsize: of local steps, small enough that gradients do not change on the way.
     """
 
     model: Model
@@ -58,7 +59,7 @@ def linear_canary(n: int) -> Canary:
     mirrored[0, 1] *= -1
     y = torch.zeros(n, dtype=torch.float64)
     weights = torch.tensor([far, 0.0], dtype=torch.float64)
-    return Canary(MODELS["linear"](2, None), ((mirrored, y), (x, y)), weights, -weights, 1e-3)
+    return Canary(Linear.build(2, None), ((mirrored, y), (x, y)), weights, -weights, 1e-3)
 
 
 def perceptron_canary(n: int) -> Canary:
@@ -66,7 +67,7 @@ def perceptron_canary(n: int) -> Canary:
 
     One hidden unit that is 1 whatever x is, and logits that are 0: the gradient turns round with the label.
     """
-    model = MODELS["perceptron"](1, 2, hidden=1)
+    model = Perceptron.build(1, 2, hidden=1)
     x = torch.full((n, 1), 1e3, dtype=torch.float64)
     x[0] *= _LOUD
     y = torch.zeros(n, dtype=torch.int64)
@@ -77,10 +78,13 @@ def perceptron_canary(n: int) -> Canary:
     return Canary(model, ((x, other), (x, y)), weights, None, 1e-10)
 
 
+CANARIES = (linear_canary, perceptron_canary)
+
+
 def canary_for(plan: PrivacyPlan) -> Canary:
     """The canary that suits what a plan releases."""
     turning = any(release.gradients > 1 or release.steps > 1 for release in plan.releases if release.count)
-    return linear_canary(plan.budget.n) if turning else perceptron_canary(plan.budget.n)
+    return (linear_canary if turning else perceptron_canary)(plan.budget.n)
 
 
 def check_noise(algorithm: Algorithm, plans: list[PrivacyPlan]) -> None:
@@ -97,16 +101,14 @@ class Seen(NamedTuple):
     content: Tensor
 
 
-class Server:
-    """An adversarial server, a `Federation`: it asks at the canary's weights and keeps what it is sent.
+class Server(Federation):
+    """An adversarial server: it queries at the canary's weights and keeps the messages.
 
-    To the algorithm it shows zeros, so that all of a run's rounds can be played from the same state.
+    The algorithm receives zeros, so that all of a run's rounds can be played from the same state.
 
     Args:
-        canary: records and queries.
         world: 0, the first silo holds the canary; 1, its replacement.
         plans: one for each point of the stack, the same for every silo.
-        messages: makes a `Messages` of model, silos and streams.
         runs: runs that `messages` plays at once; rows of the stack are (run, point).
         others: silos beside the first, which hold the replacement in both worlds.
         noisy: whether noise is added; without, the same streams give the same messages but for their noise.
@@ -130,10 +132,9 @@ class Server:
         clip = torch.full((rows,), CLIP, dtype=torch.float64)
         nothing = Streams(0)
         each = [[plan] * silos for plan in plans] * runs
-        # The silos as training has them; every message of theirs is asked for and looked at by itself.
-        self.honest = SiloFederation(
-            messages(canary.model, self.canary_silos, nothing), each, full, clip, silos, nothing
-        )
+        # The silos as training has them; the server sees every message by itself.
+        made = messages(canary.model, self.canary_silos, nothing)
+        self.honest = SiloFederation(made, each, full, clip, silos, nothing)
         if not noisy:
             self.honest.noise = [{kind: scale * 0 for kind, scale in kinds.items()} for kinds in self.honest.noise]
         self.stepsize, self.clip, self.releases = self.honest.stepsize, self.honest.clip, self.honest.releases
@@ -143,7 +144,7 @@ class Server:
         self.seen: list[Seen] = []
 
     def play(self, algorithm: Algorithm, streams: Streams) -> list[Seen]:
-        """One run of the algorithm (or `runs` at once) on fresh draws: the messages that can show the canary."""
+        """The messages that can show the canary, of `runs` runs of the algorithm on fresh draws."""
         self.honest.messages, self.seen = self.make(self.canary.model, self.canary_silos, streams), []
         state = algorithm.start(self.query)
         for r in self._rounds(algorithm, streams):
@@ -162,34 +163,17 @@ class Server:
         turn = place // release.drawn
         return range(turn, turn + 1) if turn < release.count else range(0)
 
-    def message(
-        self,
-        weights: Tensor,
-        silo: int,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        if noise_factor is not None:
+    def answer(self, query: Query, silo: int) -> Tensor:
+        kind = query.kind
+        if query.noise_factor is not None:
             raise ValueError(f"message {kind}: noise that follows the smoothness of a loss is not audited")
         before = None
-        if previous is not None:
+        if query.previous is not None:
             if self.canary.previous is None:
                 raise ValueError(f"message {kind}: this canary has no point to take a difference from")
             before = self.canary.previous.repeat(len(self.query), 1)
-        self.seen.append(Seen(kind, silo, self.honest.message(self.query, silo, round, kind, before)))
-        return torch.zeros_like(weights)
-
-    def mean_message(
-        self,
-        weights: Tensor,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        return self.average(round, lambda silo: self.message(weights, silo, round, kind, previous, noise_factor))
+        self.seen.append(Seen(kind, silo, self.honest.answer(Query(self.query, query.round, kind, before), silo)))
+        return torch.zeros_like(query.weights)
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         return self.honest.average(round, send)

@@ -1,23 +1,23 @@
 """Audit: a lower bound on ε, with a confidence level, from runs of a trained algorithm on two neighbouring silos.
 
-The other end of `silodp.privacy.accounting`: it knows nothing of a mechanism's proof, only what the mechanism sends.
-A silo holds a canary or its replacement; the algorithm's own rounds are played against an adversarial server; from the
-transcript the server guesses which silo it was. A mechanism that is (ε, δ)-DP bounds how well any guess can do, so a
-guess that does better shows that it is not. A bound that stays low proves nothing.
+The audit uses nothing of a mechanism's proof, only what the mechanism sends. A silo holds a canary or its replacement;
+the algorithm's rounds are played against an adversarial server, which guesses from the transcript which silo it was. A
+mechanism that is (ε, δ)-DP bounds how well any guess can do, so a better guess shows that it is not. A bound that stays
+low proves nothing.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.canary import CLIP, Canary, Seen, Server, canary_for, check_noise
-from silodp.experiments.audit.profile import ProfileBound, profile_bound
+from silodp.experiments.audit.profile import ProfileBound, Rates, pair_bounds, profile_bound, rates_at, transcript
 from silodp.experiments.audit.stacked_runs import stacked
-from silodp.federation.messages import Messages
+from silodp.federation.messages import Messages, Query
 from silodp.federation.rng import Streams
-from silodp.privacy.plan import Clipping, PrivacyPlan, Release
+from silodp.privacy.plan import PrivacyPlan, Release
 
 CONFIDENCE = 0.99
 # Runs played at once: enough that a message's time is its arithmetic, few enough that they fit a core's caches.
@@ -26,29 +26,14 @@ STACK = 1000
 _TAIL = 1e-12
 
 
-def epsilon_bounds(
-    hits: np.ndarray, false_alarms: np.ndarray, runs: int, delta: float, confidence: float
-) -> np.ndarray:
+def epsilon_bounds(rates: Rates, delta: float, confidence: float) -> np.ndarray:
     """Lower bounds on ε, each from one test that says "canary" or not; (2, T), negative where they say nothing.
 
     (ε, δ)-DP has P(E | one silo) ≤ e^ε P(E | the other) + δ for every event E and both orders. Both rates of a test are
-    bounded by Clopper and Pearson at (1 + confidence)/2, so its two bounds hold together at `confidence`.
-
-    Args:
-        hits, false_alarms: (T,) how often each test said "canary", where it was and where it was not.
-        runs: of either kind.
-        delta: δ of the claim.
-        confidence: of the bounds of one test.
-
-    Returns:
-        From the event "canary" in row 0, from its complement in row 1.
+    bounded by Clopper and Pearson at (1 + confidence)/2, so its two bounds hold together at `confidence`. Row 0 is
+    from the event "canary", row 1 from its complement.
     """
-    level = (1 - confidence) / 2
-    # The ends of the interval are 0 and 1 where the Beta law has no meaning.
-    least = np.where(hits == 0, 0.0, beta.ppf(level, np.maximum(hits, 1), runs - hits + 1))
-    most = np.where(
-        false_alarms == runs, 1.0, beta.ppf(1 - level, false_alarms + 1, np.maximum(runs - false_alarms, 1))
-    )
+    least, most = pair_bounds(rates, 1 - confidence)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum([least - delta, 1 - most - delta], 0.0)) - np.log([most, 1 - least])
 
@@ -58,13 +43,8 @@ def lower_epsilon(present: np.ndarray, absent: np.ndarray, delta: float, confide
 
     The first half of the runs chooses threshold and event, the second half is counted.
 
-    Args:
-        present, absent: (runs,) the statistic of independent runs with the canary, and with its replacement.
-        delta: δ of the claim.
-        confidence: of the bound.
-
-    Raises:
-        ValueError: fewer than four runs, or unequal numbers of them.
+    `present` and `absent` are the statistic of independent runs, (runs,) each, with the canary and its replacement;
+    ValueError for fewer than four runs, or unequal numbers of them.
     """
     runs = len(present)
     if runs != len(absent) or runs < 4:
@@ -72,28 +52,17 @@ def lower_epsilon(present: np.ndarray, absent: np.ndarray, delta: float, confide
     half = runs // 2
     places = np.unique(np.concatenate([present[:half], absent[:half]]))
     thresholds = (places[1:] + places[:-1]) / 2 if len(places) > 1 else places
-    bounds = epsilon_bounds(
-        _above(present[:half], thresholds), _above(absent[:half], thresholds), half, delta, confidence
-    )
+    bounds = epsilon_bounds(rates_at(present[:half], absent[:half], thresholds), delta, confidence)
     side, best = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
-    chosen = thresholds[[best]]
-    counted = runs - half
-    found = epsilon_bounds(_above(present[half:], chosen), _above(absent[half:], chosen), counted, delta, confidence)
-    return max(float(found[side, 0]), 0.0)
-
-
-def _above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """How many scores lie above each threshold."""
-    return len(scores) - np.searchsorted(np.sort(scores), thresholds, side="right")
+    counted = epsilon_bounds(rates_at(present[half:], absent[half:], thresholds[[best]]), delta, confidence)
+    return max(float(counted[side, 0]), 0.0)
 
 
 @dataclass(frozen=True)
 class Audited:
     """Lower bounds on ε of one point, each with the audit's confidence by itself.
 
-    Attributes:
-        lower: at the claim's δ, of any mechanism whatever.
-        profile: what the runs leave possible of the plan's noise, and the ε that it delivers.
+    `lower` is of any mechanism whatever; `profile` is what the runs leave possible of the plan's noise, and its ε.
     """
 
     lower: float
@@ -112,22 +81,17 @@ def audit(
     """Audited lower bounds on ε of an algorithm at several points that share batch sizes, each at its plan's δ.
 
     Args:
-        algorithm: whose rounds are played.
         plans: the silo's plan at each point; all with noise, the same n and the same draws.
         runs: independent runs with the canary, and as many with its replacement.
-        streams: all draws come from below them.
-        confidence: of each bound by itself.
-        messages: makes the messages: the trainer's, or another mechanism under test (`stacked_runs.stacked`).
+        messages: the mechanism under test: the trainer's, or another.
 
-    Raises:
-        ValueError: a plan without noise, or too few runs.
+    ValueError: a plan without noise, or too few runs.
     """
-    found = []
+    audited = []
     for plan, (present, absent) in zip(plans, scores(algorithm, plans, runs, streams, messages), strict=True):
-        whole = [np.sum([part.sum(1) for part in world.values()], axis=0) for world in (present, absent)]
-        lower = lower_epsilon(whole[0], whole[1], plan.budget.delta, confidence)
-        found.append(Audited(lower, profile_bound(plan, present, absent, confidence)))
-    return found
+        lower = lower_epsilon(transcript(present), transcript(absent), plan.budget.delta, confidence)
+        audited.append(Audited(lower, profile_bound(plan, present, absent, confidence)))
+    return audited
 
 
 def scores(
@@ -140,7 +104,7 @@ def scores(
     check_noise(algorithm, plans)
     canary = canary_for(plans[0])
     tell = Statistic(canary, plans, messages)
-    played = []
+    worlds = []
     for world in (0, 1):
         parts = []
         for start in range(0, runs, STACK):
@@ -148,14 +112,9 @@ def scores(
             server = Server(canary, world, plans, stacked(messages, size), runs=size)
             # Streams of every stack and world are their own, so that runs are independent.
             parts.append(tell(server.play(algorithm, streams.child(world, start)), size))
-        played.append({kind: np.concatenate([part[kind] for part in parts]) for kind in tell.pulls})
-    return [
-        (
-            {kind: part[:, :, g] for kind, part in played[0].items()},
-            {kind: part[:, :, g] for kind, part in played[1].items()},
-        )
-        for g in range(len(plans))
-    ]
+        worlds.append({kind: np.concatenate([part[kind] for part in parts]) for kind in tell.pulls})
+    points = [[{kind: part[:, :, g] for kind, part in world.items()} for world in worlds] for g in range(len(plans))]
+    return [(present, absent) for present, absent in points]
 
 
 class Statistic:
@@ -173,13 +132,13 @@ class Statistic:
 
     def __call__(self, transcript: list[Seen], runs: int) -> dict[str, np.ndarray]:
         """Kind → (runs, messages, G) of a transcript of stacked runs."""
-        found = {}
+        ratios = {}
         for kind, (absent, direction, _) in self.pulls.items():
             sent = np.stack([message.content.numpy() for message in transcript if message.kind == kind])
             along = ((sent - self.releases[0][kind].steps * absent) @ direction).reshape(len(sent), runs, -1)
             points = [self._log_ratio(along[:, :, g], each[kind]).T for g, each in enumerate(self.releases)]
-            found[kind] = np.stack(points, axis=2)
-        return found
+            ratios[kind] = np.stack(points, axis=2)
+        return ratios
 
     def _log_ratio(self, along: np.ndarray, release: Release) -> np.ndarray:
         # Local steps add up K one-record messages; else a message is the mean of K records.
@@ -199,17 +158,14 @@ class Statistic:
 def pull(canary: Canary, release: Release, messages: type[Messages]) -> tuple[np.ndarray, np.ndarray, float]:
     """What one occurrence of the replacement adds to a sum (d,), the unit vector (d,) from there to what the canary
     adds, and their distance: from noiseless messages of silos of one record."""
-    clipping: Clipping = release.clipping
+    single = Release(release.kind, 1, 1, 0.0, clipping=release.clipping)
     previous = canary.previous[None] if release.gradients > 1 and canary.previous is not None else None
     pulls = []
     for x, y in canary.silos:
         alone = messages(canary.model, [(x[:1], y[:1])], Streams(0))
         clip = canary.weights.new_full((1,), CLIP)
-        query = canary.weights[None]
-        sent = alone.message(
-            query, 0, 1, clip, clip * 0, round=0, kind=release.kind, previous=previous, clipping=clipping
-        )
-        pulls.append(sent[0].numpy())
+        query = Query(canary.weights[None], 0, release.kind, previous)
+        pulls.append(alone.message(query, 0, single, clip, clip * 0)[0].numpy())
     present, absent = pulls
     distance = float(np.linalg.norm(present - absent))
     return absent, (present - absent) / distance, distance

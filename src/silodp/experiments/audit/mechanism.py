@@ -1,10 +1,10 @@
-"""Mechanism test: are messages made as the plan says? Of every part of a message, not only of what tells a canary.
+"""Mechanism test: are messages made as the plan says, in every part and not only where a canary shows?
 
 A bound on ε sees a fault only where it shows the canary better than the noise hides it; noise that is missing on half
 of the coordinates, or the same in every round, may not. Here each run is played again without noise from the same
 streams, so that the noise of every message and how often it drew the canary are known exactly. If the plan is what
-runs, noise is standard normal after scaling, independent of everything, and draws follow a binomial law; every test
-below has an exact level under that, and all of them are held together by Bonferroni's correction.
+runs, scaled noise is standard normal and independent of everything, and draws follow a binomial law. Every test below
+has an exact level under that, and Bonferroni's correction holds them together.
 """
 
 import functools
@@ -19,19 +19,10 @@ from scipy.stats import binom, chi2, kstest
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
-from silodp.experiments.audit.canary import (
-    CLIP,
-    Canary,
-    Seen,
-    Server,
-    canary_for,
-    check_noise,
-    linear_canary,
-    perceptron_canary,
-)
+from silodp.experiments.audit.canary import CANARIES, CLIP, Canary, Seen, Server, canary_for, check_noise
 from silodp.experiments.audit.profile import ALARM
 from silodp.experiments.audit.stacked_runs import stacked
-from silodp.federation.messages import Messages
+from silodp.federation.messages import Messages, Query
 from silodp.federation.rng import Streams
 from silodp.files import AS_PLANNED
 from silodp.privacy.plan import PrivacyPlan, Release
@@ -61,13 +52,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Mechanism:
-    """The verdict on a mechanism at one point.
-
-    Attributes:
-        worst: the test with the smallest p-value.
-        p: that p-value times the number of tests, at most 1.
-        tests: their number.
-    """
+    """The verdict on a mechanism at one point: `p` is the `worst` test's times the number of `tests`, at most 1."""
 
     worst: Finding
     p: float
@@ -80,7 +65,7 @@ class Mechanism:
 
     @property
     def words(self) -> str:
-        """What was found, in a few words; "as planned" for nothing."""
+        """The worst test in a few words, or "as planned"."""
         return f"{self.worst.test} ({self.worst.where})" if self.broken else AS_PLANNED
 
 
@@ -114,22 +99,17 @@ def mechanism_test(
 ) -> list[Mechanism]:
     """Verdict on each point: whether `messages` does what the algorithm's plan says.
 
-    Args:
-        algorithm: whose rounds are played, by two silos of which the first holds a canary.
-        plans: the silos' plan at each point; all with noise, the same n and the same draws.
-        streams: all draws come from below them.
-        runs: independent runs.
-        messages: the mechanism: the trainer's, or another under test.
-        together: play all runs in the stack, which is faster; what a mechanism does alike in every run is not seen.
+    Two silos play the algorithm's rounds; the first holds a canary. Other arguments as in `lower_bound.audit`.
+    `together`: play all runs in the stack, which is faster but does not show what is alike in every run.
     """
     check_noise(algorithm, plans)
     hostile = hostile_findings(plans[0], messages)  # type: ignore[arg-type]  # a class is hashable
-    found = []
-    for plan, seen in zip(plans, _played(algorithm, plans, streams, runs, messages, together), strict=True):
-        findings = [*hostile, *noise_findings(seen), *draw_findings(seen, plan)]
+    verdicts = []
+    for plan, sent in zip(plans, _played(algorithm, plans, streams, runs, messages, together), strict=True):
+        findings = [*hostile, *noise_findings(sent), *draw_findings(sent, plan)]
         worst = min(findings, key=lambda finding: finding.p)
-        found.append(Mechanism(worst, min(1.0, worst.p * len(findings)), len(findings)))
-    return found
+        verdicts.append(Mechanism(worst, min(1.0, worst.p * len(findings)), len(findings)))
+    return verdicts
 
 
 def _played(
@@ -139,13 +119,13 @@ def _played(
     runs: int,
     messages: type[Messages],
     together: bool,
-) -> list[Transcripts]:
-    canary = canary_for(plans[0])
+) -> Iterator[Transcripts]:
+    """Transcripts of every point."""
+    canary, size = canary_for(plans[0]), runs if together else 1
     make = stacked(messages, runs) if together else messages
-    size = runs if together else 1
     noisy = Server(canary, 0, plans, make, runs=size, others=1)
     clean = Server(canary, 0, plans, make, runs=size, others=1, noisy=False)
-    # Of the replaced record the first silo's messages alone are looked at.
+    # Of the replaced record only the first silo's messages matter.
     replaced = Server(canary, 1, plans, make, runs=size, noisy=False)
     noise, moves = [], []
     kinds: tuple[str, ...] = ()
@@ -157,14 +137,11 @@ def _played(
         plain = _by_silo(without, size)
         noise.append(_by_silo(sent, size) - plain)
         moves.append(np.linalg.norm(plain[:, 0] - _by_silo(other, size)[:, 0], axis=3))
-    found = []
     for g, plan in enumerate(plans):
-        releases = [plan[kind] for kind in kinds]
-        scale = np.array([release.noise * CLIP * math.sqrt(release.steps) for release in releases])
-        unit = np.array([release.sensitivity * CLIP for release in releases])
+        scale = np.array([plan[kind].noise * CLIP * math.sqrt(plan[kind].steps) for kind in kinds])
+        unit = np.array([plan[kind].sensitivity * CLIP for kind in kinds])
         scaled = np.concatenate(noise)[:, :, :, g] / scale[:, None]
-        found.append(Transcripts(kinds, scaled, np.concatenate(moves)[:, :, g] / unit))
-    return found
+        yield Transcripts(kinds, scaled, np.concatenate(moves)[:, :, g] / unit)
 
 
 def _by_silo(transcript: list[Seen], runs: int) -> np.ndarray:
@@ -174,21 +151,21 @@ def _by_silo(transcript: list[Seen], runs: int) -> np.ndarray:
     return sent.reshape(*sent.shape[:2], runs, -1, sent.shape[-1]).transpose(2, 0, 1, 3, 4)
 
 
-def noise_findings(seen: Transcripts) -> Iterator[Finding]:
+def noise_findings(sent: Transcripts) -> Iterator[Finding]:
     """Tests of the noise: its size, its law, and its independence of coordinates, messages, silos, runs and records."""
-    z = seen.noise
+    z = sent.noise
     T, S, M, d = z.shape
     if not np.isfinite(z).all():
         yield Finding("not finite", "a message", 0.0)
         return
     square, positive = z**2, z > 0
     names = [f"coordinate {c + 1}" for c in range(d)]
-    for kind, members in seen.places().items():
+    for kind, members in sent.places().items():
         size, where = T * S * len(members), [f"{name} of {kind}" for name in names]
         yield _worst(SIZE, where, _chi2(square[:, :, members].sum((0, 1, 2)), size))
         yield _worst("noise off centre", where, _half(positive[:, :, members].sum((0, 1, 2)), size))
-    sent = [f"message {m + 1}, {kind}" for m, kind in enumerate(seen.kinds)]
-    yield _worst(SIZE, sent, _chi2(square.sum((0, 1, 3)), T * S * d))
+    where = [f"message {m + 1}, {kind}" for m, kind in enumerate(sent.kinds)]
+    yield _worst(SIZE, where, _chi2(square.sum((0, 1, 3)), T * S * d))
     yield _worst(SIZE, [f"silo {s + 1}" for s in range(S)], _chi2(square.sum((0, 2, 3)), T * M * d))
     sign = np.where(positive, 1, -1).astype(np.float32)
     yield from _pairs(sign.transpose(3, 0, 1, 2), "coordinates")
@@ -196,7 +173,7 @@ def noise_findings(seen: Transcripts) -> Iterator[Finding]:
     yield from _pairs(sign.transpose(1, 0, 2, 3), "silos")
     first, second = _halves(sign)
     yield _worst(REPEATED, ["successive runs"], _half((first == second).sum(), first.size))
-    drawn = seen.moves > 0.5
+    drawn = sent.moves > 0.5
     for name, rows in (("drawn", drawn), ("not drawn", ~drawn)):
         count = int(rows.sum())
         if count:
@@ -206,35 +183,38 @@ def noise_findings(seen: Transcripts) -> Iterator[Finding]:
     yield Finding("noise not normal", "all coordinates", float(kstest(z.ravel()[:_SHAPED], "norm").pvalue))
 
 
-def draw_findings(seen: Transcripts, plan: PrivacyPlan) -> Iterator[Finding]:
-    """Tests of the records: how far a message moves with the canary, how often that is drawn, and how often anew."""
-    releases, n = [plan[kind] for kind in seen.kinds], plan.budget.n
+def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[Finding]:
+    """Tests of the records: how far messages move with the canary, and how often they draw it."""
+    releases, n = [plan[kind] for kind in sent.kinds], plan.budget.n
     if any(release.clipping != "record" for release in releases):
         return  # such a message moves by no number of occurrences
-    if not np.isfinite(seen.moves).all():
+    if not np.isfinite(sent.moves).all():
         yield Finding("not finite", "a message without noise", 0.0)
         return
-    times = np.rint(seen.moves)
-    off = np.abs(seen.moves - times) > _WHOLE * np.maximum(times, 1)
+    times = np.rint(sent.moves)
+    off = np.abs(sent.moves - times) > _WHOLE * np.maximum(times, 1)
     yield Finding("moves by no whole number of occurrences", "without noise", 0.0 if off.any() else 1.0)
     first, second = _halves(times)
-    for kind, members in seen.places().items():
-        release, mine = plan[kind], times[:, members]
+    for kind, members in sent.places().items():
+        release, counts = plan[kind], times[:, members]
         if release.sampler in ("disjoint", "all"):
-            yield Finding("record not drawn once", kind, 1.0 if (mine == 1).all() else 0.0)
+            yield Finding("record not drawn once", kind, 1.0 if (counts == 1).all() else 0.0)
             continue
-        drawn = binom(mine.size * release.drawn, 1 / n)
-        yield Finding("record drawn too often or too seldom", kind, float(_both_sides(mine.sum(), drawn)))
-        differ = binom(first[:, members].size, 1 - float((_law(release, n) ** 2).sum()))
-        count = (first[:, members] != second[:, members]).sum()
-        yield Finding(AGAIN, f"{kind} of successive runs", float(_both_sides(count, differ)))
+        drawn = binom(counts.size * release.drawn, 1 / n)
+        yield Finding("record drawn too often or too seldom", kind, float(_both_sides(counts.sum(), drawn)))
+        law = _law(release, n)
+        yield _again(f"{kind} of successive runs", first[:, members], second[:, members], law, law)
     # Of one kind in successive rounds, and of two kinds in one.
-    chains = [*seen.places().values(), list(range(len(releases)))]
+    chains = [*sent.places().values(), list(range(len(releases)))]
     for one, other in sorted({pair for chain in chains for pair in zip(chain[::2], chain[1::2], strict=False)}):
-        chance = 1 - float((_law(releases[one], n) * _law(releases[other], n)).sum())
-        differ = binom(len(times), chance)
-        count = (times[:, one] != times[:, other]).sum()
-        yield Finding(AGAIN, f"messages {one + 1} and {other + 1}", float(_both_sides(count, differ)))
+        laws = _law(releases[one], n), _law(releases[other], n)
+        yield _again(f"messages {one + 1} and {other + 1}", times[:, one], times[:, other], *laws)
+
+
+def _again(where: str, first: np.ndarray, second: np.ndarray, law: np.ndarray, other: np.ndarray) -> Finding:
+    """Whether two messages draw the canary equally often more or less often than independent draws do."""
+    differ = binom(first.size, 1 - float((law * other).sum()))
+    return Finding(AGAIN, where, float(_both_sides((first != second).sum(), differ)))
 
 
 @functools.lru_cache
@@ -242,9 +222,9 @@ def hostile_findings(plan: PrivacyPlan, messages: type[Messages]) -> tuple[Findi
     """Whether a record of whatever values moves a message that draws it once by more than the plan's sensitivity."""
     sent = [release for release in plan.releases if release.count and release.clipping == "record"]
     return tuple(
-        _reach(canary, release, messages, dtype, values)
+        _reach(canary(1), release, messages, dtype, values)
         for release in sent
-        for canary in (linear_canary(1), perceptron_canary(1))
+        for canary in CANARIES
         for dtype, values in _HOSTILE.items()
     )
 
@@ -253,19 +233,18 @@ def _reach(
     canary: Canary, release: Release, messages: type[Messages], dtype: torch.dtype, values: tuple[float, ...]
 ) -> Finding:
     bound = 2 * release.gradients * CLIP * (1 + 1e-4)
-    plain = [(x.to(dtype), y.to(dtype) if y.is_floating_point() else y) for x, y in canary.silos]
-    x, y = plain[0]
-    hostile = [torch.full_like(x, value) for value in values]
-    hostile += [torch.cat([torch.full_like(x[:, :1], value), x[:, 1:]], dim=1) for value in values]
-    silos = [*plain, *((record, y) for record in hostile)]
+    silos = [(x.to(dtype), y.to(dtype) if y.is_floating_point() else y) for x, y in canary.silos]
+    x, y = silos[0]
+    silos += [(torch.full_like(x, value), y) for value in values]
+    silos += [(torch.cat([torch.full_like(x[:, :1], value), x[:, 1:]], dim=1), y) for value in values]
     where = f"{release.kind} of a {str(dtype).removeprefix('torch.')} record"
     largest = torch.finfo(dtype).max / 100
     for factor in (1.0, *values[:3]):
         weights = (canary.weights * factor).clamp(-largest, largest).to(dtype)
         sent = [_alone(canary, release, messages, weights, silo) for silo in silos]
-        if not all(bool(torch.isfinite(one).all()) for one in sent):
+        if not all(bool(torch.isfinite(message).all()) for message in sent):
             return Finding("not finite", where, 0.0)
-        if max(float((one - other).norm()) for one in sent for other in sent[:2]) > bound:
+        if max(float((message - plain).norm()) for message in sent for plain in sent[:2]) > bound:
             return Finding("moves beyond its sensitivity", where, 0.0)
     return Finding("moves beyond its sensitivity", where, 1.0)
 
@@ -276,15 +255,14 @@ def _alone(
     """(d,) what a silo of one record sends without noise if it draws that record once."""
     made = messages(canary.model, [silo], Streams(0))
     clip = torch.full((1,), CLIP, dtype=weights.dtype)
-    query = weights[None]
+    query, single = weights[None], Release(release.kind, 1, 1, 0.0)
     if release.steps > 1:
         # As large as the weights, so that the step is not lost in their rounding.
         stepsize = query.abs().amax(1)
-        there = made.local_model(query, 0, 1, clip, clip * 0, stepsize, round=0, kind=release.kind)
+        there = made.local_model(Query(query, 0, release.kind), 0, single, clip, clip * 0, stepsize)
         return (query / stepsize - there / stepsize)[0].double()
     previous = -query if release.gradients > 1 else None
-    sent = made.message(query, 0, 1, clip, clip * 0, round=0, kind=release.kind, previous=previous)
-    return sent[0].double()
+    return made.message(Query(query, 0, release.kind, previous), 0, single, clip, clip * 0)[0].double()
 
 
 def _law(release: Release, n: int) -> np.ndarray:
@@ -307,10 +285,10 @@ def _halves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _pairs(signs: np.ndarray, what: str) -> Iterator[Finding]:
     """Whether signs (V, …) of two different v agree more or less often than by chance."""
     flat = signs.reshape(len(signs), -1)
-    one, other = np.triu_indices(len(signs), 1)
-    if len(one):
-        agree = np.rint((flat.shape[1] + (flat @ flat.T)[one, other]) / 2)
-        where = [f"{what} {i + 1} and {j + 1}" for i, j in zip(one, other, strict=True)]
+    first, second = np.triu_indices(len(signs), 1)
+    if len(first):
+        agree = np.rint((flat.shape[1] + (flat @ flat.T)[first, second]) / 2)
+        where = [f"{what} {i + 1} and {j + 1}" for i, j in zip(first, second, strict=True)]
         yield _worst(REPEATED, where, _half(agree, flat.shape[1]))
 
 

@@ -1,18 +1,17 @@
 """The audit against the whole privacy profile: how much noise runs leave possible, and what that noise delivers.
 
-One (ε, δ) of a claim is a point far out in the tails; what runs show best lies elsewhere on the curve ε(δ′) that the
-accountant gives for the same plan. So the rates of a test are held against that curve at several δ′, for the plan with
-its noise scaled by s: a curve that the rates exceed is refuted, and with it all curves of more noise. The least s that
-is refuted bounds the noise from above, and ε at the claim's δ is at least what the accountant delivers there, if the
-mechanism is the plan's but for the scale of its noise. That s = 1 is refuted assumes nothing: then the mechanism, the
-plan or the accountant is wrong. Where the plan is one Gaussian this is the audit of μ in Gaussian DP.
+The (ε, δ) of a claim is a point far out in the tails; runs show most elsewhere on the curve ε(δ′) that the accountant
+gives for the same plan. So the rates of a test are held against that curve at several δ′, for the plan with its noise
+scaled by s. A curve that the rates exceed is refuted, and with it all curves of more noise. The least refuted s bounds
+the noise from above; if the mechanism is the plan's but for the scale of its noise, ε at the claim's δ is at least what
+the accountant delivers there. If s = 1 is refuted, the mechanism, the plan or the accountant is wrong, without any
+assumption. For a plan of one Gaussian this is the audit of μ in Gaussian DP.
 """
 
-import dataclasses
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,8 @@ from scipy.stats import beta, norm
 from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import PrivacyPlan, Release
 
+# Kind of message → (runs, messages) log-likelihood ratios.
+Scores = dict[str, np.ndarray]
 # A mechanism is called wrong where an honest one would be so with less than this probability.
 ALARM = 1e-5
 # Share of the runs that chooses what to count; δ′ as shares of a rate; scales of noise tried.
@@ -95,16 +96,14 @@ def claims_refuted(rates: Rates, form: str, level: float) -> list[tuple[float, f
     # The event "canary" in one order of the two worlds, and its complement in the other.
     sides = (least, most, hit), (1 - most, 1 - least, 1 - alarm)
     tried = [(high, low, round(share * rate / _GRID) * _GRID) for high, low, rate in sides for share in _SHARES]
-    found = [(high - delta, low, delta) for high, low, delta in tried]
-    return [(math.log(rest / low), delta) for rest, low, delta in found if rest > low and delta > 0]
+    refuted = [(high, low, delta) for high, low, delta in tried if high - delta > low and delta > 0]
+    return [(math.log((high - delta) / low), delta) for high, low, delta in refuted]
 
 
 def choose(present: np.ndarray, absent: np.ndarray, level: float) -> Choice:
     """The test whose bounds leave the largest distance between two Gaussians: `shift`, 0 for nothing.
 
-    Args:
-        present, absent: scores with the canary and without.
-        level: of the bounds.
+    `present` and `absent` are scores with the canary and without, `level` is that of the bounds.
     """
     thresholds = np.unique(np.quantile(np.concatenate([present, absent]), (np.arange(_TRIED) + 0.5) / _TRIED))
     rates = rates_at(present, absent, thresholds)
@@ -118,109 +117,86 @@ def choose(present: np.ndarray, absent: np.ndarray, level: float) -> Choice:
 
 def rates_at(present: np.ndarray, absent: np.ndarray, thresholds: np.ndarray) -> Rates:
     """Rates of "score above the threshold", for thresholds (T,)."""
-    hits, alarms = (
-        len(scores) - np.searchsorted(np.sort(scores), thresholds, side="right") for scores in (present, absent)
-    )
+    hits, alarms = (len(x) - np.searchsorted(np.sort(x), thresholds, side="right") for x in (present, absent))
     return Rates(hits, alarms, len(present))
 
 
 def message_plan(plan: PrivacyPlan, kind: str) -> PrivacyPlan:
     """The plan of one message of a kind. K local steps whose gradients do not depend on the model show their sum."""
-    release = plan[kind]
-    return dataclasses.replace(plan, releases=(dataclasses.replace(_as_sums(release), count=1),))
+    return replace(plan, releases=(replace(_as_sums(plan[kind]), count=1),))
 
 
 def seen_plan(plan: PrivacyPlan) -> PrivacyPlan:
-    """The plan of all that the canary's server sees."""
-    return dataclasses.replace(plan, releases=tuple(_as_sums(release) for release in plan.releases if release.count))
+    return replace(plan, releases=tuple(_as_sums(release) for release in plan.releases if release.count))
 
 
 def _as_sums(release: Release) -> Release:
-    if release.steps == 1:
-        return release
     K = release.steps
     noise = release.noise / math.sqrt(K)
-    return dataclasses.replace(release, count=release.count // K, records=K * release.records, noise=noise, steps=1)
+    return replace(release, count=release.count // K, records=K * release.records, noise=noise, steps=1)
 
 
 @functools.lru_cache(maxsize=4096)
 def delivered_at(plan: PrivacyPlan, scale: float, delta: float) -> float:
     """ε at δ that the plan delivers with all noise times `scale`."""
-    releases = tuple(dataclasses.replace(release, noise=release.noise * scale) for release in plan.releases)
-    return upper_epsilon(dataclasses.replace(plan, releases=releases), delta)
+    releases = tuple(replace(release, noise=release.noise * scale) for release in plan.releases)
+    return upper_epsilon(replace(plan, releases=releases), delta)
 
 
-def profile_bound(
-    plan: PrivacyPlan,
-    present: dict[str, np.ndarray],
-    absent: dict[str, np.ndarray],
-    confidence: float,
-) -> ProfileBound:
+def profile_bound(plan: PrivacyPlan, present: Scores, absent: Scores, confidence: float) -> ProfileBound:
     """Bound on the noise of a mechanism, from scores of its messages.
 
-    Args:
-        plan: what the mechanism should be.
-        present, absent: kind of message → (runs, messages) log-likelihood ratios, with the canary and without.
-        confidence: of the bound.
+    `plan` is what the mechanism should be; `present` and `absent` are scores with the canary and without.
     """
     level, best = 1 - confidence, ProfileBound(math.inf, 0.0, False, "transcript")
-    for seen, held, rates, form, share in _counted(plan, present, absent, level):
-        exceeded = _refuted(held, claims_refuted(rates, form, ALARM * share))
-        refuted = claims_refuted(rates, form, level * share)
-        noise = _least_noise(held, *_farthest(held, refuted)) if refuted else math.inf
-        found = ProfileBound(noise, 0.0, exceeded or best.exceeded, seen)
-        best = found if noise < best.noise else dataclasses.replace(best, exceeded=found.exceeded)
+    for test in _tests(plan, present, absent, level):
+        claims = claims_refuted(test.rates, test.form, level * test.share)
+        noise = _least_noise(test.plan, claims) if claims else math.inf
+        exceeded = best.exceeded or test.refutes_plan()
+        best = ProfileBound(noise, 0.0, exceeded, test.seen) if noise < best.noise else replace(best, exceeded=exceeded)
     if math.isinf(best.noise):
         return best
-    return dataclasses.replace(best, epsilon=delivered_at(plan, best.noise, plan.budget.delta))
+    return replace(best, epsilon=delivered_at(plan, best.noise, plan.budget.delta))
 
 
-def profile_exceeded(plan: PrivacyPlan, present: dict[str, np.ndarray], absent: dict[str, np.ndarray]) -> bool:
-    """`exceeded` of `profile_bound` alone, which takes less time."""
-    counted = _counted(plan, present, absent, ALARM)
-    return any(_refuted(held, claims_refuted(rates, form, ALARM * share)) for _, held, rates, form, share in counted)
-
-
-class _Counted(NamedTuple):
-    """A test that the first runs chose, and its rates over the others.
-
-    What it is about, the plan of that, its rates, how they are bounded, and its share of the level.
-    """
+class _Test(NamedTuple):
+    """A test that the first runs chose: what is `seen` (transcript or kind of message), its plan, rates over the later
+    runs, the form of their bound, and the test's share of the level."""
 
     seen: str
-    held: PrivacyPlan
+    plan: PrivacyPlan
     rates: Rates
     form: str
     share: float
 
+    def refutes_plan(self) -> bool:
+        """Whether the plan's own profile is refuted, at the test's share of `ALARM`."""
+        claims = claims_refuted(self.rates, self.form, ALARM * self.share)
+        return any(_exceeds(self.plan, 1.0, *claim) for claim in claims)
 
-def _counted(
-    plan: PrivacyPlan, present: dict[str, np.ndarray], absent: dict[str, np.ndarray], level: float
-) -> Iterator[_Counted]:
+
+def _tests(plan: PrivacyPlan, present: Scores, absent: Scores, level: float) -> Iterator[_Test]:
     """A test of the transcript, and one of the kind of message that shows most where there are several messages."""
-    worlds = [_readings(world) for world in (present, absent)]
+    worlds = []
+    for world in (present, absent):
+        several = {kind: scores for kind, scores in world.items() if scores.shape[1] > 1}
+        worlds.append({"transcript": transcript(world)} | several)
     first = round(_CHOOSING * len(worlds[0]["transcript"]))
     early = {seen: [world[seen][:first].ravel() for world in worlds] for seen in worlds[0]}
-    tried = {seen: choose(present, absent, level / 2) for seen, (present, absent) in early.items()}
+    tried = {seen: choose(early[seen][0], early[seen][1], level / 2) for seen in early}
     # A message is one of many, which together show as much as a transcript if their distance grows by the root.
     kinds = [kind for kind in tried if kind != "transcript"]
-    told = sorted(kinds, key=lambda kind: tried[kind].shift * math.sqrt(worlds[0][kind].shape[1]))[-1:]
-    for seen in ("transcript", *told):
-        held = seen_plan(plan) if seen == "transcript" else message_plan(plan, seen)
-        scores = [world[seen][first:].ravel() for world in worlds]
-        rates = rates_at(scores[0], scores[1], np.array([tried[seen].threshold]))
-        yield _Counted(seen, held, rates, tried[seen].form, 1 / (1 + len(told)))
+    best = sorted(kinds, key=lambda kind: tried[kind].shift * math.sqrt(worlds[0][kind].shape[1]))[-1:]
+    for seen in ("transcript", *best):
+        plan_seen = seen_plan(plan) if seen == "transcript" else message_plan(plan, seen)
+        later = [world[seen][first:].ravel() for world in worlds]
+        rates = rates_at(later[0], later[1], np.array([tried[seen].threshold]))
+        yield _Test(seen, plan_seen, rates, tried[seen].form, 1 / (1 + len(best)))
 
 
-def _refuted(plan: PrivacyPlan, claims: list[tuple[float, float]]) -> bool:
-    return any(_exceeds(plan, 1.0, *claim) for claim in claims)
-
-
-def _readings(world: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What a test may be about → scores, (runs,) or (runs, messages): the transcript, or one message of a kind."""
-    several = {kind: scores for kind, scores in world.items() if scores.shape[1] > 1}
-    whole = np.sum([scores.sum(1) for scores in world.values()], axis=0)
-    return {"transcript": whole} | several
+def transcript(world: Scores) -> np.ndarray:
+    """Log-likelihood ratios of whole transcripts, (runs,)."""
+    return np.sum([scores.sum(1) for scores in world.values()], axis=0)
 
 
 def _exceeds(plan: PrivacyPlan, scale: float, epsilon: float, delta: float) -> bool:
@@ -228,13 +204,12 @@ def _exceeds(plan: PrivacyPlan, scale: float, epsilon: float, delta: float) -> b
     return delivered_at(plan, scale, delta) <= epsilon
 
 
-def _farthest(plan: PrivacyPlan, claims: list[tuple[float, float]]) -> tuple[float, float]:
-    """The one of the refuted (ε′, δ′) that is farthest beyond the plan's profile."""
-    return max(claims, key=lambda claim: claim[0] / max(delivered_at(plan, 1.0, claim[1]), 1e-9))
+def _least_noise(plan: PrivacyPlan, claims: list[tuple[float, float]]) -> float:
+    """Least noise, as a multiple of the plan's, that the refuted (ε′, δ′) farthest beyond the plan's profile refutes.
 
-
-def _least_noise(plan: PrivacyPlan, epsilon: float, delta: float) -> float:
-    """Least noise, as a multiple of the plan's, that is refuted with (ε, δ); infinite where none is."""
+    Infinite where none is refuted.
+    """
+    epsilon, delta = max(claims, key=lambda claim: claim[0] / max(delivered_at(plan, 1.0, claim[1]), 1e-9))
     low, high = 1.0, 1.0
     if _exceeds(plan, 1.0, epsilon, delta):
         while low > _SCALES[0] and _exceeds(plan, low / 2, epsilon, delta):

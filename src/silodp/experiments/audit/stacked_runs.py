@@ -1,7 +1,7 @@
 """Many independent runs of one silo played at once, as points of the stack.
 
-The trainer's stack shares records and noise between its points; here every run has its own. Everything else of a
-message, and whatever a mechanism under test makes of it, is the mechanism's own code.
+The trainer's stack shares records and noise between its points; here every run has its own. All other code of a message
+is that of the mechanism under test.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from silodp.federation.messages import Messages
+from silodp.federation.messages import Messages, Query
 from silodp.federation.models import Model
 from silodp.federation.models.base import clip_factors
 from silodp.federation.rng import Streams
-from silodp.privacy.plan import Clipping, Sampler
+from silodp.privacy.plan import Clipping, Release, Sampler
 
 
 class StackedRuns(Messages):
@@ -55,28 +55,28 @@ class StackedRuns(Messages):
             return free * clip_factors(((free / len(x)) ** 2).sum(1), clip)[:, None]
         points = len(weights) // self.runs
         shared = weights.reshape(self.runs, points, -1)
-        # Runs that ask at the same model get the same gradients.
-        asked = weights[:points] if bool((shared == shared[:1]).all()) else weights
-        limits = clip[: len(asked)]
+        # Runs that query at the same model get the same gradients.
+        queried = weights[:points] if bool((shared == shared[:1]).all()) else weights
+        limits = clip[: len(queried)]
         features, labels = self.silos[int(y)]
         total = torch.zeros_like(weights)
         for k, times in self._times(int(y), x):
-            one = super()._gradient_sum(asked, features[k : k + 1], labels[k : k + 1], limits, clipping)
-            one = one.repeat(len(weights) // len(asked), 1)
+            gradient = super()._gradient_sum(queried, features[k : k + 1], labels[k : k + 1], limits, clipping)
+            gradient = gradient.repeat(len(weights) // len(queried), 1)
             often = times.to(weights.dtype).repeat_interleave(points)[:, None]
             # A record that a run did not draw adds nothing to it, whatever its gradient is.
-            total += torch.where(often > 0, often * one, 0)
+            total += torch.where(often > 0, often * gradient, 0)
         return total
 
     def _times(self, silo: int, drawn: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Place of each of the silo's distinct records, and how often each run drew it, (runs,)."""
-        groups = self._distinct(silo)
+        *groups, last = self._distinct(silo)
         left = torch.full((drawn.shape[1],), len(drawn))
-        for group in groups[:-1]:
-            times = torch.isin(drawn, group).sum(0) if len(group) > 1 else (drawn == group).sum(0)
+        for group in groups:
+            times = torch.isin(drawn, group).sum(0)
             left = left - times
             yield int(group[0]), times
-        yield int(groups[-1][0]), left
+        yield int(last[0]), left
 
     def _distinct(self, silo: int) -> list[Tensor]:
         """Places of equal records, one tensor for each distinct record, the most frequent last."""
@@ -84,7 +84,7 @@ class StackedRuns(Messages):
             places: dict[bytes, list[int]] = {}
             for k, (x, y) in enumerate(zip(*(part.numpy() for part in self.silos[silo]), strict=True)):
                 places.setdefault(x.tobytes() + y.tobytes(), []).append(k)
-            self._groups[silo] = [torch.tensor(found) for found in sorted(places.values(), key=len)]
+            self._groups[silo] = [torch.tensor(group) for group in sorted(places.values(), key=len)]
         return self._groups[silo]
 
     def _noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
@@ -95,24 +95,15 @@ class StackedRuns(Messages):
         return torch.from_numpy(draws).repeat_interleave(len(like) // self.runs, 0)
 
     def local_model(
-        self,
-        weights: Tensor,
-        silo: int,
-        steps: int,
-        clip: Tensor,
-        noise_scale: Tensor,
-        stepsize: Tensor,
-        *,
-        round: int,
-        kind: str = "step",
+        self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor
     ) -> Tensor:
         """Local steps where gradients stay what they are at `weights`, so that their order does not matter.
 
-        Raises:
-            ValueError: gradients have changed on the way.
+        ValueError: gradients have changed on the way.
         """
-        drawn, of = self._records(silo, steps, round, kind, "replacement")
-        base = self._noise(steps, weights, silo, round, kind).reshape(steps, *weights.shape)
+        weights, steps, kind = query.weights, release.drawn, query.kind
+        drawn, of = self._records(silo, steps, query.round, kind, "replacement")
+        base = self._noise(steps, weights, silo, query.round, kind).reshape(steps, *weights.shape)
         pulled = self._gradient_sum(weights, drawn, of, clip, "record")
         moved = torch.addcmul(pulled, noise_scale[:, None], base.sum(0))
         there = torch.addcmul(weights, stepsize[:, None], moved, value=-1)

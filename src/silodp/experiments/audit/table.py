@@ -25,20 +25,13 @@ AUDITED = [*AUDIT_COLUMNS[4:], *AUDIT_EXTRA]
 def audit_rows(run: Run, name: str, config: Experiment, sizes: list[int], runs: int | None = None) -> pd.DataFrame:
     """One row for each private algorithm at the smallest, middle and largest ε, and at the longest phase.
 
-    Each algorithm is audited in the first setting of every R (a silo that always takes part sends the same whatever M
-    is), under the default reading, at the smallest silo. Behind a shuffler it is the silo's own messages that are
-    audited, against what they deliver by themselves; sums through P_vec have no such messages, and no row. Nor has what
-    rests on an assumption about the loss, of which nothing is proven.
+    Each algorithm is audited in the first setting of every R (M does not change what a silo sends), under the default
+    reading, at the smallest silo. Behind a shuffler the audit sees the silo's own messages, against what these deliver
+    by themselves. Sums through P_vec have no such messages, and no row; nor has an algorithm whose privacy rests on an
+    assumption about the loss.
 
-    Args:
-        run: whose seed and `audit_runs` are used.
-        name: the experiment's.
-        config: the experiment.
-        sizes: training records of each silo.
-        runs: independent runs in either world; default: the run's `audit_runs`.
-
-    Returns:
-        `AUDIT_COLUMNS` and `AUDIT_EXTRA`.
+    `sizes` are training records of each silo, `runs` independent runs in either world (default: the run's
+    `audit_runs`). Columns: `AUDIT_COLUMNS` and `AUDIT_EXTRA`.
     """
     runs = runs or run.audit_runs
     first = {setting.R: setting for setting in reversed(config.settings)}
@@ -54,11 +47,11 @@ def _task_rows(task: Task, sizes: list[int], runs: int, streams: Streams) -> lis
     smallest = sizes.index(min(sizes))
     rows = []
     for number, (points, plans, algorithm) in enumerate(stacks(task, _points(task), sizes)):
-        own = [plan[smallest] for plan in plans]
-        if own[0].shuffled_sum is not None or own[0].assumption:
+        audited = [plan[smallest] for plan in plans]
+        if audited[0].shuffled_sum is not None or audited[0].assumption:
             continue
-        found = point_rows(algorithm, own, runs, streams.child(number), min(runs, TESTED))
-        for point, row in zip(points.to_dict("records"), found, strict=True):
+        results = point_rows(algorithm, audited, runs, streams.child(number), min(runs, TESTED))
+        for point, row in zip(points.to_dict("records"), results, strict=True):
             names = {"experiment": task.experiment, "algorithm": task.algorithm, "setting": task.setting.name}
             rows.append(names | {"phase_length": int(point["phase_length"])} | row)
     return rows
@@ -67,19 +60,12 @@ def _task_rows(task: Task, sizes: list[int], runs: int, streams: Streams) -> lis
 def point_rows(
     algorithm: Algorithm, plans: list[PrivacyPlan], runs: int, streams: Streams, tested: int = RUNS
 ) -> list[dict]:
-    """`AUDITED` of an algorithm at points that share batch sizes.
-
-    Args:
-        algorithm: the algorithm.
-        plans: the silo's plan at each point.
-        runs: independent runs in either world.
-        streams: all draws come from below them.
-        tested: runs of the mechanism test.
-    """
-    found = audit(algorithm, plans, runs, streams)
+    """`AUDITED` of an algorithm at points that share batch sizes; arguments as in `audit`, `tested` runs of the
+    mechanism test."""
+    audited = audit(algorithm, plans, runs, streams)
     mechanisms = mechanism_test(algorithm, plans, streams.child("mechanism"), runs=tested)
     rows = []
-    for plan, bounds, mechanism in zip(plans, found, mechanisms, strict=True):
+    for plan, bounds, mechanism in zip(plans, audited, mechanisms, strict=True):
         delivered = upper_epsilon(plan, plan.budget.delta)
         rows.append(
             {
@@ -101,7 +87,7 @@ def point_rows(
 
 
 def _points(task: Task) -> pd.DataFrame:
-    """The points that are audited, one of each privacy plan: step size and clip do not matter to it."""
+    """The audited points, one for each privacy plan, which does not depend on step size and clip."""
     epsilons = task.config.epsilons
     wanted = {min(epsilons), sorted(epsilons)[len(epsilons) // 2], max(epsilons)}
     grid = task.grid()

@@ -1,8 +1,8 @@
-"""Random check-ins against shuffling, subsampling and no amplification, at equal central (ε, δ): what 004 leaves open.
+"""Random check-ins against shuffling, subsampling and no amplification at equal central (ε, δ).
 
-A client is a record, and every record is one client. For every protocol and ε the shape
-and the step are those with the smallest mean training loss over all trials; new schedules and new noise then give the
-test error. As everywhere here, that choice and the preprocessing look at the data and are not charged to ε.
+The check-ins paper leaves this comparison open. A client is a record, and every record is one client. For every
+protocol and ε the shape and the step are those with the smallest mean training loss over all trials; new schedules and
+new noise then give the test error. That choice and the preprocessing look at the data and are not charged to ε.
 """
 
 import math
@@ -23,11 +23,9 @@ from silodp.federation.partition import Partition
 from silodp.federation.rng import Streams
 from silodp.federation.trial_data import build_model, prepare
 
-COLUMNS = [
-    "experiment", "protocol", "bound", "amplified", "n", "slots", "p0", "delta", "epsilon", "epsilon0", "report_norm",
-    "step", "updates_mean", "dummies_mean", "trials", "train_loss_mean", "test_error_mean", "test_error_p05",
-    "test_error_p95",
-]  # fmt: skip
+COLUMNS = ["experiment", "protocol", "bound", "amplified", "n", "slots", "p0", "delta", "epsilon", "epsilon0"]
+COLUMNS += ["report_norm", "step", "updates_mean", "dummies_mean", "trials", "train_loss_mean"]
+COLUMNS += ["test_error_mean", "test_error_p05", "test_error_p95"]
 # c of the steps c/(B√i): the diameter's place in Theorems 3.5 and 4.2.
 STEPS = tuple(2.0**power for power in range(-5, 4))
 CLIP, DELTA = 1.0, 1e-6
@@ -56,94 +54,84 @@ def clients_of(data: Data, config: Experiment, run: Run, streams: Streams) -> Tr
     else:
         order = streams.generator("split").permutation(len(data.y))
         train, test = np.split(order, [round(config.silos.train_share * len(order))])
-    one = prepare(data, config, config.readings, Partition(((np.sort(train), np.sort(test)),)), run)
-    return Trial(build_model(config, one), one.train[0], one.test[0])
+    prepared = prepare(data, config, config.readings, Partition(((np.sort(train), np.sort(test)),)), run)
+    return Trial(build_model(config, prepared), prepared.train[0], prepared.test[0])
 
 
 def compare(
-    experiment: str, trials: Sequence[Trial], epsilons: Sequence[float], streams: Streams, *, delta: float = DELTA,
-    steps: Sequence[float] = STEPS, clip: float = CLIP,
-) -> pd.DataFrame:  # fmt: skip
+    experiment: str,
+    trials: Sequence[Trial],
+    epsilons: Sequence[float],
+    streams: Streams,
+    *,
+    delta: float = DELTA,
+    steps: Sequence[float] = STEPS,
+) -> pd.DataFrame:
     """One row for each protocol and ε, and one without privacy (empty ε); `COLUMNS`.
 
     `report_norm` is B, the length of a report over L; `amplified` says whether ε0 comes from the bound, or is ε itself.
-
-    Raises:
-        ValueError: no trials, trials with different numbers of clients, or values without meaning.
+    ValueError: no trials, trials with different numbers of clients, or values without meaning.
     """
-    sizes = {len(one.train[1]) for one in trials}
+    sizes = {len(trial.train[1]) for trial in trials}
     if len(sizes) != 1:
         raise ValueError(f"trials: clients {sorted(sizes)}: must be one number of clients in every trial")
-    n, d = sizes.pop(), trials[0].model.size
-    # Protocols that share a schedule are trained as one stack.
-    groups: dict[tuple, list[dict]] = {}
+    n = sizes.pop()
+    claims = []
     for name, protocol in PROTOCOLS.items():
         for shape in protocol.shapes:
             for epsilon in epsilons:
                 epsilon0, amplified = local_epsilon(protocol, n, shape, epsilon, delta)
-                claim = {"protocol": name, "bound": protocol.bound, "amplified": amplified, "shape": shape,
-                         "epsilon": epsilon, "epsilon0": epsilon0}  # fmt: skip
-                groups.setdefault((protocol.schedule, shape), []).append(claim)
-    free = {"protocol": NON_PRIVATE, "bound": "", "amplified": False, "shape": Shape(), "epsilon": math.nan}
-    groups[(PROTOCOLS["none"].schedule, Shape())].append(free | {"epsilon0": math.inf})
-    found = []
-    for (schedule, shape), claims in groups.items():
-        rows = [claim | {"step": step} for claim in claims for step in steps]
-        losses = _run(trials, rows, clip, streams.child("grid", schedule, shape.share, shape.p0))["train_loss"]
-        found += [row | {"loss": loss} for row, loss in zip(rows, losses.mean(0), strict=True)]
-    chosen = [
-        min((row for row in found if _key(row) == key), key=lambda row: row["loss"])
-        for key in dict.fromkeys(map(_key, found))
-    ]
-    table = []
-    for schedule, shape in groups:
-        own = [row for row in chosen if (_protocol(row).schedule, row["shape"]) == (schedule, shape)]
-        if own:
-            table += _rows(own, _run(trials, own, clip, streams.child("fresh", schedule, shape.share, shape.p0)))
-    fixed = {"experiment": experiment, "n": n, "delta": delta, "trials": len(trials)}
-    laws = caps([row["epsilon0"] for row in table], d)
-    for row in table:
-        norm = laws[row["epsilon0"]].scale if math.isfinite(row["epsilon0"]) else 1.0
-        row |= fixed | {"slots": row["shape"].slots(n), "p0": row["shape"].p0, "report_norm": norm}
-    order = [*PROTOCOLS, NON_PRIVATE]
-    table.sort(key=lambda row: (order.index(row["protocol"]), row["epsilon"]))
-    return pd.DataFrame(table, columns=COLUMNS)
+                claims.append((name, protocol.bound, amplified, shape, epsilon, epsilon0))
+    claims.append((NON_PRIVATE, "", False, Shape(), math.nan, math.inf))
+    columns = ["protocol", "bound", "amplified", "shape", "epsilon", "epsilon0"]
+    grid = pd.DataFrame(claims, columns=columns).merge(pd.DataFrame({"step": steps}), how="cross")
+    grid["schedule"] = [_protocol(name).schedule for name in grid["protocol"]]
+    grid = _trained(trials, grid, streams.child("grid"))
+    best = grid.groupby(["protocol", "epsilon"], dropna=False, sort=False)["loss"].idxmin()
+    table = _trained(trials, grid.loc[best], streams.child("fresh"))
+    laws = caps(table["epsilon0"], trials[0].model.size)
+    table = table.assign(
+        experiment=experiment,
+        n=n,
+        delta=delta,
+        trials=len(trials),
+        slots=[shape.slots(n) for shape in table["shape"]],
+        p0=[shape.p0 for shape in table["shape"]],
+        report_norm=[laws[epsilon0].scale if math.isfinite(epsilon0) else 1.0 for epsilon0 in table["epsilon0"]],
+        train_loss_mean=[losses.mean() for losses in table["train_loss"]],
+        test_error_mean=[errors.mean() for errors in table["test_error"]],
+        test_error_p05=[np.percentile(errors, 5) for errors in table["test_error"]],
+        test_error_p95=[np.percentile(errors, 95) for errors in table["test_error"]],
+        order=table["protocol"].map([*PROTOCOLS, NON_PRIVATE].index),
+    )
+    return table.sort_values(["order", "epsilon"], kind="stable", ignore_index=True)[COLUMNS]
 
 
-def _protocol(row: dict) -> Protocol:
-    return PROTOCOLS["none" if row["protocol"] == NON_PRIVATE else row["protocol"]]
+def _protocol(name: str) -> Protocol:
+    return PROTOCOLS["none" if name == NON_PRIVATE else name]
 
 
-def _key(row: dict) -> tuple[str, str]:
-    return row["protocol"], str(row["epsilon"])
+def _trained(trials: Sequence[Trial], rows: pd.DataFrame, streams: Streams) -> pd.DataFrame:
+    """The rows with training losses and test errors, (trials,) each, and means of losses, updates and dummy updates.
 
-
-def _run(trials: Sequence[Trial], rows: Sequence[dict], clip: float, streams: Streams) -> dict[str, np.ndarray]:
-    """Training loss and test error, (trials, rows); updates and dummy updates, (trials,)."""
-    shape, protocol = rows[0]["shape"], _protocol(rows[0])
-    points = Points([row["epsilon0"] for row in rows], [row["step"] for row in rows])
-    found: dict[str, list] = {"train_loss": [], "test_error": [], "updates": [], "dummies": []}
-    for number, trial in enumerate(trials):
-        x, y = trial.train
-        own = streams.child(number)
-        slots = protocol.draw(len(y), shape, own.generator("schedule"))
-        weights = train(trial.model, x, y, slots, points, clip, protocol.dummies, own.child("reports"))
-        empty = sum(not len(clients) for clients in slots)
-        found["train_loss"].append(evaluate(trial.model, weights, [trial.train])[0].numpy())
-        found["test_error"].append(evaluate(trial.model, weights, [trial.test])[1].numpy())
-        found["updates"].append(len(slots) - (0 if protocol.dummies else empty))
-        found["dummies"].append(empty if protocol.dummies else 0)
-    return {name: np.array(values) for name, values in found.items()}
-
-
-def _rows(chosen: Sequence[dict], runs: dict[str, np.ndarray]) -> list[dict]:
-    found = []
-    for position, row in enumerate(chosen):
-        errors = runs["test_error"][:, position]
-        low, high = np.percentile(errors, [5, 95])
-        found.append(row | {
-            "updates_mean": runs["updates"].mean(), "dummies_mean": runs["dummies"].mean(),
-            "train_loss_mean": runs["train_loss"][:, position].mean(), "test_error_mean": errors.mean(),
-            "test_error_p05": low, "test_error_p95": high,
-        })  # fmt: skip
-    return found
+    Protocols that share a schedule are trained as one stack.
+    """
+    parts = []
+    for (schedule, shape), stack in rows.groupby(["schedule", "shape"], sort=False):
+        protocol = _protocol(stack["protocol"].iloc[0])
+        points = Points(stack["epsilon0"].tolist(), stack["step"].tolist())
+        below = streams.child(schedule, shape.share, shape.p0)
+        losses, errors, counts = [], [], []
+        for number, trial in enumerate(trials):
+            x, y = trial.train
+            own = below.child(number)
+            slots = protocol.draw(len(y), shape, own.generator("schedule"))
+            weights = train(trial.model, x, y, slots, points, CLIP, protocol.dummies, own.child("reports"))
+            losses.append(evaluate(trial.model, weights, [trial.train])[0].numpy())
+            errors.append(evaluate(trial.model, weights, [trial.test])[1].numpy())
+            empty = sum(not len(clients) for clients in slots)
+            counts.append((len(slots), empty) if protocol.dummies else (len(slots) - empty, 0))
+        updates, dummies = np.array(counts).T
+        trained = stack.assign(loss=np.mean(losses, axis=0), updates_mean=updates.mean(), dummies_mean=dummies.mean())
+        parts.append(trained.assign(train_loss=list(np.array(losses).T), test_error=list(np.array(errors).T)))
+    return pd.concat(parts)

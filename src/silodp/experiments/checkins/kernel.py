@@ -1,55 +1,60 @@
 """Compiled walk over a check-in schedule's slots for linear and logistic regression on the CPU.
 
-A step is one record's worth of arithmetic, so that as tensor operations nearly all of its time is calls.
+As tensor operations, a step of one record spends nearly all of its time in calls.
 `silodp.experiments.checkins.protocols` has the same walk over any model; tests hold the two together.
 """
 
 import functools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from silodp.federation.models.compiled import njit
 from silodp.federation.models.kernels import FAST, LOGISTIC, factor, sigmoid
 from silodp.federation.models.threads import side_by_side
 
 
-def walk(
-    link: int,
-    weights: Tensor,
-    x: Tensor,
-    y: Tensor,
-    slots: Sequence[NDArray[np.int64]],
-    along: Tensor,
-    sign: Tensor,
-    free: Tensor,
-    private: Tensor,
-    steps: Tensor,
-    clip: float,
-    dummies: bool,
-) -> Tensor:
-    """Parameters (G, d) after the slots; `weights` is changed in place.
+@dataclass(frozen=True)
+class Walk:
+    """SGD over the slots of a schedule, for a stack of G points; `silodp.experiments.checkins.protocols.train`.
 
-    Args:
-        link: IDENTITY or LOGISTIC of `silodp.federation.models.kernels`.
-        weights: (G, d), where the walk starts.
+    Attributes:
         x, y: one record a client, (n, d) and (n,).
         slots: clients of every slot.
         along: ⟨V, u⟩ of every report, (reports, G).
         sign, free: the draws of every report, (reports,) and (reports, d).
-        private, steps: (G,); as in `silodp.experiments.checkins.protocols.train`, as are clip and dummies.
+        private, steps: whether a point has noise, and its step constant, (G,).
+        clip: L.
+        dummies: an empty slot takes a step along noise, else none.
     """
-    ends = np.cumsum([len(clients) for clients in slots])
-    clients = np.concatenate(slots).astype(np.int64)
-    arrays = (
-        x.contiguous().numpy(), y.to(x.dtype).numpy(), clients, ends, along.T.contiguous().numpy(), sign.numpy(),
-        free.contiguous().numpy(), private.numpy(), steps.numpy(),
-    )  # fmt: skip
-    limit = x.new_tensor(clip).numpy()[()]
-    side_by_side(functools.partial(_walk, link, weights.numpy(), *arrays, limit, dummies), len(weights))
+
+    x: Tensor
+    y: Tensor
+    slots: Sequence[NDArray[np.int64]]
+    along: Tensor
+    sign: Tensor
+    free: Tensor
+    private: Tensor
+    steps: Tensor
+    clip: float
+    dummies: bool
+
+
+def compiled_walk(link: int, weights: Tensor, walk: Walk) -> Tensor:
+    """Parameters (G, d) after the slots, from `weights`, which are changed in place.
+
+    `link` is IDENTITY or LOGISTIC of `silodp.federation.models.kernels`.
+    """
+    x, clients = walk.x, np.concatenate(walk.slots).astype(np.int64)
+    ends = np.cumsum([len(slot) for slot in walk.slots])
+    arrays = (x.contiguous().numpy(), walk.y.to(x.dtype).numpy(), clients, ends, walk.along.T.contiguous().numpy())
+    draws = (walk.sign.numpy(), walk.free.contiguous().numpy(), walk.private.numpy(), walk.steps.numpy())
+    limit = x.new_tensor(walk.clip).numpy()[()]
+    side_by_side(functools.partial(_walk, link, weights.numpy(), *arrays, *draws, limit, walk.dummies), len(weights))
     return weights
 
 
@@ -81,7 +86,7 @@ def _walk(link, weights, x, y, clients, ends, along, sign, free, private, steps,
                     for j in range(d):
                         total[j] += scale * row[j]
                     continue
-                # As `_private` of checkin_protocols: V from ⟨V, u⟩ and a direction drawn on the sphere.
+                # As `private_vectors` of protocols.py: V from ⟨V, u⟩ and a direction drawn on the sphere.
                 norm = math.sqrt(scale * scale * size)
                 part, across = along[g, report + k - begin], one
                 toward = zero

@@ -1,8 +1,7 @@
 """Random check-ins (check-ins paper, Algorithms 1 and 2, Section 4.2) and the protocols they are compared with.
 
-One-record clients send one private gradient each, in a slot that the protocol draws before training. The registered
-algorithms are of silos with many records and Gaussian noise, and their plan has no slots; here a protocol is its
-schedule (who reports in which slot), its bound (central ε of ε0), and `train` walks the slots for a stack of points.
+One-record clients send one private gradient each, in a slot that the protocol draws before training. A protocol is its
+schedule (who reports in which slot) and its bound (central ε of ε0); `train` walks the slots for a stack of points.
 Reports are pure (`privacy.unit_vectors`): with Gaussian ones every theorem of the paper asks for 8ε0 in place of ε0.
 """
 
@@ -14,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from silodp.experiments.checkins.kernel import walk
+from silodp.experiments.checkins.kernel import Walk, compiled_walk
 from silodp.federation.models import Model, kernels
+from silodp.federation.models.base import within_reach
 from silodp.federation.models.linear import Linear
 from silodp.federation.rng import Streams
 from silodp.privacy.shuffling.amplification import clones_delta, sampled_delta
@@ -23,7 +23,7 @@ from silodp.privacy.shuffling.unit_vectors import Cap, best_cap
 from silodp.theory.checkins.privacy import averaged, fixed_window, shuffled, sliding_window
 
 Slots = list[NDArray[np.int64]]
-# ε0 beyond which no protocol is asked to look.
+# The largest ε0 that is tried.
 LARGEST = 60.0
 
 
@@ -35,7 +35,6 @@ class Shape:
     p0: float = 1.0
 
     def slots(self, n: int) -> int:
-        """m for n clients."""
         return max(round(self.share * n), 1)
 
 
@@ -44,7 +43,7 @@ class Protocol:
     """How clients take part, and what that is worth.
 
     Attributes:
-        schedule: which client reports in which slot, by its name in `SCHEDULES`; its random streams are named so too.
+        schedule: which client reports in which slot, a name in `SCHEDULES` and of random streams.
         holds: (n, shape, ε0, ε, δ) → whether ε0-private reports make the whole (ε, δ)-private by its bound.
         bound: the source of that, and what it assumes; for figures and tables.
         dummies: an empty slot is an update of noise alone; else it is skipped.
@@ -60,7 +59,6 @@ class Protocol:
     shapes: tuple[Shape, ...] = (Shape(),)
 
     def draw(self, n: int, shape: Shape, generator: np.random.Generator) -> Slots:
-        """The clients of every slot, out of n."""
         return SCHEDULES[self.schedule](n, shape, generator)
 
 
@@ -104,32 +102,39 @@ def _grouped(clients: NDArray[np.int64], slots: NDArray[np.int64], count: int) -
 
 
 # Names of random streams: a new one is a new table.
-SCHEDULES: dict[str, Callable[[int, Shape, np.random.Generator], Slots]] = {
+SCHEDULES = {
     "in_random_order": in_random_order,
     "sampled": sampled,
     "fixed": fixed,
     "averaging": averaging,
     "sliding": sliding,
 }
+
+
 # `none` and the two shufflings draw the same schedules; their bounds differ.
 PROTOCOLS: dict[str, Protocol] = {
     "none": Protocol("in_random_order", lambda n, shape, e0, e, d: e0 <= e, "local guarantee: epsilon0 itself"),
     "subsampling": Protocol(
-        "sampled", lambda n, shape, e0, e, d: sampled_delta(e0, n, n, e) <= d,
-        "secret uniform sampling of one of n clients, composed n times; all clients available", once=False,
+        "sampled",
+        lambda n, shape, e0, e, d: sampled_delta(e0, n, n, e) <= d,
+        "secret uniform sampling of one of n clients, composed n times; all clients available",
+        once=False,
     ),
     "shuffling": Protocol(
-        "in_random_order", lambda n, shape, e0, e, d: shuffled(n=n, epsilon0=e0, delta=d).value <= e,
+        "in_random_order",
+        lambda n, shape, e0, e, d: shuffled(n=n, epsilon0=e0, delta=d).value <= e,
         "check-ins paper, Theorem 5.1; secret order, all clients available",
     ),
     "shuffling_clones": Protocol(
-        "in_random_order", lambda n, shape, e0, e, d: clones_delta(e0, n, e, delta=d) <= d,
+        "in_random_order",
+        lambda n, shape, e0, e, d: clones_delta(e0, n, e, delta=d) <= d,
         "clones, numerical; secret order, all clients available",
     ),
     "a_fix": Protocol(
         "fixed",
         lambda n, shape, e0, e, d: fixed_window(p0=shape.p0, m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
-        "check-ins paper, Theorem 3.2; secret check-ins", dummies=True,
+        "check-ins paper, Theorem 3.2; secret check-ins",
+        dummies=True,
         shapes=(Shape(), Shape(0.5), Shape(0.5, 0.5)),
     ),
     "a_avg": Protocol(
@@ -139,34 +144,29 @@ PROTOCOLS: dict[str, Protocol] = {
         shapes=(Shape(), Shape(0.25)),
     ),
     "a_sldw": Protocol(
-        "sliding", lambda n, shape, e0, e, d: sliding_window(m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
-        "check-ins paper, Theorem 4.3; secret check-ins", dummies=True, shapes=(Shape(0.5), Shape(0.1)),
+        "sliding",
+        lambda n, shape, e0, e, d: sliding_window(m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
+        "check-ins paper, Theorem 4.3; secret check-ins",
+        dummies=True,
+        shapes=(Shape(0.5), Shape(0.1)),
     ),
-}  # fmt: skip
+}
 
 
 def local_epsilon(protocol: Protocol, n: int, shape: Shape, epsilon: float, delta: float) -> tuple[float, bool]:
     """Largest ε0 (to 1e-6 of it) whose reports make the whole (ε, δ)-private, and whether amplification gave it.
 
-    Where the bound gives less than ε itself, a protocol in which clients report once keeps ε0 = ε.
-
-    Raises:
-        ValueError: ε or δ without meaning, or no clients.
+    Where the bound gives less than ε itself, a protocol in which clients report once keeps ε0 = ε. ValueError: ε or δ
+    without meaning, or no clients.
     """
-    for name, value, good, allowed in (
-        ("n", n, n >= 1, "at least 1"),
-        ("epsilon", epsilon, 0 < epsilon < LARGEST, f"above 0 and below {LARGEST:g}"),
-        ("delta", delta, 0 < delta < 1, "strictly between 0 and 1"),
-    ):
-        if not good:
-            raise ValueError(f"{name}: {value}: must be {allowed}")
+    if not (n >= 1 and 0 < epsilon < LARGEST and 0 < delta < 1):
+        limits = f"n must be at least 1, epsilon above 0 and below {LARGEST:g}, delta strictly between 0 and 1"
+        raise ValueError(f"n = {n}, epsilon = {epsilon}, delta = {delta}: {limits}")
     low, high = 0.0, LARGEST
     while high - low > 1e-6 * high and high > 1e-12:
         middle = (low + high) / 2
         low, high = (middle, high) if protocol.holds(n, shape, middle, epsilon, delta) else (low, middle)
-    if protocol.once and low <= epsilon:
-        return epsilon, False
-    return low, True
+    return (epsilon, False) if protocol.once and low <= epsilon else (low, True)
 
 
 @dataclass(frozen=True)
@@ -192,67 +192,60 @@ def train(
     for the clipped gradient; what is added is therefore c·V/√i. All points share the draws of V and the schedule.
 
     Args:
-        model: the model; its per-record clipping is used.
-        x: one record a client, (n, features).
-        y: labels, (n,).
-        slots: clients of every slot.
-        points: G points.
-        clip: L.
-        dummies: an empty slot takes a step along noise, else none.
+        x, y: one record a client, (n, features) and (n,).
+        slots, clip, dummies: as in `Walk`.
         streams: where the reports' noise is drawn from.
     """
-    reports = sum(len(clients) or 1 for clients in slots)
-    along = _along(points.epsilon0, reports, model.size, streams.generator("along")).to(x)
+    reports, d = sum(len(clients) or 1 for clients in slots), model.size
+    along = _along(points.epsilon0, reports, d, streams.generator("along")).to(x)
     sign = torch.from_numpy(streams.generator("sign").random(reports)).to(x)
-    free = torch.from_numpy(streams.generator("across").standard_normal((reports, model.size))).to(x)
+    free = torch.from_numpy(streams.generator("across").standard_normal((reports, d))).to(x)
     free = free / free.norm(dim=1, keepdim=True)
     private = torch.tensor(np.isfinite(points.epsilon0), device=x.device)
-    limit = torch.full((len(private),), clip, dtype=x.dtype, device=x.device)
     steps = torch.tensor(points.step, dtype=x.dtype, device=x.device)
-    weights = torch.zeros((len(private), model.size)).to(x)
+    limit = torch.full_like(steps, clip)
+    weights = torch.zeros((len(steps), d)).to(x)
+    walk = Walk(x, y, slots, along, sign, free, private, steps, clip, dummies)
     link = model.link if isinstance(model, Linear) else -1
-    affine = link in (kernels.IDENTITY, kernels.LOGISTIC)
     # Along a walk a weight moves by Σ c/√i at most; a record that is not finite fails the comparison.
     moves = 2 * steps * len(slots) ** 0.5
-    if affine and x.device.type == "cpu" and bool(kernels.within_reach(x, y, weights, limit, model.size, moves).all()):
-        return walk(link, weights, x, y, slots, along, sign, free, private, steps, clip, dummies)
-    return _walk_tensors(model, weights, x, y, slots, along, sign, free, private, steps, limit, dummies)
+    if link not in (kernels.IDENTITY, kernels.LOGISTIC) or x.device.type != "cpu":
+        return _walk_tensors(model, weights, walk)
+    near = bool(within_reach(x, y, weights, limit, d, moves).all())
+    return compiled_walk(link, weights, walk) if near else _walk_tensors(model, weights, walk)
 
 
-def _walk_tensors(
-    model: Model, weights: Tensor, x: Tensor, y: Tensor, slots: Slots, along: Tensor, sign: Tensor, free: Tensor,
-    private: Tensor, steps: Tensor, clip: Tensor, dummies: bool,
-) -> Tensor:  # fmt: skip
-    """The walk for any model; arguments as `kernel.walk` beside this file, with a clip for every point, (G,)."""
-    report = 0
-    for slot, clients in enumerate(slots):
-        if not len(clients) and not dummies:
+def _walk_tensors(model: Model, weights: Tensor, walk: Walk) -> Tensor:
+    """The walk for any model."""
+    report, clip, free = 0, torch.full_like(walk.steps, walk.clip), walk.free
+    for slot, clients in enumerate(walk.slots):
+        if not len(clients) and not walk.dummies:
             continue
-        total = private[:, None] * free[report] if not len(clients) else torch.zeros_like(weights)
+        total = walk.private[:, None] * free[report] if not len(clients) else torch.zeros_like(weights)
         for number, client in enumerate(clients.tolist(), start=report):
-            gradient = model.clipped_gradient_sum(weights, x[client : client + 1], y[client : client + 1], clip)
-            total += _private(gradient / clip[:, None], along[number], sign[number], free[number], private)
+            x, y = walk.x[client : client + 1], walk.y[client : client + 1]
+            vectors = model.clipped_gradient_sum(weights, x, y, clip) / clip[:, None]
+            total += private_vectors(vectors, walk.along[number], walk.sign[number], free[number], walk.private)
         report += len(clients) or 1
-        weights = torch.addcmul(weights, steps[:, None], total, value=-1 / ((slot + 1) ** 0.5 * (len(clients) or 1)))
+        pace = (slot + 1) ** 0.5 * (len(clients) or 1)
+        weights = torch.addcmul(weights, walk.steps[:, None], total, value=-1 / pace)
     return weights
 
 
 def _along(epsilon0: Sequence[float], reports: int, d: int, generator: np.random.Generator) -> Tensor:
     """⟨V, u⟩ of every report and point, (reports, G), from one uniform draw a report; zero without noise."""
     uniform = generator.random(reports)
-    known = {value: one.along(uniform) for value, one in caps(epsilon0, d).items()}
+    known = {value: cap.along(uniform) for value, cap in caps(epsilon0, d).items()}
     return torch.from_numpy(np.stack([known.get(value, np.zeros(reports)) for value in epsilon0], axis=1))
 
 
-def _private(vectors: Tensor, along: Tensor, sign: Tensor, free: Tensor, private: Tensor) -> Tensor:
+def private_vectors(vectors: Tensor, along: Tensor, sign: Tensor, free: Tensor, private: Tensor) -> Tensor:
     """V for every vector (G, d) of norm at most 1; the vector itself where there is no noise.
 
     Args:
-        vectors: clipped gradients over L.
         along: ⟨V, u⟩, (G,).
         sign: uniform in [0, 1): the vector's direction is kept where it is below (1 + ‖v‖)/2, else turned round.
         free: uniform on the sphere (d,): the direction across u, and the whole of V for a zero vector.
-        private: (G,).
     """
     norms = vectors.norm(dim=1)
     inverse = 1 / norms.clamp_min(torch.finfo(vectors.dtype).tiny)

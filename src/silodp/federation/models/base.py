@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -24,58 +24,104 @@ class Block:
         return self.start + int(np.prod(self.shape))
 
 
-class Model(Protocol):
-    """A model over a stack of G flat parameter vectors of length d.
+class Steps(NamedTuple):
+    """One-record steps w ← w − η(clipped gradient + noise·base_k) over the records of `x` in order.
 
-    Records come as features `x` (B, features) and labels `y` (B,): class indices (int64) or targets (floating).
+    `clip`, `stepsize` and `noise` are (G,); `base` (B, d) has a draw a step, None where no point has noise.
     """
 
-    # Error of a record whose output is not a number: 1 (wrong class), or infinite for a regression.
-    worst_error: ClassVar[float]
+    x: Tensor
+    y: Tensor
+    clip: Tensor
+    stepsize: Tensor
+    noise: Tensor
+    base: Tensor | None
+
+    def of(self, points: Tensor) -> "Steps":
+        """The steps of the points marked in `points` (G,)."""
+        return self._replace(clip=self.clip[points], stepsize=self.stepsize[points], noise=self.noise[points])
+
+
+class Model:
+    """A model over a stack of G flat parameter vectors of length d; `x` is (B, features), `y` (B,) classes or targets.
+
+    `worst_error` is that of a record whose output is not a number: 1 (wrong class), or infinite for a regression.
+    """
+
+    worst_error: ClassVar[float] = 1.0
 
     @property
     def size(self) -> int:
         """d, the number of parameters."""
-        ...
+        return self.blocks[-1].stop
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The tensors that make up the flat vector, in order."""
-        ...
+        raise NotImplementedError
+
+    def unpacked(self, weights: Tensor) -> list[Tensor]:
+        """Every tensor of the stack, (G, *shape)."""
+        return [weights[:, block.start : block.stop].reshape(-1, *block.shape) for block in self.blocks]
 
     def initial(self, generator: np.random.Generator) -> np.ndarray:
-        """A starting point (d,)."""
-        ...
+        """A starting point (d,): 0, which suits convex losses."""
+        return np.zeros(self.size)
 
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         """Predictions before the loss: (G, B) for one output, (G, B, classes) for several."""
-        ...
+        raise NotImplementedError
 
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         """Loss of each record, (G, B)."""
-        ...
+        raise NotImplementedError
 
     def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
         """Error of each record, (G, B): 1 where the class is wrong, the squared error for a regression."""
-        ...
+        raise NotImplementedError
 
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        """Sum over the records of each record's gradient scaled to norm at most `clip` (G,); returns (G, d).
-
-        The norm is that of the gradient over the whole parameter vector. A record whose gradient or its norm is not
-        finite contributes zero (`zero_unless_finite`).
+        """(G, d) sum of the records' gradients, each scaled to norm at most `clip` (G,); 0 for a record that is not
+        finite.
         """
-        ...
+        raise NotImplementedError
 
     def local_steps(
         self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
     ) -> Tensor:
-        """One-record steps w ← w − η(clipped gradient + noise·base_k) over the records of x in order; returns (G, d).
+        """The weights (G, d) after `Steps`; the step of a record with a gradient or norm not finite is noise alone."""
+        steps = Steps(x, y, clip, stepsize, noise, base)
+        done = self._compiled_steps(weights, steps) if weights.device.type == "cpu" else None
+        if done is None:
+            return sequential_steps(self, weights, steps)
+        again = ~torch.isfinite(done).all(1)
+        if self._terms:
+            longest = 0.0 if base is None else float(base.abs().max())
+            moves = len(x) * stepsize * (clip + noise * longest)
+            again |= ~within_reach(x, y, weights, clip, self._terms, moves)
+        if bool(again.any()):
+            done[again] = sequential_steps(self, weights[again], steps.of(again))
+        return done
 
-        `stepsize`, `noise` are (G,); `base` is (B, d), one base draw a step, or None where no point has noise. The step
-        of a record whose gradient or its norm is not finite is noise alone.
-        """
-        ...
+    def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
+        """The same by a compiled CPU kernel, where the model has one; points it fails at are not finite."""
+        return None
+
+    @property
+    def _terms(self) -> int:
+        """`terms` of `within_reach` for `_compiled_steps`; 0 where that kernel bounds its squares from below."""
+        return 0
+
+
+class Classifier(Model):
+    """A model with one logit a class, (G, B, classes), and cross-entropy loss."""
+
+    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        chosen = outputs.gather(2, y.expand(len(outputs), -1)[..., None]).squeeze(2)
+        return torch.logsumexp(outputs, dim=2) - chosen
+
+    def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return (outputs.argmax(2) != y).to(outputs.dtype)
 
 
 # Squares below this are taken for it, so that a factor which underflows cannot hide a product with a huge one.
@@ -103,8 +149,7 @@ GradientSum = Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]
 def zero_unless_finite(gradient_sum: GradientSum) -> GradientSum:
     """Decorates `Model.clipped_gradient_sum`: a record whose gradient or its norm is not finite contributes zero.
 
-    Without it one such record turns the whole message into NaN, which tells that it was drawn at every ε. A sum that is
-    finite is handed on as it is; else the points concerned are summed again, record by record.
+    Without it one such record turns the whole message into NaN, which tells that it was drawn at every ε.
     """
 
     @functools.wraps(gradient_sum)
@@ -124,17 +169,9 @@ def zero_unless_finite(gradient_sum: GradientSum) -> GradientSum:
     return guarded
 
 
-def sequential_steps(
-    model: Model,
-    weights: Tensor,
-    x: Tensor,
-    y: Tensor,
-    clip: Tensor,
-    stepsize: Tensor,
-    noise: Tensor,
-    base: Tensor | None,
-) -> Tensor:
-    """`Model.local_steps` for any model and device, one step at a time."""
+def sequential_steps(model: Model, weights: Tensor, steps: Steps) -> Tensor:
+    """`Steps` of any model on any device, one step at a time."""
+    x, y, clip, stepsize, noise, base = steps
     for k in range(len(x)):
         gradient = model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip)
         if base is not None:
@@ -143,10 +180,17 @@ def sequential_steps(
     return weights
 
 
-def cross_entropy(outputs: Tensor, y: Tensor) -> Tensor:
-    """Cross-entropy (G, B) of logits (G, B, classes) against classes (B,)."""
-    chosen = outputs.gather(2, y.expand(len(outputs), -1)[..., None]).squeeze(2)
-    return torch.logsumexp(outputs, dim=2) - chosen
+def within_reach(
+    x: Tensor, y: Tensor, weights: Tensor, clip: Tensor, terms: int, moves: Tensor | float = 0.0
+) -> Tensor:
+    """(G,) whether no factor of a squared norm can underflow beside another that is so large that this matters.
+
+    The other factor has to stay below L/√tiny. At most `terms` products of a weight and a feature are added up,
+    counting layers, and a weight moves by at most `moves` (G,) while the kernel runs.
+    """
+    longest = max(float(x.abs().max()), float(y.abs().max()), 1.0)
+    reach = (weights.abs().amax(1) + moves + 1) * (longest * 8 * terms)
+    return torch.isinf(clip) | (reach <= clip * (0.1 * torch.finfo(x.dtype).tiny ** -0.5))
 
 
 def softmax_residual(outputs: Tensor, y: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 import math
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -13,37 +12,26 @@ from torch.nn import functional
 from silodp.federation.models import convnet_kernels
 from silodp.federation.models.base import (
     Block,
+    Classifier,
+    Steps,
     clip_factors,
-    cross_entropy,
-    sequential_steps,
     softmax_residual,
     square_sums,
     zero_unless_finite,
 )
-from silodp.federation.models.convnet_maps import KERNEL, POOL
+from silodp.federation.models.convnet_maps import KERNEL, POOL, sides
 
 # Records worked on at once before points are cut: below it, products with a point's own matrices get too thin.
 RECORDS = 32
 
 
 @dataclass(frozen=True)
-class ConvNet:
+class ConvNet(Classifier):
     """Two 5×5 convolutions, each with ReLU and 2×2 maxima, then three dense layers; cross-entropy loss.
 
-    With 3×32×32 images, 6 and 16 filters, and dense layers of 120, 84 and 10 units it has 62,006 parameters (non-convex
-    paper, Appendix H.3). Per-record norms are exact and over all of them: a dense layer's is ‖δ‖²(‖a‖² + 1), and
-    the few parameters of a convolution have their per-record gradients built. On a CPU `convnet_kernels` does it, else
-    tensor operations over pieces of points and records whose temporary memory stays below `workspace`; how they are cut
-    changes sums by rounding only.
-
-    Attributes:
-        side: height and width of the images.
-        classes: number of classes.
-        channels: of the images.
-        filters: of the two convolutions.
-        hidden: units of the two hidden dense layers.
-        workspace: bytes of temporary memory (of a thread, on a CPU), beyond arguments, result and what a GPU library
-            takes for itself.
+    With 3×32×32 images, 6 and 16 `filters`, and layers of 120, 84 (`hidden`) and 10 units it has 62,006 parameters
+    (non-convex paper, Appendix H.3). Per-record norms are exact: a dense layer's is ‖δ‖²(‖a‖² + 1), and a convolution's
+    per-record gradients are built. `workspace` bounds temporary memory in bytes, of a thread on a CPU.
     """
 
     side: int
@@ -52,8 +40,6 @@ class ConvNet:
     filters: tuple[int, int] = (6, 16)
     hidden: tuple[int, int] = (120, 84)
     workspace: int = 256 * 2**20
-
-    worst_error: ClassVar[float] = 1.0
 
     @classmethod
     def build(cls, features: int, classes: int | None, workspace_mb: int = 256) -> "ConvNet":
@@ -68,13 +54,7 @@ class ConvNet:
     @property
     def sides(self) -> tuple[int, int, int, int]:
         """Sides of the first convolution's output, of its maxima, and the same of the second."""
-        first = self.side - KERNEL + 1
-        second = first // POOL - KERNEL + 1
-        return first, first // POOL, second, second // POOL
-
-    @property
-    def size(self) -> int:
-        return self.blocks[-1].stop
+        return sides(self.side)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -86,11 +66,11 @@ class ConvNet:
             ("dense2", (h2, h1)),
             ("output", (self.classes, h2)),
         ]
-        found: list[Block] = []
-        for name, shape in shapes:
-            for block, of in ((f"{name}.weight", shape), (f"{name}.bias", shape[:1])):
-                found.append(Block(block, found[-1].stop if found else 0, of))
-        return tuple(found)
+        blocks: list[Block] = []
+        for layer, shape in shapes:
+            for name, size in ((f"{layer}.weight", shape), (f"{layer}.bias", shape[:1])):
+                blocks.append(Block(name, blocks[-1].stop if blocks else 0, size))
+        return tuple(blocks)
 
     def initial(self, generator: np.random.Generator) -> np.ndarray:
         """Uniform within ±1/√(inputs of a unit), weights and biases."""
@@ -117,12 +97,6 @@ class ConvNet:
                 out[points, records] = _Pass(self, weights[points], x[records]).logits
         return out
 
-    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return cross_entropy(outputs, y)
-
-    def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return (outputs.argmax(2) != y).to(outputs.dtype)
-
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         if weights.device.type == "cpu":
@@ -141,17 +115,8 @@ class ConvNet:
                 _Pass(self, weights[points], x[records]).add_gradients(y[records], clip[points], out[points])
         return out
 
-    def local_steps(
-        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
-    ) -> Tensor:
-        if weights.device.type != "cpu":
-            return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
-        done = convnet_kernels.local_steps(self._sizes, weights, x, y, clip, stepsize, noise, base, self.workspace)
-        again = ~torch.isfinite(done).all(1)
-        if bool(again.any()):  # a record whose gradient is no number: its step is noise alone
-            some = weights[again], x, y, clip[again], stepsize[again], noise[again], base
-            done[again] = sequential_steps(self, *some)
-        return done
+    def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
+        return convnet_kernels.local_steps(self._sizes, weights, steps, self.workspace)
 
     def _pieces(self, points: int, records: int, item: int) -> list[tuple[slice, slice]]:
         """Cuts of points and records, together covering all; `item` is the size of a number in bytes."""
@@ -192,16 +157,13 @@ def _exact() -> AbstractContextManager:
 class _Pass:
     """Forward and backward pass of g points over b records; layouts are (b, g·filters, …) for images, (g, b, …) after.
 
-    Args:
-        net: the network.
-        weights: (g, d).
-        x: (b, channels, side, side), or flat.
+    Weights are (g, d), records (b, channels, side, side) or flat.
     """
 
     def __init__(self, net: ConvNet, weights: Tensor, x: Tensor):
         self.net, self.g, self.b = net, len(weights), len(x)
         self.x = x.reshape(self.b, net.channels, net.side, net.side)
-        self.w = [weights[:, block.start : block.stop].reshape(-1, *block.shape) for block in net.blocks]
+        self.w = net.unpacked(weights)
         w1, b1, w2, b2, w3, b3, w4, b4, w5, b5 = self.w
         z1 = functional.conv2d(self.x, w1.flatten(0, 1), b1.flatten())
         self.a1, self.i1 = functional.max_pool2d(z1, POOL, return_indices=True)

@@ -1,9 +1,7 @@
 """Compiled CPU kernels of the convolutional network: outputs, clipped gradient sums and one-record local steps.
 
-Each point of the stack is worked on by itself, a record at a time through the convolutions and a block of records at a
-time through the dense layers, so a point's bits depend neither on the other points nor on the number of threads. What
-makes it fast: a record's patches are gathered once for all points, and everything between two matrix products of a
-pair of record and point stays in a core's second-level cache. `ConvNet` holds the same by tensor operations.
+Each point of the stack is worked on by itself, so its bits depend neither on the other points nor on the threads. A
+record's patches are gathered once for all points.
 """
 
 import functools
@@ -11,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from silodp.federation.models.base import Steps
+from silodp.federation.models.compiled import njit
 from silodp.federation.models.convnet_maps import (
     KERNEL,
-    POOL,
     add,
     add_turned,
     back,
@@ -27,6 +25,7 @@ from silodp.federation.models.convnet_maps import (
     places,
     product_of_squares,
     residuals,
+    sides,
     turn,
 )
 from silodp.federation.models.kernels import FAST, factor
@@ -60,27 +59,22 @@ def gradient_sum(sizes: Sizes, weights: Tensor, x: Tensor, y: Tensor, clip: Tens
     return out
 
 
-def local_steps(
-    sizes: Sizes, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor,
-    base: Tensor | None, workspace: int,
-) -> Tensor:  # fmt: skip
-    """One-record steps, (G, d); arguments as `Model.local_steps`. A step that is no number leaves none in its point."""
+def local_steps(sizes: Sizes, weights: Tensor, steps: Steps, workspace: int) -> Tensor:
+    """One-record steps, (G, d). A step that is not a number leaves none in its point."""
     weights = weights.clone(memory_format=torch.contiguous_format)
-    columns = clip.numpy(), stepsize.numpy(), noise.numpy()
-    draws = np.empty((0, 0), dtype=weights.numpy().dtype) if base is None else base.numpy()
-    for begin in range(0, len(x), STEP_BLOCK):
+    columns = steps.clip.numpy(), steps.stepsize.numpy(), steps.noise.numpy()
+    draws = np.empty((0, 0), dtype=weights.numpy().dtype) if steps.base is None else steps.base.numpy()
+    for begin in range(0, len(steps.x), STEP_BLOCK):
         part = slice(begin, begin + STEP_BLOCK)
-        _run(_steps, sizes, weights, x[part], (y[part].numpy(), *columns, draws[part]), workspace)
+        _run(_steps, sizes, weights, steps.x[part], (steps.y[part].numpy(), *columns, draws[part]), workspace)
     return weights
 
 
 def block_of(sizes: Sizes, records: int, item: int, workspace: int) -> int:
     """Records whose patches are held at once in `workspace` bytes; `item` is the size of a number. At least one."""
     channels, side, f1, f2, h1, h2, _ = sizes
-    first = side - KERNEL + 1
-    half = first // POOL
-    second = half - KERNEL + 1
-    inner = f2 * (second // POOL) ** 2
+    first, half, second, last = sides(side)
+    inner = f2 * last**2
     record = channels * KERNEL**2 * first**2 + POINTS * (2 * f1 * half**2 + 3 * inner + 2 * (h1 + h2))
     fixed = POINTS * 4 * f1 * KERNEL**2 * f2 + inner * h1 + 3 * f1 * KERNEL**2 * second**2
     return int(min(max((workspace / item - fixed) // record, 1), records, RECORD_BLOCK))
@@ -95,10 +89,8 @@ def _run(kernel: Any, sizes: Sizes, weights: Tensor, x: Tensor, rest: tuple[Any,
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _logits(sizes, block, weights, x, out, start, stop):
     channels, side, f1, f2, h1, h2, _ = sizes
-    first = side - KERNEL + 1
-    half = first // POOL
-    second = half - KERNEL + 1
-    cells = (second // POOL) ** 2
+    first, half, second, last = sides(side)
+    cells = last**2
     kind, at = x.dtype, places(sizes)
     patches = np.empty((channels * KERNEL**2, first**2), dtype=kind)
     rows = np.empty((f2, f1 * KERNEL**2), dtype=kind)
@@ -130,10 +122,8 @@ def _logits(sizes, block, weights, x, out, start, stop):
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _gradient_sums(sizes, block, weights, x, y, clip, out, start, stop):
     channels, side, f1, f2, h1, h2, classes = sizes
-    first = side - KERNEL + 1
-    half = first // POOL
-    second = half - KERNEL + 1
-    cells = (second // POOL) ** 2
+    first, half, second, last = sides(side)
+    cells = last**2
     kind, at = x.dtype, places(sizes)
     patches = np.empty((block, channels * KERNEL**2, first**2), dtype=kind)
     rows = np.empty((POINTS, f2, f1 * KERNEL**2), dtype=kind)
@@ -151,6 +141,7 @@ def _gradient_sums(sizes, block, weights, x, y, clip, out, start, stop):
     d1, spread1, spread2 = np.empty((half**2, f1), dtype=kind), np.empty_like(z1), np.empty_like(z2)
     g1, g2 = np.empty((channels * KERNEL**2, f1), dtype=kind), np.empty((f1 * KERNEL**2, f2), dtype=kind)
     b1, b2 = np.empty(f1, dtype=kind), np.empty(f2, dtype=kind)
+    scratch, gradients = (columns, spread2, moved, d1, spread1), (g1, b1, g2, b2)
     sum1, sum2 = np.empty((POINTS, channels * KERNEL**2, f1), dtype=kind), np.empty_like(filters2)
     layers = np.empty((h1, f2 * cells), dtype=kind), np.empty((h2, h1), dtype=kind), np.empty((classes, h2), dtype=kind)
     for begin in range(0, len(x), block):
@@ -183,9 +174,8 @@ def _gradient_sums(sizes, block, weights, x, y, clip, out, start, stop):
                 for g in range(points):
                     total = out[some + g]
                     squared = map_gradients(
-                        sizes, rows[g], patches[k], d2[g, k], at2[g, k], a1[g, k], at1[g, k], columns, spread2, moved,
-                        d1, spread1, g1, b1, g2, b2,
-                    )  # fmt: skip
+                        sizes, rows[g], patches[k], d2[g, k], at2[g, k], a1[g, k], at1[g, k], scratch, gradients
+                    )
                     for delta, a in ((d3[g, k], a2[g, k]), (d4[g, k], a3[g, k]), (d5[g, k], a4[g, k])):
                         squared += product_of_squares(delta, a)
                     part = factor(squared, clip[some + g])
@@ -209,10 +199,8 @@ def _gradient_sums(sizes, block, weights, x, y, clip, out, start, stop):
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _steps(sizes, block, weights, x, y, clip, stepsize, noise, base, start, stop):
     channels, side, f1, f2, h1, h2, classes = sizes
-    first = side - KERNEL + 1
-    half = first // POOL
-    second = half - KERNEL + 1
-    cells = (second // POOL) ** 2
+    first, half, second, last = sides(side)
+    cells = last**2
     kind, at = x.dtype, places(sizes)
     patches = np.empty((block, channels * KERNEL**2, first**2), dtype=kind)
     rows, filters2 = np.empty((f2, f1 * KERNEL**2), dtype=kind), np.empty((f1 * KERNEL**2, f2), dtype=kind)
@@ -226,6 +214,7 @@ def _steps(sizes, block, weights, x, y, clip, stepsize, noise, base, start, stop
     d1, spread1, spread2 = np.empty_like(a1), np.empty_like(z1), np.empty_like(z2)
     g1, g2 = np.empty((channels * KERNEL**2, f1), dtype=kind), np.empty((f1 * KERNEL**2, f2), dtype=kind)
     b1, b2 = np.empty(f1, dtype=kind), np.empty(f2, dtype=kind)
+    scratch, gradients = (columns, spread2, moved, d1, spread1), (g1, b1, g2, b2)
     for begin in range(0, len(x), block):
         size = min(block, len(x) - begin)
         for k in range(size):
@@ -244,10 +233,7 @@ def _steps(sizes, block, weights, x, y, clip, stepsize, noise, base, start, stop
                 back(d5, w[at[8] : at[9]], a4, d4)
                 back(d4, w[at[6] : at[7]], a3, d3)
                 back(d3, w[at[4] : at[5]], a2, d2)
-                squared = map_gradients(
-                    sizes, rows, patches[k], d2[0], at2, a1, at1, columns, spread2, moved, d1, spread1,
-                    g1, b1, g2, b2,
-                )  # fmt: skip
+                squared = map_gradients(sizes, rows, patches[k], d2[0], at2, a1, at1, scratch, gradients)
                 squared += product_of_squares(d3[0], a2[0]) + product_of_squares(d4[0], a3[0])
                 part = -eta * factor(squared + product_of_squares(d5[0], a4[0]), clip[g])
                 add_turned(part, g1, g2, f1, f2, w[at[0] : at[1]], w[at[2] : at[3]])

@@ -5,13 +5,21 @@ Layouts are those that matrix products and the copies between them are fastest w
 """
 
 import numpy as np
-from numba import njit
 
 from silodp.federation.models.base import LEAST_SQUARE
+from silodp.federation.models.compiled import njit
 from silodp.federation.models.kernels import FAST
 
 # Side of the filters, and of the windows that maxima are taken over.
 KERNEL, POOL = 5, 2
+
+
+@njit(cache=True, nogil=True)
+def sides(side):
+    """Sides of the first convolution's output, of its maxima, and the same of the second, for images of `side`."""
+    first = side - KERNEL + 1
+    second = first // POOL - KERNEL + 1
+    return first, first // POOL, second, second // POOL
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -132,11 +140,19 @@ def turn(given, f1, f2, rows, columns):
 def places(sizes):
     """Where the ten tensors begin in a flat vector, and its length."""
     channels, side, f1, f2, h1, h2, classes = sizes
-    last = ((side - KERNEL + 1) // POOL - KERNEL + 1) // POOL
+    last = sides(side)[3]
     lengths = (
-        f1 * channels * KERNEL**2, f1, f2 * f1 * KERNEL**2, f2,
-        h1 * f2 * last**2, h1, h2 * h1, h2, classes * h2, classes,
-    )  # fmt: skip
+        f1 * channels * KERNEL**2,
+        f1,
+        f2 * f1 * KERNEL**2,
+        f2,
+        h1 * f2 * last**2,
+        h1,
+        h2 * h1,
+        h2,
+        classes * h2,
+        classes,
+    )
     starts = np.zeros(11, dtype=np.int64)
     for i in range(10):
         starts[i + 1] = starts[i] + lengths[i]
@@ -150,13 +166,12 @@ def maps(sizes, w, at, filters2, patches, z1, scratch, z2, a1, at1, a2, at2):
     Returns 0, or a value that is no number where a map has one that is not finite.
     """
     channels, side, f1, _, _, _, _ = sizes
-    first = side - KERNEL + 1
-    half = first // POOL
+    first, half, second, _ = sides(side)
     np.dot(w[at[0] : at[1]].reshape((f1, channels * KERNEL * KERNEL)), patches, z1)
     seen = pool_first(z1, first, w[at[1] : at[2]], a1, at1)
     columns(a1, half, f1, scratch)
     np.dot(scratch, filters2, z2)
-    return seen + pool_second(z2, half - KERNEL + 1, w[at[3] : at[4]], a2, at2)
+    return seen + pool_second(z2, second, w[at[3] : at[4]], a2, at2)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -212,17 +227,16 @@ def product_of_squares(delta, a):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def map_gradients(
-    sizes, filters2, patches, d2, at2, a1, at1, scratch, spread2, moved, d1, spread1, g1, b1, g2, b2
-):  # fmt: skip
+def map_gradients(sizes, filters2, patches, d2, at2, a1, at1, scratch, gradients):
     """A record's gradients of both convolutions from d2 (f2·last²,).
 
-    Fills all arguments after `at1`; returns the sum of the squares of the last four, the gradients.
+    Fills the arrays of `scratch` and `gradients`; returns the sum of the squares of the gradients.
     """
+    patched, spread2, moved, d1, spread1 = scratch
+    g1, b1, g2, b2 = gradients
     _, side, f1, f2, _, _, _ = sizes
     zero = d2.dtype.type(0)
-    first = side - KERNEL + 1
-    half = first // POOL
+    half = sides(side)[1]
     cells = len(at2)
     spread2[:] = zero
     b2[:] = zero
@@ -231,8 +245,8 @@ def map_gradients(
             value = d2[f * cells + i]
             spread2[at2[i, f], f] = value
             b2[f] += value
-    columns(a1, half, f1, scratch)
-    np.dot(scratch.T, spread2, g2)
+    columns(a1, half, f1, patched)
+    np.dot(patched.T, spread2, g2)
     np.dot(spread2, filters2, moved)
     add_columns(moved, half, f1, d1)
     spread1[:] = zero

@@ -1,18 +1,19 @@
 """Compiled CPU kernels of the stack: the two-class perceptron's clipped gradient sums, and one-record local steps.
 
-Each point of the stack is worked on by itself, so the result for a point depends neither on the other points nor on the
-number of threads. Models fall back to tensor operations where a kernel does not apply; tests hold the two together.
+A point's result depends neither on the other points of the stack nor on the number of threads. Models fall back to
+tensor operations where a kernel does not apply.
 """
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
-from silodp.federation.models.base import Model, sequential_steps
+from silodp.federation.models.base import Steps
+from silodp.federation.models.compiled import njit
 from silodp.federation.models.threads import side_by_side
 
 IDENTITY, LOGISTIC = 0, 1
@@ -26,43 +27,6 @@ RECORD_BLOCK = 1024
 STEP_BLOCK = 64
 # Points of an affine model that take a step side by side, so that their chains of dependent operations overlap.
 LANES = 128
-
-
-def within_reach(
-    x: Tensor, y: Tensor, weights: Tensor, clip: Tensor, terms: int, moves: Tensor | float = 0.0
-) -> Tensor:
-    """(G,) whether no factor of a squared norm can underflow beside one so large that it would be missed.
-
-    The kernels multiply squares. One that underflows belongs to a number below √tiny; its partner has to stay below
-    L/√tiny for the product to be short of L. Points beyond are for tensor operations, whose squares have a floor.
-
-    Args:
-        x, y: the records.
-        weights: (G, d).
-        clip: L, (G,); without one there is no bound to keep.
-        terms: how many products of a weight and a feature are added up, at most, counting layers.
-        moves: how far a weight can move while the kernel runs, (G,).
-    """
-    longest = max(float(x.abs().max()), float(y.abs().max()), 1.0)
-    reach = (weights.abs().amax(1) + moves + 1) * (longest * 8 * terms)
-    return torch.isinf(clip) | (reach <= clip * (0.1 * torch.finfo(x.dtype).tiny ** -0.5))
-
-
-def redone_steps(
-    model: Model, done: Tensor, terms: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor,
-    noise: Tensor, base: Tensor | None,
-) -> Tensor:  # fmt: skip
-    """`done`, what a kernel of local steps gave, with points that it is not to be trusted with stepped again.
-
-    Those beyond `within_reach` and those that ended without a number; the other arguments as the kernel's.
-    """
-    longest = 0.0 if base is None else float(base.abs().max())
-    moves = len(x) * stepsize * (clip + noise * longest)
-    again = ~(within_reach(x, y, weights, clip, terms, moves) & torch.isfinite(done).all(1))
-    if bool(again.any()):
-        some = weights[again], x, y, clip[again], stepsize[again], noise[again], base
-        done[again] = sequential_steps(model, *some)
-    return done
 
 
 def perceptron_gradient_sum(hidden: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
@@ -201,61 +165,41 @@ def factor(squared, limit):
     return limit / math.sqrt(squared)
 
 
-def perceptron_local_steps(
-    hidden: int,
-    weights: Tensor,
-    x: Tensor,
-    y: Tensor,
-    clip: Tensor,
-    stepsize: Tensor,
-    noise: Tensor,
-    base: Tensor | None,
-) -> Tensor:
-    """One-record steps of the two-class perceptron; arguments as `Model.local_steps`."""
-    split = hidden * x.shape[1]
+def perceptron_local_steps(hidden: int, weights: Tensor, steps: Steps) -> Tensor:
+    """One-record steps of the two-class perceptron."""
+    features = steps.x.shape[1]
+    split = hidden * features
 
     def swap(vectors: Tensor, rows: int) -> Tensor:
         # The kernel runs along hidden units, so the first layer's matrix is turned: (hidden, features) and back.
         given = vectors.numpy()
         turned = np.empty_like(given)
 
-        def some(start: int, stop: int) -> None:
+        def turn(start: int, stop: int) -> None:
             matrices = given[start:stop, :split].reshape(stop - start, rows, -1).swapaxes(1, 2)
             turned[start:stop, :split].reshape(matrices.shape)[:] = matrices
             turned[start:stop, split:] = given[start:stop, split:]
 
-        side_by_side(some, len(given))
+        side_by_side(turn, len(given))
         return torch.from_numpy(turned)
 
-    done = _in_blocks(
-        _perceptron_steps,
-        hidden,
-        swap(weights, hidden),
-        x,
-        y,
-        clip,
-        stepsize,
-        noise,
-        None if base is None else swap(base, hidden),
-        len(weights),
-    )
-    return swap(done, x.shape[1])
+    base = None if steps.base is None else swap(steps.base, hidden)
+    done = _in_blocks(_perceptron_steps, hidden, swap(weights, hidden), steps._replace(base=base), len(weights))
+    return swap(done, features)
 
 
-def affine_local_steps(
-    link: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
-) -> Tensor:
-    """One-record steps of linear (`IDENTITY`) or logistic (`LOGISTIC`) regression; arguments as `Model.local_steps`."""
+def affine_local_steps(link: int, weights: Tensor, steps: Steps) -> Tensor:
+    """One-record steps of linear (`IDENTITY`) or logistic (`LOGISTIC`) regression."""
     weights = weights.clone(memory_format=torch.contiguous_format)
-    return _in_blocks(_affine_steps, link, weights, x, y, clip, stepsize, noise, base, -(-len(weights) // LANES))
+    return _in_blocks(_affine_steps, link, weights, steps, -(-len(weights) // LANES))
 
 
-def _in_blocks(kernel, option, weights, x, y, clip, stepsize, noise, base, units):
+def _in_blocks(kernel: Any, option: int, weights: Tensor, steps: Steps, units: int) -> Tensor:
     """Run `kernel` in place over `weights`, a block of steps at a time, its units of work side by side."""
-    columns = clip.numpy(), stepsize.numpy(), noise.numpy()
-    w, features, labels = weights.numpy(), x.contiguous().numpy(), y.numpy()
-    draws = np.empty((0, 0), dtype=w.dtype) if base is None else base.numpy()
-    for begin in range(0, len(x), STEP_BLOCK):
+    columns = steps.clip.numpy(), steps.stepsize.numpy(), steps.noise.numpy()
+    w, features, labels = weights.numpy(), steps.x.contiguous().numpy(), steps.y.numpy()
+    draws = np.empty((0, 0), dtype=w.dtype) if steps.base is None else steps.base.numpy()
+    for begin in range(0, len(features), STEP_BLOCK):
         part = slice(begin, begin + STEP_BLOCK)
         arrays = w, features[part], labels[part], *columns, draws[part]
         side_by_side(functools.partial(kernel, option, *arrays), units)

@@ -2,46 +2,34 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from torch import Tensor
 
 from silodp.federation.models import kernels
-from silodp.federation.models.base import (
-    Block,
-    clip_factors,
-    sequential_steps,
-    square_sums,
-    squares,
-    zero_unless_finite,
-)
+from silodp.federation.models.base import Block, Model, Steps, clip_factors, square_sums, squares, zero_unless_finite
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Model):
     """Predicts ⟨w, x⟩; the loss of a record is (⟨w, x⟩ − y)²/2 and its gradient (⟨w, x⟩ − y)·x."""
 
     features: int
-    link: int = kernels.IDENTITY
+    link: int | None = kernels.IDENTITY
 
     worst_error: ClassVar[float] = math.inf
+    two_classes: ClassVar[bool] = False
 
     @classmethod
-    def build(cls, features: int, classes: int | None) -> "Linear":
-        """The model for records of `features` features."""
-        return cls(features)
-
-    @property
-    def size(self) -> int:
-        return self.features
+    def build(cls, features: int, classes: int | None, **options: Any) -> Self:
+        """The model for records of `features` features; `options` are fields that the config names."""
+        if cls.two_classes and classes != 2:
+            raise ValueError(f"{cls.__name__.lower()}: classes = {classes}: must be 2")
+        return cls(features, **options)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         return (Block("weight", 0, (self.features,)),)
-
-    def initial(self, generator: np.random.Generator) -> np.ndarray:
-        return np.zeros(self.size)
 
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         return weights @ x.T
@@ -59,13 +47,23 @@ class Linear:
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         residuals = self.residuals(x @ weights.T, y)
-        squared_norms = squares(residuals) * square_sums(x, 1, keepdim=True)
-        return (residuals * clip_factors(squared_norms, clip)).T @ x
+        return (residuals * clip_factors(squares(residuals) * square_sums(x, 1, keepdim=True), clip)).T @ x
 
-    def local_steps(
-        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
-    ) -> Tensor:
-        if weights.device.type != "cpu":
-            return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
-        done = kernels.affine_local_steps(self.link, weights, x, y.to(x.dtype), clip, stepsize, noise, base)
-        return kernels.redone_steps(self, done, self.features, weights, x, y, clip, stepsize, noise, base)
+    def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
+        if self.link is None:
+            return None
+        return kernels.affine_local_steps(self.link, weights, steps._replace(y=steps.y.to(steps.x.dtype)))
+
+    @property
+    def _terms(self) -> int:
+        return self.features
+
+
+class TwoClasses:
+    """The error of a linear model of the classes 1 and 0; named before the model in a class's bases."""
+
+    worst_error: ClassVar[float] = 1.0
+    two_classes: ClassVar[bool] = True
+
+    def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return ((outputs > 0) != (y > 0)).to(outputs.dtype)

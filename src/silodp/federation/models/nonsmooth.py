@@ -1,28 +1,16 @@
 """Convex losses with kinks, and their Moreau envelopes in closed form (convex paper, Theorems 2.2 and 2.4).
 
-The envelope f_β(w) = min_v f(v) + (β/2)‖w − v‖² is β-smooth, at most L²/(2β) below f, and its gradient
-β(w − prox_{f/β}(w)) has norm at most L, as the subgradients of f have. The minimum here is over all v; the paper takes
-it over the constraint set, which changes the envelope near that set's boundary only. `smoothing` is β; without it,
-gradients are subgradients. Losses and errors are always those of f itself.
+The envelope f_β(w) = min_v f(v) + (β/2)‖w − v‖² over all v is β-smooth, at most L²/(2β) below f, and its gradient has
+norm at most L. `smoothing` is β; without it, gradients are subgradients. Losses and errors are those of f itself.
 """
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.federation.models.base import (
-    Block,
-    clip_factors,
-    sequential_steps,
-    square_sums,
-    squares,
-    zero_unless_finite,
-)
-from silodp.federation.models.linear import Linear
+from silodp.federation.models.base import clip_factors, square_sums, squares, zero_unless_finite
+from silodp.federation.models.linear import Linear, TwoClasses
 
 
 @dataclass(frozen=True)
@@ -30,10 +18,11 @@ class _Nonsmooth(Linear):
     """A loss of ⟨w, x⟩ with slopes in [−1, 1]: a record's gradient is s·x for a slope s, and its norm at most ‖x‖."""
 
     smoothing: float | None = None
-    link: int = -1
+    link: int | None = None
 
     def __post_init__(self) -> None:
-        _check(self.smoothing)
+        if self.smoothing is not None and not self.smoothing > 0:
+            raise ValueError(f"smoothing = {self.smoothing}: must be positive")
 
     def slopes(self, outputs: Tensor, y: Tensor, scale: Tensor) -> Tensor:
         """Derivative of the loss by the output, (B, G); `scale` (B, 1) is β/‖x‖², infinite for the loss itself."""
@@ -46,20 +35,10 @@ class _Nonsmooth(Linear):
         slopes = self.slopes(x @ weights.T, y, scale)
         return (slopes * clip_factors(squares(slopes) * square_sums(x, 1, keepdim=True), clip)).T @ x
 
-    def local_steps(
-        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
-    ) -> Tensor:
-        return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
-
 
 @dataclass(frozen=True)
 class Absolute(_Nonsmooth):
     """|⟨w, x⟩ − y|; the envelope's slope is β(⟨w, x⟩ − y)/‖x‖², cut to [−1, 1] (Huber's loss)."""
-
-    @classmethod
-    def build(cls, features: int, classes: int | None, smoothing: float | None = None) -> "Absolute":
-        """The model for records of `features` features, with β of the envelope."""
-        return cls(features, smoothing=smoothing)
 
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         return (outputs - y).abs()
@@ -69,23 +48,11 @@ class Absolute(_Nonsmooth):
 
 
 @dataclass(frozen=True)
-class Hinge(_Nonsmooth):
+class Hinge(TwoClasses, _Nonsmooth):
     """max(0, 1 − m), m = ±⟨w, x⟩ for the classes 1, 0; the envelope's slope by m is −β(1 − m)/‖x‖², cut to [−1, 0]."""
-
-    worst_error: ClassVar[float] = 1.0
-
-    @classmethod
-    def build(cls, features: int, classes: int | None, smoothing: float | None = None) -> "Hinge":
-        """The model for records of `features` features; needs two classes."""
-        if classes != 2:
-            raise ValueError(f"hinge: classes = {classes}: must be 2")
-        return cls(features, smoothing=smoothing)
 
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         return (1 - (2 * y - 1) * outputs).clamp(min=0)
-
-    def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return ((outputs > 0) != (y > 0)).to(outputs.dtype)
 
     def slopes(self, outputs: Tensor, y: Tensor, scale: Tensor) -> Tensor:
         sign = (2 * y - 1)[:, None]
@@ -93,32 +60,8 @@ class Hinge(_Nonsmooth):
 
 
 @dataclass(frozen=True)
-class L1:
+class L1(_Nonsmooth):
     """‖w − x‖₁, minimised by the coordinates' medians; the envelope's gradient is β(w − x), cut to [−1, 1] each."""
-
-    features: int
-    smoothing: float | None = None
-
-    worst_error: ClassVar[float] = math.inf
-
-    def __post_init__(self) -> None:
-        _check(self.smoothing)
-
-    @classmethod
-    def build(cls, features: int, classes: int | None, smoothing: float | None = None) -> "L1":
-        """The model for records of `features` features; labels play no part."""
-        return cls(features, smoothing)
-
-    @property
-    def size(self) -> int:
-        return self.features
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        return (Block("location", 0, (self.features,)),)
-
-    def initial(self, generator: np.random.Generator) -> np.ndarray:
-        return np.zeros(self.size)
 
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         """Distances (G, B)."""
@@ -134,20 +77,9 @@ class L1:
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         away = x[:, None] - weights
         gradients = -_cut(away, torch.full_like(away, torch.inf if self.smoothing is None else self.smoothing))
-        factors = clip_factors((gradients**2).sum(2), clip)
-        return (gradients * factors[..., None]).sum(0)
-
-    def local_steps(
-        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
-    ) -> Tensor:
-        return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
+        return (gradients * clip_factors((gradients**2).sum(2), clip)[..., None]).sum(0)
 
 
 def _cut(residuals: Tensor, scale: Tensor) -> Tensor:
     """scale·residual cut to [−1, 1]; for an infinite scale the sign, 0 at 0."""
     return torch.where(torch.isinf(scale), residuals.sign(), (scale * residuals).clamp(-1, 1))
-
-
-def _check(smoothing: float | None) -> None:
-    if smoothing is not None and not smoothing > 0:
-        raise ValueError(f"smoothing = {smoothing}: must be positive")

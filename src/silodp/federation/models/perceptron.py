@@ -1,7 +1,6 @@
 """A perceptron with one hidden ReLU layer, the network of the non-convex paper's MNIST and breast cancer figures."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,28 +9,27 @@ from torch import Tensor
 from silodp.federation.models import kernels
 from silodp.federation.models.base import (
     Block,
+    Classifier,
+    Steps,
     clip_factors,
-    cross_entropy,
-    sequential_steps,
     softmax_residual,
     square_sums,
+    within_reach,
     zero_unless_finite,
 )
 
 
 @dataclass(frozen=True)
-class Perceptron:
+class Perceptron(Classifier):
     """Logits V relu(W x + b) + c with cross-entropy loss.
 
-    A record's gradient is δ₁xᵀ, δ₁, δ₂aᵀ, δ₂ with a the hidden activations and δ the deltas of the two layers, so its
-    squared norm is ‖δ₁‖²(‖x‖² + 1) + ‖δ₂‖²(‖a‖² + 1) and no per-record gradient is ever built.
+    A record's squared gradient norm is ‖δ₁‖²(‖x‖² + 1) + ‖δ₂‖²(‖a‖² + 1), a the hidden activations, δ the layers'
+    deltas.
     """
 
     features: int
     hidden: int
     classes: int
-
-    worst_error: ClassVar[float] = 1.0
 
     @classmethod
     def build(cls, features: int, classes: int | None, hidden: int) -> "Perceptron":
@@ -39,10 +37,6 @@ class Perceptron:
         if classes is None or classes < 2:
             raise ValueError(f"perceptron: classes = {classes}: must be at least 2")
         return cls(features, hidden, classes)
-
-    @property
-    def size(self) -> int:
-        return self.blocks[-1].stop
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -64,17 +58,11 @@ class Perceptron:
             return kernels.perceptron_outputs(self.hidden, weights, x)
         return self._forward(weights, x)[1]
 
-    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return cross_entropy(outputs, y)
-
-    def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return (outputs.argmax(2) != y).to(outputs.dtype)
-
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         if weights.device.type == "cpu" and self.classes == 2:
             total = kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
-            near = kernels.within_reach(x, y, weights, clip, self.hidden * self.features)
+            near = within_reach(x, y, weights, clip, self._terms)
             if not bool(near.all()):
                 total[~near] = self._plain_sum(weights[~near], x, y, clip[~near])
             return total
@@ -82,7 +70,7 @@ class Perceptron:
 
     def _plain_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         a, logits = self._forward(weights, x)
-        v = self._unpack(weights)[2]
+        v = self.unpacked(weights)[2]
         delta2 = softmax_residual(logits, y)
         delta1 = torch.bmm(delta2, v) * (a > 0)
         squared_norms = square_sums(delta1, 2) * ((x**2).sum(1) + 1) + square_sums(delta2, 2) * ((a**2).sum(2) + 1)
@@ -91,20 +79,15 @@ class Perceptron:
         parts = [torch.einsum("gbh,bf->ghf", delta1, x), delta1.sum(1), torch.bmm(delta2.mT, a), delta2.sum(1)]
         return torch.cat([part.flatten(1) for part in parts], dim=1)
 
-    def local_steps(
-        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
-    ) -> Tensor:
-        if weights.device.type == "cpu" and self.classes == 2:
-            done = kernels.perceptron_local_steps(self.hidden, weights, x, y, clip, stepsize, noise, base)
-            terms = self.hidden * self.features
-            return kernels.redone_steps(self, done, terms, weights, x, y, clip, stepsize, noise, base)
-        return sequential_steps(self, weights, x, y, clip, stepsize, noise, base)
+    def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
+        return kernels.perceptron_local_steps(self.hidden, weights, steps) if self.classes == 2 else None
 
-    def _unpack(self, weights: Tensor) -> list[Tensor]:
-        return [weights[:, b.start : b.stop].reshape(-1, *b.shape) for b in self.blocks]
+    @property
+    def _terms(self) -> int:
+        return self.hidden * self.features
 
     def _forward(self, weights: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden activations (G, B, hidden) and logits (G, B, classes)."""
-        w, b, v, c = self._unpack(weights)
+        w, b, v, c = self.unpacked(weights)
         a = torch.relu(torch.einsum("bf,ghf->gbh", x, w) + b[:, None])
         return a, torch.bmm(a, v.mT) + c[:, None]

@@ -11,11 +11,7 @@ _threads = 1
 
 
 def use_threads(threads: int) -> None:
-    """Work on points with `threads` threads; matrix products stay single-threaded.
-
-    A library cuts a product by the number of its threads, which changes the last bits of a float32 sum: results would
-    depend on the cores that a job is given.
-    """
+    """Work on points with `threads` threads; matrix products stay single-threaded, as cores would change results."""
     global _pool, _threads
     if _pool is not None:
         _pool.shutdown()

@@ -1,23 +1,20 @@
-"""How much privacy a transcript really gives: ε at δ, from below and from above.
+"""How much privacy a transcript gives: ε at δ, from below and from above (proofs: docs/accounting.md).
 
-Guarantee: (ε, δ)-DP under replacing one record of one silo by any other, against an adversary who sees every release
-of the event and knows all other records, the order of releases and all that earlier releases showed (adaptive
-composition). Records are drawn afresh and in secret for every release. No credit is taken for a silo's being drawn or
-not: under inter-silo record-level DP the server sees which silos take part. Noise is treated as exact real Gaussian
-noise. `upper` holds for every silo, data set and loss with clipped gradients; `lower` is reached by two neighbouring
-silos that can be written down, so no analysis of the mechanism can go below it. docs/accounting.md has the proofs.
+Guarantee: (ε, δ)-DP under replacing one record of one silo, against an adversary who sees every release and knows all
+other records (adaptive composition). Records are drawn afresh and in secret for every release; that silos are drawn
+earns no credit. Noise is treated as exact real Gaussian noise. `upper` holds for every silo, data set and loss with
+clipped gradients; two neighbouring silos that can be written down reach `lower`.
 """
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from dp_accounting import dp_event
-from scipy.optimize import minimize_scalar
 
 from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
 from silodp.privacy.accounting.certificate import certified_epsilon
-from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
 from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.accounting.profiles import (
@@ -27,6 +24,7 @@ from silodp.privacy.accounting.profiles import (
     replace_one_profile,
     with_replacement,
 )
+from silodp.privacy.plan import PrivacyPlan
 
 _ACCURACY = 1e-4  # relative error of ε that the lattice may cost
 _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
@@ -52,13 +50,6 @@ class DeliveredEpsilon(NamedTuple):
     method: str
 
 
-class HasEvent(Protocol):
-    """Anything with a dp-accounting event, such as a privacy plan."""
-
-    @property
-    def event(self) -> dp_event.DpEvent: ...
-
-
 class _Release(NamedTuple):
     """One kind of release: how its records are drawn ("all", "with", "without", "poisson") and its noise."""
 
@@ -76,23 +67,13 @@ _NAMES = {
 }
 
 
-def delivered_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> DeliveredEpsilon:
-    """ε that the composed releases of an event give at δ, bracketed.
+def delivered_epsilon(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> DeliveredEpsilon:
+    """ε that the composed releases of an event or plan give at δ: (lower, estimate, upper, method); ∞ without noise.
 
-    Args:
-        event: a dp-accounting event, or an object with one as `.event`. Supported: Gaussian, Gaussian on records drawn
-            with or without replacement, Poisson-sampled Gaussian, their (self-)compositions, no-op and non-private. A
-            noise multiplier is σ over the replace-one sensitivity of one occurrence (2L/K for a clipped mean), and
-            over the add/remove sensitivity where sampling is Poisson.
-        delta: δ, strictly between 0 and 1.
-
-    Returns:
-        (lower, estimate, upper, method). Infinite only if an event has no noise; the method then says "not private".
-
-    Raises:
-        ValueError: δ out of range, an event that is not supported, sizes that make no sense, a noise multiplier
-            outside [1e-6, 1e12] (of sampled releases; [1e-100, 1e100] of others), or Poisson sampling (add/remove
-            adjacency) beside sampling under replace-one adjacency.
+    Supported: Gaussian, Gaussian on records drawn with or without replacement, Poisson-sampled Gaussian, their
+    compositions, no-op and non-private. A noise multiplier is σ over the replace-one sensitivity of one occurrence
+    (2L/K for a clipped mean), over the add/remove sensitivity for Poisson sampling. ValueError for anything else, and
+    for values out of range.
     """
     counts = _releases(event, delta)
     if counts is None:
@@ -113,27 +94,20 @@ def delivered_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> Deliv
 
 
 def end_of_round_epsilon(steps: int, rounds: int, n: int, noise_multiplier: float, delta: float) -> DeliveredEpsilon:
-    """Bracket for local SGD when only the model after each round's K steps is seen.
+    """Bracket for local SGD when only the model after each round's K `steps` is seen; σ/(2L) is one step's multiplier.
 
-    Upper: as if all KR steps were seen, as what is seen is a function of them. Lower: a linear loss, whose gradients
-    do not depend on the model, shows each round the sum of its K noisy gradients and nothing else; that is one message
-    of K records drawn with replacement, of noise multiplier √K times a step's.
-
-    Args:
-        steps, rounds: K and R.
-        n: records of the silo.
-        noise_multiplier: σ/(2L) of one step.
-        delta: δ.
+    Upper: as if all KR steps were seen. Lower: a linear loss shows each round the sum of its K noisy gradients, one
+    message of K records drawn with replacement, of noise multiplier √K times a step's.
     """
-    one = dp_event.SampledWithReplacementDpEvent(n, 1, dp_event.GaussianDpEvent(noise_multiplier))
+    step = dp_event.SampledWithReplacementDpEvent(n, 1, dp_event.GaussianDpEvent(noise_multiplier))
     summed = dp_event.GaussianDpEvent(noise_multiplier * math.sqrt(steps))
     drawn = dp_event.SampledWithReplacementDpEvent(n, steps, summed)
-    upper = upper_epsilon(dp_event.SelfComposedDpEvent(one, steps * rounds), delta)
+    upper = upper_epsilon(dp_event.SelfComposedDpEvent(step, steps * rounds), delta)
     lower = delivered_epsilon(dp_event.SelfComposedDpEvent(drawn, rounds), delta).lower
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "end of round: linear losses below, all steps above")
 
 
-def upper_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> float:
+def upper_epsilon(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> float:
     """The upper end of `delivered_epsilon` alone, which is what a guarantee needs and takes less time."""
     counts = _releases(event, delta)
     if counts is None:
@@ -143,7 +117,7 @@ def upper_epsilon(event: dp_event.DpEvent | HasEvent, delta: float) -> float:
     return _bracket(counts, delta).upper()
 
 
-def _releases(event: dp_event.DpEvent | HasEvent, delta: float) -> dict[_Release, int] | None:
+def _releases(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> dict[_Release, int] | None:
     """How many releases of each kind an event holds; None if one of them is not private."""
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
@@ -178,7 +152,6 @@ def _collect(event: dp_event.DpEvent, count: int, counts: dict[_Release, int]) -
 
 
 def _release(event: dp_event.DpEvent) -> _Release:
-    """The release that a leaf of the event tree stands for."""
     inner = getattr(event, "event", event)
     if not isinstance(inner, dp_event.GaussianDpEvent):
         raise ValueError(f"event {type(event).__name__}({type(inner).__name__}): only Gaussian releases are supported")
@@ -217,9 +190,8 @@ def _check_multiplier(z: float, limits: tuple[float, float] = _MULTIPLIERS) -> N
 
 def _gaussian_mu(counts: dict[_Release, int]) -> float:
     """μ of all releases on all records together: √Σ 1/z²."""
-    return math.sqrt(
-        sum(count / release.noise_multiplier**2 for release, count in counts.items() if release.sampling == "all")
-    )
+    plain = (count / release.noise_multiplier**2 for release, count in counts.items() if release.sampling == "all")
+    return math.sqrt(sum(plain))
 
 
 def _occurrences(counts: dict[_Release, int], delta: float) -> list[tuple[Occurrences, int]]:
@@ -240,22 +212,18 @@ def _bracket(counts: dict[_Release, int], delta: float) -> "Bracket":
 
 
 class Bracket:
-    """Lower and upper ε of composed releases, on lattices of one step.
+    """Lower and upper ε at δ of composed releases, on lattices of one step.
 
-    Args:
-        kinds: (law of occurrences, how many releases) of each kind.
-        delta: δ.
-        poisson: whether neighbours differ by adding or removing a record.
+    `kinds` are (law of occurrences, how many releases); `poisson` says that neighbours add or remove a record.
     """
 
     def __init__(self, kinds: list[tuple[Occurrences, int]], delta: float, poisson: bool = False) -> None:
         self.kinds, self.delta, self.poisson = kinds, delta, poisson
         self.total = sum(count for _, count in self.kinds)
         # By the union bound over releases. At a δ that this reaches ε is 0, and no lattice would find that.
-        self.nothing = (
-            sum(count * float(replace_one_profile(one, np.zeros(1))[0]) for one, count in self.kinds) <= delta
-        )
-        self.far = max(one.times[-1] * one.shift for one, _ in self.kinds) > _REACH
+        first = (count * float(replace_one_profile(law, np.zeros(1))[0]) for law, count in self.kinds)
+        self.nothing = sum(first) <= delta
+        self.far = max(law.times[-1] * law.shift for law, _ in self.kinds) > _REACH
         if not self.nothing and not self.far:
             self.lattice()
 
@@ -269,7 +237,6 @@ class Bracket:
         return self
 
     def both(self) -> tuple[float, float]:
-        """(lower, upper) ε."""
         upper = self.upper()
         if upper == 0 or self.far:
             return 0.0, upper
@@ -282,10 +249,11 @@ class Bracket:
             points = 3 * (upper + 15 / self.order - 5 * math.log(first.weights[0])) / self.step
             adaptive = points * count <= _ADAPTIVE_RUN
         if adaptive and upper > _ADAPTIVE_RATIO * lower:
-            found = adaptive_lower_epsilon(
-                first, count, self.delta, order=self.order, step=self.step / 3, top=top, upper=upper
+            step = self.step / 3
+            reached = adaptive_lower_epsilon(
+                first, count, self.delta, order=self.order, step=step, top=top, upper=upper
             )
-            lower = max(lower, found)
+            lower = max(lower, reached)
         return lower, upper
 
     def upper(self) -> float:
@@ -310,8 +278,8 @@ class Bracket:
 
     def _always_drawn(self) -> float:
         """Upper ε as if the record were drawn as often as it ever is, every time: for ε in the millions."""
-        left = self.delta - sum(count * one.tail for one, count in self.kinds)
-        square = sum(count * (float(one.times[-1]) * one.shift) ** 2 for one, count in self.kinds)
+        left = self.delta - sum(count * law.tail for law, count in self.kinds)
+        square = sum(count * (float(law.times[-1]) * law.shift) ** 2 for law, count in self.kinds)
         return gaussian_epsilon(left, math.sqrt(square))
 
     def _pair(self, reverse: bool, upper: bool) -> float:
@@ -350,15 +318,7 @@ def _resolution(kinds: list[tuple[Occurrences, int]], delta: float) -> tuple[flo
             for (losses, log_p), (_, count) in zip(points, kinds, strict=True)
         )
 
-    def crude(log_order: float) -> float:
-        order = math.exp(log_order)
-        slack = order * math.log(order) - (1 + order) * math.log1p(order)
-        return (moment(order) - math.log(delta) + slack) / order
-
-    grid = np.linspace(-25, 25, 51)
-    start = grid[int(np.argmin([crude(point) for point in grid]))]
-    found = minimize_scalar(crude, bounds=(start - 1, start + 1), method="bounded", options={"xatol": 0.01})
-    order, epsilon = math.exp(found.x), float(found.fun)
+    order, epsilon = chernoff_order(moment, delta, accuracy=0.01)
     weights = [np.exp(log_p + order * losses - np.logaddexp.reduce(log_p + order * losses)) for losses, log_p in points]
     variance = sum(
         count * float(weight @ (losses - weight @ losses) ** 2)

@@ -1,9 +1,8 @@
 """A better lower bound on ε for a few releases: neighbours whose other records react to what was released before.
 
-Two silos that differ in one record, whose gradient always points one way in the first and the other way in the second.
-The other records share one gradient: against the first silo's record ("plain" pair, P against Q) or with it (mirrored
-pair, Q against P), as the transcript so far suggests. Both are silos with clipped gradients, so the guarantee has to
-cover them. Losses are rounded as for the plain lower bound, so the result errs downwards.
+Two silos differ in one record, whose gradient always points one way in the first and the other way in the second. The
+other records share one gradient: against the first silo's record ("plain" pair) or with it (mirrored pair), as the
+transcript so far suggests. Losses are rounded so that the result errs downwards.
 """
 
 import math
@@ -20,23 +19,15 @@ def adaptive_lower_epsilon(
 ) -> float:
     """ε that `count` releases reach at δ when the other records' direction is chosen best after every release.
 
-    With x = ε less the loss so far, the divergence still to come obeys V_0(x) = (1 − e^x)₊ and
-    V_{r+1}(x) = max over the two pairs of E V_r(x − ℓ). The recursion runs on e^{λx}V(x), which stays of one scale.
-
-    Args:
-        occurrences: one release's sampling and noise; p_0 must be positive.
-        count: how many releases.
-        delta: δ.
-        order: λ, the order at which losses matter for ε at δ.
-        step: about the lattice step; it is adapted so that ln p_0 is a multiple.
-        top: loss of one release above which outcomes are merged.
-        upper: an upper bound on ε at δ.
+    With x = ε less the loss so far, the divergence still to come obeys V_0(x) = (1 − e^x)₊ and V_{r+1}(x) = max over
+    the two pairs of E V_r(x − ℓ); it runs on e^{λx}V(x), λ the `order`. p_0 must be positive; losses above `top` are
+    merged; `upper` is an upper bound on ε.
     """
     floor = -math.log(occurrences.weights[0])
     step = floor / max(round(floor / step), 1)
     pair = [pair_losses(occurrences, step, top, upper=False, reverse=way, aligned=True) for way in (False, True)]
     # The recursion has to see where V_0 counts, and some way above ε; what it does not see counts as 0.
-    margin = 4 * math.sqrt(count * _tilted_variance(pair[0], order)) + 2 * floor
+    margin = 4 * math.sqrt(count * pair[0].tilted_variance(order)) + 2 * floor
     x = np.arange(math.floor(-(15 / order + margin) / step), math.ceil((upper + margin) / step)) * step
     kernels = [_kernel(pmf, order) for pmf in pair]
     size = fft.next_fast_len(len(x) + max(len(masses) for _, masses in kernels), real=True)
@@ -59,12 +50,6 @@ def adaptive_lower_epsilon(
         log_divergence = np.log(np.maximum(value - error, 0.0)) + log_scale - order * x
     reached = np.flatnonzero(log_divergence >= math.log(delta))
     return max(float(x[reached[-1]]), 0.0) if len(reached) else 0.0
-
-
-def _tilted_variance(pmf: LossPmf, order: float) -> float:
-    """Variance of a loss under the law tilted by e^(order·ℓ)."""
-    weight = pmf.tilted(order)
-    return float(weight @ (pmf.losses - weight @ pmf.losses) ** 2)
 
 
 def _kernel(pmf: LossPmf, order: float) -> tuple[int, np.ndarray]:

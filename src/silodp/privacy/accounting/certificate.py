@@ -1,10 +1,7 @@
 """A second upper bound on ε for records drawn without replacement, or one at a time, which composes tightly.
 
-The dominating pair of one release (`losses.replace_one_losses`) joins the worst case at large losses with the worst
-case at small ones, though no two neighbours have both; over thousands of releases that costs up to half of ε. Here the
-whole composition is compared with the explicit pair P = (1−q)N(0,1) + qN(s,1) against Q = N(0,1) instead. For the
-quadratic hinge E_Q (P/Q − t)₊² this pair is worst at every t (docs/accounting.md), and every δ(ε) lies below a multiple
-of such a hinge. With L the total loss of the explicit pairs this gives, for every ε',
+The whole composition is compared with the explicit pair P = (1−q)N(0,1) + qN(s,1) against Q = N(0,1), which is worst
+for every quadratic hinge E_Q (P/Q − t)₊² (docs/accounting.md). With L its total loss this gives, for every ε',
 
     ε ≤ ε' + ln(1 + E[sinh²((L − ε')₊/2)]/δ).
 
@@ -16,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from silodp.privacy.accounting.composition import Composition, TiltedLaw, tilted_law
+from silodp.privacy.accounting.composition import Composition, TiltedLaw, chernoff_order, tilted_law
 from silodp.privacy.accounting.losses import LossPmf, pair_losses
 from silodp.privacy.accounting.profiles import Occurrences
 
@@ -26,12 +23,9 @@ _MOST_ORDER = 1e5
 
 
 def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: float) -> float:
-    """Upper bound on ε at δ of releases that draw a record at most once; infinite where the bound is void.
+    """Upper bound on ε at δ, on a lattice of `step`, of releases that draw a record at most once; infinite where void.
 
-    Args:
-        kinds: (law of occurrences with J ≤ 1, how many releases) of each kind.
-        delta: δ.
-        step: lattice step of the losses.
+    `kinds` are (law of occurrences with J ≤ 1, how many releases).
     """
     total = sum(count for _, count in kinds)
     # What the law leaves out of more than one occurrence is charged as if it gave everything away: given that it never
@@ -45,7 +39,7 @@ def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: 
     delta -= composition.infinite
     if delta <= 0:
         return math.inf
-    order, _ = composition.chernoff_order(delta)
+    order, _ = chernoff_order(composition.log_moment, delta)
     if not _LEAST_ORDER <= order <= _MOST_ORDER:
         return math.inf
     law = tilted_law(composition, order)

@@ -1,13 +1,11 @@
 """Composition of discrete privacy losses, exact to a controlled error at any δ.
 
-Losses of independent releases add, so their law is a convolution: one product of Fourier transforms. The law is tilted
-by e^λℓ first, with λ chosen so that the losses that decide about ε at δ are the likely ones; rounding errors are then
-small relative to δ itself, however small δ is, and ε may be in the thousands. (An untilted transform, as in common
-libraries, has an absolute error near 1e-15 in every mass, which drowns δ below 1e-12.)
+The convolution is a product of Fourier transforms of laws tilted by e^λℓ, λ such that the losses that decide about ε at
+δ are the likely ones: rounding errors are then small relative to δ itself, however small δ is.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,38 +43,33 @@ class Composition:
         """ln E e^(order·loss) over the finite losses."""
         return sum(count * part.log_moment(order) for part, count in self.parts)
 
-    def chernoff_order(self, delta: float) -> tuple[float, float]:
-        """(λ, ε): ε = min_λ [ln E e^λℓ − ln δ + λ ln λ − (1+λ) ln(1+λ)]/λ, an upper bound on ε at δ.
 
-        From (1 − e^(ε−ℓ))₊ ≤ e^λ(ℓ−ε)·λ^λ/(1+λ)^(1+λ), as in the conversion from Rényi DP.
-        """
+def chernoff_order(log_moment: Callable[[float], float], delta: float, accuracy: float = 1e-3) -> tuple[float, float]:
+    """(λ, ε): ε = min_λ [ln E e^λℓ − ln δ + λ ln λ − (1+λ) ln(1+λ)]/λ, an upper bound on ε at δ.
 
-        def bound(log_order: float) -> float:
-            order = math.exp(log_order)
-            return (self.log_moment(order) - math.log(delta) + _slack(order)) / order
+    From (1 − e^(ε−ℓ))₊ ≤ e^λ(ℓ−ε)·λ^λ/(1+λ)^(1+λ), as in the conversion from Rényi DP. `accuracy` is that of ln λ.
+    """
 
-        grid = np.linspace(-25, 25, 51)
-        best = grid[int(np.argmin([bound(point) for point in grid]))]
-        found = minimize_scalar(bound, bounds=(best - 1, best + 1), method="bounded", options={"xatol": 1e-3})
-        return math.exp(found.x), float(found.fun)
+    def bound(log_order: float) -> float:
+        order = math.exp(log_order)
+        return (log_moment(order) - math.log(delta) + _slack(order)) / order
+
+    grid = np.linspace(-25, 25, 51)
+    start = grid[int(np.argmin([bound(point) for point in grid]))]
+    best = minimize_scalar(bound, bounds=(start - 1, start + 1), method="bounded", options={"xatol": accuracy})
+    return math.exp(best.x), float(best.fun)
 
 
 def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
-    """ε ≥ 0 at which the composed losses have hockey-stick divergence δ, from above or from below.
+    """ε ≥ 0 at which the composed losses have hockey-stick divergence δ; all numerical error makes it err up or down.
 
-    Args:
-        composition: what is composed.
-        delta: δ in (0, 1).
-        upper: charge every numerical error to δ so that ε errs upwards; otherwise so that it errs downwards.
-
-    Returns:
-        ε; infinite only if an upper composition has an infinite loss with probability δ or more.
+    Infinite only if an upper composition has an infinite loss with probability δ or more.
     """
     if upper:
         delta -= composition.infinite
     if delta <= 0:
         return math.inf
-    order, crude = composition.chernoff_order(delta)
+    order, crude = chernoff_order(composition.log_moment, delta)
     law = tilted_law(composition, order) if crude > 0 or not upper else None
     if law is None:
         return max(crude, 0.0) if upper else 0.0
@@ -105,12 +98,8 @@ def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
 class TiltedLaw:
     """Law of the total loss, tilted by e^λℓ, over a window of lattice losses.
 
-    Attributes:
-        losses, masses: (N,) lattice and tilted masses.
-        order: λ.
-        log_scale: ln E e^λℓ.
-        outside: tilted mass that may lie beyond the window or be folded into it.
-        rounding: bound on the rounding error of each mass.
+    `masses` (N,) are tilted, `order` is λ, `log_scale` ln E e^λℓ; `outside` is the tilted mass that may lie beyond the
+    window or be folded into it, `rounding` a bound on the rounding error of each mass.
     """
 
     losses: np.ndarray
@@ -122,8 +111,7 @@ class TiltedLaw:
 
     def discounted(self, rate: float) -> np.ndarray:
         """(N,) Σ_{i≥k} mass_i e^(−rate(ℓ_i − ℓ_k)) for every k, with negative masses, mere rounding, as they are."""
-        step = self.losses[1] - self.losses[0]
-        return lfilter([1.0], [1.0, -math.exp(-rate * step)], self.masses[::-1])[::-1]
+        return lfilter([1.0], [1.0, -math.exp(-rate * (self.losses[1] - self.losses[0]))], self.masses[::-1])[::-1]
 
     def log_divergence(self, upper: bool) -> np.ndarray:
         """(N,) ln δ(ε) at ε = losses, erring upwards or downwards: δ(ε) = Σ_{ℓ>ε} (1 − e^(ε−ℓ))·e^(κ−λℓ)·mass(ℓ)."""
@@ -142,17 +130,9 @@ def _slack(order: float) -> float:
     return order * math.log(order) - (1 + order) * math.log1p(order)
 
 
-def _tilted_variance(part: LossPmf, order: float) -> float:
-    """Variance of one release's loss under its law tilted by e^(order·ℓ); at least one lattice step squared / 1e6."""
-    weight = part.tilted(order)
-    mean = weight @ part.losses
-    return max(float(weight @ (part.losses - mean) ** 2), 1e-6 * part.step**2)
-
-
 def tilted_law(composition: Composition, order: float) -> TiltedLaw | None:
-    """The total loss's law tilted by e^(order·ℓ), over a window that all but a negligible tilted mass falls into.
-
-    None if the window has too many lattice points.
+    """The total loss's law tilted by e^(order·ℓ), over a window with all but negligible mass; None where it is too
+    large.
     """
     step = composition.parts[0][0].step
     log_scale = composition.log_moment(order)
@@ -180,7 +160,9 @@ def tilted_law(composition: Composition, order: float) -> TiltedLaw | None:
 
 def _window(composition: Composition, order: float, log_scale: float) -> tuple[float, float]:
     """Losses between which all but 2·_OUTSIDE of the tilted mass lies, by Chernoff bounds on either side."""
-    deviation = math.sqrt(sum(count * _tilted_variance(part, order) for part, count in composition.parts))
+    # At least a thousandth of a lattice step.
+    variances = ((max(part.tilted_variance(order), 1e-6 * part.step**2), count) for part, count in composition.parts)
+    deviation = math.sqrt(sum(count * variance for variance, count in variances))
     bottom, top = -math.inf, math.inf
     for scale in np.geomspace(1, 20, 10):
         tilt = scale / deviation

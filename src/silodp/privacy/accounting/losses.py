@@ -1,7 +1,6 @@
 """Privacy losses of one release on a lattice: from above by connecting the dots of a profile, from below by merging.
 
-A `LossPmf` stands for a pair of distributions by the law of its privacy loss ln(dP/dQ) under P. Rounding errors of
-single operations aside, the upper ones dominate and the lower ones are dominated by what they stand for.
+A `LossPmf` stands for a pair of distributions by the law of its privacy loss ln(dP/dQ) under P.
 """
 
 import math
@@ -11,20 +10,14 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr
 
-from silodp.privacy.accounting.newton import where_sum_is
-from silodp.privacy.accounting.profiles import Occurrences, replace_one_profile
+from silodp.privacy.accounting.profiles import Occurrences, replace_one_profile, where_sum_is
 
 
 @dataclass(frozen=True)
 class LossPmf:
-    """Masses at the losses offset + (first + i)·step, and the mass at an infinite loss.
+    """`masses` (N,) at the losses offset + (first + i)·step, and the mass at an infinite loss.
 
-    Attributes:
-        step: distance of neighbouring losses.
-        first: lattice index of masses[0].
-        masses: (N,) not negative; together with `infinite` they may miss 1 from below (lower) or rounding (upper).
-        infinite: mass at an infinite loss.
-        offset: shift of the lattice against the multiples of `step`.
+    They may miss 1 from below (lower) or by rounding (upper).
     """
 
     step: float
@@ -54,18 +47,21 @@ class LossPmf:
         """(N,) the masses weighted by e^(order·loss), summing to 1."""
         return np.exp(self.log_masses + order * self.losses - self.log_moment(order))
 
+    def tilted_variance(self, order: float) -> float:
+        """Variance of the loss under the tilted law."""
+        weight = self.tilted(order)
+        return float(weight @ (self.losses - weight @ self.losses) ** 2)
+
 
 def replace_one_losses(occurrences: Occurrences, step: float, top: float) -> LossPmf:
     """Pessimistic losses of one release under replace-one: a pair that dominates both orders of any neighbours.
 
-    The profile is taken at the multiples of `step` in [−top, top] and interpolated linearly in e^ε ("Connect the
-    Dots", Doroshenko et al. 2022, Algorithm 1). The true profile is convex in e^ε and lies below the bound at every
-    dot, so it lies below the interpolation; where the bound is not convex the algorithm would put negative mass, and
-    dropping that only raises the profile. The bound is symmetric, so a loss of −ℓ weighs e^−ℓ times a loss of ℓ.
+    The profile at the multiples of `step` in [−top, top] is interpolated linearly in e^ε ("Connect the Dots",
+    Doroshenko et al. 2022, Algorithm 1); dropping negative masses only raises it. A loss of −ℓ weighs e^−ℓ times a loss
+    of ℓ.
     """
     count = int(np.ceil(top / step)) + 1
-    profile = np.minimum.accumulate(replace_one_profile(occurrences, np.arange(count + 1) * step))
-    return connected_losses(profile, step)
+    return connected_losses(np.minimum.accumulate(replace_one_profile(occurrences, np.arange(count + 1) * step)), step)
 
 
 def connected_losses(profile: np.ndarray, step: float) -> LossPmf:
@@ -85,14 +81,11 @@ def connected_losses(profile: np.ndarray, step: float) -> LossPmf:
 def pair_losses(
     occurrences: Occurrences, step: float, top: float, *, upper: bool, reverse: bool = False, aligned: bool = False
 ) -> LossPmf:
-    """Losses of the pair P = Σ_j p_j N(js, 1) against Q = N(0, 1), or of Q against P.
+    """Losses of the pair P = Σ_j p_j N(js, 1) against Q = N(0, 1), or of Q against P (`reverse`).
 
-    The pair is what a silo shows whose other records all pull the mean one way and whose own record pulls the other
-    way, against the silo where it pulls with them. `upper`: the real line is cut where the loss is on the lattice and
-    each piece goes to its two ends, keeping its mass under both P and Q (connect the dots), which dominates. Otherwise
-    it is cut half-way, each piece is merged into one outcome, and these are mixed at random into outcomes with losses
-    on the lattice: post-processing, hence dominated. Either errs by O(step²) a release. `aligned`: the lower lattice
-    contains ln p_0; without it the lattice has what offset suits.
+    `upper`: pieces of the line go to their two ends, keeping their mass under P and Q (connect the dots), which
+    dominates. Otherwise each piece is merged into one outcome and these are mixed into outcomes on the lattice:
+    post-processing, hence dominated. Either errs by O(step²) a release. `aligned`: the lower lattice contains ln p_0.
     """
     with np.errstate(divide="ignore"):
         floor = float(np.log(occurrences.weights[0]))
@@ -114,10 +107,8 @@ def pair_losses(
 def _lower_cuts(
     occurrences: Occurrences, step: float, top: float, floor: float, aligned: bool
 ) -> tuple[np.ndarray, float]:
-    """(cuts, one lattice loss): half-way between lattice losses, but the lowest piece ends where it suits the lattice.
-
-    Losses gather above their infimum ln p_0, so the lowest piece may hold most of the mass; it should have its loss on
-    the lattice. `reach` is its width in steps.
+    """(cuts, one lattice loss): half-way between lattice losses, but the lowest piece, which may hold most of the mass
+    just above the infimum ln p_0, ends where its loss is on the lattice.
     """
     if not math.isfinite(floor):
         return (np.arange(math.floor(-top / step), math.ceil(top / step) + 1) + 0.5) * step, 0.0

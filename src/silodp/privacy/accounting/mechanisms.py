@@ -1,6 +1,6 @@
-"""Closed forms of privacy: the Gaussian mechanism exactly, zero-concentrated DP, composition, amplification.
+"""The Gaussian mechanism, exactly.
 
-Pure functions of numbers. μ stands for the ratio of a release's ℓ2 sensitivity to the standard deviation of its noise,
+μ stands for the ratio of a release's ℓ2 sensitivity to the standard deviation of its noise,
 which is one over the noise multiplier; every sensitivity here is that of replacing one record.
 """
 
@@ -16,12 +16,6 @@ _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
-
-
-def _check_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} = {value}: must be positive and finite")
 
 
 def gaussian_log_profile(epsilon: np.ndarray | float, mu: float) -> np.ndarray:
@@ -47,7 +41,8 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     _check_delta(delta)
     if mu == 0:
         return 0.0
-    _check_positive(mu=mu)
+    if not 0 < mu < math.inf:
+        raise ValueError(f"mu = {mu}: must be positive and finite")
     log_delta = math.log(delta)
 
     def excess(epsilon: float) -> float:
@@ -77,18 +72,3 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     while excess(low) > 0:
         low /= 2
     return low if low == high else float(brentq(excess, low, high, rtol=1e-14))
-
-
-def advanced_composition(epsilon: float, delta: float, count: int, slack: float) -> tuple[float, float]:
-    """(ε', δ') of `count` adaptive (ε, δ)-DP releases at slack δ'': Dwork and Roth 2014, Theorem 3.20.
-
-    ε' = ε√(2k ln(1/δ'')) + kε(e^ε − 1), δ' = kδ + δ'' (non-convex paper, Theorem D.1).
-    """
-    _check_delta(slack)
-    _check_positive(epsilon=epsilon)
-    if count < 1:
-        raise ValueError(f"count = {count}: must be at least 1")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta = {delta}: must lie in [0, 1)")
-    total = epsilon * math.sqrt(2 * count * -math.log(slack)) + count * epsilon * math.expm1(epsilon)
-    return total, count * delta + slack

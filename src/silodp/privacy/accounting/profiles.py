@@ -1,9 +1,7 @@
 """What one noisy minibatch can reveal about one record: bounds that hold for every silo, data set and loss.
 
-A release draws records, averages their clipped gradients and adds Gaussian noise. `Occurrences` says how often the
-replaced record is among them: J times with probability p_J, and each occurrence moves the mean by at most `shift`
-standard deviations of the noise. `replace_one_profile` bounds the hockey-stick divergence of any two neighbours. The
-argument stands in docs/accounting.md.
+The replaced record is among the drawn J times with probability p_J, and each occurrence moves the mean by at most
+`shift` standard deviations of the noise. The argument stands in docs/accounting.md.
 """
 
 import math
@@ -14,17 +12,17 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom, hypergeom
 
 from silodp.privacy.accounting.mechanisms import gaussian_log_profile
-from silodp.privacy.accounting.newton import where_sum_is
+
+_NEWTON_STEPS = 50
+_NEWTON_CLOSE = 1e-12  # relative to the root; steps shrink quadratically, so the last is far below
 
 
 @dataclass(frozen=True)
 class Occurrences:
     """The law of how often the replaced record is drawn, and how far each time moves the mean.
 
-    Attributes:
-        weights: (J_max + 1,) probabilities of 0, 1, …, J_max occurrences.
-        tail: probability of more than J_max.
-        shift: one occurrence's replace-one sensitivity over the noise's standard deviation, 1/noise multiplier.
+    `weights` (J_max + 1,) are the probabilities of 0, …, J_max occurrences, `tail` that of more; `shift` is one
+    occurrence's sensitivity over the noise's standard deviation.
     """
 
     weights: np.ndarray
@@ -111,3 +109,25 @@ def _first_cut(occurrences: Occurrences, epsilon: np.ndarray) -> np.ndarray:
     # j is worth the common threshold where j s t − j²s²/2 ≥ ε: up to the larger root.
     root = t + np.sqrt(np.maximum(t * t - 2 * epsilon, 0.0))
     return np.clip(np.floor(root / s).astype(int) + 2, 2, len(times) + 1)
+
+
+def where_sum_is(log_weights: np.ndarray, jumps: np.ndarray, log_goal: np.ndarray) -> np.ndarray:
+    """(E,) t with Σ_j w_j e^{c_j t − c_j²/2} = B for each B, by Newton's method in logarithms from the right.
+
+    `log_weights` (J,) are ln w_j, −∞ for some, not all; `jumps` (J,) c_j > 0; `log_goal` (E,) ln B.
+    """
+    with np.errstate(invalid="ignore"):
+        t = np.min((log_goal[:, None] - log_weights) / jumps + jumps / 2, axis=1)
+    if len(jumps) == 1:
+        return t
+    constant = log_weights - jumps**2 / 2
+    for _ in range(_NEWTON_STEPS):
+        terms = constant + jumps * t[:, None]
+        largest = terms.max(1, keepdims=True)
+        shares = np.exp(terms - largest)
+        total = shares.sum(1)
+        step = (largest[:, 0] + np.log(total) - log_goal) * total / (shares @ jumps)
+        t -= step
+        if np.max(np.abs(step), initial=0.0) < _NEWTON_CLOSE * (1 + np.max(np.abs(t), initial=0.0)):
+            break
+    return t

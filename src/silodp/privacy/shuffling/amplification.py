@@ -1,11 +1,10 @@
 """Amplification: the central ε of local reports that are shuffled, sampled or sent at random times, bound by bound.
 
-N reports, each ε0-private for one record of its sender, are shuffled; neighbours replace one record. Every function
-gives the ε that holds at δ. Closed forms are those of `silodp.theory`. `clones_delta` is the proof behind two of them
-evaluated exactly: each other report is, with probability e^(−nε0) (n records a sender), a clone of the differing one's
-under one record or the other, so what is seen is no more telling than counts of clones. Proof: docs/shuffling.md.
+N reports, each ε0-private for one record of its sender, are shuffled; neighbours replace one record. Closed forms are
+those of `silodp.theory`; `clones_delta` evaluates the proof behind two of them exactly (docs/shuffling.md).
 """
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
 
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from silodp.privacy.search import narrowed
 from silodp.theory.checkins.privacy import fixed_window, shuffled, shuffled_earlier
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
@@ -29,16 +29,9 @@ def clones_delta(
 ) -> float:
     """δ at ε of shuffled ε0-private reports, by the exact hockey-stick divergence of the clones' counts.
 
-    Feldman, McMillan and Talwar 2021, Theorem 3.1's proof; with n records a sender as in the convex paper's Theorem
-    E.2. The reports may be chosen one after another, seeing earlier ones.
-
-    Args:
-        epsilon0: ε0 of a report for one record.
-        reports: N.
-        epsilon: ε ≥ 0.
-        records: n, records of a sender.
-        upper: err upwards; else downwards (a value of the pair of counts, not of any mechanism).
-        delta: the δ of interest; a millionth of it may be spent on improbable numbers of clones.
+    Feldman, McMillan and Talwar 2021, Theorem 3.1's proof; with n `records` a sender as in the convex paper's Theorem
+    E.2. The reports may be adaptive. Errs upwards, or downwards if not `upper`; a millionth of `delta` may be spent on
+    improbable numbers of clones.
     """
     _check(epsilon0, reports, delta, records)
     keep = 1 / (1 + math.exp(-epsilon0))
@@ -46,10 +39,7 @@ def clones_delta(
 
 
 def response_delta(epsilon0: float, reports: int, epsilon: float, *, delta: float = 1e-15) -> float:
-    """δ at ε that shuffled randomised response over three symbols has at least: no bound for all reports is below.
-
-    One sender changes from symbol 1 to symbol 2, all others hold symbol 3.
-    """
+    """δ at ε that shuffled randomised response over three symbols has at least: no bound for all reports is below."""
     _check(epsilon0, reports, delta)
     other = 1 / (math.exp(epsilon0) + 2)
     return _counts_delta(reports, 2 * other, 1 - 2 * other, other, epsilon, False, delta)
@@ -67,11 +57,7 @@ def response_epsilon(epsilon0: float, reports: int, delta: float) -> float:
 
 
 def clones_closed_form(epsilon0: float, reports: int, delta: float, *, records: int = 1) -> float:
-    """The closed form of the clones bound: the convex paper's Theorem E.2, which for n = 1 is FMT 2021, Theorem 3.1.
-
-    Raises:
-        ValueError: ε0 exceeds ln(N/(16 ln(2/δ)))/n.
-    """
+    """The convex paper's Theorem E.2 (n = 1: FMT 2021, 3.1); ValueError where ε0 exceeds ln(N/(16 ln(2/δ)))/n."""
     _check(epsilon0, reports, delta, records)
     return shuffled_round(N=reports, n=records, epsilon0=epsilon0, delta0=_PURE, delta=delta).value
 
@@ -82,12 +68,6 @@ def poisson_subsampled(epsilon: float, delta: float, rate: float) -> tuple[float
     Neighbours add or remove one record, before and after (Balle, Barthe and Gaboardi 2018, Theorem 8): no statement
     about replacing one. Which records took part must stay secret.
     """
-    if not 0 < rate <= 1:
-        raise ValueError(f"rate = {rate}: must lie above 0 and be at most 1")
-    if not 0 <= epsilon < math.inf:
-        raise ValueError(f"epsilon = {epsilon}: must be finite and not negative")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta = {delta}: must lie in [0, 1)")
     # In logarithms, as e^ε overflows where the result, ε + ln q, does not.
     amplified = math.log1p(rate * math.expm1(epsilon)) if epsilon < 500 else epsilon + math.log(rate)
     return amplified, rate * delta
@@ -96,13 +76,10 @@ def poisson_subsampled(epsilon: float, delta: float, rate: float) -> tuple[float
 def sampled_delta(epsilon0: float, records: int, steps: int, epsilon: float) -> float:
     """δ at ε of `steps` adaptive ε0-private reports, each of one record drawn uniformly from `records`, in secret.
 
-    A step is ε'-private with ε' = ln(1 + (e^ε0 − 1)/n) when a record is replaced (Balle, Barthe and Gaboardi 2018,
-    Theorem 9); no composition of ε'-private steps is worse than that of randomised response (Kairouz, Oh and
-    Viswanath 2015, Theorem 3.3), whose δ is a binomial sum.
+    A step is ln(1 + (e^ε0 − 1)/n)-private (Balle, Barthe and Gaboardi 2018, Theorem 9); randomised response composes
+    worst (Kairouz, Oh and Viswanath 2015, Theorem 3.3), with a binomial sum as δ.
     """
     _check(epsilon0, records, 0.5)
-    if steps < 1 or epsilon < 0:
-        raise ValueError(f"steps = {steps}, epsilon = {epsilon}: must be at least 1, and not negative")
     step = poisson_subsampled(epsilon0, 0.0, 1 / records)[0]
     truths = np.arange(steps + 1)
     loss = (2 * truths - steps) * step
@@ -125,31 +102,28 @@ BOUNDS: dict[str, str] = {
 
 
 def amplification_table(
-    epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], *, records: int = 1,
+    epsilon0: Sequence[float],
+    reports: Sequence[int],
+    delta: Sequence[float],
+    *,
+    records: int = 1,
     bounds: Collection[str] = tuple(BOUNDS),
-) -> pd.DataFrame:  # fmt: skip
-    """Every bound, or those named, at every (ε0, N, δ).
+) -> pd.DataFrame:
+    """Every bound, or those named, at every (ε0, N, δ): epsilon0, reports, records, delta, bound, epsilon, note.
 
-    Columns: epsilon0, reports, records, delta, bound (keys of `BOUNDS`), epsilon, note. ε is NaN with the violated
-    assumption as note where a bound says nothing; a bound above ε0 stays as it is.
-
-    Raises:
-        ValueError: values without meaning, or an empty list.
+    ε is NaN with the violated assumption as note where a bound says nothing. ValueError for values without meaning.
     """
     for name, values in (("epsilon0", epsilon0), ("reports", reports), ("delta", delta)):
         if len(values) == 0:
             raise ValueError(f"{name}: empty: must hold at least one value")
-    for e in epsilon0:
-        for N in reports:
-            for at in delta:
-                _check(e, N, at, records)
-    rows = []
-    for e in epsilon0:
-        for N in reports:
-            for at in delta:
-                for bound, (value, note) in _bounds(e, N, at, records, bounds).items():
-                    row = {"epsilon0": e, "reports": N, "records": records, "delta": at}
-                    rows.append(row | {"bound": bound, "epsilon": value, "note": note})
+    points = list(itertools.product(epsilon0, reports, delta))
+    for e, N, at in points:
+        _check(e, N, at, records)
+    rows = [
+        {"epsilon0": e, "reports": N, "records": records, "delta": at, "bound": bound, "epsilon": value, "note": note}
+        for e, N, at in points
+        for bound, (value, note) in _bounds(e, N, at, records, bounds).items()
+    ]
     return pd.DataFrame(rows)
 
 
@@ -167,16 +141,14 @@ def _bounds(e: float, N: int, delta: float, records: int, wanted: Collection[str
             "subsampling": lambda: poisson_subsampled(e, 0.0, 1 / N)[0],
             "lower bound": lambda: response_epsilon(e, N, delta),
         }
-    found = {}
-    for name, function in functions.items():
-        if name not in wanted:
-            continue
+    values = {}
+    for name in [name for name in functions if name in wanted]:
         try:
-            value = function()
-            found[name] = (value, "no amplification: above ε0" if value > e * (1 + 1e-9) else "")
+            value = functions[name]()
+            values[name] = (value, "no amplification: above ε0" if value > e * (1 + 1e-9) else "")
         except AssumptionError as error:
-            found[name] = (math.nan, str(error))
-    return found
+            values[name] = (math.nan, str(error))
+    return values
 
 
 def _counts_delta(
@@ -185,11 +157,8 @@ def _counts_delta(
     """Hockey-stick divergence of (T, A): of T clones, A of the first kind; the differing report adds to them.
 
     Others: C ~ Bin(N − 1, clone) clones, Bin(C, 1/2) of the first kind. The differing report is of the first kind with
-    probability `keep`, of the second with `swap`, of neither otherwise; its neighbour has `keep` and `swap` exchanged.
-    Given T = t the likelihood ratio grows with A, so the best event is A ≥ a(t), found in closed form.
+    probability `keep`, of the second with `swap`; its neighbour has them exchanged. The best event is A ≥ a(t).
     """
-    if epsilon < 0:
-        raise ValueError(f"epsilon = {epsilon}: must not be negative")
     lost = 1e-6 * delta
     low = max(int(binom.ppf(lost / 2, reports - 1, clone)) - 1, 0)
     high = min(int(binom.isf(lost / 2, reports - 1, clone)) + 1, reports - 1)
@@ -219,10 +188,7 @@ def _invert(delta_at: Callable[[float], float], epsilon0: float, delta: float, u
     """ε in [0, ε0] at which a decreasing δ(ε) passes `delta`, from the wanted side."""
     if delta_at(0.0) <= delta:
         return 0.0
-    low, high = 0.0, epsilon0
-    while high - low > _PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+    low, high = narrowed(lambda e: delta_at(e) <= delta, 0.0, epsilon0, lambda a, b: b - a > _PRECISION * b)
     return high if upper else low
 
 

@@ -1,23 +1,23 @@
 """Minibatch SGD behind a shuffler: delivered ε from proven bounds, the noise for a wanted ε, and the paper's C.
 
-In a round M of N silos, drawn in secret, each send the noisy gradient of one of their n records; the server sees the M
-messages in random order. The chain of bounds is that of the convex paper's proof of Theorem 4.1, with numbers in place
-of O(·): a message is (ε0, δ0)-DP by the exact Gaussian profile; M shuffled ones by Theorem E.2 with one record each
-(corrected δ); a replaced record is among them with probability p = M/(Nn), so ε ↦ ln(1 + p(e^ε − 1)), δ ↦ pδ; R rounds
-compose as the worst (ε, δ)-DP mechanisms do, numerically. Sampling amplifies so because a draw without the record
-becomes one with it by exchanging a single message: its silo's own, or that of a silo drawn in its place. For the same
-reason the messages, even in order, are no worse than a Gaussian mechanism on M of Nn records drawn without replacement,
-which is accounted for numerically; the smaller of the two bounds counts. Where few records are sent it is the second.
+In a round M of N silos, drawn in secret, each send the noisy gradient of one of their n records, in random order. The
+convex paper's proof of Theorem 4.1 with numbers: a message is (ε0, δ0)-DP by the exact Gaussian profile; M shuffled
+ones by Theorem E.2 (corrected δ); a replaced record is among them with probability p = M/(Nn), so ε ↦ ln(1 + p(e^ε −
+1)), δ ↦ pδ; R rounds compose numerically. The messages are no worse than a Gaussian mechanism on M of Nn records drawn
+without replacement either; the smaller of the two bounds counts.
 """
 
 import math
 from typing import NamedTuple
 
+import dp_accounting.pld.common as common
 from dp_accounting.dp_event import GaussianDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.search import narrowed
 from silodp.theory.convex.privacy import shuffled_noise as theorem_4_1
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
@@ -39,8 +39,6 @@ def shuffled_epsilon(sigma: float, *, N: int, M: int, n: int, R: int, delta: flo
     """Upper bound on ε at δ of R shuffled rounds, one record a message, noise σ in units of L."""
     if not 1 <= M <= N:
         raise ValueError(f"M = {M}: must lie between 1 and N = {N}")
-    if not sigma > 0:
-        raise ValueError(f"sigma = {sigma}: must be positive")
     sampled = SampledWithoutReplacementDpEvent(N * n, M, GaussianDpEvent(sigma / 2))
     unordered = _by_shuffling(sigma, N, M, n, R, delta)
     return min(unordered, delivered_epsilon(SelfComposedDpEvent(sampled, R), delta).upper)
@@ -51,9 +49,6 @@ def _by_shuffling(sigma: float, N: int, M: int, n: int, R: int, delta: float) ->
 
     Half of δ goes to the rounds' own failures: δ/(4R) each for the shuffling and for the δ0 of the messages.
     """
-    import dp_accounting.pld.common as common  # slow to import
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
     share = M / (N * n)
     slack = min(delta / (4 * R * share), 0.5)
     epsilon0 = gaussian_epsilon(slack / (2 * M * (math.e + 1)), 2 / sigma)
@@ -95,9 +90,7 @@ def shuffled_noise(epsilon: float, *, N: int, M: int, n: int, R: int, delta: flo
     low = high / 2
     while low > _RANGE[0] and fits(low):
         high, low = low, low / 2
-    while high / low > 1 + _PRECISION:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
+    _, high = narrowed(fits, low, high, lambda a, b: b / a > 1 + _PRECISION, lambda a, b: math.sqrt(a * b))
     return ShuffledNoise(high, high**2 / unit)
 
 

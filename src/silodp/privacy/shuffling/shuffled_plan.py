@@ -1,9 +1,7 @@
 """Plans of runs whose sums go through P_vec, a record's clipped gradient as one participant, and what is proven.
 
-Non-convex paper, Algorithms 7 to 10 over Algorithms 4 and 5. Where no record is drawn twice in a run (SDP Prox-SGD) the
-sums compose in parallel, and one sum's proven δ(ε) (`shuffle_sums`) is the run's. The other algorithms draw records
-again in every round; here without replacement in a round, where the paper draws with replacement, so that a record is
-one participant of a sum at most (`sum_composition`). That silos are drawn is not counted (docs/errata.md).
+Non-convex paper, Algorithms 7 to 10 over Algorithms 4 and 5. Where no record is drawn twice in a run the sums compose
+in parallel; else records are drawn without replacement in a round (`sum_composition`).
 """
 
 import functools
@@ -17,16 +15,10 @@ from silodp.privacy.shuffling.sum_composition import SumRelease, calibrated_sums
 
 
 def shuffled_plan(plan: PrivacyPlan, M: int, dimension: int) -> PrivacyPlan:
-    """The plan with its sums sent by P_vec, (ε, δ)-private as proven over the whole run.
+    """The private plan of an algorithm for sums, with its sums of M silos and d coordinates sent by P_vec: (ε,
+    δ)-private.
 
-    Args:
-        plan: private, of an algorithm for sums (`sdp_…`).
-        M: silos in a round, which all draw K records.
-        dimension: d.
-
-    Returns:
-        The plan with `shuffled_sum`. Its releases' noise is the largest standard deviation of P_vec as a silo's share;
-        records are drawn without replacement. A larger silo than the plan's leaves out what it has more of n.
+    Its releases' noise is the largest standard deviation of P_vec as a silo's share.
     """
     if plan.budget.epsilon is None:
         raise ValueError(f"plan of {plan.algorithm}: has no epsilon, which a shuffled sum needs")
@@ -35,21 +27,21 @@ def shuffled_plan(plan: PrivacyPlan, M: int, dimension: int) -> PrivacyPlan:
             raise ValueError(f"summation: 'shuffled': must be ideal where clipping is {release.clipping}")
     once = _drawn_once(plan)
     if once is not None:
-        found: tuple[SumParameters, ...] = (
+        sums: tuple[SumParameters, ...] = (
             _calibrated(M * once.records, dimension, plan.budget.epsilon, plan.budget.delta),
         )
     else:
-        sizes = tuple((M * one.records, one.count, one.records / plan.budget.n) for one in plan.releases)
-        found = _calibrated_sums(sizes, dimension, plan.budget.epsilon, plan.budget.delta)
+        sizes = tuple((M * kind.records, kind.count, kind.records / plan.budget.n) for kind in plan.releases)
+        sums = _calibrated_sums(sizes, dimension, plan.budget.epsilon, plan.budget.delta)
     releases = tuple(
         replace(
-            one,
-            noise=math.sqrt(parameters.variance(2.0 * one.gradients) / M) / one.records,
-            sampler=one.sampler if one.sampler == "disjoint" else "subset",
+            release,
+            noise=math.sqrt(parameters.variance(2.0 * release.gradients) / M) / release.records,
+            sampler=release.sampler if release.sampler == "disjoint" else "subset",
         )
-        for one, parameters in zip(plan.releases, found, strict=True)
+        for release, parameters in zip(plan.releases, sums, strict=True)
     )
-    kinds = tuple((one.kind, parameters) for one, parameters in zip(releases, found, strict=True))
+    kinds = tuple((release.kind, parameters) for release, parameters in zip(releases, sums, strict=True))
     return replace(plan, releases=releases, trusted_sum=M, shuffled_sum=ShuffledSums(kinds, dimension))
 
 

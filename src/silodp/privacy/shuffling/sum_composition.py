@@ -1,9 +1,7 @@
 """What many shuffled sums P_vec prove together, each over K of a silo's n records, drawn anew without replacement.
 
-A record is in a sum at most once, so neighbours differ in one participant's vector, as `shuffle_sums` has it. Two
-proofs, of which the better counts: log-moments of the losses add up over adaptive sums, with no credit for the secret
-draw of records; or each sum's profile is amplified by that draw and dominating pairs are composed. Proofs:
-docs/shuffling.md.
+The better of two proofs counts: log-moments of the losses add up over adaptive sums, with no credit for the secret
+draw; or each sum's profile is amplified by that draw and dominating pairs are composed (docs/shuffling.md).
 """
 
 import math
@@ -11,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from dp_accounting.pld import privacy_loss_distribution
 from scipy.stats import binom
 
 from silodp.privacy.accounting.composition import Composition, epsilon_at
@@ -28,13 +27,7 @@ _FINEST_LEVELS = 1 << 12
 
 
 class SumRelease(NamedTuple):
-    """Sums of one kind in a run.
-
-    Attributes:
-        parameters: of P_vec, for all participants of a sum.
-        times: how many of them.
-        share: K/n, the largest probability with which a given record is in a sum.
-    """
+    """Sums of one kind in a run: numbers of P_vec, how many, and K/n, the probability that a record is in a sum."""
 
     parameters: SumParameters
     times: int
@@ -43,7 +36,6 @@ class SumRelease(NamedTuple):
 
 def composed_upper(kinds: Sequence[SumRelease], dimension: int, delta: float) -> float:
     """Proven ε at δ of all sums of d coordinates against replacing one record; ∞ where noise is too little for any."""
-    _check(kinds, dimension, delta)
     kinds = [kind for kind in kinds if kind.times]
     if not kinds:
         return 0.0
@@ -52,19 +44,10 @@ def composed_upper(kinds: Sequence[SumRelease], dimension: int, delta: float) ->
 
 
 def composed_lower(kinds: Sequence[SumRelease], delta: float, step: float = 1e-4) -> float:
-    """ε at δ below which no guarantee for all sums can go.
+    """ε at δ below which no guarantee for all sums can go, by two silos whose records send −L·e₁, but one record L·e₁.
 
-    From two silos: all records send −L·e₁, but one record of the first silo L·e₁. A server that asks gradients where it
-    likes can have that in every sum, of gradients and of differences. Then a sum is B against (1 − q)B + q(B + g).
-
-    Args:
-        kinds: the sums.
-        delta: δ.
-        step: lattice on which losses are rounded down.
+    A sum is B against (1 − q)B + q(B + g), B the binomial noise; losses are rounded down on a lattice of `step`.
     """
-    from dp_accounting.pld import privacy_loss_distribution  # slow to import
-
-    _check(kinds, 1, delta)
     total = None
     for parameters, count, share in kinds:
         if not count:
@@ -91,18 +74,9 @@ def calibrated_sums(
 ) -> tuple[SumParameters, ...]:
     """Numbers of P_vec for each kind of sum with which all together are (ε, δ)-private, as proven, with little noise.
 
-    The kinds get like parts of the budget, as in `prox_svrg`: noise multipliers are √count·K/n times a common factor.
-
-    Args:
-        sizes: (participants, count, K/n) of each kind; one with count 0 gets the numbers of a single sum.
-        dimension, epsilon, delta: d, ε and δ.
-
-    Raises:
-        ValueError: no numbers within sensible size do it.
+    `sizes` are (participants, count, K/n) of each kind; noise multipliers are √count·K/n times a common factor, as in
+    `prox_svrg`. ValueError where no sensible numbers do it.
     """
-
-    if not 0 < epsilon < math.inf:
-        raise ValueError(f"epsilon = {epsilon}: must be positive and finite")
 
     def numbers(factor: float) -> tuple[SumParameters, ...]:
         return tuple(
@@ -112,9 +86,8 @@ def calibrated_sums(
 
     def excess(factor: float) -> float:
         """Proven ε over the wanted one."""
-        kinds = [
-            SumRelease(found, count, share) for found, (_, count, share) in zip(numbers(factor), sizes, strict=True)
-        ]
+        pairs = zip(numbers(factor), sizes, strict=True)
+        kinds = [SumRelease(parameters, count, share) for parameters, (_, count, share) in pairs]
         return composed_upper(kinds, dimension, delta) / epsilon
 
     # Without rounding and draws it would be this; ε falls about as 1/factor.
@@ -223,13 +196,3 @@ def _convex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
             hull.pop()
         hull.append(i)
     return np.interp(x, x[hull], y[hull])
-
-
-def _check(kinds: Sequence[SumRelease], dimension: int, delta: float) -> None:
-    if dimension < 1:
-        raise ValueError(f"dimension = {dimension}: must be at least 1")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
-    for kind in kinds:
-        if kind.times < 0 or not 0 < kind.share <= 1:
-            raise ValueError(f"times = {kind.times}, share = {kind.share}: must be at least 0, and in (0, 1]")

@@ -1,9 +1,7 @@
 """Sums of messages that nobody sees one by one: what the SDP algorithms stand on where no shuffle protocol is run.
 
-The shuffle protocols of the non-convex paper (Algorithms 4 and 5) hand the server the sum of all records' vectors with
-noise made for the sum. The ideal that they approach is a Gaussian mechanism on that sum, run by somebody whom all silos
-trust. Here each of the M silos of a round adds a share of variance s² to its mean over K records, and the server sees
-the mean of the M messages alone: its noise is s/√M against a replace-one sensitivity of 2L/(MK).
+Each of the M silos of a round adds a share of variance s² to its mean over K records; the server sees the mean alone:
+its noise is s/√M against a replace-one sensitivity of 2L/(MK) (non-convex paper, ideal of Algorithms 4 and 5).
 """
 
 import math

@@ -1,8 +1,7 @@
 """A pure ε0-private report of one vector: a random unit vector that lies more often in a cap around the true direction.
 
-PrivUnit (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018, Algorithm 1), with the cap that makes it least noisy. At
-γ = 0 it is the half-sphere mechanism of Duchi, Jordan and Wainwright 2018. A vector v shorter than 1 is first replaced
-by ±v/‖v‖, + with probability (1 + ‖v‖)/2, which keeps its mean; mixing keeps the privacy.
+PrivUnit (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018, Algorithm 1) with the least noisy cap. A vector v shorter
+than 1 is first replaced by ±v/‖v‖, + with probability (1 + ‖v‖)/2, which keeps its mean.
 """
 
 import math
@@ -20,12 +19,8 @@ Array = NDArray[np.float64]
 class Cap:
     """The law of V on the sphere given a unit vector u: uniform on the cap ⟨V, u⟩ ≥ γ, or uniform on the rest.
 
-    Attributes:
-        d: dimension, at least 2.
-        height: γ in [0, 1).
-        share: the cap's share q of the sphere.
-        hit: probability p of the cap; p(1−q)/((1−p)q) = e^ε0 is the largest ratio of two densities.
-        scale: 1/E⟨V, u⟩: scale·V has mean u.
+    `height` is γ, `share` the cap's share q of the sphere in d ≥ 2 dimensions, `hit` the probability p of the cap;
+    p(1−q)/((1−p)q) = e^ε0 is the largest ratio of two densities. With `scale` 1/E⟨V, u⟩, scale·V has mean u.
     """
 
     d: int
@@ -44,11 +39,7 @@ class Cap:
 
 
 def best_cap(epsilon0: float, d: int) -> Cap:
-    """The cap with the smallest scale among those that are ε0-private.
-
-    Raises:
-        ValueError: ε0 not in (0, 500], or d < 2.
-    """
+    """The cap with the smallest scale among those that are ε0-private; ValueError for ε0 not in (0, 500], or d < 2."""
     if not 0 < epsilon0 <= 500:
         raise ValueError(f"epsilon0 = {epsilon0}: must lie above 0 and be at most 500")
     if d < 2 or d != int(d):

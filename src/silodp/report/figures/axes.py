@@ -1,4 +1,4 @@
-"""The page of a figure and the ε axis, which figures share."""
+"""The page of a figure, its ε axis, and lines with bars and marks, which figures share."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -11,10 +11,12 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from silodp.algorithms.base import Look
-from silodp.report.figures.svg import TITLE, crop, name_key, say
+from silodp.report.figures.svg import say
+from silodp.report.numbers import plain
 
 TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite are marked
 
@@ -32,13 +34,19 @@ _DODGE, _NEAREST_LABELS, _END = 0.04, 0.045, 0.04
 
 # A title may come from a run file: a $ in it is no formula.
 _WORDS: dict[str, Any] = {"parse_math": False}
+_HOLLOW: dict[str, Any] = {"ls": "none", "mfc": "white", "mew": 1.4}
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A page in inches, drawn by Agg and known to no global list."""
+    figure = Figure(figsize=(width, round(height, 2)))
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
-    """Axes on a page of their own, drawn by Agg and known to no global list."""
-    figure = Figure(figsize=(_WIDTH, _AXES_HEIGHT))
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    """Axes on a page of their own."""
+    axes = new_figure(_WIDTH, _AXES_HEIGHT).add_subplot()
     axes.set_title("\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, 54)), **_WORDS)
     axes.set_xlabel(xlabel, **_WORDS)
     axes.set_ylabel("\n".join(textwrap.wrap(ylabel, 44)), **_WORDS)
@@ -56,13 +64,8 @@ def zoom_axes(axes: Axes, without: str) -> Axes:
     return below
 
 
-def stretching(largest: pd.Series, baseline: float) -> str | None:
-    """The curve without which the axis of errors, which starts at 0, would be less than half as long; else None.
-
-    Args:
-        largest: curve → the largest value drawn of it.
-        baseline: the largest value that is drawn anyhow, NaN for none.
-    """
+def stretching(largest: pd.Series, baseline: float = np.nan) -> str | None:
+    """The curve without which the axis of errors is less than half as long, by the largest values drawn; else None."""
     by_size = largest.dropna().sort_values()
     if len(by_size) < 3:
         return None
@@ -70,11 +73,10 @@ def stretching(largest: pd.Series, baseline: float) -> str | None:
     return str(by_size.index[-1]) if by_size.iloc[-1] > _STRETCH * others else None
 
 
-def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Figure:
+def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None]) -> Figure:
     """Set legend and notes below the axes, where they hide no data, and fit the page to them.
 
-    A handle is an artist with a label, or a tuple of artists drawn over each other of which the last has it; its gid,
-    without what stands before the colon, is the name by which the page's legend shows and hides it.
+    A handle is an artist with a label, or a tuple of artists drawn over each other of which the last has it.
     """
     figure = axes.figure
     assert isinstance(figure, Figure)
@@ -83,72 +85,91 @@ def set_page(axes: Axes, handles: list[Any], notes: Iterable[str | None]) -> Fig
     rows = -(-len(labels) // 2)
     longest = [max((len(str(text)) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
     columns = 2 if sum(longest) <= _LEGEND_CHARACTERS else 1
-    title = axes.get_title(loc="left").count("\n") + 1
     legend_height = _LEGEND_ROW * -(-len(handles) // columns) - 0.02
     below = _MARGIN + _NOTE_LINE * len(lines) + legend_height + _XLABEL
     panels = figure.axes
     heights = [_AXES_HEIGHT] if len(panels) == 1 else [_OVERVIEW_HEIGHT, _ZOOM_HEIGHT]
-    height = below + sum(heights) + _BETWEEN * (len(panels) - 1) + _TITLE_LINE * title + 2 * _MARGIN
+    title = _TITLE_LINE * (axes.get_title(loc="left").count("\n") + 1)
+    height = below + sum(heights) + _BETWEEN * (len(panels) - 1) + title + 2 * _MARGIN
     figure.set_size_inches(_WIDTH, round(height, 2))
     left = _LEFT + _TITLE_LINE * panels[-1].get_ylabel().count("\n")
     bottom = below
     for panel, tall in zip(reversed(panels), reversed(heights), strict=True):
         panel.set_position((left / _WIDTH, bottom / height, (_WIDTH - left - _RIGHT) / _WIDTH, tall / height))
         bottom += tall + _BETWEEN
-    legend = figure.legend(
-        handles,
-        labels,
-        handler_map={tuple: HandlerTuple(ndivide=1)},
-        loc="upper left",
-        bbox_to_anchor=(0.45 / _WIDTH, (below - _XLABEL) / height),
-        ncols=columns,
-        borderpad=0.0,
-        borderaxespad=0.0,
-        labelspacing=0.35,
+    corner = (0.45 / _WIDTH, (below - _XLABEL) / height)
+    edges: dict[str, Any] = {"borderpad": 0.0, "borderaxespad": 0.0, "labelspacing": 0.35}
+    one_above_another = {tuple: HandlerTuple(ndivide=1)}
+    figure.legend(
+        handles, labels, loc="upper left", bbox_to_anchor=corner, ncols=columns, handler_map=one_above_another, **edges
     )
-    for handle, text in zip(handles, legend.get_texts(), strict=True):
-        name_key(text, (handle[-1] if isinstance(handle, tuple) else handle).get_gid())
-    # Setting a title anew changes nothing but its name.
-    axes.set_title(axes.get_title(loc="left"), loc="left", gid=TITLE)
-    crop(figure, _TITLE_LINE * title)
     if lines:
         x, y = 0.5 / _WIDTH, (_MARGIN + _NOTE_LINE * len(lines)) / height
         figure.text(x, y, "\n".join(lines), va="top", fontsize=6.8, color="#333333", linespacing=1.25)
     return figure
 
 
+def draw_line(
+    axes: Axes,
+    name: str,
+    look: Look,
+    label: str,
+    points: tuple[np.ndarray, np.ndarray],
+    words: Iterable[str],
+    hollow: np.ndarray | None = None,
+    bars: tuple[np.ndarray, np.ndarray] | None = None,
+    **style: Any,
+) -> Line2D:
+    """One curve with its markers, which its parts bear the `name` of; returns it for the legend.
+
+    `points` are x and y (points,), of which a y of NaN is not drawn, `words` what rests on each, `bars` lower and upper
+    ends (points,). Where `hollow` (points,) is true a marker is empty. `style` goes over the look.
+    """
+    x, y = points
+    if bars is not None:
+        low, high = bars
+        # About their own middle, not the mean: a skewed mean may lie outside its percentiles.
+        drawn = axes.errorbar(
+            x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, capsize=2.0, lw=1.0
+        )
+        for part in (*drawn.lines[1], *drawn.lines[2]):
+            part.set_gid(f"bars:{name}")
+    whole: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker, "zorder": 3} | style
+    (line,) = axes.plot(x, y, label=label, gid=f"line:{name}", **whole)
+    say(axes.figure, f"line:{name}", [value for value, height in zip(words, y, strict=True) if height == height])
+    if hollow is not None:
+        mark(axes, x[hollow], y[hollow], look, f"hollow:{name}")
+    return line
+
+
 def mark(axes: Axes, x: np.ndarray, y: np.ndarray, look: Look, gid: str, **options: Any) -> None:
     """Empty markers, over the filled ones of a line, on points to be taken with care."""
     if len(x):
-        empty: dict[str, Any] = {
-            "ls": "none",
-            "marker": look.marker,
-            "mfc": "white",
-            "mec": look.colour,
-            "mew": 1.4,
-            "zorder": 4,
-        }
-        axes.plot(x, y, gid=gid, **empty, **options)
+        axes.plot(x, y, gid=gid, marker=look.marker, mec=look.colour, zorder=4, **_HOLLOW, **options)
 
 
-def mark_beyond(axes: Axes, x: np.ndarray, look: Look, gid: str, said: Sequence[str] = ()) -> None:
+def hollow_key(text: str) -> Line2D:
+    """The legend's entry for empty markers."""
+    return Line2D([], [], marker="o", mec="#444444", label=f"hollow: {text}", **_HOLLOW)
+
+
+def mark_beyond(axes: Axes, x: np.ndarray, look: Look, name: str, words: Sequence[str] = ()) -> None:
     """Empty markers on the upper edge, for values that are not finite."""
     edge = {"transform": axes.get_xaxis_transform(), "clip_on": False}
-    mark(axes, x, np.full(len(x), TOP_EDGE), look, gid, **edge)
-    if len(x) and said:
-        say(axes.figure, gid, said)
+    mark(axes, x, np.full(len(x), TOP_EDGE), look, f"beyond:{name}", **edge)
+    if len(x) and words:
+        say(axes.figure, f"beyond:{name}", words)
 
 
-def mark_zeros(axes: Axes, other: np.ndarray, look: Look, gid: str, said: Sequence[str], *, upright: bool) -> None:
+def mark_zeros(axes: Axes, other: np.ndarray, look: Look, name: str, words: Sequence[str], *, upright: bool) -> None:
     """Filled markers on the lower (`upright`) or left edge, for a delivered ε of 0, which a logarithmic axis lacks."""
     if len(other):
         edge = np.full(len(other), 1 - TOP_EDGE)
-        x, y, transform = (
-            (other, edge, axes.get_xaxis_transform()) if upright else (edge, other, axes.get_yaxis_transform())
-        )
+        x, y = (other, edge) if upright else (edge, other)
+        transform = axes.get_xaxis_transform() if upright else axes.get_yaxis_transform()
         style: dict[str, Any] = {"ls": "none", "marker": look.marker, "color": look.colour, "zorder": 4}
-        axes.plot(x, y, gid=gid, transform=transform, clip_on=False, **style)
-        say(axes.figure, gid, said)
+        axes.plot(x, y, gid=f"zero:{name}", transform=transform, clip_on=False, **style)
+        say(axes.figure, f"zero:{name}", words)
 
 
 def dodged(epsilons: Iterable[float], count: int) -> list[float]:
@@ -170,42 +191,29 @@ def set_epsilon_axis(axes: Axes, epsilons: pd.Series) -> None:
     """A logarithmic axis with a tick at every ε that was run; a label that would touch the one before is left out."""
     values = sorted(set(epsilons.astype(float)))
     axes.set_xscale("log")
-    if not values:
-        axes.xaxis.set_major_locator(NullLocator())
-        axes.xaxis.set_minor_locator(NullLocator())
-        return
-    span = np.log10(values[-1] / values[0]) or 1.0
-    end = 10 ** (_END * span)
-    axes.set_xlim(values[0] / end, values[-1] * end)
-    shown: list[float] = []
-    for value in values:
-        room = _NEAREST_LABELS * span * (1 + len(f"{value:g}") / 12)
-        if not shown or np.log10(value / shown[-1]) >= room:
-            shown.append(value)
-    texts = {value: f"{value:g}" if value in shown else "" for value in values}
-    axes.xaxis.set_major_locator(FixedLocator(values))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: texts.get(value, "")))
+    span = np.log10(values[-1] / values[0]) or 1.0 if values else 1.0
+    texts = {value: f"{value:g}" for value in values}
+    set_ticks(axes, texts, lambda text: _NEAREST_LABELS * span * (1 + len(text) / 12))
+    if values:
+        end = 10 ** (_END * span)
+        axes.set_xlim(values[0] / end, values[-1] * end)
+
+
+def set_ticks(axes: Axes, texts: dict[float, str], room: Any) -> None:
+    """Ticks of a log x axis at the increasing values of `texts`, labelled where `room`, in decades, allows it."""
+    shown: dict[float, str] = {}
+    for value, text in texts.items():
+        if not shown or np.log10(value / max(shown)) >= room(text):
+            shown[value] = text
+    axes.xaxis.set_major_locator(FixedLocator(list(texts)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.get(value, "")))
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def set_log_ticks(axes: Axes) -> None:
-    """Plain numbers on the x axis: at 1, 2, 5 of every decade, at 1 and 3, or at 1, as many as there is room for."""
-    log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
-
-
 def log_ticks(axis: Axis, low: float, high: float, most: int) -> None:
-    """As `set_log_ticks`, on either axis from `low` to `high`, with `most` labels at most."""
+    """Plain numbers on an axis: at 1, 2, 5 of every decade, at 1 and 3, or at 1, with `most` labels at most."""
     decades = np.log10(high / low)
-    subs = next((one for one in ((1.0, 2.0, 5.0), (1.0, 3.0)) if len(one) * decades <= most), (1.0,))
+    subs = next((steps for steps in ((1.0, 2.0, 5.0), (1.0, 3.0)) if len(steps) * decades <= most), (1.0,))
     axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axis.set_minor_formatter(NullFormatter())
-
-
-def plain(value: float) -> str:
-    """A tick's number in few characters: 0.02, 5000, and 10⁶ where it would be long."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:g}"
-    mantissa, power = f"{value:.1e}".replace(".0e", "e").split("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if mantissa == "1" else f"{mantissa}×10{raised}"

@@ -1,17 +1,14 @@
 """Figures of the check-ins paper: Figure 2 with the bounds that came after it, and test error at equal central ε."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from silodp.algorithms.base import Look
-from silodp.report.figures.axes import dodged, mark, new_axes, plain, set_epsilon_axis, set_page
+from silodp.report.figures.axes import dodged, draw_line, new_axes, set_epsilon_axis, set_page
 from silodp.report.figures.style import styled
-from silodp.report.figures.svg import say
-from silodp.report.numbers import measured
+from silodp.report.numbers import measured, plain
 
 _COLOURS = ("#9fd3e6", "#d9a62e", "#b3485a", "#004488", "#30102f")
 # Bound in the amplification table → its line and its words.
@@ -35,13 +32,8 @@ LOOKS = {
 def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     """Figure 2 of the check-ins paper: ε after shuffling against ε0, a colour for each n, a line for each bound.
 
-    Args:
-        table: rows of `silodp.privacy.shuffling.amplification.amplification_table` at one δ;
-            bounds without a line are left out.
-        title: the figure's.
-
-    Raises:
-        ValueError: no row to draw, or several δ.
+    `table` has rows of `amplification_table`; only bounds in `LINES` are drawn. Raises ValueError for no row to draw,
+    or several δ.
     """
     rows = table[table["bound"].isin(LINES)]
     if rows.empty or rows["delta"].nunique() != 1:
@@ -64,8 +56,8 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
         handles += [
             Line2D([], [], color=colour, lw=3, label=f"n = {n:,}") for n, colour in zip(sizes, _COLOURS, strict=False)
         ]
-        notes = "Above the grey line a bound says nothing.", "Clones: Feldman, McMillan and Talwar 2021."
-        return set_page(axes, handles, [" ".join(notes)])
+        note = "Above the grey line a bound says nothing. Clones: Feldman, McMillan and Talwar 2021."
+        return set_page(axes, handles, [note])
 
 
 def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
@@ -83,24 +75,23 @@ def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
         handles = []
         for name, shift in zip(names, dodged(private["epsilon"], len(names)), strict=True):
             (text, look), of = LOOKS[name], private[private["protocol"] == name].sort_values("epsilon")
-            x = of["epsilon"].to_numpy(float) * shift
-            low, high = of["test_error_p05"].to_numpy(float), of["test_error_p95"].to_numpy(float)
-            axes.errorbar(x, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=look.colour, lw=0.9)
-            y = of["test_error_mean"].to_numpy(float)
-            style: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker}
-            handles += axes.plot(x, y, label=text, zorder=3, gid=f"line:{name}", **style)
-            points = zip(of["epsilon"], y, low, high, strict=True)
-            words = [f"{text} at ε = {a:g}: {measured(b)} ({measured(c)} to {measured(d)})" for a, b, c, d in points]
-            say(axes.figure, f"line:{name}", words)
-            none = ~of["amplified"].to_numpy(bool)
-            if look.marker != "x":
-                mark(axes, x[none], y[none], look, f"unamplified:{name}")
+            columns = ["epsilon", "test_error_mean", "test_error_p05", "test_error_p95"]
+            words = [
+                f"{text} at ε = {a:g}: {measured(b)} ({measured(c)} to {measured(d)})"
+                for a, b, c, d in of[columns].to_numpy(float)
+            ]
+            x, y, low, high = of[columns].to_numpy(float).T
+            # A cross has no inside.
+            hollow = ~of["amplified"].to_numpy(bool) if look.marker != "x" else None
+            handles.append(draw_line(axes, name, look, text, (x * shift, y), words, hollow=hollow, bars=(low, high)))
         for value in table[table["epsilon"].isna()]["test_error_mean"]:
             handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="without noise"))
         delta, n = plain(private["delta"].iloc[0]), private["n"].iloc[0]
         set_epsilon_axis(axes, private["epsilon"])
         axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
         axes.set_ylim(bottom=0)
-        bars = "Bars: 5th to 95th percentile over trials."
-        hollow = "Hollow: the bound gives no amplification there, so a report keeps ε0 = ε."
-        return set_page(axes, handles, [f"{bars} {hollow} All send pure reports, at the ε0 that their bound allows."])
+        note = (
+            "Bars: 5th to 95th percentile over trials. Hollow: the bound gives no amplification there, so a report "
+            "keeps ε0 = ε. All send pure reports, at the ε0 that their bound allows."
+        )
+        return set_page(axes, handles, [note])

@@ -10,7 +10,7 @@ from silodp.files import BOUNDS_COLUMNS, BY_ROUND_COLUMNS, read_csv, with_readin
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.by_round import draw_by_round
 from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
-from silodp.report.figures.formula_lines import draw_formulas
+from silodp.report.figures.delivered_vs_claimed import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, title_of
@@ -19,18 +19,11 @@ from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED
 
 # Columns of a check's table whose empty cells are empty words.
 WORDS = ("verdict", "form", "rivals", "detail")
+FORMULAS = {"convex": "Convex", "nonconvex": "Non-convex"}
 
 
 def figures_of(path: Path) -> dict[str, Figure]:
-    """The figures of a table, by their names without a suffix.
-
-    Args:
-        path: CSV file that `silodp check`, `formulas`, `comparisons`, `privacy --by-round`, `checkins` or
-            `checkins-figure-2` wrote.
-
-    Raises:
-        ConfigError: a table of something else, or a check without a figure.
-    """
+    """The figures of a CSV table, by name without suffix; ConfigError for a table or a check without a figure."""
     rows = read_csv(path, float_precision="round_trip")
     columns = set(rows.columns)
     if columns >= set(BOUNDS_COLUMNS):
@@ -40,19 +33,21 @@ def figures_of(path: Path) -> dict[str, Figure]:
         rows = rows.astype({name: object for name in WORDS}).fillna(dict.fromkeys(WORDS, ""))
         return {path.stem: BOUNDS_FIGURES[check](rows, title=CHECKS[check])}
     if columns >= set(BY_ROUND_COLUMNS):
-        settings = rows.groupby(["experiment", "M", "R"], sort=False)
         return {
             f"{name}_M{M}_R{R}_by_round": draw_by_round(
-                own, title=f"{title_of(name)}\n{setting_words(M, R)}: ε by round"
+                part, title=f"{title_of(name)}\n{setting_words(M, R)}: ε by round"
             )
-            for (name, M, R), own in settings
+            for (name, M, R), part in rows.groupby(["experiment", "M", "R"], sort=False)
         }
     if columns >= {"first", "second", "difference", "tolerance"}:
         keys = [with_reading(rows)["reading"], rows["first"], rows["second"]]
         pairs = rows.groupby(keys, sort=False)
-        return dict(_paired(str(reading), str(first), str(second), own) for (reading, first, second), own in pairs)
+        return dict(_paired(str(reading), str(first), str(second), part) for (reading, first, second), part in pairs)
     if columns >= {"paper", "formula", "claimed_epsilon", "delivered_epsilon"}:
-        return {f"formulas_{paper}": _formulas(str(paper), own) for paper, own in rows.groupby("paper", sort=False)}
+        return {
+            f"formulas_{paper}": draw_formulas(part, title=f"{FORMULAS[paper]} paper: what its noise formulas deliver")
+            for paper, part in rows.groupby("paper", sort=False)
+        }
     if columns >= {"bound", "reports", "epsilon0"}:
         title = "Check-ins paper, Figure 2: amplification by shuffling"
         return {path.stem: amplified_epsilon(rows, title=title)}
@@ -67,14 +62,9 @@ def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[
     """Name and forest plot of one pair; of an algorithm under both noises the second is itself."""
     names = [label(name.removesuffix(BY_CALIBRATED)).removeprefix("ISRL-DP ") for name in (first, second)]
     if first.endswith(BY_CALIBRATED):
-        said = ("calibrated noise", "the paper's noise")
-        return f"noises_{second}", paired_differences(rows, title=f"{names[0]}: calibrated against paper's", names=said)
+        noises, title = ("calibrated noise", "the paper's noise"), f"{names[0]}: calibrated against paper's"
+        return f"noises_{second}", paired_differences(rows, title=title, names=noises)
     title = " against ".join(names)
     if reading == CALIBRATED:
         return f"certified_{first}-{second}", paired_differences(rows, title=f"{title}, at exactly the claimed ε")
     return f"paired_{first}-{second}", paired_differences(rows, title=title)
-
-
-def _formulas(paper: str, rows: pd.DataFrame) -> Figure:
-    title = f"{paper.replace('nonconvex', 'non-convex')} paper: what its noise formulas deliver"
-    return draw_formulas(rows, title=title[:1].upper() + title[1:])

@@ -24,68 +24,67 @@ def bars(rows: pd.DataFrame) -> tuple[str, str]:
     return INTERVAL if few and set(INTERVAL) <= set(rows.columns) else PERCENTILES
 
 
+def bar_ends(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper ends of the bars (points,), NaN where they are not finite."""
+    low, high = rows[[*bars(rows)]].where(np.isfinite).to_numpy(float).T
+    return low, high
+
+
+def not_finite(count: int) -> str | None:
+    """How many points are left out; None for none."""
+    return f"Not finite, left out: {count} points." if count else None
+
+
 def trials(rows: pd.DataFrame) -> str:
     """How many trials stand behind a point, and what bars and bands are."""
     counts = sorted(set(rows["trials"].astype(int)))
-    count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    what = "5th to 95th percentile over trials"
     if bars(rows) == INTERVAL:
         what = "95 % intervals of the mean (Student's t)"
-    else:
-        what = "5th to 95th percentile over trials"
-        if counts[-1] < FEWEST_FOR_PERCENTILES:
-            what += ", of so few little more than the extremes"
-    return f"{count} trials a point. Bars and bands: {what}."
+    elif counts[-1] < FEWEST_FOR_PERCENTILES:
+        what += ", of so few little more than the extremes"
+    return f"{' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} trials a point. Bars and bands: {what}."
 
 
 def diverged(rows: pd.DataFrame) -> str | None:
     """How many trials diverged, and of which algorithms; None if none did."""
     some = rows[rows["diverged"] > 0]
-    if some.empty:
-        return None
-    names = ", ".join(dict.fromkeys(name for name, _ in _by_algorithm(some)))
-    return f"Hollow: {int(some['diverged'].sum())} of {int(some['trials'].sum())} trials diverged there ({names})."
+    count = f"{int(some['diverged'].sum())} of {int(some['trials'].sum())} trials diverged there"
+    return f"Hollow: {count} ({_names(some)})." if len(some) else None
 
 
 def beyond_axis(rows: pd.DataFrame, column: str) -> str | None:
     """Which values of `column` are not finite and so are drawn on the upper edge; None if all are finite."""
-    infinite = rows[~np.isfinite(rows[column].to_numpy(float))]
-    found = [f"{name}{_where(of)}" for name, of in _by_algorithm(infinite)]
-    return f"Not finite, drawn on the upper edge: {'; '.join(found)}." if found else None
+    where = _where(rows[~np.isfinite(rows[column].to_numpy(float))])
+    return f"Not finite, drawn on the upper edge: {where}." if where else None
 
 
 def zero(rows: pd.DataFrame, edge: str) -> str | None:
     """Which points deliver an ε of 0, drawn on the `edge` named, as logarithmic axes have none; None without any."""
-    found = [f"{name}{_where(of)}" for name, of in _by_algorithm(rows[rows["delivered_epsilon"] == 0])]
-    return f"Delivered ε = 0 (δ alone covers it), on the {edge} edge: {'; '.join(found)}." if found else None
+    where = _where(rows[rows["delivered_epsilon"] == 0])
+    return f"Delivered ε = 0 (δ alone covers it), on the {edge} edge: {where}." if where else None
 
 
 def over_claim(rows: pd.DataFrame, sign: str = "Ringed") -> str | None:
-    """That private points deliver a larger ε than they claim, and the worst of them; None if all keep their claim.
-
-    Args:
-        rows: of a results table.
-        sign: how the figure marks such points.
-    """
+    """That private points deliver more than they claim, and the worst of them; `sign` is how the figure marks them."""
     exceeding = rows[rows["private"] & (rows["delivered_epsilon"] > rows["epsilon"])]
     if exceeding.empty:
         return None
-    said = f"{sign}: the delivered ε exceeds the claim"
-    unbounded = exceeding[~np.isfinite(exceeding["delivered_epsilon"])]
-    finite = exceeding[np.isfinite(exceeding["delivered_epsilon"])]
-    if len(unbounded):
-        said += f"; without any bound for {', '.join(dict.fromkeys(name for name, _ in _by_algorithm(unbounded)))}"
-    if len(finite):
-        worst = finite.loc[[(finite["delivered_epsilon"] / finite["epsilon"]).idxmax()]]
-        ((name, row),) = _by_algorithm(worst)
-        said += f"; at worst {bounded(row['delivered_epsilon'].iloc[0])} for {row['epsilon'].iloc[0]:g} ({name})"
-    return f"{said}. All values: privacy table."
+    text = f"{sign}: the delivered ε exceeds the claim"
+    finite = np.isfinite(exceeding["delivered_epsilon"])
+    if not finite.all():
+        text += f"; without any bound for {_names(exceeding[~finite])}"
+    if finite.any():
+        ratio = exceeding["delivered_epsilon"] / exceeding["epsilon"]
+        ((name, worst),) = _by_algorithm(exceeding.loc[[ratio[finite].idxmax()]])
+        text += f"; at worst {bounded(worst['delivered_epsilon'].iloc[0])} for {worst['epsilon'].iloc[0]:g} ({name})"
+    return f"{text}. All values: privacy table."
 
 
 def at_edge(rows: pd.DataFrame) -> pd.Series:
     """Whether the chosen step size or clip of each row is an end of its grid; False where the table does not say."""
-    if "edge" not in rows:
-        return pd.Series(False, index=rows.index)
-    return ~rows["edge"].fillna("").isin(["", NOT_RECORDED])
+    edge = rows["edge"] if "edge" in rows else pd.Series("", index=rows.index)
+    return ~edge.fillna("").isin(["", NOT_RECORDED])
 
 
 def edges(rows: pd.DataFrame) -> str | None:
@@ -94,18 +93,23 @@ def edges(rows: pd.DataFrame) -> str | None:
     for name, of in _by_algorithm(rows):
         if count := int(at_edge(of).sum()):
             counts.append(f"{name} at {count} of {len(of)}{_NB}ε" if of["private"].all() else name)
-    if not counts:
-        return None
     what = "Crossed: the chosen step size or clip is an end of its grid, a better one may lie beyond"
-    return f"{what}: {', '.join(counts)}."
+    return f"{what}: {', '.join(counts)}." if counts else None
 
 
 def _by_algorithm(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for private, algorithm in dict.fromkeys(zip(rows["private"], rows["algorithm"], strict=True)):
-        of = rows[(rows["private"] == private) & (rows["algorithm"] == algorithm)]
+    for (private, algorithm), of in rows.groupby(["private", "algorithm"], sort=False):
         yield label(str(algorithm), bool(private), of["reading"].iloc[0]), of
 
 
-def _where(of: pd.DataFrame) -> str:
-    values = of["epsilon"].dropna()
-    return f" at ε{_NB}={_NB}{', '.join(f'{value:g}' for value in values)}" if len(values) else ""
+def _names(rows: pd.DataFrame) -> str:
+    return ", ".join(dict.fromkeys(name for name, _ in _by_algorithm(rows)))
+
+
+def _where(rows: pd.DataFrame) -> str:
+    """Algorithms with the ε of their rows."""
+    found = []
+    for name, of in _by_algorithm(rows):
+        values = ", ".join(f"{value:g}" for value in of["epsilon"].dropna())
+        found.append(f"{name} at ε{_NB}={_NB}{values}" if values else name)
+    return "; ".join(found)

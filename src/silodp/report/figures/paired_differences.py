@@ -6,24 +6,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, styled
-from silodp.report.figures.svg import TITLE, crop, name_key, say
+from silodp.report.figures.svg import say
 from silodp.report.figures.words import setting_words, title_of
 from silodp.report.numbers import measured
 
-# Outcome → colour, marker and whether it is filled: told apart in grey too.
+# Outcome → colour, marker and the marker's inside: told apart in grey too.
 FIRST, SECOND, EQUAL, UNDECIDED = "first better", "second better", "within tolerance", "undecided"
 _LOOKS = {
-    FIRST: ("#004488", "<", True),
-    SECOND: ("#b3485a", ">", True),
-    EQUAL: ("#6e6e6e", "D", True),
-    UNDECIDED: ("#6e6e6e", "o", False),
+    FIRST: ("#004488", "<", "#004488"),
+    SECOND: ("#b3485a", ">", "#b3485a"),
+    EQUAL: ("#6e6e6e", "D", "#6e6e6e"),
+    UNDECIDED: ("#6e6e6e", "o", "#ffffff"),
 }
 # Inches: of a page, of one row of a panel, and of what stands around panels.
 _WIDTH, _ROW, _TITLE_LINE, _XAXIS, _TOP, _BOTTOM = 5.4, 0.13, 0.125, 0.22, 0.5, 0.6
@@ -41,13 +41,7 @@ def outcomes(rows: pd.DataFrame) -> pd.Series:
 def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str] | None = None) -> Figure:
     """A forest plot of one pair: a panel for each (experiment, M, R), a line for each ε, the tolerance as a band.
 
-    Args:
-        rows: of a table of comparisons, all of one pair of algorithms.
-        title: the figure's.
-        names: what the two are called; default: as the algorithms are.
-
-    Raises:
-        ValueError: no rows, or more than one pair.
+    `names` are what the two are called in place of their labels. Raises ValueError for no rows, or several pairs.
     """
     pairs = rows[["first", "second"]].drop_duplicates()
     if len(pairs) != 1:
@@ -58,26 +52,20 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
     order = {name: place for place, name in enumerate(dict.fromkeys(rows["experiment"]))}
     groups.sort(key=lambda group: (order[group[0][0]], *group[0][1:]))
     columns = 2 if len(groups) <= 6 else 3
-    lines = -(-len(groups) // columns)
     step = (_WIDTH - 0.06) / columns
     heads = {
         key: [*textwrap.wrap(title_of(key[0]), int(_CHARACTERS * step)), setting_words(*key[1:])] for key, _ in groups
     }
-    heading = [
-        _TITLE_LINE * (0.6 + max(len(heads[key]) for key, _ in groups[columns * i : columns * (i + 1)]))
-        for i in range(lines)
-    ]
-    tall = [max(len(group) for _, group in groups[columns * i : columns * (i + 1)]) for i in range(lines)]
-    heights = [_ROW * (most + 0.6) for most in tall]
-    height = _TOP + sum(heights) + sum(heading) + lines * _XAXIS + _BOTTOM
+    lines = [groups[start : start + columns] for start in range(0, len(groups), columns)]
+    heading = [_TITLE_LINE * (0.6 + max(len(heads[key]) for key, _ in line)) for line in lines]
+    heights = [_ROW * (0.6 + max(len(group) for _, group in line)) for line in lines]
+    height = _TOP + sum(heights) + sum(heading) + len(lines) * _XAXIS + _BOTTOM
     with styled():
-        figure = Figure(figsize=(_WIDTH, round(height, 2)))
-        FigureCanvasAgg(figure)
-        figure.text(0.1 / _WIDTH, 1 - 0.1 / height, title, va="top", fontsize=10, fontweight="bold", gid=TITLE)
-        crop(figure, 0.28)
-        said = f"Test error of {first} minus that of {second}, trial by trial: mean, 95 % interval"
-        figure.text(0.1 / _WIDTH, 1 - 0.33 / height, said, va="top", fontsize=7.2)
-        limits = {name: _limits(own) for name, own in rows.groupby("experiment")}
+        figure = new_figure(_WIDTH, height)
+        figure.text(0.1 / _WIDTH, 1 - 0.1 / height, title, va="top", fontsize=10, fontweight="bold")
+        what = f"Test error of {first} minus that of {second}, trial by trial: mean, 95 % interval"
+        figure.text(0.1 / _WIDTH, 1 - 0.33 / height, what, va="top", fontsize=7.2)
+        limits = {name: _limits(part) for name, part in rows.groupby("experiment")}
         top = height - _TOP
         for place, (key, group) in enumerate(groups):
             line, column = divmod(place, columns)
@@ -105,19 +93,16 @@ def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     if tolerance > 0:
         axes.axvspan(-tolerance, tolerance, color="#d6d6d6", lw=0, zorder=0.5)
     axes.axvline(0, color="#000000", lw=0.8, zorder=1)
-    for outcome, (colour, marker, filled) in _LOOKS.items():
-        own = (rows["outcome"] == outcome).to_numpy()
-        if not own.any():
+    for outcome, (colour, marker, face) in _LOOKS.items():
+        here = (rows["outcome"] == outcome).to_numpy()
+        if not here.any():
             continue
-        of = rows[own]
+        of = rows[here]
         gid = f"{axes.figure.axes.index(axes)}:{outcome}"
-        middle = of["difference"].to_numpy(float)
-        spread = [middle - of["low"].to_numpy(float), of["high"].to_numpy(float) - middle]
-        bar = axes.errorbar(middle, y[own], xerr=spread, fmt="none", ecolor=colour, lw=1.1, capsize=0)
-        bar.lines[2][0].set_gid(f"bars:{outcome}")
-        face = colour if filled else "#ffffff"
-        axes.plot(middle, y[own], ls="none", marker=marker, ms=4.5, mfc=face, mec=colour, zorder=3, gid=gid)
-        say(axes.figure, gid, [_said(row) for row in of.to_dict("records") if np.isfinite(row["difference"])])
+        middle, low, high = of[["difference", "low", "high"]].to_numpy(float).T
+        axes.errorbar(middle, y[here], xerr=[middle - low, high - middle], fmt="none", ecolor=colour, lw=1.1, capsize=0)
+        axes.plot(middle, y[here], ls="none", marker=marker, ms=4.5, mfc=face, mec=colour, zorder=3, gid=gid)
+        say(axes.figure, gid, [_words(row) for row in of.to_dict("records") if np.isfinite(row["difference"])])
     axes.set_ylim(-0.8, len(rows) - 0.2)
     axes.set_xlim(limits)
     texts = [f"{value:g}" if np.isfinite(value) else "–" for value in rows["epsilon"]]
@@ -129,7 +114,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _said(row: dict[Any, Any]) -> str:
+def _words(row: dict[Any, Any]) -> str:
     difference, low, high = (measured(row[name]) for name in ("difference", "low", "high"))
     return f"ε = {row['epsilon']:g}: {difference} ({low} to {high}), {row['outcome']}, {row['trials']} trials"
 
@@ -142,20 +127,12 @@ def _legend(figure: Figure, rows: pd.DataFrame, first: str, second: str, height:
         UNDECIDED: "undecided",
     }
     handles: list[Any] = []
-    names: list[str | None] = []
-    for outcome, (colour, marker, filled) in _LOOKS.items():
-        count = int((rows["outcome"] == outcome).sum())
-        if count:
-            face = colour if filled else "#ffffff"
-            text = f"{words[outcome]} ({count} of {len(rows)})"
+    for outcome, (colour, marker, face) in _LOOKS.items():
+        if count := int((rows["outcome"] == outcome).sum()):
             style: dict[str, Any] = {"color": colour, "mfc": face, "mec": colour, "ms": 4.5, "lw": 1.1}
-            handles.append(Line2D([], [], marker=marker, label=text, **style))
-            names.append(f"line:{outcome}")
+            handles.append(Line2D([], [], marker=marker, label=f"{words[outcome]} ({count} of {len(rows)})", **style))
     if (rows["tolerance"] > 0).any():
         handles.append(Patch(facecolor="#d6d6d6", lw=0, label=f"tolerance: ± {rows['tolerance'].max():g}"))
-        names.append(None)
     place = (0.1 / _WIDTH, 0.06 / height)
     options: dict[str, Any] = {"ncols": 2, "borderpad": 0.0, "borderaxespad": 0.0, "fontsize": 7.5}
-    legend = figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, **options)
-    for key, name in zip(legend.get_texts(), names, strict=True):
-        name_key(key, name)
+    figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, **options)

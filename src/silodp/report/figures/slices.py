@@ -1,6 +1,6 @@
 """Cutting a results table into what one figure shows, and the name of that figure's files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 
 from silodp.algorithms import traits
 from silodp.files import with_reading
+from silodp.verdicts.comparisons import CALIBRATED
 from silodp.verdicts.statistics import mean_interval
 
 
@@ -30,9 +31,7 @@ def slices(table: pd.DataFrame) -> Iterator[tuple[Slice, pd.DataFrame]]:
 def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """The table with `test_error_low` and `test_error_high`: 95 % intervals of the mean error, by Student's t.
 
-    Args:
-        table: a results table.
-        reported: one row a trial behind its default rows; other rows, single trials and infinite errors get NaN.
+    `reported` has a row a trial behind its default rows; other rows, single trials and infinite errors get NaN.
     """
     keys = ["algorithm", "reading", "M", "R", "epsilon"]
     found = []
@@ -52,11 +51,10 @@ def reported_rows(table: pd.DataFrame) -> pd.DataFrame:
     return table[~(table["algorithm"].map(families).isin(reported) & table["private"])]
 
 
-def checked(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+def checked(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The rows a figure draws: private ones by ε, then non-private ones.
 
-    Raises ValueError when `table` is empty, lacks one of `columns`, mixes slices, has an ε that does not fit `private`,
-    or has two rows for one point.
+    Raises ValueError when `table` is empty, lacks one of `columns`, mixes slices, or has two rows for one point.
     """
     needed = ["experiment", "algorithm", "reading", "private", "M", "R", "epsilon", *columns]
     missing = [name for name in needed if name not in table.columns]
@@ -64,24 +62,29 @@ def checked(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
         raise ValueError(f"figure: the table lacks the columns {', '.join(missing)}")
     if table.empty:
         raise ValueError("figure: the table has no rows")
-    if table["private"].dtype != bool:
-        raise ValueError(f"figure: column private is {table['private'].dtype}, allowed: bool")
-    table = with_reading(table)
+    table = reported_rows(with_reading(table))
     for name in ("experiment", "M", "R", "reading"):
         if table[name].nunique() > 1:
             values = ", ".join(map(str, table[name].unique()))
             raise ValueError(f"figure: a figure shows one {name}, the table has {values}")
-    positive = table["epsilon"] > 0
-    wrong = table[(table["private"] & ~positive) | (~table["private"] & table["epsilon"].notna())]
-    if not wrong.empty:
-        row = wrong.iloc[0]
-        raise ValueError(
-            f"figure: {row['algorithm']} has private = {row['private']} and epsilon = {row['epsilon']}, "
-            "allowed: an ε > 0 where private, empty where not"
-        )
-    table = reported_rows(table)
-    twice = table.duplicated(["algorithm", "private", "epsilon"])
-    if twice.any():
-        row = table[twice].iloc[0]
+    twice = table[table.duplicated(["algorithm", "private", "epsilon"])]
+    for row in twice.to_dict("records"):
         raise ValueError(f"figure: two rows for {row['algorithm']} at ε = {row['epsilon']}, allowed: one")
     return table.sort_values(["private", "epsilon"], ascending=[False, True], kind="stable").reset_index(drop=True)
+
+
+def private_rows(table: pd.DataFrame, columns: Sequence[str], kind: str) -> pd.DataFrame:
+    """The private rows of `checked`; ValueError, naming the `kind` of figure, where there are none."""
+    rows = checked(table, columns)
+    if not rows["private"].any():
+        raise ValueError(f"figure: {kind} needs private rows, the table has none")
+    return rows[rows["private"]]
+
+
+def both_noises_of(table: pd.DataFrame, columns: Sequence[str], kind: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Private rows under the default reading and calibrated noise, each `checked`; ValueError names the `kind`."""
+    table = with_reading(table)
+    paper, calibrated = (table[table["reading"] == reading] for reading in ("", CALIBRATED))
+    if paper.empty or calibrated.empty:
+        raise ValueError(f"figure: {kind} needs rows of the default reading and of {CALIBRATED}")
+    return private_rows(paper, columns, kind), private_rows(calibrated, columns, kind)

@@ -1,6 +1,5 @@
 """The one look of all figures: labels, colours that differ in grey too, and files that come out the same every time."""
 
-import gc
 import io
 import itertools
 from collections.abc import Collection, Iterable, Iterator
@@ -15,7 +14,7 @@ from PIL import Image
 
 from silodp.algorithms import traits
 from silodp.algorithms.base import Look
-from silodp.files import write_atomically, write_text
+from silodp.files import write_atomically
 from silodp.report.figures.svg import svg_text
 
 RC: dict[str, Any] = {
@@ -49,28 +48,26 @@ _OTHER_LOOKS = [
     Look(99, "#6b4a9c", "P", (0, (8, 2))),
     Look(99, "#9fd3e6", "X", (0, (3, 1, 1, 1))),
 ]
-# Non-private: colour of the line, its dashes, and the hatch of its band.
-_BASELINE_LOOKS = [
-    ("#000000", (0, (7, 2, 1, 2)), "////"),
-    ("#6e6e6e", (0, (1, 1.5)), "\\\\\\\\"),
-    ("#3c3c3c", (0, (3, 2)), "----"),
-    ("#969696", (0, (9, 3)), "||||"),
-]
 
 
 class BaselineLook(NamedTuple):
-    """How one non-private algorithm is drawn: a horizontal line and a hatched band."""
+    """How figures draw a non-private algorithm: a horizontal line and a hatched band."""
 
     colour: str
     line: Any
     hatch: str
 
 
-def label(algorithm: str, private: bool = True, reading: object = "") -> str:
-    """An algorithm's name in figures.
+_BASELINE_LOOKS = [
+    BaselineLook("#000000", (0, (7, 2, 1, 2)), "////"),
+    BaselineLook("#6e6e6e", (0, (1, 1.5)), "\\\\\\\\"),
+    BaselineLook("#3c3c3c", (0, (3, 2)), "----"),
+    BaselineLook("#969696", (0, (9, 3)), "||||"),
+]
 
-    `reading` says by which sums an algorithm for sums was run: handed over exactly, or by the shuffle protocol P_vec.
-    """
+
+def label(algorithm: str, private: bool = True, reading: object = "") -> str:
+    """An algorithm's name in figures; `reading` says whether its sums are ideal or by the shuffle protocol P_vec."""
     name, summed, *_ = traits(algorithm)
     if summed:
         sums = "P_vec" if "summation=shuffled" in str(reading) else "ideal sum"
@@ -92,9 +89,7 @@ def looks(algorithms: Iterable[str]) -> dict[str, Look]:
 
 def baseline_looks(algorithms: Iterable[str]) -> dict[str, BaselineLook]:
     """A look for each non-private algorithm, in the order of `in_order`."""
-    return {
-        name: BaselineLook(*_BASELINE_LOOKS[i % len(_BASELINE_LOOKS)]) for i, name in enumerate(in_order(algorithms))
-    }
+    return dict(zip(in_order(algorithms), itertools.cycle(_BASELINE_LOOKS), strict=False))
 
 
 def widths(count: int) -> list[float]:
@@ -104,8 +99,8 @@ def widths(count: int) -> list[float]:
 
 def tint(colour: str, share: float) -> tuple[float, float, float]:
     """`colour` mixed with white; opaque, because hatches in a PDF know no transparency."""
-    red, green, blue = matplotlib.colors.to_rgb(colour)
-    return (1 - share * (1 - red), 1 - share * (1 - green), 1 - share * (1 - blue))
+    red, green, blue = (1 - share * (1 - part) for part in matplotlib.colors.to_rgb(colour))
+    return red, green, blue
 
 
 def inside(colour: str) -> str:
@@ -117,54 +112,40 @@ def inside(colour: str) -> str:
 @contextmanager
 def styled() -> Iterator[None]:
     """Matplotlib's own defaults plus `RC`, whatever the user's matplotlibrc says."""
-    thresholds = gc.get_threshold()
-    # Drawing makes millions of objects that live until the file is written: searching them takes a sixth of the time.
-    gc.set_threshold(100_000, 20, 100)
-    try:
-        with matplotlib.rc_context():
-            matplotlib.rcdefaults()
-            for name, value in RC.items():
-                matplotlib.rcParams[name] = value  # type: ignore[index]
-            yield
-    finally:
-        gc.set_threshold(*thresholds)
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(RC)  # type: ignore[arg-type]
+        yield
 
 
 FORMATS = ("pdf", "png", "svg")
 
 
 def save(figure: Figure, stem: Path | str, formats: Collection[str] = FORMATS) -> list[Path]:
-    """Write `stem.pdf`, `stem.png` (150 dpi) and `stem.svg`, each whole or not at all, without a date.
+    """Write `stem.pdf`, `stem.png` (150 dpi) and `stem.svg`, or those in `formats`, each whole or not at all.
 
-    The PNG file has 256 colours of its own, which makes it a third as large. The same figure gives the same bytes with
-    the same matplotlib and Pillow.
-
-    Args:
-        figure: from one of this package's functions.
-        stem: path without a suffix.
-        formats: those of `FORMATS` that are wanted.
-
-    Returns:
-        The files' paths, in the order of `FORMATS`.
+    The same figure gives the same bytes with the same matplotlib and Pillow. Returns the paths written.
     """
     # A name may hold dots: with_suffix would cut it.
-    paths = {one: Path(stem).with_name(f"{Path(stem).name}.{one}") for one in FORMATS if one in formats}
+    paths = {suffix: Path(stem).with_name(f"{Path(stem).name}.{suffix}") for suffix in FORMATS if suffix in formats}
     with styled():
-        if "pdf" in paths:
-            with write_atomically(paths["pdf"]) as temporary:
-                dates = {"CreationDate": None, "ModDate": None, "Creator": "silodp"}
-                figure.savefig(temporary, format="pdf", metadata=dates)
-        if "svg" in paths:
-            write_text(svg_text(figure, Path(stem).name), paths["svg"])
-        if "png" in paths:
-            _save_png(figure, paths["png"])
+        for suffix, path in paths.items():
+            with write_atomically(path) as temporary:
+                if suffix == "svg":
+                    temporary.write_text(svg_text(figure, path.stem), encoding="utf-8")
+                elif suffix == "pdf":
+                    metadata = {"CreationDate": None, "ModDate": None, "Creator": "silodp"}
+                    figure.savefig(temporary, format="pdf", metadata=metadata)
+                else:
+                    _save_png(figure, temporary)
     return list(paths.values())
 
 
 def _save_png(figure: Figure, path: Path) -> None:
+    """With 256 colours a PNG file is a third as large."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png")
-    with Image.open(drawn) as image, write_atomically(path) as temporary:
+    with Image.open(drawn) as image:
         # This way of choosing colours keeps white exactly white.
         reduced = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        reduced.save(temporary, format="png", dpi=(RC["savefig.dpi"],) * 2)
+        reduced.save(path, format="png", dpi=(RC["savefig.dpi"],) * 2)

@@ -10,7 +10,6 @@ from silodp.config.readings import Readings
 from silodp.report.figures.style import label
 from silodp.verdicts.checks import CHECKS
 
-DEFAULT = "as in the paper"
 # Choice of a variant → words; also of what a report does with the same runs.
 VARIANTS = {
     "stepsize_grid=as_given": "step sizes spaced as each grid says",
@@ -59,10 +58,8 @@ VARIANTS = {
     "evaluation=fresh": "errors of new runs at the point",
     "evaluation=same": "errors of the runs that chose the point",
 }
-_SIGNS = {
-    **{"epsilon0": "ε0", "epsilon": "ε", "sigma": "σ", "beta": "β", "delta": "δ", "kappa": "κ", "upsilon": "υ*"},
-    "l1": "ℓ1",
-}
+_SIGNS = {"epsilon0": "ε0", "epsilon": "ε", "sigma": "σ", "beta": "β", "delta": "δ", "kappa": "κ", "upsilon": "υ*"}
+_SIGNS["l1"] = "ℓ1"
 _SIGN = re.compile(rf"\b({'|'.join(_SIGNS)})\b")
 _CHOICE = rf"\b(?:{'|'.join([*Readings.model_fields, 'selection', 'evaluation'])})=[\w/-]+"
 _VARIANT = re.compile(rf"{_CHOICE}(?:;{_CHOICE})*")
@@ -88,22 +85,22 @@ def variant_words(reading: str) -> str:
 
 def in_signs(parameter: str) -> str:
     """A parameter's name with Greek letters: "epsilon (hinge)" is "ε (hinge)"."""
-    return _SIGN.sub(lambda found: _SIGNS[found[1]], parameter)
+    return _SIGN.sub(lambda name: _SIGNS[name[1]], parameter)
 
 
 def in_words(text: str, titles: Mapping[str, str] | None = None) -> str:
     """Keys of experiments, algorithms, variants and checks in a sentence replaced by what readers call them."""
     known = {**known_titles(), **(titles or {})}
 
-    def titled(found: re.Match[str]) -> str:
+    def titled(key: re.Match[str]) -> str:
         # A title has commas of its own: inside a sentence it stands in quotation marks.
-        name = f"“{known[found[1]]}”" if found.start() else known[found[1]]
-        return name + (f", {setting_words(found[2], found[3])}" if found[2] else "") + (":" if found[4] else "")
+        name = f"“{known[key[1]]}”" if key.start() else known[key[1]]
+        return name + (f", {setting_words(key[2], key[3])}" if key[2] else "") + (":" if key[4] else "")
 
     text = _experiment(tuple(sorted(known, key=len, reverse=True))).sub(titled, text)
-    text = re.sub(r"\bcheck (\w+)", lambda found: CHECKS.get(found[1], found[0]), text)
-    text = _VARIANT.sub(lambda found: variant_words(found[0]), text)
-    text = _NAMED.sub(lambda found: label(found[1], private=not found[2]).removeprefix("ISRL-DP "), text)
+    text = re.sub(r"\bcheck (\w+)", lambda check: CHECKS.get(check[1], check[0]), text)
+    text = _VARIANT.sub(lambda variant: variant_words(variant[0]), text)
+    text = _NAMED.sub(lambda name: label(name[1], private=not name[2]).removeprefix("ISRL-DP "), text)
     return _MINUS.sub("−", in_signs(text))
 
 

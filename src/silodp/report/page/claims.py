@@ -1,6 +1,7 @@
-"""The report's first part: a verdict for every claim, with the numbers behind it and links to figures and tables."""
+"""The page's verdicts: every claim with its numbers and evidence, and the claims that turn with noise or protocol."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,94 +9,121 @@ import pandas as pd
 
 from silodp.config.errors import shown
 from silodp.files import read_table
-from silodp.report.figures.words import in_words
+from silodp.report.figures.words import in_words, variant_words
 from silodp.report.numbers import measured
+from silodp.report.page.blocks import Figure, Link, Section, Table, Text
 from silodp.report.page.figures import Page, anchor
-from silodp.report.page.papers import EXPERIMENT, ORDER, paper_of
-from silodp.verdicts.claims import COLUMNS
+from silodp.report.page.papers import ORDER
+from silodp.verdicts.claims.base import SURROGATES
 from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.rows import COLUMNS, Change, protocol_changes, with_columns
 from silodp.verdicts.words import Verdict
 
 
-def claims_part(page: Page, anchors: Iterable[str]) -> dict[str, Any] | None:
-    """Claims with their parts, what speaks against a paper first; None where claims.csv is not there.
+@dataclass
+class Row:
+    """One verdict: its `part` of the claim in words, its number with its interval, and links to its evidence."""
 
-    Args:
-        page: the run's files.
-        anchors: figures that are on the page.
-    """
-    path = page.folder / "claims.csv"
+    part: str
+    verdict: Verdict
+    number: str
+    statistic: str
+    form: str
+    evidence: Sequence[Link]
+
+
+@dataclass
+class ShownClaim(Row):
+    """A claim with its rule, the verdicts beside its own and its parts."""
+
+    name: str
+    source: str
+    statement: str
+    kind: str
+    rule: str
+    readings: Sequence[Row]
+    parts: Table
+
+
+def read_claims(folder: Path) -> pd.DataFrame | None:
+    """A run's claims.csv with the columns of `with_columns`, None where missing; ValueError for an unknown verdict."""
+    path = folder / "claims.csv"
     if not path.is_file():
         return None
-    table = read_table(path, COLUMNS)
-    known, rules = set(anchors), _rules()
-    found: list[dict[str, Any]] = []
-    for row in table.to_dict("records"):
-        name, _, part = str(row["claim"]).partition(": ")
-        shown = _row(row, part, page, known)
-        if part and found and found[-1]["name"] == name:
-            # Another reading of a claim, and surrogates, are verdicts of their own.
-            found[-1]["readings" if part.startswith(("[", "surrogates")) else "parts"].append(shown)
-        else:
-            about = {
-                "name": name,
-                "source": row["source"],
-                "paper": paper_of(row["source"]),
-                "statement": row["statement"],
-                "rule": rules.get(name),
-                "kind": row["kind"],
-            }
-            found.append(shown | about | {"readings": [], "parts": []})
-    counts = [
-        (one.sign, one.value, count) for one in Verdict if (count := sum(claim["verdict"] == one for claim in found))
-    ]
-    place = {word: rank for rank, word in enumerate(ORDER)}
-    kinds = {EXPERIMENT: 0}
-    # Experiments first, and in each kind what speaks against the paper; equal ones stay in the order of config/claims.
-    found.sort(key=lambda claim: (kinds.get(claim["kind"], 1), place[claim["verdict"]]))
-    meanings = [(one.sign, one.value, one.style, one.meaning) for one in Verdict]
-    return {
-        "claims": found,
-        "counts": counts,
-        "csv": page.link(path),
-        "meanings": meanings,
-        "papers": list(dict.fromkeys(claim["paper"] for claim in found if claim["paper"])),
-    }
+    table = read_table(path, COLUMNS).fillna({"evidence": "", "form": "", "source": "", "statement": ""})
+    for word in table["verdict"]:
+        if word not in list(Verdict):
+            raise ValueError(f"{path}: verdict: {shown(word)}: must be one of {', '.join(Verdict)}")
+    return with_columns(table)
 
 
-def _rules() -> dict[str, str]:
-    """Rule of every claim of this version, by its id."""
-    return {claim.id: claim.rule for claim in load_claims()}
+def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> list[ShownClaim]:
+    """Every claim, experiments first, what speaks against a paper first; evidence links to `figures` on the page."""
+    labels = {figure.anchor: figure.label for figure in figures if figure.svg}
+    rules = {claim.id: claim.rule for claim in load_claims()}
+    claims = []
+    for name, rows in table.groupby("name", sort=False):
+        records = rows.to_dict("records")
+        head, *others = (_row(row, page, labels) for row in records)
+        whole = [row["part"] in ("", SURROGATES) for row in records[1:]]
+        parts = [part for part, beside in zip(others, whole, strict=True) if not beside]
+        cells = [[part.part, part.verdict, part.number, part.statistic] for part in parts]
+        claim = ShownClaim(
+            **vars(head),
+            **{key: records[0][key] for key in ("name", "source", "statement", "kind")},
+            rule=rules.get(str(name), ""),
+            readings=[part for part, beside in zip(others, whole, strict=True) if beside],
+            parts=Table(f"{name}: its parts", ["part", "verdict", "number", "how"], cells),
+        )
+        claims.append(claim)
+    return sorted(claims, key=lambda claim: (claim.kind != "experiment", ORDER.index(claim.verdict)))
 
 
-def _row(row: dict[Any, Any], part: str, page: Page, anchors: set[str]) -> dict[str, Any]:
-    word = str(row["verdict"])
-    if word not in list(Verdict):
-        raise ValueError(f"{page.folder / 'claims.csv'}: verdict: {shown(word)}: must be one of {', '.join(Verdict)}")
-    verdict = Verdict(word)
-    files = [] if pd.isna(row["evidence"]) else str(row["evidence"]).split("; ")
-    ends = [row["low"], row["high"]]
-    interval = "" if pd.isna(ends).all() else " to ".join(map(measured, ends))
-    if pd.isna(row["low"]) and not pd.isna(row["high"]):
-        interval = f"at most {measured(row['high'])}"
-    return {
-        "part": in_words(part, page.titles).replace("[", "").replace("]", ""),
-        "statistic": in_words(str(row["statistic"]), page.titles),
-        "value": "" if pd.isna(row["value"]) else measured(row["value"]),
-        "interval": interval,
-        "verdict": verdict.value,
-        "form": "" if pd.isna(row["form"]) else str(row["form"]),
-        "sign": verdict.sign,
-        "style": verdict.style,
-        "figures": [_evidence(name, page, anchors) for name in files if name.endswith(".svg")],
-        "tables": [_evidence(name, page, anchors) for name in files if not name.endswith(".svg")],
-    }
+def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:
+    part = in_words(row["claim"].partition(": ")[2], page.titles).replace("[", "").replace("]", "")
+    files = [name for name in row["evidence"].split("; ") if name]
+    return Row(
+        part=part.replace(SURROGATES, "scaled-down surrogates"),
+        verdict=Verdict(row["verdict"]),
+        number=_number(row["value"], row["low"], row["high"]),
+        statistic=in_words(str(row["statistic"]), page.titles),
+        form=row["form"],
+        evidence=[_evidence(name, page, labels) for name in files],
+    )
 
 
-def _evidence(name: str, page: Page, anchors: set[str]) -> dict[str, str | None]:
+def _number(value: float, low: float, high: float) -> str:
+    text = "" if pd.isna(value) else measured(value)
+    if pd.isna(low) and not pd.isna(high):
+        return f"{text} (at most {measured(high)})"
+    return text if pd.isna(low) else f"{text} ({measured(low)} to {measured(high)})"
+
+
+def _evidence(name: str, page: Page, labels: Mapping[str, str]) -> Link:
     """A figure's place on the page, else the file; its address is None where it is nowhere."""
-    if name.endswith(".svg"):
-        place = anchor(Path(name))
-        about, heading = page.named_places.get(place, ("", Path(name).stem))
-        return {"about": about, "name": heading, "href": f"#{place}" if place in anchors else None}
-    return {"about": "", "name": name, "href": page.link(page.folder / name)}
+    if not name.endswith(".svg"):
+        return name, page.link(page.folder / name)
+    place = anchor(Path(name))
+    return labels.get(place, Path(name).stem), f"#{place}" if place in labels else None
+
+
+def protocols(page: Page, table: pd.DataFrame) -> list[Section]:
+    """Claims that a variant of the protocol decides as well; no section where the run trains no variant."""
+    changes = protocol_changes(table)
+    text = (
+        "What a fair reader could have chosen otherwise, on the same experiments, settings, ε and trials: "
+        f"{sum(change.turns for change in changes)} of {len(changes)} verdicts turn with the choice alone."
+    )
+    rows = changed(page, changes, "the paper's protocol, same rows", "under the variant")
+    return [Section("variants", "Choices of protocol", [Text(text), rows])] if changes else []
+
+
+def changed(page: Page, changes: Sequence[Change], before: str, after: str) -> Table:
+    """Claims decided twice, with the numbers behind both verdicts."""
+    rows = []
+    for change in changes:
+        variant = "the default" if change.reading == "default" else variant_words(change.reading)
+        why, verdicts = in_words(change.why, page.titles), [change.headline, change.before, change.after]
+        rows.append([change.claim, variant, *verdicts, "turns" if change.turns else "stays", why])
+    heading = ["claim", "variant", "the claim itself", before, after, "all else equal", "why"]
+    return Table(f"Verdicts decided again; why: {before} → {after}", heading, rows)

@@ -1,183 +1,153 @@
-"""The report's large tables: results and privacy of all experiments, packed, which the page's script unfolds."""
+"""The page's summaries of results, privacy, audit and bounds, each with a link to the table that it sums up."""
 
-import base64
-import gzip
-import json
-import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from silodp.files import PRIVACY_COLUMNS, read_table
+from silodp.files import AS_PLANNED, AUDIT_COLUMNS, BOUNDS_COLUMNS, PRIVACY_COLUMNS, read_table, with_reading
+from silodp.report.figures.bounds import name_of
 from silodp.report.figures.notes import NOT_RECORDED
-from silodp.report.figures.style import in_order, label
+from silodp.report.figures.style import label
 from silodp.report.figures.words import title_of
-from silodp.report.numbers import bounded, exact, measured
+from silodp.report.numbers import bounded, exact, measured, reached
+from silodp.report.page.blocks import Block, Figures, Section, Table, Text
+from silodp.report.page.figures import Page
+from silodp.verdicts.checks import CHECKS
+from silodp.verdicts.words import Verdict
 
-DEFAULT = "as in the paper"
-EDGE = "at an end of its grid"
-# Column → heading; those in FACETS can be filtered.
-RESULTS = {
-    "experiment": "experiment",
-    "algorithm": "algorithm",
-    "variant": "variant",
-    "M": "M",
-    "R": "R",
-    "epsilon": "ε",
-    "delivered_epsilon": "delivered ε",
-    "test_error_mean": "test error",
-    "spread": "5–95 %",
-    "train_loss_mean": "training loss",
-    "stepsize": "step size",
-    "clip": "clip",
-    "edge": EDGE,
-    "phase_length": "q",
-    "trials": "trials",
-    "diverged": "diverged",
-    "N": "N",
-    "n": "n",
-    "K": "K",
-    "delta": "δ",
-    "seconds": "seconds a trial",
-}
-# Where sums go through a shuffler; without any the column is left out.
-BITS = "shuffled_bits"
-PRIVACY = {
-    "experiment": "experiment",
-    "algorithm": "algorithm",
-    "variant": "variant",
-    "M": "M",
-    "R": "R",
-    "epsilon": "ε",
-    "delivered_epsilon": "delivered ε",
-    "holds": "holds",
-    "epsilon_half_rounds": "after half of the rounds",
-    "epsilon_person": "ε of a person",
-    "epsilon_selection": "ε with the choice",
-    BITS: "bits a silo sends",
-    "noise_multiplier": "noise multiplier",
-    "delta": "δ",
-    "accountant": "accountant",
-    "adjacency": "adjacency",
-    "sampling": "sampling",
-}
-# Columns of `PRIVACY_EXTRA` that are shown, upper ends all.
-OTHER = ("epsilon_half_rounds", "epsilon_person", "epsilon_selection")
-FACETS = ("experiment", "algorithm", "variant", "ε")
+EDGE = (
+    "At an end of its grid: the step size or clip that was chosen is an end of its grid in most trials, so that a "
+    "better one may lie beyond. No clipping at all is not an end."
+)
 
 
-def results(tables: Mapping[str, pd.DataFrame], default: str = DEFAULT) -> dict[str, Any] | None:
-    """All rows of all results tables as the page shows them, `default` those of no variant; None without rows."""
-    rows = [_result_row(row, default) for table in tables.values() for row in _ordered(table).to_dict("records")]
-    return _packed(RESULTS, rows)
-
-
-def _ordered(table: pd.DataFrame) -> pd.DataFrame:
-    rank = {name: place for place, name in enumerate(in_order(table["algorithm"]))}
-    table = table.assign(rank=table["algorithm"].map(rank))
-    keys = ["reading", "M", "R", "private", "rank", "epsilon"]
-    return table.sort_values(keys, ascending=[True, True, True, False, True, True], kind="stable")
-
-
-def _result_row(row: Mapping[Any, Any], default: str) -> list[str]:
-    exceeds = bool(row["private"]) and row["delivered_epsilon"] > row["epsilon"]
-    shown = {
-        "experiment": row["experiment"],
-        "algorithm": label(row["algorithm"], bool(row["private"]), row["reading"]),
-        "variant": row["reading"] or default,
-        "epsilon": exact(row["epsilon"]),
-        "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
-        "spread": f"{measured(row['test_error_p05'])} – {measured(row['test_error_p95'])}",
-        "edge": _edge(row.get("edge", math.nan)),
-        "diverged": f"{int(row['diverged'])} of {int(row['trials'])}" if row["diverged"] else "0",
-        **{name: measured(row[name]) for name in ("test_error_mean", "train_loss_mean", "seconds")},
+def summary(tables: Mapping[str, pd.DataFrame]) -> dict[str, int]:
+    """Counts over all tables: rows, private ones, those over their claim, and diverged trials."""
+    private = [table[table["private"]] for table in tables.values()]
+    return {
+        "rows": sum(map(len, tables.values())),
+        "private": sum(map(len, private)),
+        "exceeding": sum(int((table["delivered_epsilon"] > table["epsilon"]).sum()) for table in private),
+        "diverged": sum(int(table["diverged"].sum()) for table in tables.values()),
     }
-    return [str(shown[name]) if name in shown else exact(row[name]) for name in RESULTS]
 
 
-def _edge(value: Any) -> str:
-    """Which end of the grid, with a mark; a dash where the point lies inside."""
-    if not isinstance(value, str) or not value:
-        return "–"
-    return value if value == NOT_RECORDED else f"✛ {value.replace('stepsize', 'step size')}"
+def results(page: Page, tables: Mapping[str, pd.DataFrame], raced: list[str]) -> Section:
+    """A row for each experiment. `raced` are the titles of those whose points a race chose."""
+    if not any(map(len, tables.values())):
+        missing = Text("No results: tables/ is not there, or holds no rows.", "missing")
+        return Section("results", "All results", [missing])
+    total = summary(tables)
+    text = f"{total['rows']} rows, {total['private']} of them private; {total['diverged']} diverged trials."
+    blocks: list[Block] = [Text(text)]
+    if raced:
+        words = "were chosen by a race over the grid: not every point ran in every trial (docs/results.md)."
+        blocks.append(Text(f"Points of {'; '.join(raced)} {words}"))
+    rows: list[list[str]] = []
+    alarms = []
+    for name, table in tables.items():
+        counts = summary({name: table})
+        edges = (~table["edge"].fillna("").isin(["", NOT_RECORDED])).sum() if "edge" in table else 0
+        alarms += [len(rows)] * bool(counts["exceeding"])
+        errors = table["test_error_mean"]
+        ends = f"{measured(errors.min())} to {measured(errors.max())}"
+        rows.append([title_of(name, page.titles), *map(str, counts.values()), str(edges), ends])
+    heading = ["experiment", "rows", "private", "▲ over their claim", "diverged trials", "at an end of its grid"]
+    caption = "Results of each experiment; the section of an experiment links to all its rows"
+    blocks += [Text(EDGE, "settings"), Table(caption, [*heading, "test error"], rows, alarms)]
+    return Section("results", "All results", blocks)
 
 
-def privacy(path: Path, titles: Mapping[str, str], default: str = DEFAULT) -> dict[str, Any] | None:
-    """The privacy table: all rows packed, and a row for each algorithm of each experiment; None without a file."""
+def privacy(page: Page) -> Section:
+    """Claimed and delivered ε of each algorithm in each experiment, and what the audit finds from below."""
+    path = page.folder / "privacy.csv"
     if not path.is_file():
-        return None
-    table = read_table(path, [name for name in PRIVACY_COLUMNS if name != "reading"])
-    table["reading"] = table["reading"].fillna("").astype(str) if "reading" in table else ""
-    # A table of an earlier version lacks them.
-    table = table.reindex(columns=[*table.columns, *(name for name in (*OTHER, BITS) if name not in table)])
-    rows = [_privacy_row(row, default) for row in table.to_dict("records")]
-    return {"summary": [_summary(*group, titles) for group in _groups(table)], "all": _packed(PRIVACY, rows)}
+        blocks: list[Block] = [Text("No privacy table: privacy.csv is not there.", "missing")]
+    else:
+        text = (
+            "Delivered ε is a proven upper bound on what a silo's whole transcript reveals about one replaced record; "
+            "it is rounded up."
+        )
+        table = with_reading(read_table(path, PRIVACY_COLUMNS))
+        groups = list(table[table["reading"] == ""].groupby(["experiment", "algorithm"], sort=False))
+        rows = [_privacy_row(str(name), str(algorithm), part, page.titles) for (name, algorithm), part in groups]
+        alarms = [place for place, (_, part) in enumerate(groups) if not part["holds"].all()]
+        caption = "Claimed and delivered ε of the default rows; coloured: a delivered ε exceeds its claim"
+        heading = ["experiment", "algorithm", "claimed ε", "claims that hold", "worst: delivered for claimed ε", "δ"]
+        links = page.csv(path, "Every private point (CSV)")
+        blocks = [Text(text, "settings", links), Table(caption, heading, rows, alarms)]
+    return Section("privacy", "Privacy", blocks, [_audit(page)])
 
 
-def _groups(table: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    default = table[table["reading"] == ""]
-    return [(key, rows) for key, rows in default.groupby(["experiment", "algorithm"], sort=False)]
-
-
-def _summary(key: tuple[str, str], rows: pd.DataFrame, titles: Mapping[str, str]) -> dict[str, Any]:
-    """One line: over which claims, how many hold, and the worst that is delivered."""
-    experiment, algorithm = key
+def _privacy_row(experiment: str, algorithm: str, rows: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+    """Over which claims, how many hold, and the worst that is delivered."""
     ratio = rows["delivered_epsilon"] / rows["claimed_epsilon"]
     worst = rows.loc[ratio.idxmax()] if ratio.notna().any() else rows.iloc[0]
-    held = int(rows["holds"].sum())
-    ends = [exact(rows["claimed_epsilon"].min()), exact(rows["claimed_epsilon"].max())]
-    cells = [
+    ends = dict.fromkeys(map(exact, (rows["claimed_epsilon"].min(), rows["claimed_epsilon"].max())))
+    return [
         title_of(experiment, titles),
         label(algorithm),
-        " to ".join(dict.fromkeys(ends)),
-        f"{held} of {len(rows)}",
+        " to ".join(ends),
+        f"{int(rows['holds'].sum())} of {len(rows)}",
         f"{bounded(worst['delivered_epsilon'])} for {exact(worst['claimed_epsilon'])}",
         exact(rows["delta"].max()),
     ]
-    return {"cells": cells, "key": experiment, "classes": "" if held == len(rows) else "exceeds"}
 
 
-SUMMARY = ["experiment", "algorithm", "claimed ε", "claims that hold", "worst: delivered for claimed ε", "δ"]
+def _audit(page: Page) -> Section:
+    """How many audits hold, and the one that comes nearest to its bound."""
+    path = page.folder / "audit.csv"
+    if not path.is_file():
+        return Section("audit", "Audit", [Text("No audit: audit.csv is not there.", "missing")])
+    table = read_table(path, AUDIT_COLUMNS)
+    # Tables of earlier versions end with `holds`.
+    stands = table["holds"] & table.get("profile_holds", True) & (table.get("mechanism", AS_PLANNED) == AS_PLANNED)
+    nearest = table.loc[(table["audited_lower"] / table["delivered_epsilon"]).fillna(0).idxmax()]
+    text = (
+        "Runs with a canary record and without it, told apart by the silo's messages: no bound on ε can lie below the "
+        "audited ε. An audit holds where it does not contradict the delivered ε, and noise, draws and clipping are as "
+        f"planned. {stands.sum()} of {len(table)} hold. Nearest to its bound is {label(nearest['algorithm'])} on "
+        f"{title_of(nearest['experiment'], page.titles)}, with an audited ε of at least "
+        f"{reached(nearest['audited_lower'])} where at most {bounded(nearest['delivered_epsilon'])} is delivered."
+    )
+    return Section("audit", "Audit", [Text(text, "" if stands.all() else "alarm", page.csv(path, "Every audit (CSV)"))])
 
 
-def _privacy_row(row: Mapping[Any, Any], default: str) -> list[str]:
-    exceeds = row["delivered_epsilon"] > row["claimed_epsilon"]
-    shown = {
-        "algorithm": label(row["algorithm"], reading=row["reading"]),
-        "variant": row["reading"] or default,
-        "delivered_epsilon": bounded(row["delivered_epsilon"]) + (" ▲" if exceeds else ""),
-        "holds": "yes" if row["holds"] else "▲ no",
-        **{name: bounded(row[name]) for name in OTHER},
-    }
+def bounds(page: Page) -> list[Section]:
+    """Each check's figure and verdicts by theorem; no section without bounds/."""
+    sections = []
+    for name, title in CHECKS.items():
+        path = page.folder / "bounds" / f"{name}.csv"
+        if not path.is_file():
+            continue
+        table = read_table(path, BOUNDS_COLUMNS).fillna({"verdict": "", "form": ""})
+        # Points of a sweep have no verdict of their own: they are in the figure and the CSV file.
+        spoken = table[table["verdict"] != ""]
+        rows = [
+            [name_of(pd.Series({"theorem": theorem, "form": form})), Verdict(verdict), str(len(part))]
+            for (theorem, form, verdict), part in spoken.groupby(["theorem", "form", "verdict"], sort=False)
+        ]
+        counts = ", ".join(f"{count} {kind}" for kind, count in spoken["verdict"].value_counts().items())
+        figure = path.with_suffix(".svg")
+        blocks: list[Block] = [
+            Text("", "settings", page.csv(path, "All rows (CSV)")),
+            Figures([page.picture(figure, title)] if figure.is_file() else []),
+            Table(title, ["theorem", "verdict", "rows"], rows),
+        ]
+        sections.append(Section(f"bounds-{name}", f"{title}: {counts}", blocks, folded=True))
+    return [Section("bounds", "Bounds and rates", [], sections)] if sections else []
+
+
+def facts(provenance: Mapping[str, Any]) -> list[str]:
+    """When, with which version and from which commit, as far as it is recorded; a line for each of several runs."""
+    if isinstance(runs := provenance.get("runs"), dict):
+        return [f"{name}: {', '.join(facts(record))}" for name, record in runs.items()]
+    git = provenance.get("git") or {}
+    when, version, commit = provenance.get("finished"), provenance.get("silodp"), git.get("commit")
+    changes = " with uncommitted changes" if git.get("dirty") else ""
     return [
-        str(shown[name]) if name in shown else row[name] if isinstance(row[name], str) else exact(row[name])
-        for name in PRIVACY
+        f"finished {when}" if when else "time not recorded",
+        f"silodp {version}" if version else "version not recorded",
+        f"commit {commit[:12]}{changes}" if commit else "commit not recorded",
     ]
-
-
-def _packed(columns: Mapping[str, str], rows: list[list[str]]) -> dict[str, Any] | None:
-    """What the script makes a table of; a column that is the same in all rows is said once above."""
-    if not rows:
-        return None
-    heading = list(columns.values())
-    same = [place for place in range(len(heading)) if len({row[place] for row in rows}) == 1 and len(rows) > 1]
-    same = [place for place in same if heading[place] not in FACETS and rows[0][place] != "–"]
-    empty = [place for place in range(len(heading)) if {row[place] for row in rows} == {"–"}]
-    kept = [place for place in range(len(heading)) if place not in same and place not in empty]
-    data = {"heading": [heading[i] for i in kept], "rows": [[row[i] for i in kept] for row in rows]}
-    return {
-        "count": len(rows),
-        "heading": data["heading"],
-        "settings": [f"{heading[place]} = {rows[0][place]}" for place in same],
-        "packed": pack(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
-        "facets": {
-            name: list(dict.fromkeys(row[heading.index(name)] for row in rows)) for name in FACETS if name in heading
-        },
-    }
-
-
-def pack(text: str) -> str:
-    """Text as the page's script unpacks it: gzip, then base64; the same text gives the same bytes."""
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -2,26 +2,26 @@
 
 `SCHEDULES["theorem-2.1"](n=…, …)` gives a `Schedule`. Rounds enter the noise through ln(2.5R/δ) and the smallest batch
 depends on them too, so R is the smallest fixed point that the search finds of "R is at least what the theorem asks at
-R". Accelerated schedules come as stages; within one, α_r = 2/(r+1) and η_r = 4υ/(r(r+1)), r = 1, 2, ….
+R". Accelerated schedules come as stages; within a stage, α_r = 2/(r+1) and η_r = 4υ/(r(r+1)), r = 1, 2, …. Ξ is
+`privacy_term`, Υ² is `silo_variance`, and Δ = LD, φ = L unless given. K is the smallest batch allowed by default.
+
+With `reading="printed"` Algorithm 1 averages w_0 … w_{R−1}: with R = 1 the output is then w_0, whatever the data.
 """
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from math import ceil, log, sqrt
-from typing import ParamSpec
+from typing import Any
 
 import numpy as np
 
 from silodp.theory.convex.lemmas import message_variance
 from silodp.theory.convex.privacy import check_epsilon, one_pass_noise, smallest_batch
-from silodp.theory.convex.upper import privacy_term
-from silodp.theory.registry import SYMBOLS, AssumptionError, Reading, require
+from silodp.theory.convex.upper import privacy_term, silo_variance
+from silodp.theory.registry import SYMBOLS, AssumptionError, Reading, checked, require
 
 MOST_ROUNDS = 10**9
-
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What one theorem prescribes at one point.
+    """What a theorem prescribes at one point: R `rounds`, K records a `batch`, noise of variance `sigma2` a coordinate.
 
-    Attributes:
-        name: key in `SCHEDULES`.
-        rounds: R in all.
-        batch: K, records a silo draws in a round.
-        sigma2: variance of the noise in a coordinate of a message.
-        step: constant step η of Algorithm 1, None for Algorithm 2.
-        strong: μ of the weights γ_r = (1−μη)^(−(r+1)); 0 for uniform weights.
-        envelope: β of the Moreau envelope that replaces the loss, None when the loss itself is used.
-        regularisation: λ of the added (λ/2)‖w‖².
-        stages: stages of Algorithm 2, empty for Algorithm 1.
-        first_iterate: 1 when the output averages w_1 … w_R, 0 when it averages w_0 … w_{R−1}, as printed.
+    `step` is Algorithm 1's η, None for Algorithm 2, whose `stages` are empty for Algorithm 1. `strong` is μ of the
+    weights γ_r = (1−μη)^(−(r+1)), 0 for uniform ones; `envelope` β of the Moreau envelope that replaces the loss, or
+    None; `regularisation` λ of the added (λ/2)‖w‖². The output averages from w_`first_iterate`, 0 as printed.
     """
 
-    name: str
     rounds: int
     batch: int
     sigma2: float
@@ -71,6 +62,7 @@ class Schedule:
     regularisation: float = 0.0
     stages: tuple[Stage, ...] = ()
     first_iterate: int = 1
+    name: str = ""
 
     @property
     def steps(self) -> np.ndarray:
@@ -91,34 +83,16 @@ class Schedule:
 SCHEDULES: dict[str, Callable[..., Schedule]] = {}
 
 
-def schedule(name: str) -> Callable[[Callable[P, Schedule]], Callable[P, Schedule]]:
-    """Register a schedule under `name`, and check each call's parameters against the theorems' symbols."""
+def schedule(name: str) -> Callable[[Callable[..., Schedule]], Callable[..., Schedule]]:
+    """Register a schedule under `name`, and check the parameters of each call against the theorems' symbols."""
 
-    def register(function: Callable[P, Schedule]) -> Callable[P, Schedule]:
-        signature = inspect.signature(function)
-
+    def register(function: Callable[..., Schedule]) -> Callable[..., Schedule]:
         @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> Schedule:
-            values = signature.bind(*args, **kwargs).arguments
-            try:
-                for parameter, value in values.items():
-                    # None is the default of an optional parameter, never a value in range.
-                    if value is not None or signature.parameters[parameter].default is inspect.Parameter.empty:
-                        symbol = SYMBOLS[parameter]
-                        require(symbol.holds(value), symbol.meaning, parameter, value, symbol.allowed)
-                if {"mu", "beta"} <= set(values):
-                    require(values["mu"] <= values["beta"], "strong convexity below smoothness", "mu", values["mu"],
-                            f"at most β = {values['beta']:g}")  # fmt: skip
-                if {"M", "N"} <= set(values):
-                    require(
-                        values["M"] <= values["N"], "silos in a round", "M", values["M"], f"at most N = {values['N']}"
-                    )
-                return function(*args, **kwargs)
-            except AssumptionError as error:
-                raise AssumptionError(f"{name}: {error}") from None
+        def named(**parameters: Any) -> Schedule:
+            return replace(function(**parameters), name=name)
 
-        SCHEDULES[name] = checked
-        return checked
+        SCHEDULES[name] = checked(name, named, SYMBOLS)
+        return SCHEDULES[name]
 
     return register
 
@@ -137,109 +111,104 @@ def _rounds(needed: Callable[[int], float]) -> int:
     return high
 
 
-def _batch(K: int | None, n: int, R: int, epsilon: float, delta: float) -> int:
+def _batch(K, n, R, epsilon, delta) -> int:
     least = smallest_batch(n, R, epsilon, delta)
     chosen = least if K is None else K
     require(least <= chosen <= n, "batch size for amplification", "K", chosen, f"between {least} and n = {n}")
     return chosen
 
 
-def _sigma2(L: float, n: int, R: int, epsilon: float, delta: float) -> float:
+def _sigma2(L, n, R, epsilon, delta) -> float:
     return 256 * L**2 * R * privacy_term(n, R, epsilon, delta)
 
 
-def _guess(K: int | None, n: int, R: int, epsilon: float, delta: float) -> int:
+def _guess(K, n, R, epsilon, delta) -> int:
     return smallest_batch(n, R, epsilon, delta) if K is None else K
 
 
-@schedule("theorem-2.1")
-def theorem_2_1(*, n: int, d: int, M: float, L: float, D: float, beta: float, epsilon: float, delta: float,
-                K: int | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
-    """Algorithm 1, smooth convex, i.i.d. silos (convex paper, Theorem 2.1, part 1). K: smallest allowed by default.
+def strong_step(R, beta, mu, D, variance) -> float:
+    """η = min{1/(4β), ln(max{2, (μDR)²/(2 variance)})/(μR)}, the step of strongly convex Algorithm 1."""
+    return min(1 / (4 * beta), log(max(2.0, (mu * D * R) ** 2 / (2 * variance))) / (mu * R))
 
-    R = ⌈max{βD√M/L·s, s²/K}⌉, η = min{1/(4β), D√M s/(LR)}, s = min{√n, 1/√(dΞ)}; uniform weights on w_1 … w_R. With
-    `reading="printed"` they stand on w_0 … w_{R−1}: with R = 1 the output is then w_0, whatever the data.
-    """
+
+def _plain(gain, needed, smoothness, n, M, L, D, epsilon, delta, K, reading) -> Schedule:
+    """Algorithm 1 for convex losses: R ≥ needed(R), η = min{1/(4β), D√M·gain(R)/(LR)} with β = smoothness(R)."""
     check_epsilon(epsilon, delta)
-
-    def gain(R: int) -> float:
-        return min(sqrt(n), 1 / sqrt(d * privacy_term(n, R, epsilon, delta)))
-
-    def needed(R: int) -> float:
-        return max(beta * D * sqrt(M) / L * gain(R), gain(R) ** 2 / _guess(K, n, R, epsilon, delta))
-
     R = _rounds(needed)
-    step = min(1 / (4 * beta), D * sqrt(M) * gain(R) / (L * R))
-    return Schedule("theorem-2.1", R, _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta), step,
-                    first_iterate=1 if reading == "right" else 0)  # fmt: skip
+    step = min(1 / (4 * smoothness(R)), D * sqrt(M) * gain(R) / (L * R))
+    batch, sigma2 = _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta)
+    return Schedule(R, batch, sigma2, step, first_iterate=1 if reading == "right" else 0)
 
 
-@schedule("theorem-2.1-strong")
-def theorem_2_1_strong(*, n: int, d: int, M: float, L: float, D: float, beta: float, mu: float, epsilon: float,
-                       delta: float, K: int | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
-    """Algorithm 1, smooth strongly convex, i.i.d. silos (convex paper, Theorem 2.1, part 2).
-
-    R = ⌈max{(8β/μ) ln(βD²μM/(dL²Ξ)), 1/(dΞ)}⌉, η = min{1/(4β), ln(max{2, μ²D²R²/(2(4L²/(MK) + dσ²/M))})/(μR)}, and
-    γ_r = (1−μη)^(−(r+1)).
-    """
+def _plain_strong(smoothness, n, d, M, L, D, mu, epsilon, delta, K, reading) -> Schedule:
+    """Algorithm 1 for strongly convex losses: R ≥ max{(8β/μ) ln(βD²μM/(dL²Ξ)), 1/(dΞ)} with β = smoothness(R)."""
     check_epsilon(epsilon, delta)
 
-    def needed(R: int) -> float:
+    def needed(R):
         noise = d * privacy_term(n, R, epsilon, delta)
+        beta = smoothness(R)
         return max(8 * beta / mu * log(max(beta * D**2 * mu * M / (L**2 * noise), 1.0)), 1 / noise)
 
     R = _rounds(needed)
     batch, sigma2 = _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta)
-    variance = 4 * L**2 / (M * batch) + d * sigma2 / M
-    step = min(1 / (4 * beta), log(max(2.0, (mu * D * R) ** 2 / (2 * variance))) / (mu * R))
-    return Schedule("theorem-2.1-strong", R, batch, sigma2, step, mu, first_iterate=1 if reading == "right" else 0)
+    step = strong_step(R, smoothness(R), mu, D, 4 * L**2 / (M * batch) + d * sigma2 / M)
+    return Schedule(R, batch, sigma2, step, mu, first_iterate=1 if reading == "right" else 0)
+
+
+@schedule("theorem-2.1")
+def theorem_2_1(*, n, d, M, L, D, beta, epsilon, delta, K=None, reading="right"):
+    """Algorithm 1, smooth convex, i.i.d. silos (convex paper, Theorem 2.1, part 1).
+
+    R = ⌈max{βD√M/L·s, s²/K}⌉, η = min{1/(4β), D√M s/(LR)}, s = min{√n, 1/√(dΞ)}; uniform weights on w_1 … w_R.
+    """
+
+    def gain(R):
+        return min(sqrt(n), 1 / sqrt(d * privacy_term(n, R, epsilon, delta)))
+
+    def needed(R):
+        return max(beta * D * sqrt(M) / L * gain(R), gain(R) ** 2 / _guess(K, n, R, epsilon, delta))
+
+    return _plain(gain, needed, lambda R: beta, n, M, L, D, epsilon, delta, K, reading)
+
+
+@schedule("theorem-2.1-strong")
+def theorem_2_1_strong(*, n, d, M, L, D, beta, mu, epsilon, delta, K=None, reading="right"):
+    """Algorithm 1, smooth strongly convex, i.i.d. silos (convex paper, Theorem 2.1, part 2).
+
+    γ_r = (1−μη)^(−(r+1)).
+    """
+    return _plain_strong(lambda R: beta, n, d, M, L, D, mu, epsilon, delta, K, reading)
 
 
 @schedule("theorem-2.2")
-def theorem_2_2(*, n: int, d: int, M: float, L: float, D: float, epsilon: float, delta: float, K: int | None = None,
-                reading: Reading = "right") -> Schedule:  # fmt: skip
+def theorem_2_2(*, n, d, M, L, D, epsilon, delta, K=None, reading="right"):
     """Algorithm 1 on the envelope of a non-smooth convex loss (convex paper, Theorem 2.2, part 1).
 
     β = L√M s/D, R = ⌈M s²⌉ with s = min{√n, 1/√(dΞ)}, and Theorem 2.1's step.
     """
-    check_epsilon(epsilon, delta)
 
-    def gain(R: int) -> float:
+    def gain(R):
         return min(sqrt(n), 1 / sqrt(d * privacy_term(n, R, epsilon, delta)))
 
-    R = _rounds(lambda r: M * gain(r) ** 2)
-    beta = L * sqrt(M) * gain(R) / D
-    step = min(1 / (4 * beta), D * sqrt(M) * gain(R) / (L * R))
-    return Schedule("theorem-2.2", R, _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta), step,
-                    envelope=beta, first_iterate=1 if reading == "right" else 0)  # fmt: skip
+    def smoothness(R):
+        return L * sqrt(M) * gain(R) / D
+
+    plan = _plain(gain, lambda R: M * gain(R) ** 2, smoothness, n, M, L, D, epsilon, delta, K, reading)
+    return replace(plan, envelope=smoothness(plan.rounds))
 
 
 @schedule("theorem-2.2-strong")
-def theorem_2_2_strong(*, n: int, d: int, M: float, L: float, D: float, mu: float, epsilon: float, delta: float,
-                       K: int | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
+def theorem_2_2_strong(*, n, d, M, L, D, mu, epsilon, delta, K=None, reading="right"):
     """Algorithm 1 on the envelope of a non-smooth strongly convex loss (convex paper, Theorem 2.2, part 2).
 
-    β = μM s², R = ⌈max{8M s² ln(βD²μM/(dL²Ξ)), 1/(dΞ)}⌉ with s² = min{n, 1/(dΞ)}, which is Theorem 2.1's R at that β.
+    β = μM min{n, 1/(dΞ)}, and Theorem 2.1's rounds and step at that β.
     """
-    check_epsilon(epsilon, delta)
 
-    def noise(R: int) -> float:
-        return d * privacy_term(n, R, epsilon, delta)
+    def smoothness(R):
+        return mu * M * min(n, 1 / (d * privacy_term(n, R, epsilon, delta)))
 
-    def smoothness(R: int) -> float:
-        return mu * M * min(n, 1 / noise(R))
-
-    def needed(R: int) -> float:
-        inside = smoothness(R) * D**2 * mu * M / (L**2 * noise(R))
-        return max(8 * smoothness(R) / mu * log(max(inside, 1.0)), 1 / noise(R))
-
-    R = _rounds(needed)
-    beta = smoothness(R)
-    batch, sigma2 = _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta)
-    variance = 4 * L**2 / (M * batch) + d * sigma2 / M
-    step = min(1 / (4 * beta), log(max(2.0, (mu * D * R) ** 2 / (2 * variance))) / (mu * R))
-    return Schedule("theorem-2.2-strong", R, batch, sigma2, step, mu, beta,
-                    first_iterate=1 if reading == "right" else 0)  # fmt: skip
+    plan = _plain_strong(smoothness, n, d, M, L, D, mu, epsilon, delta, K, reading)
+    return replace(plan, envelope=smoothness(plan.rounds))
 
 
 def one_stage(R: int, D: float, beta: float, V: float) -> tuple[float, Stage]:
@@ -248,8 +217,9 @@ def one_stage(R: int, D: float, beta: float, V: float) -> tuple[float, Stage]:
     return strength, Stage(R, 2 * (beta + strength), strength)
 
 
-def multi_stage(rounds: int, beta: float, mu: float, Delta: float, V: float,
-                reading: Reading = "right") -> tuple[Stage, ...]:  # fmt: skip
+def multi_stage(
+    rounds: int, beta: float, mu: float, Delta: float, V: float, reading: Reading = "right"
+) -> tuple[Stage, ...]:
     """Stages of Algorithm 2 for strongly convex losses within `rounds` rounds (convex paper, Appendix D.4).
 
     R_k = ⌈max{4√(2β/μ), 128V²/(3μΔ2^−(k+1))}⌉ and υ_k = max{2β, √(μV² R_k(R_k+1)(R_k+2)/(3Δ2^−(k−1)))}: balancing the
@@ -272,112 +242,122 @@ def multi_stage(rounds: int, beta: float, mu: float, Delta: float, V: float,
 
 
 @schedule("theorem-2.3")
-def theorem_2_3(*, n: int, d: int, M: float, L: float, D: float, beta: float, epsilon: float,
-                delta: float) -> Schedule:  # fmt: skip
+def theorem_2_3(*, n, d, M, L, D, beta, epsilon, delta):
     """Algorithm 2 in one pass, K = 1, R = n, without replacement (convex paper, Theorem 2.3, part 1).
 
     V² = (5L² + dσ²)/M.
     """
     sigma2 = one_pass_noise(L=L, epsilon=epsilon, delta=delta).value
     strength, stage = one_stage(n, D, beta, sqrt((5 * L**2 + d * sigma2) / M))
-    return Schedule("theorem-2.3", n, 1, sigma2, regularisation=strength, stages=(stage,))
+    return Schedule(n, 1, sigma2, regularisation=strength, stages=(stage,))
 
 
 @schedule("theorem-2.3-strong")
-def theorem_2_3_strong(*, n: int, d: int, M: float, L: float, D: float, beta: float, mu: float, epsilon: float,
-                       delta: float, Delta: float | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
-    """Multi-stage Algorithm 2 in one pass (convex paper, Theorem 2.3, part 2). Δ = LD unless given."""
+def theorem_2_3_strong(*, n, d, M, L, D, beta, mu, epsilon, delta, Delta=None, reading="right"):
+    """Multi-stage Algorithm 2 in one pass (convex paper, Theorem 2.3, part 2)."""
     sigma2 = one_pass_noise(L=L, epsilon=epsilon, delta=delta).value
     V = sqrt((5 * L**2 + d * sigma2) / M)
-    stages = multi_stage(n, beta, mu, L * D if Delta is None else Delta, V, reading)
-    return Schedule("theorem-2.3-strong", n, 1, sigma2, stages=stages)
+    return Schedule(n, 1, sigma2, stages=multi_stage(n, beta, mu, L * D if Delta is None else Delta, V, reading))
 
 
-def _accelerated_rounds(
-    first: Callable[[float], float],
-    *,
-    n: int,
-    d: int,
-    M: float,
-    N: int,
-    L: float,
-    phi: float,
-    upsilon: float,
-    epsilon: float,
-    delta: float,
-    K: int | None,
-) -> tuple[int, int, float, float]:  # fmt: skip
-    """R, K, σ² and V of Algorithm 2, where R ≥ first(dL²Ξ) and R ≥ (φ²/K + Υ²)/(dL²Ξ)."""
+def _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K) -> tuple[Schedule, float]:
+    """Rounds, batch and noise of Algorithm 2, and V, where R ≥ first(dL²Ξ) and R ≥ (φ²/K + Υ²)/(dL²Ξ)."""
     check_epsilon(epsilon, delta)
-    draw = 0.0 if N == 1 else (1 - (M - 1) / (N - 1)) * upsilon**2
+    phi = L if phi is None else phi
+    draw = silo_variance(M, N, upsilon)
 
-    def needed(R: int) -> float:
+    def needed(R):
         noise = d * L**2 * privacy_term(n, R, epsilon, delta)
         return max(first(noise), (phi**2 / _guess(K, n, R, epsilon, delta) + draw) / noise)
 
     R = _rounds(needed)
     batch, sigma2 = _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta)
     spread = message_variance(d=d, N=N, M=M, K=batch, phi=phi, upsilon=upsilon, sigma=sqrt(sigma2))
-    return R, batch, sigma2, sqrt(spread.value)
+    return Schedule(R, batch, sigma2), sqrt(spread.value)
 
 
 @schedule("theorem-D.1")
-def theorem_d_1(*, n: int, d: int, M: float, N: int, L: float, D: float, beta: float, epsilon: float, delta: float,
-                phi: float | None = None, upsilon: float = 0.0, K: int | None = None) -> Schedule:  # fmt: skip
-    """Algorithm 2, smooth convex ERM (convex paper, Theorem D.1, part 1). φ = L unless given.
+def theorem_d_1(*, n, d, M, N, L, D, beta, epsilon, delta, phi=None, upsilon=0.0, K=None):
+    """Algorithm 2, smooth convex ERM (convex paper, Theorem D.1, part 1).
 
     R = ⌈max{(βD√M/√(dL²Ξ))^(1/2), (φ²/K + Υ²)/(dL²Ξ)}⌉, λ = V/(2D√R).
     """
-    R, batch, sigma2, V = _accelerated_rounds(
-        lambda noise: sqrt(beta * D * sqrt(M / noise)), n=n, d=d, M=M, N=N, L=L, phi=L if phi is None else phi,
-        upsilon=upsilon, epsilon=epsilon, delta=delta, K=K)  # fmt: skip
-    strength, stage = one_stage(R, D, beta, V)
-    return Schedule("theorem-D.1", R, batch, sigma2, regularisation=strength, stages=(stage,))
+
+    def first(noise):
+        return sqrt(beta * D * sqrt(M / noise))
+
+    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    strength, stage = one_stage(plan.rounds, D, beta, V)
+    return replace(plan, regularisation=strength, stages=(stage,))
 
 
 @schedule("theorem-D.1-strong")
-def theorem_d_1_strong(*, n: int, d: int, M: float, N: int, L: float, D: float, beta: float, mu: float, epsilon: float,
-                       delta: float, phi: float | None = None, upsilon: float = 0.0, K: int | None = None,
-                       Delta: float | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
-    """Multi-stage Algorithm 2, smooth strongly convex ERM (convex paper, Theorem D.1, part 2). Δ = LD unless given.
+def theorem_d_1_strong(
+    *, n, d, M, N, L, D, beta, mu, epsilon, delta, phi=None, upsilon=0.0, K=None, Delta=None, reading="right"
+):
+    """Multi-stage Algorithm 2, smooth strongly convex ERM (convex paper, Theorem D.1, part 2).
 
     R = ⌈max{√(β/μ) ln(ΔμM/(dL²Ξ)), (φ²/K + Υ²)/(dL²Ξ)}⌉.
     """
     gap = L * D if Delta is None else Delta
-    R, batch, sigma2, V = _accelerated_rounds(
-        lambda noise: sqrt(beta / mu) * log(max(gap * mu * M / noise, 1.0)), n=n, d=d, M=M, N=N, L=L,
-        phi=L if phi is None else phi, upsilon=upsilon, epsilon=epsilon, delta=delta, K=K)  # fmt: skip
-    stages = multi_stage(R, beta, mu, gap, V, reading)
-    return Schedule("theorem-D.1-strong", R, batch, sigma2, stages=stages)
+
+    def first(noise):
+        return sqrt(beta / mu) * log(max(gap * mu * M / noise, 1.0))
+
+    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    return replace(plan, stages=multi_stage(plan.rounds, beta, mu, gap, V, reading))
 
 
 @schedule("theorem-2.4")
-def theorem_2_4(*, n: int, d: int, M: float, N: int, L: float, D: float, epsilon: float, delta: float,
-                phi: float | None = None, upsilon: float = 0.0, K: int | None = None) -> Schedule:  # fmt: skip
-    """Algorithm 2 on the envelope, non-smooth convex ERM (convex paper, Theorem 2.4, part 1). φ = L unless given.
+def theorem_2_4(*, n, d, M, N, L, D, epsilon, delta, phi=None, upsilon=0.0, K=None):
+    """Algorithm 2 on the envelope, non-smooth convex ERM (convex paper, Theorem 2.4, part 1).
 
     β = L²√M/(D√(dL²Ξ)), R = ⌈max{L√M/√(dL²Ξ), (φ²/K + Υ²)/(dL²Ξ)}⌉, λ = V/(2D√R).
     """
-    R, batch, sigma2, V = _accelerated_rounds(
-        lambda noise: L * sqrt(M / noise), n=n, d=d, M=M, N=N, L=L, phi=L if phi is None else phi, upsilon=upsilon,
-        epsilon=epsilon, delta=delta, K=K)  # fmt: skip
-    beta = L * sqrt(M) / (D * sqrt(d * privacy_term(n, R, epsilon, delta)))
-    strength, stage = one_stage(R, D, beta, V)
-    return Schedule("theorem-2.4", R, batch, sigma2, envelope=beta, regularisation=strength, stages=(stage,))
+
+    def first(noise):
+        return L * sqrt(M / noise)
+
+    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    beta = L * sqrt(M) / (D * sqrt(d * privacy_term(n, plan.rounds, epsilon, delta)))
+    strength, stage = one_stage(plan.rounds, D, beta, V)
+    return replace(plan, envelope=beta, regularisation=strength, stages=(stage,))
 
 
 @schedule("theorem-2.4-strong")
-def theorem_2_4_strong(*, n: int, d: int, M: float, N: int, L: float, D: float, mu: float, epsilon: float, delta: float,
-                       phi: float | None = None, upsilon: float = 0.0, K: int | None = None,
-                       Delta: float | None = None, reading: Reading = "right") -> Schedule:  # fmt: skip
+def theorem_2_4_strong(
+    *, n, d, M, N, L, D, mu, epsilon, delta, phi=None, upsilon=0.0, K=None, Delta=None, reading="right"
+):
     """Multi-stage Algorithm 2 on the envelope, non-smooth strongly convex ERM (convex paper, Theorem 2.4, part 2).
 
-    β = μML²/(dL²Ξ), R = ⌈max{√(β/μ) ln(ΔμM/(dL²Ξ)), (φ²/K + Υ²)/(dL²Ξ)}⌉. Δ = LD unless given.
+    β = μML²/(dL²Ξ), R = ⌈max{√(β/μ) ln(ΔμM/(dL²Ξ)), (φ²/K + Υ²)/(dL²Ξ)}⌉.
     """
     gap = L * D if Delta is None else Delta
-    R, batch, sigma2, V = _accelerated_rounds(
-        lambda noise: sqrt(M * L**2 / noise) * log(max(gap * mu * M / noise, 1.0)), n=n, d=d, M=M, N=N, L=L,
-        phi=L if phi is None else phi, upsilon=upsilon, epsilon=epsilon, delta=delta, K=K)  # fmt: skip
-    beta = mu * M / (d * privacy_term(n, R, epsilon, delta))
-    return Schedule("theorem-2.4-strong", R, batch, sigma2, envelope=beta,
-                    stages=multi_stage(R, beta, mu, gap, V, reading))  # fmt: skip
+
+    def first(noise):
+        return sqrt(M * L**2 / noise) * log(max(gap * mu * M / noise, 1.0))
+
+    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    beta = mu * M / (d * privacy_term(n, plan.rounds, epsilon, delta))
+    return replace(plan, envelope=beta, stages=multi_stage(plan.rounds, beta, mu, gap, V, reading))
+
+
+def theorem_4_1_strong(*, n, d, N, M, L, D, beta, mu, epsilon, delta, sigma, R=None) -> Schedule:
+    """Algorithm 1 behind a shuffler, one record a message (convex paper, Theorem 4.1, part 2), with noise of `sigma`.
+
+    R is the least number of rounds allowed by default; step and weights are Theorem 2.1's. The constant in σ² is
+    hidden, so the caller gives σ, and the schedule is not among `SCHEDULES`.
+
+    Raises:
+        AssumptionError: fewer rounds or fewer silos than the theorem asks for.
+    """
+    check_epsilon(epsilon, delta)
+    square = (epsilon * n * N) ** 2
+    inside = max(beta * D**2 * mu * square / (d * L**2), 1.0)
+    least = ceil(max(square / M, N / M, 8 * beta / mu * log(inside), min(n, square / (d * M))))
+    rounds = least if R is None else R
+    require(rounds >= least, "rounds of Theorem 4.1", "R", rounds, f"at least {least}")
+    enough = 16 * log(18 * rounds * M**2 / (N * delta))
+    require(enough <= M, "enough shuffled messages", "M", M, f"at least {enough:.6g}")
+    step = strong_step(rounds, beta, mu, D, 4 * L**2 / M + d * sigma**2 / M)
+    return Schedule(rounds, 1, sigma**2, step, mu, name="theorem-4.1-strong")

@@ -25,17 +25,16 @@ class SVRGSchedule:
     difference: float
 
 
-def theorem_e_2(*, n: int, d: int, M: float, L: float, beta: float, mu: float, Delta: float, epsilon: float,
-                delta: float, K: int, Q: int, S: int | None = None) -> SVRGSchedule:  # fmt: skip
+def theorem_e_2(*, n, d, M, L, beta, mu, Delta, epsilon, delta, K, Q, S=None) -> SVRGSchedule:
     """Rounds, restarts, step and noise of Algorithm 2 (non-convex paper, Theorem E.2, part 1).
 
-    R = 12κ, in whole epochs of Q steps, S ≥ log2(ΔμMε²n²/(κdL²)), the least by default, η = min{1, K^1.5√M/n}/(8β), and
-    the noise of `nonconvex-2.2-noise`.
+    R = 12κ, in whole epochs of Q steps, and the noise of `nonconvex-2.2-noise`.
 
     Args:
         Delta: excess risk of the first iterate.
-        K: records of a difference, at least (n²/M)^(1/3) for the risk and εn/(4√(2SR ln(2/δ))) for privacy.
+        K: records of a difference.
         Q: steps of an epoch.
+        S: restarts, the least by default.
 
     Raises:
         AssumptionError: a smaller batch or fewer restarts than the theorem asks for, or ε beyond its range.

@@ -1,5 +1,6 @@
-"""What problems with known constants share: their constants and optima, the ball, and a certified solver for it."""
+"""What problems with known constants share: their constants and optima, the ball, and a certified solver."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +40,9 @@ class Problem(Protocol):
     """What every problem offers. Shapes: w (d,), records (n, width), losses (n,), gradients (n, d)."""
 
     @property
+    def d(self) -> int: ...
+
+    @property
     def constants(self) -> Constants: ...
 
     def draw(self, count: int, generator: np.random.Generator) -> Array: ...
@@ -61,10 +65,18 @@ def project(w: Array, radius: float) -> Array:
     return w if norm <= radius else w * (radius / norm)
 
 
-def check_positive(**numbers: float) -> None:
+def require_positive(**numbers: float) -> None:
+    """Refuse a number that is not positive and finite."""
     for name, value in numbers.items():
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"problem: {name} = {value} is not allowed, it has to be above 0")
+
+
+def require_between(low: float, high: float, **numbers: float) -> None:
+    """Refuse a number outside [low, high]."""
+    for name, value in numbers.items():
+        if not low <= value <= high:
+            raise ValueError(f"problem: {name} = {value} is not allowed, it has to be in [{low:g}, {high:g}]")
 
 
 def ball_gap(w: Array, gradient: Array, radius: float) -> float:
@@ -72,16 +84,24 @@ def ball_gap(w: Array, gradient: Array, radius: float) -> float:
     return max(float(gradient @ w) + radius * float(np.linalg.norm(gradient)), 0.0)
 
 
-def minimise_on_ball(problem: Problem, records: Array, radius: float, beta: float, tolerance: float) -> Array:
-    """Nesterov's projected gradient with restarts, until the Frank–Wolfe gap is at most `tolerance`."""
-    w = v = np.zeros(problem.gradients(np.zeros(records.shape[1]), records).shape[1])
-    t = 1.0
-    for _ in range(100_000):
-        new = project(v - problem.gradients(v, records).mean(axis=0) / beta, radius)
+def accelerated(
+    step: Callable[[Array], Array], gap: Callable[[Array], float], d: int, *, tolerance: float, most: int
+) -> tuple[Array, float]:
+    """Nesterov's method with restarts from 0, and the gap where it ends: at most `tolerance`, or after `most` steps.
+
+    Args:
+        step: proximal gradient step.
+        gap: a proven bound on F(w) − F*.
+    """
+    w = v = np.zeros(d)
+    t, left = 1.0, np.inf
+    for _ in range(most):
+        new = step(v)
         if (v - new) @ (new - w) > 0:
             t = 1.0  # restart: the momentum points uphill
         following = (1 + np.sqrt(1 + 4 * t * t)) / 2
         v, w, t = new + (t - 1) / following * (new - w), new, following
-        if ball_gap(w, problem.gradients(w, records).mean(axis=0), radius) <= tolerance:
+        left = gap(w)
+        if left <= tolerance:
             break
-    return w
+    return w, left

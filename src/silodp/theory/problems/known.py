@@ -1,9 +1,9 @@
 """Problems whose constants are known exactly: losses, gradients, Lipschitz and smoothness constants, and optima.
 
-Each class is frozen and made from few numbers; records are rows of a float64 matrix, drawn by `draw` from a NumPy
-generator. `optimum(records)` minimises the mean loss over the parameter set, in closed form or with a certificate: its
-`gap` is a proven bound on F(w) − F*. All parameter sets are balls of radius D around 0, written W. Losses and gradients
-take leading axes too, as in w (trials, 1, d) with records (trials, n, width), and broadcast over them.
+Each class is a `Problem`. `draw` gives records as rows of a float64 matrix. `optimum(records)` minimises the mean loss
+over the parameter set, in closed form or with a certificate: its `gap` is a proven bound on F(w) − F*. All parameter
+sets are balls of radius D around 0, written W. Losses and gradients broadcast over leading axes too, as in
+w (trials, 1, d) with records (trials, n, width).
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,12 @@ from silodp.theory.problems.base import (
     Array,
     Constants,
     Optimum,
+    accelerated,
     ball_gap,
-    check_positive,
     inner,
-    minimise_on_ball,
     project,
+    require_between,
+    require_positive,
 )
 
 
@@ -28,13 +29,8 @@ from silodp.theory.problems.base import (
 class LinearOnBall:
     """f(w, x) = −(L/D)⟨w, x⟩ with x in {±D/√d}^d: the convex paper's hard instance (Theorem E.3, part 1).
 
-    Every record's gradient has norm L exactly; smooth with every β. Coordinates of x are +D/√d with probability
-    (1+bias)/2.
-
-    Attributes:
-        d: parameters.
-        L, D: Lipschitz constant and radius.
-        bias: mean of a coordinate's sign, in [−1, 1]; ±1 makes the data constant.
+    Every record's gradient has norm L exactly; smooth with every β. `bias` is the mean of a coordinate's sign; ±1 makes
+    the data constant.
     """
 
     d: int
@@ -43,9 +39,8 @@ class LinearOnBall:
     bias: float = 0.0
 
     def __post_init__(self) -> None:
-        check_positive(d=self.d, L=self.L, D=self.D)
-        if not -1 <= self.bias <= 1:
-            raise ValueError(f"problem: bias = {self.bias} is not allowed, it has to be in [-1, 1]")
+        require_positive(d=self.d, L=self.L, D=self.D)
+        require_between(-1, 1, bias=self.bias)
 
     @property
     def constants(self) -> Constants:
@@ -53,16 +48,13 @@ class LinearOnBall:
         return Constants(self.L, 0.0, 0.0, self.D)
 
     def draw(self, count: int, generator: np.random.Generator) -> Array:
-        """Records, shape (count, d)."""
         up = generator.random((count, self.d)) < (1 + self.bias) / 2
         return np.where(up, 1.0, -1.0) * (self.D / np.sqrt(self.d))
 
     def losses(self, w: Array, records: Array) -> Array:
-        """Loss of each record, shape (n,)."""
         return -(self.L / self.D) * inner(records, w)
 
     def gradients(self, w: Array, records: Array) -> Array:
-        """Gradient of each record, shape (n, d)."""
         return -(self.L / self.D) * records
 
     def optimum(self, records: Array) -> Optimum:
@@ -92,11 +84,10 @@ class Quadratic:
     bias: float = 0.0
 
     def __post_init__(self) -> None:
-        check_positive(d=self.d, mu=self.mu, beta=self.beta, D=self.D)
+        require_positive(d=self.d, mu=self.mu, beta=self.beta, D=self.D)
         if self.mu > self.beta:
             raise ValueError(f"problem: mu = {self.mu} is not allowed, it has to be at most beta = {self.beta}")
-        if not -1 <= self.bias <= 1:
-            raise ValueError(f"problem: bias = {self.bias} is not allowed, it has to be in [-1, 1]")
+        require_between(-1, 1, bias=self.bias)
 
     @property
     def curvatures(self) -> Array:
@@ -110,15 +101,12 @@ class Quadratic:
         return Constants(2 * self.beta * self.D, self.beta, mu, self.D)
 
     def draw(self, count: int, generator: np.random.Generator) -> Array:
-        """Records, shape (count, d)."""
         return LinearOnBall(self.d, 1.0, self.D, self.bias).draw(count, generator)
 
     def losses(self, w: Array, records: Array) -> Array:
-        """Loss of each record, shape (n,)."""
         return 0.5 * ((w - records) ** 2 @ self.curvatures)
 
     def gradients(self, w: Array, records: Array) -> Array:
-        """Gradient of each record, shape (n, d)."""
         return (w - records) * self.curvatures
 
     def optimum(self, records: Array) -> Optimum:
@@ -140,9 +128,8 @@ class _Margin:
     noise: float = 0.1
 
     def __post_init__(self) -> None:
-        check_positive(d=self.d, D=self.D)
-        if not 0 <= self.noise <= 0.5:
-            raise ValueError(f"problem: noise = {self.noise} is not allowed, it has to be in [0, 0.5]")
+        require_positive(d=self.d, D=self.D)
+        require_between(0, 0.5, noise=self.noise)
 
     def draw(self, count: int, generator: np.random.Generator) -> Array:
         """Rows y·a, shape (count, d): a uniform on the sphere, y its first sign, flipped by chance `noise`."""
@@ -162,17 +149,21 @@ class LogisticOnBall(_Margin):
         return Constants(float(expit(self.D)), 0.25, 0.0, self.D)
 
     def losses(self, w: Array, records: Array) -> Array:
-        """Loss of each record, shape (n,)."""
         return np.logaddexp(0.0, -inner(records, w))
 
     def gradients(self, w: Array, records: Array) -> Array:
-        """Gradient of each record, shape (n, d)."""
         return -expit(-inner(records, w))[..., None] * records
 
     def optimum(self, records: Array) -> Optimum:
         """Accelerated projected gradient to a Frank–Wolfe gap of 1e-12, which bounds F(w) − F*."""
-        w = minimise_on_ball(self, records, self.D, 0.25, tolerance=1e-12)
-        gap = ball_gap(w, self.gradients(w, records).mean(axis=0), self.D)
+
+        def step(v: Array) -> Array:
+            return project(v - self.gradients(v, records).mean(axis=0) / 0.25, self.D)
+
+        def left(w: Array) -> float:
+            return ball_gap(w, self.gradients(w, records).mean(axis=0), self.D)
+
+        w, gap = accelerated(step, left, self.d, tolerance=1e-12, most=100_000)
         return Optimum(w, float(self.losses(w, records).mean()), gap)
 
 
@@ -186,7 +177,6 @@ class HingeOnBall(_Margin):
         return Constants(1.0, None, 0.0, self.D)
 
     def losses(self, w: Array, records: Array) -> Array:
-        """Loss of each record, shape (n,)."""
         return np.maximum(0.0, 1.0 - inner(records, w))
 
     def gradients(self, w: Array, records: Array) -> Array:
@@ -214,9 +204,9 @@ class HingeOnBall(_Margin):
                 size = np.sqrt(v @ v + s**2)
                 return self.D * size - a.mean(), self.D * (records @ v) / (size * count) - 1.0 / count
 
-            found = minimize(negative_dual, alpha, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * count,
-                             options={"maxiter": 5000, "ftol": 1e-16, "gtol": 1e-14 / count})  # fmt: skip
-            alpha = found.x
+            options = {"maxiter": 5000, "ftol": 1e-16, "gtol": 1e-14 / count}
+            bounds = [(0.0, 1.0)] * count
+            alpha = minimize(negative_dual, alpha, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
             v = alpha @ records / count
             lower = max(lower, float(alpha.mean() - self.D * np.linalg.norm(v)))
             w = project(self.D * v / np.sqrt(v @ v + smoothing**2), self.D)
@@ -231,11 +221,7 @@ class SparseLeastSquares:
     """f⁰(w, (a, b)) = ½(⟨w, a⟩ − b)², f¹ = penalty·‖w‖₁: proximal-PL. Records are rows (a, b); a in {±1/√d}^d.
 
     L bounds ‖∇f⁰‖ on the ball of radius D; the problem itself is unconstrained, and all its minimisers lie in that ball
-    when D ≥ ‖b‖²/(2n·penalty).
-
-    Attributes:
-        penalty: weight of the ℓ1 norm.
-        label: bound on |b|: b is the sign of the first entry of a, times `label`.
+    when D ≥ ‖b‖²/(2n·penalty). b is the sign of the first entry of a, times `label`.
     """
 
     d: int
@@ -244,7 +230,7 @@ class SparseLeastSquares:
     label: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive(d=self.d, penalty=self.penalty, D=self.D, label=self.label)
+        require_positive(d=self.d, penalty=self.penalty, D=self.D, label=self.label)
 
     @property
     def constants(self) -> Constants:
@@ -277,23 +263,19 @@ class SparseLeastSquares:
     def optimum(self, records: Array) -> Optimum:
         """FISTA with restarts to a duality gap of 1e-13: ½‖r‖²/n + λ‖w‖₁ − (½‖b‖² − ½‖b − sr‖²)/n, sr dual feasible."""
         a, b, count = records[:, :-1], records[:, -1], len(records)
-        step = 1.0 / max(self.curvature(records)[1], 1e-300)
-        w = v = np.zeros(self.d)
-        t = 1.0
-        gap = np.inf
-        for _ in range(200_000):
-            new = self.proximal(v - step * (a.T @ (a @ v - b)) / count, step)
-            if (v - new) @ (new - w) > 0:
-                t = 1.0  # restart: the momentum points uphill
-            following = (1 + np.sqrt(1 + 4 * t * t)) / 2
-            v, w, t = new + (t - 1) / following * (new - w), new, following
+        eta = 1.0 / max(self.curvature(records)[1], 1e-300)
+
+        def step(v: Array) -> Array:
+            return self.proximal(v - eta * (a.T @ (a @ v - b)) / count, eta)
+
+        def left(w: Array) -> float:
             residual = b - a @ w
             scale = min(1.0, self.penalty / max(float(np.abs(a.T @ residual).max()) / count, 1e-300))
             dual = (b @ b - (b - scale * residual) @ (b - scale * residual)) / (2 * count)
             primal = residual @ residual / (2 * count) + self.penalty * np.abs(w).sum()
-            gap = float(max(primal - dual, 0.0))
-            if gap <= 1e-13:
-                break
+            return float(max(primal - dual, 0.0))
+
+        w, gap = accelerated(step, left, self.d, tolerance=1e-13, most=200_000)
         return Optimum(w, float(self.losses(w, records).mean()), gap)
 
 
@@ -309,7 +291,7 @@ class SmoothNonconvex:
     spread: float = 0.5
 
     def __post_init__(self) -> None:
-        check_positive(d=self.d, scale=self.scale, spread=self.spread)
+        require_positive(d=self.d, scale=self.scale, spread=self.spread)
 
     @property
     def constants(self) -> Constants:
@@ -326,7 +308,6 @@ class SmoothNonconvex:
         return self.scale * (square / (1 + square)).mean(axis=-1)
 
     def gradients(self, w: Array, records: Array) -> Array:
-        """Gradient of each record, shape (n, d)."""
         u = w - records
         return self.scale / self.d * 2 * u / (1 + u**2) ** 2
 

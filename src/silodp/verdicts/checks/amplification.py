@@ -56,8 +56,8 @@ def _row(theorem: str, parameter: str, epsilon0: float, lower: float, upper: flo
     if lower > upper:
         verdict = Verdict.REFUTED
     detail = f"the bound is {upper / lower:.3g} times what a pair spends" if upper < epsilon0 else "no amplification"
-    return row(theorem, parameter, epsilon0, Interval(lower, lower, lower), verdict, upper=upper, reach=epsilon0,
-               detail=detail)  # fmt: skip
+    spent = Interval(lower, lower, lower)
+    return row(theorem, parameter, epsilon0, spent, verdict, upper=upper, reach=epsilon0, detail=detail)
 
 
 def laws(epsilon0: float, heard: float, messages: int) -> tuple[Array, Array]:

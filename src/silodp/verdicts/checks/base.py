@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from silodp.federation.rng import Streams
 from silodp.files import BOUNDS_COLUMNS
-from silodp.theory import THEOREMS, Theorem
+from silodp.theory import THEOREMS, Result, Theorem
 from silodp.verdicts.statistics import Interval, mean_interval, slope, slope_interval
 from silodp.verdicts.words import Verdict
 
@@ -19,21 +19,17 @@ Scale = Literal["smoke", "default", "paper"]
 Row = dict[str, Any]
 Array = NDArray[np.float64]
 
-# Of intervals that are held against a bound: a run has some hundred of them, and each could fail by chance.
+# Confidence of intervals that are held against a bound: a run has some hundred of them, and each could fail by chance.
 CONFIDENT = 0.999
+# An exponent is told from its neighbours, half a power away, half-way.
+HALF_WAY = 0.25
 # Trials of the default scale are multiplied by these.
 FACTORS: dict[Scale, float] = {"smoke": 0.1, "default": 1.0, "paper": 10.0}
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a check is given.
-
-    Attributes:
-        streams: the tree that its draws come from.
-        scale: how many trials it takes.
-        theorems: what is held against the runs; a test plants wrong ones.
-    """
+    """What a check is given: `streams`, the `scale` of its trials, and `theorems`; a test plants wrong ones there."""
 
     streams: Streams
     scale: Scale = "default"
@@ -47,6 +43,11 @@ class Context:
         """The same check's part called `names`."""
         return Context(self.streams.child(*names), self.scale, self.theorems)
 
+    def evaluate(self, theorem: str, **known: Any) -> Result:
+        """A theorem at those of the `known` numbers that it takes."""
+        taken = self.theorems[theorem].parameters
+        return self.theorems[theorem](**{name: value for name, value in known.items() if name in taken})
+
 
 def row(
     theorem: str,
@@ -55,45 +56,36 @@ def row(
     measured: Interval | None,
     verdict: Verdict | None,
     *,
-    lower: float = math.nan,
-    upper: float = math.nan,
-    form: str = "",
-    reach: float = math.nan,
-    formula: float = math.nan,
     rivals: Sequence[float] = (),
-    detail: str = "",
+    **columns: Any,
 ) -> Row:
     """One row of a bounds table, without the name of its check.
 
-    Args:
-        theorem: key of the theorem.
-        parameter: what is varied, and on what; `value` is its value, or the stated exponent of a slope.
-        measured: mean, ratio or slope with its interval; None where no run stands behind the row.
-        verdict: None for a row that is shown and decides nothing.
-        lower, upper: what the statement allows.
-        form: `as printed` or `corrected`, where these differ (docs/errata.md).
-        reach: the largest value that can be reached.
-        formula: slope of the theorem's own formula over the same points.
-        rivals: exponents that a slope is told from.
-        detail: what else there is to say.
+    `value` is that of `parameter`, or the stated exponent of a slope; `rivals` are exponents that a slope is told from.
+    No run stands behind a row with `measured` None, and `verdict` None decides nothing. `columns`: `lower`, `upper`:
+    what the statement allows; `form`: `as printed` or `corrected` (docs/errata.md); `reach`: the largest value that can
+    be reached; `formula`: slope of the theorem's formula over the same points; `detail`.
     """
-    found = measured or Interval(math.nan, math.nan, math.nan)
-    return {"theorem": theorem, "parameter": parameter, "value": value, "lower": lower, "measured": found.value,
-            "measured_low": found.low, "measured_high": found.high, "upper": upper,
-            "verdict": "" if verdict is None else str(verdict), "form": form, "reach": reach, "formula": formula,
-            "rivals": " ".join(f"{one:.4g}" for one in rivals), "detail": detail}  # fmt: skip
+    value_low_high = measured or Interval(math.nan, math.nan, math.nan)
+    blank: Row = dict.fromkeys(("lower", "upper", "reach", "formula"), math.nan) | {"form": "", "detail": ""}
+    return blank | {
+        "theorem": theorem,
+        "parameter": parameter,
+        "value": value,
+        **dict(zip(("measured", "measured_low", "measured_high"), value_low_high, strict=True)),
+        "verdict": "" if verdict is None else str(verdict),
+        "rivals": " ".join(f"{rival:.4g}" for rival in rivals),
+        **columns,
+    }
 
 
 def table(check: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Rows of one check as the table that its CSV file holds."""
+    """Rows of a check as the table that its CSV file holds."""
     return pd.DataFrame(rows).assign(check=check)[BOUNDS_COLUMNS]
 
 
 def within(measured: Interval, lower: float, upper: float) -> Verdict:
-    """Confirmed when the whole interval lies in [lower, upper], refuted when none of it does, else inconclusive.
-
-    A missing bound (NaN) is no bound.
-    """
+    """Confirmed if the interval is in [lower, upper], refuted if none of it is, else inconclusive; NaN is no bound."""
     low = -math.inf if math.isnan(lower) else lower
     high = math.inf if math.isnan(upper) else upper
     if low <= measured.low and measured.high <= high:
@@ -102,13 +94,9 @@ def within(measured: Interval, lower: float, upper: float) -> Verdict:
 
 
 def bounded(
-    theorem: str, parameter: str, value: float, samples: Array, *, upper: float, reach: float, form: str = "",
-) -> Row:  # fmt: skip
-    """A row that holds a mean over trials against an upper bound.
-
-    Args:
-        reach: the largest value that the quantity can take: a bound that is not below it cannot fail, and is vacuous.
-    """
+    theorem: str, parameter: str, value: float, samples: Array, *, upper: float, reach: float, form: str = ""
+) -> Row:
+    """A mean over trials against an upper bound, which is vacuous unless below `reach`, the largest possible value."""
     measured = mean_interval(samples, CONFIDENT)
     verdict, detail = within(measured, math.nan, upper), ""
     if verdict == Verdict.CONFIRMED and upper >= reach:
@@ -116,28 +104,38 @@ def bounded(
     return row(theorem, parameter, value, measured, verdict, upper=upper, form=form, reach=reach, detail=detail)
 
 
-def equals(theorem: str, parameter: str, value: float, samples: Array, exact: float, form: str = "") -> Row:
-    """A row that holds a mean over trials against an equality: the interval has to contain it."""
-    measured = mean_interval(samples, CONFIDENT)
+def contains(theorem: str, parameter: str, value: float, measured: Interval, exact: float, form: str = "") -> Row:
+    """A row that holds an interval against an equality: the interval has to contain the exact number."""
     verdict = Verdict.CONFIRMED if measured.low <= exact <= measured.high else Verdict.REFUTED
     return row(theorem, parameter, value, measured, verdict, lower=exact, upper=exact, form=form)
 
 
+def equals(theorem: str, parameter: str, value: float, samples: Array, exact: float, form: str = "") -> Row:
+    """A row that holds a mean over trials against an equality."""
+    return contains(theorem, parameter, value, mean_interval(samples, CONFIDENT), exact, form)
+
+
+def derived(
+    theorem: str, parameter: str, stated: float, fitted: float, source: str, holds: bool = True, **columns: Any
+) -> Row:
+    """An exponent fitted from `source`, without a run, against the stated one; `holds`: whether all else does."""
+    verdict = Verdict.DERIVATION if holds and abs(fitted - stated) < HALF_WAY else Verdict.REFUTED
+    shown = {"lower": fitted, "upper": fitted, "formula": fitted, "detail": f"{fitted:.3f} {source}"} | columns
+    rivals = (stated - 2 * HALF_WAY, stated + 2 * HALF_WAY)
+    return row(theorem, parameter, stated, None, verdict, rivals=rivals, **shown)
+
+
+def formula_slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Log–log slope of exact numbers, without the last digits, which are those of logarithms."""
+    return round(float(slope(x, np.array(y, dtype=float))), 12) + 0.0
+
+
 @dataclass(frozen=True)
 class Sweep:
-    """A rate along one axis.
+    """A rate of a theorem along one axis, in the `regime` where one of its terms leads.
 
-    Attributes:
-        theorem: key of the theorem that states it.
-        axis: the parameter that is swept.
-        regime: which term of the theorem leads there.
-        exponent: what the theorem states.
-        neighbours: the exponents on both sides that it must be told from.
-        values: where it is measured.
-        sample: value → one number a trial.
-        formula: value → the theorem's own number, logarithms and lower-order terms included, whose slope over the same
-            values is what a run should show.
-        form: which statement it is, where the printed one and the corrected one differ.
+    `exponent` is stated, and has to be told from its `neighbours`. `sample` maps a value to one number a trial,
+    `formula` to the theorem's number, with logarithms and lower-order terms; `form` is printed or corrected.
     """
 
     theorem: str
@@ -151,9 +149,44 @@ class Sweep:
     form: str = ""
 
 
+# Stated exponent, the exponents on both sides that it must be told from, and where it is measured.
+Claim = tuple[float, tuple[float, float], Sequence[float]]
+
+
+def sweeps(
+    context: Context,
+    theorem: str,
+    regime: str,
+    claims: Mapping[str, Claim],
+    base: Mapping[str, float],
+    sample: Callable[..., Array],
+    formula: Callable[..., float],
+    *,
+    names: Sequence[str] = (),
+    form: str = "",
+) -> list[Sweep]:
+    """A sweep for each axis of `claims`, in which the other parameters stay at `base`.
+
+    `sample` takes (context with streams called `names`, axis, value) and the point's parameters, `formula` these alone.
+    """
+
+    def sweep(axis: str, exponent: float, neighbours: tuple[float, float], values: Sequence[float]) -> Sweep:
+        def point(value: float) -> dict[str, Any]:
+            # Theorems and generators take whole numbers as int.
+            return {name: int(x) if x == int(x) else x for name, x in {**base, axis: value}.items()}
+
+        def measured(value: float) -> Array:
+            return sample(context.child(*names, axis, value), **point(value))
+
+        return Sweep(
+            theorem, axis, regime, exponent, neighbours, values, measured, lambda value: formula(**point(value)), form
+        )
+
+    return [sweep(axis, *claim) for axis, claim in claims.items()]
+
+
 def sweep_rows(sweep: Sweep, streams: Streams) -> list[Row]:
-    """Rows of one rate: a row a value, then the slope with half-way marks to its rivals as its bounds."""
-    lower, upper = sorted((sweep.exponent + neighbour) / 2 for neighbour in sweep.neighbours)
+    """Rows of one rate: a row a value, then the slope."""
     name = f"{sweep.axis} ({sweep.regime})"
     samples = [sweep.sample(value) for value in sweep.values]
     rows = [
@@ -161,14 +194,28 @@ def sweep_rows(sweep: Sweep, streams: Streams) -> list[Row]:
         for value, sample in zip(sweep.values, samples, strict=True)
     ]
     measured = slope_interval(sweep.values, samples, streams.generator("bootstrap", sweep.theorem, name))
-    own = float(slope(sweep.values, np.array([sweep.formula(value) for value in sweep.values])))
-    verdict, detail = judged(measured, sweep.exponent, own, sweep.neighbours)
-    rows.append(row(sweep.theorem, f"slope in {name}", sweep.exponent, measured, verdict, lower=lower, upper=upper,
-                    form=sweep.form, formula=own, rivals=sorted(sweep.neighbours), detail=detail))  # fmt: skip
-    return rows
+    formula = float(slope(sweep.values, np.array([sweep.formula(value) for value in sweep.values])))
+    claim = (sweep.exponent, formula, sorted(sweep.neighbours))
+    return [*rows, slope_row(sweep.theorem, f"slope in {name}", measured, *claim, form=sweep.form)]
 
 
-def judged(measured: Interval, exponent: float, own: float, rivals: Sequence[float]) -> tuple[Verdict, str]:
+def slope_row(
+    theorem: str,
+    parameter: str,
+    measured: Interval,
+    exponent: float,
+    formula: float,
+    rivals: Sequence[float],
+    form: str = "",
+) -> Row:
+    """A row that holds a slope against the stated exponent, with half-way marks to the rivals as its bounds."""
+    lower, upper = sorted((exponent + rival) / 2 for rival in rivals)
+    verdict, detail = judged(measured, exponent, formula, rivals)
+    columns = {"lower": lower, "upper": upper, "form": form, "formula": formula, "detail": detail}
+    return row(theorem, parameter, exponent, measured, verdict, rivals=rivals, **columns)
+
+
+def judged(measured: Interval, exponent: float, formula: float, rivals: Sequence[float]) -> tuple[Verdict, str]:
     """Verdict of a slope, and why.
 
     Refuted where the formula itself has another slope than is stated for it, or where the whole interval lies nearer to
@@ -176,12 +223,12 @@ def judged(measured: Interval, exponent: float, own: float, rivals: Sequence[flo
     order agrees where it contains neither, but lies nearer to the stated exponent than to any rival throughout.
     """
     lower, upper = sorted((exponent + rival) / 2 for rival in rivals)
-    if not lower < own < upper:
-        return Verdict.REFUTED, f"the formula's own slope is {own:.3f}"
-    found = within(measured, lower, upper)
-    if found != Verdict.CONFIRMED:
-        return found, ""
-    for wanted, name in ((exponent, "the stated exponent"), (own, "the formula's own slope")):
+    if not lower < formula < upper:
+        return Verdict.REFUTED, f"the formula's own slope is {formula:.3f}"
+    verdict = within(measured, lower, upper)
+    if verdict != Verdict.CONFIRMED:
+        return verdict, ""
+    for wanted, name in ((exponent, "the stated exponent"), (formula, "the formula's own slope")):
         if measured.low <= wanted <= measured.high:
             return Verdict.CONFIRMED, f"contains {name}"
-    return Verdict.ORDER_AGREES, f"leaves out {exponent:.3g} and the formula's {own:.3f}"
+    return Verdict.ORDER_AGREES, f"leaves out {exponent:.3g} and the formula's {formula:.3f}"

@@ -11,14 +11,17 @@ def figure_3(context: Context) -> list[Row]:
     """A row an entry: lower and upper bound, L²/μ and logarithms dropped, constants 1, at `POINT` and along ε."""
     rows: list[Row] = []
     for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0):
-        terms = context.theorems["nonconvex-figure-3"](**(POINT | {"epsilon": epsilon})).terms
+        terms = context.evaluate("nonconvex-figure-3", **(POINT | {"epsilon": epsilon})).terms
+
+        def add(name: str, lower: float, upper: float, detail: str, epsilon: float = epsilon) -> None:
+            columns: Row = {"lower": lower, "upper": upper, "detail": detail}
+            rows.append(row("nonconvex-figure-3", f"epsilon ({name})", epsilon, None, Verdict.DERIVATION, **columns))
+
         for entry in ENTRIES:
             lower, upper = terms[f"{entry}_lower"], terms[f"{entry}_upper"]
-            detail = f"gap {upper / lower:.4g}" if lower <= upper else "the bounds cross: a constant is hidden"
-            rows.append(row("nonconvex-figure-3", f"epsilon ({entry})", epsilon, None, Verdict.DERIVATION, lower=lower,
-                            upper=upper, detail=detail))  # fmt: skip
+            gap = f"gap {upper / lower:.4g}" if lower <= upper else "the bounds cross: a constant is hidden"
+            add(entry, lower, upper, gap)
             if (earlier := terms.get(f"{entry}_earlier")) is not None:
-                detail = "improved" if upper < earlier else "not improved: the bound exceeds 1"
-                rows.append(row("nonconvex-figure-3", f"epsilon ({entry}, earlier bound)", epsilon, None,
-                                Verdict.DERIVATION, lower=lower, upper=earlier, detail=detail))  # fmt: skip
+                better = "improved" if upper < earlier else "not improved: the bound exceeds 1"
+                add(f"{entry}, earlier bound", lower, earlier, better)
     return rows

@@ -9,19 +9,15 @@ constants are hidden and stand here as 1.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from silodp.algorithms import ALGORITHMS
-from silodp.federation.prox import ball
 from silodp.privacy.accounting.mechanisms import gaussian_mu
-from silodp.privacy.plan import Release
 from silodp.theory.problems.known import LinearOnBall, Quadratic
 from silodp.verdicts.checks.base import Array, Context, Row, row, within
-from silodp.verdicts.checks.stack import TrialFederation, run
+from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, run_on
 from silodp.verdicts.statistics import Interval, mean_interval
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
 
@@ -35,15 +31,10 @@ DELTA, SIZE = 1e-13, 16
 
 @dataclass(frozen=True)
 class Instance:
-    """A lower bound and what it bounds.
+    """A lower bound, on ‖∇F‖² if `square`, else on the excess risk of the linear loss (`convex`) or of ½‖w − x‖².
 
-    Attributes:
-        theorem: key of the bound.
-        part: name of the random streams of its rows, and of the parameter.
-        convex: linear loss; else the squared distance, ½‖w − x‖².
-        central: the noise is added to the sum of all silos' records; else by every silo to its own.
-        sampled: population risk over drawn records; else empirical risk over records that have the bias exactly.
-        square: ‖∇F‖² in place of the excess risk.
+    Noise is added to the sum of all records (`central`), or by each silo to its own. The risk is the population's over
+    `sampled` records, else empirical over records that have the bias exactly. `part` names streams and parameter.
     """
 
     theorem: str
@@ -72,29 +63,28 @@ INSTANCES = (
 def lower_bounds(context: Context) -> list[Row]:
     """Rows of all instances along ε."""
     return [
-        found
-        for one in INSTANCES
+        row
+        for instance in INSTANCES
         for epsilon in EPSILONS
-        for found in _rows(context.child(one.theorem, epsilon), one, epsilon)
+        for row in _rows(context.child(instance.theorem, epsilon), instance, epsilon)
     ]
 
 
 def _rows(context: Context, instance: Instance, epsilon: float) -> list[Row]:
-    """One row, or one for the printed and one for the corrected form where the theorem has both."""
-    theorem, (N, n) = context.theorems[instance.theorem], instance.sizes
+    """A row; or two, for the printed and for the corrected form, where the theorem has both."""
+    N, n = instance.sizes
     point = {"n": n, "d": SIZE, "N": N, "L": 1.0, "D": 1.0, "mu": 1.0, "epsilon": epsilon, "delta": DELTA}
-    given: dict[str, Any] = {name: value for name, value in point.items() if name in theorem.parameters}
     measured, parameter = mean_interval(measure(context, instance, epsilon)), f"epsilon ({instance.part})"
-    if "reading" not in theorem.parameters:
-        return [judge(instance.theorem, parameter, epsilon, measured, theorem(**given).value)]
-    return [
-        judge(instance.theorem, parameter, epsilon, measured, theorem(**given, reading=reading).value, form)
-        for reading, form in (("printed", AS_PRINTED), ("right", CORRECTED))
-    ]
+    both = "reading" in context.theorems[instance.theorem].parameters
+    rows = []
+    for reading, form in (("printed", AS_PRINTED), ("right", CORRECTED)) if both else (("right", ""),):
+        lower = context.evaluate(instance.theorem, **point, reading=reading).value
+        rows.append(judge(instance.theorem, parameter, epsilon, measured, lower, form))
+    return rows
 
 
 def judge(theorem: str, parameter: str, value: float, measured: Interval, lower: float, form: str = "") -> Row:
-    """A mean with its interval against a lower bound: it contradicts it or it does not."""
+    """A mean with its interval against a lower bound, which it contradicts or not."""
     verdict = within(measured, LEAST_CONSTANT * lower, math.nan)
     verdict = Verdict.NOT_CONTRADICTED if verdict == Verdict.CONFIRMED else verdict
     detail = f"{measured.value / lower:.3g} of the bound"
@@ -105,9 +95,9 @@ def measure(context: Context, instance: Instance, epsilon: float) -> Array:
     """What the lower bound is about, of one exactly calibrated release on the instance, (trials,)."""
     trials, (N, n) = context.trials(400), instance.sizes
     records = N * n
-    silos, own = (1, records) if instance.central else (N, n)
-    # Records have norm 1, so that another one moves a silo's mean by 2/own.
-    sigma = 2 / own / gaussian_mu(epsilon, DELTA)
+    silos, per_silo = (1, records) if instance.central else (N, n)
+    # Records have norm 1, so that another record moves a silo's mean by 2/per_silo.
+    sigma = 2 / per_silo / gaussian_mu(epsilon, DELTA)
     spread = math.sqrt(sigma**2 / silos + (1 / (SIZE * records) if instance.sampled else 0.0))
     bias = min(1.0, spread * math.sqrt(SIZE))
     problem = LinearOnBall(SIZE, bias=bias) if instance.convex else Quadratic(SIZE, bias=bias)
@@ -116,12 +106,8 @@ def measure(context: Context, instance: Instance, epsilon: float) -> Array:
         share = context.streams.generator("records").binomial(records, share) / records
     # Of all records only the mean matters.
     means = ((2 * share - 1) / math.sqrt(SIZE)).reshape(trials, 1, 1, SIZE)
-    federation = TrialFederation(
-        problem.gradients, means, [Release("gradient", 1, 0, sigma)], trials=trials, N=silos, streams=context.streams,
-        stepsize=1e9 if instance.convex else 1.0, prox=ball(1.0),
-    )  # fmt: skip
-    outputs = run(ALGORITHMS["minibatch_sgd"](1), federation, np.zeros(SIZE))
-    risk: Callable[[Array], float] = problem.excess_population_risk
-    found = np.array([risk(w) for w in outputs])
-    # The gradient of ½‖w − x̄‖² has twice that as its square.
-    return 2 * found if instance.square else found
+    algorithm, step = algorithm_for("minibatch_sgd", 1), 1e9 if instance.convex else 1.0
+    options: dict[str, Any] = {"noise": sigma, "clip": 1.0, "stepsize": step}
+    outputs = run_on(problem, means, algorithm, context.streams, trials=trials, N=silos, **options)
+    # The gradient of ½‖w − x̄‖² has twice the excess risk as its square.
+    return 2 * excess(problem, outputs) if instance.square else excess(problem, outputs)

@@ -2,22 +2,21 @@
 
 import inspect
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import Algorithm
-from silodp.federation.prox import Prox, ball
+from silodp.algorithms.base import Algorithm, State
+from silodp.federation.prox import ball
 from silodp.federation.rng import Streams
-from silodp.privacy.plan import Release
+from silodp.privacy.plan import Release, Sampler
 from silodp.theory.convex.schedules import SCHEDULES, Schedule
 from silodp.theory.problems.base import Constants, Problem
 from silodp.theory.problems.known import LinearOnBall, Quadratic
+from silodp.verdicts.checks.base import Array, Context
 from silodp.verdicts.checks.stack import Gradients, TrialFederation, run
-
-Array = NDArray[np.float64]
 
 
 def like_records(problem: LinearOnBall | Quadratic) -> Array:
@@ -31,48 +30,77 @@ def silo_records(problem: Problem, streams: Streams, trials: int, N: int, n: int
     return rows.reshape(trials, N, n, -1)
 
 
-def algorithm_of(schedule: Schedule, L: float) -> Algorithm:
-    """The registered algorithm that a schedule is for."""
-    options: dict[str, Any] = {"rounds": schedule.rounds, "schedule": schedule, "clip": L}
-    if schedule.stages:
-        one_pass = schedule.name.startswith("theorem-2.3")
-        return ALGORITHMS["one_pass_accelerated_sgd" if one_pass else "accelerated_minibatch_sgd"](**options)
-    return ALGORITHMS["minibatch_sgd"](**options, average=True, mu=schedule.strong)  # type: ignore[call-arg]
+def circle(N: int) -> Array:
+    """N points evenly on the unit circle, (N, 2)."""
+    angles = 2 * np.pi * np.arange(N) / N
+    return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-def run_schedule(
-    schedule: Schedule,
+def algorithm_for(name: str, rounds: int, **options: Any) -> Algorithm:
+    """The registered algorithm with these options."""
+    return ALGORITHMS[name](rounds, **options)
+
+
+def run_on(
     problem: Problem,
     records: Array,
+    algorithm: Algorithm,
     streams: Streams,
     *,
     trials: int,
     N: int,
+    noise: float = 0.0,
+    releases: Sequence[Release] = (),
     gradients: Gradients | None = None,
+    start: float = 0.0,
+    watch: Callable[[int, State], None] | None = None,
+    federation: type[TrialFederation] = TrialFederation,
+    **options: Any,
 ) -> Array:
-    """Outputs (trials, d) of a schedule's algorithm from w_0 = 0, projected onto the problem's ball."""
+    """Outputs (trials, d) of an algorithm from w_0 = `start` in each coordinate.
+
+    Iterates are projected onto the problem's ball, and the clip is its L, unless `options` of `TrialFederation` say
+    otherwise. Without `releases` a silo sends the gradient over all its records with noise of `noise`·clip.
+    """
     constants = problem.constants
-    sampler = "disjoint" if schedule.name.startswith("theorem-2.3") else "replacement"
-    noise = math.sqrt(schedule.sigma2) / constants.L
-    release = Release("gradient", schedule.rounds, schedule.batch, noise, sampler=sampler)  # type: ignore[arg-type]
-    federation = TrialFederation(
-        gradients or problem.gradients, records, [release], trials=trials, N=N, streams=streams, clip=constants.L,
-        stepsize=schedule.step or 1.0, prox=_prox(constants),
-    )  # fmt: skip
-    size = problem.gradients(np.zeros(1), records[:1, :1, :1]).shape[-1]
-    return run(algorithm_of(schedule, constants.L), federation, np.zeros(size))
+    releases = releases or [Release("gradient", algorithm.rounds, 0, noise)]
+    settings: dict[str, Any] = {"clip": constants.L, "prox": ball(constants.D)} | options
+    stack = federation(
+        gradients or problem.gradients, records, releases, trials=trials, N=N, streams=streams, **settings
+    )
+    return run(algorithm, stack, np.full(problem.d, start), watch)
 
 
-def _prox(constants: Constants) -> Prox:
-    return ball(constants.D)
+def run_alike(
+    problem: LinearOnBall | Quadratic, algorithm: Algorithm, context: Context, trials: int, N: int, **options: Any
+) -> Array:
+    """Outputs (`trials` at this scale, d) of `run_on` where all records are alike."""
+    records, count = like_records(problem), context.trials(trials)
+    return run_on(problem, records, algorithm, context.streams, trials=count, N=N, **options)
+
+
+def run_schedule(
+    schedule: Schedule, problem: Problem, records: Array, streams: Streams, *, trials: int, N: int, **options: Any
+) -> Array:
+    """Outputs (trials, d) of a schedule's algorithm from w_0 = 0, with options of `run_on`."""
+    one_pass = schedule.name.startswith("theorem-2.3")
+    name = "one_pass_accelerated_sgd" if one_pass else "accelerated_minibatch_sgd"
+    given: dict[str, Any] = {"schedule": schedule, "clip": problem.constants.L}
+    if not schedule.stages:
+        name, given = "minibatch_sgd", given | {"average": True, "mu": schedule.strong}
+    sampler: Sampler = "disjoint" if one_pass else "replacement"
+    noise = math.sqrt(schedule.sigma2) / problem.constants.L
+    release = Release("gradient", schedule.rounds, schedule.batch, noise, sampler=sampler)
+    algorithm, step = algorithm_for(name, schedule.rounds, **given), schedule.step or 1.0
+    settings: dict[str, Any] = {"releases": [release], "stepsize": step} | options
+    return run_on(problem, records, algorithm, streams, trials=trials, N=N, **settings)
 
 
 def prescribe(name: str, constants: Constants, **point: Any) -> Schedule:
     """`SCHEDULES[name]` with L, and D, β, μ as far as the schedule takes them, from the problem."""
-    own = {"L": constants.L, "D": constants.D, "beta": constants.beta, "mu": constants.mu}
-    takes = SCHEDULES[name]
-    wanted = inspect.signature(takes).parameters
-    return takes(**{key: value for key, value in own.items() if key in wanted and key not in point}, **point)
+    of_problem = {"L": constants.L, "D": constants.D, "beta": constants.beta, "mu": constants.mu}
+    takes = inspect.signature(SCHEDULES[name]).parameters
+    return SCHEDULES[name](**{key: value for key, value in of_problem.items() if key in takes} | point)
 
 
 def logarithm(schedule: Schedule) -> float:

@@ -1,18 +1,13 @@
 """Check 4: rounds to a given risk along β, accelerated against plain minibatch SGD (Theorems D.1, 2.1)."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import State
-from silodp.federation.prox import ball
-from silodp.privacy.plan import Release
 from silodp.theory.problems.known import Quadratic
-from silodp.verdicts.checks.base import Array, Context, Row, Sweep, row, sweep_rows, within
-from silodp.verdicts.checks.prescribed_runs import like_records
-from silodp.verdicts.checks.stack import TrialFederation, run
+from silodp.verdicts.checks.base import Array, Context, Row, row, sweep_rows, sweeps, within
+from silodp.verdicts.checks.prescribed_runs import algorithm_for, run_alike
 from silodp.verdicts.statistics import ratio_interval
 
 TARGET = 0.02
@@ -32,30 +27,28 @@ def rounds_to_target(context: Context) -> list[Row]:
     """Slopes of the rounds along β (β for plain, √β for accelerated SGD), then the ratio at each β."""
     samples: dict[tuple[str, float], Array] = {}
 
-    def sampled(name: str) -> Callable[[float], Array]:
-        def sample(beta: float) -> Array:
-            samples[name, beta] = _rounds(context.child(name, beta), name, beta)
-            return samples[name, beta]
-
-        return sample
-
     def plain(beta: float) -> float:
         """Theorem 2.1's R = βD√M s/L where the smoothness decides it, in units of its other parts."""
         return beta / TARGET
 
     def accelerated(beta: float) -> float:
         """Rounds at which the acceleration term of eq. (34) meets the target."""
-        one = context.theorems["convex-D.1"](
-            **POINT, d=30, M=SILOS, N=SILOS, R=1, K=1, L=1.0, D=1.0, beta=beta, phi=0.0, upsilon=0.0
-        )
-        return math.sqrt(one.terms["acceleration"] / TARGET)
+        rest = {"d": 30, "M": SILOS, "N": SILOS, "R": 1, "K": 1, "L": 1.0, "D": 1.0, "phi": 0.0, "upsilon": 0.0}
+        return math.sqrt(context.evaluate("convex-D.1", **POINT, **rest, beta=beta).terms["acceleration"] / TARGET)
 
-    sweeps = [
-        Sweep("convex-2.1", "beta", "rounds to the target", 1.0, (0.5, 1.5), BETAS, sampled("minibatch_sgd"), plain),
-        Sweep("convex-D.1", "beta", "rounds to the target", 0.5, (0.0, 1.0), BETAS,
-              sampled("accelerated_minibatch_sgd"), accelerated),
-    ]  # fmt: skip
-    rows = [found for sweep in sweeps for found in sweep_rows(sweep, context.streams)]
+    rows: list[Row] = []
+    for name, theorem, formula, exponent, rivals in (
+        ("minibatch_sgd", "convex-2.1", plain, 1.0, (0.5, 1.5)),
+        ("accelerated_minibatch_sgd", "convex-D.1", accelerated, 0.5, (0.0, 1.0)),
+    ):
+
+        def sample(_: Context, beta: float, name: str = name) -> Array:
+            samples[name, beta] = _rounds(context.child(name, float(beta)), name, beta)
+            return samples[name, beta]
+
+        claims = {"beta": (exponent, rivals, BETAS)}
+        (sweep,) = sweeps(context, theorem, "rounds to the target", claims, {}, sample, formula)
+        rows += sweep_rows(sweep, context.streams)
     for beta in BETAS:
         few, many = samples["accelerated_minibatch_sgd", beta], samples["minibatch_sgd", beta]
         ratio = ratio_interval(few, many, context.streams.generator("bootstrap", beta))
@@ -69,23 +62,20 @@ def _rounds(context: Context, name: str, beta: float) -> Array:
 
     Both algorithms add the same noise to a message, in units of L: the moments form's for 400 rounds.
     """
-    problem, trials = Quadratic(30, mu=LEAST, beta=beta, bias=0.9), context.trials(50)
+    problem = Quadratic(30, mu=LEAST, beta=beta, bias=0.9)
     noise = math.sqrt(8 * 400 * math.log(1 / POINT["delta"])) / (POINT["n"] * POINT["epsilon"])
-    federation = TrialFederation(
-        problem.gradients, like_records(problem), [Release("gradient", MOST, 0, noise)], trials=trials, N=SILOS,
-        streams=context.streams, clip=problem.constants.L, stepsize=1 / (4 * beta), prox=ball(problem.D),
-    )  # fmt: skip
-    found = np.full(trials, np.inf)
+    first = np.full(context.trials(50), np.inf)
     minimiser = problem.bias * problem.D / math.sqrt(problem.d)
 
     def watch(r: int, state: State) -> None:
         risk = 0.5 * (state.w.numpy() - minimiser) ** 2 @ problem.curvatures
-        found[(risk <= TARGET) & np.isinf(found)] = r
-        if np.isfinite(found).all():
+        first[(risk <= TARGET) & np.isinf(first)] = r
+        if np.isfinite(first).all():
             raise Reached
 
+    algorithm, step = algorithm_for(name, MOST), 1 / (4 * beta)
     try:
-        run(ALGORITHMS[name](MOST), federation, np.zeros(problem.d), watch)
+        run_alike(problem, algorithm, context, 50, SILOS, noise=noise, stepsize=step, watch=watch)
     except Reached:
-        return found
+        return first
     raise RuntimeError(f"rounds_to_target: {name} at β = {beta:g} has not met {TARGET:g} after {MOST} rounds")

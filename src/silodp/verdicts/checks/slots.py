@@ -23,27 +23,29 @@ def empty_fixed(n: int, m: int, p0: float, trials: int, generator: np.random.Gen
 
 def empty_sliding(n: int, m: int, trials: int, generator: np.random.Generator) -> Array:
     """Empty slots of A_sldw among slots m … n, (trials,): client j picks one of the slots j … j + m − 1."""
-    found = np.empty(trials)
+    empty = np.empty(trials)
     for trial in range(trials):
         slots = np.arange(1, n + 1) + generator.integers(0, m, n)
-        found[trial] = np.count_nonzero(np.bincount(slots, minlength=n + 1)[m : n + 1] == 0)
-    return found
+        empty[trial] = np.count_nonzero(np.bincount(slots, minlength=n + 1)[m : n + 1] == 0)
+    return empty
 
 
 def slotted_risk(
-    counts: NDArray[np.int64], step: float, *, p: int, sigma: float, average: bool, generator: np.random.Generator,
-    mean_iterate: bool = False, constant_step: bool = False,
-) -> Array:  # fmt: skip
-    """Excess risk of projected SGD over the slots, (trials,), on the unit ball with L = 1.
+    counts: NDArray[np.int64],
+    step: float,
+    *,
+    p: int,
+    sigma: float,
+    average: bool,
+    generator: np.random.Generator,
+    mean_iterate: bool = False,
+    constant_step: bool = False,
+) -> Array:
+    """Excess risk of projected SGD over the slots, (trials,), on the unit ball of R^p, L = 1; `counts` is (trials, m).
 
-    Args:
-        counts: clients of each slot, (trials, m).
-        step: c of the steps c/√i of slots i = 1, 2, …; or the step itself with `constant_step`.
-        p: parameters.
-        sigma: noise of one client's gradient, per coordinate.
-        average: a slot averages all its clients (A_avg), and one without clients changes nothing; else one of them is
-            taken (A_fix), and a slot without clients is an update of noise alone.
-        mean_iterate: the risk of the mean iterate instead of the last.
+    Slot i has the step `step`/√i, or `step` with `constant_step`; `sigma` is the noise of a gradient's coordinate. With
+    `average` a slot averages its clients and is skipped without any (A_avg); else it takes one, or noise alone (A_fix).
+    `mean_iterate`: the risk is the mean iterate's, not the last one's.
     """
     trials, m = counts.shape
     w, total = np.zeros((trials, p)), np.zeros((trials, p))

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, State
+from silodp.federation.messages import Query
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
+from silodp.federation.server import Federation
 from silodp.privacy.plan import Release
 
 Array = NDArray[np.float64]
@@ -33,7 +35,7 @@ class Draw:
     weights: Array
 
 
-class TrialFederation:
+class TrialFederation(Federation):
     """N silos and a server, T trials at once: a `Federation` of records of its own.
 
     A message is the mean over the silos that take part. Only the sum of the silos' noise is drawn, which has the same
@@ -77,7 +79,7 @@ class TrialFederation:
         self.streams, self.prox, self.noises = streams, prox, noises
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        """The mean over S_r, which `message` makes at once."""
+        """The mean over S_r, which `answer` makes at once."""
         return send(COHORT)
 
     def draw(self, round: int) -> Draw:
@@ -91,21 +93,14 @@ class TrialFederation:
         weights = (np.arange(most) < sizes[:, None]) / sizes[:, None]
         return Draw(silos, weights)
 
-    def message(
-        self,
-        weights: Tensor,
-        silo: int,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """Mean over S_r of the silos' noisy messages, (T, d); `noise_factor` (T,) scales the noise."""
+    def answer(self, query: Query, silo: int) -> Tensor:
+        """Mean over S_r of the silos' noisy messages, (T, d)."""
+        weights, round, kind = query.weights, query.round, query.kind
         release, cohort = self.kinds[kind], self.draw(round)
         rows = self._rows(release, cohort, round)
         mean = self._mean(weights, rows, cohort)
-        if previous is not None:
-            mean = mean - self._mean(previous, rows, cohort)
+        if query.previous is not None:
+            mean = mean - self._mean(query.previous, rows, cohort)
         total = torch.from_numpy(np.broadcast_to(mean, weights.shape).copy())
         if release.noise > 0:
             base = self.streams.generator("noise", round, kind).standard_normal(tuple(weights.shape))
@@ -118,19 +113,8 @@ class TrialFederation:
             else:
                 scale = release.noise * np.sqrt((cohort.weights**2).sum(axis=1, keepdims=True))
             noise = torch.from_numpy(base * scale) * self.clip[:, None]
-            total += noise if noise_factor is None else noise * noise_factor[:, None]
+            total += noise if query.noise_factor is None else noise * query.noise_factor[:, None]
         return total
-
-    def mean_message(
-        self,
-        weights: Tensor,
-        round: int,
-        kind: str = "gradient",
-        previous: Tensor | None = None,
-        noise_factor: Tensor | None = None,
-    ) -> Tensor:
-        """The same: what silos send is their mean already."""
-        return self.message(weights, COHORT, round, kind, previous, noise_factor)
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         """ValueError: no check runs local steps."""
@@ -174,10 +158,7 @@ class TrialFederation:
 def run(
     algorithm: Algorithm, federation: TrialFederation, start: Array, watch: Callable[[int, State], None] | None = None
 ) -> Array:
-    """All rounds of `algorithm` from `start` (d,); returns what it returns, (T, d).
-
-    `watch(r, state)` is called before round r, and once more after the last.
-    """
+    """All rounds of `algorithm` from `start` (d,), (T, d); `watch(r, state)` runs before each and after the last."""
     state = algorithm.start(torch.from_numpy(np.tile(start.astype(float), (federation.trials, 1))))
     for r in range(algorithm.rounds):
         if watch is not None:

@@ -8,19 +8,15 @@ iterates are all alike. Records of a silo repeat few distinct ones in an order i
 often, so that only the noise is random.
 """
 
-import functools
 import math
 
 import numpy as np
 
-from silodp.algorithms import ALGORITHMS
-from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
 from silodp.theory.nonconvex.svrg_schedule import SVRGSchedule, theorem_e_2
 from silodp.theory.problems.known import Quadratic
-from silodp.verdicts.checks.base import Array, Context, Row, Sweep, row, sweep_rows
-from silodp.verdicts.checks.prescribed_runs import excess, like_records
-from silodp.verdicts.checks.stack import TrialFederation, run
+from silodp.verdicts.checks.base import Array, Context, Row, row, sweep_rows, sweeps
+from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, run_alike
 from silodp.verdicts.statistics import ratio_interval
 
 KAPPAS = [2.0, 4.0, 8.0, 16.0, 32.0]
@@ -34,11 +30,10 @@ SGD_PER_KAPPA = 16
 
 def svrg_against_sgd(context: Context) -> list[Row]:
     """Slopes in κ of both risks and of their ratio, and at each κ the ratio and the rounds."""
-    formula = functools.partial(_formula, context)
     # What lies outside the theorem's conditions is refused before anything is run.
     schedules = {kappa: _schedule(kappa) for kappa in KAPPAS}
     rounds = {
-        "svrg": {kappa: found.restarts * found.rounds for kappa, found in schedules.items()},
+        "svrg": {kappa: schedule.restarts * schedule.rounds for kappa, schedule in schedules.items()},
         "sgd": {kappa: _sgd_rounds(kappa) for kappa in KAPPAS},
     }
     samples = {
@@ -50,70 +45,67 @@ def svrg_against_sgd(context: Context) -> list[Row]:
     rows: list[Row] = []
     for kappa in KAPPAS:
         for name, theorem in (("svrg", "nonconvex-2.2"), ("sgd", "nonconvex-2.1")):
-            upper = formula(theorem, kappa)
-            measured = ratio_interval(
-                samples[name, kappa], np.full(2, upper), context.streams.generator("bound", name, kappa)
-            )
+            upper = np.full(2, _formula(context, theorem, kappa))
+            measured = ratio_interval(samples[name, kappa], upper, context.streams.generator("bound", name, kappa))
             detail = f"rounds {rounds[name][kappa]}"
             rows.append(row(theorem, f"risk of {name} over its rate; kappa =", kappa, measured, None, detail=detail))
+
+    def sample(_: Context, kappa: float) -> Array:
+        return _ratio(samples["sgd", kappa], samples["svrg", kappa])
+
+    def formula(kappa: float) -> float:
+        return _formula(context, "nonconvex-2.1", kappa) / _formula(context, "nonconvex-2.2", kappa)
+
     # Both rates are of one shape in κ, a factor κ apart: what is claimed of the two algorithms is that factor.
-    sweep = Sweep("nonconvex-2.2", "kappa", "risk of Prox-SGD over Prox-PL-SVRG", 1.0, (0.0, 2.0), KAPPAS,
-                  lambda kappa: _ratio(samples["sgd", kappa], samples["svrg", kappa]),
-                  lambda kappa: formula("nonconvex-2.1", kappa) / formula("nonconvex-2.2", kappa))  # fmt: skip
+    claims = {"kappa": (1.0, (0.0, 2.0), KAPPAS)}
+    (sweep,) = sweeps(context, "nonconvex-2.2", "risk of Prox-SGD over Prox-PL-SVRG", claims, {}, sample, formula)
     return rows + sweep_rows(sweep, context.streams)
 
 
 def _formula(context: Context, theorem: str, kappa: float) -> float:
     """The private term of a rate, M = N."""
     point = {"n": N_RECORDS, "d": SIZE, "N": SILOS, "M": SILOS, "L": 2.0, "beta": 1.0, "mu": 1 / kappa}
-    return context.theorems[theorem](**point, epsilon=EPSILON, delta=DELTA, upsilon=0.0).terms["private"]
+    return context.evaluate(theorem, **point, epsilon=EPSILON, delta=DELTA, upsilon=0.0).terms["private"]
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
     """Values whose mean is the ratio of means, and whose spread that of both to first order."""
-    one, two = numerator / numerator.mean() - 1, denominator / denominator.mean() - 1
-    return numerator.mean() / denominator.mean() * (1 + one - two)
+    above, below = numerator / numerator.mean() - 1, denominator / denominator.mean() - 1
+    return numerator.mean() / denominator.mean() * (1 + above - below)
 
 
 def _sgd_rounds(kappa: float) -> int:
     return round(SGD_PER_KAPPA * kappa)
 
 
-def _schedule(kappa: float) -> SVRGSchedule:
-    problem, start = _problem(kappa), _problem(kappa).excess_population_risk(np.zeros(SIZE))
-    return theorem_e_2(
-        n=N_RECORDS, d=SIZE, M=SILOS, L=problem.constants.L, beta=1.0, mu=1 / kappa, Delta=start, epsilon=EPSILON,
-        delta=DELTA, K=N_RECORDS // PHASE, Q=PHASE, S=RESTARTS,
-    )  # fmt: skip
-
-
 def _problem(kappa: float) -> Quadratic:
     return Quadratic(SIZE, mu=1 / kappa, bias=0.5)
 
 
+def _schedule(kappa: float) -> SVRGSchedule:
+    constants, start = _problem(kappa).constants, _problem(kappa).excess_population_risk(np.zeros(SIZE))
+    sizes = {"n": N_RECORDS, "d": SIZE, "M": SILOS, "K": N_RECORDS // PHASE, "Q": PHASE, "S": RESTARTS}
+    privacy: dict[str, float] = {"epsilon": EPSILON, "delta": DELTA}
+    return theorem_e_2(L=constants.L, beta=1.0, mu=1 / kappa, Delta=start, **sizes, **privacy)
+
+
 def _sgd(context: Context, kappa: float) -> Array:
     """Excess risk of Prox-SGD's last iterate in one pass, (trials,), η = 1/(2β)."""
-    problem, rounds, trials = _problem(kappa), _sgd_rounds(kappa), context.trials(100)
-    L, K = problem.constants.L, N_RECORDS // rounds
-    noise = math.sqrt(context.theorems["nonconvex-2.1-noise"](K=K, L=L, epsilon=EPSILON, delta=DELTA).value) / L
-    federation = TrialFederation(
-        problem.gradients, like_records(problem), [Release("gradient", rounds, 0, noise)], trials=trials, N=SILOS,
-        streams=context.streams, clip=L, stepsize=0.5, prox=ball(problem.D),
-    )  # fmt: skip
-    return excess(problem, run(ALGORITHMS["prox_sgd"](rounds), federation, np.zeros(SIZE)))
+    problem, rounds = _problem(kappa), _sgd_rounds(kappa)
+    point = {"K": N_RECORDS // rounds, "L": problem.constants.L, "epsilon": EPSILON, "delta": DELTA}
+    noise = math.sqrt(context.evaluate("nonconvex-2.1-noise", **point).value) / problem.constants.L
+    algorithm = algorithm_for("prox_sgd", rounds)
+    return excess(problem, run_alike(problem, algorithm, context, 100, SILOS, noise=noise, stepsize=0.5))
 
 
 def _svrg(context: Context, kappa: float) -> Array:
     """Excess risk of Prox-PL-SVRG's output, (trials,)."""
-    problem, found, trials = _problem(kappa), _schedule(kappa), context.trials(100)
-    L, rounds = problem.constants.L, found.restarts * found.rounds
+    problem, schedule = _problem(kappa), _schedule(kappa)
+    L, rounds = problem.constants.L, schedule.restarts * schedule.rounds
     releases = [
-        Release("difference", rounds, 0, found.difference / L, gradients=2),
-        Release("anchor", rounds // PHASE, 0, found.anchor / L, sampler="all"),
+        Release("difference", rounds, 0, schedule.difference / L, gradients=2),
+        Release("anchor", rounds // PHASE, 0, schedule.anchor / L, sampler="all"),
     ]
-    federation = TrialFederation(
-        problem.gradients, like_records(problem), releases, trials=trials, N=SILOS, streams=context.streams, clip=L,
-        stepsize=found.step, prox=ball(problem.D),
-    )  # fmt: skip
-    algorithm = ALGORITHMS["prox_pl_svrg"](rounds, phase_length=PHASE, restarts=found.restarts)  # type: ignore[call-arg]
-    return excess(problem, run(algorithm, federation, np.zeros(SIZE)))
+    algorithm = algorithm_for("prox_pl_svrg", rounds, phase_length=PHASE, restarts=schedule.restarts)
+    step = schedule.step
+    return excess(problem, run_alike(problem, algorithm, context, 100, SILOS, releases=releases, stepsize=step))

@@ -1,9 +1,9 @@
-"""What all statistics share: the run they read, what they find, and how many comparisons make one verdict."""
+"""What all statistics share: the run's tables, what a statistic finds, and how several comparisons make one verdict."""
 
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from silodp.config.errors import shown
+from silodp.config.errors import project_root, shown
+from silodp.config.experiment import Experiment
+from silodp.config.loading import read_experiment
 from silodp.files import (
     BOUNDS_COLUMNS,
     PRIVACY_COLUMNS,
@@ -20,25 +22,22 @@ from silodp.files import (
     figure_name,
     with_reading,
 )
-from silodp.verdicts.claims.coverage import left_out
 from silodp.verdicts.claims.models import Claim
+from silodp.verdicts.statistics import CONFIDENCE
 from silodp.verdicts.words import Verdict
 
-CONFIDENCE = 0.95
 # One-sided level of a two-sided 95 % interval; Holm's method keeps it over all comparisons of a claim.
 LEVEL = (1 - CONFIDENCE) / 2
+# The part of a claim that scaled-down surrogates of its experiments decide.
+SURROGATES = "surrogates"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One row about a claim.
+    """One row about a claim: `part` is its name behind the claim's; `low` and `high` are NaN for no interval.
 
-    Attributes:
-        part: which part of the claim; empty for the claim as a whole.
-        statistic: what was computed, and how its parts came out.
-        value, low, high: the number and the ends of its interval; NaN where there is none.
-        evidence: files of the run, relative to its folder.
-        form: `as printed` or `corrected`, where the paper's statement and what holds differ (docs/errata.md).
+    `evidence` are files relative to the run's folder, `form` is `as printed` or `corrected` (docs/errata.md),
+    `experiment` is empty for several, and `reading` is the variant of the protocol, empty for the default.
     """
 
     part: str
@@ -49,13 +48,12 @@ class Finding:
     high: float = math.nan
     evidence: tuple[str, ...] = ()
     form: str = ""
+    experiment: str = ""
+    reading: str = ""
 
 
 class RunFolder:
-    """The finished tables of a run, read once; a table that is not there is None.
-
-    Raises ValueError where a file cannot be read as what it should be.
-    """
+    """The finished tables of a run, each read once, None where missing; ValueError where a file cannot be read."""
 
     def __init__(self, path: Path | str, experiments: Iterable[str] | None = None):
         self.path = Path(path)
@@ -90,14 +88,21 @@ class RunFolder:
         table = self.table(f"reported/{experiment}.csv", tuple(REPORTED_COLUMNS))
         return None if table is None else with_reading(table)
 
-    def gaps(
-        self, experiments: Iterable[str], least: float = 0, most: float = math.inf, reading: str = ""
-    ) -> list[str]:
+    def gaps(self, experiments: Iterable[str], least: float, most: float, reading: str = "") -> list[str]:
         """What a run file left out of experiments that have the reading: settings, ε between `least` and `most`."""
-        tables = {name: self.reported(name) for name in experiments}
-        own = {name: table[table["reading"] == reading] for name, table in tables.items() if table is not None}
-        found = [left_out(name, rows, least, most) for name, rows in own.items() if len(rows)]
-        return [one for one in found if one]
+        gaps = []
+        for name in experiments:
+            table = self.reported(name)
+            rows = None if table is None else table[table["reading"] == reading]
+            if rows is not None and len(rows) and (gap := left_out(name, rows, least, most)):
+                gaps.append(gap)
+        return gaps
+
+    def missing(self, claim: Claim, parts: Iterable["Finding"]) -> list[str]:
+        """The claim's experiments that no part is about, then what a run file left out of the others."""
+        have = {part.experiment for part in parts}
+        gaps = self.gaps((name for name in claim.experiments if name in have), *claim.statistic.epsilons)
+        return [name for name in claim.experiments if name not in have] + gaps
 
     def privacy(self) -> pd.DataFrame | None:
         """Claimed and delivered ε of every private row."""
@@ -105,10 +110,7 @@ class RunFolder:
         return None if table is None else with_reading(table)
 
     def bounds(self, check: str) -> pd.DataFrame | None:
-        """What a check found; rows without a verdict, a form or a detail have an empty one.
-
-        Raises ValueError for a verdict that is none of the words.
-        """
+        """A check's table with "" for no verdict, form or detail; raises ValueError for an unknown verdict."""
         table = self.table(f"bounds/{check}.csv", tuple(BOUNDS_COLUMNS))
         if table is None:
             return None
@@ -125,15 +127,34 @@ class RunFolder:
         known = {"experiment": place.get("experiment", ""), "check": place.get("check", ""), "figure": ""}
         if "M" in place:
             known["figure"] = figure_name(place["experiment"], place["M"], place["R"], place.get("reading", ""))
-        names = [
-            pattern.format(**known)
-            for pattern in claim.evidence
-            if all(known[key] or f"{{{key}}}" not in pattern for key in known)
-        ]
+        patterns = [text for text in claim.evidence if all(known[key] or f"{{{key}}}" not in text for key in known)]
+        names = dict.fromkeys(pattern.format(**known) for pattern in patterns)
         # A run's figures are drawn beside the claims, from the same tables.
-        return tuple(
-            name for name in dict.fromkeys(names) if name.startswith("figures/") or (self.path / name).is_file()
-        )
+        return tuple(name for name in names if name.startswith("figures/") or (self.path / name).is_file())
+
+
+@functools.cache
+def _whole(experiment: str) -> tuple[frozenset[tuple[int, int]], frozenset[float]]:
+    """Settings (M, R) and ε of the experiment's own file, which a run file may thin; none without such a file."""
+    folder = project_root() / "config" / "experiments"
+    path = folder / f"{experiment}.yaml"
+    if not path.is_file():
+        return frozenset(), frozenset()
+    config = Experiment.model_validate(read_experiment(folder, path))
+    return frozenset((setting.M, setting.R) for setting in config.settings), frozenset(config.epsilons)
+
+
+def left_out(experiment: str, rows: pd.DataFrame, least: float = 0, most: float = math.inf) -> str:
+    """What of an experiment has no row, as in "mnist_mlp at (M, R) = (12, 50) and ε = 0.75, 1"; "" for nothing.
+
+    `rows` have the columns M, R and epsilon; `least` and `most` are the ends of the ε that the claim is about.
+    """
+    settings, epsilons = _whole(experiment)
+    gone = sorted(settings - set(zip(rows["M"], rows["R"], strict=True)))
+    fewer = sorted(epsilon for epsilon in epsilons - set(rows["epsilon"]) if least <= epsilon <= most)
+    parts = [f"(M, R) = {', '.join(f'({M}, {R})' for M, R in gone)}"] if gone else []
+    parts += [f"ε = {', '.join(f'{epsilon:g}' for epsilon in fewer)}"] if fewer else []
+    return f"{experiment} at {' and '.join(parts)}" if parts else ""
 
 
 def place_of(experiment: str, M: int, R: int, reading: str = "", what: str = "") -> str:
@@ -141,9 +162,14 @@ def place_of(experiment: str, M: int, R: int, reading: str = "", what: str = "")
     return ", ".join(part for part in (f"{experiment} M={M} R={R}", what, f"[{reading}]" if reading else "") if part)
 
 
+def group_name(reading: str, surrogate: bool = False) -> str:
+    """A part's name for all rows of a reading, of the claim's experiments or of their surrogates."""
+    return " ".join(word for word in (SURROGATES * surrogate, f"[{reading}]" if reading else "") if word)
+
+
 def merged(findings: Iterable[Finding]) -> tuple[str, ...]:
     """The evidence of several findings, each file once."""
-    return tuple(dict.fromkeys(name for one in findings for name in one.evidence))
+    return tuple(dict.fromkeys(name for finding in findings for name in finding.evidence))
 
 
 def counted(words: Mapping[str, int]) -> str:
@@ -151,7 +177,14 @@ def counted(words: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {word}" for word, count in words.items() if count) or "none"
 
 
-def one_sided(difference: float, low: float, high: float, trials: int) -> float:
+def with_gaps(text: str, verdict: Verdict, missing: Sequence[str]) -> tuple[str, Verdict]:
+    """A statistic's words and verdict where parts of its experiments are missing: nothing is confirmed without them."""
+    if not missing:
+        return text, verdict
+    return f"{text}; {lacking(missing)}", Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
+
+
+def one_sided(difference: float, low: float, high: float, trials: float) -> float:
     """p of Student's t test that a paired difference is at most 0, from its two-sided `CONFIDENCE` interval."""
     if not np.isfinite([difference, low, high]).all() or trials < 2:
         return 1.0
@@ -171,45 +204,8 @@ def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
     return rejected
 
 
-def within(value: tuple[float, float], low: float, high: float) -> Verdict:
-    """Verdict of an interval that has to lie in [low, high]: refuted outside of it, inconclusive across an end."""
-    if not np.isfinite(value).all():
-        return Verdict.INCONCLUSIVE
-    if low <= value[0] and value[1] <= high:
-        return Verdict.CONFIRMED
-    return Verdict.REFUTED if value[1] < low or value[0] > high else Verdict.INCONCLUSIVE
-
-
-def headed(claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings with the paper's own protocol first, and its verdict beside those of the claim's fair variants.
-
-    A statistic's first finding is the claim under the default reading; `[<reading>]` are those under others.
-    """
-    if not claim.protocol and not claim.variants:
-        return list(findings)
-    names = {"": "[default]"} | {reading: f"[{reading}]" for reading in (claim.protocol, *claim.variants) if reading}
-    own = {one.part: replace(one, part="[default]") if not one.part else one for one in findings}
-    head = own.get(names[claim.protocol] if claim.protocol else "")
-    if head is None:
-        text = f"{findings[0].statistic}; the paper's own protocol, {claim.protocol}, was not run"
-        return [replace(findings[0], statistic=text, verdict=Verdict.NOT_TESTABLE), *list(own.values())[1:]]
-    decided = {
-        reading: one.verdict
-        for reading in dict.fromkeys((claim.protocol, *claim.variants))
-        if (one := own.get(names[reading] if reading else "")) and one.verdict in (Verdict.CONFIRMED, Verdict.REFUTED)
-    }
-    whole = replace(head, part="")
-    if len(set(decided.values())) < 2 and not claim.protocol:
-        return list(findings)
-    if len(set(decided.values())) > 1:
-        said = ", ".join(f"{verdict} under {names[reading][1:-1]}" for reading, verdict in decided.items())
-        text = f"the paper's own protocol is {names[claim.protocol][1:-1]}: {said}; {head.statistic}"
-        whole = replace(whole, verdict=Verdict.DEPENDS, statistic=text)
-    return [whole, *own.values()]
-
-
 def lacking(experiments: Iterable[str]) -> str:
     """The line that says which experiments, or which parts of one, would decide."""
     named = list(experiments)
-    whole = "has all of it" if any(" at " in one for one in named) else "names it"
+    whole = "has all of it" if any(" at " in name for name in named) else "names it"
     return f"needs {', '.join(named)} (a run file that {whole}, as config/paper.yaml)"

@@ -1,10 +1,14 @@
 """Claims that checks hold against runs: verdicts read from bounds/*.csv, and not computed again."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from silodp.theory import THEOREMS
+from silodp.theory.registry import PAPERS
+from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.base import Finding, RunFolder, counted, merged
 from silodp.verdicts.claims.expressions import expression
 from silodp.verdicts.claims.models import BoundsVerdicts, Claim, Rows
@@ -20,10 +24,10 @@ def bounds_verdicts(claim: Claim, run: RunFolder) -> list[Finding]:
     assert isinstance(statistic, BoundsVerdicts)
     groups: dict[str, list[Finding]] = {"": []}
     for rows in statistic.rows:
-        for one in _chosen(claim, rows, run):
-            groups.setdefault(one.form, []).append(one)
+        for finding in _chosen(claim, rows, run):
+            groups.setdefault(finding.form, []).append(finding)
     if statistic.expression:
-        groups[""].append(expression(statistic.expression, ""))
+        groups[""].append(expression(statistic.expression))
     forms = [form for form in FORMS if form in groups] or [""]
     return [
         _joined(f"[{form}]" if place else "", form, groups[""] + (groups[form] if form else []))
@@ -39,24 +43,24 @@ def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[Finding]:
             f"check {rows.check}: needs bounds/{rows.check}.csv (make bounds, or `targets: [bounds]` in the run file)"
         )
         return [Finding("", text, Verdict.NOT_TESTABLE)]
-    own = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
-    own = own[own["parameter"].str.startswith(rows.parameter)]
-    if rows.last and len(own):
-        own = own[own["value"] == own["value"].max()]
-    if own.empty:
+    table = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
+    table = table[table["parameter"].str.startswith(rows.parameter)]
+    if rows.last:
+        table = table[table["value"] == table["value"].max()]
+    if table.empty:
         text = f"check {rows.check}: has no row of {rows.theorem} {rows.parameter}".rstrip()
         return [Finding("", text, Verdict.NOT_TESTABLE)]
     files = run.evidence(claim, {"check": rows.check})
-    return [_finding(rows, part, str(form), files) for form, part in own.groupby("form", sort=False)]
+    return [_finding(rows, part, str(form), files) for form, part in table.groupby("form", sort=False)]
 
 
 def _finding(rows: Rows, table: pd.DataFrame, form: str, files: tuple[str, ...]) -> Finding:
     verdicts = [Verdict(word) for word in table["verdict"]]
     verdict = together(verdicts)
     # The row that decides: of the verdict's own word, the one with the least room.
-    deciding = [place for place, one in enumerate(verdicts) if one == verdict] or list(range(len(verdicts)))
+    deciding = [place for place, word in enumerate(verdicts) if word == verdict] or list(range(len(verdicts)))
     row = table.iloc[max(deciding, key=lambda place: _use(table.iloc[place]))]
-    counts = counted({one.value: verdicts.count(one) for one in Verdict})
+    counts = counted({word: verdicts.count(word) for word in Verdict})
     text = f"check {rows.check}, {len(verdicts)} rows{f' {form}' if form else ''}: {counts}; tightest: "
     text += f"{row['parameter']} {row['value']:g}" + (f", {row['detail']}" if row["detail"] else "")
     if row["rivals"] == row["rivals"] and row["rivals"]:
@@ -82,9 +86,39 @@ def _use(row: pd.Series) -> float:
 
 def _joined(part: str, form: str, found: list[Finding]) -> Finding:
     """All findings of one form as one: the verdict of all, the numbers of the one that decides."""
-    verdict = together([one.verdict for one in found])
-    tested = [one for one in found if one.verdict != Verdict.NOT_TESTABLE]
-    order = [one for one in found if one.verdict == verdict] or tested or found
-    texts = "; ".join(dict.fromkeys(one.statistic for one in [order[0], *found]))
-    first = order[0]
+    verdict = together([finding.verdict for finding in found])
+    tested = [finding for finding in found if finding.verdict != Verdict.NOT_TESTABLE]
+    first = next((finding for finding in found if finding.verdict == verdict), [*tested, *found][0])
+    texts = "; ".join(dict.fromkeys(finding.statistic for finding in [first, *found]))
     return Finding(part, texts, verdict, first.value, first.low, first.high, merged(found), form)
+
+
+def uncovered(claims: Sequence[Claim], run: RunFolder) -> list[Claim]:
+    """A claim by the general rule for every theorem with a verdict in bounds/*.csv that none of `claims` reads."""
+    read = {
+        (rows.check, rows.theorem)
+        for claim in claims
+        if isinstance(claim.statistic, BoundsVerdicts)
+        for rows in claim.statistic.rows
+    }
+    checks: dict[str, list[str]] = {}
+    for check in CHECKS:
+        table = run.bounds(check)
+        spoken = [] if table is None else table[table["verdict"] != ""]["theorem"].unique()
+        for theorem in spoken:
+            if (check, theorem) not in read:
+                checks.setdefault(theorem, []).append(check)
+    return [_claim(theorem, names) for theorem, names in checks.items()]
+
+
+def _claim(theorem: str, checks: list[str]) -> Claim:
+    known = THEOREMS.get(theorem)
+    return Claim(
+        id="T-" + "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in theorem),
+        source=f"{PAPERS[known.paper]}, {known.place}" if known else theorem,
+        statement=known.statement if known else f"What the checks call {theorem}.",
+        statistic=BoundsVerdicts(name="bounds_verdicts", rows=[Rows(check=check, theorem=theorem) for check in checks]),
+        rule="the verdict of all rows of the check together; refuted when one is",
+        kind="theorem",
+        evidence=["bounds/{check}.png", "bounds/{check}.csv"],
+    )

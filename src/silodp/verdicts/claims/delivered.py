@@ -1,11 +1,12 @@
 """Claims that a noise formula gives (ε, δ)-privacy: delivered against claimed ε, and how much of the noise is slack."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from silodp.verdicts.claims.base import Finding, RunFolder, counted, lacking, merged
+from silodp.verdicts.claims.base import Finding, RunFolder, counted, group_name, lacking, merged, with_gaps
 from silodp.verdicts.claims.models import Claim, DeliveredEpsilon
 from silodp.verdicts.statistics import Interval
 from silodp.verdicts.words import Verdict, together
@@ -20,71 +21,63 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
     """
     statistic = claim.statistic
     assert isinstance(statistic, DeliveredEpsilon)
-    own, beside = _experiments(claim, statistic, run)
+    parts = _experiments(claim, statistic, run, claim.experiments)
+    beside = _experiments(claim, statistic, run, claim.surrogates)
     formulas = _formulas(claim, statistic, run)
-    have = {one.part.split(" ")[0] for one in own}
-    missing = [name for name in claim.experiments if name not in have] if statistic.algorithms else []
-    missing += run.gaps((name for name in claim.experiments if name in have), *statistic.epsilons)
-    groups: dict[str, list[Finding]] = {}
-    for one in [*formulas, *own]:
-        groups.setdefault(_reading(one), []).append(one)
+    missing = run.missing(claim, parts) if statistic.algorithms else []
+    groups = _by_reading([*formulas, *parts])
     found = []
     for reading in sorted({"", *groups}):
-        deciding = groups.get(reading, [])
         # An alternative reading need not be run on every experiment.
         gaps = missing if reading == statistic.reading else []
-        found.append(_whole(f"[{reading}]" if reading else "", deciding, gaps))
-    for reading in sorted({_reading(one) for one in beside}):
-        small = [one for one in beside if _reading(one) == reading]
-        part = "surrogates" + (f" [{reading}]" if reading else "")
-        found.append(_whole(part, small, []))
-    shown = [one for one in formulas if one.part not in {other.part for other in found}]
-    return [*found, *shown, *own, *beside]
+        found.append(_whole(group_name(reading), reading, groups.get(reading, []), gaps))
+    for reading, small in sorted(_by_reading(beside).items()):
+        found.append(_whole(group_name(reading, surrogate=True), reading, small, []))
+    return [*found, *(formula for formula in formulas if not formula.reading), *parts, *beside]
 
 
-def _reading(found: Finding) -> str:
-    return found.part.partition("[")[2].rstrip("]")
+def _by_reading(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.reading, []).append(finding)
+    return groups
 
 
-def _whole(part: str, deciding: list[Finding], missing: list[str]) -> Finding:
+def _whole(part: str, reading: str, deciding: list[Finding], missing: list[str]) -> Finding:
     if not deciding:
-        return Finding(part, f"delivered / claimed ε: {lacking(missing)}", Verdict.NOT_TESTABLE)
-    verdicts = [one.verdict for one in deciding]
+        text = f"delivered / claimed ε: {lacking(missing)}"
+        return Finding(part, text, Verdict.NOT_TESTABLE, reading=reading)
+    verdicts = [finding.verdict for finding in deciding]
     text = f"largest delivered / claimed ε in {len(deciding)} part(s): " + counted(
         {verdict: verdicts.count(verdict) for verdict in (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE)}
     )
-    verdict = together(verdicts)
-    if missing:
-        text += f"; {lacking(missing)}"
-        verdict = Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
-    worst = max((one for one in deciding if one.verdict == verdict), key=lambda one: one.value, default=deciding[0])
-    return Finding(part, text, verdict, worst.value, worst.low, worst.high, merged(deciding))
+    text, verdict = with_gaps(text, together(verdicts), missing)
+    of_verdict = [finding for finding in deciding if finding.verdict == verdict]
+    worst = max(of_verdict, key=lambda finding: finding.value, default=deciding[0])
+    return Finding(part, text, verdict, worst.value, worst.low, worst.high, merged(deciding), reading=reading)
 
 
-def _experiments(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> tuple[list[Finding], list[Finding]]:
+def _experiments(
+    claim: Claim, statistic: DeliveredEpsilon, run: RunFolder, experiments: Sequence[str]
+) -> list[Finding]:
     table = run.privacy()
-    found: tuple[list[Finding], list[Finding]] = ([], [])
     if table is None:
-        return found
+        return []
+    table = table[table["algorithm"].isin(statistic.algorithms) & table["experiment"].isin(experiments)]
+    found = []
     for (experiment, algorithm, reading), rows in table.groupby(["experiment", "algorithm", "reading"], sort=False):
-        if algorithm not in statistic.algorithms or experiment not in [*claim.experiments, *claim.surrogates]:
-            continue
         verdict, text, ratio = _verdict(rows, statistic.tolerance)
         label = ";".join(word for word in (statistic.reading, reading) if word)
         part = f"{experiment} {algorithm}" + (f", [{label}]" if label else "")
+        place = {"experiment": experiment, "reading": reading}
         settings = rows[["M", "R"]].drop_duplicates().to_dict("records")
-        files = tuple(
-            dict.fromkeys(
-                name
-                for setting in settings
-                for name in run.evidence(claim, {"experiment": experiment, "reading": reading} | setting)
-            )
-        )
-        found[experiment in claim.surrogates].append(Finding(part, text, verdict, *ratio, files))
+        files = tuple(dict.fromkeys(name for setting in settings for name in run.evidence(claim, place | setting)))
+        found.append(Finding(part, text, verdict, *ratio, files, experiment=experiment, reading=label))
     return found
 
 
 def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list[Finding]:
+    """A formula that stands beside the claim is a reading by itself."""
     table = run.table("formulas.csv", ("formula", "claimed_epsilon", "delivered_epsilon", "holds"))
     if table is None:
         return []
@@ -93,35 +86,33 @@ def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list
         rows = table[table["formula"] == name]
         if len(rows):
             verdict, text, ratio = _verdict(rows, statistic.tolerance)
-            part = f"[{name}]" if name in statistic.beside else name
-            found.append(Finding(part, text, verdict, *ratio, run.evidence(claim, {})))
+            reading = name if name in statistic.beside else ""
+            part = f"[{name}]" if reading else name
+            found.append(Finding(part, text, verdict, *ratio, run.evidence(claim, {}), reading=reading))
     return found
 
 
 def _verdict(rows: pd.DataFrame, tolerance: float) -> tuple[Verdict, str, Interval]:
-    """Verdict, words, and the largest delivered/claimed ε between its ends.
-
-    The value is what the verdict rests on: the largest proven lower end where the claim is refuted, else the largest
-    upper end.
-    """
+    """Verdict, words, and the largest delivered/claimed ε: where refuted by proven lower ends, else by upper ends."""
     claimed = rows["claimed_epsilon"].to_numpy(dtype=float)
     upper = rows["delivered_epsilon"].to_numpy(dtype=float)
     lower = rows["delivered_lower"].to_numpy(dtype=float) if "delivered_lower" in rows else np.full(len(rows), np.nan)
     over, surely = ~(upper <= claimed * (1 + tolerance)), lower > claimed * (1 + tolerance)
-    verdict = Verdict.REFUTED if surely.any() else Verdict.INCONCLUSIVE if over.any() else Verdict.CONFIRMED
     worst = int(np.nanargmax(lower / claimed)) if surely.any() else int(np.argmax(upper / claimed))
     low, ratio = float(lower[worst] / claimed[worst]), float(upper[worst] / claimed[worst])
-    text = f"largest delivered / claimed ε over {len(rows)} rows: "
+    text, bound = f"largest delivered / claimed ε over {len(rows)} rows: ", low if math.isfinite(low) else math.nan
     if surely.any():
         text += f"at least {low:.3g} (at most {ratio:.3g}) at ε = {claimed[worst]:g}"
-        text += f"; surely above the claim at ε = {', '.join(f'{one:g}' for one in sorted(set(claimed[surely])))}"
-    else:
-        text += f"at most {ratio:.3g} at ε = {claimed[worst]:g}"
-    if over.any() and not surely.any():
-        text += f"; above the claim at ε = {', '.join(f'{one:g}' for one in sorted(set(claimed[over])))}"
-        text += ", not proven from below"
-    elif not over.any():
-        # How much less ε than claimed the stated noise would allow to claim.
-        text += f"; slack: it could claim {ratio:.3g} to {float(np.min(upper / claimed)):.3g} of it"
-    low = low if math.isfinite(low) else math.nan
-    return verdict, text, Interval(low if surely.any() else ratio, low, ratio)
+        text += f"; surely above the claim at ε = {_values(claimed[surely])}"
+        return Verdict.REFUTED, text, Interval(bound, bound, ratio)
+    text += f"at most {ratio:.3g} at ε = {claimed[worst]:g}"
+    if over.any():
+        text += f"; above the claim at ε = {_values(claimed[over])}, not proven from below"
+        return Verdict.INCONCLUSIVE, text, Interval(ratio, bound, ratio)
+    # How much less ε than claimed the stated noise would allow to claim.
+    text += f"; slack: it could claim {ratio:.3g} to {float(np.min(upper / claimed)):.3g} of it"
+    return Verdict.CONFIRMED, text, Interval(ratio, bound, ratio)
+
+
+def _values(epsilons: np.ndarray) -> str:
+    return ", ".join(f"{epsilon:g}" for epsilon in sorted(set(epsilons)))

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -22,16 +24,14 @@ HALF_WAY = 0.25
 
 def exact_expression(claim: Claim, run: RunFolder) -> list[Finding]:
     """The expression's number over its grid, and whether it lies where the claim has it."""
-    statistic = claim.statistic
-    assert isinstance(statistic, ExactExpression)
-    found = expression(statistic.expression, "")
-    return [Finding("", found.statistic, found.verdict, found.value, found.low, found.high, run.evidence(claim, {}))]
+    assert isinstance(claim.statistic, ExactExpression)
+    return [replace(expression(claim.statistic.expression), evidence=run.evidence(claim, {}))]
 
 
-def expression(name: str, part: str) -> Finding:
+def expression(name: str) -> Finding:
     """The finding of one expression; `low` and `high` are the ends of its values over the grid."""
     text, holds, value, low, high = EXPRESSIONS[name]()
-    return Finding(part, text, Verdict.DERIVATION if holds else Verdict.REFUTED, value, low, high)
+    return Finding("", text, Verdict.DERIVATION if holds else Verdict.REFUTED, value, low, high)
 
 
 Found = tuple[str, bool, float, float, float]
@@ -40,12 +40,11 @@ Found = tuple[str, bool, float, float, float]
 def new_over_earlier_shuffling() -> Found:
     """K1: Theorem 5.1 at n against the earlier bound at 10n, at ε0 where both are below ε0 (the figure's grey line)."""
     ratios = []
-    for n in (1_000, 10_000):
-        for epsilon0 in EPSILON0:
-            new = _at("checkins-5.1", n=n, epsilon0=epsilon0)
-            earlier = _at("checkins-5-earlier", n=10 * n, epsilon0=epsilon0)
-            if max(new, earlier) < epsilon0:
-                ratios.append(new / earlier)
+    for n, epsilon0 in product((1_000, 10_000), EPSILON0):
+        new = _at("checkins-5.1", n=n, epsilon0=epsilon0)
+        earlier = _at("checkins-5-earlier", n=10 * n, epsilon0=epsilon0)
+        if max(new, earlier) < epsilon0:
+            ratios.append(new / earlier)
     low, high = min(ratios), max(ratios)
     farthest = high if math.log(high) >= -math.log(low) else low
     text = f"new bound at n = 10³, 10⁴ over the earlier one at 10n, {len(ratios)} ε0 where both amplify; similar means "
@@ -54,27 +53,29 @@ def new_over_earlier_shuffling() -> Found:
 
 def shuffling_improvement() -> Found:
     """K2: exponent of e^ε0 in the earlier bound over the new one, where the square root leads."""
-    grid = np.array([epsilon0 for epsilon0 in EPSILON0 if epsilon0 >= 0.5])
-    n = 10**12
-    ratios = [_at("checkins-5-earlier", n=n, epsilon0=one) / _at("checkins-5.1", n=n, epsilon0=one) for one in grid]
+    grid, n = np.array([epsilon0 for epsilon0 in EPSILON0 if epsilon0 >= 0.5]), 10**12
+    ratios = [_at("checkins-5-earlier", n=n, epsilon0=e) / _at("checkins-5.1", n=n, epsilon0=e) for e in grid]
+    return _exponent("earlier/new bound, n = 10¹²", 0.5, grid, ratios)
+
+
+def _exponent(quantity: str, stated: float, grid: np.ndarray, ratios: list[float]) -> Found:
+    """The exponent of e^ε0 in a quantity, fitted over the grid of ε0, and between each two neighbours of the grid."""
     steps = np.diff(np.log(ratios)) / np.diff(grid)
-    exponent, text = float(np.polyfit(grid, np.log(ratios), 1)[0]), "exponent of e^ε0 in earlier/new bound, n = 10¹²"
-    holds = steps.min() > 0.5 - HALF_WAY and steps.max() < 0.5 + HALF_WAY
-    return f"{text}, stated 0.5 ± {HALF_WAY:g}", bool(holds), exponent, float(steps.min()), float(steps.max())
+    exponent = float(np.polyfit(grid, np.log(ratios), 1)[0])
+    holds = steps.min() > stated - HALF_WAY and steps.max() < stated + HALF_WAY
+    text = f"exponent of e^ε0 in {quantity}, stated {stated:g} ± {HALF_WAY:g}"
+    return text, bool(holds), exponent, float(steps.min()), float(steps.max())
 
 
 def short_form_of_check_ins() -> Found:
     """K3: the factor that the full forms of Theorems 3.2 and 4.3 need in place of 7, for ε0 < 1 and δ < 1/100."""
     needed = []
-    for epsilon0 in [*np.linspace(0.01, 0.99, 15), 0.9999]:
-        for delta in (0.0099999, 1e-3, 1e-6, 1e-9, 1e-15):
-            for m in (1, 10, 10**6):
-                fixed = [
-                    THEOREMS["checkins-3.2-short"](p0=p0, m=m, epsilon0=float(epsilon0), delta=delta)
-                    for p0 in (0.01, 0.1, 0.5, 1.0)
-                ]
-                sliding = THEOREMS["checkins-4.3-short"](m=m, epsilon0=float(epsilon0), delta=delta)
-                needed += [one.terms["needed_factor"] for one in (*fixed, sliding)]
+    grid = product([*np.linspace(0.01, 0.99, 15), 0.9999], (0.0099999, 1e-3, 1e-6, 1e-9, 1e-15), (1, 10, 10**6))
+    for epsilon0, delta, m in grid:
+        point = {"m": m, "epsilon0": float(epsilon0), "delta": delta}
+        fixed = [THEOREMS["checkins-3.2-short"](p0=p0, **point) for p0 in (0.01, 0.1, 0.5, 1.0)]
+        bounds = [*fixed, THEOREMS["checkins-4.3-short"](**point)]
+        needed += [bound.terms["needed_factor"] for bound in bounds]
     text = f"factor that the full forms need in place of the stated 7, {len(needed)} points of (ε0, δ, m, p0)"
     return text, max(needed) <= 7, max(needed), min(needed), max(needed)
 
@@ -82,15 +83,13 @@ def short_form_of_check_ins() -> Found:
 def expected_dummy_updates() -> Found:
     """K4: exact expected numbers of dummy updates over the bounds m/e^c and (n − m + 1)/e."""
     ratios = []
-    for m in (10, 100, 1_000):
-        for c in (0.1, 0.5, 1.0, 2.0, 5.0):
-            n = max(10 * m, math.ceil(c * m))
-            short = THEOREMS["checkins-3.4-short"](n=n, m=m, c=c).value
-            ratios.append(THEOREMS["checkins-3.4"](n=n, m=m, p0=c * m / n).value / short)
-    for n in (100, 1_000, 10_000):
-        for share in (0.01, 0.1, 0.5, 1.0):
-            found = THEOREMS["checkins-4.4"](n=n, m=int(share * n))
-            ratios.append(found.terms["exact"] / found.value)
+    for m, c in product((10, 100, 1_000), (0.1, 0.5, 1.0, 2.0, 5.0)):
+        n = max(10 * m, math.ceil(c * m))
+        short = THEOREMS["checkins-3.4-short"](n=n, m=m, c=c).value
+        ratios.append(THEOREMS["checkins-3.4"](n=n, m=m, p0=c * m / n).value / short)
+    for n, share in product((100, 1_000, 10_000), (0.01, 0.1, 0.5, 1.0)):
+        bound = THEOREMS["checkins-4.4"](n=n, m=int(share * n))
+        ratios.append(bound.terms["exact"] / bound.value)
     text = f"exact expectation of dummy updates over its bound, {len(ratios)} points of (n, m, p0), to be at most 1"
     # Rounding of a product of a thousand factors near 1.
     return text, max(ratios) <= 1 + 1e-9, max(ratios), min(ratios), max(ratios)
@@ -112,23 +111,21 @@ def amplification_in_n() -> Found:
 def one_pass_matches_local() -> Found:
     """C8: the bound for heterogeneous silos over its private term, the local rate, from n = (Nβ²D²/(dL²))^(1/3)."""
     above, below = [], []
-    for N in (10, 1_000, 100_000):
-        for d in (1, 10, 100):
-            for beta in (1.0, 100.0, 10_000.0):
-                for epsilon in (0.1, 0.5, 1.0):
-                    least = (N * beta**2 / d) ** (1 / 3)
-                    for n in {math.ceil(least), math.ceil(4 * least), math.ceil(64 * least)}:
-                        above.append(_over_local(n, d, N, beta, epsilon))
-                    if least >= 16:
-                        below.append(_over_local(math.floor(least / 16), d, N, beta, 1.0))
+    grid = product((10, 1_000, 100_000), (1, 10, 100), (1.0, 100.0, 10_000.0), (0.1, 0.5, 1.0))
+    for N, d, beta, epsilon in grid:
+        least = (N * beta**2 / d) ** (1 / 3)
+        for n in {math.ceil(least), math.ceil(4 * least), math.ceil(64 * least)}:
+            above.append(_over_local(n, d, N, beta, epsilon))
+        if least >= 16:
+            below.append(_over_local(math.floor(least / 16), d, N, beta, 1.0))
     text = "bound for heterogeneous silos over the classical local rate at n ≥ (Nβ²D²/(dL²))^(1/3), "
     text += f"{len(above)} points, to be at most {MATCHES:g}; a sixteenth of that n: up to {max(below):.3g}"
     return text, max(above) <= MATCHES, max(above), min(above), max(above)
 
 
 def _over_local(n: int, d: int, N: int, beta: float, epsilon: float) -> float:
-    found = THEOREMS["convex-2.3"](n=n, d=d, M=N, L=1.0, D=1.0, beta=beta, epsilon=epsilon, delta=DELTA)
-    return found.value / found.terms["private"]
+    bound = THEOREMS["convex-2.3"](n=n, d=d, M=N, L=1.0, D=1.0, beta=beta, epsilon=epsilon, delta=DELTA)
+    return bound.value / bound.terms["private"]
 
 
 def _at(theorem: str, **point: float) -> float:
@@ -139,15 +136,11 @@ def averaging_price() -> Found:
     """K6: exponent of e^ε0 in the central ε of A_avg over that of A_fix with p0 = 1, where the square roots lead."""
     grid, n, m = np.linspace(1.0, 3.0, 9), 10**16, 10**15
     ratios = [
-        THEOREMS["checkins-4.1"](n=n, m=m, epsilon0=float(one), delta=DELTA, delta2=DELTA).value
-        / THEOREMS["checkins-3.2"](p0=1.0, m=m, epsilon0=float(one), delta=DELTA).value
-        for one in grid
+        THEOREMS["checkins-4.1"](n=n, m=m, epsilon0=float(epsilon0), delta=DELTA, delta2=DELTA).value
+        / THEOREMS["checkins-3.2"](p0=1.0, m=m, epsilon0=float(epsilon0), delta=DELTA).value
+        for epsilon0 in grid
     ]
-    steps = np.diff(np.log(ratios)) / np.diff(grid)
-    exponent = float(np.polyfit(grid, np.log(ratios), 1)[0])
-    text = f"exponent of e^ε0 in the central ε of A_avg over that of A_fix, stated 1.5 ± {HALF_WAY:g}"
-    holds = steps.min() > 1.5 - HALF_WAY and steps.max() < 1.5 + HALF_WAY
-    return text, bool(holds), exponent, float(steps.min()), float(steps.max())
+    return _exponent("the central ε of A_avg over that of A_fix", 1.5, grid, ratios)
 
 
 def rounds_over_girgis() -> Found:
@@ -155,22 +148,19 @@ def rounds_over_girgis() -> Found:
 
     Both hide logarithms; the prescribed rounds have those of the noise in them, and are fewer for it.
     """
-    found = []
-    for n in (1_000, 10_000):
-        for d in (10, 100):
-            for M in (4, 64, 1_024):
-                for epsilon in (0.5, 2.0):
-                    point = {"n": n, "d": d, "M": M, "epsilon": epsilon, "delta": DELTA}
-                    rounds = SCHEDULES["theorem-2.4"](**point, N=4 * M, L=1.0, D=1.0, upsilon=1.0).rounds
-                    stated = min(math.sqrt(M / d) * epsilon * n, M)
-                    found.append((epsilon * n) ** 2 * M / d / rounds / stated)
-    text = f"rounds of the earlier algorithm over those prescribed, over the stated factor, {len(found)} points of "
-    return text + "(n, d, M, ε), to be at least 1", min(found) >= 1, min(found), min(found), max(found)
+    factors = []
+    for n, d, M, epsilon in product((1_000, 10_000), (10, 100), (4, 64, 1_024), (0.5, 2.0)):
+        point = {"n": n, "d": d, "M": M, "epsilon": epsilon, "delta": DELTA}
+        rounds = SCHEDULES["theorem-2.4"](**point, N=4 * M, L=1.0, D=1.0, upsilon=1.0).rounds
+        stated = min(math.sqrt(M / d) * epsilon * n, M)
+        factors.append((epsilon * n) ** 2 * M / d / rounds / stated)
+    text = f"rounds of the earlier algorithm over those prescribed, over the stated factor, {len(factors)} points of "
+    return text + "(n, d, M, ε), to be at least 1", min(factors) >= 1, min(factors), min(factors), max(factors)
 
 
 EXPRESSIONS: dict[str, Callable[[], Found]] = {
-    one.__name__: one
-    for one in (
+    function.__name__: function
+    for function in (
         new_over_earlier_shuffling,
         shuffling_improvement,
         short_form_of_check_ins,

@@ -6,6 +6,10 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Budget, Release
+from silodp.theory.problems.known import Quadratic
+from silodp.verdicts.checks.prescribed_runs import silo_records
+from silodp.verdicts.checks.stack import TrialFederation
+from silodp.verdicts.checks.stack import run as iterate
 from silodp.verdicts.claims.base import Finding, RunFolder
 from silodp.verdicts.claims.models import Claim, SameIterates
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
@@ -17,42 +21,45 @@ BUDGET = Budget(400, ROUNDS, 2.0, 1e-6, 4.0)
 def same_iterates(claim: Claim, run: RunFolder) -> list[Finding]:
     """Largest distance of the last iterates, under the noise that is printed for SPIDER and under minibatch SGD's.
 
-    The algorithms are the same, and so are the iterates under one noise; with the noise as printed they are not.
+    The algorithms are the same, and so are the iterates under equal noise; with the noise as printed they are not.
     """
     statistic = claim.statistic
     assert isinstance(statistic, SameIterates)
     found = []
-    for part, noise in (("", "own"), ("[spider_q1_noise=minibatch]", "minibatch")):
+    for noise, part, form in (
+        ("own", "", AS_PRINTED),
+        ("minibatch", "[spider_q1_noise=minibatch]", CORRECTED),
+    ):
         spider = ALGORITHMS["fedprox_spider"].with_options(
             {"rounds": ROUNDS, "phase_length": 1, "spider_q1_noise": noise}
         )
         minibatch = ALGORITHMS["minibatch_sgd"].with_options({"rounds": ROUNDS})
-        one, two = (_gradient(algorithm.plan(BUDGET).releases) for algorithm in (spider, minibatch))
-        distance = float(np.abs(_last(spider, one) - _last(minibatch, two)).max())
+        releases = [_gradient(algorithm.plan(BUDGET).releases) for algorithm in (spider, minibatch)]
+        distance = float(np.abs(_last(spider, releases[0]) - _last(minibatch, releases[1])).max())
         text = (
             f"largest distance of the last iterates after {ROUNDS} rounds in {TRIALS} trials, same draws; σ of SPIDER "
+            f"over σ of MB-SGD {releases[0].noise / releases[1].noise:.4g}"
         )
-        text += f"over σ of MB-SGD {one.noise / two.noise:.4g}"
         verdict = Verdict.CONFIRMED if distance <= statistic.tolerance else Verdict.REFUTED
-        form = CORRECTED if part else AS_PRINTED
         found.append(Finding(part, text, verdict, distance, evidence=run.evidence(claim, {}), form=form))
     return found
 
 
 def _gradient(releases: tuple[Release, ...]) -> Release:
-    return next(one for one in releases if one.kind == "gradient")
+    return next(release for release in releases if release.kind == "gradient")
 
 
 def _last(algorithm: Algorithm, release: Release) -> np.ndarray:
     """Last iterates (trials, d) on a quadratic over records of six silos."""
-    from silodp.theory.problems.known import Quadratic
-    from silodp.verdicts.checks.prescribed_runs import silo_records
-    from silodp.verdicts.checks.stack import TrialFederation
-    from silodp.verdicts.checks.stack import run as iterate
-
     problem, streams = Quadratic(5, bias=0.5), Streams(0).child("claims", "identity")
     federation = TrialFederation(
-        problem.gradients, silo_records(problem, streams, TRIALS, SILOS, BUDGET.n), [release], trials=TRIALS, N=SILOS,
-        streams=streams, clip=problem.constants.L, stepsize=0.2,
-    )  # fmt: skip
+        problem.gradients,
+        silo_records(problem, streams, TRIALS, SILOS, BUDGET.n),
+        [release],
+        trials=TRIALS,
+        N=SILOS,
+        streams=streams,
+        clip=problem.constants.L,
+        stepsize=0.2,
+    )
     return iterate(algorithm, federation, np.zeros(problem.d))

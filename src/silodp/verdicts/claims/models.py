@@ -3,12 +3,33 @@
 import math
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from silodp.config.types import Finite, Positive, Strict
+from silodp.files import NON_PRIVATE
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Words = Annotated[str, Field(min_length=1)]
+# A path below a run's folder, without "..", where {experiment}, {figure} and {check} stand for names.
+_PART = r"([\w/*=-]|\{(experiment|figure|check)\})"
+Evidence = Annotated[str, Field(pattern=rf"^(\w|\{{(experiment|figure|check)\}})(\.?{_PART})*$")]
+
+
+def _known(kind: str) -> AfterValidator:
+    """Names must be among those that the context of the validation has of their kind; without a context all may be."""
+
+    def check(name: str, info: ValidationInfo) -> str:
+        allowed = (info.context or {}).get(kind)
+        if allowed is not None and name.removesuffix(NON_PRIVATE) not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return name
+
+    return AfterValidator(check)
+
+
+Algorithm = Annotated[Words, _known("algorithms")]
+ExperimentName = Annotated[Words, _known("experiments")]
+Check = Annotated[Words, _known("checks")]
 EXPRESSIONS = Literal[
     "new_over_earlier_shuffling",
     "shuffling_improvement",
@@ -24,19 +45,19 @@ EXPRESSIONS = Literal[
 class Pair(Strict):
     """Two algorithms set against each other trial by trial; the claim is that the first has the smaller test error."""
 
-    first: Words = Field(description="algorithm, as in spider; local_sgd:non_private is the form without noise")
-    second: Words = Field(description="the algorithm it is set against")
+    first: Algorithm = Field(description="algorithm, as in spider; local_sgd:non_private is the form without noise")
+    second: Algorithm = Field(description="the algorithm it is set against")
     tolerance: NotNegative = Field(
         0.0, description="test error by which the first may be larger; with more than 0 the claim is `not worse`"
     )
 
 
 class AnyStatistic(Strict):
-    """What all statistics have."""
+    """What all statistics have: the ends of the ε of which a run must have every one to confirm."""
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """Ends of the ε of which a run must have every one to confirm."""
+        """All of them."""
         return 0.0, math.inf
 
 
@@ -54,19 +75,15 @@ class PairedDifference(AnyStatistic):
         """Those that the claim is about."""
         return self.least_epsilon, math.inf if self.most_epsilon is None else self.most_epsilon
 
-    @model_validator(mode="after")
-    def _range(self) -> "PairedDifference":
-        if self.most_epsilon is not None and self.most_epsilon < self.least_epsilon:
-            raise ValueError(f"most_epsilon must be at least least_epsilon = {self.least_epsilon:g}")
-        return self
-
 
 class RelativeImprovement(AnyStatistic):
     """Mean over experiments and epsilons of (baseline − target)/baseline in test error, with a bootstrap interval."""
 
     name: Literal["relative_improvement"]
-    target: Words = Field(description="algorithm that is said to be better")
-    stated: dict[str, Finite] = Field(min_length=1, description="baseline -> improvement in percent that is stated")
+    target: Algorithm = Field(description="algorithm that is said to be better")
+    stated: dict[Algorithm, Finite] = Field(
+        min_length=1, description="baseline -> improvement in percent that is stated"
+    )
     tolerance: Positive = Field(description="percentage points by which the stated number may be missed")
 
 
@@ -74,7 +91,7 @@ class PriceOfPrivacy(AnyStatistic):
     """Private minus non-private test error of the same algorithm, at a small and at a large epsilon."""
 
     name: Literal["price_of_privacy"]
-    algorithms: list[Words] = Field(min_length=1, description="algorithms with a form without noise")
+    algorithms: list[Algorithm] = Field(min_length=1, description="algorithms with a form without noise")
     small: Positive = Field(description="epsilon from which the price shrinks")
     large: Positive = Field(description="epsilon at which nothing but the tolerance may be left")
     tolerance: Positive = Field(description="test error that counts as no price")
@@ -89,23 +106,17 @@ class DeliveredEpsilon(AnyStatistic):
     """Delivered against claimed epsilon, over privacy.csv and the papers' formulas."""
 
     name: Literal["delivered_epsilon"]
-    algorithms: list[Words] = Field(default=[], description="algorithms whose rows of privacy.csv are used")
+    algorithms: list[Algorithm] = Field(default=[], description="algorithms whose rows of privacy.csv are used")
     formulas: list[Words] = Field(default=[], description="formulas whose rows of formulas.csv are used")
     beside: list[Words] = Field(default=[], description="formulas that are shown beside, and do not decide")
     reading: str = Field("", description="name of what the algorithms' rows are, where only the formulas decide")
     tolerance: NotNegative = Field(0.0, description="part of the claimed epsilon by which it may be exceeded")
 
-    @model_validator(mode="after")
-    def _something(self) -> "DeliveredEpsilon":
-        if not self.algorithms and not self.formulas:
-            raise ValueError("algorithms or formulas must name at least one")
-        return self
-
 
 class Rows(Strict):
     """Rows of one check's table."""
 
-    check: Words = Field(description="a check of `silodp check`")
+    check: Check = Field(description="a check of `silodp check`")
     theorem: Words = Field(description="key of the theorem, as in convex-2.1")
     parameter: str = Field("", description="only rows whose parameter begins so")
     last: bool = Field(False, description="only the row with the largest value")
@@ -136,7 +147,7 @@ class SameIterates(AnyStatistic):
 class Certified(Strict):
     """Where a claim is decided again at exactly the claimed epsilon, beside its own verdict and never in its place."""
 
-    experiments: dict[str, list[Words]] = Field(
+    experiments: dict[str, list[ExperimentName]] = Field(
         min_length=1, description="one of the claim's experiments -> those that train it with both noises; may be none"
     )
     readings: dict[str, str] = Field(
@@ -156,18 +167,6 @@ Statistic = Annotated[
     | SameIterates,
     Field(discriminator="name"),
 ]
-SECTIONS = (
-    Pair,
-    PairedDifference,
-    RelativeImprovement,
-    PriceOfPrivacy,
-    DeliveredEpsilon,
-    Rows,
-    BoundsVerdicts,
-    ExactExpression,
-    SameIterates,
-    Certified,
-)
 
 
 class Claim(Strict):
@@ -190,29 +189,24 @@ class Claim(Strict):
         description="readings, empty for the default one, that a fair reader would accept as well: where their "
         "verdicts differ from the protocol's, the claim depends on the variant",
     )
-    experiments: list[Words] = Field(default=[], description="the paper's own experiments; they decide")
-    surrogates: list[Words] = Field(
+    experiments: list[ExperimentName] = Field(default=[], description="the paper's own experiments; they decide")
+    surrogates: list[ExperimentName] = Field(
         default=[], description="scaled-down surrogates of these experiments; shown beside, they do not decide"
     )
     certified: Certified | None = Field(
         None, description="where it is decided again under calibrated noise; default: nowhere"
     )
-    evidence: list[Words] = Field(
+    evidence: list[Evidence] = Field(
         default=[],
         description="files of a run; {experiment}, {figure} and {check} stand for names",
     )
 
-    @field_validator("evidence")
-    @classmethod
-    def _placeholders(cls, values: list[str]) -> list[str]:
-        for value in values:
-            if value.startswith("/") or ".." in value.split("/"):
-                raise ValueError(f"{value!r} must be a path below the run's folder, without ..")
-            try:
-                value.format(experiment="", figure="", check="")
-            except (KeyError, ValueError, IndexError, AttributeError):
-                raise ValueError(f"{value!r} must have no other placeholder than experiment, figure, check") from None
-        return values
+    @model_validator(mode="after")
+    def _certified_are_its_own(self) -> "Claim":
+        for name in self.certified.experiments if self.certified else ():
+            if name not in self.experiments:
+                raise ValueError(f"certified.experiments: {name!r}: must be one of {', '.join(self.experiments)}")
+        return self
 
 
 class Claims(Strict):

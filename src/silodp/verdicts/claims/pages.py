@@ -4,18 +4,18 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from silodp.verdicts.claims.certified import turns
-from silodp.verdicts.claims.variants import changes
+from silodp.verdicts.claims.base import SURROGATES
+from silodp.verdicts.claims.rows import noise_changes, protocol_changes
 from silodp.verdicts.words import Verdict
 
 
 def whole(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the claims themselves, and of the readings under which they were decided beside."""
     part = table["claim"].str.partition(": ")[2]
-    return table[(part == "") | part.str.startswith("[") | part.str.startswith("surrogates")]
+    return table[(part == "") | part.str.startswith(("[", SURROGATES))]
 
 
-def number(row: dict) -> str:
+def number(row: Mapping) -> str:
     """Value and interval to 3 digits; empty without a value."""
     if pd.isna(row["value"]):
         return ""
@@ -24,38 +24,30 @@ def number(row: dict) -> str:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A Markdown table of claims, readings and surrogates."""
+    """A Markdown table of the claims, and of their corrected forms."""
     rows = []
-    for row in whole(table).to_dict("records"):
+    for row in table.to_dict("records"):
         claim, _, part = row["claim"].partition(": ")
-        said = row["statement"] if not part else f"*{part}*"
-        source = row["source"] if not part else ""
-        rows.append([claim, said, source, f"**{row['verdict']}**", number(row), row["statistic"]])
-    return _table(["claim", "what it says", "source", "verdict", "number", "how it was decided"], rows)
+        if part in ("", "[corrected]"):
+            words = "*corrected*" if part else row["statement"]
+            rows.append([claim, words, f"**{row['verdict']}**", number(row)])
+    return _table(["claim", "what it says", "verdict", "number"], rows)
 
 
 def turned(table: pd.DataFrame) -> str:
     """A Markdown table of the claims that were decided again at exactly the claimed ε, those that turn first."""
     rows = [
-        [one.claim, one.reading, one.headline, one.paper, f"**{one.at_claim}**" if one.turns else one.at_claim, one.why]
-        for one in sorted(turns(table), key=lambda one: not one.turns)
+        [row.claim, row.reading, row.headline, row.before, f"**{row.after}**" if row.turns else row.after]
+        for row in noise_changes(table)
     ]
-    paper, exact = ["at the paper's protocol", "paper's noise, same trials"], "at exactly the claimed ε"
-    return _table(["claim", "variant", *paper, exact, "why"], rows)
+    return _table(["claim", "variant", "headline", "paper's noise, same trials", "calibrated noise"], rows)
 
 
 def under_variants(tables: Mapping[str, pd.DataFrame]) -> str:
-    """A Markdown table of the claims under each variant of the protocol, those that turn first.
-
-    Args:
-        tables: run file that trains the variants → claims.csv of its run.
-    """
-    found = [(run, one) for run, table in tables.items() for one in changes(table)]
-    rows = [
-        [one.claim, one.reading, run, one.protocol, f"**{one.variant}**" if one.turns else one.variant, one.why]
-        for run, one in sorted(found, key=lambda pair: not pair[1].turns)
-    ]
-    return _table(["claim", "variant", "run", "the paper's protocol, same rows", "under the variant", "why"], rows)
+    """A Markdown table of the claims that turn under a variant; `tables` maps its run file to its claims.csv."""
+    changes = [(run, change) for run, table in tables.items() for change in protocol_changes(table) if change.turns]
+    rows = [[change.claim, change.reading, run, change.before, f"**{change.after}**"] for run, change in changes]
+    return _table(["claim", "variant", "run", "the paper's protocol, same rows", "under the variant"], rows)
 
 
 def _table(heading: list[str], rows: Iterable[list]) -> str:
@@ -69,5 +61,6 @@ def text(table: pd.DataFrame) -> str:
     rows = whole(table)
     width = max((len(name) for name in rows["claim"]), default=0)
     lines = [f"{row['claim']:<{width}}  {row['verdict']:<21}  {number(row)}" for row in rows.to_dict("records")]
-    own = rows[~rows["claim"].str.contains(": ")]["verdict"]
-    return "\n".join([*lines, ", ".join(f"{(own == one).sum()} {one}" for one in Verdict if (own == one).any())])
+    verdicts = rows[~rows["claim"].str.contains(": ")]["verdict"]
+    counts = {word: (verdicts == word).sum() for word in Verdict}
+    return "\n".join([*lines, ", ".join(f"{count} {word}" for word, count in counts.items() if count)])

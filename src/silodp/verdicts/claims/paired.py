@@ -8,7 +8,18 @@ import numpy as np
 import pandas as pd
 
 from silodp.files import NON_PRIVATE
-from silodp.verdicts.claims.base import Finding, RunFolder, counted, holm, lacking, merged, one_sided, place_of
+from silodp.verdicts.claims.base import (
+    Finding,
+    RunFolder,
+    counted,
+    group_name,
+    holm,
+    lacking,
+    merged,
+    one_sided,
+    place_of,
+    with_gaps,
+)
 from silodp.verdicts.claims.models import Claim, Pair, PairedDifference
 from silodp.verdicts.comparisons import compare
 from silodp.verdicts.statistics import Interval, mean_interval
@@ -32,21 +43,15 @@ class Line:
     @property
     def p(self) -> list[float]:
         """p-value of every ε against "the first is not worse"."""
-        rows = self.rows[["difference", "low", "high", "trials"]].to_numpy()
-        return [one_sided(difference, low, high, int(trials)) for difference, low, high, trials in rows]
+        return [one_sided(*row) for row in self.rows[["difference", "low", "high", "trials"]].to_numpy()]
 
     @property
     def outcomes(self) -> list[str]:
-        """What each ε's own interval says; a contradiction counts only if `holm` keeps it."""
-        found = []
-        for row in self.rows.to_dict("records"):
-            low, high, tolerance = row["low"], row["high"], self.pair.tolerance
-            if low > 0:
-                found.append(CONTRADICTS)
-            else:
-                # "Smaller" leaves out 0; "not larger by more than the tolerance" does not.
-                found.append(SUPPORTS if (high <= tolerance if tolerance else high < 0) else OPEN)
-        return found
+        """What each ε's interval says; a contradiction counts only if `holm` keeps it."""
+        low, high, tolerance = self.rows["low"], self.rows["high"], self.pair.tolerance
+        # "Smaller" leaves out 0; "not larger by more than the tolerance" does not.
+        supports = high <= tolerance if tolerance else high < 0
+        return np.select([low > 0, supports], [CONTRADICTS, SUPPORTS], OPEN).tolist()
 
 
 def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
@@ -63,12 +68,10 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
     found: list[Finding] = []
     for (surrogate, reading), group in sorted(groups.items(), key=lambda item: item[0]):
         details = [_detail(claim, statistic, line, run) for line in group]
-        words = "surrogates" if surrogate else ""
-        part = " ".join(word for word in (words, f"[{reading}]" if reading else "") if word)
         # An alternative reading need not be run on every experiment; it does not decide the claim either.
         gaps = [] if surrogate or reading else list(missing)
         gaps += thinned if reading == claim.protocol and not surrogate else []
-        found += [_whole(part, statistic, group, details, gaps), *details]
+        found += [_whole(group_name(reading, surrogate), statistic, group, details, gaps), *details]
     if (False, "") not in groups:
         return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # What is missing has a row of its own, which says what it would take.
@@ -96,10 +99,10 @@ def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list
 
 def _mean(reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: np.ndarray) -> Interval:
     """Difference averaged over ε in every trial: its mean over trials with the interval of Student's t."""
-    own = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
+    part = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
 
     def errors(name: str) -> pd.Series:
-        rows = own[own["algorithm"] == name.removesuffix(NON_PRIVATE)]
+        rows = part[part["algorithm"] == name.removesuffix(NON_PRIVATE)]
         rows = rows[rows["epsilon"].isna()] if name.endswith(NON_PRIVATE) else rows[rows["epsilon"].isin(epsilons)]
         return rows.groupby("trial")["test_error"].mean()
 
@@ -129,11 +132,11 @@ def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[Verdic
 
 def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder) -> Finding:
     verdict, counts, kept = _verdict(statistic, [line])
-    said = dict(zip(line.rows["epsilon"], line.outcomes, strict=True))
+    outcomes = dict(zip(line.rows["epsilon"], line.outcomes, strict=True))
     where = "; ".join(
-        f"{word} at ε {', '.join(f'{epsilon:g}' for epsilon, own in said.items() if own == word)}"
+        f"{word} at ε {', '.join(f'{epsilon:g}' for epsilon, outcome in outcomes.items() if outcome == word)}"
         for word in counts
-        if word in said.values()
+        if word in outcomes.values()
     )
     limit = f" ≤ {line.pair.tolerance:g}" if line.pair.tolerance else " < 0"
     text = f"mean over ε of the paired difference {_name(line.pair)} in test error, to be{limit} at "
@@ -142,7 +145,8 @@ def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolde
     value, low, high = line.mean
     place = {"experiment": line.experiment, "M": line.M, "R": line.R, "reading": line.reading}
     part = place_of(line.experiment, line.M, line.R, line.reading, _name(line.pair))
-    return Finding(part, text, verdict, value, low, high, run.evidence(claim, place))
+    evidence = run.evidence(claim, place)
+    return Finding(part, text, verdict, value, low, high, evidence, experiment=line.experiment, reading=line.reading)
 
 
 def _whole(
@@ -153,11 +157,8 @@ def _whole(
     text = f"share of {total} paired comparisons that support: {counted(counts)}"
     if counts[CONTRADICTS]:
         text += f" ({kept} kept by Holm over all {total})"
-    text += f"; {_sizes(lines)}"
-    if missing:
-        text += f"; {lacking(missing)}"
-        verdict = Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
-    return Finding(part, text, verdict, counts[SUPPORTS] / total, evidence=merged(details))
+    text, verdict = with_gaps(f"{text}; {_sizes(lines)}", verdict, missing)
+    return Finding(part, text, verdict, counts[SUPPORTS] / total, evidence=merged(details), reading=lines[0].reading)
 
 
 def _sizes(lines: Sequence[Line]) -> str:
@@ -166,17 +167,17 @@ def _sizes(lines: Sequence[Line]) -> str:
     Settings of an experiment share trials, so that the ends of the mean's interval are the means of theirs: as wide as
     if all moved together.
     """
-    said = []
+    sizes = []
     for pair in dict.fromkeys((line.pair.first, line.pair.second) for line in lines):
-        own = [line for line in lines if (line.pair.first, line.pair.second) == pair]
-        value, low, high = np.mean([line.mean for line in own], axis=0)
-        rows = pd.concat([line.rows for line in own])
+        of_pair = [line for line in lines if (line.pair.first, line.pair.second) == pair]
+        value, low, high = np.mean([line.mean for line in of_pair], axis=0)
+        rows = pd.concat([line.rows for line in of_pair])
         below, above = int((rows["high"] < 0).sum()), int((rows["low"] > 0).sum())
-        said.append(
+        sizes.append(
             f"{pair[0]} − {pair[1]} {value:+.4f} [{low:+.4f}, {high:+.4f}] in the mean, "
             f"clearly smaller at {below} and clearly larger at {above} of {len(rows)}"
         )
-    return "; ".join(said)
+    return "; ".join(sizes)
 
 
 def _name(pair: Pair) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from silodp.verdicts.claims.base import Finding, RunFolder, lacking, merged, place_of
+from silodp.verdicts.claims.base import SURROGATES, Finding, RunFolder, lacking, merged, place_of, with_gaps
 from silodp.verdicts.claims.models import Claim, PriceOfPrivacy
 from silodp.verdicts.statistics import Interval, mean_interval
 from silodp.verdicts.words import Verdict, together
@@ -13,27 +13,21 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
     """Whether the price at the large ε is nothing but the tolerance, and smaller than at the small ε."""
     statistic = claim.statistic
     assert isinstance(statistic, PriceOfPrivacy)
-    found: list[Finding] = []
-    own = [one for name in claim.experiments for one in _experiment(claim, statistic, run, name)]
-    beside = [one for name in claim.surrogates for one in _experiment(claim, statistic, run, name)]
-    have = {one.part.split(" ")[0] for one in own}
-    missing = [name for name in claim.experiments if name not in have]
-    missing += run.gaps([name for name in claim.experiments if name in have], *statistic.epsilons)
-    default = [one for one in own if not one.part.endswith("]")]
+    parts, beside = (
+        [part for name in names for part in _experiment(claim, statistic, run, name)]
+        for names in (claim.experiments, claim.surrogates)
+    )
+    missing = run.missing(claim, parts)
+    default = [part for part in parts if not part.reading]
+    whole = Finding("", f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE)
     if default:
-        verdict = together([one.verdict for one in default])
         text = f"share of {len(default)} settings, each of an algorithm, whose price at ε = {statistic.large:g} is gone"
-        if missing:
-            text += f"; {lacking(missing)}"
-            verdict = Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
-        share = sum(one.verdict == Verdict.CONFIRMED for one in default) / len(default)
-        found.append(Finding("", text, verdict, share, evidence=merged(default)))
-    else:
-        found.append(Finding("", f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE))
-    if beside:
-        verdict = together([one.verdict for one in beside])
-        found.append(Finding("surrogates", "the same in small", verdict, evidence=merged(beside)))
-    return [*found, *own, *beside]
+        text, verdict = with_gaps(text, together([part.verdict for part in default]), missing)
+        share = sum(part.verdict == Verdict.CONFIRMED for part in default) / len(default)
+        whole = Finding("", text, verdict, share, evidence=merged(default))
+    verdict = together([part.verdict for part in beside])
+    small = [Finding(SURROGATES, "the same in small", verdict, evidence=merged(beside))] if beside else []
+    return [whole, *small, *parts, *beside]
 
 
 def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experiment: str) -> list[Finding]:
@@ -44,16 +38,15 @@ def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experim
     for (reading, M, R), part in table.groupby(["reading", "M", "R"], sort=False):
         for algorithm in statistic.algorithms:
             rows = part[part["algorithm"] == algorithm]
-            prices = [_price(rows, epsilon) for epsilon in (statistic.small, statistic.large)]
-            if prices[0] is None or prices[1] is None:
+            small, large = (_price(rows, epsilon) for epsilon in (statistic.small, statistic.large))
+            if small is None or large is None:
                 continue
-            verdict, value = _verdict(prices[0], prices[1], statistic.tolerance)
-            first = prices[0].mean()
+            verdict, value = _verdict(small, large, statistic.tolerance)
             text = f"private − non-private test error at ε = {statistic.large:g}, to be ≤ {statistic.tolerance:g}"
-            text += f" and below that at ε = {statistic.small:g} ({first:.4g})"
-            where = {"experiment": experiment, "M": M, "R": R, "reading": reading}
+            text += f" and below that at ε = {statistic.small:g} ({small.mean():.4g})"
+            evidence = run.evidence(claim, {"experiment": experiment, "M": M, "R": R, "reading": reading})
             name = place_of(experiment, int(M), int(R), str(reading), algorithm)
-            found.append(Finding(name, text, verdict, *value, evidence=run.evidence(claim, where)))
+            found.append(Finding(name, text, verdict, *value, evidence, experiment=experiment, reading=str(reading)))
     return found
 
 

@@ -1,0 +1,51 @@
+"""How a command starts and ends: logging, environment, plug-ins, and errors as one line with an exit code."""
+
+import logging
+import sys
+from collections.abc import Callable
+
+import click
+
+from silodp.datasets.addresses import without_credentials
+from silodp.experiments import plugins
+from silodp.workflow.engine import set_environment
+
+log = logging.getLogger("silodp")
+
+
+def run(context: click.Context, function: Callable[[click.Context], int | None]) -> int:
+    """Run a command's function; returns its exit code: 2 for bad input, 1 for a fault of the machine, both in one line.
+
+    Any other exception is a fault of the program and keeps its traceback.
+    """
+    # Other libraries report warnings only.
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", force=True)
+    log.setLevel(logging.WARNING if context.meta.get("quiet") else logging.INFO)
+    try:
+        set_environment()
+        if context.meta.get("plugin"):
+            plugins.set_command_line(context.meta["plugin"])
+        plugins.activate()
+        if digest := context.meta.get("digest"):
+            from silodp.workflow import freshness  # plans the run, which other commands need not do
+
+            options, command = context.params, context.info_name or ""
+            folder = options.get("run", options.get("folder")) if command in ("claims", "report") else None
+            plan = context.meta.get("plan") or options["run_file"]
+            freshness.hold(digest, plan, command, options, folder)
+        code = function(context) or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        raise
+    except (ValueError, OSError) as error:
+        if context.meta.get("verbose"):
+            raise
+        unreadable = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
+        text = without_credentials(str(error))
+        # Errors of the parquet reader name the file in their text only.
+        if isinstance(error, OSError) and error.filename:
+            text = f"{error.filename}: {error.strerror}"
+        text = " ".join(text.split()) + (": must be a readable file" if unreadable else "")
+        print(f"{context.command_path}: {text}", file=sys.stderr)
+        return 2 if unreadable or isinstance(error, ValueError) else 1

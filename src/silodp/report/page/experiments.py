@@ -1,0 +1,214 @@
+"""The page's sections of experiments: figures by paper, both noises beside each other, and experiments on own data."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from silodp.experiments.own_data import preprocessing_guarantee
+from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, figure_name, read_table
+from silodp.report.figures import FIGURES, slices
+from silodp.report.figures.style import label
+from silodp.report.figures.words import setting_words, variant_words
+from silodp.report.numbers import bounded, exact, measured
+from silodp.report.page.blocks import Block, Figure, Figures, Section, Table, Text
+from silodp.report.page.claims import changed
+from silodp.report.page.figures import CAPTIONS, Page
+from silodp.report.page.papers import beside, paper_of
+from silodp.report.paper_figures import heading_of
+from silodp.verdicts.claims.rows import noise_changes
+from silodp.verdicts.comparisons import CALIBRATED
+
+
+@dataclass(frozen=True)
+class RunExperiment:
+    """One experiment of a run: its name, what config.json says of it, and its results table, if there is one."""
+
+    name: str
+    title: str
+    about: Mapping[str, Any]
+    table: pd.DataFrame | None
+
+    @property
+    def paper(self) -> str:
+        """The paper and its figure that the experiment follows; empty for none."""
+        return self.about.get("paper") or ""
+
+    @property
+    def both_noises(self) -> bool:
+        """Whether it has results under calibrated noise beside the paper's."""
+        return self.table is not None and {"", CALIBRATED} <= set(self.table["reading"])
+
+    @property
+    def own_data(self) -> bool:
+        """Whether its data lie in a file of the user's, or name their silos in an experiment of no paper."""
+        natural = (self.about.get("silos") or {}).get("scheme") == "column" and not self.about.get("paper")
+        return natural or isinstance(self.about.get("dataset"), Mapping)
+
+
+def by_paper(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
+    """A section for each paper, in the order in which papers appear."""
+    groups: dict[str, list[RunExperiment]] = {}
+    for experiment in experiments:
+        groups.setdefault(paper_of(experiment.paper), []).append(experiment)
+    sections = []
+    for place, (paper, group) in enumerate(groups.items(), start=1):
+        inner = [section_of(page, experiment, comparisons) for experiment in group]
+        sections.append(Section(f"paper-{place}", f"Figures: {paper}" if paper else "Figures", [], inner))
+    return sections
+
+
+def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None) -> Section:
+    """An experiment: the figures of its default rows, or of both noises, those of its variants, and its silos."""
+    name, table = experiment.name, experiment.table
+    words = " · ".join(word for word in (name, experiment.paper) if word)
+    csv = page.csv(page.folder / "tables" / f"{name}.csv", f"all {0 if table is None else len(table)} rows (CSV)")
+    first, others = _figures(page, experiment, comparisons)
+    missing = Text(f"No results: tables/{name}.csv is not there, or has no rows.", "missing")
+    shown = Figures(first, "Both noises" if experiment.both_noises else "") if first else missing
+    beside = Figures(others, "Delivered ε, and variants of the protocol")
+    blocks = [Text(words, "settings", csv), shown, beside, _silos(page, name)]
+    return Section(f"experiment-{name}", experiment.title, blocks)
+
+
+def _figures(
+    page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None
+) -> tuple[list[Figure], list[Figure]]:
+    """The figures that stand first, as the paper numbers them, and the others."""
+    first: list[Figure] = []
+    others: list[Figure] = []
+    kind_first, reading_first = ("both_noises", CALIBRATED) if experiment.both_noises else ("error_vs_epsilon", "")
+    for (M, R, reading), _ in slices(experiment.table) if experiment.table is not None else []:
+        setting = setting_words(M, R) + (f", {variant_words(reading)}" if reading else "")
+        for kind in FIGURES:
+            stem = figure_name(experiment.name, M, R, reading, kind)
+            caption = CAPTIONS.get(kind) or kind.replace("_", " ")
+            if (kind, reading) == (kind_first, reading_first):
+                note = beside(experiment.name, M, R, comparisons)
+                heading = heading_of(experiment.name, M, R)
+                first.append(page.result(stem, experiment.name, caption, heading, note))
+            elif stem in page.figures:
+                others.append(page.result(stem, experiment.name, caption, setting))
+    # As the paper numbers them; those that the paper does not show come last.
+    numbers = {figure.heading: re.match(r"Figure (\d+)", figure.heading) for figure in first}
+    first.sort(key=lambda figure: int(number[1]) if (number := numbers[figure.heading]) else math.inf)
+    return first, others
+
+
+def _silos(page: Page, name: str) -> Text:
+    """How many records the silos hold in the first trial, and how different they are over all trials."""
+    folder = page.folder / "silos" / name / "default"
+    spread, labels = folder / "heterogeneity.csv", folder / "labels.csv"
+    parts = []
+    if labels.is_file():
+        table = read_table(labels, ["trial", "silo", "part", "count"])
+        table = table[table["trial"] == table["trial"].min()]
+        sizes = table.groupby("silo")["count"].sum()
+        parts.append(f"{len(sizes)} silos of {sizes.min()} to {sizes.max()} records in the first trial")
+    if spread.is_file():
+        table = read_table(spread, ["trial", "value", "converged"])
+        value, unconverged = table["value"], int((~table["converged"]).sum())
+        parts.append(
+            "heterogeneity υ*², the mean over silos of the squared gradient norm at their common minimiser: "
+            f"{measured(value.mean())} ({measured(value.min())} to {measured(value.max())} over {len(table)} trials)"
+            + (f"; Newton's method did not converge in {unconverged}" if unconverged else "")
+        )
+    if not parts:
+        return Text(f"No silos: silos/{name}/default has neither labels.csv nor heterogeneity.csv.", "missing")
+    links = [*page.csv(labels, "records by silo (CSV)"), *page.csv(spread, "heterogeneity by trial (CSV)")]
+    return Text(f"Silos: {'; '.join(parts)}.", "settings", links)
+
+
+def certified(
+    page: Page,
+    experiments: Sequence[RunExperiment],
+    claims: pd.DataFrame | None,
+    comparisons: pd.DataFrame | None,
+) -> list[Section]:
+    """Both noises beside each other in `experiments`, and the verdicts of `claims` (claims.csv) that turn."""
+    if not experiments:
+        return []
+    rows = pd.concat([experiment.table for experiment in experiments]).query("private")
+    over = rows["delivered_epsilon"] > rows["epsilon"]
+    counts = [f"{over[part].sum()} of {part.sum()}" for part in (rows["reading"] == CALIBRATED, rows["reading"] == "")]
+    text = (
+        "Each algorithm at exactly the ε on the axis: with the least noise that delivers its claim, so that the "
+        "accountant's upper bound is at most the claim. The paper's noise stands beside it, on the same splits, starts "
+        f"and grids. Under calibrated noise {counts[0]} rows deliver more than they claim, under the paper's "
+        f"{counts[1]}. These verdicts stand beside the claims' own and replace none."
+    )
+    changes = noise_changes(claims) if claims is not None else []
+    pairs = page.forests("certified_", "Paired differences in test error at exactly the claimed ε, trial by trial")
+    noises = page.forests("noises_", "Test error under calibrated noise minus that under the paper's, trial by trial")
+    blocks: list[Block] = [Text(text), Figures(pairs)]
+    if changes:
+        turned = sum(change.turns for change in changes)
+        blocks += [
+            Text(f"{turned} of {len(changes)} verdicts turn with the noise alone."),
+            changed(page, changes, "the paper's noise, same trials", "at exactly the claimed ε"),
+        ]
+    blocks.append(Figures(noises, "Each algorithm under both noises"))
+    sections = [section_of(page, experiment, comparisons) for experiment in experiments]
+    return [Section("certified", "At equal certified privacy", blocks, sections)]
+
+
+# Column of privacy.csv → heading.
+_PROMISED = {
+    "delivered_epsilon": "a record",
+    "epsilon_person": "a person",
+    "epsilon_selection": "with the choice of a point",
+    "epsilon_first_round": "after the first round",
+    "epsilon_half_rounds": "after half the rounds",
+}
+HEADING = ["algorithm", "M, R", "ε", "δ at most", *_PROMISED.values()]
+
+
+def own_data(folder: Path, experiment: RunExperiment) -> Section:
+    """What an experiment on one's own data promises, and what is not private."""
+    path = folder / "privacy.csv"
+    columns = [*PRIVACY_COLUMNS, *PRIVACY_EXTRA]
+    rows = read_table(path, columns) if path.is_file() else pd.DataFrame(columns=columns)
+    rows = rows[(rows["experiment"] == experiment.name) & (rows["reading"].fillna("") == "")]
+    dataset = experiment.about["dataset"] if isinstance(experiment.about["dataset"], Mapping) else {}
+    points = "some" if rows.empty else exact(rows["selection_points"].max())
+    steps = experiment.about.get("preprocess") or {}
+    return Section(
+        f"own-{experiment.name}",
+        f"{experiment.title}: what is promised, and what is not",
+        [
+            Text(
+                "Against whoever sees all messages of a silo, each row promises the smallest ε that is proven, at "
+                f"most, with δ of each silo's own number of records. {_person(dataset, rows)}"
+            ),
+            Table("ε of what was trained, by algorithm", HEADING, [_promised(row) for row in rows.to_dict("records")]),
+            Text(
+                f"Step size and clip were chosen among {points} points, without noise, which no column counts. “With "
+                "the choice of a point” is what a private choice of the best would have cost in all."
+            ),
+            Text(preprocessing_guarantee(steps, dataset.get("missing", "refuse"))),
+            Text(
+                "Errors, losses, heterogeneity and sizes of silos on this page are computed from records without "
+                "noise: the page is for the owners of the data. So are the run file and provenance, whose seed tells "
+                "the noise."
+            ),
+        ],
+    )
+
+
+def _promised(row: Mapping[Any, Any]) -> list[str]:
+    shown = ["not proven" if math.isnan(row[name]) else bounded(row[name]) for name in _PROMISED]
+    return [label(row["algorithm"]), f"{row['M']}, {row['R']}", exact(row["epsilon"]), exact(row["delta"]), *shown]
+
+
+def _person(dataset: Mapping[str, Any], rows: pd.DataFrame) -> str:
+    if not dataset.get("person") or rows.empty:
+        return "Nobody is named in the data: a person stands for one record in one silo."
+    silos, records = int(rows["person_silos"].max()), int(rows["person_records"].max())
+    return (
+        f"A person has records in {silos} silo{'s' * (silos > 1)} at most, up to {records} in one: all of them are "
+        "replaced together, and silos compose."
+    )

@@ -1,0 +1,163 @@
+"""A claim decided by a run: by its statistic, then again under calibrated noise and under each variant of the protocol.
+
+The further verdicts stand beside the claim's and never replace it: the paper's protocol has the paper's noise.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import pandas as pd
+
+from silodp.verdicts.claims.base import Finding, RunFolder, left_out
+from silodp.verdicts.claims.bounds_rows import bounds_verdicts, uncovered
+from silodp.verdicts.claims.delivered import delivered_epsilon
+from silodp.verdicts.claims.expressions import exact_expression
+from silodp.verdicts.claims.identity import same_iterates
+from silodp.verdicts.claims.improvement import relative_improvement
+from silodp.verdicts.claims.models import Claim, RelativeImprovement
+from silodp.verdicts.claims.paired import paired_difference
+from silodp.verdicts.claims.price import price_of_privacy
+from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, DEFAULT, FEW, PAPER_NOISE, SAME_ROWS, row_label
+from silodp.verdicts.words import Verdict
+
+# Each decides claims with the statistic of its name; its first finding is the claim as a whole.
+STATISTICS: dict[str, Callable[[Claim, RunFolder], list[Finding]]] = {
+    "paired_difference": paired_difference,
+    "relative_improvement": relative_improvement,
+    "price_of_privacy": price_of_privacy,
+    "delivered_epsilon": delivered_epsilon,
+    "bounds_verdicts": bounds_verdicts,
+    "exact_expression": exact_expression,
+    "same_iterates": same_iterates,
+}
+_CELL = ["M", "R", "epsilon", "algorithm"]
+
+
+def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
+    """The table that `silodp.verdicts.claims.decide` returns."""
+    rows = []
+    for claim in [*claims, *uncovered(claims, run)]:
+        findings = STATISTICS[claim.statistic.name](claim, run)
+        for finding in [*headed(claim, findings), *_same_rows(claim, run), *_certified(claim, run)]:
+            name = f"{claim.id}: {finding.part}" if finding.part else claim.id
+            about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
+            rows.append(asdict(finding) | about | {"evidence": "; ".join(finding.evidence)})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def headed(claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with the paper's own protocol first, and its verdict beside those of the claim's fair variants."""
+    if not claim.protocol and not claim.variants:
+        return list(findings)
+    # The whole claim under a reading: its name is the reading's label alone.
+    whole = {row.reading: row for row in findings if row.part == (f"[{row.reading}]" if row.reading else "")}
+    named = [replace(row, part=f"[{DEFAULT}]") if not row.part else row for row in findings]
+    head = whole.get(claim.protocol)
+    if head is None:
+        text = f"{findings[0].statistic}; the paper's own protocol, {claim.protocol}, was not run"
+        return [replace(findings[0], statistic=text, verdict=Verdict.NOT_TESTABLE), *named[1:]]
+    decisive = {
+        reading: whole[reading].verdict
+        for reading in dict.fromkeys((claim.protocol, *claim.variants))
+        if reading in whole and whole[reading].verdict in (Verdict.CONFIRMED, Verdict.REFUTED)
+    }
+    if len(set(decisive.values())) > 1:
+        verdicts = ", ".join(f"{verdict} under {reading or DEFAULT}" for reading, verdict in decisive.items())
+        text = f"the paper's own protocol is {claim.protocol or DEFAULT}: {verdicts}; {head.statistic}"
+        return [replace(head, part="", verdict=Verdict.DEPENDS, statistic=text), *named]
+    return [replace(head, part=""), *named] if claim.protocol else list(findings)
+
+
+class UnderOneReading(RunFolder):
+    """A run's tables as if they had one reading only, as the default one.
+
+    With `other`, without the settings, algorithms and ε that this other reading lacks.
+    """
+
+    def __init__(self, run: RunFolder, reading: str, other: str | None = None):
+        super().__init__(run.path, run.experiments)
+        self.run, self.reading, self.other = run, reading, other
+
+    def reported(self, experiment: str) -> pd.DataFrame | None:
+        """One row a trial under the reading; None without any."""
+        table = self.run.reported(experiment)
+        if table is None:
+            return None
+        rows = table[table["reading"] == self.reading]
+        if self.other is not None:
+            cells = pd.MultiIndex.from_frame(table.loc[table["reading"] == self.other, _CELL])
+            rows = rows[pd.MultiIndex.from_frame(rows[_CELL]).isin(cells)]
+        return None if rows.empty else rows.assign(reading="")
+
+    def gaps(self, *_: Any) -> list[str]:
+        """None: the caller says what was left out of the claim's own experiments."""
+        return []
+
+    def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:
+        """The claim's files for one place, under the reading."""
+        return super().evidence(claim, {**place, "reading": self.reading})
+
+
+def _again(claim: Claim, view: UnderOneReading, experiments: Sequence[str]) -> list[Finding]:
+    """The claim decided on the experiments that a view of the tables has; nothing where it has none."""
+    here = [name for name in experiments if view.reported(name) is not None]
+    if not here:
+        return []
+    alone = claim.model_copy(update={"experiments": here, "surrogates": [], "protocol": "", "variants": []})
+    return STATISTICS[claim.statistic.name](alone, view)
+
+
+def _labelled(findings: Sequence[Finding], label: str) -> list[Finding]:
+    return [replace(row, part=f"{row.part}, {label}" if row.part else label) for row in findings]
+
+
+def _same_rows(claim: Claim, run: RunFolder) -> list[Finding]:
+    """The claim under its paper's protocol, once for every variant: on the experiments, settings and ε of the variant.
+
+    The statistic itself finds the verdict under the variant; beside that verdict, nothing but the protocol differs.
+    Noise is none of the variants meant here: `_certified` has it. Parts are kept where they are few.
+    """
+    if claim.kind != "experiment":
+        return []
+    tables = [table for name in claim.experiments if (table := run.reported(name)) is not None]
+    readings = {str(reading) for table in tables for reading in table["reading"].unique()}
+    base = claim.protocol if claim.protocol in readings else ""
+    found: list[Finding] = []
+    for reading in sorted(readings - {base}):
+        if "noise=calibrated" in reading.split(";"):
+            continue
+        findings = _again(claim, UnderOneReading(run, base, reading), claim.experiments)
+        if findings and findings[0].verdict != Verdict.NOT_TESTABLE:
+            kept = findings if len(findings) <= FEW + 1 else findings[:1]
+            found += _labelled(kept, row_label(SAME_ROWS, reading))
+    return found
+
+
+def _certified(claim: Claim, run: RunFolder) -> list[Finding]:
+    """The claim on its certified experiments under calibrated noise, and on the same trials under the paper's."""
+    if claim.certified is None:
+        return []
+    found: list[Finding] = []
+    experiments = claim.certified.experiments
+    for calibrated, paper in claim.certified.readings.items():
+        for reading, rows in ((calibrated, AT_CLAIM), (paper, PAPER_NOISE)):
+            view = UnderOneReading(run, reading)
+            findings = _again(claim, view, [name for names in experiments.values() for name in names])
+            if not findings:
+                continue
+            whole, *parts = findings
+            gaps = [gap for name, names in experiments.items() if (gap := _lacking(claim, name, names, view))]
+            if gaps:
+                # Of fewer experiments than the paper's an average is another number.
+                open_again = whole.verdict == Verdict.CONFIRMED or isinstance(claim.statistic, RelativeImprovement)
+                verdict = Verdict.INCONCLUSIVE if open_again else whole.verdict
+                whole = replace(whole, statistic=f"{whole.statistic}; without {', '.join(gaps)}", verdict=verdict)
+            found += _labelled([whole, *parts], row_label(rows, reading))
+    return found
+
+
+def _lacking(claim: Claim, name: str, names: Sequence[str], view: RunFolder) -> str:
+    """The claim's experiment where none of `names` decides it again, else what of it was left out; "" for nothing."""
+    tables = [table for trained in names if (table := view.reported(trained)) is not None]
+    return left_out(name, pd.concat(tables), *claim.statistic.epsilons) if tables else name

@@ -1,0 +1,116 @@
+"""The rows of claims.csv read back: what a row is about, and which verdicts turn with the noise or the protocol."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from silodp.verdicts.words import Verdict
+
+# The last two: which statement the row is about, where the printed and the corrected ones differ; and what stands
+# behind the claim: experiment, theorem or derivation.
+COLUMNS = ["claim", "source", "statement", "statistic", "value", "low", "high", "verdict", "evidence", "form", "kind"]
+# Which rows a verdict beside the claim's own is about.
+AT_CLAIM = "at exactly the claimed ε:"
+PAPER_NOISE = "the same rows with the paper's noise:"
+SAME_ROWS = "the paper's protocol on the rows of"
+DEFAULT = "default"
+# Parts up to which each is named; of more, the claim's own rows have them.
+FEW = 3
+_LABEL = re.compile(
+    rf"(?P<before>.*?)(?:, | |^)\[(?P<rows>{AT_CLAIM}|{PAPER_NOISE}|{SAME_ROWS}|)(?P<reading>.*?)\](?:, (?P<after>.*))?"
+)
+# The size by which two noises or protocols are told apart: a pair's mean difference.
+_MEAN = re.compile(r"(\w+ − [\w:]+) ([+-]\d+\.\d+) \[")
+
+
+def row_label(rows: str, reading: str) -> str:
+    """The label of verdicts beside a claim's own, as in `[at exactly the claimed ε: noise=calibrated]`."""
+    return f"[{rows} {reading or DEFAULT}]"
+
+
+def with_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """A claims.csv with more columns: `name` of the claim, `part` without its label, `reading`, and `rows`.
+
+    `rows` is `AT_CLAIM`, `PAPER_NOISE`, `SAME_ROWS`, or empty for the claim's own.
+    """
+    names, parts = (table["claim"].astype(str).str.partition(": ")[place] for place in (0, 2))
+    columns = []
+    for part in parts:
+        if match := _LABEL.fullmatch(part):
+            columns.append((match["before"] or match["after"] or "", match["rows"], match["reading"].strip()))
+        else:
+            columns.append((part, "", ""))
+    part, rows, reading = zip(*columns, strict=True) if columns else ((), (), ())
+    return table.assign(name=names, part=part, rows=rows, reading=reading)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a claim comes out when the noise or the protocol changes and everything else stays.
+
+    `reading` is the calibrated noise or the variant, `headline` the claim's own verdict, `before` the verdict with the
+    paper's noise or protocol on the same rows, `after` that under the reading; `why` has the numbers, before → after.
+    """
+
+    claim: str
+    reading: str
+    headline: Verdict
+    before: Verdict
+    after: Verdict
+    why: str
+
+    @property
+    def turns(self) -> bool:
+        """Whether the noise or the protocol alone changes the verdict."""
+        return self.before != self.after
+
+
+def noise_changes(table: pd.DataFrame) -> list[Change]:
+    """The claims of a claims.csv that were decided again at the claimed ε; those that turn stand first."""
+    return _changes(table, PAPER_NOISE, AT_CLAIM)
+
+
+def protocol_changes(table: pd.DataFrame) -> list[Change]:
+    """Every claim of a claims.csv with each variant that decides it; those that turn stand first."""
+    return _changes(table, SAME_ROWS, "")
+
+
+def _changes(table: pd.DataFrame, before: str, after: str) -> list[Change]:
+    """Raises ValueError for an unknown verdict."""
+    found = []
+    for name, claim in with_columns(table).groupby("name", sort=False):
+        whole = claim[claim["part"] == ""]
+        # Each pair is read off the rows that only one of them can be.
+        for _, row in whole[whole["rows"] == (after or before)].iterrows():
+            rest = [choice for choice in row["reading"].split(";") if choice != "noise=calibrated"]
+            readings = {after: row["reading"], before: ";".join(rest) or DEFAULT}
+            if not after:
+                readings[before] = row["reading"]
+            pair = [claim[(claim["rows"] == rows) & (claim["reading"] == readings[rows])] for rows in (before, after)]
+            ends = [part[part["part"] == ""] for part in pair]
+            if not all(map(len, ends)) or claim["claim"].iloc[0] != name:
+                continue
+            headline, first, second = (Verdict(rows["verdict"].iloc[0]) for rows in (claim, *ends))
+            why = _why(ends[0].iloc[0], ends[1].iloc[0], [part[part["part"] != ""] for part in pair])
+            found.append(Change(str(name), row["reading"], headline, first, second, why))
+    return sorted(found, key=lambda change: not change.turns)
+
+
+def _why(before: pd.Series, after: pd.Series, parts: Sequence[pd.DataFrame]) -> str:
+    """The numbers before → after: of pairs their mean differences, else of parts; of many parts, those that turn."""
+    means = [dict(_MEAN.findall(str(row["statistic"]))) for row in (before, after)]
+    words = [f"{pair} {means[0][pair]} → {mean} in the mean" for pair, mean in means[1].items() if pair in means[0]]
+    if not words:
+        both = parts[1].merge(parts[0], on="part", suffixes=("", "_before"))
+        turned = both["verdict"] != both["verdict_before"]
+        for row in (both[turned] if len(both) > FEW else both).to_dict("records"):
+            if math.isfinite(row["value_before"] + row["value"]):
+                verdict = f" ({row['verdict']})" if row["verdict"] != row["verdict_before"] else ""
+                words.append(f"{row['part']} {row['value_before']:.3g} → {row['value']:.3g}{verdict}")
+    shares = [float(row["value"]) for row in (before, after)]
+    if all(map(math.isfinite, shares)):
+        words.insert(0, f"{shares[0]:.0%} → {shares[1]:.0%} of the parts support")
+    return "; ".join(words)

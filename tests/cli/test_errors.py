@@ -1,0 +1,258 @@
+"""Bad input and faults of the machine: one line and an exit code, no traceback, nothing half written."""
+
+import errno
+import io
+import json
+import os
+import resource
+import stat
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import runfiles
+import yaml
+from example_table import results_table
+from small import ROOT
+
+from silodp.cli import main
+from silodp.federation.partition import Partition, write_partition
+from silodp.federation.stored_records import Records, write_records
+from silodp.files import write_csv, write_parquet, write_text
+from silodp.report.figures import error_vs_epsilon, save
+from silodp.workflow import engine
+
+SMOKE = ROOT / "config" / "smoke.yaml"
+RUN = "--rounds=25 --records=1234 --batch=604"
+EPSILON = f"epsilon {RUN} --sigma=0.03 --clip=2"
+NOISE = f"noise {RUN}"
+AUDIT = "audit minibatch_sgd"
+CHECKINS = "checkins {run} digits_logistic --output {folder}/o.csv"
+POINT = "theory show convex-2.1 --n 1000 --d 10 --M 50 --R 100 --L 1 --D 1"
+
+# Words → a part of the line.
+BAD = {
+    "epslion": "silodp: No such command 'epslion'. Did you mean 'epsilon'?",
+    "qqqq": "silodp: No such command 'qqqq'.",
+    "train": "silodp train: Missing argument 'RUN_FILE'.",
+    "config mend": "'mend' is not one of 'check', 'schema', 'reference'.",
+    "config check": "silodp config: command line: run_file: missing: must name the file to check",
+    "list figurs": "'figurs' is not one of 'experiments', 'algorithms', 'datasets', 'figures'.",
+    "fetch iris": "silodp fetch: command line: dataset: 'iris': must be one of cifar10, ",
+    "replicate nonconvx-4": "; did you mean nonconvex-4?",
+    "replicate nonconvex-4 --trials 0": "'--trials': 0 is not in the range x>=1.",
+    "report {folder}/none --output r.html": "/none': must be a run's results folder",
+    "select {run} digits_logistic --trials {folder}/a b.parquet --output o": "/a: must be a readable file",
+    # epsilon, noise
+    f"{EPSILON} --bathc=2": "No such option '--bathc'. Did you mean '--batch'?",
+    f"{EPSILON} --algorithm=locl_sgd": "; did you mean local_sgd?",
+    f"{EPSILON} --rounds=0": "'--rounds': 0 is not in the range x>=1.",
+    f"{EPSILON} --batch=1235": "--batch: 1235: must be at most --records = 1234",
+    f"{EPSILON} --sigma=0": "'--sigma': 0.0 is not in the range x>0.",
+    f"{EPSILON} --sigma=nan": "'--sigma': nan is not a finite number.",
+    f"{EPSILON} --clip=inf": "'--clip': inf is not a finite number.",
+    f"{EPSILON} --delta=1": "'--delta': 1.0 is not in the range 0<x<1.",
+    f"{EPSILON} --records=1 --batch=1": "--delta: missing: the default 1/n^2 needs --records > 1",
+    f"{EPSILON} --algorithm=fed_spider": "--sigma-difference: missing: fed_spider also sends differences",
+    f"{EPSILON} --person-records=1235": "--person-records: 1235: must be at most --records = 1234",
+    f"{NOISE} --epsilon=-1": "'--epsilon': -1.0 is not in the range x>0.",
+    # audit
+    "audit sgd": "'sgd': must be an algorithm",
+    f"{AUDIT} wbcd_mlp": "takes no experiment",
+    "audit config/default.yaml wbcd_mlp": "--silos: missing",
+    f"{AUDIT} --runs 3": "'--runs': 3 is not in the range x>=4.",
+    f"{AUDIT} --epsilon 1 -1": "'--epsilon': -1.0 is not in the range x>0.",
+    f"{AUDIT} --batch 400": "--batch: 400: must be at most --records = 169",
+    f"{AUDIT} --option speed=3": "--option: 'speed=3': must be NAME=VALUE",
+    # check-ins
+    f"{CHECKINS} --epsilons 1 0": "'--epsilons': 0.0 is not in the range 0<x<=50.",
+    "checkins {linear} diabetes_linear --output {folder}/o.csv": "must be logistic",
+    # theory
+    "theory show": "key: '': must be a theorem's key",
+    "theory show convex-2.11": "; did you mean convex-2.1?",
+    "theory list physics": "key: 'physics': must be one of convex, nonconvex, checkins",
+    "theory list convex --n 1": "--n: theory list takes a paper and nothing else",
+    "theory show convex-2.1 --n 1000": "convex-2.1: Missing option '--d'. It must be an integer in [1, ∞).",
+    "theory show convex-2.1 --n many": "'--n': 'many' is not an integer in [1, ∞).",
+    "theory show convex-2.1 --n": "Option '--n' requires an argument.",
+    "theory show convex-2.1 --z 1": "No such option '--z'.",
+    f"{POINT} --epsilon 100 --delta 1e-6": "it has to be at most ln(2/δ)",
+    f"{POINT} --epsilon 1 --delta 1e-6".replace("--n 1000", "--n 1.5"): "n = 1.5 is not allowed",
+}
+
+
+def error_line(capsys) -> str:
+    """The only line on the error stream; nothing is printed."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    return line
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    files = {"run": ("digits_logistic", {"trials": 2}), "linear": ("diabetes_linear", {})}
+    for name, (experiment, keys) in files.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(runfiles.overriding(experiment, **keys) | {"seed": 1}))
+    return {name: folder / f"{name}.yaml" for name in files} | {"folder": folder}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input_is_one_line_and_exit_code_2(words, places, capsys):
+    before = list(places["folder"].iterdir())
+    assert main(words.format(**places).split()) == 2
+    line = error_line(capsys)
+    assert line.startswith("silodp")
+    assert BAD[words] in line
+    assert list(places["folder"].iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ({"epsilom": [1]}, "epsilom: [1]: unknown key; see docs/configuration.md for the keys allowed here"),
+        ({"epsilons": [0]}, "epsilons[0]: 0: Input should be greater than 0"),
+        ({"settings": [{"M": 3, "R": 5}]}, "settings[0].M: 3: must be at most N = 2, the number of silos"),
+        ({"batch_records": 5000}, "batch_records: 5000: K must be at most n = 169, the records of a silo"),
+    ],
+)
+def test_a_wrong_run_file_is_one_line_and_exit_code_2(tmp_path, capsys, keys, fault):
+    path = tmp_path / "run.yaml"
+    assert main(["config", "check", str(path)]) == 2
+    assert error_line(capsys) == f"silodp config: {path}: file: missing: must be a readable YAML file"
+    path.write_text(yaml.safe_dump({"run": "r", "experiments": {"wbcd_mlp": keys}}))
+    assert main(["config", "check", str(path)]) == 2
+    assert error_line(capsys) == f"silodp config: {path}: experiments.wbcd_mlp.{fault}"
+
+
+def test_no_command_writes_the_credentials_of_a_mirror(tmp_path, capsys, monkeypatch):
+    """Not into a file, and not where a log would keep them."""
+    secrets = ("us3r", "p4ss/w0rd", "t0ken")
+    mirror = f"http://{secrets[0]}:{secrets[1]}@127.0.0.1:9/data?key={secrets[2]}"
+    run_file = tmp_path / "private" / "run.yaml"
+    run_file.parent.mkdir()
+    text = SMOKE.read_text()
+    run_file.write_text(text.replace("seed:", f"data: {{mirror: '{mirror}', cache: {tmp_path / 'cache'}}}\nseed:"))
+    written = tmp_path / "written"
+    assert main(["provenance", str(run_file), "--output", str(written / "provenance.json")]) == 0
+    broken = run_file.with_name("broken.yaml")
+    broken.write_text(run_file.read_text().replace("mirror:", "mirorr:"))
+    assert main(["config", "check", str(broken)]) == 2
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", _refused)
+    assert main(["fetch", "insurance", "--run-file", str(run_file), "--listing", str(written / "insurance.csv")]) == 2
+    assert main(["fetch", "mnist", "--mirror", mirror.replace("http", "ftp"), "--cache", str(tmp_path / "cache")]) == 2
+    shown = "".join(capsys.readouterr())
+    assert "127.0.0.1:9/data" in shown
+    assert json.loads((written / "config.json").read_text())["data"]["mirror"] == "http://127.0.0.1:9/data"
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.parent != run_file.parent:
+            shown += path.read_bytes().decode("utf-8", "replace")
+    assert [secret for secret in secrets if secret in shown] == []
+
+
+def _refused(download, url, *_):
+    raise ValueError(f"no connection (Max retries exceeded with url: {url})")
+
+
+@pytest.mark.parametrize("place", ["silodp.cli.import_module", "silodp.cli.theory.list_theorems"])
+def test_ctrl_c_is_one_line_at_any_moment(place, monkeypatch, capsys):
+    """Also while libraries are loading, which takes a second."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, interrupt)
+    assert main(["theory", "list"]) == 130
+    assert capsys.readouterr().err.strip() == "silodp: interrupted"
+
+
+def test_characters_that_the_locale_lacks_are_escaped(tmp_path, monkeypatch):
+    """As with LC_ALL=C, and as for a file name that is not UTF-8."""
+    streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii") for name in ("stdout", "stderr")}
+    for name, stream in streams.items():
+        monkeypatch.setattr(sys, name, stream)
+    assert main(["theory", "list", "convex"]) == 0
+    assert main(["config", "check", str(tmp_path / "b\udce4d ö.yaml")]) == 2
+    text = {name: stream.buffer.getvalue() for name, stream in streams.items() if not stream.flush()}
+    assert b"\\u0175" in text["stdout"]
+    assert b"b\\udce4d \\xf6.yaml: file: missing" in text["stderr"]
+
+
+@contextmanager
+def full_disk(most=300):
+    """As on a full disk no file can grow beyond some bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _silos(folder: Path) -> None:
+    part = np.arange(100)
+    write_partition(folder, [Partition(((part, part + 100), (part + 200, part + 300)))], y=np.arange(400) % 2)
+
+
+FRAME = pd.DataFrame({"a": np.arange(5000.0)})
+WRITERS = {
+    "text": lambda folder: write_text("x" * 5000, folder / "a.txt"),
+    "table": lambda folder: write_csv(FRAME, folder / "a.csv"),
+    "trials": lambda folder: write_parquet(FRAME, folder / "a.parquet"),
+    "records": lambda folder: write_records(folder, [Records(np.ones((50, 20)), np.zeros(50), 20)]),
+    "silos": _silos,
+    "figure": lambda folder: save(error_vs_epsilon(results_table(), title="t"), folder / "a", ["svg"]),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_full_disk_leaves_no_half_file(kind, tmp_path):
+    with full_disk(), pytest.raises(OSError, match="too large") as caught:
+        WRITERS[kind](tmp_path)
+    assert caught.value.errno in (errno.EFBIG, None)
+    left = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    WRITERS[kind](tmp_path)
+    whole = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    # A file that is small enough is there, and whole.
+    assert left.items() < whole.items()
+
+
+def test_a_full_disk_is_one_line(tmp_path, capsys):
+    with full_disk():
+        assert main(["-q", "provenance", str(SMOKE), "--output", str(tmp_path / "provenance.json")]) == 1
+    assert "File too large" in error_line(capsys)
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_read_only_checkout_is_one_line_before_any_job(number, tmp_path, monkeypatch, capsys):
+    def refused(path, *_, **__):
+        raise OSError(number, os.strerror(number), str(path))
+
+    (tmp_path / "Snakefile").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Path, "mkdir", refused)
+    monkeypatch.setattr(engine, "_give_caches", lambda: None)
+    assert main(["-q", "rebuild", str(SMOKE)]) == 1
+    assert error_line(capsys) == f"silodp rebuild: .snakemake: {os.strerror(number)}"
+
+
+def test_without_a_home_caches_are_private_and_data_stay_in_place(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    home = tmp_path / "file" / "home"
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CACHE_HOME", "SILODP_DATA_CACHE", "MPLCONFIGDIR", "SILODP_DATA_MIRROR"):
+        # Set first, so that what the command sets is undone after the test.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    assert main(["-q", "fetch", "insurance"]) == 2
+    assert error_line(capsys) == f"silodp fetch: insurance: cache folder, {home}/.cache/silodp: Not a directory"
+    cache = Path(os.environ["XDG_CACHE_HOME"])
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert os.environ["MPLCONFIGDIR"] == str(cache)
+    # A job inherits the folder and makes no other.
+    engine.set_environment()
+    assert os.environ["XDG_CACHE_HOME"] == str(cache)

@@ -1,0 +1,154 @@
+"""Summaries of results, privacy, audit and bounds, and what a run on one's own data promises."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from page_run import Page, privacy, results
+
+from silodp.federation.rng import Streams
+from silodp.files import AUDIT_COLUMNS, PRIVACY_EXTRA, write_csv
+from silodp.report.figures import BOUNDS_FIGURES, save
+from silodp.report.page.build import build
+from silodp.verdicts.checks import run_check
+from silodp.verdicts.checks.base import Context, Sweep, sweep_rows, table
+
+
+def folder(path, **about):
+    """A run of one experiment with its table; `about` is what config.json says of it."""
+    rows = results("wbcd_mlp")
+    write_csv(rows, path / "tables" / "wbcd_mlp.csv")
+    write_csv(privacy(rows), path / "privacy.csv")
+    describe(path, **about)
+    return path
+
+
+def describe(path, **about):
+    experiment = {"title": "Breast cancer", "paper": "non-convex paper, Figure 8"} | about
+    (path / "config.json").write_text(json.dumps({"run": "r", "experiments": {"wbcd_mlp": experiment}}))
+
+
+def built(path):
+    build(path, path / "report.html")
+    return Page((path / "report.html").read_text(encoding="utf-8"))
+
+
+def test_results_and_privacy_have_a_row_each_and_mark_what_exceeds_its_claim(tmp_path):
+    page = built(folder(tmp_path))
+    assert "No private row delivers a larger ε than it claims." in page.text
+    rows = [row["cells"] for row in page.rows]
+    assert ["Breast cancer", "7", "6", "0", "0", "0", "0.100 to 0.183"] in rows
+    assert ["Breast cancer", "ISRL-DP MB-SGD", "0.75 to 18", "2 of 2", "0.675 for 0.75", "3.46×10⁻⁵"] in rows
+    assert not any("alarm" in row["class"] for row in page.rows)
+    table = pd.read_csv(tmp_path / "tables" / "wbcd_mlp.csv")
+    table.loc[1, ["delivered_epsilon", "diverged"]] = [18.01, 2]
+    write_csv(table.assign(edge=["lowest stepsize", "not recorded", *[""] * 5]), tmp_path / "tables" / "wbcd_mlp.csv")
+    write_csv(privacy(table), tmp_path / "privacy.csv")
+    page = built(tmp_path)
+    assert "The delivered ε exceeds the claim in 1 of 6 private rows" in page.text
+    first, second = (row["cells"] for row in page.rows if "alarm" in row["class"])
+    assert first[1:6] == ["7", "6", "1", "2", "1"]
+    assert second[3:5] == ["1 of 2", "18.1 for 18"]  # an upper bound is rounded up
+
+
+def test_silos_are_summed_up(tmp_path):
+    silos = folder(tmp_path) / "silos" / "wbcd_mlp" / "default"
+    spread = pd.DataFrame({"trial": [0, 1], "value": [0.01, 0.03], "converged": [True, False]})
+    write_csv(spread, silos / "heterogeneity.csv")
+    held = {"trial": 0, "silo": [0, 0, 1], "part": ["train", "test", "train"], "count": [7, 2, 11]}
+    write_csv(pd.DataFrame(held), silos / "labels.csv")
+    text = built(tmp_path).text
+    assert "2 silos of 9 to 11 records in the first trial" in text
+    assert "0.0200 (0.0100 to 0.0300 over 2 trials); Newton's method did not converge in 1" in text
+
+
+@pytest.mark.parametrize(("lower", "shown", "holds"), [(0.4567, "0.456", "1 of 1"), (0.6, "0.600", "0 of 1")])
+def test_audits_stand_beside_what_is_delivered(tmp_path, lower, shown, holds):
+    """Each bound is rounded to its own safe side; a lower one above the upper one is an alarm."""
+    point = {"experiment": "wbcd_mlp", "algorithm": "minibatch_sgd", "setting": "M2_R25", "phase_length": 1}
+    point |= {"claimed_epsilon": 0.75, "delta": 3.5e-5, "delivered_epsilon": 0.5349, "audited_lower": lower}
+    point |= {"confidence": 0.99, "runs": 80, "holds": lower <= 0.5349}
+    write_csv(pd.DataFrame([point])[AUDIT_COLUMNS], folder(tmp_path) / "audit.csv")
+    page = built(tmp_path)
+    assert f"{holds} hold" in page.text
+    assert f"at least {shown} where at most 0.535 is delivered" in page.text
+    assert ({"class": "alarm"} in page.all("p")) == (lower > 0.5349)
+
+
+def test_a_run_that_tunes_by_race_says_so(tmp_path):
+    assert "chosen by a race" not in built(folder(tmp_path)).text
+    describe(tmp_path, tuning="race")
+    assert "Points of Breast cancer were chosen by a race" in built(tmp_path).text
+
+
+@pytest.fixture(scope="module")
+def rates():
+    """The table of one slope."""
+    generator = np.random.default_rng(1)
+    sweep = Sweep(
+        "convex-2.1",
+        "M",
+        "private",
+        -0.5,
+        (-1.0, 0.0),
+        [1.0, 2.0, 4.0],
+        lambda M: generator.normal(1, 0.05, 40) * M**-0.5,
+        lambda M: M**-0.5,
+    )
+    return table("rates_convex", sweep_rows(sweep, Streams(1)))
+
+
+def test_checks_have_their_figure_and_their_verdicts_by_theorem(tmp_path, rates):
+    write_csv(rates, tmp_path / "bounds" / "rates_convex.csv")
+    write_csv(run_check("figure_3", Context(Streams(1))), tmp_path / "bounds" / "figure_3.csv")
+    save(BOUNDS_FIGURES["rates_convex"](rates, title="Rates"), tmp_path / "bounds" / "rates_convex", ["svg"])
+    page = built(tmp_path)
+    assert "Rates of the convex paper: 1 confirmed" in page.text
+    assert "40 derivation" in page.text
+    assert ["Convex Theorem 2.1", "✓ confirmed", "1"] in [row["cells"] for row in page.rows]
+    assert [figure["id"] for figure in page.all("figure")] == ["figure-bounds-rates_convex"]
+    assert {"bounds/rates_convex.svg", "bounds/rates_convex.csv"} <= {a["href"] for a in page.all("a")}
+
+
+def test_a_rate_panel_names_claim_measurement_and_verdict(rates):
+    figure = BOUNDS_FIGURES["rates_convex"](rates, title="Rates")
+    heading, words = (text.get_text() for text in figure.axes[0].texts)
+    assert heading == "Convex Theorem 2.1\nexcess risk"
+    assert all(part in words for part in ("stated −0.5", "rivals −1, 0", "confirmed"))
+    assert figure.axes[0].get_xscale() == "log"
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDS_FIGURES))
+def test_figures_refuse_a_table_without_what_they_draw(name):
+    empty = pd.DataFrame({"theorem": ["x"], "form": [""], "parameter": ["n"], "value": [1.0]})
+    with pytest.raises(ValueError, match="the table has no"):
+        BOUNDS_FIGURES[name](empty, title="Empty")
+
+
+def test_a_run_on_a_users_file_opens_with_its_promises_and_shows_no_claims(tmp_path):
+    dataset = {"file": "a.csv", "target": "y", "silo": "s", "person": "p"}
+    steps = {"standardise": "bounds", "bounds_from": "file"}
+    path = folder(tmp_path, dataset=dataset, paper="", preprocess=steps)
+    (path / "claims.csv").write_text("not read\n")
+    numbers = dict.fromkeys(PRIVACY_EXTRA, 0.5) | {"person_silos": 2, "person_records": 3, "epsilon_person": 77.7}
+    write_csv(pd.read_csv(path / "privacy.csv").assign(**numbers), path / "privacy.csv")
+    (path / "figures").mkdir()
+    for name in ("wbcd_mlp_M2_R25_by_round", "formulas_convex"):
+        (path / "figures" / f"{name}.svg").write_text("<svg viewBox='0 0 1 1'></svg>")
+    page = built(path)
+    assert "Breast cancer: what is promised, and what is not" in page.text
+    assert "A person has records in 2 silos at most, up to 3 in one" in page.text
+    assert "bounds were read off the records" in page.text
+    assert any("77.7" in row["cells"] for row in page.rows)
+    assert "arXiv" not in page.text
+    assert [figure["id"] for figure in page.all("figure")] == ["figure-figures-wbcd_mlp_M2_R25_by_round"]
+    assert not [tag for tag, attributes in page.tags if attributes.get("id") == "claims"]
+
+
+def test_a_data_set_that_names_its_silos_is_a_users_unless_a_paper_uses_it(tmp_path):
+    for paper, own in (("", True), ("convex paper, Figure 2", False)):
+        path = folder(tmp_path, dataset="obesity", silos={"scheme": "column"}, paper=paper)
+        numbers = dict.fromkeys(PRIVACY_EXTRA, 0.5)
+        write_csv(pd.read_csv(path / "privacy.csv").assign(**numbers), path / "privacy.csv")
+        assert ("what is promised, and what is not" in built(path).text) == own

@@ -1,0 +1,155 @@
+"""Claims decided again under calibrated noise and under variants of the protocol, beside the claim's own verdict."""
+
+import pandas as pd
+import pytest
+from paired import claims, rows, run
+
+from silodp.verdicts.claims import decide
+from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.pages import turned, under_variants
+from silodp.verdicts.claims.rows import AT_CLAIM, PAPER_NOISE, SAME_ROWS, noise_changes, protocol_changes, with_columns
+
+AT_ONE = (
+    "{name: paired_difference, least_epsilon: 1, most_epsilon: 1, pairs: [{first: minibatch_sgd, second: local_sgd}]}"
+)
+AHEAD, BEHIND = (0.2, 0.3), (0.3, 0.2)
+BOTH = {"": BEHIND, "noise=calibrated": AHEAD}
+WHOLE = {"mnist_mlp_certified": ((25, 25), (12, 50), (12, 25), (25, 50))}
+WHY = "0% → 100% of the parts support; minibatch_sgd − local_sgd +0.0985 → -0.1015 in the mean"
+EXACT = f"X1: [{AT_CLAIM} noise=calibrated]"
+
+
+def certified(tmp_path, experiments, statistic=AT_ONE):
+    """The claim at ε = 1, decided again at exactly the claimed ε in `experiments`."""
+    return claims(tmp_path, f"certified: {{experiments: {experiments}}}", statistic)
+
+
+def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path):
+    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
+    paper = {"": BEHIND}
+    tables = {"wbcd_mlp": paper, "mnist_mlp": paper, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}
+    table = decide(known, run(tmp_path, tables, WHOLE))
+    verdicts = dict(zip(table["claim"], table["verdict"], strict=True))
+    part = "X1: wbcd_certified M=2 R=25, minibatch_sgd − local_sgd"
+    assert verdicts["X1"] == verdicts[f"X1: [{PAPER_NOISE} default]"] == "refuted"
+    assert verdicts[EXACT] == verdicts[f"{part}, [{AT_CLAIM} noise=calibrated]"] == "confirmed"
+    (change,) = noise_changes(table)
+    assert (change.claim, change.reading, change.turns, change.why) == ("X1", "noise=calibrated", True, WHY)
+    assert (change.headline, change.before, change.after) == ("refuted", "refuted", "confirmed")
+    assert turned(table).splitlines()[2] == "| X1 | noise=calibrated | refuted | refuted | **confirmed** |"
+
+
+def test_a_row_is_read_back_as_what_it_is_about(tmp_path):
+    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
+    table = with_columns(
+        decide(known, run(tmp_path, {"wbcd_mlp": {"": AHEAD, "grid=widened": AHEAD}, "wbcd_certified": BOTH}))
+    )
+    about = {tuple(row) for row in table[["name", "part", "rows", "reading"]].to_numpy()}
+    part = "wbcd_mlp M=2 R=25, minibatch_sgd − local_sgd"
+    assert {("X1", "", "", ""), ("X1", part, "", "grid=widened"), ("X1", "", SAME_ROWS, "grid=widened")} <= about
+    other = part.replace("wbcd_mlp", "wbcd_certified")
+    assert {("X1", other, AT_CLAIM, "noise=calibrated"), ("X1", other, PAPER_NOISE, "default")} <= about
+
+
+@pytest.mark.parametrize(
+    ("experiments", "settings", "most", "lacks"),
+    [
+        ("{wbcd_mlp: [wbcd_certified], mnist_mlp: []}", {}, 1, "; without mnist_mlp"),
+        (
+            "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}",
+            {"mnist_mlp_certified": WHOLE["mnist_mlp_certified"][:3]},
+            1,
+            "; without mnist_mlp at (M, R) = (25, 50)",
+        ),
+        (
+            "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}",
+            WHOLE,
+            1.5,
+            "; without wbcd_mlp at ε = 1.5, mnist_mlp at ε = 1.5",
+        ),
+    ],
+)
+def test_without_an_experiment_a_setting_or_an_epsilon_nothing_is_confirmed(
+    tmp_path, experiments, settings, most, lacks
+):
+    known = certified(tmp_path, experiments, AT_ONE.replace("most_epsilon: 1", f"most_epsilon: {most}"))
+    folder = run(tmp_path, {"wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}, settings)
+    table = decide(known, folder).set_index("claim")
+    assert table.loc[EXACT, "verdict"] == "inconclusive"
+    assert table.loc[EXACT, "statistic"].endswith(lacks)
+    assert table.loc["X1", "verdict"] == "not testable here"
+
+
+def test_a_run_without_certified_experiments_or_variants_has_no_such_rows(tmp_path):
+    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
+    table = decide(known, run(tmp_path, {"wbcd_mlp": {"": BEHIND}}))
+    assert set(with_columns(table)["rows"]) == {""}
+    assert noise_changes(table) == protocol_changes(table) == []
+
+
+def test_the_papers_claims_about_experiments_are_decided_again():
+    known = [claim for claim in load_claims() if claim.certified]
+    assert [claim.id for claim in known] == ["C1", "C2", "C3", "N1", "N2", "N3", "N4"]
+    assert {next(iter(claim.certified.readings)) for claim in known} == {"noise=calibrated"}
+
+
+def test_a_variant_is_set_against_the_protocol_on_its_own_experiments_alone(tmp_path):
+    """The claim is refuted by breast cancer, which the variant does not train: on MNIST nothing turns."""
+    table = decide(
+        claims(tmp_path), run(tmp_path, {"wbcd_mlp": {"": BEHIND}, "mnist_mlp": {"": AHEAD, "grid=widened": AHEAD}})
+    )
+    assert table["verdict"].iloc[0] == "refuted"
+    (change,) = protocol_changes(table)
+    assert (change.claim, change.reading, change.before, change.after) == (
+        "X1",
+        "grid=widened",
+        "confirmed",
+        "confirmed",
+    )
+    assert not change.turns
+
+
+@pytest.mark.parametrize(("column", "other"), [("M", 7), ("R", 7), ("epsilon", 7.0)])
+def test_a_variant_is_set_against_the_protocol_on_its_own_settings_and_epsilons_alone(tmp_path, column, other):
+    folder = run(tmp_path, {"wbcd_mlp": {"": AHEAD, "grid=widened": AHEAD}})
+    path = tmp_path / "reported/wbcd_mlp.csv"
+    more = pd.DataFrame(rows("wbcd_mlp", {"": BEHIND})).assign(**{column: other})
+    pd.concat([pd.read_csv(path), more]).to_csv(path, index=False)
+    (change,) = protocol_changes(decide(claims(tmp_path), folder))
+    assert (change.before, change.after) == ("confirmed", "confirmed")
+
+
+def test_variants_that_turn_a_verdict_stand_first_with_their_numbers(tmp_path):
+    both = {"": BEHIND, "grid=widened": BEHIND, "split=per_silo": AHEAD}
+    table = decide(claims(tmp_path), run(tmp_path, {"wbcd_mlp": both}))
+    assert [(change.reading, change.turns) for change in protocol_changes(table)] == [
+        ("split=per_silo", True),
+        ("grid=widened", False),
+    ]
+    assert under_variants({"thin": table}).splitlines()[2:] == [
+        "| X1 | split=per_silo | thin | refuted | **confirmed** |"
+    ]
+    assert protocol_changes(table)[0].why == WHY
+
+
+def test_a_claim_whose_protocol_is_a_reading_is_set_against_that(tmp_path):
+    known = claims(tmp_path, "protocol: clip_rule=max_norm\n    variants: ['']")
+    both = {"": AHEAD, "clip_rule=max_norm": BEHIND}
+    (change,) = protocol_changes(decide(known, run(tmp_path, {"wbcd_mlp": both, "mnist_mlp": both})))
+    assert (change.reading, change.before, change.after) == ("default", "refuted", "confirmed")
+
+
+def test_calibrated_noise_is_no_variant_of_the_protocol(tmp_path):
+    both = {"": AHEAD, "noise=calibrated": BEHIND, "noise=calibrated;clip_rule=max_norm": BEHIND}
+    table = decide(claims(tmp_path), run(tmp_path, {"wbcd_mlp": both}))
+    assert protocol_changes(table) == []
+    assert SAME_ROWS not in set(with_columns(table)["rows"])
+
+
+def test_parts_of_an_average_are_told_apart(tmp_path):
+    improvement = "{name: relative_improvement, target: minibatch_sgd, stated: {local_sgd: 33}, tolerance: 2}"
+    known = claims(tmp_path, statistic=improvement)
+    table = decide(known, run(tmp_path, {"wbcd_mlp": {"": BEHIND, "grid=widened": AHEAD}}))
+    (change,) = protocol_changes(table)
+    assert change.turns
+    assert change.why.startswith("local_sgd -48.9 → 33.7 (confirmed)")

@@ -80,8 +80,8 @@ for experiment in PLAN.experiments:
                 run_file=FROZEN,
                 experiment=experiment,
                 trials=cut,
-                silos=f"{PLAN.folder}/silos/{experiment}",
-                folder=f"{PLAN.folder}/trials/{experiment}",
+                silos=lambda wc, input: Path(input.silos[0]).parents[1],
+                folder=lambda wc, output: Path(output[0]).parents[2],
                 digest=PLAN.digest_of("fresh", experiment=experiment),
             shell:
                 "silodp fresh {params.run_file:q} {params.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"

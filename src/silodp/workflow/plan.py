@@ -36,9 +36,6 @@ BY_VALUE = (
     "silodp.datasets.cache",
     "silodp.datasets.fetch",
 )
-# Parts of `silodp.cli.report` that not all of its commands reach.
-PAGE = ("silodp.report.page.build", "silodp.verdicts.comparisons")
-RECORDS = tuple(f"silodp.workflow.{name}" for name in ("contents", "crate", "provenance", "publishing", "digests"))
 
 
 class Plan(Outputs):
@@ -151,7 +148,7 @@ class Plan(Outputs):
         return [dict(known_titles()), self._code("silodp.cli.figures")]
 
     def _comparisons(self) -> list:
-        return [self._claims_text(), self._code("silodp.cli.report", excluded=("silodp.report.page.build", *RECORDS))]
+        return [self._claims_text(), self._code("silodp.cli.compare")]
 
     def _formulas(self) -> list:
         return [self._code("silodp.cli.tables")]
@@ -180,15 +177,12 @@ class Plan(Outputs):
     def _report(self) -> list:
         places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
         return [
-            self._provenance(),
-            self._claims_text(),
-            self._beside_text(),
-            places,
-            self._code("silodp.cli.report", excluded=RECORDS),
+            *(self._provenance(), self._claims_text(), self._beside_text(), places),
+            self._code("silodp.cli.report"),
         ]
 
     def _crate(self) -> list:
-        return [self._code("silodp.cli.report", excluded=PAGE)]
+        return [self._code("silodp.cli.records")]
 
     def _provenance(self) -> list:
         """The resolved configuration, and any word of a plug-in."""

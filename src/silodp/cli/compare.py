@@ -1,0 +1,50 @@
+"""The commands that compare algorithms trial by trial: comparisons, compare."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from silodp.cli.options import PATH, as_json, command, job_command, output
+from silodp.files import REPORTED_COLUMNS, read_csv, read_table, write_csv
+from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.models import PairedDifference
+from silodp.verdicts.comparisons import compare as paired
+from silodp.verdicts.comparisons import headline
+
+
+@job_command()
+@click.argument("reported", metavar="CSV...", type=PATH, nargs=-1, required=True)
+@output
+def comparisons(reported: Sequence[Path], output: Path) -> None:
+    """Compare SPIDER, minibatch SGD and local SGD in pairs in every experiment, with the claims' tolerances."""
+    tolerances: dict[frozenset[str], float] = {}
+    for claim in load_claims():
+        if isinstance(claim.statistic, PairedDifference):
+            for pair in claim.statistic.pairs:
+                both = frozenset((pair.first, pair.second))
+                # The strictest that a claim states about the pair.
+                if pair.tolerance > 0:
+                    tolerances[both] = min(pair.tolerance, tolerances.get(both, pair.tolerance))
+    write_csv(headline({file.stem: read_table(file, REPORTED_COLUMNS) for file in reported}, tolerances), output)
+
+
+@command(epilog="Example: silodp compare results/published/reported/mnist_mlp.csv spider minibatch_sgd")
+@click.argument("reported", metavar="CSV", type=PATH)
+@click.argument("first")
+@click.argument("second")
+@click.option("--confidence", type=float, default=0.95, help="Of the interval.", show_default=True)
+@click.option("--output", type=PATH, help="CSV file to write; without one the table is printed.")
+@as_json
+def compare(reported: Path, first: str, second: str, confidence: float, output: Path | None, as_json: bool) -> None:
+    """Compare the test errors of two algorithms trial by trial: difference, interval, and which is better.
+
+    One row for each reading, (M, R) and epsilon. local_sgd:non_private is the algorithm without noise.
+    """
+    rows = paired(read_csv(reported, REPORTED_COLUMNS), first, second, confidence)
+    if output:
+        write_csv(rows, output)
+    elif as_json:
+        print(rows.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
+    else:
+        print(rows.drop(columns="experiment").to_string(index=False, float_format=lambda value: f"{value:.4g}"))

@@ -1,0 +1,55 @@
+"""The commands that record what a finished run is: provenance, crate, publish."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from silodp.cli.options import PATH, command, job_command, run_file, several
+from silodp.config.errors import project_root
+from silodp.config.loading import PLUGIN_COPIES
+from silodp.experiments.validation import load
+from silodp.files import read_csv, write_text
+from silodp.workflow import crate as crates
+from silodp.workflow import provenance as records
+from silodp.workflow.digests import checksum
+from silodp.workflow.publishing import publish as copy
+
+
+@command(epilog="Example: silodp publish results/paper")
+@click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
+@click.option("--output", type=PATH, default="results/published", help="Folder to write.", show_default=True)
+@click.option("--beside", is_flag=True, help="Keep experiments of other runs that are published there.")
+def publish(folders: Sequence[Path], output: Path, beside: bool) -> None:
+    """Copy tables, figures and provenance of finished runs, as in results/paper, to a folder that is committed."""
+    copy(folders, output, beside=beside)
+
+
+@job_command()
+@run_file
+@several("--listings", type=PATH, help="CSV files that `silodp fetch --listing` wrote.")
+@click.option("--output", type=PATH, required=True, help="provenance.json; options and plug-ins are copied beside it.")
+def provenance(run_file: Path, listings: Sequence[Path], output: Path) -> None:
+    """Record what a run was made from: code, lock, configuration, data, machine."""
+    resolved = load(run_file)
+    hashes: dict[str, str] = {}
+    for path in listings:
+        rows = read_csv(path, ("file", "checksum"))
+        hashes |= {row.file: row.checksum for row in rows.itertuples()}
+    for config in resolved.experiments.values():
+        if not isinstance(config.dataset, str):
+            hashes[Path(config.dataset.file).name] = f"sha256:{checksum(Path(config.dataset.file))}"
+    # Committed files hold no credentials of a mirror.
+    options, folder = records.recordable(resolved.dump(), project_root()), output.parent
+    write_text(json.dumps(options, indent=1, sort_keys=True) + "\n", folder / "config.json")
+    for plugin in resolved.plugins:
+        write_text(plugin.read_text(encoding="utf-8"), folder / PLUGIN_COPIES / plugin.name)
+    records.write(output, records.collect(options, hashes, folder, project_root()))
+
+
+@job_command()
+@click.argument("folder", type=PATH)
+def crate(folder: Path) -> None:
+    """Write the manifest of a finished run: an RO-Crate with its inputs, its outputs and every checksum."""
+    crates.renew(folder)

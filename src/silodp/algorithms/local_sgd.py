@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from silodp.algorithms.base import Algorithm, Look, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
@@ -19,23 +20,35 @@ class LocalSGD(Algorithm[State]):
     """Each silo makes K one-record steps w ← w − η(clipped gradient + noise) from the broadcast model.
 
     The server averages the silos' models.
+
+    Args:
+        noise_at: each "step", as in the papers; each "contracted_step", which cannot expand distances; or, after
+            contracted steps without noise, the "end" of the round, where √K of a step's noise is added once.
     """
 
     name = "local_sgd"
     label = "Local SGD"
     look = Look(1, "#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5)))
     proximal = False
-    variants = frozenset()
+    variants = frozenset({"noise_at"})
+
+    noise_at: Literal["step", "contracted_step", "end"] = "step"
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n√ε/(2√R)⌋ steps a round and σ² = 8L²KR ln(1/δ)/(n²ε²); each of the KR steps is a release."""
         steps = budget.batch()
         noise = budget.noise(8 * steps * self.rounds * budget.log())
-        return PrivacyPlan(self.name, budget, (Release("step", steps * self.rounds, 1, noise, steps=steps),))
+        if self.noise_at == "end":
+            ended = Release("model", self.rounds, steps, noise / math.sqrt(steps), contracted=True)
+            return PrivacyPlan(self.name, budget, (ended,))
+        contracted = self.noise_at == "contracted_step"
+        step = Release("step", steps * self.rounds, 1, noise, steps=steps, contracted=contracted)
+        return PrivacyPlan(self.name, budget, (step,))
 
     def start(self, weights: Tensor) -> State:
         return State(weights)
 
     def round(self, r: int, state: State, federation: Federation) -> State:
         # Models are averaged whatever `server_update` says: a sum of models is not a model.
-        return State(federation.average(r, lambda silo: federation.local_model(state.w, silo, r), add_up=False))
+        kind = "model" if self.noise_at == "end" else "step"
+        return State(federation.average(r, lambda silo: federation.local_model(state.w, silo, r, kind), add_up=False))

@@ -15,6 +15,10 @@ class _Model(Strict):
         return {"softmax": 2, "perceptron": 4, "convnet": 10}.get(self.name, 1)  # type: ignore[attr-defined]
 
 
+# Models whose local steps cannot expand distances once they are scaled (docs/accounting.md).
+CONTRACTING = "linear", "logistic"
+
+
 class SmoothModel(_Model):
     """Linear regression with half the squared error, or a linear classifier.
 

@@ -51,6 +51,11 @@ class Readings(Strict):
     noise: Literal["paper", "calibrated"] = Field(
         "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
     )
+    noise_at: Literal["step", "contracted_step", "end"] = Field(
+        "step",
+        description="where local SGD adds noise; contracted_step: steps that cannot expand distances; end: once, "
+        "after a round of such steps (both: linear and logistic models)",
+    )
     summation: Literal["ideal", "shuffled"] = Field(
         "ideal", description="sums of the SDP algorithms: Gaussian by a trusted party, or the shuffle protocol P_vec"
     )
@@ -68,7 +73,9 @@ class Alternative(Readings):
 
 
 # Variants that apply to some algorithms only, which name them in their own files; the others concern all.
-OF_SOME = frozenset({"clipping", "fed_spider_releases", "log_term", "sampler", "spider_q1_noise", "summation"})
+OF_SOME = frozenset(
+    {"clipping", "fed_spider_releases", "log_term", "noise_at", "sampler", "spider_q1_noise", "summation"}
+)
 
 # Variants that change a trained run by nothing but its point and its silos' plans: where both are those of a run of the
 # default reading, so is the run.

@@ -81,7 +81,7 @@ def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> floa
     # The order in which disjoint batches use the records is random and secret, which the plan does not count.
     if guarded or not everyone or first.clipping != "record" or first.sampler == "disjoint":
         return math.nan
-    if first.steps == 1:
+    if first.steps == 1 or first.contracted:
         return result.lower
     # Of local SGD only the model after a round's steps is seen, and only a claim that may not hold needs that search.
     n, delta = plan.budget.n, plan.budget.delta

@@ -77,6 +77,7 @@ class Task:
             "average": readings.output == "own",
             "random_iterate": readings.output == "own",
             "log_term": self.config.log_term if readings.log_term == "paper" else readings.log_term,
+            "noise_at": readings.noise_at,
             "spider_q1_noise": readings.spider_q1_noise,
             "fed_spider_releases": readings.fed_spider_releases,
         }

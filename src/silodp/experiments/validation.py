@@ -14,6 +14,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError, Rule, project_root, shown
 from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved, explain, holder, in_file, key_of, layers_of, located, merged
+from silodp.config.models import CONTRACTING
 from silodp.config.reading import read_yaml
 from silodp.config.run import Run
 from silodp.config.types import NAME
@@ -195,6 +196,9 @@ def _noise_rules(experiment: Experiment, silos: int, smallest: int) -> Iterator[
     summed = [options for name, options in experiment.algorithms.items() if ALGORITHMS[name].trust == "sum"]
     given = any(options.noise != "moments" for options in summed)
     for readings in variants.values():
+        wrong = readings.noise_at != "step" and experiment.model.name not in CONTRACTING
+        allowed = f"must be step for {experiment.model.name}, whose local steps may expand distances"
+        yield wrong, "readings.noise_at", readings.noise_at, allowed
         if readings.summation == "shuffled":
             wrong = bool(summed) and readings.clipping != "record"
             yield wrong, key, "shuffled", f"must be ideal where clipping is {readings.clipping}"

@@ -1,5 +1,6 @@
 """The place where a silo's message is made: sample, clip, average, noise; only `record_gradients` has no noise."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,13 +92,21 @@ class Messages:
     ) -> Tensor:
         """The silo's model (G, d) after one-record noisy clipped gradient steps from the query's weights.
 
-        Each step is a release of its own, with noise N(0, noise_scale²) per coordinate; its sensitivity is 2L.
+        Each step is a release of its own, with noise N(0, noise_scale²) per coordinate; its sensitivity is 2L. With
+        one release for all steps the mean of their gradients has that noise, once, and a sensitivity of 2L/K.
         """
         x, y = self._draw(silo, release.drawn, query.round, query.kind)
+        steps = functools.partial(
+            self.model.local_steps, query.weights, x, y, clip, stepsize, contracted=release.contracted
+        )
+        if release.contracted and release.steps == 1:
+            noise = self._noise(1, query.weights, silo, query.round, query.kind)
+            scale = noise_scale * stepsize * release.records
+            return torch.addcmul(steps(noise_scale * 0, None), scale[:, None], noise, value=-1)
         base = None
         if bool((noise_scale > 0).any()):
             base = self._noise(release.drawn, query.weights, silo, query.round, query.kind)
-        return self.model.local_steps(query.weights, x, y, clip, stepsize, noise_scale, base)
+        return steps(noise_scale, base)
 
     def _difference(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         total = self.model.clipped_gradient_sum(query.weights, x, y, clip)

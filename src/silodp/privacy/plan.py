@@ -75,6 +75,9 @@ class Release:
             order fixed for the run, no record twice; "all", every record, once a message.
         clipping: what is scaled to norm at most L: each "record"'s gradient; as in released programs, each tensor of it
             ("per_tensor", of `tensors`) or only the mean ("batch_mean").
+        contracted: whether the message is a local model whose steps cannot expand distances: each gradient is scaled by
+            min(1, 2/(ηh‖x‖²)) before it is clipped, h the curvature of the model (docs/accounting.md). With `steps` 1
+            the steps over the K records have no noise, and the mean of their clipped gradients has it at the end.
     """
 
     kind: str
@@ -86,6 +89,12 @@ class Release:
     sampler: Sampler = "replacement"
     clipping: Clipping = "record"
     tensors: int = 1
+    contracted: bool = False
+
+    @property
+    def local(self) -> bool:
+        """Whether a message is the model after local steps."""
+        return self.steps > 1 or self.contracted
 
     @property
     def drawn(self) -> int:

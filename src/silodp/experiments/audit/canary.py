@@ -83,7 +83,7 @@ CANARIES = (linear_canary, perceptron_canary)
 
 def canary_for(plan: PrivacyPlan) -> Canary:
     """The canary that suits what a plan releases."""
-    turning = any(release.gradients > 1 or release.steps > 1 for release in plan.releases if release.count)
+    turning = any(release.gradients > 1 or release.local for release in plan.releases if release.count)
     return (linear_canary if turning else perceptron_canary)(plan.budget.n)
 
 
@@ -180,5 +180,6 @@ class Server(Federation):
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         model = self.honest.local_model(self.query, silo, round, kind)
-        self.seen.append(Seen(kind, silo, (self.query - model) / self.canary.stepsize))
+        moved = (self.query - model) / (self.canary.stepsize * self.releases[silo][kind].records)
+        self.seen.append(Seen(kind, silo, moved))
         return weights

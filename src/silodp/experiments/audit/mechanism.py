@@ -255,8 +255,8 @@ def _alone(
     """(d,) what a silo of one record sends without noise if it draws that record once."""
     made = messages(canary.model, [silo], Streams(0))
     clip = torch.full((1,), CLIP, dtype=weights.dtype)
-    query, single = weights[None], Release(release.kind, 1, 1, 0.0)
-    if release.steps > 1:
+    query, single = weights[None], Release(release.kind, 1, 1, 0.0, contracted=release.contracted)
+    if release.local:
         # As large as the weights, so that the step is not lost in their rounding.
         stepsize = query.abs().amax(1)
         there = made.local_model(Query(query, 0, release.kind), 0, single, clip, clip * 0, stepsize)

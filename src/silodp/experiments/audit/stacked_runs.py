@@ -101,11 +101,11 @@ class StackedRuns(Messages):
 
         ValueError: gradients have changed on the way.
         """
-        weights, steps, kind = query.weights, release.drawn, query.kind
-        drawn, of = self._records(silo, steps, query.round, kind, "replacement")
-        base = self._noise(steps, weights, silo, query.round, kind).reshape(steps, *weights.shape)
+        weights, kind = query.weights, query.kind
+        drawn, of = self._records(silo, release.drawn, query.round, kind, "replacement")
+        base = self._noise(release.steps, weights, silo, query.round, kind).reshape(release.steps, *weights.shape)
         pulled = self._gradient_sum(weights, drawn, of, clip, "record")
-        moved = torch.addcmul(pulled, noise_scale[:, None], base.sum(0))
+        moved = torch.addcmul(pulled, noise_scale[:, None] * release.records, base.sum(0))
         there = torch.addcmul(weights, stepsize[:, None], moved, value=-1)
         if not torch.allclose(self._gradient_sum(there, drawn, of, clip, "record"), pulled, rtol=1e-6):
             raise ValueError(f"message {kind}: local steps leave the region where the canary's gradients stay the same")

@@ -27,7 +27,8 @@ class Block:
 class Steps(NamedTuple):
     """One-record steps w ← w − η(clipped gradient + noise·base_k) over the records of `x` in order.
 
-    `clip`, `stepsize` and `noise` are (G,); `base` (B, d) has a draw a step, None where no point has noise.
+    `clip`, `stepsize` and `noise` are (G,); `base` (B, d) has a draw a step, None where no point has noise. With a
+    `curvature` h a gradient is scaled by min(1, 2/(ηh‖x‖²)) before it is clipped, so that no step expands distances.
     """
 
     x: Tensor
@@ -36,6 +37,7 @@ class Steps(NamedTuple):
     stepsize: Tensor
     noise: Tensor
     base: Tensor | None
+    curvature: float = 0.0
 
     def of(self, points: Tensor) -> "Steps":
         """The steps of the points marked in `points` (G,)."""
@@ -49,6 +51,8 @@ class Model:
     """
 
     worst_error: ClassVar[float] = 1.0
+    # h where a record's gradient is r(⟨w, x⟩)·x with r nondecreasing and h-Lipschitz.
+    curvature: ClassVar[float | None] = None
 
     @property
     def size(self) -> int:
@@ -87,10 +91,24 @@ class Model:
         raise NotImplementedError
 
     def local_steps(
-        self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, stepsize: Tensor, noise: Tensor, base: Tensor | None
+        self,
+        weights: Tensor,
+        x: Tensor,
+        y: Tensor,
+        clip: Tensor,
+        stepsize: Tensor,
+        noise: Tensor,
+        base: Tensor | None,
+        *,
+        contracted: bool = False,
     ) -> Tensor:
-        """The weights (G, d) after `Steps`; the step of a record with a gradient or norm not finite is noise alone."""
-        steps = Steps(x, y, clip, stepsize, noise, base)
+        """The weights (G, d) after `Steps`; the step of a record with a gradient or norm not finite is noise alone.
+
+        ValueError: `contracted` and the model has no curvature.
+        """
+        if contracted and self.curvature is None:
+            raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
+        steps = Steps(x, y, clip, stepsize, noise, base, self.curvature or 0.0 if contracted else 0.0)
         done = self._compiled_steps(weights, steps) if weights.device.type == "cpu" else None
         if done is None:
             return sequential_steps(self, weights, steps)
@@ -171,9 +189,14 @@ def zero_unless_finite(gradient_sum: GradientSum) -> GradientSum:
 
 def sequential_steps(model: Model, weights: Tensor, steps: Steps) -> Tensor:
     """`Steps` of any model on any device, one step at a time."""
-    x, y, clip, stepsize, noise, base = steps
+    x, y, clip, stepsize, noise, base, curvature = steps
     for k in range(len(x)):
-        gradient = model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip)
+        if curvature:
+            shrink = (2 / (stepsize * curvature * (x[k] ** 2).sum())).clamp(max=1)
+            gradient = model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip / shrink)
+            gradient = torch.where(shrink[:, None] > 0, gradient * shrink[:, None], 0)
+        else:
+            gradient = model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], clip)
         if base is not None:
             gradient = torch.addcmul(gradient, noise[:, None], base[k])
         weights = torch.addcmul(weights, stepsize[:, None], gradient, value=-1)

@@ -191,10 +191,10 @@ def perceptron_local_steps(hidden: int, weights: Tensor, steps: Steps) -> Tensor
 def affine_local_steps(link: int, weights: Tensor, steps: Steps) -> Tensor:
     """One-record steps of linear (`IDENTITY`) or logistic (`LOGISTIC`) regression."""
     weights = weights.clone(memory_format=torch.contiguous_format)
-    return _in_blocks(_affine_steps, link, weights, steps, -(-len(weights) // LANES))
+    return _in_blocks(_affine_steps, (link, steps.curvature), weights, steps, -(-len(weights) // LANES))
 
 
-def _in_blocks(kernel: Any, option: int, weights: Tensor, steps: Steps, units: int) -> Tensor:
+def _in_blocks(kernel: Any, option: Any, weights: Tensor, steps: Steps, units: int) -> Tensor:
     """Run `kernel` in place over `weights`, a block of steps at a time, its units of work side by side."""
     columns = steps.clip.numpy(), steps.stepsize.numpy(), steps.noise.numpy()
     w, features, labels = weights.numpy(), steps.x.contiguous().numpy(), steps.y.numpy()
@@ -283,9 +283,10 @@ def _perceptron_steps(hidden, weights, x, y, clip, stepsize, noise, base, start,
 
 # Sums stay in their order, so that a lane without noise is what it is in a stack without any.
 @njit(cache=True, nogil=True, fastmath=FAST - {"reassoc"})
-def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop):
+def _affine_steps(option, weights, x, y, clip, stepsize, noise, base, start, stop):
     # Up to LANES points at a time, features by points: a step's sums and its sigmoid are short chains of their own, and
     # many of them side by side keep the core busy. No lane looks at another.
+    link, curvature = option
     records, features = x.shape
     zero = x.dtype.type(0)
     w = np.empty((features, LANES), dtype=x.dtype)
@@ -311,9 +312,17 @@ def _affine_steps(link, weights, x, y, clip, stepsize, noise, base, start, stop)
                 size += value * value
                 for lane in range(lanes):
                     output[lane] += column[lane] * value
-            for lane in range(lanes):
-                residual = (sigmoid(output[lane]) if link == LOGISTIC else output[lane]) - y[k]
-                output[lane] = residual * eta[lane] * factor(residual * residual * size, limit[lane])
+            if curvature > 0:
+                bend = x.dtype.type(curvature) * size
+                for lane in range(lanes):
+                    residual = (sigmoid(output[lane]) if link == LOGISTIC else output[lane]) - y[k]
+                    # Above 2 a step would overshoot its record and expand distances.
+                    residual *= 2 / max(bend * eta[lane], 2)
+                    output[lane] = residual * eta[lane] * factor(residual * residual * size, limit[lane])
+            else:
+                for lane in range(lanes):
+                    residual = (sigmoid(output[lane]) if link == LOGISTIC else output[lane]) - y[k]
+                    output[lane] = residual * eta[lane] * factor(residual * residual * size, limit[lane])
             if noisy:
                 for f in range(features):
                     value, draw, column = row[f], base[k, f], w[f]

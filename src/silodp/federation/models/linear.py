@@ -18,6 +18,7 @@ class Linear(Model):
     link: int | None = kernels.IDENTITY
 
     worst_error: ClassVar[float] = math.inf
+    curvature: ClassVar[float | None] = 1.0
     two_classes: ClassVar[bool] = False
 
     @classmethod

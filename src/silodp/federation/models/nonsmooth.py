@@ -5,6 +5,7 @@ norm at most L. `smoothing` is β; without it, gradients are subgradients. Losse
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ class _Nonsmooth(Linear):
 
     smoothing: float | None = None
     link: int | None = None
+    curvature: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         if self.smoothing is not None and not self.smoothing > 0:

@@ -1,6 +1,7 @@
 """A smooth non-convex loss of two classes: the sigmoid loss, a smooth count of errors that outliers cannot dominate."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ class Sigmoid(TwoClasses, Linear):
     """
 
     link: int | None = None
+    curvature: ClassVar[float | None] = None
 
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         return torch.sigmoid((1 - 2 * y) * outputs)

@@ -1,0 +1,93 @@
+"""Theorem A of docs/accounting.md: local steps that cannot expand distances, of which only the last iterate is seen."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from silodp.privacy.accounting import end_of_round_epsilon
+from silodp.privacy.accounting.last_iterate import (
+    last_iterate_epsilon,
+    last_iterate_profile,
+    occurrence_exponents,
+)
+from silodp.privacy.accounting.profiles import at_most_once, replace_one_profile
+
+EPSILON = np.array([0, 0.25, 0.5, 1, 1.5, 2])
+Z = np.linspace(-14, 14, 1401)
+
+
+def test_one_step_is_the_profile_of_one_release():
+    bound = last_iterate_profile(occurrence_exponents(1, 4, 1e-12), 1.0, EPSILON)
+    assert bound == pytest.approx(replace_one_profile(at_most_once(0.25, 1.0), EPSILON), rel=1e-9)
+
+
+def test_two_steps_have_the_exponents_and_the_bound_worked_out_by_hand():
+    mechanism = occurrence_exponents(2, 4, 1e-12)
+    none, exponents, weights, _ = mechanism
+    assert none == 0.5625
+    assert dict(zip(exponents, weights, strict=True)) == {0.5: 0.1875, 1.0: 0.1875, 2.0: 0.0625}
+    worked_out = [0.156141, 0.092802, 0.054592, 0.017853, 0.005358, 0.001462]
+    assert last_iterate_profile(mechanism, 1.0, EPSILON) == pytest.approx(worked_out, abs=5e-7)
+
+
+def law(maps, n):
+    """Density on `Z` of x₂ = f₂(f₁(0) + z₁) + z₂, where each step draws the record with probability 1/n."""
+    ways = [(maps[1], 1 / n), (maps[0], 1 - 1 / n)]
+    first = sum(share * np.exp(-((Z - step(np.zeros(1))) ** 2) / 2) for step, share in ways)
+    second = sum(share * (np.exp(-((Z[:, None] - step(Z)) ** 2) / 2) @ first) for step, share in ways)
+    return second / second.sum()
+
+
+def divergence(p, q):
+    return np.maximum(p - np.exp(EPSILON)[:, None] * q, 0).sum(1)
+
+
+def random_map(rng):
+    """A piecewise linear map whose slopes lie in [−1, 1]."""
+    knots = np.linspace(-14, 14, 15)
+    rise = np.concatenate([[0.0], np.cumsum(rng.choice([-1, -0.5, 0, 0.5, 1], 14) * np.diff(knots))])
+    values = rise - rise[7] + rng.uniform(-1, 1)
+    return lambda x: np.interp(x, knots, values)
+
+
+def near(map_, other):
+    """`map_` cut to a distance of 1/2 from `other`: it still expands no distance."""
+    return lambda x: np.clip(map_(x), other(x) - 0.5, other(x) + 0.5)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_instances_lie_below_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    others = random_map(rng)
+    # The record and its replacement, each 1/2 from the other records' map: s = 1 from each other at most.
+    p, q = (law((others, near(random_map(rng), others)), 4) for _ in range(2))
+    bound = last_iterate_profile(occurrence_exponents(2, 4, 1e-12), 1.0, EPSILON)
+    assert (np.maximum(divergence(p, q), divergence(q, p)) <= bound + 1e-9).all()
+
+
+def test_a_linear_loss_lies_close_below_the_bound():
+    def stays(x):
+        return x
+
+    p, q = law((stays, lambda x: x + 1), 4), law((stays, stays), 4)
+    exact = [0.134826, 0.071370, 0.036951, 0.009511, 0.002340, 0.000548]
+    assert np.maximum(divergence(p, q), divergence(q, p)) == pytest.approx(exact, abs=2e-5)
+    assert (np.array(exact) <= last_iterate_profile(occurrence_exponents(2, 4, 1e-12), 1.0, EPSILON)).all()
+
+
+def test_without_contraction_the_bound_is_false():
+    # One draw, at the first of two steps, and a second step that pulls positive and negative iterates apart.
+    s = 4.0
+    after = np.sign(Z) * s / 2
+    p, q = (np.exp(-((Z[:, None] - after) ** 2) / 2) @ np.exp(-((Z - at) ** 2) / 2) for at in (s / 2, -s / 2))
+    total_variation = 0.5 * np.abs(p / p.sum() - q / q.sum()).sum()
+    assert total_variation == pytest.approx(0.911, abs=2e-3)
+    assert total_variation > 2 * ndtr(s * np.sqrt(0.5) / 2) - 1
+
+
+@pytest.mark.parametrize(("z", "n", "steps", "about"), [(0.394099, 1238, 442, 7.07)])
+def test_mnist_at_18_is_certified_at_7(z, n, steps, about):
+    bracket = end_of_round_epsilon(steps, 35, n, z, n**-2.0)
+    smaller = last_iterate_epsilon(steps, 35, n, z, n**-2.0)
+    assert smaller == pytest.approx(about, rel=0.005)
+    assert bracket.lower < smaller < bracket.upper == pytest.approx(18, rel=2e-3)

@@ -32,7 +32,8 @@ class FedProxSpider(Algorithm[SpiderState]):
         phase_length: q. With q = 1 every round takes a fresh gradient, which is minibatch SGD.
         random_iterate: return a uniformly random one of w_1 … w_R, as the algorithm is printed; else the last, as the
             experiments do.
-        spider_q1_noise: noise at q = 1: the algorithm's "own" formula, or that of "minibatch" SGD.
+        spider_q1_noise: noise at q = 1: the algorithm's "own" formula, that of "minibatch" SGD, or the "released"
+            program's, which lacks max(R/q, 1).
         log_term: log of minibatch SGD's noise, used by spider_q1_noise = "minibatch".
         smoothness: β, where it is known: then a difference's noise is scaled by min(β‖w_r − w_{r−1}‖/(2L), 1), as in
             the algorithm; without it (the experiments) the factor is 1, that is σ₂ = ∞. Such noise is private only
@@ -41,7 +42,7 @@ class FedProxSpider(Algorithm[SpiderState]):
 
     phase_length: int = 1
     random_iterate: bool = False
-    spider_q1_noise: Literal["own", "minibatch"] = "own"
+    spider_q1_noise: Literal["own", "minibatch", "released"] = "own"
     log_term: Literal["1/delta", "2/delta"] = "1/delta"
     smoothness: float | None = None
 
@@ -64,7 +65,8 @@ class FedProxSpider(Algorithm[SpiderState]):
         """
         R, q = self.rounds, self.phase_length
         fresh = -(-R // q)
-        own = budget.noise(16 * budget.log() * max(R / q, 1))
+        released = q == 1 and self.spider_q1_noise == "released"
+        own = budget.noise(16 * budget.log() * (1 if released else max(R / q, 1)))
         if q == 1 and self.spider_q1_noise == "minibatch":
             own = MinibatchSGD(R, self.log_term).plan(budget)["gradient"].noise
         k1 = budget.batch(phase=q)

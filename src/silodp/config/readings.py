@@ -16,8 +16,10 @@ class Readings(Strict):
     grid: Literal["as_given", "widened"] = Field(
         "as_given", description="widened: step sizes and clips beyond both ends of every grid, the given ones included"
     )
-    spider_q1_noise: Literal["own", "minibatch"] = Field(
-        "own", description="noise of FedProx-SPIDER at q = 1: its own formula, or MB-SGD's"
+    spider_q1_noise: Literal["own", "minibatch", "released"] = Field(
+        "own",
+        description="noise of FedProx-SPIDER at q = 1: its own formula, MB-SGD's, or the released program's, which "
+        "lacks max(R/q, 1) (not private as claimed)",
     )
     records: Literal["equal", "own", "rounded"] = Field(
         "equal",

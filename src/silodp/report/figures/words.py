@@ -19,6 +19,7 @@ VARIANTS = {
     "grid=widened": "grids widened beyond both ends",
     "spider_q1_noise=own": "SPIDER's own noise at q = 1",
     "spider_q1_noise=minibatch": "SPIDER at q = 1 with MB-SGD's noise",
+    "spider_q1_noise=released": "SPIDER at q = 1 with the released program's noise",
     "records=equal": "n of the smallest silo for all",
     "records=own": "each silo with its own n",
     "records=rounded": "each silo with its own n, rounded down",

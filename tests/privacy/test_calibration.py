@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.algorithms.local_sgd import LocalSGD
+from silodp.algorithms.minibatch_sgd import MinibatchSGD
+from silodp.privacy.accounting.accountant import end_of_round_epsilon, upper_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_mu
-from silodp.privacy.calibration import noise_multiplier
+from silodp.privacy.calibration import calibrated_plan, favourable_plan, noise_multiplier
+from silodp.privacy.plan import Budget
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (18.0, 1e-9)])
@@ -49,3 +52,18 @@ def test_what_cannot_be_reached_is_said() -> None:
         noise_multiplier(lambda noise: fixed, 100.0, 1e-5)
     with pytest.raises(ValueError, match="epsilon = 0: must be positive"):
         noise_multiplier(dp.GaussianDpEvent, 0, 1e-5)
+
+
+def test_favourable_noise_is_where_the_lower_end_is_the_claim():
+    plan = LocalSGD(5).plan(Budget(40, 5, 6.0, 1e-3, 6.0))
+    favourable, calibrated = favourable_plan(plan), calibrated_plan(plan)
+    (step,) = favourable.releases
+    bracket = end_of_round_epsilon(step.steps, 5, 40, step.noise_multiplier, 1e-3)
+    assert bracket.lower == pytest.approx(6.0, rel=1e-3)
+    assert bracket.lower <= 6.0 < bracket.upper
+    assert step.noise < calibrated.releases[0].noise
+
+
+def test_favourable_noise_of_one_message_a_round_is_calibrated():
+    plan = MinibatchSGD(5).plan(Budget(40, 5, 6.0, 1e-3, 6.0))
+    assert favourable_plan(plan) == calibrated_plan(plan)

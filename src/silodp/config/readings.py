@@ -50,8 +50,10 @@ class Readings(Strict):
     clipping: Literal["record", "per_tensor", "batch_mean"] = Field(
         "record", description="what is clipped; per_tensor and batch_mean are not private as claimed"
     )
-    noise: Literal["paper", "calibrated"] = Field(
-        "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
+    noise: Literal["paper", "calibrated", "favourable"] = Field(
+        "paper",
+        description="noise by the papers' formulas, or the least that delivers the claimed epsilon; favourable: of "
+        "local SGD the noise below which its claim is surely false, else as calibrated",
     )
     noise_at: Literal["step", "contracted_step", "end"] = Field(
         "step",

@@ -1,7 +1,7 @@
 """A privacy plan, made once and complete: guard, training, table and audit take the same object.
 
 An algorithm's own plan becomes what a silo does by the protocol's choices: what is clipped, who adds the messages up,
-and whether noise is calibrated.
+and which noise it gets.
 """
 
 import functools
@@ -21,14 +21,15 @@ class Protocol:
     Attributes:
         clipping: what is scaled to norm at most L.
         shuffled: M and d, where sums go through the shuffle protocol P_vec.
-        calibrated: whether noise is the least that delivers the claimed ε.
+        noise: "paper"; "calibrated", the least that delivers the claimed ε; or "favourable", the least that no proof
+            rules out.
         sampler: "subset" for batches of distinct records, else as the algorithm draws them.
     """
 
     clipping: Clipping = "record"
     tensors: int = 1
     shuffled: tuple[int, int] | None = None
-    calibrated: bool = False
+    noise: str = "paper"
     sampler: str = "replacement"
 
 
@@ -47,8 +48,8 @@ def complete_plan(algorithm: "Algorithm", budget: Budget, protocol: Protocol) ->
         from silodp.privacy.shuffling.shuffled_plan import shuffled_plan  # slow to import
 
         return shuffled_plan(plan, *protocol.shuffled)
-    if protocol.calibrated:
-        from silodp.privacy.calibration import calibrated_plan  # slow to import
+    if protocol.noise == "paper":
+        return plan
+    from silodp.privacy import calibration  # slow to import
 
-        return calibrated_plan(plan)
-    return plan
+    return (calibration.favourable_plan if protocol.noise == "favourable" else calibration.calibrated_plan)(plan)

@@ -152,7 +152,8 @@ class Task:
         algorithm = self.make(phase_length, epsilon, min(sizes))
         shuffled = readings.summation == "shuffled" and algorithm.trust == "sum"
         sums = (self.setting.M, dimension(config)) if shuffled else None
-        protocol = Protocol(readings.clipping, config.model.tensors, sums, self.calibrated, readings.sampler)
+        noise = "calibrated" if self.calibrated else readings.noise
+        protocol = Protocol(readings.clipping, config.model.tensors, sums, noise, readings.sampler)
         budgets = (
             Budget(n, algorithm.rounds, claimed, config.delta_of(n), batch_epsilon or 1.0, config.batch_of(n))
             for n in counted

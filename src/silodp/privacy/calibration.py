@@ -6,16 +6,21 @@ from collections.abc import Callable
 
 from dp_accounting import dp_event
 
-from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.privacy.accounting.accountant import delivered_epsilon, summed_steps, upper_epsilon
 from silodp.privacy.plan import PrivacyPlan
 
 _RANGE = 1e-6, 1e9  # noise multipliers between which a solution is looked for
 
 
 def noise_multiplier(
-    make_event: Callable[[float], dp_event.DpEvent], epsilon: float, delta: float, *, tolerance: float = 1e-4
+    make_event: Callable[[float], dp_event.DpEvent],
+    epsilon: float,
+    delta: float,
+    *,
+    tolerance: float = 1e-4,
+    measure: Callable[[dp_event.DpEvent, float], float] = upper_epsilon,
 ) -> float:
-    """Smallest noise multiplier z with which `make_event(z)` is (ε, δ)-private by the accountant's upper bound.
+    """Smallest noise multiplier z with which `make_event(z)` is (ε, δ)-private by `measure`, the upper bound.
 
     It errs to the private side: upper ε at z ≤ `epsilon` < upper ε at z/(1 + tolerance). ValueError for ε or δ out of
     range, or no z between 1e-6 and 1e9.
@@ -25,7 +30,7 @@ def noise_multiplier(
 
     def excess(log_noise: float) -> float:
         """ln of upper ε over the wanted one: positive where noise is too small."""
-        delivered = upper_epsilon(make_event(math.exp(log_noise)), delta)
+        delivered = measure(make_event(math.exp(log_noise)), delta)
         return math.log(delivered / epsilon) if delivered > 0 else -math.inf
 
     least, most = (math.log(limit) for limit in _RANGE)
@@ -73,3 +78,22 @@ def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
         return dataclasses.replace(plan, releases=releases)
 
     return scaled(noise_multiplier(lambda multiplier: scaled(multiplier).seen.event, epsilon, plan.budget.delta))
+
+
+def favourable_plan(plan: PrivacyPlan) -> PrivacyPlan:
+    """The plan with the least noise that no proof rules out: with less, its claim is surely false.
+
+    Of noisy local steps a linear loss gives the lower end; other plans are calibrated, as their two ends are close.
+    """
+    (first, *_) = plan.releases
+    if not plan.private or first.steps == 1:
+        return calibrated_plan(plan)
+    epsilon, n, delta = plan.budget.epsilon, plan.budget.n, plan.budget.delta
+    assert epsilon is not None
+    multiplier = noise_multiplier(
+        lambda z: summed_steps(first.steps, first.count // first.steps, n, z),
+        epsilon,
+        delta,
+        measure=lambda event, delta: delivered_epsilon(event, delta).lower,
+    )
+    return dataclasses.replace(plan, releases=(dataclasses.replace(first, noise=multiplier * first.sensitivity),))

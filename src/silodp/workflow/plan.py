@@ -69,7 +69,8 @@ class Plan(Outputs):
         """Modules that no algorithm reaches in any variant: calibrated noise, shuffled sums, schedules."""
         options, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
         excluded = []
-        if "calibrated" not in [*(one.noise for one in options), *(one.noise for one in variants)]:
+        noises = {*(one.noise for one in options), *(one.noise for one in variants)}
+        if noises.isdisjoint({"calibrated", "favourable"}):
             excluded += ["silodp.privacy.calibration"]
         if "shuffled" not in [one.summation for one in variants]:
             excluded += ["silodp.privacy.shuffling.shuffled_plan", "silodp.federation.shuffled_sum"]

@@ -100,11 +100,15 @@ def end_of_round_epsilon(steps: int, rounds: int, n: int, noise_multiplier: floa
     message of K records drawn with replacement, of noise multiplier √K times a step's.
     """
     step = dp_event.SampledWithReplacementDpEvent(n, 1, dp_event.GaussianDpEvent(noise_multiplier))
-    summed = dp_event.GaussianDpEvent(noise_multiplier * math.sqrt(steps))
-    drawn = dp_event.SampledWithReplacementDpEvent(n, steps, summed)
     upper = upper_epsilon(dp_event.SelfComposedDpEvent(step, steps * rounds), delta)
-    lower = delivered_epsilon(dp_event.SelfComposedDpEvent(drawn, rounds), delta).lower
+    lower = delivered_epsilon(summed_steps(steps, rounds, n, noise_multiplier), delta).lower
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "end of round: linear losses below, all steps above")
+
+
+def summed_steps(steps: int, rounds: int, n: int, noise_multiplier: float) -> dp_event.DpEvent:
+    """What local SGD shows of a linear loss: the sum of each round's K noisy gradients."""
+    summed = dp_event.GaussianDpEvent(noise_multiplier * math.sqrt(steps))
+    return dp_event.SelfComposedDpEvent(dp_event.SampledWithReplacementDpEvent(n, steps, summed), rounds)
 
 
 def upper_epsilon(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> float:

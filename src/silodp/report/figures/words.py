@@ -49,6 +49,7 @@ VARIANTS = {
     "clipping=batch_mean": "only the batch mean clipped",
     "noise=paper": "noise by the papers' formulas",
     "noise=calibrated": "calibrated noise",
+    "noise=favourable": "the least noise that no proof rules out",
     "noise=moments": "noise in its moments form",
     "noise_at=step": "noise in each local step",
     "noise_at=contracted_step": "noise in each contracted local step",

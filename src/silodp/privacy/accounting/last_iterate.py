@@ -15,8 +15,9 @@ from silodp.privacy.accounting.profiles import with_replacement
 
 _NEGLIGIBLE = 1e-7  # share of δ spent on rounds that draw the record more often than is looked at
 _RATIO = 1.02  # of neighbouring exponents on the grid; exponents are rounded up
-_STEP = 0.01  # of the lattice of losses
-_HALVINGS = 60
+_STEP = 0.01  # of the lattice of losses,
+_POINTS = 1 << 14  # of which there are no more, whatever accuracy that leaves
+_HALVINGS = 45
 
 
 def last_iterate_epsilon(steps: int, rounds: int, n: int, noise_multiplier: float, delta: float) -> float:
@@ -29,10 +30,13 @@ def last_iterate_epsilon(steps: int, rounds: int, n: int, noise_multiplier: floa
     mechanism = occurrence_exponents(steps, n, _NEGLIGIBLE * delta / rounds)
     shift = 1 / noise_multiplier
     reach = shift * math.sqrt(mechanism[1][-1])
-    top = reach**2 / 2 + reach * math.sqrt(-2 * math.log(_NEGLIGIBLE * delta / rounds))
-    grid = np.arange(math.ceil(top / _STEP) + 2) * _STEP
-    profile = last_iterate_profile(mechanism, shift, grid)
-    losses = connected_losses(np.minimum.accumulate(profile), _STEP)
+    level = _NEGLIGIBLE * delta / rounds
+    coarse = np.linspace(0, reach**2 / 2 + reach * math.sqrt(-2 * math.log(level)), 100)[1:]
+    # Losses beyond which one round's profile is negligible are not looked at.
+    top = coarse[np.argmax(last_iterate_profile(mechanism, shift, coarse) <= 2 * level)]
+    step = max(_STEP, top / _POINTS)
+    profile = last_iterate_profile(mechanism, shift, np.arange(math.ceil(top / step) + 2) * step)
+    losses = connected_losses(np.minimum.accumulate(profile), step)
     return epsilon_at(Composition([(losses, rounds)]), delta, upper=True)
 
 

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 CONFIDENT = 0.999
 # An exponent is told from its neighbours, half a power away, half-way.
 HALF_WAY = 0.25
+# A risk of less is a rounding error.
+ROUNDING = 1e-20
 # Trials of the default scale are multiplied by these.
 FACTORS: dict[Scale, float] = {"smoke": 0.1, "default": 1.0, "paper": 10.0}
 
@@ -69,7 +71,11 @@ def row(
     be reached; `formula`: slope of the theorem's formula over the same points; `detail`.
     """
     value_low_high = measured or Interval(math.nan, math.nan, math.nan)
-    blank: Row = dict.fromkeys(("lower", "upper", "reach", "formula"), math.nan) | {"form": "", "null": "", "detail": ""}
+    blank: Row = dict.fromkeys(("lower", "upper", "reach", "formula"), math.nan) | {
+        "form": "",
+        "null": "",
+        "detail": "",
+    }
     return blank | {
         "theorem": theorem,
         "parameter": parameter,
@@ -112,7 +118,8 @@ def against_nulls(check: Callable[[Context], list[Row]], context: Context) -> li
             passes = other["verdict"] in (Verdict.CONFIRMED, Verdict.ORDER_AGREES, Verdict.VACUOUS)
             row["null"] += f"{'; ' if row['null'] else ''}{null} {other['measured']:.3g}{' passes' if passes else ''}"
             if passes and row["verdict"] == Verdict.CONFIRMED:
-                row["verdict"] = str(Verdict.DERIVATION if exponent else Verdict.VACUOUS)
+                word = Verdict.DERIVATION if exponent else Verdict.VACUOUS
+                row |= {"verdict": str(word), "detail": f"{null} passes as well"}
     return rows
 
 
@@ -226,8 +233,8 @@ def sweep_rows(sweep: Sweep, streams: Streams) -> list[Row]:
         for value, sample in zip(sweep.values, samples, strict=True)
     ]
     measured = Interval(math.nan, math.nan, math.nan)
-    # What does nothing may have no risk at all, or one that is not finite: it has no slope.
-    if standing_in() is None or all(0 < sample.mean() < math.inf for sample in samples):
+    # What does nothing may have no risk at all, up to rounding: it has no slope.
+    if standing_in() is None or all(sample.mean() > ROUNDING for sample in samples):
         measured = slope_interval(sweep.values, samples, streams.generator("bootstrap", sweep.theorem, name))
     formula = float(slope(sweep.values, np.array([sweep.formula(value) for value in sweep.values])))
     claim = (sweep.exponent, formula, sorted(sweep.neighbours))

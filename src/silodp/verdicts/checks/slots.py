@@ -2,7 +2,9 @@
 
 The loss is the linear one with constant records (its gradient is −L in one direction), so that the risk is all noise
 and empty slots. Clients check in once, with probability p0, at a slot drawn uniformly (A_fix, A_avg; check-ins paper,
-Sections 3 and 4.1), or at one of the m slots that follow their own number (A_sldw, Section 4.2). Where a null algorithm stands in, nobody checks in and all slots are empty; its mean plus noise has all
+Sections 3 and 4.1), or at one of the m slots that follow their own number (A_sldw, Section 4.2).
+
+Where an algorithm that does nothing stands in, nobody checks in and all slots are empty; the mean plus noise has all
 that were heard in a single slot.
 """
 

@@ -32,7 +32,15 @@ class SpiderPoint:
 
 
 def spider_point(
-    context: Context, problem: SmoothNonconvex, *, n: int, M: int, epsilon: float, delta: float, l1: float = 0.0
+    context: Context,
+    problem: SmoothNonconvex,
+    *,
+    n: int,
+    M: int,
+    epsilon: float,
+    delta: float,
+    l1: float = 0.0,
+    reading: str = "right",
 ) -> SpiderPoint:
     """The R with the smallest bound, among powers of 1.02, with the longest phase that the proof allows at that R.
 
@@ -42,7 +50,7 @@ def spider_point(
     Delta = problem.scale + l1 * START * problem.d
     common = {"n": n, "epsilon": epsilon, "delta": delta, "L": constants.L, "beta": constants.beta}
     for R in sorted({round(1.02**power) for power in range(530)}):
-        point = common | {"d": problem.d, "M": M, "R": R, "Delta": Delta}
+        point = common | {"d": problem.d, "M": M, "R": R, "Delta": Delta, "reading": reading}
         phase = context.evaluate("nonconvex-3.1-phase", **point).value
         if phase < 1:
             break

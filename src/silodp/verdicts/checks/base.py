@@ -104,7 +104,8 @@ def against_nulls(check: Callable[[Context], list[Row]], context: Context) -> li
     good algorithm: it is held against slopes and equalities, not against upper bounds.
     """
     rows = check(context)
-    for null in NULLS if any(row["verdict"] == Verdict.CONFIRMED for row in rows) else ():
+    speaks = any(row["verdict"] in (Verdict.CONFIRMED, Verdict.ORDER_AGREES) for row in rows)
+    for null in NULLS if speaks else ():
         with in_place(null), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

@@ -76,7 +76,7 @@ def _depends(claim: Claim, row: Finding, named: Mapping[str, Finding], before: M
         after = named.get(f"{label}, {row.part}" if row.part else label)
         base = before.get(f"{row.part}, {rows}" if row.part else rows)
         if after and base and {after.verdict, base.verdict} <= _DECISIVE and after.verdict != base.verdict:
-            turns.append(f"{base.verdict} under {own} is {after.verdict} under {variant or DEFAULT}")
+            turns.append(f"{base.verdict} under {own}, {after.verdict} under {variant or DEFAULT}")
     if not turns or row.verdict == Verdict.NOT_TESTABLE:
         return row
     text = f"the paper's own protocol is {own}: on the same rows {'; '.join(turns)}; {row.statistic}"

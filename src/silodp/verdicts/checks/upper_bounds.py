@@ -121,7 +121,7 @@ def _margin(
     trials, rows = context.trials(4), []
     population = Population.of(problem, context.streams, 1000)
     L, D, N = problem.constants.L, problem.constants.D, sizes["M"]
-    # Losses of records on the ball have margins from −D to D.
+    # Losses of records on the ball have margins from −D to D, and no excess risk is larger than between these.
     reach = float(np.ptp(problem.losses(np.array([D]), np.array([[1.0], [-1.0]]))))
     for epsilon in epsilons:
         streams, point = context.child(epsilon).streams, sizes | {"epsilon": epsilon, "delta": DELTA}

@@ -66,7 +66,7 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
     under = {line.experiment for line in lines if line.reading == claim.protocol} - set(claim.surrogates)
     for line in lines:
         groups.setdefault((line.experiment in claim.surrogates, line.reading), []).append(line)
-        # Where no experiment but some have the paper's protocol as a reading, it is the default one of the others.
+        # Where some experiments have the paper's protocol as a reading, it is the default one of the others.
         if under and not line.reading and line.experiment not in {*under, *claim.surrogates}:
             groups.setdefault((False, claim.protocol), []).append(line)
     found: list[Finding] = []

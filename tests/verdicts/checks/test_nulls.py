@@ -13,7 +13,7 @@ from silodp.verdicts.checks.upper_bounds import _lemma_d4, _recursion
 from silodp.verdicts.statistics import Interval
 
 SMOKE = Context(Streams(7), "smoke")
-QUICK = ("figure_3", "table_1", "gradient_counts", "hybrid_privacy", "lower_bounds")
+QUICK = ("figure_3", "table_1", "gradient_counts", "hybrid_privacy", "lower_bounds", "participation", "rates_checkins")
 PASSES = ("confirmed", "order agrees", "vacuous here")
 
 

@@ -155,3 +155,16 @@ def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_pat
         assert "confirmed under default" in found[0].statistic
         assert "refuted under grid=other" in found[0].statistic
         assert {finding.part: finding.verdict for finding in found}["[default]"] == "confirmed"
+
+
+def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the_headline(tmp_path):
+    """The protocol is behind on `e`; `f`, ahead, was run under the default alone. Each comparison counts once."""
+    rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
+    rows += trials("f", errors((-0.1, -0.1, -0.1)))
+    known = claim(paired(), experiments=["e", "f"], protocol="grid=other")
+    run = folder(tmp_path, rows)
+    head, *others = headed(known, paired_difference(known, run), _same_rows(known, run))
+    assert (head.part, head.verdict, head.value) == ("", "refuted", 0.5)
+    assert head.statistic.startswith("share of 6 paired comparisons")
+    parts = [row.part for row in others]
+    assert len(set(parts)) == len(parts) == 5

@@ -55,9 +55,9 @@ AS_PLANNED = "as planned"
 AUDIT_EXTRA = ["audited_profile", "noise_below", "profile_holds", "mechanism", "mechanism_p"]
 
 # From "form" on: which statement the row is about, the largest value that can be reached, a slope of the theorem's own
-# formula, the exponents it is told from, and what else there is to say.
+# formula, the exponents it is told from, what algorithms that do nothing come to, and what else there is to say.
 BOUNDS_COLUMNS = ["check", "theorem", "parameter", "value", "lower", "measured", "measured_low", "measured_high"]
-BOUNDS_COLUMNS += ["upper", "verdict", "form", "reach", "formula", "rivals", "detail"]
+BOUNDS_COLUMNS += ["upper", "verdict", "form", "reach", "formula", "rivals", "null", "detail"]
 
 # Called before a file gets its name; an error leaves the file unwritten.
 before_rename: list[Callable[[], None]] = []

@@ -20,8 +20,8 @@ class Verdict(StrEnum):
     CONFIRMED = (
         "confirmed",
         "✓",
-        "The statement as worded could have failed on these rows and did not: its bound lies below the largest value "
-        "that can be reached, or the interval contains the stated exponent or that of the formula itself.",
+        "The statement as worded could have failed on these rows, where an algorithm that does nothing fails, and did "
+        "not: it keeps to the bound, or the interval contains the stated exponent or that of the formula itself.",
     )
     ORDER_AGREES = (
         "order agrees",
@@ -35,11 +35,17 @@ class Verdict(StrEnum):
         "No run speaks against it, and none could confirm it: a statement about every algorithm or every instance, "
         "met on a few of them.",
     )
-    DERIVATION = "derivation", "=", "An identity or a computation on the paper's formulas, with no run behind it."
+    DERIVATION = (
+        "derivation",
+        "=",
+        "An identity or a computation on the paper's formulas, with no run behind it; or a slope or an equality that "
+        "an algorithm which does nothing has as well, from the instance or from the noise put in.",
+    )
     VACUOUS = (
         "vacuous here",
         "∅",
-        "The bound exceeds the largest value that can be reached at every row: it says nothing.",
+        "At every row the bound exceeds the largest value that can be reached, or an algorithm that does nothing keeps "
+        "to it: it says nothing.",
     )
     DEPENDS = (
         "depends on the variant",

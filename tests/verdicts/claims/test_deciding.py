@@ -153,3 +153,15 @@ def test_parts_of_an_average_are_told_apart(tmp_path):
     (change,) = protocol_changes(table)
     assert change.turns
     assert change.why.startswith("local_sgd -48.9 → 33.7 (confirmed)")
+
+
+def test_a_part_of_an_average_depends_on_the_variant_that_turns_it(tmp_path):
+    """Under the widened grid the improvement is none, stated at 33 %; a variant that turns nothing is silent."""
+    improvement = "{name: relative_improvement, target: minibatch_sgd, stated: {local_sgd: 33}, tolerance: 2}"
+    known = claims(tmp_path, "variants: [grid=widened, split=per_silo]", improvement)
+    both = {"": AHEAD, "grid=widened": BEHIND, "split=per_silo": AHEAD}
+    table = decide(known, run(tmp_path, {"wbcd_mlp": both, "mnist_mlp": both})).set_index("claim")
+    part = table.loc["X1: local_sgd"]
+    assert part["verdict"] == "depends on the variant"
+    assert "grid=widened" in part["statistic"]
+    assert "per_silo" not in part["statistic"]

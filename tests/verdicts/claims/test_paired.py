@@ -5,7 +5,7 @@ import pytest
 from planted import by_part, claim, folder, noisy, trials
 from scipy import stats
 
-from silodp.verdicts.claims.deciding import headed
+from silodp.verdicts.claims.deciding import _same_rows, headed
 from silodp.verdicts.claims.paired import paired_difference
 
 EPSILONS = (1.0, 3.0, 6.0)
@@ -148,9 +148,23 @@ def test_a_diverged_trial_leaves_the_comparison_open(tmp_path):
 def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_path, protocol, variants, head):
     rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
     known = claim(paired(), experiments=["e"], protocol=protocol, variants=variants)
-    found = headed(known, paired_difference(known, folder(tmp_path, rows)))
+    run = folder(tmp_path, rows)
+    found = headed(known, paired_difference(known, run), _same_rows(known, run))
     assert (found[0].part, found[0].verdict) == ("", head)
     if head == "depends on the variant":
         assert "confirmed under default" in found[0].statistic
         assert "refuted under grid=other" in found[0].statistic
         assert {finding.part: finding.verdict for finding in found}["[default]"] == "confirmed"
+
+
+def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the_headline(tmp_path):
+    """The protocol is behind on `e`; `f`, ahead, was run under the default alone. Each comparison counts once."""
+    rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
+    rows += trials("f", errors((-0.1, -0.1, -0.1)))
+    known = claim(paired(), experiments=["e", "f"], protocol="grid=other")
+    run = folder(tmp_path, rows)
+    head, *others = headed(known, paired_difference(known, run), _same_rows(known, run))
+    assert (head.part, head.verdict, head.value) == ("", "refuted", 0.5)
+    assert head.statistic.startswith("share of 6 paired comparisons")
+    parts = [row.part for row in others]
+    assert len(set(parts)) == len(parts) == 5

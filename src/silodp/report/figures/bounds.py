@@ -30,7 +30,7 @@ _QUANTITIES = {
     "": "excess risk",
 }
 # What stands in brackets behind a parameter is what was measured, where it begins so.
-_MEASURES = ("risk of", "n where", "rounds to")
+_MEASURES = ("risk of", "rounds to")
 _DECISION = (
     "Confirmed: the slope's interval leaves the rivals out and contains the stated exponent or the slope of the "
     "theorem's own formula over the same points. Order agrees: it contains neither, but lies nearer to the stated "

@@ -32,7 +32,7 @@ CHECKS = {
 
 def run_check(name: str, context: "Context") -> "pd.DataFrame":
     """The bounds table of the check called `name`."""
-    from silodp.verdicts.checks.base import table
+    from silodp.verdicts.checks.base import against_nulls, table
 
     check = getattr(importlib.import_module(f"silodp.verdicts.checks.{name}"), name)
-    return table(name, check(context))
+    return table(name, against_nulls(check, context))

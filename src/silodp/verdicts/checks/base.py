@@ -1,6 +1,7 @@
 """What all checks share: their rows, their verdicts, how large they are, and the theorems they hold runs against."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from silodp.federation.rng import Streams
 from silodp.files import BOUNDS_COLUMNS
 from silodp.theory import THEOREMS, Result, Theorem
+from silodp.verdicts.checks.stack import NULLS, in_place, standing_in
 from silodp.verdicts.statistics import Interval, mean_interval, slope, slope_interval
 from silodp.verdicts.words import Verdict
 
@@ -23,6 +25,8 @@ Array = NDArray[np.float64]
 CONFIDENT = 0.999
 # An exponent is told from its neighbours, half a power away, half-way.
 HALF_WAY = 0.25
+# A risk of less is a rounding error.
+ROUNDING = 1e-20
 # Trials of the default scale are multiplied by these.
 FACTORS: dict[Scale, float] = {"smoke": 0.1, "default": 1.0, "paper": 10.0}
 
@@ -67,7 +71,11 @@ def row(
     be reached; `formula`: slope of the theorem's formula over the same points; `detail`.
     """
     value_low_high = measured or Interval(math.nan, math.nan, math.nan)
-    blank: Row = dict.fromkeys(("lower", "upper", "reach", "formula"), math.nan) | {"form": "", "detail": ""}
+    blank: Row = dict.fromkeys(("lower", "upper", "reach", "formula"), math.nan) | {
+        "form": "",
+        "null": "",
+        "detail": "",
+    }
     return blank | {
         "theorem": theorem,
         "parameter": parameter,
@@ -82,6 +90,38 @@ def row(
 def table(check: str, rows: Sequence[Row]) -> pd.DataFrame:
     """Rows of a check as the table that its CSV file holds."""
     return pd.DataFrame(rows).assign(check=check)[BOUNDS_COLUMNS]
+
+
+class NeverReached(RuntimeError):
+    """A check that waits for a risk waits in vain."""
+
+
+def against_nulls(check: Callable[[Context], list[Row]], context: Context) -> list[Row]:
+    """Rows of a check, with what algorithms that do nothing come to on the same rows in the column `null`.
+
+    A row that such an algorithm passes says nothing of the papers' algorithms. A confirmed bound is then vacuous here;
+    a confirmed slope or equality is a derivation, of the instance or of the noise put in. The mean plus noise is a
+    good algorithm: it is held against slopes and equalities, not against upper bounds.
+    """
+    rows = check(context)
+    speaks = any(row["verdict"] in (Verdict.CONFIRMED, Verdict.ORDER_AGREES) for row in rows)
+    for null in NULLS if speaks else ():
+        with in_place(null), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                others = check(context)
+            except NeverReached:
+                others = [row | {"measured": math.nan, "verdict": ""} for row in rows]
+        for row, other in zip(rows, others, strict=True):
+            exponent = row["parameter"].startswith("slope in") or row["lower"] == row["upper"]
+            if not row["verdict"] or math.isnan(row["measured"]) or (null == NULLS[-1] and not exponent):
+                continue
+            passes = other["verdict"] in (Verdict.CONFIRMED, Verdict.ORDER_AGREES, Verdict.VACUOUS)
+            row["null"] += f"{'; ' if row['null'] else ''}{null} {other['measured']:.3g}{' passes' if passes else ''}"
+            if passes and row["verdict"] == Verdict.CONFIRMED:
+                word = Verdict.DERIVATION if exponent else Verdict.VACUOUS
+                row |= {"verdict": str(word), "detail": f"{null} passes as well"}
+    return rows
 
 
 def within(measured: Interval, lower: float, upper: float) -> Verdict:
@@ -193,7 +233,10 @@ def sweep_rows(sweep: Sweep, streams: Streams) -> list[Row]:
         row(sweep.theorem, name, float(value), mean_interval(sample), None, form=sweep.form)
         for value, sample in zip(sweep.values, samples, strict=True)
     ]
-    measured = slope_interval(sweep.values, samples, streams.generator("bootstrap", sweep.theorem, name))
+    measured = Interval(math.nan, math.nan, math.nan)
+    # What does nothing may have no risk at all, up to rounding: it has no slope.
+    if standing_in() is None or all(sample.mean() > ROUNDING for sample in samples):
+        measured = slope_interval(sweep.values, samples, streams.generator("bootstrap", sweep.theorem, name))
     formula = float(slope(sweep.values, np.array([sweep.formula(value) for value in sweep.values])))
     claim = (sweep.exponent, formula, sorted(sweep.neighbours))
     return [*rows, slope_row(sweep.theorem, f"slope in {name}", measured, *claim, form=sweep.form)]

@@ -44,7 +44,7 @@ def _linear_time(context: Context) -> list[Row]:
             )
             columns: Row = {"lower": 1.0, "upper": 1.0, "detail": f"{detail} {most}"}
             rows.append(row("convex-2.3", name, point[axis], _exactly(gradients / records), verdict, **columns))
-        fitted = _exactly(formula_slope(values, [gradients for gradients, _ in counts]))
+        fitted = _exactly(formula_slope(values, [gradients or np.nan for gradients, _ in counts]))
         rows.append(slope_row("convex-2.3", f"slope in {axis} (gradients of a run)", fitted, 1.0, 1.0, (0.5, 2.0)))
     return rows
 

@@ -8,21 +8,23 @@ from torch import Tensor
 
 from silodp.federation.prox import no_prox
 from silodp.theory.problems.known import Quadratic, SmoothNonconvex, SparseLeastSquares
-from silodp.verdicts.checks.base import Array, Context, Row, Sweep, sweep_rows, sweeps
+from silodp.verdicts.checks.base import Array, Context, Row, Sweep, bounded, sweep_rows, sweeps
 from silodp.verdicts.checks.prescribed_runs import algorithm_for, circle, excess, run_alike, run_on
 from silodp.verdicts.checks.spider_runs import spider_gradients, spider_point
-from silodp.verdicts.words import CORRECTED
+from silodp.verdicts.words import AS_PRINTED, CORRECTED
 
 DELTA = 1e-6
 ROUNDS, SPARSE_ROUNDS = 20, 160
+SILOS: dict[str, Any] = {"d": 2, "N": 32, "L": 1.0, "beta": 1.0, "mu": 1.0, "epsilon": 1.0, "delta": DELTA}
 PL = {"epsilon": (-2.0, (-1.0, -3.0)), "n": (-2.0, (-1.0, -3.0)), "M": (-1.0, (-2.0, -0.5)), "d": (1.0, (0.5, 2.0))}
 SPIDER = {"epsilon": (-4 / 3, (-1.0, -2.0)), "n": (-4 / 3, (-1.0, -2.0)), "M": (-2 / 3, (-0.5, -1.0))}
 
 
 def rates_nonconvex(context: Context) -> list[Row]:
     """Rows of all sweeps."""
-    rates = [*_prox_sgd(context), *_silos(context), *_spider(context)]
-    return [row for sweep in rates for row in sweep_rows(sweep, context.streams)]
+    silos = _silos(context)
+    rates = [*_prox_sgd(context), *silos, *_spider(context)]
+    return [row for sweep in rates for row in sweep_rows(sweep, context.streams)] + [_printed(context, silos[0])]
 
 
 def _prox_sgd(context: Context) -> list[Sweep]:
@@ -55,7 +57,7 @@ def _prox_sgd(context: Context) -> list[Sweep]:
 
 def _silos(context: Context) -> list[Sweep]:
     """The part of the risk that M < N heterogeneous silos add, (N−M)/((N−1)M)·υ²/μ, without noise, along υ and M."""
-    N, base = 32, {"upsilon": 0.2, "M": 4.0}
+    N, base = SILOS["N"], {"upsilon": 0.2, "M": 4.0}
     axes = {"upsilon": (2.0, (1.0, 3.0), [0.05, 0.1, 0.2, 0.4]), "M": (-1.0, (-0.5, -2.0), [1.0, 2.0, 4.0, 8.0])}
     options: dict[str, Any] = {"trials": context.trials(800), "N": N, "clip": 1.0, "stepsize": 0.5, "prox": no_prox}
 
@@ -66,11 +68,18 @@ def _silos(context: Context) -> list[Sweep]:
         return 0.5 * (outputs**2).sum(axis=1)
 
     def formula(**point: Any) -> float:
-        constants = {"n": 1000, "d": 2, "N": N, "L": 1.0, "beta": 1.0, "mu": 1.0, "epsilon": 1.0, "delta": DELTA}
-        return context.evaluate("nonconvex-2.1", **constants, **point).terms["silos"]
+        return context.evaluate("nonconvex-2.1", n=1000, **SILOS, **point).terms["silos"]
 
     names = ("silos",)
     return sweeps(context, "nonconvex-2.1", "silos drawn", axes, base, sample, formula, names=names, form=CORRECTED)
+
+
+def _printed(context: Context, silos: Sweep) -> Row:
+    """Theorem E.1 as printed for M < N at the proof's step, 1/(2β): its bound falls with n, where the risk has none."""
+    upsilon, n, M = silos.values[-1], 10**6, 4
+    upper = context.evaluate("nonconvex-2.1", n=n, M=M, **SILOS).value
+    name, reach = f"n (M = {M} of N = {SILOS['N']} silos, upsilon = {upsilon:g})", 0.5 * upsilon**2
+    return bounded("nonconvex-2.1", name, n, silos.sample(upsilon), upper=upper, reach=reach, form=AS_PRINTED)
 
 
 def _noise(context: Context, n: int, epsilon: float, L: float, rounds: int) -> float:

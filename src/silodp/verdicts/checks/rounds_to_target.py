@@ -6,7 +6,7 @@ import numpy as np
 
 from silodp.algorithms.base import State
 from silodp.theory.problems.known import Quadratic
-from silodp.verdicts.checks.base import Array, Context, Row, row, sweep_rows, sweeps, within
+from silodp.verdicts.checks.base import Array, Context, NeverReached, Row, row, sweep_rows, sweeps, within
 from silodp.verdicts.checks.prescribed_runs import algorithm_for, run_alike
 from silodp.verdicts.statistics import ratio_interval
 
@@ -78,4 +78,4 @@ def _rounds(context: Context, name: str, beta: float) -> Array:
         run_alike(problem, algorithm, context, 50, SILOS, noise=noise, stepsize=step, watch=watch)
     except Reached:
         return first
-    raise RuntimeError(f"rounds_to_target: {name} at β = {beta:g} has not met {TARGET:g} after {MOST} rounds")
+    raise NeverReached(f"rounds_to_target: {name} at β = {beta:g} has not met {TARGET:g} after {MOST} rounds")

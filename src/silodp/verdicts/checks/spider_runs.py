@@ -32,17 +32,17 @@ class SpiderPoint:
 
 
 def spider_point(
-    context: Context, problem: SmoothNonconvex, *, n: int, M: int, epsilon: float, delta: float, l1: float = 0.0
+    context: Context, problem: SmoothNonconvex, *, l1: float = 0.0, reading: str = "right", **sizes: Any
 ) -> SpiderPoint:
     """The R with the smallest bound, among powers of 1.02, with the longest phase that the proof allows at that R.
 
-    Δ counts f¹ = l1·‖w‖₁ from where the runs start.
+    `sizes`: n, M, epsilon, delta. Δ counts f¹ = l1·‖w‖₁ from where the runs start.
     """
     constants, points = problem.constants, []
     Delta = problem.scale + l1 * START * problem.d
-    common = {"n": n, "epsilon": epsilon, "delta": delta, "L": constants.L, "beta": constants.beta}
+    common = sizes | {"d": problem.d, "L": constants.L, "beta": constants.beta, "Delta": Delta, "reading": reading}
     for R in sorted({round(1.02**power) for power in range(530)}):
-        point = common | {"d": problem.d, "M": M, "R": R, "Delta": Delta}
+        point = common | {"R": R}
         phase = context.evaluate("nonconvex-3.1-phase", **point).value
         if phase < 1:
             break

@@ -5,9 +5,12 @@ every row of the stack has data, drawn records, silos and noise of its own, and 
 array operations.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,6 +28,26 @@ Array = NDArray[np.float64]
 Gradients = Callable[[Array, Array], Array]
 # In place of a silo's number: the mean over all silos that take part.
 COHORT = -1
+# What stands in for algorithms: w_0, a fixed model of norm 1, or a step along the mean of all records' gradients at w_0
+# with the mean of all rounds' noise. Of losses ½‖w − x‖² that is the sample mean plus noise.
+Null = Literal["w_0", "fixed w", "mean + noise"]
+NULLS: tuple[Null, ...] = ("w_0", "fixed w", "mean + noise")
+_null: ContextVar[Null | None] = ContextVar("null", default=None)
+
+
+@contextmanager
+def in_place(null: Null) -> Iterator[None]:
+    """No algorithm runs in here: `null` stands for all of them."""
+    token = _null.set(null)
+    try:
+        yield
+    finally:
+        _null.reset(token)
+
+
+def standing_in() -> Null | None:
+    """What stands in for algorithms; None where they run."""
+    return _null.get()
 
 
 @dataclass(frozen=True)
@@ -159,11 +182,29 @@ def run(
     algorithm: Algorithm, federation: TrialFederation, start: Array, watch: Callable[[int, State], None] | None = None
 ) -> Array:
     """All rounds of `algorithm` from `start` (d,), (T, d); `watch(r, state)` runs before each and after the last."""
+    null = standing_in()
     state = algorithm.start(torch.from_numpy(np.tile(start.astype(float), (federation.trials, 1))))
+    if null is not None:
+        state = State(_nothing_done(null, algorithm.rounds, federation, state.w))
     for r in range(algorithm.rounds):
         if watch is not None:
             watch(r, state)
-        state = algorithm.round(r, state, federation)
+        if null is None:
+            state = algorithm.round(r, state, federation)
     if watch is not None:
         watch(algorithm.rounds, state)
-    return algorithm.output(state).numpy()
+    return (state.w if null else algorithm.output(state)).numpy()
+
+
+def _nothing_done(null: Null, rounds: int, federation: TrialFederation, start: Tensor) -> Tensor:
+    """The models (T, d) that `null` has in place of an algorithm's."""
+    if null == "w_0":
+        return start
+    if null == "fixed w":
+        return torch.full_like(start, -1 / math.sqrt(start.shape[1]))
+    drawn, N = federation.M if isinstance(federation.M, int) else np.mean(federation.M), federation.silo_count
+    share = math.sqrt(N / (rounds * drawn))
+    federation.M, federation.noises = N, None if federation.noises is None else federation.noises * share
+    kind, release = next(iter(federation.kinds.items()))
+    federation.kinds = {kind: replace(release, records=0, noise=release.noise * share)}
+    return federation.prox(start - federation.answer(Query(start, 0, kind), COHORT), torch.ones(len(start), 1).double())

@@ -31,6 +31,7 @@ STATISTICS: dict[str, Callable[[Claim, RunFolder], list[Finding]]] = {
     "exact_expression": exact_expression,
     "same_iterates": same_iterates,
 }
+_DECISIVE = {Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE}
 _CELL = ["M", "R", "epsilon", "algorithm"]
 
 
@@ -38,35 +39,48 @@ def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
     """The table that `silodp.verdicts.claims.decide` returns."""
     rows = []
     for claim in [*claims, *uncovered(claims, run)]:
-        findings = STATISTICS[claim.statistic.name](claim, run)
-        for finding in [*headed(claim, findings), *_same_rows(claim, run), *_certified(claim, run)]:
+        findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)
+        for finding in [*headed(claim, findings, same), *same, *_certified(claim, run)]:
             name = f"{claim.id}: {finding.part}" if finding.part else claim.id
             about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
             rows.append(asdict(finding) | about | {"evidence": "; ".join(finding.evidence)})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def headed(claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings with the paper's own protocol first, and its verdict beside those of the claim's fair variants."""
-    if not claim.protocol and not claim.variants:
-        return list(findings)
-    # The whole claim under a reading: its name is the reading's label alone.
-    whole = {row.reading: row for row in findings if row.part == (f"[{row.reading}]" if row.reading else "")}
-    named = [replace(row, part=f"[{DEFAULT}]") if not row.part else row for row in findings]
-    head = whole.get(claim.protocol)
-    if head is None:
-        text = f"{findings[0].statistic}; the paper's own protocol, {claim.protocol}, was not run"
-        return [replace(findings[0], statistic=text, verdict=Verdict.NOT_TESTABLE), *named[1:]]
-    decisive = {
-        reading: whole[reading].verdict
-        for reading in dict.fromkeys((claim.protocol, *claim.variants))
-        if reading in whole and whole[reading].verdict in (Verdict.CONFIRMED, Verdict.REFUTED)
-    }
-    if len(set(decisive.values())) > 1:
-        verdicts = ", ".join(f"{verdict} under {reading or DEFAULT}" for reading, verdict in decisive.items())
-        text = f"the paper's own protocol is {claim.protocol or DEFAULT}: {verdicts}; {head.statistic}"
-        return [replace(head, part="", verdict=Verdict.DEPENDS, statistic=text), *named]
-    return [replace(head, part=""), *named] if claim.protocol else list(findings)
+def headed(claim: Claim, findings: Sequence[Finding], same: Sequence[Finding]) -> list[Finding]:
+    """The findings with the paper's own protocol first; a verdict that turns under a fair variant depends on it.
+
+    `same` has the verdicts under the protocol on the rows that each variant has: nothing else differs there.
+    """
+    named = {row.part: row for row in findings}
+    if claim.protocol:
+        head = named.get(f"[{claim.protocol}]")
+        first = findings[0]
+        if head is None:
+            text = f"{first.statistic}; the paper's own protocol, {claim.protocol}, was not run"
+            head = replace(first, statistic=text, verdict=Verdict.NOT_TESTABLE)
+        findings = [replace(head, part=""), replace(first, part=f"[{DEFAULT}]"), *findings[1:]]
+        named |= {row.part: row for row in findings}
+    before = {row.part: row for row in same}
+    first, *others = [_depends(claim, row, named, before) for row in findings]
+    if first.verdict == Verdict.DEPENDS and not claim.protocol:
+        others.insert(0, replace(findings[0], part=f"[{DEFAULT}]"))
+    return [first, *others]
+
+
+def _depends(claim: Claim, row: Finding, named: Mapping[str, Finding], before: Mapping[str, Finding]) -> Finding:
+    """A claim's verdict, or that of its part of the same name under every reading, beside its fair variants'."""
+    turns, own = [], claim.protocol or DEFAULT
+    for variant in claim.variants:
+        label, rows = f"[{variant or DEFAULT}]", row_label(SAME_ROWS, variant)
+        after = named.get(f"{label}, {row.part}" if row.part else label)
+        base = before.get(f"{row.part}, {rows}" if row.part else rows)
+        if after and base and {after.verdict, base.verdict} <= _DECISIVE and after.verdict != base.verdict:
+            turns.append(f"{base.verdict} under {own}, {after.verdict} under {variant or DEFAULT}")
+    if not turns or row.verdict == Verdict.NOT_TESTABLE:
+        return row
+    text = f"the paper's own protocol is {own}: on the same rows {'; '.join(turns)}; {row.statistic}"
+    return replace(row, verdict=Verdict.DEPENDS, statistic=text)
 
 
 class UnderOneReading(RunFolder):
@@ -84,7 +98,9 @@ class UnderOneReading(RunFolder):
         table = self.run.reported(experiment)
         if table is None:
             return None
-        rows = table[table["reading"] == self.reading]
+        # An experiment without the paper's protocol as a reading of its own has it as the default one.
+        own = self.other is None or (table["reading"] == self.reading).any()
+        rows = table[table["reading"] == (self.reading if own else "")]
         if self.other is not None:
             cells = pd.MultiIndex.from_frame(table.loc[table["reading"] == self.other, _CELL])
             rows = rows[pd.MultiIndex.from_frame(rows[_CELL]).isin(cells)]

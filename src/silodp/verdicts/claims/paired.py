@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -63,15 +63,20 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
     missing = [name for name in claim.experiments if name not in here]
     thinned = run.gaps([name for name in claim.experiments if name in here], *statistic.epsilons, claim.protocol)
     groups: dict[tuple[bool, str], list[Line]] = {}
+    under = {line.experiment for line in lines if line.reading == claim.protocol} - set(claim.surrogates)
     for line in lines:
         groups.setdefault((line.experiment in claim.surrogates, line.reading), []).append(line)
+        # Where some experiments have the paper's protocol as a reading, it is the default one of the others.
+        if under and not line.reading and line.experiment not in {*under, *claim.surrogates}:
+            groups.setdefault((False, claim.protocol), []).append(line)
     found: list[Finding] = []
     for (surrogate, reading), group in sorted(groups.items(), key=lambda item: item[0]):
         details = [_detail(claim, statistic, line, run) for line in group]
         # An alternative reading need not be run on every experiment; it does not decide the claim either.
-        gaps = [] if surrogate or reading else list(missing)
+        gaps = [] if surrogate or reading not in ("", claim.protocol) else list(missing)
         gaps += thinned if reading == claim.protocol and not surrogate else []
-        found += [_whole(group_name(reading, surrogate), statistic, group, details, gaps), *details]
+        whole = replace(_whole(group_name(reading, surrogate), statistic, group, details, gaps), reading=reading)
+        found += [whole, *(row for row in details if row.reading == reading)]
     if (False, "") not in groups:
         return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # What is missing has a row of its own, which says what it would take.

@@ -72,11 +72,15 @@ def schema_text() -> str:
 
 def reference_text() -> str:
     """What `docs/configuration.md` holds: a section for each model, a row for each key."""
-    lines = [_PAGE]
-    for name, schema in _definitions(Run, Experiment).items():
-        lines += [f"## {name}", "", schema.get("description", ""), ""]
+    lines, definitions = [_PAGE], _definitions(Run, Experiment)
+    readings = definitions["Readings"]["properties"]
+    for name, schema in definitions.items():
+        alternative = " It has all keys of Readings, and:" if name == "Alternative" else ""
+        lines += [f"## {name}", "", schema.get("description", "") + alternative, ""]
         lines += ["| key | allowed | default | meaning |", "| --- | --- | --- | --- |"]
         for key, field in schema.get("properties", {}).items():
+            if alternative and key in readings:
+                continue
             default = "required" if key in schema.get("required", ()) else _default(field)
             lines.append(f"| `{key}` | {_allowed(field)} | {default} | {field.get('description', '')} |")
         lines.append("")

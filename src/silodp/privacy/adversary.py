@@ -1,6 +1,8 @@
-"""Delivered ε of a plan against the adversary that its claim is about."""
+"""Bounds on the true ε of a plan against the adversary that its claim is about."""
 
-from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
+import math
+
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.shuffling.shuffled_gaussian import delivered_shuffled
 from silodp.privacy.shuffling.shuffled_plan import delivered_shuffled_sums
@@ -14,3 +16,28 @@ def delivered(plan: PrivacyPlan) -> DeliveredEpsilon:
     if plan.shuffled_sum is not None:
         return delivered_shuffled_sums(plan)
     return delivered_epsilon(plan, plan.budget.delta) if plan.trusted_sum is None else delivered_sum(plan)
+
+
+def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
+    """ε that some neighbouring silos reach at the claim's δ: what can violate a claim; NaN where none is proven.
+
+    Args:
+        result: what `delivered` gives for the plan.
+        everyone: whether all silos take part in every round. Where M < N, `result` counts a silo that is drawn in all
+            rounds, which is rare, and nothing is proven from below about one that is not.
+    """
+    guarded = plan.shuffler is not None or plan.shuffled_sum is not None or plan.trusted_sum is not None
+    (first, *_) = plan.releases
+    # The order in which disjoint batches use the records is random and secret, which the plan does not count.
+    if guarded or not everyone or first.clipping != "record" or first.sampler == "disjoint":
+        return math.nan
+    # Nothing is known of noise that no accountant covers.
+    if math.isinf(result.upper):
+        return math.nan
+    if first.steps == 1:
+        return result.lower
+    # Of local SGD only the model after a round's steps is seen, and only a claim that may not hold needs that search.
+    n, delta = plan.budget.n, plan.budget.delta
+    if plan.budget.epsilon is None or result.upper <= plan.budget.epsilon:
+        return math.nan
+    return end_of_round_epsilon(first.steps, first.count // first.steps, n, plan.noise_multiplier, delta).lower

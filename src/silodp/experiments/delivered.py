@@ -20,8 +20,8 @@ KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
     """One row for each private point that was chosen, up to what its privacy does not depend on (step size and clip).
 
-    `chosen` is what `selection.select` gives, `sizes` are training records of each silo; the silo with the largest upper
-    end counts. Columns: `PRIVACY_COLUMNS`, `PRIVACY_EXTRA`, phase_length, reported (chosen under the first report).
+    `chosen` is what `selection.select` gives, `sizes` are training records of each silo; the worst silo counts.
+    Columns: `PRIVACY_COLUMNS`, `PRIVACY_EXTRA`, phase_length, reported (chosen under the first report).
     """
     private = chosen[chosen["epsilon"].notna()]
     private = private.assign(reported=private["selection"] == config.reports[0].selection)

@@ -49,7 +49,7 @@ class Readings(Strict):
         "record", description="what is clipped; per_tensor and batch_mean are not private as claimed"
     )
     noise: Literal["paper", "calibrated"] = Field(
-        "paper", description="noise by the papers' formulas, or the least that delivers the claimed epsilon"
+        "paper", description="noise by the papers' formulas, or the least that certifies the claimed epsilon"
     )
     summation: Literal["ideal", "shuffled"] = Field(
         "ideal", description="sums of the SDP algorithms: Gaussian by a trusted party, or the shuffle protocol P_vec"

@@ -21,7 +21,7 @@ class Protocol:
     Attributes:
         clipping: what is scaled to norm at most L.
         shuffled: M and d, where sums go through the shuffle protocol P_vec.
-        calibrated: whether noise is the least that delivers the claimed ε.
+        calibrated: whether noise is the least that certifies the claimed ε.
         sampler: "subset" for batches of distinct records, else as the algorithm draws them.
     """
 

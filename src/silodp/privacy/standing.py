@@ -7,25 +7,35 @@ from typing import Self
 import pandas as pd
 
 
-class Standing(StrEnum):
-    """How a claimed ε stands: its text, and a `sign` that needs no colour."""
+class Word(StrEnum):
+    """Words for what is found: the text, a `sign` that needs no colour, and perhaps the `meaning` in a sentence."""
 
     sign: str
+    meaning: str
 
-    def __new__(cls, word: str, sign: str) -> Self:
+    def __new__(cls, word: str, sign: str = "", meaning: str = "") -> Self:
         """A member whose value is its word."""
         member = str.__new__(cls, word)
-        member._value_, member.sign = word, sign
+        member._value_, member.sign, member.meaning = word, sign, meaning
         return member
-
-    KEPT = "kept", "●"
-    NOT_CERTIFIED = "not certified", "◆"
-    VIOLATED = "violated", "▲"
 
     @property
     def signed(self) -> str:
         """The mark and the word."""
         return f"{self.sign} {self}"
+
+    @property
+    def style(self) -> str:
+        """The word as a class name of a page."""
+        return self.value.replace(" ", "-")
+
+
+class Standing(Word):
+    """How a claimed ε stands against the true one."""
+
+    KEPT = "kept", "●"
+    NOT_CERTIFIED = "not certified", "◆"
+    VIOLATED = "violated", "▲"
 
 
 def standing(claimed: float, lower: float, upper: float) -> Standing:

@@ -9,25 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Look
 from silodp.report.figures.axes import dodged, log_ticks, new_axes, set_page
 from silodp.report.figures.intervals import draw_intervals, standing_keys
 from silodp.report.figures.notes import stand, zero
 from silodp.report.figures.slices import private_rows
 from silodp.report.figures.style import label, looks, styled
-from silodp.report.numbers import interval
 
 OVER: dict[str, Any] = {"facecolor": "#f4f4f4", "edgecolor": "#c9c9c9", "hatch": "////", "lw": 0}
-# Seven lines, told apart by shape as well as colour.
-_LOOKS = [
-    Look(0, "#004488", "s", "-"),
-    Look(1, "#b3485a", "o", (0, (5, 1.8))),
-    Look(2, "#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5))),
-    Look(3, "#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5))),
-    Look(4, "#30102f", "D", (0, (1.2, 1.2))),
-    Look(5, "#9fd3e6", "X", (0, (3, 1, 1, 1))),
-    Look(6, "#6b4a9c", "P", (0, (8, 2))),
-]
 
 
 def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = "true ε", note: str | None = None) -> Figure:
@@ -37,7 +27,6 @@ def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = "true
     or has no private row.
     """
     rows = private_rows(table, ["delivered_epsilon"], "delivered_vs_claimed")
-    rows = rows.assign(claimed_epsilon=rows["epsilon"])
     curves = [
         (name, look, label(name, reading=rows["reading"].iloc[0]), rows[rows["algorithm"] == name])
         for name, look in looks(rows["algorithm"]).items()
@@ -49,8 +38,9 @@ def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = "true
 
 def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
     """Draw one paper's rows of `silodp.experiments.formulas.formula_rows`."""
-    groups = rows.groupby("formula", sort=False)
-    curves = [(str(name), look, str(name), part) for (name, part), look in zip(groups, _LOOKS, strict=False)]
+    groups = rows.rename(columns={"claimed_epsilon": "epsilon"}).groupby("formula", sort=False)
+    styles = looks(ALGORITHMS).values()
+    curves = [(str(name), look, str(name), part) for (name, part), look in zip(groups, styles, strict=False)]
     with styled():
         axes = new_axes(title, "claimed ε", "true ε")
         first = rows.iloc[0]
@@ -60,7 +50,7 @@ def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
 def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> list[Any]:
     """Bars of curves (name, look, label, rows) beside the diagonal; returns what the legend shows."""
     table = pd.concat([rows for *_, rows in curves])
-    claims, ends = table["claimed_epsilon"].to_numpy(float), table.filter(like="delivered_").to_numpy(float)
+    claims, ends = table["epsilon"].to_numpy(float), table.filter(like="delivered_").to_numpy(float)
     values = np.r_[claims, ends[np.isfinite(ends) & (ends > 0)]]
     left, right = claims.min() / 1.3, claims.max() * 1.3
     low, high = min(values.min() / 1.3, left), max(values.max() * 1.3, right)
@@ -71,11 +61,6 @@ def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> 
     log_ticks(axes.yaxis, low, high, most=16)
     handles: list[Any] = []
     for (name, look, text, rows), shift in zip(curves, dodged(claims, len(curves)), strict=True):
-        words = [
-            f"{text}: claimed ε = {row['claimed_epsilon']:g}, true ε in "
-            f"{interval(row.get('delivered_lower'), row['delivered_epsilon'])}"
-            for row in rows.to_dict("records")
-        ]
-        at = rows["claimed_epsilon"].to_numpy(float) * shift
-        handles.append(draw_intervals(axes, name, look, text, rows, at, words, upright=True))
+        at = rows["epsilon"].to_numpy(float) * shift
+        handles.append(draw_intervals(axes, name, look, text, rows, at, upright=True))
     return [*handles, agree, Patch(**OVER, label="above the claim"), *standing_keys(table)]

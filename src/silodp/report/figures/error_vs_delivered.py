@@ -20,11 +20,10 @@ from silodp.report.figures.axes import (
     stretching,
     zoom_axes,
 )
-from silodp.report.figures.intervals import draw_intervals, draw_rings, standing_keys
+from silodp.report.figures.intervals import draw_intervals, draw_rings, said, standing_keys
 from silodp.report.figures.notes import bar_ends, not_finite, stand, trials, zero
 from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
-from silodp.report.numbers import interval, measured
 
 COLUMNS = ["delivered_epsilon", "trials", "test_error_mean"]
 # Draws rows on axes and returns the lines for the legend.
@@ -72,17 +71,18 @@ def calibrated_vs_paper(
     a note. Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
     paper, calibrated = both_noises_of(table, ["delivered_epsilon", "test_error_mean"], "calibrated_vs_paper")
-    both, left_out = _finite(pd.concat([paper, calibrated]), ["test_error_mean"])
+    shares = {"paper": 0.55, "calibrated": 1.0}
+    both, left_out = _finite(
+        pd.concat([paper.assign(kind="paper"), calibrated.assign(kind="calibrated")]), ["test_error_mean"]
+    )
     with styled():
         axes = new_axes(title, "true ε", ylabel)
         axes.set_xscale("log")
         axes.set_xlim(_limits(both))
         handles: list[Any] = []
-        for kind, rows, share in (("paper", paper, 0.55), ("calibrated", calibrated, 1.0)):
-            finite, _ = _finite(rows, ["test_error_mean"])
-            for name, look in looks(finite["algorithm"]).items():
-                of, text = finite[finite["algorithm"] == name], f"{label(name)}, {kind}"
-                handles.append(_over_true(axes, f"{name}-{kind}", look, text, of, tint(look.colour, share)))
+        for (kind, name), of in both.groupby(["kind", "algorithm"], sort=False):
+            text, look = f"{label(name)}, {kind}", looks(both["algorithm"])[name]
+            handles.append(_over_true(axes, f"{name}-{kind}", look, text, of, shares[kind]))
         log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
         return set_page(axes, handles + standing_keys(both), [note, left_out, zero(both, "left"), stand(paper)])
 
@@ -109,7 +109,7 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
                 style: dict[str, Any] = {"bars": bar_ends(of)}
                 if kind == "paper":
                     style = {"color": tint(look.colour, 0.55), "ls": ":", "zorder": 2}
-                lines.append(draw_line(axes, f"{name}-{kind}", look, text, points, _words(text, of), **style))
+                lines.append(draw_line(axes, f"{name}-{kind}", look, text, points, said(text, of), **style))
                 draw_rings(axes, f"{name}-{kind}", *points, of)
         set_epsilon_axis(axes, rows["epsilon"])
         axes.grid(axis="x", visible=False)
@@ -145,16 +145,7 @@ def _limits(rows: pd.DataFrame) -> tuple[float, float]:
     return ends.min() / 1.3, ends.max() * 1.3
 
 
-def _over_true(axes: Axes, name: str, look: Look, text: str, rows: pd.DataFrame, colour: Any = None) -> Line2D:
-    """The bars of one algorithm over the true ε, at its errors."""
-    errors = rows["test_error_mean"].to_numpy(float)
-    return draw_intervals(axes, name, look, text, rows, errors, _words(text, rows), upright=False, colour=colour)
-
-
-def _words(text: str, rows: pd.DataFrame) -> list[str]:
-    """What rests on each point: whose it is, its claimed ε, the interval of its true ε, and its error."""
-    return [
-        f"{text}, claimed ε = {row['epsilon']:g}, true ε in "
-        f"{interval(row.get('delivered_lower'), row['delivered_epsilon'])}: {measured(row['test_error_mean'])}"
-        for row in rows.to_dict("records")
-    ]
+def _over_true(axes: Axes, name: str, look: Look, text: str, rows: pd.DataFrame, share: float = 1.0) -> Line2D:
+    """The bars of one algorithm over the true ε, at its errors, its colour mixed with white."""
+    errors, colour = rows["test_error_mean"].to_numpy(float), tint(look.colour, share)
+    return draw_intervals(axes, name, look, text, rows, errors, upright=False, colour=colour)

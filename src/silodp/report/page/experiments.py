@@ -140,8 +140,8 @@ def certified(
     ]
     text = (
         "Each algorithm with the least noise for which the upper bound on its true ε is at most the ε on the axis. "
-        "The paper's noise stands beside it, on the same splits, starts "
-        f"and grids. Claims of rows under calibrated noise: {counts[0]}; under the paper's: {counts[1]}. These verdicts stand beside the claims' own and replace none."
+        "The paper's noise stands beside it, on the same splits, starts and grids. Claims of rows under calibrated "
+        f"noise: {counts[0]}; under the paper's: {counts[1]}. These verdicts replace none of the claims' own."
     )
     changes = noise_changes(claims) if claims is not None else []
     pairs = page.forests("certified_", "Paired differences in test error at exactly the claimed ε, trial by trial")

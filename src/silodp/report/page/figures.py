@@ -68,7 +68,7 @@ class Page:
         return found
 
     def others(self, formulas: bool = True) -> list[Figure]:
-        """Figures that stand in no section before: ε by round and, if `formulas`, the true ε of the papers' formulas."""
+        """Figures that stand in no section before: ε by round and, if `formulas`, those of the papers' formulas."""
         found = []
         for name, path in self.figures.items():
             of = re.match(r"(.+)_M(\d+)_R(\d+)", name)

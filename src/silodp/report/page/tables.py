@@ -74,9 +74,9 @@ def privacy(page: Page) -> Section:
         blocks: list[Block] = [Text("No privacy table: privacy.csv is not there.", "missing")]
     else:
         text = (
-            "The true ε is what a silo's whole transcript reveals about one replaced record. Its proven bounds stand in "
-            "brackets, rounded outwards; 0 where no lower one is proven. A claim is kept where the upper bound is at "
-            "most the claim, violated where the lower one is above it, and not certified otherwise."
+            "The true ε says what a silo's whole transcript reveals about one replaced record. Brackets hold its "
+            "proven bounds, rounded outwards; 0 where no lower one is proven. A claim is kept where the upper bound is "
+            "at most the claim, violated where the lower one is above it, and not certified otherwise."
         )
         table = with_reading(read_table(path, PRIVACY_COLUMNS))
         groups = list(table[table["reading"] == ""].groupby(["experiment", "algorithm"], sort=False))
@@ -117,7 +117,7 @@ def _audit(page: Page) -> Section:
     nearest = table.loc[(table["audited_lower"] / table["delivered_epsilon"]).fillna(0).idxmax()]
     text = (
         "Runs with a canary record and without it, told apart by the silo's messages: no bound on ε can lie below the "
-        "audited ε. An audit holds where it does not contradict the proven bounds, and noise, draws and clipping are as "
+        "audited ε. An audit holds where it contradicts no proven bound, and noise, draws and clipping are as "
         f"planned. {stands.sum()} of {len(table)} hold. Nearest to its bound is {label(nearest['algorithm'])} on "
         f"{title_of(nearest['experiment'], page.titles)}: by audit and proof the true ε is in "
         f"{interval(nearest['audited_lower'], nearest['delivered_epsilon'])}."

@@ -103,7 +103,7 @@ class PriceOfPrivacy(AnyStatistic):
 
 
 class DeliveredEpsilon(AnyStatistic):
-    """Delivered against claimed epsilon, over privacy.csv and the papers' formulas."""
+    """True against claimed epsilon, over privacy.csv and the papers' formulas."""
 
     name: Literal["delivered_epsilon"]
     algorithms: list[Algorithm] = Field(default=[], description="algorithms whose rows of privacy.csv are used")

@@ -176,6 +176,8 @@ class Claim(Strict):
     source: Words = Field(description="paper and place")
     statement: Words = Field(description="what is claimed, in own words")
     statistic: Statistic = Field(description="what is computed, and its tolerance")
+    quote: str = Field("", description="the paper's sentence, of at most 25 words, and its section; for refuted claims")
+    reply: str = Field("", description="how an author could reply where the claim is refuted, in one line")
     rule: Words = Field(description="what confirms and what refutes, in words")
     kind: Literal["experiment", "theorem", "derivation"] = Field(
         "experiment",

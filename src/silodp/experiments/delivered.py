@@ -4,6 +4,7 @@ import functools
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from silodp.config.experiment import Experiment
@@ -31,7 +32,7 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
         task = task_at(experiment, config, point)
         plans = dict.fromkeys(task.plans(point["epsilon"], point["phase_length"], sizes))
         # NaN, which is not proven, counts as the largest.
-        worst = max(plans, key=lambda plan: _or_infinite(delivered_by(plan).upper))
+        worst = max(plans, key=lambda plan: np.nan_to_num(delivered_by(plan).upper, nan=math.inf))
         result = delivered_by(worst)
         epsilon, method = result.upper, result.method
         lower = reached_by(worst, result, point["M"] == len(sizes))
@@ -63,10 +64,6 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     row = ["algorithm", "reading", "M", "R", "epsilon", "reported"]
     frame = frame.sort_values([*row, "delivered_epsilon"], kind="stable")
     return frame.assign(reported=frame["reported"] & ~frame.duplicated(row, keep="last")).reset_index(drop=True)
-
-
-def _or_infinite(value: float) -> float:
-    return math.inf if math.isnan(value) else value
 
 
 def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], tuple[float, float]]:

@@ -1,6 +1,5 @@
 """What the proven bounds on the true ε say of a claim, in one of three words."""
 
-import math
 from enum import StrEnum
 from typing import Self
 
@@ -46,8 +45,6 @@ def standing(claimed: float, lower: float, upper: float) -> Standing:
 
 
 def standings(rows: pd.DataFrame) -> pd.Series:
-    """The word of each private row of a results table, of privacy.csv or of formulas.csv."""
-    claimed = rows["claimed_epsilon" if "claimed_epsilon" in rows else "epsilon"]
-    lower = rows["delivered_lower"] if "delivered_lower" in rows else [math.nan] * len(rows)
-    words = map(standing, claimed, lower, rows["delivered_epsilon"])
-    return pd.Series(list(words), index=rows.index, dtype=object)
+    """The word of each private row of a results table or of privacy.csv."""
+    ends = rows.reindex(columns=["epsilon", "delivered_lower", "delivered_epsilon"]).to_numpy(float)
+    return pd.Series([standing(*row) for row in ends], index=rows.index, dtype=object)

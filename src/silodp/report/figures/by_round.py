@@ -3,9 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from silodp.report.figures.axes import draw_line, log_ticks, new_axes, set_page
+from silodp.report.figures.axes import log_ticks, new_axes, set_page
 from silodp.report.figures.style import label, looks, styled
-from silodp.report.numbers import interval
 
 
 def draw_by_round(rows: pd.DataFrame, *, title: str) -> Figure:
@@ -16,14 +15,12 @@ def draw_by_round(rows: pd.DataFrame, *, title: str) -> Figure:
         axes = new_axes(title, "round", "true ε so far")
         # Local SGD's is tens of times the others'.
         is_log = rows["epsilon"].max() > 8 * rows.groupby("algorithm")["epsilon"].max().min()
-        positive = rows.loc[rows["epsilon"] > 0, "epsilon"].min()
-        bottom = positive / 1.5 if is_log else 0.0
+        bottom = rows.loc[rows["epsilon"] > 0, "epsilon"].min() / 1.5 if is_log else 0.0
         handles = []
         for name, look in looks(rows["algorithm"]).items():
             x, y = rows[rows["algorithm"] == name].sort_values("round")[["round", "epsilon"]].to_numpy(float).T
-            words = [f"{label(name)}, round {a:g}: true ε in {interval(0, b)}" for a, b in zip(x, y, strict=True)]
             axes.fill_between(x, bottom, y, color=look.colour, alpha=0.08, lw=0)
-            handles.append(draw_line(axes, name, look, label(name), (x, y), words, marker="", ls=":"))
+            handles += axes.plot(x, y, color=look.colour, ls=":", label=label(name), gid=f"ends:{name}")
         for claimed in sorted(set(rows["claimed_epsilon"].dropna())):
             axes.axhline(claimed, color="#777777", lw=1, ls="--")
         axes.set_xlim(left=0)

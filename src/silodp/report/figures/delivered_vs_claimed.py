@@ -3,21 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Look
 from silodp.report.figures.axes import dodged, log_ticks, new_axes, set_page
-from silodp.report.figures.intervals import draw_intervals, standing_keys
+from silodp.report.figures.intervals import draw_intervals, limits, standing_keys
 from silodp.report.figures.notes import stand, zero
 from silodp.report.figures.slices import private_rows
 from silodp.report.figures.style import label, looks, styled
-
-OVER: dict[str, Any] = {"facecolor": "#f4f4f4", "edgecolor": "#c9c9c9", "hatch": "////", "lw": 0}
 
 
 def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = "true ε", note: str | None = None) -> Figure:
@@ -50,12 +46,9 @@ def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
 def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> list[Any]:
     """Bars of curves (name, look, label, rows) beside the diagonal; returns what the legend shows."""
     table = pd.concat([rows for *_, rows in curves])
-    claims, ends = table["epsilon"].to_numpy(float), table.filter(like="delivered_").to_numpy(float)
-    values = np.r_[claims, ends[np.isfinite(ends) & (ends > 0)]]
-    left, right = claims.min() / 1.3, claims.max() * 1.3
-    low, high = min(values.min() / 1.3, left), max(values.max() * 1.3, right)
+    claims = table["epsilon"].to_numpy(float)
+    left, right, (low, high) = claims.min() / 1.3, claims.max() * 1.3, limits(table)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, high))
-    axes.fill_between([left, right], [left, right], high, zorder=0.5, **OVER)
     (agree,) = axes.plot([left, right], [left, right], color="black", lw=1.0, label="true = claimed", zorder=2)
     log_ticks(axes.xaxis, left, right, most=9)
     log_ticks(axes.yaxis, low, high, most=16)
@@ -63,4 +56,4 @@ def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> 
     for (name, look, text, rows), shift in zip(curves, dodged(claims, len(curves)), strict=True):
         at = rows["epsilon"].to_numpy(float) * shift
         handles.append(draw_intervals(axes, name, look, text, rows, at, upright=True))
-    return [*handles, agree, Patch(**OVER, label="above the claim"), *standing_keys(table)]
+    return [*handles, agree, *standing_keys(table)]

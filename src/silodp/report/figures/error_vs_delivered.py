@@ -1,6 +1,6 @@
 """Test error against the true or the claimed ε: private algorithms, and both noises beside each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from silodp.algorithms.base import Look
 from silodp.report.figures.axes import (
     dodged,
     draw_line,
@@ -20,7 +19,7 @@ from silodp.report.figures.axes import (
     stretching,
     zoom_axes,
 )
-from silodp.report.figures.intervals import draw_intervals, draw_rings, said, standing_keys
+from silodp.report.figures.intervals import draw_intervals, draw_rings, limits, said, standing_keys
 from silodp.report.figures.notes import bar_ends, not_finite, stand, trials, zero
 from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
@@ -40,25 +39,20 @@ def error_vs_delivered(
     Raises ValueError when the table is not such a slice or has no private row.
     """
     rows = private_rows(table, COLUMNS, "error_vs_delivered")
-    finite, left_out = _finite(rows, ["test_error_mean"])
+    finite, left_out = _finite(rows)
     names = in_order(rows["algorithm"])
-    limits = _limits(finite)
+    ends = limits(finite)
 
     def panel(axes: Axes, shown: pd.DataFrame) -> list[Line2D]:
-        axes.set_xlim(limits)
-        groups = [(name, look, shown[shown["algorithm"] == name]) for name, look in looks(names).items()]
-        return [
-            _over_true(axes, name, look, label(name, reading=of["reading"].iloc[0]), of)
-            for name, look, of in groups
-            if len(of)
-        ]
+        axes.set_xlim(ends)
+        return [_over_true(axes, names, shown[shown["algorithm"] == name]) for name in in_order(shown["algorithm"])]
 
     notes = [note, f"{int(rows['trials'].max())} trials a point.", zero(finite, "left"), stand(rows), left_out]
     with styled():
         axes = new_axes(title, "true ε", ylabel)
         axes.set_xscale("log")
         handles = _with_zoom(axes, panel, finite, finite)
-        log_ticks(axes.xaxis, *limits, most=9)
+        log_ticks(axes.xaxis, *ends, most=9)
         return set_page(axes, handles + standing_keys(finite), [" ".join(words for words in notes if words)])
 
 
@@ -70,21 +64,16 @@ def calibrated_vs_paper(
     A vertical line compares them at equal true ε. Points with an error that is not finite are left out and counted in
     a note. Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
-    paper, calibrated = both_noises_of(table, ["delivered_epsilon", "test_error_mean"], "calibrated_vs_paper")
-    shares = {"paper": 0.55, "calibrated": 1.0}
-    both, left_out = _finite(
-        pd.concat([paper.assign(kind="paper"), calibrated.assign(kind="calibrated")]), ["test_error_mean"]
-    )
+    table = both_noises_of(table, ["delivered_epsilon", "test_error_mean"], "calibrated_vs_paper")
+    both, left_out = _finite(table)
     with styled():
         axes = new_axes(title, "true ε", ylabel)
         axes.set_xscale("log")
-        axes.set_xlim(_limits(both))
-        handles: list[Any] = []
-        for (kind, name), of in both.groupby(["kind", "algorithm"], sort=False):
-            text, look = f"{label(name)}, {kind}", looks(both["algorithm"])[name]
-            handles.append(_over_true(axes, f"{name}-{kind}", look, text, of, shares[kind]))
+        axes.set_xlim(limits(both))
+        groups = both.groupby(["kind", "algorithm"], sort=False)
+        handles: list[Any] = [_over_true(axes, both["algorithm"], of, kind) for (kind, _), of in groups]
         log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
-        return set_page(axes, handles + standing_keys(both), [note, left_out, zero(both, "left"), stand(paper)])
+        return set_page(axes, handles + standing_keys(both), [note, left_out, zero(both, "left"), _of_paper(both)])
 
 
 def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
@@ -94,9 +83,8 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
     certified. Points with an error that is not finite are left out and counted in a note.
     Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
-    paper, calibrated = both_noises_of(table, [*COLUMNS, "test_error_p05", "test_error_p95"], "both_noises")
-    both = pd.concat([paper.assign(kind="paper"), calibrated.assign(kind="calibrated")])
-    finite, left_out = _finite(both, ["test_error_mean"])
+    both = both_noises_of(table, [*COLUMNS, "test_error_p05", "test_error_p95"], "both_noises")
+    finite, left_out = _finite(both)
     names = in_order(finite["algorithm"])
 
     def panel(axes: Axes, rows: pd.DataFrame) -> list[Line2D]:
@@ -119,14 +107,18 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
         axes = new_axes(title, "claimed ε", ylabel)
         # By the calibrated lines, which the figure is about.
         handles = _with_zoom(axes, panel, finite, finite[finite["kind"] == "calibrated"])
-        notes = [note, trials(calibrated), left_out, f"The paper's noise. {stand(paper)}"]
-        return set_page(axes, handles + standing_keys(paper, ring=True), notes)
+        notes = [note, trials(both[both["kind"] == "calibrated"]), left_out, _of_paper(both)]
+        return set_page(axes, handles + standing_keys(both, ring=True), notes)
 
 
-def _finite(rows: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, str | None]:
-    """The rows whose `columns` are finite, and the note about the others."""
-    finite = rows[np.isfinite(rows[columns]).all(axis=1)]
+def _finite(rows: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
+    """The rows with a finite error, and the note about the others."""
+    finite = rows[np.isfinite(rows["test_error_mean"])]
     return finite, not_finite(len(rows) - len(finite))
+
+
+def _of_paper(both: pd.DataFrame) -> str:
+    return f"The paper's noise. {stand(both[both['kind'] == 'paper'])}"
 
 
 def _with_zoom(axes: Axes, panel: Panel, rows: pd.DataFrame, judged: pd.DataFrame) -> list[Any]:
@@ -138,14 +130,9 @@ def _with_zoom(axes: Axes, panel: Panel, rows: pd.DataFrame, judged: pd.DataFram
     return handles
 
 
-def _limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """Ends of the ε axis for bars between all proven ends; for the claims where there are none."""
-    ends = rows.filter(regex="^delivered_|^epsilon$").to_numpy(float)
-    ends = ends[np.isfinite(ends) & (ends > 0)]
-    return ends.min() / 1.3, ends.max() * 1.3
-
-
-def _over_true(axes: Axes, name: str, look: Look, text: str, rows: pd.DataFrame, share: float = 1.0) -> Line2D:
-    """The bars of one algorithm over the true ε, at its errors, its colour mixed with white."""
-    errors, colour = rows["test_error_mean"].to_numpy(float), tint(look.colour, share)
-    return draw_intervals(axes, name, look, text, rows, errors, upright=False, colour=colour)
+def _over_true(axes: Axes, names: Iterable[str], rows: pd.DataFrame, kind: str = "") -> Line2D:
+    """The bars of one of the algorithms `names` over its true ε, at its errors; pale for the paper's noise."""
+    name, errors = rows["algorithm"].iloc[0], rows["test_error_mean"].to_numpy(float)
+    look, text = looks(names)[name], ", ".join(filter(None, (label(name, reading=rows["reading"].iloc[0]), kind)))
+    colour = tint(look.colour, 0.55 if kind == "paper" else 1.0)
+    return draw_intervals(axes, f"{name}-{kind or 'true'}", look, text, rows, errors, upright=False, colour=colour)

@@ -14,6 +14,13 @@ from silodp.report.figures.svg import say
 from silodp.report.numbers import interval, measured
 
 
+def limits(rows: pd.DataFrame) -> tuple[float, float]:
+    """Ends of a logarithmic axis for the bars of `rows` and their claims."""
+    ends = rows.filter(regex="^delivered_|^epsilon$").to_numpy(float)
+    ends = ends[np.isfinite(ends) & (ends > 0)]
+    return ends.min() / 1.3, ends.max() * 1.3
+
+
 def draw_intervals(
     axes: Axes,
     name: str,

@@ -52,11 +52,7 @@ _OTHER_LOOKS = [
 
 
 # Marker and colour of how a claim stands: shapes differ, and lightness does too.
-STANDINGS = {
-    Standing.KEPT: ("o", "#009E73"),
-    Standing.NOT_CERTIFIED: ("D", "#E69F00"),
-    Standing.VIOLATED: ("^", "#8B1A0E"),
-}
+STANDINGS = dict(zip(Standing, (("o", "#009E73"), ("D", "#E69F00"), ("^", "#8B1A0E")), strict=True))
 
 
 class BaselineLook(NamedTuple):

@@ -126,13 +126,11 @@ def _alarm(path: Path, beside: bool) -> Text:
     rows = read_table(path, PRIVACY_COLUMNS) if path.is_file() else pd.DataFrame()
     if rows.empty:
         return Text("No private row has an accounted ε.")
-    kept, open_, violated = (f"{count:,}" for count in counts_of(rows).values())
-    text = (
-        f"{Standing.VIOLATED.sign} {violated} of {len(rows):,} private rows provably violate their claim; "
-        f"{open_} more cannot be certified at it; {kept} keep it."
-    )
-    if kept == f"{len(rows):,}":
-        return Text(f"{Standing.KEPT.sign} All {kept} private rows keep their claim.")
+    kept, more, violated = counts_of(rows).values()
+    if kept == len(rows):
+        return Text(f"{Standing.KEPT.sign} All {kept:,} private rows keep their claim.")
+    text = f"{Standing.VIOLATED.sign} {violated:,} of {len(rows):,} private rows provably violate their claim; "
+    text += f"{more:,} more cannot be certified at it; {kept:,} keep it."
     links = [("Privacy", "#privacy"), ("At equal certified privacy", "#certified")]
     return Text(text, "alarm", links[: 1 + beside])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from silodp.files import experiments_of, reading
+from silodp.report.figures.from_tables import FORMULAS as TITLES
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, title_of
 from silodp.report.page.blocks import Figure, Link
@@ -19,10 +20,7 @@ CAPTIONS = {
     "both_noises": "Test error against claimed ε, calibrated noise beside the paper's",
     "calibrated_vs_paper": "Test error against true ε, calibrated noise beside the paper's",
 }
-FORMULAS = {
-    "formulas_convex": "Convex paper: true ε of each of its noise formulas",
-    "formulas_nonconvex": "Non-convex paper: true ε of each of its noise formulas",
-}
+FORMULAS = {f"formulas_{key}": f"{name} paper: true ε of each of its noise formulas" for key, name in TITLES.items()}
 
 
 class Page:

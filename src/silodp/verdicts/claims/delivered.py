@@ -92,12 +92,9 @@ def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list
 
 def _verdict(rows: pd.DataFrame, tolerance: float) -> tuple[Verdict, str, Interval]:
     """Verdict, words, and true/claimed ε with its ends: of the row that is surely farthest above, else perhaps."""
-    claimed, lower, upper = (
-        rows.reindex(columns=["claimed_epsilon", "delivered_lower", "delivered_epsilon"]).to_numpy(dtype=float).T
-    )
-    words = np.array(
-        [standing(*row) for row in zip(claimed * (1 + tolerance), lower, upper, strict=True)], dtype=object
-    )
+    ends = rows.reindex(columns=["claimed_epsilon", "delivered_lower", "delivered_epsilon"]).to_numpy(float)
+    words = np.array([standing(claim * (1 + tolerance), *of) for claim, *of in ends], dtype=object)
+    claimed, lower, upper = ends.T
     is_violated = Standing.VIOLATED in words
     worst = int(np.nanargmax(lower / claimed)) if is_violated else int(np.argmax(upper / claimed))
     low, ratio = float(np.nan_to_num(lower[worst] / claimed[worst])), float(upper[worst] / claimed[worst])
@@ -105,10 +102,8 @@ def _verdict(rows: pd.DataFrame, tolerance: float) -> tuple[Verdict, str, Interv
     for word in (Standing.VIOLATED, Standing.NOT_CERTIFIED):
         if word in words:
             text += f"; {word} at ε = {_values(claimed[words == word])}"
-    if is_violated:
-        return Verdict.REFUTED, text, Interval(low, low, ratio)
-    if Standing.NOT_CERTIFIED in words:
-        return Verdict.INCONCLUSIVE, text, Interval(low, low, ratio)
+    if is_violated or Standing.NOT_CERTIFIED in words:
+        return Verdict.REFUTED if is_violated else Verdict.INCONCLUSIVE, text, Interval(low, low, ratio)
     # How much less ε than claimed the stated noise would allow to claim.
     text += f"; kept, and the noise would allow a claim of {ratio:.3g} to {float(np.min(upper / claimed)):.3g} of it"
     return Verdict.CONFIRMED, text, Interval(ratio, low, ratio)

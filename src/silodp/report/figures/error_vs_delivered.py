@@ -1,5 +1,6 @@
 """Test error against the true or the claimed ε: private algorithms, and both noises beside each other."""
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -70,8 +71,11 @@ def calibrated_vs_paper(
         axes = new_axes(title, "true ε", ylabel)
         axes.set_xscale("log")
         axes.set_xlim(limits(both))
-        groups = both.groupby(["kind", "algorithm"], sort=False)
-        handles: list[Any] = [_over_true(axes, both["algorithm"], of, kind) for (kind, _), of in groups]
+        handles: list[Any] = [
+            _over_true(axes, both["algorithm"], of, kind)
+            for kind, name in itertools.product(("paper", "calibrated"), in_order(both["algorithm"]))
+            if len(of := both[(both["kind"] == kind) & (both["algorithm"] == name)])
+        ]
         log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
         return set_page(axes, handles + standing_keys(both), [note, left_out, zero(both, "left"), _of_paper(both)])
 

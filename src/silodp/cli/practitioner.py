@@ -93,8 +93,7 @@ def epsilon(
     """Bound the true epsilon of a silo's whole transcript against replacing one record.
 
     Prints [lower, upper]: no two neighbouring silos lose more than the upper end, and an explicit pair reaches the
-    lower one. A claim is kept if the upper end is at most the claim, violated if the lower end is above it, and not
-    certified between.
+    lower one. A claim is kept from the upper end on, violated below the lower one, and not certified between.
     """
     algorithm, plan = _plan(1.0, **run)
     noise: dict[str, Any] = dict.fromkeys(("gradient", "anchor", "step"), sigma) | {"difference": sigma_difference}

@@ -28,11 +28,10 @@ def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> floa
     """
     guarded = plan.shuffler is not None or plan.shuffled_sum is not None or plan.trusted_sum is not None
     (first, *_) = plan.releases
-    # The order in which disjoint batches use the records is random and secret, which the plan does not count.
-    if guarded or not everyone or first.clipping != "record" or first.sampler == "disjoint":
-        return math.nan
-    # Nothing is known of noise that no accountant covers.
-    if math.isinf(result.upper):
+    # The order in which disjoint batches use the records is random and secret, which the plan does not count. Nothing
+    # is known of noise that no accountant covers.
+    uncounted = first.clipping != "record" or first.sampler == "disjoint" or math.isinf(result.upper)
+    if guarded or not everyone or uncounted:
         return math.nan
     if first.steps == 1:
         return result.lower

@@ -48,3 +48,9 @@ def standings(rows: pd.DataFrame) -> pd.Series:
     """The word of each private row of a results table or of privacy.csv."""
     ends = rows.reindex(columns=["epsilon", "delivered_lower", "delivered_epsilon"]).to_numpy(float)
     return pd.Series([standing(*row) for row in ends], index=rows.index, dtype=object)
+
+
+def counts_of(rows: pd.DataFrame) -> dict[Standing, int]:
+    """How many private rows keep their claim, are not certified at it, and violate it."""
+    words = standings(rows)
+    return {word: int((words == word).sum()) for word in Standing}

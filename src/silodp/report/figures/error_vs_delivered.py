@@ -26,8 +26,7 @@ from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
 
 COLUMNS = ["delivered_epsilon", "trials", "test_error_mean"]
-# Draws rows on axes and returns the lines for the legend.
-Panel = Callable[[Axes, pd.DataFrame], list[Line2D]]
+PAPER = "Claims under the paper's noise"
 
 
 def error_vs_delivered(
@@ -77,7 +76,11 @@ def calibrated_vs_paper(
             if len(of := both[(both["kind"] == kind) & (both["algorithm"] == name)])
         ]
         log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
-        return set_page(axes, handles + standing_keys(both), [note, left_out, zero(both, "left"), _of_paper(both)])
+        return set_page(
+            axes,
+            handles + standing_keys(both),
+            [note, left_out, zero(both, "left"), stand(both[both["kind"] == "paper"], PAPER)],
+        )
 
 
 def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
@@ -111,7 +114,12 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
         axes = new_axes(title, "claimed ε", ylabel)
         # By the calibrated lines, which the figure is about.
         handles = _with_zoom(axes, panel, finite, finite[finite["kind"] == "calibrated"])
-        notes = [note, trials(both[both["kind"] == "calibrated"]), left_out, _of_paper(both)]
+        notes = [
+            note,
+            trials(both[both["kind"] == "calibrated"]),
+            left_out,
+            stand(both[both["kind"] == "paper"], PAPER),
+        ]
         return set_page(axes, handles + standing_keys(both, ring=True), notes)
 
 
@@ -121,11 +129,9 @@ def _finite(rows: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
     return finite, not_finite(len(rows) - len(finite))
 
 
-def _of_paper(both: pd.DataFrame) -> str:
-    return f"The paper's noise. {stand(both[both['kind'] == 'paper'])}"
-
-
-def _with_zoom(axes: Axes, panel: Panel, rows: pd.DataFrame, judged: pd.DataFrame) -> list[Any]:
+def _with_zoom(
+    axes: Axes, panel: Callable[[Axes, pd.DataFrame], list[Line2D]], rows: pd.DataFrame, judged: pd.DataFrame
+) -> list[Any]:
     """All curves and, where one of those in `judged` stretches the axis, a panel without it; returns the first's."""
     handles: list[Any] = panel(axes, rows)
     worst = stretching(judged.groupby("algorithm")["test_error_mean"].max())

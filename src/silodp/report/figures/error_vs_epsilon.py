@@ -61,8 +61,7 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
             disc = Line2D([], [], ls="none", marker="o", color="#444444")
             handles.append((disc, Line2D([], [], label="crossed: at an end of its grid", color="white", **CROSS)))
         beyond = beyond_axis(rows, "test_error_mean")
-        claims = stand(rows) if len(private) else None
-        return set_page(axes, handles, [note, trials(rows), diverged(rows), beyond, claims, edges(rows)])
+        return set_page(axes, handles, [note, trials(rows), diverged(rows), beyond, stand(rows), edges(rows)])
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Any]:

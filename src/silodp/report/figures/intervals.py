@@ -9,9 +9,11 @@ from matplotlib.lines import Line2D
 
 from silodp.algorithms.base import Look
 from silodp.privacy.standing import Standing, standings
-from silodp.report.figures.style import STANDINGS
 from silodp.report.figures.svg import say
 from silodp.report.numbers import interval, measured
+
+# Marker and colour of how a claim stands: shapes differ, and lightness does too.
+STANDINGS = dict(zip(Standing, (("o", "#009E73"), ("D", "#E69F00"), ("^", "#8B1A0E")), strict=True))
 
 
 def limits(rows: pd.DataFrame) -> tuple[float, float]:
@@ -85,6 +87,6 @@ def standing_keys(rows: pd.DataFrame, *, ring: bool = False) -> list[Any]:
 def draw_rings(axes: Axes, name: str, x: np.ndarray, y: np.ndarray, rows: pd.DataFrame) -> None:
     """Rings about points whose claim is not kept, in the shape and colour of its word."""
     for word in (Standing.NOT_CERTIFIED, Standing.VIOLATED):
-        (marker, colour), part = STANDINGS[word], standings(rows).to_numpy() == word
-        style: dict[str, Any] = {"marker": marker, "ms": 10, "mfc": "none", "mec": colour, "zorder": 5}
-        axes.plot(x[part], y[part], ls="none", gid=f"{word.name}:{name}", **style)
+        (shape, colour), part = STANDINGS[word], standings(rows).to_numpy() == word
+        (ring,) = axes.plot(x[part], y[part], ls="none", gid=f"{word.name}:{name}", zorder=5)
+        ring.set(marker=shape, markersize=10, markerfacecolor="none", markeredgecolor=colour)

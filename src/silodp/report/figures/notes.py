@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from silodp.privacy.standing import Standing, standings
+from silodp.privacy.standing import Standing, counts_of, standings
 from silodp.report.figures.style import label
 from silodp.report.numbers import interval
 
@@ -66,19 +66,15 @@ def zero(rows: pd.DataFrame, edge: str) -> str | None:
     return f"True ε = 0 (δ alone covers it), on the {edge} edge: {where}." if where else None
 
 
-def stand(rows: pd.DataFrame) -> str:
+def stand(rows: pd.DataFrame, whose: str = "Claims") -> str | None:
     """How many claims are kept, violated and not certified, and the row that is surely farthest above its claim."""
     rows = rows[rows["private"]]
-    words = standings(rows)
-    parts = [f"{count} {word}" for word in Standing if (count := int((words == word).sum()))]
-    text = f"Claims: {', '.join(parts)}."
-    if (violated := rows[words == Standing.VIOLATED]).size:
-        farthest = violated.loc[[(violated["delivered_lower"] / violated["epsilon"]).idxmax()]]
-        ((name, of),) = _by_algorithm(farthest)
-        (row,) = of.to_dict("records")
-        ends = interval(row["delivered_lower"], row["delivered_epsilon"])
+    text = f"{whose}: {', '.join(f'{count} {word}' for word, count in counts_of(rows).items() if count)}."
+    if len(violated := rows[standings(rows) == Standing.VIOLATED]):
+        row = violated.loc[(violated["delivered_lower"] / violated["epsilon"]).idxmax()]
+        ends, name = interval(row["delivered_lower"], row["delivered_epsilon"]), label(row["algorithm"])
         text += f" Farthest above: true ε in {ends} for {row['epsilon']:g} ({name})."
-    return text
+    return text if len(rows) else None
 
 
 def at_edge(rows: pd.DataFrame) -> pd.Series:

@@ -15,7 +15,6 @@ from PIL import Image
 from silodp.algorithms import traits
 from silodp.algorithms.base import Look
 from silodp.files import write_atomically
-from silodp.privacy.standing import Standing
 from silodp.report.figures.svg import svg_text
 
 RC: dict[str, Any] = {
@@ -49,10 +48,6 @@ _OTHER_LOOKS = [
     Look(99, "#6b4a9c", "P", (0, (8, 2))),
     Look(99, "#9fd3e6", "X", (0, (3, 1, 1, 1))),
 ]
-
-
-# Marker and colour of how a claim stands: shapes differ, and lightness does too.
-STANDINGS = dict(zip(Standing, (("o", "#009E73"), ("D", "#E69F00"), ("^", "#8B1A0E")), strict=True))
 
 
 class BaselineLook(NamedTuple):

@@ -12,14 +12,14 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS, experiments_of, read_json, read_table, with_reading, write_text
-from silodp.privacy.standing import Standing
+from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import title_of
 from silodp.report.page.blocks import Figures, Section, Text
 from silodp.report.page.claims import protocols, read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_paper, certified, own_data
 from silodp.report.page.figures import Page
 from silodp.report.page.papers import cards, paper_of
-from silodp.report.page.tables import bounds, counts_of, facts, privacy, results
+from silodp.report.page.tables import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
 
 COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]

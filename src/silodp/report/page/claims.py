@@ -70,10 +70,10 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
         whole = [row["part"] in ("", SURROGATES) for row in records[1:]]
         parts = [part for part, beside in zip(others, whole, strict=True) if not beside]
         cells = [[part.part, part.verdict, part.number, part.statistic] for part in parts]
-        said: dict[str, Any] = {key: getattr(stated.get(str(name)), key, "") for key in ("rule", "quote", "reply")}
+        said = {key: records[0][key] for key in ("name", "source", "statement", "kind")}
+        said |= {key: getattr(stated.get(str(name)), key, "") for key in ("rule", "quote", "reply")}
         claim = ShownClaim(
             **vars(head),
-            **{key: records[0][key] for key in ("name", "source", "statement", "kind")},
             **said,
             readings=[part for part, beside in zip(others, whole, strict=True) if beside],
             parts=Table(f"{name}: its parts", ["part", "verdict", "number", "how"], cells),

@@ -11,6 +11,7 @@ import pandas as pd
 
 from silodp.experiments.own_data import preprocessing_guarantee
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, figure_name, read_table
+from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, variant_words
@@ -19,7 +20,6 @@ from silodp.report.page.blocks import Block, Figure, Figures, Section, Table, Te
 from silodp.report.page.claims import changed
 from silodp.report.page.figures import CAPTIONS, Page
 from silodp.report.page.papers import beside, paper_of
-from silodp.report.page.tables import counts_of
 from silodp.report.paper_figures import heading_of
 from silodp.verdicts.claims.rows import noise_changes
 from silodp.verdicts.comparisons import CALIBRATED

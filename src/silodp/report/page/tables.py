@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from silodp.files import AS_PLANNED, AUDIT_COLUMNS, BOUNDS_COLUMNS, PRIVACY_COLUMNS, read_table, with_reading
-from silodp.privacy.standing import Standing, standings
+from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.bounds import name_of
 from silodp.report.figures.notes import NOT_RECORDED
 from silodp.report.figures.style import label
@@ -32,12 +32,6 @@ def summary(tables: Mapping[str, pd.DataFrame]) -> dict[str, int]:
         **{word: sum(counts_of(table)[word] for table in private) for word in Standing},
         "diverged": sum(int(table["diverged"].sum()) for table in tables.values()),
     }
-
-
-def counts_of(rows: pd.DataFrame) -> dict[Standing, int]:
-    """How many private rows keep their claim, are not certified at it, and violate it."""
-    words = standings(rows)
-    return {word: int((words == word).sum()) for word in Standing}
 
 
 def results(page: Page, tables: Mapping[str, pd.DataFrame], raced: list[str]) -> Section:

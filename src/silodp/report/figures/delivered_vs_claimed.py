@@ -35,8 +35,8 @@ def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = "true
 def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
     """Draw one paper's rows of `silodp.experiments.formulas.formula_rows`."""
     groups = rows.rename(columns={"claimed_epsilon": "epsilon"}).groupby("formula", sort=False)
-    styles = looks(ALGORITHMS).values()
-    curves = [(str(name), look, str(name), part) for (name, part), look in zip(groups, styles, strict=False)]
+    pairs = zip(looks(ALGORITHMS).values(), groups, strict=False)
+    curves = [(str(name), look, str(name), part) for look, (name, part) in pairs]
     with styled():
         axes = new_axes(title, "claimed ε", "true ε")
         first = rows.iloc[0]
@@ -54,6 +54,5 @@ def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> 
     log_ticks(axes.yaxis, low, high, most=16)
     handles: list[Any] = []
     for (name, look, text, rows), shift in zip(curves, dodged(claims, len(curves)), strict=True):
-        at = rows["epsilon"].to_numpy(float) * shift
-        handles.append(draw_intervals(axes, name, look, text, rows, at, upright=True))
+        handles.append(draw_intervals(axes, name, look, text, rows, rows["epsilon"].to_numpy() * shift, upright=True))
     return [*handles, agree, *standing_keys(table)]

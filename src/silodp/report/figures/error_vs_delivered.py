@@ -26,6 +26,7 @@ from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
 
 COLUMNS = ["delivered_epsilon", "trials", "test_error_mean"]
+Panel = Callable[[Axes, pd.DataFrame], list[Line2D]]
 PAPER = "Claims under the paper's noise"
 
 
@@ -76,11 +77,8 @@ def calibrated_vs_paper(
             if len(of := both[(both["kind"] == kind) & (both["algorithm"] == name)])
         ]
         log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
-        return set_page(
-            axes,
-            handles + standing_keys(both),
-            [note, left_out, zero(both, "left"), stand(both[both["kind"] == "paper"], PAPER)],
-        )
+        notes = [note, left_out, zero(both, "left"), stand(both[both["kind"] == "paper"], PAPER)]
+        return set_page(axes, handles + standing_keys(both), notes)
 
 
 def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
@@ -114,12 +112,8 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
         axes = new_axes(title, "claimed ε", ylabel)
         # By the calibrated lines, which the figure is about.
         handles = _with_zoom(axes, panel, finite, finite[finite["kind"] == "calibrated"])
-        notes = [
-            note,
-            trials(both[both["kind"] == "calibrated"]),
-            left_out,
-            stand(both[both["kind"] == "paper"], PAPER),
-        ]
+        is_paper = both["kind"] == "paper"
+        notes = [note, trials(both[~is_paper]), left_out, stand(both[is_paper], PAPER)]
         return set_page(axes, handles + standing_keys(both, ring=True), notes)
 
 
@@ -129,9 +123,7 @@ def _finite(rows: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
     return finite, not_finite(len(rows) - len(finite))
 
 
-def _with_zoom(
-    axes: Axes, panel: Callable[[Axes, pd.DataFrame], list[Line2D]], rows: pd.DataFrame, judged: pd.DataFrame
-) -> list[Any]:
+def _with_zoom(axes: Axes, panel: Panel, rows: pd.DataFrame, judged: pd.DataFrame) -> list[Any]:
     """All curves and, where one of those in `judged` stretches the axis, a panel without it; returns the first's."""
     handles: list[Any] = panel(axes, rows)
     worst = stretching(judged.groupby("algorithm")["test_error_mean"].max())

@@ -54,8 +54,7 @@ def results(page: Page, tables: Mapping[str, pd.DataFrame], raced: list[str]) ->
         errors = table["test_error_mean"]
         ends = f"{measured(errors.min())} to {measured(errors.max())}"
         rows.append([title_of(name, page.titles), *map(str, counts.values()), str(edges), ends])
-    signed = [word.signed for word in Standing]
-    heading = ["experiment", "rows", "private", *signed, "diverged trials", "at an end of its grid"]
+    heading = ["experiment", "rows", "private", *Standing, "diverged trials", "at an end of its grid"]
     caption = "Results of each experiment; the section of an experiment links to all its rows"
     blocks += [Text(EDGE, "settings"), Table(caption, [*heading, "test error"], rows, alarms)]
     return Section("results", "All results", blocks)
@@ -77,7 +76,7 @@ def privacy(page: Page) -> Section:
         rows = [_privacy_row(str(name), str(algorithm), part, page.titles) for (name, algorithm), part in groups]
         alarms = [place for place, (_, part) in enumerate(groups) if counts_of(part)[Standing.VIOLATED]]
         caption = "Claimed and true ε of the default rows; coloured: a claim is violated"
-        heading = ["experiment", "algorithm", "claimed ε", *(word.signed for word in Standing)]
+        heading = ["experiment", "algorithm", "claimed ε", *Standing]
         heading += ["farthest from its claim: true ε for claimed ε", "δ"]
         links = page.csv(path, "Every private point (CSV)")
         blocks = [Text(text, "settings", links), Table(caption, heading, rows, alarms)]

@@ -1,10 +1,11 @@
 """What the audit finds: its tables of docs/audit.md.
 
-How near the audited ε comes to the delivered one, noise of half its size at every published claim, every plant by
+How near the audited ε comes to the proven upper end, noise of half its size at every published claim, every plant by
 either test, and false alarms of honest audits. `make audit-power` takes some minutes on two cores.
 """
 
 import argparse
+import math
 import statistics
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -20,7 +21,7 @@ from silodp.experiments.audit.mechanism import mechanism_test
 from silodp.experiments.audit.profile import ALARM, profile_exceeded
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
-from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.privacy.adversary import delivered, reached
 from silodp.privacy.plan import Budget, PrivacyPlan
 
 # The smaller silo of the breast cancer runs, its batch and its smallest claim; few rounds, so that 1,000 audits end.
@@ -47,18 +48,22 @@ def made(name: str, rounds: int = ROUNDS, claim: float = CLAIM, **options: int) 
     return algorithm, algorithm.plan(Budget(N, rounds, claim, N**-2.0, 24.0, batch))
 
 
-def near(job: tuple[str, int]) -> list[tuple[float, float]]:
-    """(delivered, audited by profile) at each claim that is shown, of one seed."""
+def ends(plan: PrivacyPlan) -> tuple[float, float]:
+    """The proven ends of the plan's true ε, from 0 where no lower end is proven."""
+    found = delivered(plan)
+    lower = reached(plan, found, everyone=True)
+    return 0.0 if math.isnan(lower) else lower, found.upper
+
+
+def near(job: tuple[str, int]) -> list[tuple[float, float, float]]:
+    """(lower end, upper end, audited by profile) at each claim that is shown, of one seed."""
     torch.set_num_threads(1)
     name, seed = job
     options = AUDITED[name]
     algorithm = made(name, PUBLISHED, **options)[0]
     plans = [made(name, PUBLISHED, claim, **options)[1] for claim in SHOWN]
     found = audit(algorithm, plans, NEAR_RUNS, Streams(2023).child("near", name, seed))
-    return [
-        (upper_epsilon(plan, plan.budget.delta), bounds.profile.epsilon)
-        for plan, bounds in zip(plans, found, strict=True)
-    ]
+    return [(*ends(plan), bounds.profile.epsilon) for plan, bounds in zip(plans, found, strict=True)]
 
 
 def halved(name: str) -> list[tuple[bool, bool]]:
@@ -121,12 +126,13 @@ def _three(value: float) -> str:
     return f"{float(f'{value:.3g}'):,g}"
 
 
-def ratios(found: dict[str, list[list[tuple[float, float]]]], half: dict[str, list[tuple[bool, bool]]]) -> str:
+def ratios(found: dict[str, list[list[tuple[float, float, float]]]], half: dict[str, list[tuple[bool, bool]]]) -> str:
     """The first table in Markdown, from what `near` gave for each seed, and `halved`."""
     lines = [
         f"n = {N}, R = {PUBLISHED}, K = {K} (one pass: its own), δ = 1/n²; FedProx-SPIDER with q = 2;",
-        f"{NEAR_RUNS:,} runs of either kind. Median ε by profile over {SEEDS} seeds, of ε delivered, and the least",
-        "share of any seed. Half the noise: at how many of the published claims from",
+        f"{NEAR_RUNS:,} runs of either kind. Brackets: proven ends of the true ε, 0 where no lower one is proven.",
+        f"Share: ε by profile over the upper end, least and median of {SEEDS} seeds. Half the noise:",
+        "at how many of the published claims from",
         f"{CLAIMS[0]:g} to {CLAIMS[-1]:g} it is caught, by the ε bound ({ATTACKS:,} runs) and the mechanism test "
         f"({RUNS}).",
         "",
@@ -138,11 +144,10 @@ def ratios(found: dict[str, list[list[tuple[float, float]]]], half: dict[str, li
     for name, seeds in found.items():
         cells = []
         for point in range(len(SHOWN)):
-            delivered = seeds[0][point][0]
-            audited = [seed[point][1] for seed in seeds]
-            cells.append(
-                f"{_three(statistics.median(audited))} of {_three(delivered)} | {min(audited) / delivered:.2f}"
-            )
+            lower, upper, _ = seeds[0][point]
+            shares = [seed[point][2] / upper for seed in seeds]
+            middle = statistics.median(shares)
+            cells.append(f"[{_three(lower)}, {_three(upper)}] | {min(shares):.2f}, {middle:.2f}")
         caught = (f"{sum(one[kind] for one in half[name])}/{len(CLAIMS)}" for kind in (0, 1))
         lines.append(f"| {name} | {' | '.join([*cells, *caught])} |")
     return "\n".join(lines)

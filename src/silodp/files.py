@@ -25,8 +25,8 @@ TABLE_COLUMNS = ["experiment", "algorithm", "reading", "private", "M", "R", "N",
 TABLE_COLUMNS += ["delivered_epsilon", "selection", "evaluation", *_POINT, "trials", "diverged", "train_loss_mean"]
 TABLE_COLUMNS += ["test_error_mean", "test_error_p05", "test_error_p95", "seconds", "proven"]
 
-# Written behind them: where the chosen point lies at an end of its grid.
-TABLE_EXTRA = ["edge"]
+# Written behind them: where the chosen point lies at an end of its grid, and the lower end of the true ε.
+TABLE_EXTRA = ["edge", "delivered_lower"]
 
 # Behind an algorithm's name: its form without noise.
 NON_PRIVATE = ":non_private"
@@ -38,10 +38,11 @@ PRIVACY_COLUMNS = [*_RUN, "epsilon", "claimed_epsilon", "delivered_epsilon", "de
 PRIVACY_COLUMNS += ["sampling", "noise_multiplier", "holds"]
 
 # Written behind them: what some neighbouring silos reach; the ε of a person; the ε of a chosen run; the ε so far after
-# the first round and after half of them. Empty where nothing is claimed or proven. Last the bits that a silo sends in
-# the whole run, where its sums go through the shuffle protocol P_vec.
+# the first round and after half of them. Empty where nothing is claimed or proven. Then the bits that a silo sends in
+# the whole run, where its sums go through the shuffle protocol P_vec, and whether the claim is kept, violated or not
+# certified.
 PRIVACY_EXTRA = ["delivered_lower", "person_silos", "person_records", "epsilon_person", "selection_points"]
-PRIVACY_EXTRA += ["epsilon_selection", "epsilon_first_round", "epsilon_half_rounds", "shuffled_bits"]
+PRIVACY_EXTRA += ["epsilon_selection", "epsilon_first_round", "epsilon_half_rounds", "shuffled_bits", "claim"]
 
 # ε so far at the end of some rounds, of each private algorithm at the middle ε of an experiment's first setting.
 BY_ROUND_COLUMNS = ["experiment", "algorithm", "M", "R", "phase_length", "claimed_epsilon", "delta", "round", "epsilon"]

@@ -1,6 +1,7 @@
 """`silodp epsilon` and `silodp noise`: the plan that the options describe, accounted."""
 
 import json
+import re
 
 import pytest
 
@@ -28,13 +29,21 @@ def test_epsilon_of_minibatch_sgd(capsys):
     """σ = 0.03 at L = 2 on a mean of 604 of 1,234 records, 25 times."""
     values = answer(capsys, "epsilon", "--algorithm", "minibatch_sgd", *RUN, "--sigma", "0.03", "--clip", "2")
     assert values["delivered_epsilon"] == hand_made(Release("gradient", 25, 604, 0.015))
-    assert values["lower"] <= values["estimate"] <= values["delivered_epsilon"]
+    assert 0 < values["lower"] <= values["delivered_epsilon"]
     assert values["delta"] == 1234**-2.0
     assert values["noise_multiplier"] == pytest.approx(0.03 / (2 * 2 / 604))
     assert values["releases"] == 25
     assert values["sampling"] == "604 of 1234 with replacement"
     assert values["adjacency"] == ADJACENCY
     assert values["accountant"]
+
+
+def test_a_claim_is_kept_violated_or_not_certified(capsys):
+    run = ["epsilon", "--algorithm", "minibatch_sgd", *RUN, "--sigma", "0.03", "--clip", "2"]
+    ends = answer(capsys, *run)
+    claims = (ends["delivered_epsilon"], (ends["lower"] + ends["delivered_epsilon"]) / 2, ends["lower"] * 0.99)
+    said = [answer(capsys, *run, "--claimed", repr(claim))["claim"] for claim in claims]
+    assert said == ["kept", "not certified", "violated"]
 
 
 def test_only_noise_over_clip_counts(capsys):
@@ -96,8 +105,8 @@ def test_text_is_rounded_to_the_side_that_keeps_a_bound(capsys):
     assert main(options) == 0
     lines = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
     shown = {name.strip(): text.strip() for name, text in lines.items()}
-    assert shown.keys() == values.keys()
-    upper, lower = (float(shown[name].split()[0]) for name in ("delivered_epsilon", "lower"))
+    assert shown.keys() - {"true ε"} == values.keys() - {"delivered_epsilon", "lower"}
+    lower, upper = map(float, re.match(r"\[(.*), (.*)\]", shown["true ε"]).groups())
     assert values["delivered_epsilon"] <= upper <= values["delivered_epsilon"] * (1 + 1e-3)
     assert values["lower"] * (1 - 1e-3) <= lower <= values["lower"]
     assert float(shown["noise_multiplier"].split()[0]) == pytest.approx(values["noise_multiplier"], rel=1e-3)

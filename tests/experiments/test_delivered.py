@@ -129,11 +129,18 @@ def test_largest_epsilon_is_reported_when_trials_chose_different_phases(accounta
 
 
 @pytest.mark.parametrize(
-    ("upper", "holds"), [(1.9, True), (2.0, True), (2.0000001, False), (math.inf, False), (math.nan, False)]
+    ("upper", "word"),
+    [(1.9, "kept"), (2.0, "kept"), (2.1, "not certified"), (math.inf, "not certified"), (math.nan, "not certified")],
 )
-def test_a_claim_holds_when_the_upper_end_is_below_it(upper, holds, monkeypatch):
+def test_a_claim_is_kept_when_the_upper_end_is_at_most_the_claim(upper, word, monkeypatch):
     monkeypatch.setattr("silodp.privacy.adversary.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 1.0, upper, "m"))
-    assert rows(point())["holds"].tolist() == [holds]
+    found = rows(point())
+    assert (found["holds"].tolist(), found["claim"].tolist()) == ([word == "kept"], [word])
+
+
+def test_a_claim_is_violated_when_the_lower_end_is_above_it(monkeypatch):
+    monkeypatch.setattr("silodp.privacy.adversary.delivered_epsilon", lambda *_: DeliveredEpsilon(2.1, 2.2, 2.3, "m"))
+    assert rows(point())["claim"].tolist() == ["violated"]
 
 
 def test_a_trial_row_finds_its_delivered_epsilon(accountant, tmp_path):
@@ -142,7 +149,8 @@ def test_a_trial_row_finds_its_delivered_epsilon(accountant, tmp_path):
     write_csv(found, tmp_path / "privacy.csv")
     for table in (found, pd.read_csv(tmp_path / "privacy.csv", keep_default_na=False)):
         delivered = delivered_lookup(table)
-        wanted = found[found["algorithm"] == "fedprox_spider"]["delivered_epsilon"].item()
+        of = found[found["algorithm"] == "fedprox_spider"]
+        wanted = (of["delivered_epsilon"].item(), of["delivered_lower"].item())
         row = {"source": "fedprox_spider", "algorithm": "spider", "reading": "", "M": 2, "R": 3, "epsilon": 2.0}
         assert delivered(pd.Series(row | {"phase_length": 2})) == wanted
         with pytest.raises(KeyError):

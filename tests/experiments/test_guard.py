@@ -23,12 +23,12 @@ def plan_of(one, epsilon, q=1):
     return one.plans(epsilon, q, SIZES)[0]
 
 
-def test_a_claim_over_what_is_delivered_is_refused():
+def test_a_claim_that_is_not_certified_is_refused():
     one = task(epsilons=[0.5, 40.0])
     assert upper_epsilon(plan_of(one, 40.0), plan_of(one, 40.0).budget.delta) > 40
     text = unproven_task(one, SIZES)
     assert text is not None
-    assert "for a claim of 40" in text
+    assert "is not certified at its claim of 40" in text
     assert "minibatch_sgd" in text
     assert unproven("small", one.config, SIZES) == text
 

@@ -58,4 +58,5 @@ def privacy(table):
     rows = table[table["private"]]
     fixed = {"accountant": "pld", "adjacency": "replace-one", "sampling": "fixed size", "noise_multiplier": 3.21}
     holds = rows["delivered_epsilon"] <= rows["epsilon"]
-    return rows.assign(**fixed, claimed_epsilon=rows["epsilon"], holds=holds)[PRIVACY_COLUMNS]
+    columns = [*PRIVACY_COLUMNS, *(name for name in ("delivered_lower",) if name in rows)]
+    return rows.assign(**fixed, claimed_epsilon=rows["epsilon"], holds=holds)[columns]

@@ -60,7 +60,7 @@ _HEADINGS = {
 def audit(
     subject: str, experiment: str | None, silos: Path | None, output: Path | None, runs: int | None, **more: Any
 ) -> int:
-    """Bound epsilon from below, beside the delivered epsilon, and test whether messages are made as the plan says.
+    """Bound epsilon from below, beside the proven bounds, and test whether messages are made as the plan says.
 
     With RUN_FILE, every private algorithm of the experiment, at a few points. Exit code 1 where a plan is broken.
     """
@@ -96,9 +96,9 @@ def _warn(name: str, row: dict) -> None:
     where = f"{name} at epsilon = {row['claimed_epsilon']:g}"
     if not row["holds"]:
         bounds = (row["audited_lower"], row["delivered_epsilon"])
-        log.warning("%s: audited lower bound %g exceeds the delivered %g", where, *bounds)
+        log.warning("%s: audited lower bound %g exceeds the proven upper bound %g", where, *bounds)
     if not row["profile_holds"]:
-        log.warning("%s: messages show more than the delivered profile allows", where)
+        log.warning("%s: messages show more than the proven profile allows", where)
     if row["mechanism"] != AS_PLANNED:
         log.warning("%s: messages are not made as planned: %s", where, row["mechanism"])
 

@@ -1,4 +1,4 @@
-"""The commands useful by themselves: delivered ε of a federated run, noise for a wanted ε, amplification."""
+"""The commands useful by themselves: the true ε of a federated run, noise for a wanted ε, amplification."""
 
 import json
 import math
@@ -13,12 +13,13 @@ from tabulate import tabulate
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, several
 from silodp.config.errors import ConfigError
-from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.adversary import delivered, reached
 from silodp.privacy.calibration import calibrated_plan
 from silodp.privacy.person import person_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.amplification import amplification_table
+from silodp.privacy.standing import standing
 
 _RUN = (
     click.option("--algorithm", default="minibatch_sgd", help="A registered algorithm.", show_default=True),
@@ -75,6 +76,7 @@ def _plan(
 @click.option("--by-round", is_flag=True, help="Also epsilon so far at the end of every round.")
 @click.option("--person-silos", type=COUNT, default=1, help="Silos that hold records of one person.", show_default=True)
 @click.option("--person-records", type=COUNT, default=1, help="Records of one person in a silo.", show_default=True)
+@click.option("--claimed", type=POSITIVE, help="Also whether a claim of this epsilon is kept.")
 @click.option("--tries", type=Number(min=1), help="Also epsilon of releasing the best of about N runs.")
 def epsilon(
     as_json: bool,
@@ -84,12 +86,14 @@ def epsilon(
     by_round: bool,
     person_silos: int,
     person_records: int,
+    claimed: float | None,
     tries: float | None,
     **run: Any,
 ) -> None:
-    """Compute the epsilon that a silo's whole transcript guarantees against replacing one record.
+    """Bound the true epsilon of a silo's whole transcript against replacing one record.
 
-    Prints a proven upper bound, a lower bound from an explicit pair of neighbouring silos, and an estimate between.
+    Prints [lower, upper]: no two neighbouring silos lose more than the upper end, and an explicit pair reaches the
+    lower one. A claim is kept from the upper end on, violated below the lower one, and not certified between.
     """
     algorithm, plan = _plan(1.0, **run)
     noise: dict[str, Any] = dict.fromkeys(("gradient", "anchor", "step"), sigma) | {"difference": sigma_difference}
@@ -110,21 +114,26 @@ def epsilon(
         from silodp.experiments.by_round import epsilon_by_round  # loads PyTorch
 
         more["by_round"] = [value for _, value in epsilon_by_round(algorithm, plan)]
-    result = delivered_epsilon(plan, plan.budget.delta)
-    # Disjoint batches hide their order, and no known neighbours reach the upper end.
-    is_disjoint = "disjoint" in {release.sampler for release in releases}
-    values = {
+    values = _bounds(plan) | {"releases": sum(release.count for release in releases)}
+    if claimed is not None:
+        values["claim"] = standing(claimed, values["lower"], values["delivered_epsilon"])
+    _print(values | more, as_json)
+
+
+def _bounds(plan: PrivacyPlan) -> dict[str, Any]:
+    """The ends of the true ε of a plan, and what they rest on."""
+    result = delivered(plan)
+    # Whatever is claimed, the lower end is wanted.
+    lower = reached(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
+    return {
         "delivered_epsilon": result.upper,
-        "lower": None if is_disjoint else result.lower,
-        "estimate": None if is_disjoint else result.estimate,
+        "lower": lower,
         "delta": plan.budget.delta,
         "accountant": result.method,
         "adjacency": ADJACENCY,
         "sampling": plan.sampling,
         "noise_multiplier": plan.noise_multiplier,
-        "releases": sum(release.count for release in releases),
     }
-    _print(values | more, as_json)
 
 
 @command(epilog="Example: silodp noise --rounds 25 --records 1234 --batch 604 --epsilon 1 --delta 1e-6")
@@ -132,24 +141,15 @@ def epsilon(
 @click.option("--epsilon", type=POSITIVE, required=True, help="Wanted epsilon.")
 @click.option("--clip", type=POSITIVE, default=1.0, help="Clip threshold L.", show_default=True)
 def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
-    """Compute the smallest noise with which a federated run delivers a wanted epsilon, on the private side.
+    """Compute the smallest noise whose upper bound on the true epsilon is at most a wanted epsilon.
 
     The noises of an algorithm with several kinds of messages keep the proportion of its paper.
     """
     _, plan = _plan(epsilon, **run)
     calibrated = calibrated_plan(plan)
-    result = delivered_epsilon(calibrated, plan.budget.delta)
     values = {f"sigma_{release.kind}": release.noise * clip for release in calibrated.releases}
     values |= {f"paper_sigma_{release.kind}": release.noise * clip for release in plan.releases}
-    about = {
-        "delivered_epsilon": result.upper,
-        "delta": plan.budget.delta,
-        "accountant": result.method,
-        "adjacency": ADJACENCY,
-        "sampling": calibrated.sampling,
-        "noise_multiplier": calibrated.noise_multiplier,
-    }
-    _print(values | about, as_json)
+    _print(values | _bounds(calibrated), as_json)
 
 
 @command(epilog="Example: silodp amplification --epsilon0 0.5 1 --reports 10000 --delta 1e-6")
@@ -184,11 +184,10 @@ def amplification(
 
 # Quantity → the side to which it is rounded, so that a bound stays a bound, and what it is.
 _ABOUT = {
-    "delivered_epsilon": ("up", "proven upper bound: no two neighbouring silos lose more (rounded up)"),
-    "lower": ("down", "privacy loss of an explicit pair of neighbouring silos (rounded down)"),
-    "epsilon_person": ("up", "the upper bound for all records of one person"),
-    "epsilon_selection": ("up", "the upper bound for releasing the best of a random number of runs (docs/privacy.md)"),
-    "estimate": ("near", "the middle of both ends; claims nothing by itself"),
+    "true ε": ("", "proven bounds, rounded outwards: neighbouring silos reach the lower one, none lose more"),
+    "claim": ("", "whether the bounds keep the claim, violate it, or certify neither"),
+    "epsilon_person": ("up", "upper bound for all records of one person"),
+    "epsilon_selection": ("up", "upper bound for releasing the best of a random number of runs (docs/privacy.md)"),
     "delta": ("near", "probability with which ε may be exceeded"),
     "accountant": ("", "method behind both ends (docs/accounting.md)"),
     "adjacency": ("", "difference of neighbouring silos"),
@@ -200,7 +199,7 @@ _ABOUT = {
 _ABOUT_EACH = {
     "sigma_": ("up", "noise per coordinate that the wanted ε needs (rounded up)"),
     "paper_sigma_": ("up", "noise by the paper's formula"),
-    "after_round_": ("up", "ε of all messages so far (rounded up)"),
+    "after_round_": ("up", "upper bound on the true ε of all messages so far"),
 }
 
 
@@ -213,9 +212,13 @@ def rounded(value: Any, side: str) -> str:
 
 
 def _print(values: dict, as_json: bool) -> None:
+    lower = values["lower"]
     if as_json:
-        print(json.dumps(values, indent=1, sort_keys=True))
+        print(json.dumps(values | {"lower": None if math.isnan(lower) else lower}, indent=1, sort_keys=True))
         return
+    ends = "0" if math.isnan(lower) else rounded(lower, "down"), rounded(values.pop("delivered_epsilon"), "up")
+    del values["lower"]
+    values = {"true ε": f"[{', '.join(ends)}]"} | values
     rounds = enumerate(values.pop("by_round", []), start=1)
     values |= {f"after_round_{number}": value for number, value in rounds}
     rows = []

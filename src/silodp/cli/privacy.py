@@ -26,7 +26,7 @@ from silodp.files import read_parquet, write_csv
 def privacy(
     run_file: Path, experiment: str, chosen: Path, silos: Path, output: Path, by_round: Path | None, audit: Path | None
 ) -> None:
-    """Compute the delivered epsilon of every chosen private point, beside the claimed epsilon."""
+    """Bound the true epsilon of every chosen private point, beside the claimed epsilon."""
     run, config = experiment_of(run_file, experiment)
     partition = read_partition(silos, 0)
     sizes, held = [len(records) for records in partition.train], held_by_one(config, partition)

@@ -19,7 +19,7 @@ from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet,
 @job_command()
 @output
 def formulas(output: Path) -> None:
-    """Compute the delivered epsilon of every noise formula of the papers, and of released programs."""
+    """Bound the true epsilon of every noise formula of the papers, and of released programs."""
     write_csv(formula_rows(), output)
 
 

@@ -136,7 +136,7 @@ def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: 
 
 
 def _check_proven(run_file: Path, task: Task, silos: Path, trial: int) -> None:
-    """ConfigError where the task delivers a larger ε than it claims on a trial's silos, and the run forbids that."""
+    """ConfigError where a trial's silos do not certify what the task claims, and the run forbids that."""
     fault = unproven_task(task, [len(records) for records in read_partition(silos, trial).train])
     if fault is not None:
         raise ConfigError(f"{run_file}: experiments.{task.experiment}.allow_unproven: False: {fault}")

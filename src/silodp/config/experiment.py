@@ -115,7 +115,7 @@ class AlgorithmOptions(Strict):
     noise: Literal["moments", "theorem", "calibrated"] | Positive = Field(
         "moments",
         description="moments form, the theorem's sigma^2, or sigma / L (minibatch, Prox and SDP algorithms); "
-        "calibrated: the least that delivers the claimed epsilon (any algorithm)",
+        "calibrated: the least that certifies the claimed epsilon (any algorithm)",
     )
     restarts: Count = Field(2, description="S of Prox-PL-SVRG: runs that start from an iterate of the run before")
     mu: NonNegative = Field(0.0, description="strong convexity: weights of the average, steps of accelerated SGD")
@@ -207,7 +207,7 @@ class Experiment(Strict):
         default=[Report()], min_length=1, description="the first is the default row of a table"
     )
     allow_unproven: bool = Field(
-        False, description="run private algorithms that deliver a larger epsilon than they claim; their rows are marked"
+        False, description="run private algorithms whose claim is violated or not certified; their rows are marked"
     )
     tuning: Literal["full", "race"] = Field(
         "full", description="train the whole grid in every trial, or drop points on the way as `race` says"

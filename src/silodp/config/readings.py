@@ -52,7 +52,7 @@ class Readings(Strict):
     )
     noise: Literal["paper", "calibrated", "favourable"] = Field(
         "paper",
-        description="noise by the papers' formulas, or the least that delivers the claimed epsilon; favourable: of "
+        description="noise by the papers' formulas, or the least that certifies the claimed epsilon; favourable: of "
         "local SGD the noise below which its claim is surely false, else as calibrated",
     )
     noise_at: Literal["step", "contracted_step", "end"] = Field(

@@ -1,1 +1,1 @@
-"""One experiment from its tasks to its tables: training, selection, guard, delivered epsilon, audit, check-ins."""
+"""One experiment from its tasks to its tables: training, selection, guard, true epsilon, audit, check-ins."""

@@ -93,7 +93,7 @@ def has_a_plan(kind: Kind) -> None:
     noisy = all(release.noise > 0 for release in plan.releases if release.count)
     must(noisy, "every release of the plan must have noise at a finite epsilon")
     found = delivered_epsilon(plan, BUDGET.delta)
-    must(0 < found.lower <= found.upper < math.inf, f"delivered epsilon is {found.upper}: must be positive and finite")
+    must(0 < found.lower <= found.upper < math.inf, f"true epsilon up to {found.upper}: must be positive and finite")
     bare = made(kind).plan(dataclasses.replace(BUDGET, epsilon=None))
     must(not any(release.noise for release in bare.releases), "without epsilon the plan must have no noise")
     must(delivered_epsilon(bare, BUDGET.delta).upper == math.inf, "without noise nothing must be guaranteed")

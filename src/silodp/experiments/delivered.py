@@ -1,18 +1,19 @@
-"""Claimed against delivered ε for every private point of an experiment that a table reports."""
+"""Claimed ε and bounds on the true ε of every private point of an experiment that a table reports."""
 
 import functools
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from silodp.config.experiment import Experiment
 from silodp.experiments.task import task_at
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA
-from silodp.privacy.accounting.accountant import DeliveredEpsilon, end_of_round_epsilon
-from silodp.privacy.adversary import delivered
-from silodp.privacy.plan import ADJACENCY, PrivacyPlan
+from silodp.privacy.adversary import delivered, reached
+from silodp.privacy.plan import ADJACENCY
 from silodp.privacy.shuffling.shuffled_plan import sent_bits
+from silodp.privacy.standing import standing
 
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 
@@ -20,8 +21,8 @@ KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
     """One row for each private point that was chosen, up to what its privacy does not depend on (step size and clip).
 
-    `chosen` is what `selection.select` gives, `sizes` are training records of each silo; the largest delivered ε over
-    silos counts. Columns: `PRIVACY_COLUMNS`, `PRIVACY_EXTRA`, phase_length, reported (chosen under the first report).
+    `chosen` is what `selection.select` gives, `sizes` are training records of each silo; the worst silo counts.
+    Columns: `PRIVACY_COLUMNS`, `PRIVACY_EXTRA`, phase_length, reported (chosen under the first report).
     """
     private = chosen[chosen["epsilon"].notna()]
     private = private.assign(reported=private["selection"] == config.reports[0].selection)
@@ -31,7 +32,7 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
         task = task_at(experiment, config, point)
         plans = dict.fromkeys(task.plans(point["epsilon"], point["phase_length"], sizes))
         # NaN, which is not proven, counts as the largest.
-        worst = max(plans, key=lambda plan: _or_infinite(delivered_by(plan).upper))
+        worst = max(plans, key=lambda plan: np.nan_to_num(delivered_by(plan).upper, nan=math.inf))
         result = delivered_by(worst)
         epsilon, method = result.upper, result.method
         lower = reached_by(worst, result, point["M"] == len(sizes))
@@ -54,6 +55,7 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
                 "noise_multiplier": worst.seen.noise_multiplier,
                 "holds": epsilon <= point["epsilon"],
                 "delivered_lower": lower,
+                "claim": standing(point["epsilon"], lower, epsilon),
                 "shuffled_bits": sent_bits(worst),
             }
         )
@@ -64,34 +66,9 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     return frame.assign(reported=frame["reported"] & ~frame.duplicated(row, keep="last")).reset_index(drop=True)
 
 
-def _or_infinite(value: float) -> float:
-    return math.inf if math.isnan(value) else value
-
-
-def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
-    """ε that some neighbouring silos reach at the claim's δ: what can refute a claim; NaN where none is proven.
-
-    Args:
-        result: delivered ε of the plan, as the adversary of a silo's own messages has it.
-        everyone: whether all silos take part in every round. Where M < N, `result` counts a silo that is drawn in all
-            rounds, which is rare, and nothing is proven from below about one that is not.
-    """
-    guarded = plan.shuffler is not None or plan.shuffled_sum is not None or plan.trusted_sum is not None
-    (first, *_) = plan.releases
-    # The order in which disjoint batches use the records is random and secret, which the plan does not count.
-    if guarded or not everyone or first.clipping != "record" or first.sampler == "disjoint":
-        return math.nan
-    if first.steps == 1 or first.contracted:
-        return result.lower
-    # Of local SGD only the model after a round's steps is seen, and only a claim that may not hold needs that search.
-    n, delta = plan.budget.n, plan.budget.delta
-    if plan.budget.epsilon is None or result.upper <= plan.budget.epsilon:
-        return math.nan
-    return end_of_round_epsilon(first.steps, first.count // first.steps, n, plan.noise_multiplier, delta).lower
-
-
-def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], float]:
-    """Function from a trial row (`source` in place of its algorithm) to its delivered ε in `rows`."""
+def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], tuple[float, float]]:
+    """Function from a trial row (`source` in place of its algorithm) to (upper, lower) end of its true ε in `rows`."""
     keys = rows[KEY].astype({"M": int, "R": int, "epsilon": float, "phase_length": int})
-    values = dict(zip(keys.itertuples(index=False, name=None), rows["delivered_epsilon"].astype(float), strict=True))
+    ends = rows[["delivered_epsilon", "delivered_lower"]].apply(pd.to_numeric, errors="coerce")
+    values = dict(zip(*(table.itertuples(index=False, name=None) for table in (keys, ends)), strict=True))
     return lambda row: values[tuple(row[["source", *KEY[1:]]])]

@@ -1,4 +1,4 @@
-"""The guard: what claims an ε must be proven to deliver it, unless an experiment says `allow_unproven: true`.
+"""The guard: what claims an ε must be proven to keep it, unless an experiment says `allow_unproven: true`.
 
 At load the accountant works out every plan of an experiment that does not say so (20 to 100 ms each, from the largest ε
 down, as that is where a formula no longer holds), and a training job does it again for its own silos.
@@ -45,8 +45,8 @@ def unproven_task(task: Task, sizes: list[int]) -> str | None:
         if not delivered <= point["epsilon"]:
             where = f"{task.algorithm} {task.setting.name}" + (f" {task.label}" if task.label else "")
             return (
-                f"must be true, as {where} delivers epsilon = {delivered:.4g} for a claim of {point['epsilon']:g};"
-                " or noise must be calibrated, or that claim be left out"
+                f"must be true, as {where} is not certified at its claim of {point['epsilon']:g} (true epsilon in "
+                f"[0, {delivered:.4g}]); or noise must be calibrated, or that claim be left out"
             )
     return None
 

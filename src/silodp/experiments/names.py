@@ -29,7 +29,7 @@ def figure_names(name: str, config: Experiment) -> dict[str, dict]:
     for label in config.variants():
         for setting in config.settings:
             beside = ["both_noises", "calibrated_vs_paper"] if label == "noise=calibrated" else []
-            # Of a variant what it changes; how algorithms stand at equal delivered ε is shown for the default rows.
+            # Of a variant what it changes; how algorithms stand at equal true ε is shown for the default rows.
             beside += [] if label else ["error_vs_delivered"]
             for kind in ("error_vs_epsilon", "delivered_vs_claimed", *beside):
                 shows = {"experiment": name, "M": setting.M, "R": setting.R, "reading": label, "kind": kind}

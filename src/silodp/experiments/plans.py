@@ -21,7 +21,7 @@ class Protocol:
     Attributes:
         clipping: what is scaled to norm at most L.
         shuffled: M and d, where sums go through the shuffle protocol P_vec.
-        noise: "paper"; "calibrated", the least that delivers the claimed ε; or "favourable", the least that no proof
+        noise: "paper"; "calibrated", the least that certifies the claimed ε; or "favourable", the least that no proof
             rules out.
         sampler: "subset" for batches of distinct records, else as the algorithm draws them.
     """

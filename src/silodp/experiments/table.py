@@ -74,10 +74,10 @@ def _edges(rows: pd.DataFrame, grid: pd.DataFrame) -> list[str]:
     return [at_edge(group, tried.merge(group[by].drop_duplicates())) for _, group in groups]
 
 
-def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd.DataFrame:
+def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], tuple[float, float]]) -> pd.DataFrame:
     """One table row for each run and ε: means and percentiles over trials.
 
-    `rows` are those of `report_rows`; `delivered` gives a row's delivered ε by `source`, setting, ε and phase length.
+    `rows` are those of `report_rows`; `delivered` is what `delivered_lookup` gives.
     """
     by = [*RUN, "epsilon"]
     summary = (
@@ -95,11 +95,12 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], float]) -> pd
         )
         .reset_index()
     )
-    # Trials may have chosen different shapes; the largest delivered ε is the one that holds for the row.
+    # Trials may have chosen different shapes; the one with the largest upper end, or with none, stands for the row.
     shapes = rows[rows["epsilon"].notna()].drop_duplicates([*by, "phase_length", "source"])
-    shapes = shapes.assign(delivered_epsilon=[delivered(row) for _, row in shapes.iterrows()])
-    largest = shapes.groupby(by, as_index=False)["delivered_epsilon"].max(skipna=False)
-    summary = summary.merge(largest, how="left", on=by)
+    ends = ["delivered_epsilon", "delivered_lower"]
+    shapes[ends] = np.reshape([delivered(row) for _, row in shapes.iterrows()], (-1, 2))
+    largest = shapes.sort_values("delivered_epsilon", kind="stable").drop_duplicates(by, keep="last")
+    summary = summary.merge(largest[[*by, *ends]], how="left", on=by)
     private = summary["epsilon"].notna()
     proven = (summary["delivered_epsilon"] <= summary["epsilon"]).astype(object)
     return summary.assign(private=private, proven=proven.where(private, math.nan))
@@ -139,7 +140,7 @@ def table(
     fresh: pd.DataFrame | None,
     chosen: pd.DataFrame,
     config: Experiment,
-    delivered: Callable[[pd.Series], float],
+    delivered: Callable[[pd.Series], tuple[float, float]],
 ) -> pd.DataFrame:
     """The experiment's table: a row for each algorithm, M, R, ε and reading.
 

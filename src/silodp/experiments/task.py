@@ -56,7 +56,7 @@ class Task:
 
     @property
     def calibrated(self) -> bool:
-        """Whether noise is the least that delivers the claimed ε."""
+        """Whether noise is the least that certifies the claimed ε."""
         return "calibrated" in (self.readings.noise, self.keys.noise)
 
     def options(self) -> dict[str, Any]:

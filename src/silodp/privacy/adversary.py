@@ -1,4 +1,6 @@
-"""Delivered ε of a plan against the adversary that its claim is about."""
+"""Bounds on the true ε of a plan against the adversary that its claim is about."""
+
+import math
 
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
 from silodp.privacy.accounting.last_iterate import last_iterate_epsilon
@@ -28,3 +30,27 @@ def _last_iterates(plan: PrivacyPlan) -> DeliveredEpsilon:
     lower, _, composed, _ = end_of_round_epsilon(*arguments)
     upper = min(composed, last_iterate_epsilon(*arguments))
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "last local iterate of contracted steps")
+
+
+def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
+    """ε that some neighbouring silos reach at the claim's δ: what can violate a claim; NaN where none is proven.
+
+    Args:
+        result: what `delivered` gives for the plan.
+        everyone: whether all silos take part in every round. Where M < N, `result` counts a silo that is drawn in all
+            rounds, which is rare, and nothing is proven from below about one that is not.
+    """
+    guarded = plan.shuffler is not None or plan.shuffled_sum is not None or plan.trusted_sum is not None
+    (first, *_) = plan.releases
+    # The order in which disjoint batches use the records is random and secret, which the plan does not count. Nothing
+    # is known of noise that no accountant covers.
+    uncounted = first.clipping != "record" or first.sampler == "disjoint" or math.isinf(result.upper)
+    if guarded or not everyone or uncounted:
+        return math.nan
+    if first.steps == 1 or first.contracted:
+        return result.lower
+    # Of local SGD only the model after a round's steps is seen, and only a claim that may not hold needs that search.
+    n, delta = plan.budget.n, plan.budget.delta
+    if plan.budget.epsilon is None or result.upper <= plan.budget.epsilon:
+        return math.nan
+    return end_of_round_epsilon(first.steps, first.count // first.steps, n, plan.noise_multiplier, delta).lower

@@ -63,7 +63,7 @@ def noise_multiplier(
 
 
 def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
-    """The plan with the smallest noise for which it delivers the ε that it claims, on the private side to 1e-4.
+    """The plan with the smallest noise that certifies the ε that it claims, on the private side to 1e-4.
 
     Noises keep their proportion. A baseline and a plan for a shuffler, which is calibrated already, stay as they are.
     """

@@ -27,6 +27,11 @@ def reached(value: Any) -> str:
     return _number(value, 3, ROUND_FLOOR, pad=True)
 
 
+def interval(lower: Any, upper: Any) -> str:
+    """Proven bounds as [lower, upper], each rounded to its safe side; from 0 where no lower end is proven."""
+    return f"[{'0' if pd.isna(lower) else reached(lower)}, {bounded(upper)}]"
+
+
 def plain(value: float) -> str:
     """A tick's number in few characters: 0.02, 5000, and 10⁶ where it would be long."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:

@@ -49,7 +49,7 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
 
 # The pairs of the first figure that a reader meets.
 HEADLINE = (("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd"))
-# The reading with the least noise that delivers the claimed ε, and what stands behind an algorithm's name for it.
+# The reading with the least noise that certifies the claimed ε, and what stands behind an algorithm's name for it.
 CALIBRATED = "noise=calibrated"
 BY_CALIBRATED = f":{CALIBRATED}"
 

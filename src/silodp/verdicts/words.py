@@ -1,21 +1,12 @@
 """The words for verdicts: one enum for rows of bounds/*.csv, for claims.csv, for `silodp claims` and for the page."""
 
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import Self
+
+from silodp.privacy.standing import Word
 
 
-class Verdict(StrEnum):
-    """What a row or a claim comes to: its text, a `sign` that needs no colour, and its `meaning` in a sentence."""
-
-    sign: str
-    meaning: str
-
-    def __new__(cls, word: str, sign: str = "", meaning: str = "") -> Self:
-        """A member whose value is its word."""
-        member = str.__new__(cls, word)
-        member._value_, member.sign, member.meaning = word, sign, meaning
-        return member
+class Verdict(Word):
+    """What a row or a claim comes to."""
 
     CONFIRMED = (
         "confirmed",
@@ -59,16 +50,6 @@ class Verdict(StrEnum):
         "Neither: an interval reaches over the line, or an experiment is missing, whole or some settings or ε of it.",
     )
     NOT_TESTABLE = "not testable here", "–", "The run lacks what the claim needs; the row says what would give it."
-
-    @property
-    def signed(self) -> str:
-        """The mark and the word."""
-        return f"{self.sign} {self}"
-
-    @property
-    def style(self) -> str:
-        """The word as a class name of a page."""
-        return self.value.replace(" ", "-")
 
 
 # Which statement of a paper a row is about, where what is printed and what holds differ (docs/errata.md).

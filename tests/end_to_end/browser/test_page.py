@@ -112,7 +112,7 @@ def test_points_say_their_values_and_folded_parts_open_by_the_keyboard(browser, 
     browser.open(page)
     words = browser.run("return document.querySelector('#experiment-mnist_mlp figure use title').textContent")
     assert "at ε =" in words
-    assert "delivered ε" in words
+    assert "true ε in [" in words
     (summary, *_) = browser.find("#experiment-mnist_mlp details summary")
     browser.type(summary, driver.ENTER)
     assert browser.run("return document.querySelector('#experiment-mnist_mlp details').open")

@@ -19,28 +19,29 @@ def lines(figure):
     return {line.get_label(): line for line in figure.axes[0].get_lines()}
 
 
-def test_both_noises_stand_at_the_epsilon_they_deliver(both):
-    drawn = lines(calibrated_vs_paper(both, title="t"))
-    for text, reading in (("paper", ""), ("calibrated", CALIBRATED)):
-        rows = both[(both["reading"] == reading) & (both["algorithm"] == "minibatch_sgd") & both["private"]]
-        line = drawn[f"ISRL-DP MB-SGD, {text}"]
-        np.testing.assert_array_equal(line.get_xdata(), rows["delivered_epsilon"])
-        np.testing.assert_array_equal(line.get_ydata(), rows["test_error_mean"])
-
-
-def test_points_over_their_claim_are_hollow(both):
+def test_both_noises_stand_over_their_true_epsilon(both):
     figure = calibrated_vs_paper(both, title="t")
-    hollow = {line.get_gid(): len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_gid()}
-    assert hollow["hollow:minibatch_sgd-paper"] == 7
-    assert "hollow:minibatch_sgd-calibrated" not in hollow
-    assert "hollow: more ε than claimed" in [text.get_text() for text in figure.legends[0].get_texts()]
-    both["delivered_epsilon"] = both["epsilon"]
-    keys = [text.get_text() for text in calibrated_vs_paper(both, title="t").legends[0].get_texts()]
-    assert not any("hollow" in key for key in keys)
+    for kind, reading in (("paper", ""), ("calibrated", CALIBRATED)):
+        rows = both[(both["reading"] == reading) & (both["algorithm"] == "minibatch_sgd") & both["private"]]
+        bars = [one for one in figure.axes[0].collections if one.get_gid() == f"interval:minibatch_sgd-{kind}"]
+        drawn = np.array([segment for one in bars for segment in one.get_segments()])
+        np.testing.assert_array_equal(drawn[:, 1, 0], rows["delivered_epsilon"])
+        np.testing.assert_array_equal(drawn[:, 0, 1], rows["test_error_mean"])
 
 
-def test_what_is_not_finite_is_counted(both):
-    both.loc[0, "delivered_epsilon"] = np.inf
+def test_claims_are_marked_by_their_word(both):
+    both["delivered_lower"] = both["delivered_epsilon"] / 2
+    figure = calibrated_vs_paper(both, title="t")
+    marks = {line.get_gid(): len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_gid()}
+    assert marks["VIOLATED:minibatch_sgd-paper"] == marks["KEPT:minibatch_sgd-calibrated"] == 7
+    assert marks["VIOLATED:minibatch_sgd-calibrated"] == 0
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "claim violated" in keys
+    assert "claim not certified" not in keys
+
+
+def test_an_error_that_is_not_finite_is_counted(both):
+    both.loc[0, "test_error_mean"] = np.inf
     assert "left out: 1 points" in calibrated_vs_paper(both, title="t").texts[-1].get_text()
 
 
@@ -58,15 +59,18 @@ def test_both_noises_stand_at_the_epsilon_they_claim(both):
         line = drawn[f"ISRL-DP MB-SGD, {text}"]
         np.testing.assert_allclose(line.get_xdata(), rows["epsilon"], rtol=0.1)  # moved aside, to be told apart
         np.testing.assert_array_equal(line.get_ydata(), rows["test_error_mean"])
-    hollow = {line.get_gid(): len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_gid()}
-    assert hollow["hollow:minibatch_sgd-paper"] == 7
-    assert "hollow:minibatch_sgd-calibrated" not in hollow
+    rings = {line.get_gid(): len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_gid()}
+    assert rings["NOT_CERTIFIED:minibatch_sgd-paper"] == 7
+    assert rings["NOT_CERTIFIED:minibatch_sgd-calibrated"] == 0
 
 
-def test_error_vs_epsilon_rings_what_exceeds_its_claim(both):
+def test_error_vs_epsilon_rings_claims_that_are_not_kept(both):
     paper = both[both["reading"] == ""].reset_index(drop=True)
+    paper["delivered_lower"] = 1.1 * paper["epsilon"]
     paper.loc[paper["epsilon"] == 0.75, "delivered_epsilon"] = 0.7
-    rings = {line.get_gid(): line for line in error_vs_epsilon(paper, title="t").axes[0].get_lines()}
-    assert len(rings["over:minibatch_sgd"].get_xdata()) == 6
+    paper.loc[paper["epsilon"] == 1.0, "delivered_lower"] = np.nan
+    figure = error_vs_epsilon(paper, title="t")
+    rings = {line.get_gid(): len(line.get_xdata()) for line in figure.axes[0].get_lines()}
+    assert (rings["VIOLATED:minibatch_sgd"], rings["NOT_CERTIFIED:minibatch_sgd"]) == (5, 1)
     figure = error_vs_epsilon(results_table(), title="t")
-    assert not any("ringed" in text.get_text() for text in figure.legends[0].get_texts())
+    assert not any("claim" in text.get_text() for text in figure.legends[0].get_texts())

@@ -2,40 +2,60 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from silodp.privacy.standing import Standing
 from silodp.report.figures import FIGURES, delivered_vs_claimed, save
 
 
-def drawn(figure, text):
-    return next(line for line in figure.axes[0].get_lines() if line.get_label() == text)
+def bars(figure, name):
+    """The ends of the bars of one curve, and whether they are dotted."""
+    found = {"-": [], ":": []}
+    for one in figure.axes[0].collections:
+        if one.get_gid() == f"interval:{name}":
+            found[":" if dotted(one) else "-"] += [segment[:, 1].tolist() for segment in one.get_segments()]
+    return found
 
 
-def test_every_private_row_is_drawn_beside_the_diagonal(table):
+def dotted(line):
+    return line.get_linestyle()[0][1] is not None
+
+
+def marks(figure, name):
+    """Word of a claim → heights of its marks."""
+    lines = {str(line.get_gid()): line for line in figure.axes[0].get_lines()}
+    return {word: lines[f"{word.name}:{name}"].get_ydata().tolist() for word in Standing}
+
+
+def test_every_private_row_is_a_bar_between_its_ends_beside_the_diagonal(table):
+    table["delivered_lower"] = 0.8 * table["epsilon"]
     figure = delivered_vs_claimed(table, title="t")
-    axes = figure.axes[0]
-    for name, text in (("minibatch_sgd", "ISRL-DP MB-SGD"), ("spider", "ISRL-DP SPIDER")):
+    for name in ("minibatch_sgd", "spider"):
         rows = table[table["private"] & (table["algorithm"] == name)]
-        np.testing.assert_array_equal(drawn(figure, text).get_xdata(), rows["epsilon"])
-        np.testing.assert_array_equal(drawn(figure, text).get_ydata(), rows["delivered_epsilon"])
-    x, y = drawn(figure, "delivered = claimed").get_data()
-    np.testing.assert_array_equal(x, y)
-    private = table[table["private"]]
-    left, right = axes.get_xlim()
-    assert left < private["epsilon"].min() < private["epsilon"].max() < right
-    low, high = axes.get_ylim()
-    assert low <= min(left, private["delivered_epsilon"].min())
-    assert high >= max(right, private["delivered_epsilon"].max())
-    assert not any("exceeds" in text.get_text() for text in figure.texts)
+        wanted = rows[["delivered_lower", "delivered_epsilon"]].to_numpy()
+        np.testing.assert_allclose(bars(figure, name)["-"], wanted)
+        assert bars(figure, name)[":"] == []
+        assert marks(figure, name)[Standing.KEPT] == rows["delivered_epsilon"].tolist()
+    agree = next(line for line in figure.axes[0].get_lines() if line.get_label() == "true = claimed")
+    np.testing.assert_array_equal(*agree.get_data())
+    assert "claim violated" not in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_a_broken_claim_is_hollow_and_an_unbounded_one_on_the_edge(table):
-    table.loc[[0, 1], "delivered_epsilon"] = [0.9, np.inf]
+def test_a_mark_stands_where_the_bar_is_nearest_to_the_claim(table):
+    ends = ["delivered_lower", "delivered_epsilon"]
+    table["delivered_lower"] = 0.5 * table["epsilon"]
+    # Claims 0.75, 1, 1.5 and 3.
+    table.loc[[0, 1, 2, 3], ends] = [[0.8, 0.9], [0.9, 1.2], [np.nan, np.inf], [np.nan, 2.0]]
     figure = delivered_vs_claimed(table, title="t")
-    by_gid = {line.get_gid(): line for line in figure.axes[0].get_lines()}
-    assert by_gid["hollow:minibatch_sgd"].get_data()[1].tolist() == [0.9]
-    assert by_gid["beyond:minibatch_sgd"].get_data()[0].tolist() == [1.0]
+    found = marks(figure, "minibatch_sgd")
+    assert found[Standing.VIOLATED] == [0.8]
+    assert found[Standing.NOT_CERTIFIED] == [1.0, 1.5]
+    bottom, top = figure.axes[0].get_ylim()
+    np.testing.assert_allclose(bars(figure, "minibatch_sgd")[":"], [[bottom, top], [bottom, 2.0]])
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    wanted = ["claim kept", "claim not certified", "claim violated", "dotted: no lower end proven, open to 0"]
+    assert keys[-4:] == wanted
     said = figure.texts[-1].get_text().replace("\n", " ")
-    assert "Hollow: the delivered ε exceeds the claim; without any bound for ISRL-DP MB-SGD" in said
-    assert "at worst 0.900 for 0.75 (ISRL-DP MB-SGD)" in said
+    assert "Claims: 18 kept, 2 not certified, 1 violated." in said
+    assert "Farthest above: true ε in [0.800, 0.900] for 0.75 (ISRL-DP MB-SGD)." in said
 
 
 @pytest.mark.parametrize("kind", ["delivered_vs_claimed", "error_vs_delivered"])
@@ -46,17 +66,21 @@ def test_a_table_without_private_rows_is_refused(table, kind):
 
 @pytest.mark.parametrize("kind", ["delivered_vs_claimed", "error_vs_delivered", "calibrated_vs_paper"])
 @pytest.mark.parametrize("every", [False, True])
-def test_a_delivered_epsilon_of_0_is_drawn_on_the_edge_and_named(table, kind, every, tmp_path):
+def test_a_true_epsilon_of_0_is_drawn_on_the_edge_and_named(table, kind, every, tmp_path):
     """At a small claim and a large δ no noise at all may be private: `epsilons: [.01, 1], delta: .01` trains so."""
     zero = table["private"] if every else table["private"] & (table["epsilon"] == 0.75)
     table.loc[zero, "delivered_epsilon"] = 0.0
     if kind == "calibrated_vs_paper":
         table = pd.concat([table, table.assign(reading="noise=calibrated")])
     figure = FIGURES[kind](table, title="t")
-    names = {str(line.get_gid()) for axes in figure.axes for line in axes.get_lines()}
-    assert any(name.startswith("zero:minibatch_sgd") for name in names)
+    axes = figure.axes[0]
+    edge = axes.get_ylim()[0] if kind == "delivered_vs_claimed" else axes.get_xlim()[0]
+    places = [
+        np.r_[line.get_data()] for line in axes.get_lines() if str(line.get_gid()).startswith("KEPT:minibatch_sgd")
+    ]
+    assert any(np.isclose(place, edge).any() for place in places)
     said = figure.texts[-1].get_text().replace("\n", " ")
     edge = "lower" if kind == "delivered_vs_claimed" else "left"
-    assert f"Delivered ε = 0 (δ alone covers it), on the {edge} edge: ISRL-DP MB-SGD" in said
+    assert f"True ε = 0 (δ alone covers it), on the {edge} edge: ISRL-DP MB-SGD" in said
     (path,) = save(figure, tmp_path / "a", ["svg"])
-    assert "delivered 0" in path.read_text()
+    assert "true ε in [0, 0]" in path.read_text()

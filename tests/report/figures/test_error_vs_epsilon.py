@@ -161,18 +161,15 @@ def test_a_mean_that_is_not_finite_stays_on_the_upper_edge(table, value):
     assert line(figure, "Local SGD (non-private)") is not None
 
 
-def test_the_worst_delivered_epsilon_over_its_claim_is_in_the_note(table):
-    assert "exceeds" not in notes(error_vs_epsilon(table, title="t"))
-    table.loc[[8, 9], "delivered_epsilon"] = [1.01, 1.62]
+def test_the_note_counts_how_claims_stand_and_gives_the_interval_of_the_farthest(table):
+    assert "Claims: 21 kept." in notes(error_vs_epsilon(table, title="t"))
+    table["delivered_lower"] = np.nan
+    table.loc[[8, 9], ["delivered_lower", "delivered_epsilon"]] = [[np.nan, 1.01], [1.51, 18534.2]]
     note = notes(error_vs_epsilon(table, title="t", note="Its own words."))
     assert note.startswith("Its own words.")
-    assert "exceeds the claim; at worst 1.62 for 1.5 (ISRL-DP Local SGD)." in note
-    table.loc[9, "delivered_epsilon"] = 18534.2  # an upper bound is rounded up
-    assert "at worst 18535 for 1.5 (ISRL-DP Local SGD)." in notes(error_vs_epsilon(table, title="t"))
-    table.loc[7:13, "delivered_epsilon"] = np.inf
-    note = notes(error_vs_epsilon(table, title="t"))
-    assert "without any bound for ISRL-DP Local SGD." in note
-    assert "∞" not in note
+    # Ends are rounded outwards.
+    farthest = "Farthest above: true ε in [1.51, 18535] for 1.5 (ISRL-DP Local SGD)."
+    assert f"Claims: 19 kept, 1 not certified, 1 violated. {farthest}" in note
 
 
 def test_an_exploded_loss_makes_the_axis_logarithmic_and_flattens_nothing(table):

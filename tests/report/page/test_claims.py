@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 from page_run import Page, results
+from small import ROOT
 
 from silodp.files import write_csv
 from silodp.report.page.build import build
 from silodp.report.page.papers import cards
+from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, PAPER_NOISE, SAME_ROWS
 from silodp.verdicts.words import Verdict
 
@@ -61,6 +63,22 @@ def test_claims_stand_by_meaning_with_signs_numbers_rules_and_parts(page):
     assert "needs &lt;e&gt;" in page
 
 
+def test_a_refuted_claim_has_the_papers_sentence_and_a_reply(page):
+    refuted = page[page.index('id="claim-T-convex-2.1"') :]
+    assert "The paper: “EF(ŵ_R) − F(w*) ≤ 272" in refuted
+    assert "An author could reply: The bound holds for" in refuted
+    assert "ISRL-DP MB-SGD never outperformed" not in page  # N2 is not refuted on this page
+    stated = {claim.id: claim for claim in load_claims()}
+    for path in (ROOT / "results").glob("published*/claims.csv"):
+        rows = pd.read_csv(path)
+        for name in rows[(rows["verdict"] == "refuted") & ~rows["claim"].str.contains(": ")]["claim"]:
+            assert stated[name].quote, name
+            assert stated[name].reply, name
+    for claim in stated.values():
+        assert len(claim.quote.partition("”")[0].split()) <= 25
+        assert bool(claim.quote) == bool(claim.reply)
+
+
 def test_evidence_is_linked_where_it_is(page):
     assert 'id="figure-figures-e_M2_R5"' in page
     assert '<a href="#figure-figures-e_M2_R5">' in page
@@ -102,7 +120,7 @@ def changed(tmp_path, rows):
     return page, [line["cells"] for line in page.rows if line["cells"][0] == "N1"]
 
 
-def test_verdicts_that_turn_with_the_noise_stand_beside_what_both_noises_deliver(tmp_path):
+def test_verdicts_that_turn_with_the_noise_stand_beside_how_claims_stand(tmp_path):
     rows = [
         row("N1", "refuted", value=0.4),
         row(f"N1: [{AT_CLAIM} noise=calibrated]", "confirmed", value=1.0, statistic="x; a − b -0.0100 [-0.02, +0.01]"),
@@ -112,9 +130,8 @@ def test_verdicts_that_turn_with_the_noise_stand_beside_what_both_noises_deliver
     verdicts = ["✗ refuted", "✗ refuted", "✓ confirmed", "turns"]
     why = "25% → 100% of the parts support; a − b +0.0200 → −0.0100 in the mean"
     assert changes == [["N1", "calibrated noise", *verdicts, why]]
-    assert "Under calibrated noise 0 of 6 rows deliver more than they claim, under the paper's 6 of 6" in page.text
-    # The headline counts experiments of the papers' protocol alone.
-    assert "exceeds the claim in" not in page.text
+    assert "Claims of rows under calibrated noise: 6 kept, 0 not certified, 0 violated" in page.text
+    assert "under the paper's: 0 kept, 6 not certified, 0 violated." in page.text
 
 
 def test_verdicts_that_turn_with_the_protocol_stand_first(tmp_path):

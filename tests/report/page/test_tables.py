@@ -34,22 +34,24 @@ def built(path):
     return Page((path / "report.html").read_text(encoding="utf-8"))
 
 
-def test_results_and_privacy_have_a_row_each_and_mark_what_exceeds_its_claim(tmp_path):
+def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     page = built(folder(tmp_path))
-    assert "No private row delivers a larger ε than it claims." in page.text
+    assert "● All 6 private rows keep their claim." in page.text
     rows = [row["cells"] for row in page.rows]
-    assert ["Breast cancer", "7", "6", "0", "0", "0", "0.100 to 0.183"] in rows
-    assert ["Breast cancer", "ISRL-DP MB-SGD", "0.75 to 18", "2 of 2", "0.675 for 0.75", "3.46×10⁻⁵"] in rows
+    assert ["Breast cancer", "7", "6", "6", "0", "0", "0", "0", "0.100 to 0.183"] in rows
+    assert ["Breast cancer", "ISRL-DP MB-SGD", "0.75 to 18", "2", "0", "0", "[0, 0.675] for 0.75", "3.46×10⁻⁵"] in rows
     assert not any("alarm" in row["class"] for row in page.rows)
     table = pd.read_csv(tmp_path / "tables" / "wbcd_mlp.csv")
-    table.loc[1, ["delivered_epsilon", "diverged"]] = [18.01, 2]
+    table.loc[[1, 2], ["delivered_epsilon", "delivered_lower"]] = [[19.01, 18.019], [1.0, np.nan]]
+    table.loc[1, "diverged"] = 2
     write_csv(table.assign(edge=["lowest stepsize", "not recorded", *[""] * 5]), tmp_path / "tables" / "wbcd_mlp.csv")
     write_csv(privacy(table), tmp_path / "privacy.csv")
     page = built(tmp_path)
-    assert "The delivered ε exceeds the claim in 1 of 6 private rows" in page.text
+    wanted = "▲ 1 of 6 private rows provably violate their claim; 1 more cannot be certified at it; 4 keep it."
+    assert wanted in page.text
     first, second = (row["cells"] for row in page.rows if "alarm" in row["class"])
-    assert first[1:6] == ["7", "6", "1", "2", "1"]
-    assert second[3:5] == ["1 of 2", "18.1 for 18"]  # an upper bound is rounded up
+    assert first[1:8] == ["7", "6", "4", "1", "1", "2", "1"]
+    assert second[3:7] == ["1", "0", "1", "[18.0, 19.1] for 18"]  # bounds are rounded outwards
 
 
 def test_silos_are_summed_up(tmp_path):
@@ -64,7 +66,7 @@ def test_silos_are_summed_up(tmp_path):
 
 
 @pytest.mark.parametrize(("lower", "shown", "holds"), [(0.4567, "0.456", "1 of 1"), (0.6, "0.600", "0 of 1")])
-def test_audits_stand_beside_what_is_delivered(tmp_path, lower, shown, holds):
+def test_audits_stand_beside_what_is_proven(tmp_path, lower, shown, holds):
     """Each bound is rounded to its own safe side; a lower one above the upper one is an alarm."""
     point = {"experiment": "wbcd_mlp", "algorithm": "minibatch_sgd", "setting": "M2_R25", "phase_length": 1}
     point |= {"claimed_epsilon": 0.75, "delta": 3.5e-5, "delivered_epsilon": 0.5349, "audited_lower": lower}
@@ -72,7 +74,7 @@ def test_audits_stand_beside_what_is_delivered(tmp_path, lower, shown, holds):
     write_csv(pd.DataFrame([point])[AUDIT_COLUMNS], folder(tmp_path) / "audit.csv")
     page = built(tmp_path)
     assert f"{holds} hold" in page.text
-    assert f"at least {shown} where at most 0.535 is delivered" in page.text
+    assert f"by audit and proof the true ε is in [{shown}, 0.535]" in page.text
     assert ({"class": "alarm"} in page.all("p")) == (lower > 0.5349)
 
 

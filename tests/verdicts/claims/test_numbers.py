@@ -95,19 +95,21 @@ def delivered(path, rows, statistic=None, **files):
 def test_a_claimed_epsilon_is_refuted_only_from_below(tmp_path, upper, lower, verdict):
     found = delivered(tmp_path, [private(), private(claimed=3.0, upper=upper, lower=lower)])
     assert found[""].verdict == verdict
-    # Refuted by what is proven from below; else the number is the upper end.
-    assert found["e a"].value == pytest.approx(lower / 3 if verdict == "refuted" else max(0.8, upper / 3))
+    # The number of a kept claim is its slack; else it is the lower end.
+    assert found["e a"].value == pytest.approx(upper / 3 if verdict == "confirmed" else lower / 3)
     assert found[""].value == found["e a"].value
     assert found["e a"].high == pytest.approx(max(0.8, upper / 3))
-    assert ("above the claim at ε = 3" in found["e a"].statistic) == (upper > 3)
+    word = {"refuted": "violated", "inconclusive": "not certified", "confirmed": "kept"}[verdict]
+    assert f"; {word}" in found["e a"].statistic
+    assert f"[{lower / 3:.3g}, {upper / 3:.3g}] at ε = 3" in found["e a"].statistic
 
 
 def test_without_a_lower_end_nothing_is_refuted(tmp_path):
     rows = [private(upper=5.0, lower=np.nan), private(upper=np.inf, lower=np.nan, reading="clip_rule=max_norm")]
     found = delivered(tmp_path, rows)
     assert found[""].verdict == "inconclusive"
-    assert "not proven from below" in found["e a"].statistic
-    assert found["[clip_rule=max_norm]"].value == np.inf
+    assert "over 1 rows: [0, 5] at ε = 1; not certified at ε = 1" in found["e a"].statistic
+    assert (found["[clip_rule=max_norm]"].value, found["[clip_rule=max_norm]"].high) == (0, np.inf)
     assert delivered(tmp_path / "none", [])[""].verdict == "not testable here"
 
 

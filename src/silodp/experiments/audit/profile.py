@@ -1,10 +1,10 @@
-"""The audit against the whole privacy profile: how much noise runs leave possible, and what that noise delivers.
+"""The audit against the whole privacy profile: how much noise runs leave possible, and its ε.
 
 The (ε, δ) of a claim is a point far out in the tails; runs show most elsewhere on the curve ε(δ′) that the accountant
 gives for the same plan. So the rates of a test are held against that curve at several δ′, for the plan with its noise
 scaled by s. A curve that the rates exceed is refuted, and with it all curves of more noise. The least refuted s bounds
 the noise from above; if the mechanism is the plan's but for the scale of its noise, ε at the claim's δ is at least what
-the accountant delivers there. If s = 1 is refuted, the mechanism, the plan or the accountant is wrong, without any
+the accountant proves there. If s = 1 is refuted, the mechanism, the plan or the accountant is wrong, without any
 assumption. For a plan of one Gaussian this is the audit of μ in Gaussian DP.
 """
 
@@ -40,7 +40,7 @@ class ProfileBound:
 
     Attributes:
         noise: the plan's noise times this, or more, is refuted; infinite where the runs show nothing.
-        epsilon: what the accountant delivers at that noise, at the claim's δ: a lower bound on ε; 0 for nothing.
+        epsilon: the accountant's upper end at that noise, at the claim's δ: a lower bound on ε; 0 for nothing.
         exceeded: whether the plan's own profile is refuted, at the level `ALARM`.
         seen: "transcript", or the kind of message, one of which a test was about.
     """
@@ -138,7 +138,7 @@ def _as_sums(release: Release) -> Release:
 
 @functools.lru_cache(maxsize=4096)
 def delivered_at(plan: PrivacyPlan, scale: float, delta: float) -> float:
-    """ε at δ that the plan delivers with all noise times `scale`."""
+    """Upper end of the ε at δ of the plan with all noise times `scale`."""
     releases = tuple(replace(release, noise=release.noise * scale) for release in plan.releases)
     return upper_epsilon(replace(plan, releases=releases), delta)
 

@@ -1,4 +1,4 @@
-"""Audited lower bounds beside delivered ε, for every private algorithm of an experiment at a few points."""
+"""Audited lower bounds beside the proven upper ones, for every private algorithm of an experiment at a few points."""
 
 import math
 
@@ -26,12 +26,9 @@ def audit_rows(run: Run, name: str, config: Experiment, sizes: list[int], runs: 
     """One row for each private algorithm at the smallest, middle and largest ε, and at the longest phase.
 
     Each algorithm is audited in the first setting of every R (M does not change what a silo sends), under the default
-    reading, at the smallest silo. Behind a shuffler the audit sees the silo's own messages, against what these deliver
-    by themselves. Sums through P_vec have no such messages, and no row; nor has an algorithm whose privacy rests on an
+    reading, at the smallest silo. Behind a shuffler the audit sees the silo's own messages, held against their own
+    bound. Sums through P_vec have no such messages, and no row; nor has an algorithm whose privacy rests on an
     assumption about the loss.
-
-    `sizes` are training records of each silo, `runs` independent runs in either world (default: the run's
-    `audit_runs`). Columns: `AUDIT_COLUMNS` and `AUDIT_EXTRA`.
     """
     runs = runs or run.audit_runs
     first = {setting.R: setting for setting in reversed(config.settings)}

@@ -1,4 +1,4 @@
-"""Delivered ε: what the releases of a plan come to, composed over all rounds, under replace-one adjacency."""
+"""The true ε: what the releases of a plan come to, composed over all rounds, under replace-one adjacency."""
 
 from silodp.privacy.accounting.accountant import (
     DeliveredEpsilon,

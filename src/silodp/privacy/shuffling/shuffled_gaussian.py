@@ -1,4 +1,4 @@
-"""Minibatch SGD behind a shuffler: delivered ε from proven bounds, the noise for a wanted ε, and the paper's C.
+"""Minibatch SGD behind a shuffler: proven bounds on the true ε, the noise for a wanted ε, and the paper's C.
 
 In a round M of N silos, drawn in secret, each send the noisy gradient of one of their n records, in random order. The
 convex paper's proof of Theorem 4.1 with numbers: a message is (ε0, δ0)-DP by the exact Gaussian profile; M shuffled
@@ -95,7 +95,7 @@ def shuffled_noise(epsilon: float, *, N: int, M: int, n: int, R: int, delta: flo
 
 
 def delivered_shuffled(plan: PrivacyPlan) -> DeliveredEpsilon:
-    """Delivered ε of a plan with a shuffler, for the shuffled messages of all silos; the lower bound is 0."""
+    """Bounds on the true ε of a plan with a shuffler, for the shuffled messages of all silos; the lower bound is 0."""
     if plan.shuffler is None:
         raise ValueError(f"plan of {plan.algorithm}: has no shuffler")
     release = plan.releases[0]

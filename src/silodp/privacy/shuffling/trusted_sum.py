@@ -27,7 +27,7 @@ def ideal_share(release: Release, M: int, epsilon: float, delta: float) -> Relea
 
 
 def delivered_sum(plan: PrivacyPlan) -> DeliveredEpsilon:
-    """Delivered ε of a plan with a trusted sum against an adversary who sees every round's sum and nothing else.
+    """Bounds on the true ε of a plan with a trusted sum against one who sees every round's sum and nothing else.
 
     It is no statement about a shuffle protocol, which adds other noise, and none about what the trusted party sees.
     """

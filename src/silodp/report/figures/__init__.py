@@ -34,15 +34,4 @@ BOUNDS_FIGURES: dict[str, Callable[..., Figure]] = {
     "hybrid_privacy": bounds.rates,
 }
 
-__all__ = [
-    "BOUNDS_FIGURES",
-    "FIGURES",
-    "FORMATS",
-    "both_noises",
-    "calibrated_vs_paper",
-    "delivered_vs_claimed",
-    "error_vs_delivered",
-    "error_vs_epsilon",
-    "save",
-    "slices",
-]
+__all__ = ["BOUNDS_FIGURES", "FIGURES", "FORMATS", "save", "slices"]

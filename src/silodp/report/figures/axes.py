@@ -161,17 +161,6 @@ def mark_beyond(axes: Axes, x: np.ndarray, look: Look, name: str, words: Sequenc
         say(axes.figure, f"beyond:{name}", words)
 
 
-def mark_zeros(axes: Axes, other: np.ndarray, look: Look, name: str, words: Sequence[str], *, upright: bool) -> None:
-    """Filled markers on the lower (`upright`) or left edge, for a delivered ε of 0, which a logarithmic axis lacks."""
-    if len(other):
-        edge = np.full(len(other), 1 - TOP_EDGE)
-        x, y = (other, edge) if upright else (edge, other)
-        transform = axes.get_xaxis_transform() if upright else axes.get_yaxis_transform()
-        style: dict[str, Any] = {"ls": "none", "marker": look.marker, "color": look.colour, "zorder": 4}
-        axes.plot(x, y, gid=f"zero:{name}", transform=transform, clip_on=False, **style)
-        say(axes.figure, f"zero:{name}", words)
-
-
 def dodged(epsilons: Iterable[float], count: int) -> list[float]:
     """Factors by which `count` curves are moved along a logarithmic ε axis, symmetric about 1.
 

@@ -21,13 +21,12 @@ from silodp.report.figures.axes import (
     stretching,
     zoom_axes,
 )
-from silodp.report.figures.notes import at_edge, bar_ends, bars, beyond_axis, diverged, edges, over_claim, trials
+from silodp.report.figures.intervals import draw_rings, standing_keys
+from silodp.report.figures.notes import at_edge, bar_ends, bars, beyond_axis, diverged, edges, stand, trials
 from silodp.report.figures.slices import checked
 from silodp.report.figures.style import baseline_looks, in_order, inside, label, looks, styled, tint, widths
-from silodp.report.numbers import bounded, measured
+from silodp.report.numbers import interval, measured
 
-# About a marker, whatever that is: the point does not have the ε it is drawn at.
-RING: dict[str, Any] = {"ls": "none", "marker": "o", "ms": 9.5, "mfc": "none", "mec": "#444444", "mew": 0.9}
 # Inside a marker: the chosen point lies at an end of its grid.
 CROSS: dict[str, Any] = {"ls": "none", "marker": "+", "ms": 4.2, "mew": 1.0, "zorder": 6}
 COLUMNS = ["delivered_epsilon", "trials", "diverged", "test_error_mean", "test_error_p05", "test_error_p95"]
@@ -37,9 +36,9 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
     """Draw one (experiment, M, R, reading) slice of a results table (convex paper Fig. 2, non-convex paper Figs. 4–10).
 
     Private algorithms are lines over ε, non-private ones horizontal lines with a hatched band. A point where trials
-    diverged has a hollow marker; one whose mean is not finite sits, hollow, on the upper edge; one that delivers a
-    larger ε than it claims is ringed; one whose step size or clip is an end of its grid is crossed, if `table` has the
-    column `edge`. Of SPIDER the reported row `spider` is drawn where it exists, else its members.
+    diverged has a hollow marker; one whose mean is not finite sits, hollow, on the upper edge; one whose claim is
+    violated or not certified has a ring of that shape; one whose step size or clip is an end of its grid is crossed,
+    if `table` has the column `edge`. Of SPIDER the reported row `spider` is drawn where it exists, else its members.
     Where one algorithm stretches the error axis, a second panel shows the others. With fewer than 10 trials bars are
     intervals of the mean, if `table` has them, else percentiles. Raises ValueError when the table is not such a slice.
     """
@@ -55,15 +54,14 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
         if worst is not None and axes.get_yscale() == "linear":
             others = rows[~(rows["private"] & (rows["algorithm"] == worst))]
             _panel(zoom_axes(axes, label(worst)), others, names)
-        if (private["delivered_epsilon"] > private["epsilon"]).any():
-            handles.append(Line2D([], [], label="ringed: more ε than claimed", **RING))
+        handles += standing_keys(private, ring=True)
         if (rows["diverged"] > 0).any():
             handles.append(hollow_key("trials diverged"))
         if at_edge(private).any():
             disc = Line2D([], [], ls="none", marker="o", color="#444444")
             handles.append((disc, Line2D([], [], label="crossed: at an end of its grid", color="white", **CROSS)))
         beyond = beyond_axis(rows, "test_error_mean")
-        return set_page(axes, handles, [note, trials(rows), diverged(rows), beyond, over_claim(rows), edges(rows)])
+        return set_page(axes, handles, [note, trials(rows), diverged(rows), beyond, stand(rows), edges(rows)])
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Any]:
@@ -98,8 +96,7 @@ def _draw(axes: Axes, name: str, look: Any, rows: pd.DataFrame, shift: float, wi
     line = draw_line(axes, name, look, text, (x, y), words, hollow=hollow, bars=bar_ends(rows), lw=width)
     beyond = np.isnan(y)
     mark_beyond(axes, x[beyond], look, name, [words[place] for place in np.flatnonzero(beyond)])
-    over = (rows["delivered_epsilon"] > rows["epsilon"]).to_numpy()
-    axes.plot(x[over], y[over], gid=f"over:{name}", zorder=5, **RING)
+    draw_rings(axes, name, x, y, rows)
     end = at_edge(rows).to_numpy()
     for part, colour in ((end & ~hollow, inside(look.colour)), (end & hollow, look.colour)):
         axes.plot(x[part], y[part], gid=f"edge:{name}", color=colour, **CROSS)
@@ -110,7 +107,7 @@ def _words(text: str, row: dict[Any, Any]) -> str:
     """What rests on a point: whose it is, at which ε, what it is worth."""
     low, high = (measured(row[name]) for name in bars(pd.DataFrame([row])))
     words = f"{text} at ε = {row['epsilon']:g}: {measured(row['test_error_mean'])} ({low} to {high})"
-    words += f"; delivered ε {bounded(row['delivered_epsilon'])}"
+    words += f"; true ε in {interval(row.get('delivered_lower'), row['delivered_epsilon'])}"
     if at_edge(pd.DataFrame([row])).all():
         words += f"; at the {row['edge'].replace('stepsize', 'step size').replace('; ', ' and ')} of its grid"
     return words + (f"; {int(row['diverged'])} of {int(row['trials'])} trials diverged" if row["diverged"] else "")

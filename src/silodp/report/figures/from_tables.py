@@ -45,7 +45,7 @@ def figures_of(path: Path) -> dict[str, Figure]:
         return dict(_paired(str(reading), str(first), str(second), part) for (reading, first, second), part in pairs)
     if columns >= {"paper", "formula", "claimed_epsilon", "delivered_epsilon"}:
         return {
-            f"formulas_{paper}": draw_formulas(part, title=f"{FORMULAS[paper]} paper: what its noise formulas deliver")
+            f"formulas_{paper}": draw_formulas(part, title=f"{FORMULAS[paper]} paper: true ε of its noise formulas")
             for paper, part in rows.groupby("paper", sort=False)
         }
     if columns >= {"bound", "reports", "epsilon0"}:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from silodp.privacy.standing import Standing, counts_of, standings
 from silodp.report.figures.style import label
-from silodp.report.numbers import bounded
+from silodp.report.numbers import interval
 
 _NB = "\u00a0"  # keeps "ε = 3" on one line
 
@@ -60,25 +61,20 @@ def beyond_axis(rows: pd.DataFrame, column: str) -> str | None:
 
 
 def zero(rows: pd.DataFrame, edge: str) -> str | None:
-    """Which points deliver an ε of 0, drawn on the `edge` named, as logarithmic axes have none; None without any."""
+    """Which points have a true ε of 0, drawn on the `edge` named, as logarithmic axes have none; None without any."""
     where = _where(rows[rows["delivered_epsilon"] == 0])
-    return f"Delivered ε = 0 (δ alone covers it), on the {edge} edge: {where}." if where else None
+    return f"True ε = 0 (δ alone covers it), on the {edge} edge: {where}." if where else None
 
 
-def over_claim(rows: pd.DataFrame, sign: str = "Ringed") -> str | None:
-    """That private points deliver more than they claim, and the worst of them; `sign` is how the figure marks them."""
-    exceeding = rows[rows["private"] & (rows["delivered_epsilon"] > rows["epsilon"])]
-    if exceeding.empty:
-        return None
-    text = f"{sign}: the delivered ε exceeds the claim"
-    finite = np.isfinite(exceeding["delivered_epsilon"])
-    if not finite.all():
-        text += f"; without any bound for {_names(exceeding[~finite])}"
-    if finite.any():
-        ratio = exceeding["delivered_epsilon"] / exceeding["epsilon"]
-        ((name, worst),) = _by_algorithm(exceeding.loc[[ratio[finite].idxmax()]])
-        text += f"; at worst {bounded(worst['delivered_epsilon'].iloc[0])} for {worst['epsilon'].iloc[0]:g} ({name})"
-    return f"{text}. All values: privacy table."
+def stand(rows: pd.DataFrame, whose: str = "Claims") -> str | None:
+    """How many claims are kept, violated and not certified, and the row that is surely farthest above its claim."""
+    rows = rows[rows["private"]]
+    text = f"{whose}: {', '.join(f'{count} {word}' for word, count in counts_of(rows).items() if count)}."
+    if len(violated := rows[standings(rows) == Standing.VIOLATED]):
+        row = violated.loc[(violated["delivered_lower"] / violated["epsilon"]).idxmax()]
+        ends, name = interval(row["delivered_lower"], row["delivered_epsilon"]), label(row["algorithm"])
+        text += f" Farthest above: true ε in {ends} for {row['epsilon']:g} ({name})."
+    return text if len(rows) else None
 
 
 def at_edge(rows: pd.DataFrame) -> pd.Series:

@@ -81,10 +81,10 @@ def private_rows(table: pd.DataFrame, columns: Sequence[str], kind: str) -> pd.D
     return rows[rows["private"]]
 
 
-def both_noises_of(table: pd.DataFrame, columns: Sequence[str], kind: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Private rows under the default reading and calibrated noise, each `checked`; ValueError names the `kind`."""
+def both_noises_of(table: pd.DataFrame, columns: Sequence[str], kind: str) -> pd.DataFrame:
+    """Private rows, each `checked`, of the default reading and of calibrated noise, as `kind`: paper, calibrated."""
     table = with_reading(table)
-    paper, calibrated = (table[table["reading"] == reading] for reading in ("", CALIBRATED))
-    if paper.empty or calibrated.empty:
+    found = {name: table[table["reading"] == reading] for name, reading in (("paper", ""), ("calibrated", CALIBRATED))}
+    if any(rows.empty for rows in found.values()):
         raise ValueError(f"figure: {kind} needs rows of the default reading and of {CALIBRATED}")
-    return private_rows(paper, columns, kind), private_rows(calibrated, columns, kind)
+    return pd.concat([private_rows(rows, columns, kind).assign(kind=name) for name, rows in found.items()])

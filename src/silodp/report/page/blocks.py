@@ -20,7 +20,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Texts in rows; a `Verdict` is shown with its sign and colour. Rows in `alarms` are coloured."""
+    """Texts in rows; a `Word` is shown with its sign and colour. Rows in `alarms` are coloured."""
 
     kind: ClassVar[str] = "table"
     caption: str

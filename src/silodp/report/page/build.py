@@ -8,16 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from silodp.files import TABLE_COLUMNS, experiments_of, read_json, read_table, with_reading, write_text
+from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS, experiments_of, read_json, read_table, with_reading, write_text
+from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import title_of
 from silodp.report.page.blocks import Figures, Section, Text
 from silodp.report.page.claims import protocols, read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_paper, certified, own_data
 from silodp.report.page.figures import Page
 from silodp.report.page.papers import cards, paper_of
-from silodp.report.page.tables import bounds, facts, privacy, results, summary
+from silodp.report.page.tables import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
 
 COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
@@ -63,8 +65,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         sections.append(Section("others", title, [Figures(others, "" if own else title)]))
     figures = [*paired, *(figure for section in sections for figure in section.figures())]
     claims = None if table is None else shown_claims(page, table, figures)
-    counts = summary({experiment.name: tables[experiment.name] for experiment in alone if experiment.name in tables})
-    first = [_alarm(counts, bool(beside)), Figures(paired)]
+    first = [_alarm(folder / "privacy.csv", bool(beside)), Figures(paired)]
     if table is None and not own:
         first.append(Text("No verdicts: silodp claims makes claims.csv.", "missing"))
     run = config.get("run") or provenance.get("run") or folder.resolve().name
@@ -120,13 +121,16 @@ def _experiments(folder: Path, described: Mapping[str, Any]) -> list[RunExperime
     ]
 
 
-def _alarm(counts: Mapping[str, int], beside: bool) -> Text:
-    """How many private rows deliver more than they claim."""
-    if not counts["private"]:
-        return Text("No private row was trained.")
-    if not counts["exceeding"]:
-        return Text("No private row delivers a larger ε than it claims.")
-    text = f"▲ The delivered ε exceeds the claim in {counts['exceeding']} of {counts['private']} private rows."
+def _alarm(path: Path, beside: bool) -> Text:
+    """How many private rows keep their claim, surely violate it, and neither."""
+    rows = read_table(path, PRIVACY_COLUMNS) if path.is_file() else pd.DataFrame()
+    if rows.empty:
+        return Text("No private row has an accounted ε.")
+    kept, more, violated = counts_of(rows).values()
+    if kept == len(rows):
+        return Text(f"{Standing.KEPT.sign} All {kept:,} private rows keep their claim.")
+    text = f"{Standing.VIOLATED.sign} {violated:,} of {len(rows):,} private rows provably violate their claim; "
+    text += f"{more:,} more cannot be certified at it; {kept:,} keep it."
     links = [("Privacy", "#privacy"), ("At equal certified privacy", "#certified")]
     return Text(text, "alarm", links[: 1 + beside])
 

@@ -41,6 +41,8 @@ class ShownClaim(Row):
     statement: str
     kind: str
     rule: str
+    quote: str
+    reply: str
     readings: Sequence[Row]
     parts: Table
 
@@ -60,18 +62,19 @@ def read_claims(folder: Path) -> pd.DataFrame | None:
 def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> list[ShownClaim]:
     """Every claim, experiments first, what speaks against a paper first; evidence links to `figures` on the page."""
     labels = {figure.anchor: figure.label for figure in figures if figure.svg}
-    rules = {claim.id: claim.rule for claim in load_claims()}
-    claims = []
+    stated = {claim.id: claim for claim in load_claims()}
+    claims: list[ShownClaim] = []
     for name, rows in table.groupby("name", sort=False):
         records = rows.to_dict("records")
         head, *others = (_row(row, page, labels) for row in records)
         whole = [row["part"] in ("", SURROGATES) for row in records[1:]]
         parts = [part for part, beside in zip(others, whole, strict=True) if not beside]
         cells = [[part.part, part.verdict, part.number, part.statistic] for part in parts]
+        said = {key: records[0][key] for key in ("name", "source", "statement", "kind")}
+        said |= {key: getattr(stated.get(str(name)), key, "") for key in ("rule", "quote", "reply")}
         claim = ShownClaim(
             **vars(head),
-            **{key: records[0][key] for key in ("name", "source", "statement", "kind")},
-            rule=rules.get(str(name), ""),
+            **said,
             readings=[part for part, beside in zip(others, whole, strict=True) if beside],
             parts=Table(f"{name}: its parts", ["part", "verdict", "number", "how"], cells),
         )

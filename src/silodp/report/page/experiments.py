@@ -11,6 +11,7 @@ import pandas as pd
 
 from silodp.experiments.own_data import preprocessing_guarantee
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, figure_name, read_table
+from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, variant_words
@@ -70,7 +71,7 @@ def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame 
     first, others = _figures(page, experiment, comparisons)
     missing = Text(f"No results: tables/{name}.csv is not there, or has no rows.", "missing")
     shown = Figures(first, "Both noises" if experiment.both_noises else "") if first else missing
-    beside = Figures(others, "Delivered ε, and variants of the protocol")
+    beside = Figures(others, "True ε, and variants of the protocol")
     blocks = [Text(words, "settings", csv), shown, beside, _silos(page, name)]
     return Section(f"experiment-{name}", experiment.title, blocks)
 
@@ -133,13 +134,14 @@ def certified(
     if not experiments:
         return []
     rows = pd.concat([experiment.table for experiment in experiments]).query("private")
-    over = rows["delivered_epsilon"] > rows["epsilon"]
-    counts = [f"{over[part].sum()} of {part.sum()}" for part in (rows["reading"] == CALIBRATED, rows["reading"] == "")]
+    counts = [
+        ", ".join(f"{count} {word}" for word, count in counts_of(rows[rows["reading"] == reading]).items())
+        for reading in (CALIBRATED, "")
+    ]
     text = (
-        "Each algorithm at exactly the ε on the axis: with the least noise that delivers its claim, so that the "
-        "accountant's upper bound is at most the claim. The paper's noise stands beside it, on the same splits, starts "
-        f"and grids. Under calibrated noise {counts[0]} rows deliver more than they claim, under the paper's "
-        f"{counts[1]}. These verdicts stand beside the claims' own and replace none."
+        "Each algorithm with the least noise for which the upper bound on its true ε is at most the ε on the axis. "
+        "The paper's noise stands beside it, on the same splits, starts and grids. Claims of rows under calibrated "
+        f"noise: {counts[0]}; under the paper's: {counts[1]}. These verdicts replace none of the claims' own."
     )
     changes = noise_changes(claims) if claims is not None else []
     pairs = page.forests("certified_", "Paired differences in test error at exactly the claimed ε, trial by trial")

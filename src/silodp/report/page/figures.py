@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from silodp.files import experiments_of, reading
+from silodp.report.figures.from_tables import FORMULAS as TITLES
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, title_of
 from silodp.report.page.blocks import Figure, Link
@@ -14,15 +15,12 @@ from silodp.report.paper_figures import said_of_file
 
 CAPTIONS = {
     "error_vs_epsilon": "Test error against claimed ε",
-    "delivered_vs_claimed": "Delivered against claimed ε",
-    "error_vs_delivered": "Test error against delivered ε",
+    "delivered_vs_claimed": "True ε against claimed ε",
+    "error_vs_delivered": "Test error against true ε",
     "both_noises": "Test error against claimed ε, calibrated noise beside the paper's",
-    "calibrated_vs_paper": "Test error against delivered ε, calibrated noise beside the paper's",
+    "calibrated_vs_paper": "Test error against true ε, calibrated noise beside the paper's",
 }
-FORMULAS = {
-    "formulas_convex": "Convex paper: what each of its noise formulas delivers",
-    "formulas_nonconvex": "Non-convex paper: what each of its noise formulas delivers",
-}
+FORMULAS = {f"formulas_{key}": f"{name} paper: true ε of each of its noise formulas" for key, name in TITLES.items()}
 
 
 class Page:
@@ -68,7 +66,7 @@ class Page:
         return found
 
     def others(self, formulas: bool = True) -> list[Figure]:
-        """Figures that stand in no section before: ε by round and, if `formulas`, what the papers' formulas deliver."""
+        """Figures that stand in no section before: ε by round and, if `formulas`, those of the papers' formulas."""
         found = []
         for name, path in self.figures.items():
             of = re.match(r"(.+)_M(\d+)_R(\d+)", name)

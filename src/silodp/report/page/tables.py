@@ -6,11 +6,12 @@ from typing import Any
 import pandas as pd
 
 from silodp.files import AS_PLANNED, AUDIT_COLUMNS, BOUNDS_COLUMNS, PRIVACY_COLUMNS, read_table, with_reading
+from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.bounds import name_of
 from silodp.report.figures.notes import NOT_RECORDED
 from silodp.report.figures.style import label
 from silodp.report.figures.words import title_of
-from silodp.report.numbers import bounded, exact, measured, reached
+from silodp.report.numbers import exact, interval, measured
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
 from silodp.report.page.figures import Page
 from silodp.verdicts.checks import CHECKS
@@ -23,12 +24,12 @@ EDGE = (
 
 
 def summary(tables: Mapping[str, pd.DataFrame]) -> dict[str, int]:
-    """Counts over all tables: rows, private ones, those over their claim, and diverged trials."""
+    """Counts over all tables: rows, private ones, how their claims stand, and diverged trials."""
     private = [table[table["private"]] for table in tables.values()]
     return {
         "rows": sum(map(len, tables.values())),
         "private": sum(map(len, private)),
-        "exceeding": sum(int((table["delivered_epsilon"] > table["epsilon"]).sum()) for table in private),
+        **{word: sum(counts_of(table)[word] for table in private) for word in Standing},
         "diverged": sum(int(table["diverged"].sum()) for table in tables.values()),
     }
 
@@ -49,48 +50,51 @@ def results(page: Page, tables: Mapping[str, pd.DataFrame], raced: list[str]) ->
     for name, table in tables.items():
         counts = summary({name: table})
         edges = (~table["edge"].fillna("").isin(["", NOT_RECORDED])).sum() if "edge" in table else 0
-        alarms += [len(rows)] * bool(counts["exceeding"])
+        alarms += [len(rows)] * bool(counts[Standing.VIOLATED])
         errors = table["test_error_mean"]
         ends = f"{measured(errors.min())} to {measured(errors.max())}"
         rows.append([title_of(name, page.titles), *map(str, counts.values()), str(edges), ends])
-    heading = ["experiment", "rows", "private", "▲ over their claim", "diverged trials", "at an end of its grid"]
+    heading = ["experiment", "rows", "private", *Standing, "diverged trials", "at an end of its grid"]
     caption = "Results of each experiment; the section of an experiment links to all its rows"
     blocks += [Text(EDGE, "settings"), Table(caption, [*heading, "test error"], rows, alarms)]
     return Section("results", "All results", blocks)
 
 
 def privacy(page: Page) -> Section:
-    """Claimed and delivered ε of each algorithm in each experiment, and what the audit finds from below."""
+    """Claimed and true ε of each algorithm in each experiment, and what the audit finds from below."""
     path = page.folder / "privacy.csv"
     if not path.is_file():
         blocks: list[Block] = [Text("No privacy table: privacy.csv is not there.", "missing")]
     else:
         text = (
-            "Delivered ε is a proven upper bound on what a silo's whole transcript reveals about one replaced record; "
-            "it is rounded up."
+            "The true ε says what a silo's whole transcript reveals about one replaced record. Brackets hold its "
+            "proven bounds, rounded outwards; 0 where no lower one is proven. A claim is kept where the upper bound is "
+            "at most the claim, violated where the lower one is above it, and not certified otherwise."
         )
         table = with_reading(read_table(path, PRIVACY_COLUMNS))
         groups = list(table[table["reading"] == ""].groupby(["experiment", "algorithm"], sort=False))
         rows = [_privacy_row(str(name), str(algorithm), part, page.titles) for (name, algorithm), part in groups]
-        alarms = [place for place, (_, part) in enumerate(groups) if not part["holds"].all()]
-        caption = "Claimed and delivered ε of the default rows; coloured: a delivered ε exceeds its claim"
-        heading = ["experiment", "algorithm", "claimed ε", "claims that hold", "worst: delivered for claimed ε", "δ"]
+        alarms = [place for place, (_, part) in enumerate(groups) if counts_of(part)[Standing.VIOLATED]]
+        caption = "Claimed and true ε of the default rows; coloured: a claim is violated"
+        heading = ["experiment", "algorithm", "claimed ε", *Standing]
+        heading += ["farthest from its claim: true ε for claimed ε", "δ"]
         links = page.csv(path, "Every private point (CSV)")
         blocks = [Text(text, "settings", links), Table(caption, heading, rows, alarms)]
     return Section("privacy", "Privacy", blocks, [_audit(page)])
 
 
 def _privacy_row(experiment: str, algorithm: str, rows: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
-    """Over which claims, how many hold, and the worst that is delivered."""
-    ratio = rows["delivered_epsilon"] / rows["claimed_epsilon"]
+    """Over which claims, how they stand, and the true ε that is surely farthest above, else perhaps."""
+    ends = [rows[name] / rows["claimed_epsilon"] for name in ("delivered_lower", "delivered_epsilon") if name in rows]
+    ratio = next((end for end in ends if (end > 1).any()), ends[-1])
     worst = rows.loc[ratio.idxmax()] if ratio.notna().any() else rows.iloc[0]
-    ends = dict.fromkeys(map(exact, (rows["claimed_epsilon"].min(), rows["claimed_epsilon"].max())))
+    claims = dict.fromkeys(map(exact, (rows["claimed_epsilon"].min(), rows["claimed_epsilon"].max())))
     return [
         title_of(experiment, titles),
         label(algorithm),
-        " to ".join(ends),
-        f"{int(rows['holds'].sum())} of {len(rows)}",
-        f"{bounded(worst['delivered_epsilon'])} for {exact(worst['claimed_epsilon'])}",
+        " to ".join(claims),
+        *map(str, counts_of(rows).values()),
+        f"{interval(worst.get('delivered_lower'), worst['delivered_epsilon'])} for {exact(worst['claimed_epsilon'])}",
         exact(rows["delta"].max()),
     ]
 
@@ -106,10 +110,10 @@ def _audit(page: Page) -> Section:
     nearest = table.loc[(table["audited_lower"] / table["delivered_epsilon"]).fillna(0).idxmax()]
     text = (
         "Runs with a canary record and without it, told apart by the silo's messages: no bound on ε can lie below the "
-        "audited ε. An audit holds where it does not contradict the delivered ε, and noise, draws and clipping are as "
+        "audited ε. An audit holds where it contradicts no proven bound, and noise, draws and clipping are as "
         f"planned. {stands.sum()} of {len(table)} hold. Nearest to its bound is {label(nearest['algorithm'])} on "
-        f"{title_of(nearest['experiment'], page.titles)}, with an audited ε of at least "
-        f"{reached(nearest['audited_lower'])} where at most {bounded(nearest['delivered_epsilon'])} is delivered."
+        f"{title_of(nearest['experiment'], page.titles)}: by audit and proof the true ε is in "
+        f"{interval(nearest['audited_lower'], nearest['delivered_epsilon'])}."
     )
     return Section("audit", "Audit", [Text(text, "" if stands.all() else "alarm", page.csv(path, "Every audit (CSV)"))])
 

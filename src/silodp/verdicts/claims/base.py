@@ -105,7 +105,7 @@ class RunFolder:
         return [name for name in claim.experiments if name not in have] + gaps
 
     def privacy(self) -> pd.DataFrame | None:
-        """Claimed and delivered ε of every private row."""
+        """Claimed and true ε of every private row."""
         table = self.table("privacy.csv", tuple(PRIVACY_COLUMNS))
         return None if table is None else with_reading(table)
 

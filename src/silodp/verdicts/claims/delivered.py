@@ -1,11 +1,11 @@
-"""Claims that a noise formula gives (ε, δ)-privacy: delivered against claimed ε, and how much of the noise is slack."""
+"""Claims that a noise formula gives (ε, δ)-privacy: the true ε against the claimed one, and how much noise is slack."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from silodp.privacy.standing import Standing, standing
 from silodp.verdicts.claims.base import Finding, RunFolder, counted, group_name, lacking, merged, with_gaps
 from silodp.verdicts.claims.models import Claim, DeliveredEpsilon
 from silodp.verdicts.statistics import Interval
@@ -13,11 +13,9 @@ from silodp.verdicts.words import Verdict, together
 
 
 def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
-    """The largest delivered over claimed ε, per (experiment, algorithm, reading) and per formula.
+    """How claims stand, and the interval of the true over the claimed ε, by experiment, algorithm, reading or formula.
 
-    `delivered_epsilon` is an upper bound that holds for every data set: at most the claim, it confirms. Above it, it
-    refutes only where `delivered_lower`, which two neighbouring silos reach, is above the claim as well. That end is
-    known where all silos take part, a record's gradient is clipped, and the messages are seen one by one.
+    Claims that are all kept confirm, one that is violated refutes; else one that is not certified leaves it open.
     """
     statistic = claim.statistic
     assert isinstance(statistic, DeliveredEpsilon)
@@ -45,15 +43,15 @@ def _by_reading(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
 
 def _whole(part: str, reading: str, deciding: list[Finding], missing: list[str]) -> Finding:
     if not deciding:
-        text = f"delivered / claimed ε: {lacking(missing)}"
+        text = f"true / claimed ε: {lacking(missing)}"
         return Finding(part, text, Verdict.NOT_TESTABLE, reading=reading)
     verdicts = [finding.verdict for finding in deciding]
-    text = f"largest delivered / claimed ε in {len(deciding)} part(s): " + counted(
+    text = f"true / claimed ε in {len(deciding)} part(s): " + counted(
         {verdict: verdicts.count(verdict) for verdict in (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE)}
     )
     text, verdict = with_gaps(text, together(verdicts), missing)
     of_verdict = [finding for finding in deciding if finding.verdict == verdict]
-    worst = max(of_verdict, key=lambda finding: finding.value, default=deciding[0])
+    worst = max(of_verdict, key=lambda finding: (finding.value, finding.high), default=deciding[0])
     return Finding(part, text, verdict, worst.value, worst.low, worst.high, merged(deciding), reading=reading)
 
 
@@ -93,25 +91,22 @@ def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list
 
 
 def _verdict(rows: pd.DataFrame, tolerance: float) -> tuple[Verdict, str, Interval]:
-    """Verdict, words, and the largest delivered/claimed ε: where refuted by proven lower ends, else by upper ends."""
-    claimed = rows["claimed_epsilon"].to_numpy(dtype=float)
-    upper = rows["delivered_epsilon"].to_numpy(dtype=float)
-    lower = rows["delivered_lower"].to_numpy(dtype=float) if "delivered_lower" in rows else np.full(len(rows), np.nan)
-    over, surely = ~(upper <= claimed * (1 + tolerance)), lower > claimed * (1 + tolerance)
-    worst = int(np.nanargmax(lower / claimed)) if surely.any() else int(np.argmax(upper / claimed))
-    low, ratio = float(lower[worst] / claimed[worst]), float(upper[worst] / claimed[worst])
-    text, bound = f"largest delivered / claimed ε over {len(rows)} rows: ", low if math.isfinite(low) else math.nan
-    if surely.any():
-        text += f"at least {low:.3g} (at most {ratio:.3g}) at ε = {claimed[worst]:g}"
-        text += f"; surely above the claim at ε = {_values(claimed[surely])}"
-        return Verdict.REFUTED, text, Interval(bound, bound, ratio)
-    text += f"at most {ratio:.3g} at ε = {claimed[worst]:g}"
-    if over.any():
-        text += f"; above the claim at ε = {_values(claimed[over])}, not proven from below"
-        return Verdict.INCONCLUSIVE, text, Interval(ratio, bound, ratio)
+    """Verdict, words, and true/claimed ε with its ends: of the row that is surely farthest above, else perhaps."""
+    ends = rows.reindex(columns=["claimed_epsilon", "delivered_lower", "delivered_epsilon"]).to_numpy(float)
+    words = np.array([standing(claim * (1 + tolerance), *of) for claim, *of in ends], dtype=object)
+    claimed, lower, upper = ends.T
+    is_violated = Standing.VIOLATED in words
+    worst = int(np.nanargmax(lower / claimed)) if is_violated else int(np.argmax(upper / claimed))
+    low, ratio = float(np.nan_to_num(lower[worst] / claimed[worst])), float(upper[worst] / claimed[worst])
+    text = f"true / claimed ε over {len(rows)} rows: [{low:.3g}, {ratio:.3g}] at ε = {claimed[worst]:g}"
+    for word in (Standing.VIOLATED, Standing.NOT_CERTIFIED):
+        if word in words:
+            text += f"; {word} at ε = {_values(claimed[words == word])}"
+    if is_violated or Standing.NOT_CERTIFIED in words:
+        return Verdict.REFUTED if is_violated else Verdict.INCONCLUSIVE, text, Interval(low, low, ratio)
     # How much less ε than claimed the stated noise would allow to claim.
-    text += f"; slack: it could claim {ratio:.3g} to {float(np.min(upper / claimed)):.3g} of it"
-    return Verdict.CONFIRMED, text, Interval(ratio, bound, ratio)
+    text += f"; kept, and the noise would allow a claim of {ratio:.3g} to {float(np.min(upper / claimed)):.3g} of it"
+    return Verdict.CONFIRMED, text, Interval(ratio, low, ratio)
 
 
 def _values(epsilons: np.ndarray) -> str:

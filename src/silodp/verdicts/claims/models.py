@@ -103,7 +103,7 @@ class PriceOfPrivacy(AnyStatistic):
 
 
 class DeliveredEpsilon(AnyStatistic):
-    """Delivered against claimed epsilon, over privacy.csv and the papers' formulas."""
+    """True against claimed epsilon, over privacy.csv and the papers' formulas."""
 
     name: Literal["delivered_epsilon"]
     algorithms: list[Algorithm] = Field(default=[], description="algorithms whose rows of privacy.csv are used")
@@ -176,6 +176,8 @@ class Claim(Strict):
     source: Words = Field(description="paper and place")
     statement: Words = Field(description="what is claimed, in own words")
     statistic: Statistic = Field(description="what is computed, and its tolerance")
+    quote: str = Field("", description="the paper's sentence, of at most 25 words, and its section; for refuted claims")
+    reply: str = Field("", description="how an author could reply where the claim is refuted, in one line")
     rule: Words = Field(description="what confirms and what refutes, in words")
     kind: Literal["experiment", "theorem", "derivation"] = Field(
         "experiment",

@@ -9,18 +9,63 @@ import pandas as pd
 from scipy import stats
 
 from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
+from silodp.verdicts.statistics import sign_flip
 
 _KEY = ["experiment", "reading", "M", "R"]
-_NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "better"]
-COLUMNS = [*_KEY, "epsilon", "first", "second", *_NUMBERS]
+_CELL = [*_KEY, "epsilon"]
+_NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "p_sign_flip", "better", "outcome"]
+COLUMNS = [*_CELL, "first", "second", *_NUMBERS]
+# What a comparison says of the first algorithm; the fifth is `equal_within`.
+AHEAD, BEHIND, NO_DIFFERENCE, SAME = "ahead", "behind", "no difference found", "same algorithm"
+# With phases of one round the first takes the steps of the second: under equal noise they are the same algorithm.
+_ONE_ROUND = {"fedprox_spider": "minibatch_sgd"}
+_EQUAL_NOISE = 1e-3
 
 
-def compare(reported: pd.DataFrame, first: str, second: str, confidence: float = 0.95) -> pd.DataFrame:
+def equal_within(tolerance: float) -> str:
+    """The outcome of an interval that contains 0 and lies within the tolerance."""
+    return f"equal within {tolerance:g}"
+
+
+def same_algorithm(reported: pd.DataFrame, privacy: pd.DataFrame, first: str, second: str) -> set[tuple]:
+    """(experiment, reading, M, R, ε) at which both names stand for the same mechanism.
+
+    Both sample alike, and their noise multipliers and true ε, hence the number of releases, agree within 0.1 %; the
+    chosen phases have one round. A better of two algorithms is the one whose trials it has. Step and clip may differ.
+    """
+    trials = ["trial", "stepsize", "clip", "phase_length", "train_loss", "test_error"]
+    plans = privacy.set_index([*_CELL, "algorithm"])[["sampling", "noise_multiplier", "delivered_epsilon"]]
+    found = set()
+    for phased, plain in _ONE_ROUND.items():
+        wanted = reported[reported["algorithm"].isin([first, second, phased])]
+        for cell, part in wanted.groupby(_CELL):
+            of = {name: rows[trials].to_numpy(float) for name, rows in part.groupby("algorithm")}
+            own = {n for n in of if phased in of and np.array_equal(of[n], of[phased])}
+            names = {phased if n in own else n for n in (first, second)}
+            rows = [(*cell, name) for name in (phased, plain)]
+            if names != {phased, plain} or (of[phased][:, 3] != 1).any() or not all(row in plans.index for row in rows):
+                continue
+            (sampling, *ours), (other, *theirs) = plans.loc[rows].to_numpy()
+            if sampling == other and np.allclose(np.array(ours, float), np.array(theirs, float), _EQUAL_NOISE, 0):
+                found.add(cell)
+    return found
+
+
+def compare(
+    reported: pd.DataFrame,
+    first: str,
+    second: str,
+    confidence: float = 0.95,
+    *,
+    tolerance: float = 0.0,
+    privacy: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Paired differences of test error, first − second, a row for each reading, (M, R) and ε: `COLUMNS`.
 
     `reported` has a row a trial (`silodp table --reported`). Private algorithms are compared at the same ε, a form
     without noise, as in `local_sgd:non_private`, with every ε. The interval is two-sided, by Student's t; `better` has
-    the smaller error where it leaves out 0, else "undecided", as where a trial diverged. Raises ValueError for an
+    the smaller error where it leaves out 0, else "undecided", as where a trial diverged. `p_sign_flip` is two-sided.
+    With the `privacy` table, whose rows `same_algorithm` reads, `outcome` finds such rows. Raises ValueError for an
     algorithm, form or column that the table lacks.
     """
     missing = [name for name in REPORTED_COLUMNS if name not in reported]
@@ -29,6 +74,7 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
     if not 0 < confidence < 1:
         raise ValueError(f"confidence: {confidence}: must lie between 0 and 1")
     reported = reported.assign(reading=reported["reading"].fillna(""))
+    same = set() if privacy is None else same_algorithm(reported, privacy, first, second)
     rows = []
     for key, part in reported.groupby(_KEY, sort=False):
         names = dict(zip(_KEY, key, strict=True)) | {"first": first, "second": second}
@@ -40,7 +86,10 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
         for epsilon in epsilons or [None]:
             errors = [errors.get(epsilon, errors.get(None)) for errors in both]
             if errors[0] is not None and errors[1] is not None:
-                rows.append(names | {"epsilon": epsilon} | _paired(errors, names, confidence))
+                numbers = _paired(errors, names, confidence, tolerance)
+                if (*key, epsilon) in same:
+                    numbers |= {"better": "undecided", "outcome": SAME}
+                rows.append(names | {"epsilon": epsilon} | numbers)
     if not rows:
         known = ", ".join(sorted(reported["algorithm"].unique()))
         raise ValueError(f"algorithms: {first}, {second}: no pair to compare: must be among {known}")
@@ -54,7 +103,11 @@ CALIBRATED = "noise=calibrated"
 BY_CALIBRATED = f":{CALIBRATED}"
 
 
-def headline(reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float]) -> pd.DataFrame:
+def headline(
+    reported: Mapping[str, pd.DataFrame],
+    tolerances: Mapping[frozenset[str], float],
+    privacy: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """The pairs of `HEADLINE` compared in every experiment that has both: `COLUMNS` and `tolerance`.
 
     An experiment that trains both noises compares its pairs under calibrated noise, and each algorithm under it with
@@ -68,7 +121,9 @@ def headline(reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset
         for rows in tables:
             reading = CALIBRATED if (rows["reading"] == CALIBRATED).any() else ""
             with suppress(ValueError):  # the experiment does not have both
-                found.append(compare(rows[rows["reading"] == reading], first, second).assign(tolerance=tolerance))
+                options: dict[str, Any] = {"tolerance": tolerance, "privacy": privacy}
+                compared = compare(rows[rows["reading"] == reading], first, second, **options)
+                found.append(compared.assign(tolerance=tolerance))
     for algorithm in dict.fromkeys(name for pair in HEADLINE for name in pair):
         for rows in tables:
             with suppress(ValueError):
@@ -96,15 +151,22 @@ def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
     return {epsilon: part["test_error"] for epsilon, part in rows.groupby("epsilon")}
 
 
-def _paired(errors: list, names: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+def _paired(errors: list, names: Mapping[str, Any], confidence: float, tolerance: float) -> dict[str, Any]:
     both = pd.concat(errors, axis=1, join="inner").to_numpy()
     found = {"trials": len(both), "first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
     differences = both[:, 0] - both[:, 1] if np.isfinite(both).all() else np.full(len(both), np.nan)
     mean = float(differences.mean())
     if len(both) < 2 or not np.isfinite(mean):
-        return found | {"difference": mean, "low": np.nan, "high": np.nan, "better": "undecided"}
+        open_ = {"low": np.nan, "high": np.nan, "p_sign_flip": np.nan, "better": "undecided"}
+        return found | {"difference": mean} | open_ | {"outcome": NO_DIFFERENCE}
     spread = stats.sem(differences)
     # Equal differences have no spread, and the interval is the point itself.
     low, high = stats.t.interval(confidence, len(both) - 1, mean, spread) if spread > 0 else (mean, mean)
-    better = names["first"] if high < 0 else names["second"] if low > 0 else "undecided"
-    return found | {"difference": mean, "low": float(low), "high": float(high), "better": better}
+    better, outcome = "undecided", NO_DIFFERENCE
+    if high < 0 or low > 0:
+        better, outcome = (names["first"], AHEAD) if high < 0 else (names["second"], BEHIND)
+    elif tolerance > 0 and -tolerance <= low and high <= tolerance:
+        outcome = equal_within(tolerance)
+    p = min(1.0, 2 * min(sign_flip(differences), sign_flip(-differences)))
+    numbers = {"difference": mean, "low": float(low), "high": float(high), "p_sign_flip": p}
+    return found | numbers | {"better": better, "outcome": outcome}

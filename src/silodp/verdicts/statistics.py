@@ -1,6 +1,7 @@
-"""Intervals over independent trials: of a mean, of a ratio of two means, and of the slope of a log–log line."""
+"""Over independent trials: intervals of a mean, a ratio of means and a log–log slope; the exact sign-flip test."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,19 @@ def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> Interva
     mean, error = float(values.mean()), float(stats.sem(values))
     half = error * float(stats.t.ppf((1 + confidence) / 2, len(values) - 1))
     return Interval(mean, mean - half, mean + half)
+
+
+def sign_flip(differences: ArrayLike) -> float:
+    """One-sided p of the exact sign-flip test that differences (trials,) have a mean of at most 0.
+
+    The share of the 2^T sign patterns whose sum is at least the one seen: at T trials never below 2^-T.
+    """
+    values = _checked(differences)
+    halves = (reduce(lambda s, x: np.concatenate([s + x, s - x]), h, np.zeros(1)) for h in np.array_split(values, 2))
+    left, right = map(np.sort, halves)
+    # Sums that are equal but for rounding are equal.
+    missing = values.sum() - 1e-12 * np.abs(values).sum() - left
+    return float((len(right) - np.searchsorted(right, missing)).sum() / (len(left) * len(right)))
 
 
 def slope(x: ArrayLike, means: NDArray) -> NDArray:

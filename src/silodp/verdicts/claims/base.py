@@ -162,6 +162,11 @@ def place_of(experiment: str, M: int, R: int, reading: str = "", what: str = "")
     return ", ".join(part for part in (f"{experiment} M={M} R={R}", what, f"[{reading}]" if reading else "") if part)
 
 
+def data_set(experiment: str) -> str:
+    """The data set that an experiment is named after, as mnist of mnist_mlp_certified."""
+    return experiment.partition("_")[0]
+
+
 def group_name(reading: str, surrogate: bool = False) -> str:
     """A part's name for all rows of a reading, of the claim's experiments or of their surrogates."""
     return " ".join(word for word in (SURROGATES * surrogate, f"[{reading}]" if reading else "") if word)

@@ -90,6 +90,11 @@ class UnderOneReading(RunFolder):
             rows = rows[pd.MultiIndex.from_frame(rows[_CELL]).isin(cells)]
         return None if rows.empty else rows.assign(reading="")
 
+    def privacy(self) -> pd.DataFrame | None:
+        """Claimed and delivered ε under the reading."""
+        table = self.run.privacy()
+        return None if table is None else table[table["reading"] == self.reading].assign(reading="")
+
     def gaps(self, *_: Any) -> list[str]:
         """None: the caller says what was left out of the claim's own experiments."""
         return []

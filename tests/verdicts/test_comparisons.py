@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from silodp.files import REPORTED_COLUMNS
-from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, compare, headline
+from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, compare, headline, outcome_of
 
 
 def trials(algorithm, epsilon, errors, reading=""):
@@ -32,8 +32,23 @@ def test_interval_is_the_paired_t_tests_and_names_the_smaller_error():
     wanted = stats.ttest_rel(A, B).confidence_interval(0.9)
     assert (row["low"], row["high"]) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
     assert row["difference"] == pytest.approx(np.mean(A) - np.mean(B))
-    assert (row["better"], row["trials"]) == ("a", 4)
+    assert (row["better"], row["outcome"], row["trials"]) == ("a", "ahead", 4)
     assert list(row) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (-0.3, -0.1, "ahead"),
+        (0.001, 0.002, "behind"),
+        (-0.005, 0.005, "equal within 0.005"),
+        (-0.005, 0.0051, "no difference found"),
+        (math.nan, math.nan, "no difference found"),
+    ],
+)
+def test_the_four_outcomes_are_told_apart(low, high, outcome):
+    assert outcome_of(low, high, 0.005) == outcome
+    assert outcome_of(low, high, 0.0) == ("no difference found" if "equal" in outcome else outcome)
 
 
 def test_order_of_the_two_turns_the_sign_only():

@@ -6,25 +6,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
-from silodp.verdicts.statistics import sign_flip
+from silodp.verdicts.statistics import paired_test
 
 _KEY = ["experiment", "reading", "M", "R"]
 _CELL = [*_KEY, "epsilon"]
-_NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "p_sign_flip", "better", "outcome"]
-COLUMNS = [*_CELL, "first", "second", *_NUMBERS]
-# What a comparison says of the first algorithm; the fifth is `equal_within`.
+_NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "p", "p_sign_flip"]
+COLUMNS = [*_CELL, "first", "second", *_NUMBERS, "better", "outcome"]
+# What a comparison says of the first algorithm; `outcome_of` has the fifth.
 AHEAD, BEHIND, NO_DIFFERENCE, SAME = "ahead", "behind", "no difference found", "same algorithm"
 # With phases of one round the first takes the steps of the second: under equal noise they are the same algorithm.
 _ONE_ROUND = {"fedprox_spider": "minibatch_sgd"}
 _EQUAL_NOISE = 1e-3
 
 
-def equal_within(tolerance: float) -> str:
-    """The outcome of an interval that contains 0 and lies within the tolerance."""
-    return f"equal within {tolerance:g}"
+def outcome_of(low: float, high: float, tolerance: float) -> str:
+    """What an interval of first − second says; one that contains 0 may lie within the tolerance."""
+    if high < 0 or low > 0:
+        return AHEAD if high < 0 else BEHIND
+    return f"equal within {tolerance:g}" if tolerance > 0 and max(-low, high) <= tolerance else NO_DIFFERENCE
 
 
 def same_algorithm(reported: pd.DataFrame, privacy: pd.DataFrame, first: str, second: str) -> set[tuple]:
@@ -64,7 +65,7 @@ def compare(
 
     `reported` has a row a trial (`silodp table --reported`). Private algorithms are compared at the same ε, a form
     without noise, as in `local_sgd:non_private`, with every ε. The interval is two-sided, by Student's t; `better` has
-    the smaller error where it leaves out 0, else "undecided", as where a trial diverged. `p_sign_flip` is two-sided.
+    the smaller error where it leaves out 0, else "undecided", as where a trial diverged. p: `PairedTest`.
     With the `privacy` table, whose rows `same_algorithm` reads, `outcome` finds such rows. Raises ValueError for an
     algorithm, form or column that the table lacks.
     """
@@ -154,19 +155,10 @@ def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
 def _paired(errors: list, names: Mapping[str, Any], confidence: float, tolerance: float) -> dict[str, Any]:
     both = pd.concat(errors, axis=1, join="inner").to_numpy()
     found = {"trials": len(both), "first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
-    differences = both[:, 0] - both[:, 1] if np.isfinite(both).all() else np.full(len(both), np.nan)
-    mean = float(differences.mean())
-    if len(both) < 2 or not np.isfinite(mean):
-        open_ = {"low": np.nan, "high": np.nan, "p_sign_flip": np.nan, "better": "undecided"}
-        return found | {"difference": mean} | open_ | {"outcome": NO_DIFFERENCE}
-    spread = stats.sem(differences)
-    # Equal differences have no spread, and the interval is the point itself.
-    low, high = stats.t.interval(confidence, len(both) - 1, mean, spread) if spread > 0 else (mean, mean)
-    better, outcome = "undecided", NO_DIFFERENCE
-    if high < 0 or low > 0:
-        better, outcome = (names["first"], AHEAD) if high < 0 else (names["second"], BEHIND)
-    elif tolerance > 0 and -tolerance <= low and high <= tolerance:
-        outcome = equal_within(tolerance)
-    p = min(1.0, 2 * min(sign_flip(differences), sign_flip(-differences)))
-    numbers = {"difference": mean, "low": float(low), "high": float(high), "p_sign_flip": p}
-    return found | numbers | {"better": better, "outcome": outcome}
+    test = paired_test(both[:, 0] - both[:, 1] if np.isfinite(both).all() else [np.nan], confidence)
+    outcome = outcome_of(test.low, test.high, tolerance)
+    found |= {"difference": test.value} | {name: getattr(test, name) for name in ("low", "high", "p", "p_sign_flip")}
+    return found | {
+        "better": {AHEAD: names["first"], BEHIND: names["second"]}.get(outcome, "undecided"),
+        "outcome": outcome,
+    }

@@ -1,5 +1,6 @@
 """Over independent trials: intervals of a mean, a ratio of means and a log–log slope; the exact sign-flip test."""
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -18,6 +19,26 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
+
+
+class PairedTest(NamedTuple):
+    """Mean of paired differences with its interval, and one-sided p of "it is at most 0": Student's and exact."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    p: float = 1.0
+    p_sign_flip: float = 1.0
+
+
+def paired_test(differences: ArrayLike, confidence: float = CONFIDENCE) -> PairedTest:
+    """The t test and the exact sign-flip test of differences (trials,); no interval for one trial, or ∞ among them."""
+    values = np.asarray(differences, dtype=float)
+    if len(values) < 2 or not np.isfinite(values).all():
+        return PairedTest(float(values.sum() / len(values)) if np.isfinite(values).all() and len(values) else math.nan)
+    interval, error = mean_interval(values, confidence), stats.sem(values)
+    p = stats.t.sf(interval.value / error, len(values) - 1) if error > 0 else interval.value <= 0
+    return PairedTest(*interval, float(p), sign_flip(values))
 
 
 def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> Interval:

@@ -11,9 +11,9 @@ from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
 from silodp.verdicts.statistics import paired_test
 
 _KEY = ["experiment", "reading", "M", "R"]
-_CELL = [*_KEY, "epsilon"]
+CELL = [*_KEY, "epsilon"]
 _NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "p", "p_sign_flip"]
-COLUMNS = [*_CELL, "first", "second", *_NUMBERS, "better", "outcome"]
+COLUMNS = [*CELL, "first", "second", *_NUMBERS, "better", "outcome"]
 # What a comparison says of the first algorithm; `outcome_of` has the fifth.
 AHEAD, BEHIND, NO_DIFFERENCE, SAME = "ahead", "behind", "no difference found", "same algorithm"
 # With phases of one round the first takes the steps of the second: under equal noise they are the same algorithm.
@@ -35,11 +35,11 @@ def same_algorithm(reported: pd.DataFrame, privacy: pd.DataFrame, first: str, se
     chosen phases have one round. A better of two algorithms is the one whose trials it has. Step and clip may differ.
     """
     trials = ["trial", "stepsize", "clip", "phase_length", "train_loss", "test_error"]
-    plans = privacy.set_index([*_CELL, "algorithm"])[["sampling", "noise_multiplier", "delivered_epsilon"]]
+    plans = privacy.set_index([*CELL, "algorithm"])[["sampling", "noise_multiplier", "delivered_epsilon"]]
     found = set()
     for phased, plain in _ONE_ROUND.items():
         wanted = reported[reported["algorithm"].isin([first, second, phased])]
-        for cell, part in wanted.groupby(_CELL):
+        for cell, part in wanted.groupby(CELL):
             of = {name: rows[trials].to_numpy(float) for name, rows in part.groupby("algorithm")}
             own = {n for n in of if phased in of and np.array_equal(of[n], of[phased])}
             names = {phased if n in own else n for n in (first, second)}

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from silodp.verdicts.claims.base import Finding, RunFolder, left_out
-from silodp.verdicts.claims.bounds_rows import bounds_verdicts, uncovered
+from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.delivered import delivered_epsilon
 from silodp.verdicts.claims.expressions import exact_expression
 from silodp.verdicts.claims.identity import same_iterates
@@ -37,7 +37,7 @@ _CELL = ["M", "R", "epsilon", "algorithm"]
 def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
     """The table that `silodp.verdicts.claims.decide` returns."""
     rows = []
-    for claim in [*claims, *uncovered(claims, run)]:
+    for claim in claims:
         findings = STATISTICS[claim.statistic.name](claim, run)
         for finding in [*headed(claim, findings), *_same_rows(claim, run), *_certified(claim, run)]:
             name = f"{claim.id}: {finding.part}" if finding.part else claim.id

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from silodp.verdicts.claims.base import Finding, RunFolder, counted, merged
-from silodp.verdicts.claims.expressions import expression
+from silodp.verdicts.claims.expressions import evaluated
 from silodp.verdicts.claims.models import BoundsVerdicts, Claim, Rows
 from silodp.verdicts.words import FORMS, Verdict, together
 
@@ -22,8 +22,8 @@ def bounds_verdicts(claim: Claim, run: RunFolder) -> list[Finding]:
     for rows in statistic.rows:
         for finding in _chosen(claim, rows, run):
             groups.setdefault(finding.form, []).append(finding)
-    if statistic.expression:
-        groups[""].append(expression(statistic.expression))
+    if statistic.formulas:
+        groups[""].append(evaluated(statistic.formulas))
     forms = [form for form in FORMS if form in groups] or [""]
     return [
         _joined(f"[{form}]" if place else "", form, groups[""] + (groups[form] if form else []))

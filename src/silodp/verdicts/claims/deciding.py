@@ -12,7 +12,7 @@ import pandas as pd
 from silodp.verdicts.claims.base import Finding, RunFolder, left_out
 from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.delivered import delivered_epsilon
-from silodp.verdicts.claims.expressions import exact_expression
+from silodp.verdicts.claims.expressions import exact_expression, formula_values
 from silodp.verdicts.claims.identity import same_iterates
 from silodp.verdicts.claims.improvement import relative_improvement
 from silodp.verdicts.claims.models import Claim, RelativeImprovement
@@ -29,6 +29,7 @@ STATISTICS: dict[str, Callable[[Claim, RunFolder], list[Finding]]] = {
     "delivered_epsilon": delivered_epsilon,
     "bounds_verdicts": bounds_verdicts,
     "exact_expression": exact_expression,
+    "formula_values": formula_values,
     "same_iterates": same_iterates,
 }
 _CELL = ["M", "R", "epsilon", "algorithm"]

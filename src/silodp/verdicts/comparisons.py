@@ -10,6 +10,7 @@ import pandas as pd
 from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
 from silodp.verdicts.statistics import paired_test
 
+Plans = pd.DataFrame | None
 _KEY = ["experiment", "reading", "M", "R"]
 CELL = [*_KEY, "epsilon"]
 _NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "p", "p_sign_flip"]
@@ -57,9 +58,8 @@ def compare(
     first: str,
     second: str,
     confidence: float = 0.95,
-    *,
     tolerance: float = 0.0,
-    privacy: pd.DataFrame | None = None,
+    privacy: Plans = None,
 ) -> pd.DataFrame:
     """Paired differences of test error, first − second, a row for each reading, (M, R) and ε: `COLUMNS`.
 
@@ -105,9 +105,7 @@ BY_CALIBRATED = f":{CALIBRATED}"
 
 
 def headline(
-    reported: Mapping[str, pd.DataFrame],
-    tolerances: Mapping[frozenset[str], float],
-    privacy: pd.DataFrame | None = None,
+    reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float], privacy: Plans = None
 ) -> pd.DataFrame:
     """The pairs of `HEADLINE` compared in every experiment that has both: `COLUMNS` and `tolerance`.
 
@@ -122,8 +120,7 @@ def headline(
         for rows in tables:
             reading = CALIBRATED if (rows["reading"] == CALIBRATED).any() else ""
             with suppress(ValueError):  # the experiment does not have both
-                options: dict[str, Any] = {"tolerance": tolerance, "privacy": privacy}
-                compared = compare(rows[rows["reading"] == reading], first, second, **options)
+                compared = compare(rows[rows["reading"] == reading], first, second, 0.95, tolerance, privacy)
                 found.append(compared.assign(tolerance=tolerance))
     for algorithm in dict.fromkeys(name for pair in HEADLINE for name in pair):
         for rows in tables:

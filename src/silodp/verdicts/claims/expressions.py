@@ -22,6 +22,8 @@ EPSILON0 = tuple(step / 10 for step in range(1, 41))
 SIMILAR = MATCHES = 2.0
 # An exponent is told from its neighbours half-way: e^(ε0/2) from e^0 and e^ε0, n^(-1/2) from n^0 and n^(-1).
 HALF_WAY = 0.25
+# As a formula: the least (ε, δ)-private σ at sensitivity 1, by the exact profile of the Gaussian mechanism.
+LEAST_NOISE = "least noise"
 
 
 def exact_expression(claim: Claim, run: RunFolder) -> list[Finding]:
@@ -72,10 +74,13 @@ def evaluated(rows: Sequence[Formula]) -> Finding:
 
 def _quotient(row: Formula, varied: dict[str, float]) -> float:
     named: dict[str, Any] = {**row.at, **varied}
-    point = {name: named[x] if isinstance(x, str) else x for name, x in named.items()}
-    point = {name: int(x) if float(x).is_integer() else x for name, x in point.items()}
+    # A name is another parameter's, or else a word.
+    point = {name: named.get(x, x) if isinstance(x, str) else x for name, x in named.items()}
+    point = {name: int(x) if x not in ("printed", "right") and x == int(x) else x for name, x in point.items()}
 
     def of(key: str, term: str) -> float:
+        if key == LEAST_NOISE:
+            return 1 / gaussian_mu(point["epsilon"], point["delta"])
         known = (inspect.signature(SCHEDULES[key]) if key in SCHEDULES else THEOREMS[key]).parameters
         taken = {name: x for name, x in point.items() if name in known}
         if key in SCHEDULES:
@@ -142,34 +147,11 @@ def rounds_over_girgis() -> Found:
     return text + "(n, d, M, ε), to be at least 1", min(factors) >= 1, min(factors), min(factors), max(factors)
 
 
-def gaussian_noise(reading: str = "right") -> Found:
-    """σ that theorems call (ε, δ)-private over the least that is, by the exact profile of the Gaussian mechanism."""
-    ratios = []
-    for epsilon, delta in product((0.1, 0.5, 1.0, 2.0, 4.0, 8.0), (1e-2, 1e-4, 1e-6, 1e-10)):
-        # Each at a sensitivity of 1.
-        noises = {"nonconvex-2.1-noise": {"K": 2, "L": 1.0, "reading": reading}}
-        if reading == "right":
-            noises |= {"nonconvex-D.2": {"sensitivity": 1.0}, "convex-2.3-noise": {"L": 0.5}}
-        for key, more in noises.items():
-            if epsilon <= (1 if key == "convex-2.3-noise" else 2 * math.log(1 / delta)):
-                sigma = THEOREMS[key](**more, epsilon=epsilon, delta=delta).terms["sigma"]
-                ratios.append(sigma * gaussian_mu(epsilon, delta))
-    text = f"noise over the least that is private, {len(ratios)} points of (ε, δ), to be at least 1"
-    return text, min(ratios) >= 1, min(ratios), min(ratios), max(ratios)
-
-
-def gaussian_noise_as_printed() -> Found:
-    """The same of Prox-SGD's noise as printed, 8L² ln(1/δ)/(ε²K²)."""
-    return gaussian_noise("printed")
-
-
 EXPRESSIONS: dict[str, Callable[[], Found]] = {
     function.__name__: function
     for function in (
         new_over_earlier_shuffling,
         one_pass_matches_local,
         rounds_over_girgis,
-        gaussian_noise,
-        gaussian_noise_as_printed,
     )
 }

@@ -34,8 +34,6 @@ EXPRESSIONS = Literal[
     "new_over_earlier_shuffling",
     "one_pass_matches_local",
     "rounds_over_girgis",
-    "gaussian_noise",
-    "gaussian_noise_as_printed",
 ]
 
 
@@ -113,7 +111,9 @@ class DeliveredEpsilon(AnyStatistic):
 class Formula(Strict):
     """A theory function, or its quotient by another, with what is stated for it: exponents, or the largest value."""
 
-    formula: Words = Field(description="key of a theorem, or name of a schedule, which stands for its rounds")
+    formula: Words = Field(
+        description="key of a theorem, name of a schedule for its rounds, or least noise for a Gaussian mechanism's"
+    )
     term: str = Field("", description="the term of its result that is meant; default: the value")
     over: str = Field("", description="key of the theorem that it is divided by, as an upper bound by a lower one")
     over_term: str = Field("", description="the term of that theorem's result; default: the value")

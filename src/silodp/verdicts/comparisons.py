@@ -10,7 +10,6 @@ import pandas as pd
 from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
 from silodp.verdicts.statistics import paired_test
 
-Plans = pd.DataFrame | None
 _KEY = ["experiment", "reading", "M", "R"]
 CELL = [*_KEY, "epsilon"]
 _NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "p", "p_sign_flip"]
@@ -59,7 +58,7 @@ def compare(
     second: str,
     confidence: float = 0.95,
     tolerance: float = 0.0,
-    privacy: Plans = None,
+    privacy: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Paired differences of test error, first − second, a row for each reading, (M, R) and ε: `COLUMNS`.
 
@@ -105,7 +104,9 @@ BY_CALIBRATED = f":{CALIBRATED}"
 
 
 def headline(
-    reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float], privacy: Plans = None
+    reported: Mapping[str, pd.DataFrame],
+    tolerances: Mapping[frozenset[str], float],
+    privacy: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """The pairs of `HEADLINE` compared in every experiment that has both: `COLUMNS` and `tolerance`.
 

@@ -17,8 +17,7 @@ COLUMNS = [*CELL, "first", "second", *_NUMBERS, "better", "outcome"]
 # What a comparison says of the first algorithm; `outcome_of` has the fifth.
 AHEAD, BEHIND, NO_DIFFERENCE, SAME = "ahead", "behind", "no difference found", "same algorithm"
 # With phases of one round the first takes the steps of the second: under equal noise they are the same algorithm.
-_ONE_ROUND = {"fedprox_spider": "minibatch_sgd"}
-_EQUAL_NOISE = 1e-3
+_PHASED, _PLAIN, _EQUAL_NOISE = "fedprox_spider", "minibatch_sgd", 1e-3
 
 
 def outcome_of(low: float, high: float, tolerance: float) -> str:
@@ -37,15 +36,12 @@ def same_algorithm(reported: pd.DataFrame, privacy: pd.DataFrame, first: str, se
     trials = ["trial", "stepsize", "clip", "phase_length", "train_loss", "test_error"]
     plans = privacy.set_index([*CELL, "algorithm"])[["sampling", "noise_multiplier", "delivered_epsilon"]]
     found = set()
-    for phased, plain in _ONE_ROUND.items():
-        wanted = reported[reported["algorithm"].isin([first, second, phased])]
-        for cell, part in wanted.groupby(CELL):
-            of = {name: rows[trials].to_numpy(float) for name, rows in part.groupby("algorithm")}
-            own = {n for n in of if phased in of and np.array_equal(of[n], of[phased])}
-            names = {phased if n in own else n for n in (first, second)}
-            rows = [(*cell, name) for name in (phased, plain)]
-            if names != {phased, plain} or (of[phased][:, 3] != 1).any() or not all(row in plans.index for row in rows):
-                continue
+    for cell, part in reported[reported["algorithm"].isin([first, second, _PHASED])].groupby(CELL):
+        of = {name: rows[trials].to_numpy(float) for name, rows in part.groupby("algorithm")}
+        own = {n for n in of if _PHASED in of and np.array_equal(of[n], of[_PHASED])}
+        rows = [(*cell, name) for name in (_PHASED, _PLAIN)]
+        same_steps = {_PHASED if n in own else n for n in (first, second)} == {_PHASED, _PLAIN}
+        if same_steps and (of[_PHASED][:, 3] == 1).all() and all(row in plans.index for row in rows):
             (sampling, *ours), (other, *theirs) = plans.loc[rows].to_numpy()
             if sampling == other and np.allclose(np.array(ours, float), np.array(theirs, float), _EQUAL_NOISE, 0):
                 found.add(cell)
@@ -155,8 +151,6 @@ def _paired(errors: list, names: Mapping[str, Any], confidence: float, tolerance
     found = {"trials": len(both), "first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
     test = paired_test(both[:, 0] - both[:, 1] if np.isfinite(both).all() else [np.nan], confidence)
     outcome = outcome_of(test.low, test.high, tolerance)
-    found |= {"difference": test.value} | {name: getattr(test, name) for name in ("low", "high", "p", "p_sign_flip")}
-    return found | {
-        "better": {AHEAD: names["first"], BEHIND: names["second"]}.get(outcome, "undecided"),
-        "outcome": outcome,
-    }
+    better = {AHEAD: names["first"], BEHIND: names["second"]}.get(outcome, "undecided")
+    numbers = test._asdict()
+    return found | {"difference": numbers.pop("value")} | numbers | {"better": better, "outcome": outcome}

@@ -64,9 +64,7 @@ def evaluated(rows: Sequence[Formula]) -> Finding:
             numbers.append((max(values), min(values), max(values)))
             # Rounding of a product of a thousand factors near 1.
             holds &= max(values) <= row.at_most * (1 + 1e-9)
-            words.append(
-                f"{row.formula} up to {max(values):.3g} at {len(values)} points, to be at most {row.at_most:g}"
-            )
+            words.append(f"{row.formula} up to {max(values):.3g} at {len(values)} points, stated {row.at_most:g}")
     value, low, high = numbers[0]
     verdict = Verdict.DERIVATION if holds else Verdict.REFUTED
     return Finding("", f"formulas: {'; '.join(words)}", verdict, value, low, high)

@@ -223,3 +223,16 @@ def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_pat
         assert "confirmed under default" in found[0].statistic
         assert "refuted under grid=other" in found[0].statistic
         assert {finding.part: finding.verdict for finding in found}["[default]"] == "confirmed"
+
+
+def test_most_of_many_weak_advantages_are_corrected_for(tmp_path):
+    """Four of seven ε at 2.6 standard errors: each alone is below 0, but one of four may be so by chance."""
+    deviations = np.resize([1.0, -1.0], 12)
+    shifts = [-2.6 * stats.sem(deviations)] * 4 + [0.0] * 3
+    planted = {("b", float(e)): np.full(12, 5.0) for e in range(7)}
+    planted |= {("a", float(e)): 5 + deviations + shift for e, shift in enumerate(shifts)}
+    found = decided(tmp_path, trials("e", planted), paired("most"))[""]
+    assert found.verdict == "inconclusive"
+    assert "of 7 comparisons 4 ahead, 3 no difference found: 4 support, 3 open" in found.statistic
+    clear = planted | {("a", float(e)): 5 + deviations - 5 * stats.sem(deviations) for e in range(4)}
+    assert decided(tmp_path / "clear", trials("e", clear), paired("most"))[""].verdict == "confirmed"

@@ -157,21 +157,23 @@ def _decided(
     means = [mean for mean in means if sum(len(line.rows) for line in mean.lines) > 1]
     outcomes, totals = [line.outcomes for line in lines], [len(line.rows) + len(line.same) for line in lines]
     counts = {word: sum(line.count(word) for line in outcomes) for word in (SUPPORTS, OPEN, CONTRADICTS)}
-    every = [
-        pd.Series([getattr(mean.test, p) for mean in means] + [x for line in lines for x in line.rows[p]])
-        for p in ("p", "p_sign_flip")
-    ]
-    flags, flips = (holm(p.to_numpy()) for p in every)
-    flipped = f"{(every[1][len(means) :] <= LEVEL).sum()}, Holm keeps {sum(flips[len(means) :])}"
-    cells = iter(flags[len(means) :])
+    p = [mean.test.p for mean in means] + [x for line in lines for x in line.rows["p"]]
+    exact = [mean.test.p_sign_flip for mean in means] + [x for line in lines for x in line.rows["p_sign_flip"]]
+    n = len(means)
+    flags, flips = holm(p), holm(exact)
+    flipped = f"{sum(x <= LEVEL for x in exact[n:])}, Holm keeps {sum(flips[n:])}"
+    cells = iter(flags[n:])
     kept = [[next(cells) and word == CONTRADICTS for word in line] for line in outcomes]
     if statistic.quantifier == "each":
-        refuted = any(any(line) for line in kept) or any(flags[: len(means)])
+        refuted = any(any(line) for line in kept) or any(flags[:n])
         confirmed = counts[SUPPORTS] == sum(totals)
     else:
         # At most half of the ε is not most of them.
         refuted = any(2 * sum(line) >= total for line, total in zip(kept, totals, strict=True))
-        confirmed = all(2 * line.count(SUPPORTS) > total for line, total in zip(outcomes, totals, strict=True))
+        # Of n ε of which at most half are true, n/2 can each seem so by chance.
+        levels = [LEVEL / (total - total // 2) for total in totals]
+        clear = [(1 - line.rows["p"] <= level).sum() for line, level in zip(lines, levels, strict=True)]
+        confirmed = all(2 * count > total for count, total in zip(clear, totals, strict=True))
     verdict = Verdict.REFUTED if refuted else Verdict.CONFIRMED if confirmed else Verdict.INCONCLUSIVE
     words = f" (Holm keeps {sum(map(sum, kept))} by the t test; by exact sign flips {flipped})"
     text = counted(counts) + words * bool(counts[CONTRADICTS])

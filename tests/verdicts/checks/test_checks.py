@@ -211,6 +211,7 @@ def wrong_exponents():
     hinge = dataclasses.replace(hinge, values=hinge.values[2:])
     default = Context(Streams(7))
     prox_sgd = next(sweep for sweep in _prox_sgd(SMOKE) if sweep.axis == "M")
+    stages = next(sweep for sweep in _sweeps(SMOKE) if sweep.theorem == "convex-2.3-strong" and sweep.axis == "epsilon")
     silos = [dataclasses.replace(sweep, values=sweep.values[1:]) for sweep in _heterogeneous(SMOKE)[:2]]
     return {
         "the rate of central DP for ISRL-DP": (prox_sgd, -2.0, (-1.0, -3.0)),
@@ -219,12 +220,13 @@ def wrong_exponents():
         "A_avg over A_fix": (_compared(default), 0.0, (-0.5, 0.5)),
         "smooth": (_smooth(default)[0], -1.0, (-0.5, -2.0)),
         "hinge": (hinge, -2.0, (-1.0, -3.0)),
+        "the convex rate for many stages": (stages, -1.0, (-0.5, -2.0)),
         "silos drawn, upsilon": (silos[0], 2.0, (1.0, 3.0)),
         "silos drawn, M": (silos[1], -1.0, (-0.5, -1.5)),
     }
 
 
-SECONDS = ("hinge", "silos drawn, upsilon", "silos drawn, M", "A_avg over A_fix")
+SECONDS = ("hinge", "the convex rate for many stages", "silos drawn, upsilon", "silos drawn, M", "A_avg over A_fix")
 
 
 @pytest.mark.parametrize(

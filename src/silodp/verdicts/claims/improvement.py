@@ -43,7 +43,6 @@ def _group(
         for name in experiments:
             table = run.reported(name)
             if table is not None and privacy is not None:
-                # An algorithm is no improvement over itself, nor the reverse.
                 same = same_algorithm(table, privacy, statistic.target, baseline)
                 alike += sum(cell[1] == reading for cell in same)
                 table = table[~pd.MultiIndex.from_frame(table[CELL]).isin(same)]

@@ -151,21 +151,15 @@ def _decided(
 ) -> tuple[Verdict, dict[str, int], str]:
     """The lines' verdict, how their intervals speak, and that in words: raw and Holm's counts of both tests.
 
-    `means`, the tests of data sets, are corrected with them. A mean above 0 contradicts a claim about every ε.
+    `means`, the tests of data sets, are corrected by themselves; one above 0 contradicts a claim about every ε.
     """
-    # The mean of one comparison is that comparison.
-    means = [mean for mean in means if sum(len(line.rows) for line in mean.lines) > 1]
     outcomes, totals = [line.outcomes for line in lines], [len(line.rows) + len(line.same) for line in lines]
     counts = {word: sum(line.count(word) for line in outcomes) for word in (SUPPORTS, OPEN, CONTRADICTS)}
-    p = [mean.test.p for mean in means] + [x for line in lines for x in line.rows["p"]]
-    exact = [mean.test.p_sign_flip for mean in means] + [x for line in lines for x in line.rows["p_sign_flip"]]
-    n = len(means)
-    flags, flips = holm(p), holm(exact)
-    flipped = f"{sum(x <= LEVEL for x in exact[n:])}, Holm keeps {sum(flips[n:])}"
-    cells = iter(flags[n:])
+    p, exact = ([x for line in lines for x in line.rows[name]] for name in ("p", "p_sign_flip"))
+    cells, flipped = iter(holm(p)), f"{sum(x <= LEVEL for x in exact)}, Holm keeps {sum(holm(exact))}"
     kept = [[next(cells) and word == CONTRADICTS for word in line] for line in outcomes]
     if statistic.quantifier == "each":
-        refuted = any(any(line) for line in kept) or any(flags[:n])
+        refuted = any(any(line) for line in kept) or any(holm([mean.test.p for mean in means]))
         confirmed = counts[SUPPORTS] == sum(totals)
     else:
         # At most half of the ε is not most of them.

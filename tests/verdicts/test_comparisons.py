@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from small import ROOT
 
+from silodp.cli import main
 from silodp.files import REPORTED_COLUMNS
-from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, compare, headline, outcome_of
+from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, SAME, compare, headline, outcome_of
 
 
 def trials(algorithm, epsilon, errors, reading=""):
@@ -133,3 +135,15 @@ def test_experiments_with_both_noises_are_compared_at_the_claimed_epsilon():
         ("e", CALIBRATED, f"minibatch_sgd:{CALIBRATED}", "minibatch_sgd"): pytest.approx(-0.1),
         ("e", CALIBRATED, f"local_sgd:{CALIBRATED}", "local_sgd"): pytest.approx(0.3),
     }
+
+
+def test_the_command_finds_comparisons_of_an_algorithm_with_itself(tmp_path):
+    """Of the published certified MNIST runs: FedProx-SPIDER is minibatch SGD under calibrated noise, at every point."""
+    published = ROOT / "results" / "published"
+    reported = published / "reported" / "mnist_mlp_certified.csv"
+    for options, outcomes in (([], {"no difference found"}), (["--privacy", f"{published}/privacy.csv"], {SAME})):
+        assert main(["-q", "comparisons", str(reported), *options, "--output", str(tmp_path / "c.csv")]) == 0
+        found = pd.read_csv(tmp_path / "c.csv").query("first == 'spider' and second == 'minibatch_sgd'")
+        assert len(found) == 10
+        assert outcomes <= set(found["outcome"])
+        assert (SAME in set(found["outcome"])) == (outcomes == {SAME} == set(found["outcome"]))

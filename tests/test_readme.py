@@ -17,8 +17,10 @@ from small import ROOT
 
 from silodp.cli import main
 from silodp.files import with_reading
+from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.pages import markdown, turned, under_variants
 from silodp.verdicts.comparisons import compare
+from silodp.verdicts.statistics import paired_test
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
@@ -26,19 +28,34 @@ TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
 WORDS = {page: " ".join(text.replace("**", "").split()) for page, text in TEXT.items()}
 PUBLISHED = ROOT / "results" / "published"
 CLAIMS = pd.read_csv(PUBLISHED / "claims.csv").fillna({"source": ""})
-STATISTIC = CLAIMS.set_index("claim")["statistic"]
 PRIVATE = with_reading(pd.read_csv(PUBLISHED / "privacy.csv"))
-SIDES = r"clearly smaller at (\d+) and clearly larger at (\d+) of (\d+)"
-MEAN = r"([+-][\d.]+) \[([+-][\d.]+), ([+-][\d.]+)\] in the mean"
 # Three numbers in the docs, with the sign that typography asks for.
 INTERVAL = r"([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\]"
 
 
-def numbers(claim: str, pattern: str, order: Sequence[int] = (0, 1, 2)) -> tuple[str, ...]:
-    """Numbers of a claim's statistic."""
-    found = re.search(pattern, STATISTIC[claim])
-    assert found is not None, claim
-    return tuple(found.groups()[place].replace("-", "−") for place in order)
+EXPERIMENTS = {claim.id: claim.experiments for claim in load_claims()}
+
+
+def compared(claim: str, first: str, second: str) -> pd.DataFrame:
+    """The comparisons of a claim's experiments under the default reading."""
+    tables = (with_reading(pd.read_csv(PUBLISHED / "reported" / f"{name}.csv")) for name in EXPERIMENTS[claim])
+    return pd.concat(compare(table.query("reading == ''"), first, second) for table in tables)
+
+
+def sides(claim: str, first: str, second: str, order: Sequence[int] = (0, 1, 2)) -> tuple[str, ...]:
+    """How often the first is ahead, and behind, of how many."""
+    outcomes = compared(claim, first, second)["outcome"].tolist()
+    found = (outcomes.count("ahead"), outcomes.count("behind"), len(outcomes))
+    return tuple(str(found[place]) for place in order)
+
+
+def on(dataset: str, first: str, second: str, claim: str = "N2") -> tuple[str, ...]:
+    """Mean difference over settings and ε of every trial, with its interval."""
+    tables = [pd.read_csv(PUBLISHED / "reported" / f"{n}.csv") for n in EXPERIMENTS[claim] if n.startswith(dataset)]
+    rows = with_reading(pd.concat(tables)).query("reading == '' and epsilon.notna()")
+    cells = rows.pivot(index=["experiment", "M", "R", "epsilon", "trial"], columns="algorithm", values="test_error")
+    means = (cells[first] - cells[second]).dropna().groupby("trial").mean()
+    return tuple(f"{x:+.4f}".replace("-", "−") for x in paired_test(means)[:3])
 
 
 def private_rows() -> tuple[str, ...]:
@@ -94,23 +111,29 @@ def time_of_make_paper() -> tuple[str, ...]:
     return tuple(str(part) for part in divmod(round(invocation["seconds"] / 60), 60))
 
 
+SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 # Words around numbers → the numbers.
 FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"Of ([\d,]+) published private rows (\d+) keep .*?, (\d+) provably violate it, and (\d+) cannot": private_rows,
-    r"than minibatch SGD at (\d+) of (\d+) comparisons and a larger error at (\d+)": lambda: numbers(
-        "N2", SIDES, (0, 2, 1)
+    r"than minibatch SGD at (\d+) of (\d+) comparisons and a larger error at (\d+)": partial(
+        sides, "N2", *SPIDER, (0, 2, 1)
     ),
-    r"Of (\d+) comparisons SPIDER is ahead of minibatch SGD at (\d+) and behind at (\d+)": lambda: numbers(
-        "N2", SIDES, (2, 0, 1)
+    r"Of (\d+) comparisons SPIDER is ahead of minibatch SGD at (\d+) and behind at (\d+)": partial(
+        sides, "N2", *SPIDER, (2, 0, 1)
     ),
-    rf"The mean difference (?:in test error )?is {INTERVAL}": lambda: numbers("N2", MEAN),
-    r"than private local SGD at (\d+) of (\d+) comparisons and a larger error at (\d+)": lambda: numbers(
-        "C1", SIDES, (0, 2, 1)
+    rf"The mean difference is {INTERVAL} on MNIST": partial(on, "mnist", *SPIDER),
+    rf"the mean difference SPIDER − minibatch SGD is {INTERVAL} on MNIST": partial(on, "mnist", *SPIDER),
+    rf"on MNIST \(behind\), {INTERVAL} on CIFAR-10": partial(on, "cifar", *SPIDER),
+    rf"on CIFAR-10 and {INTERVAL} on breast cancer \(": partial(on, "wbcd", *SPIDER),
+    rf"the mean difference is {INTERVAL} on MNIST, −": partial(on, "mnist", "spider", "local_sgd"),
+    rf"{INTERVAL} on CIFAR-10 and \S+ \S+ \S+ on breast cancer\. It": partial(on, "cifar", "spider", "local_sgd"),
+    rf"on CIFAR-10 and {INTERVAL} on breast cancer\. It": partial(on, "wbcd", "spider", "local_sgd"),
+    rf"over settings and ε is {INTERVAL} on insurance": partial(on, "insurance", *SGD, "C1"),
+    rf"on insurance and {INTERVAL} on MNIST": partial(on, "mnist", *SGD, "C1"),
+    r"than private local SGD at (\d+) of (\d+) comparisons and a larger error at (\d+)": partial(
+        sides, "C1", *SGD, (0, 2, 1)
     ),
-    r"Minibatch SGD is ahead at (\d+) of (\d+) comparisons and behind at (\d+)": lambda: numbers(
-        "C1", SIDES, (0, 2, 1)
-    ),
-    rf"Holm's correction keeps 1; the mean difference is {INTERVAL}": lambda: numbers("C1", MEAN),
+    r"Minibatch SGD is ahead at (\d+) of (\d+) comparisons and behind at (\d+)": partial(sides, "C1", *SGD, (0, 2, 1)),
     r"for FedProx-SPIDER at (\d+) of (\d+) points": phases_of_one_round,
     r"minibatch SGD at claimed ε = 18 has a true ε in \[([\d.]+), ([\d.]+)\]": lambda: true_epsilon(
         "wbcd_mlp", "minibatch_sgd", 18

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from small import ROOT
 
+from silodp.cli import main
 from silodp.files import REPORTED_COLUMNS
-from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, compare, headline
+from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, SAME, compare, headline, outcome_of
 
 
 def trials(algorithm, epsilon, errors, reading=""):
@@ -32,8 +34,23 @@ def test_interval_is_the_paired_t_tests_and_names_the_smaller_error():
     wanted = stats.ttest_rel(A, B).confidence_interval(0.9)
     assert (row["low"], row["high"]) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
     assert row["difference"] == pytest.approx(np.mean(A) - np.mean(B))
-    assert (row["better"], row["trials"]) == ("a", 4)
+    assert (row["better"], row["outcome"], row["trials"]) == ("a", "ahead", 4)
     assert list(row) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (-0.3, -0.1, "ahead"),
+        (0.001, 0.002, "behind"),
+        (-0.005, 0.005, "equal within 0.005"),
+        (-0.005, 0.0051, "no difference found"),
+        (math.nan, math.nan, "no difference found"),
+    ],
+)
+def test_the_four_outcomes_are_told_apart(low, high, outcome):
+    assert outcome_of(low, high, 0.005) == outcome
+    assert outcome_of(low, high, 0.0) == ("no difference found" if "equal" in outcome else outcome)
 
 
 def test_order_of_the_two_turns_the_sign_only():
@@ -118,3 +135,15 @@ def test_experiments_with_both_noises_are_compared_at_the_claimed_epsilon():
         ("e", CALIBRATED, f"minibatch_sgd:{CALIBRATED}", "minibatch_sgd"): pytest.approx(-0.1),
         ("e", CALIBRATED, f"local_sgd:{CALIBRATED}", "local_sgd"): pytest.approx(0.3),
     }
+
+
+def test_the_command_finds_comparisons_of_an_algorithm_with_itself(tmp_path):
+    """Of the published certified MNIST runs: FedProx-SPIDER is minibatch SGD under calibrated noise, at every point."""
+    published = ROOT / "results" / "published"
+    reported = published / "reported" / "mnist_mlp_certified.csv"
+    for options, outcomes in (([], {"no difference found"}), (["--privacy", f"{published}/privacy.csv"], {SAME})):
+        assert main(["-q", "comparisons", str(reported), *options, "--output", str(tmp_path / "c.csv")]) == 0
+        found = pd.read_csv(tmp_path / "c.csv").query("first == 'spider' and second == 'minibatch_sgd'")
+        assert len(found) == 10
+        assert outcomes <= set(found["outcome"])
+        assert (SAME in set(found["outcome"])) == (outcomes == {SAME} == set(found["outcome"]))

@@ -1,10 +1,10 @@
-"""Intervals: against SciPy's own, their coverage, and slopes that are known."""
+"""Intervals and tests: against SciPy's own, their coverage, and slopes that are known."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from silodp.verdicts.statistics import mean_interval, ratio_interval, slope, slope_interval
+from silodp.verdicts.statistics import mean_interval, paired_test, ratio_interval, sign_flip, slope, slope_interval
 
 
 def test_a_mean_has_students_interval():
@@ -53,3 +53,28 @@ def test_a_ratio_of_means():
     found = ratio_interval(generator.normal(6, 1, 400), generator.normal(3, 1, 400), generator)
     assert found.low < 2.0 < found.high
     assert found.high - found.low < 0.2
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.4, -0.7, 3.0])
+def test_the_sign_flip_test_is_scipys_over_all_sign_patterns(shift):
+    values = np.random.default_rng(3).standard_normal(9) + shift
+    options = {"permutation_type": "samples", "alternative": "greater", "n_resamples": np.inf}
+    assert sign_flip(values) == stats.permutation_test((values,), np.mean, **options).pvalue
+
+
+@pytest.mark.parametrize("count", [4, 10, 30])
+def test_signs_of_few_trials_cannot_say_more_than_one_pattern_in_all(count):
+    assert sign_flip(np.linspace(1, 2, count)) == 2.0**-count
+    assert sign_flip(-np.linspace(1, 2, count)) == 1.0
+    # Ties count: half of the patterns of one number, all of none.
+    assert sign_flip([1.0, 0.0]) == 0.5
+    assert sign_flip([0.0, 0.0]) == 1.0
+
+
+def test_a_paired_test_has_the_t_tests_interval_and_one_sided_p():
+    values = np.random.default_rng(1).normal(0.1, 0.3, 12)
+    found, wanted = paired_test(values, 0.9), stats.ttest_1samp(values, 0, alternative="greater")
+    assert found[:3] == pytest.approx((values.mean(), *stats.ttest_1samp(values, 0).confidence_interval(0.9)))
+    assert (found.p, found.p_sign_flip) == (pytest.approx(wanted.pvalue), sign_flip(values))
+    assert [paired_test(part).p for part in ([0.1] * 5, [-0.1] * 5, [0.1, np.inf], [0.1], [])] == [0, 1, 1, 1, 1]
+    assert np.isnan(paired_test([0.1, np.inf]).value)

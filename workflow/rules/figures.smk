@@ -96,6 +96,7 @@ rule redraw_one:
 rule comparisons:
     input:
         reported=PLAN.reported(),
+        privacy=f"{PLAN.folder}/privacy.csv",
     output:
         f"{PLAN.folder}/comparisons.csv",
     log:
@@ -106,5 +107,5 @@ rule comparisons:
         run_file=FROZEN,
         digest=PLAN.digest_of("comparisons"),
     shell:
-        "silodp comparisons {input.reported:q} --output {output:q} --digest {params.digest}"
+        "silodp comparisons {input.reported:q} --privacy {input.privacy:q} --output {output:q} --digest {params.digest}"
         " --plan {params.run_file:q} > {log:q} 2>&1"

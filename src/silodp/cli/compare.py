@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from silodp.cli.options import PATH, as_json, command, job_command, output
-from silodp.files import REPORTED_COLUMNS, read_csv, read_table, write_csv
+from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.models import PairedDifference
 from silodp.verdicts.comparisons import compare as paired
@@ -15,8 +15,9 @@ from silodp.verdicts.comparisons import headline
 
 @job_command()
 @click.argument("reported", metavar="CSV...", type=PATH, nargs=-1, required=True)
+@click.option("--privacy", type=PATH, help="The run's privacy.csv: finds rows of the same algorithm.")
 @output
-def comparisons(reported: Sequence[Path], output: Path) -> None:
+def comparisons(reported: Sequence[Path], privacy: Path | None, output: Path) -> None:
     """Compare SPIDER, minibatch SGD and local SGD in pairs in every experiment, with the claims' tolerances."""
     tolerances: dict[frozenset[str], float] = {}
     for claim in load_claims():
@@ -26,7 +27,9 @@ def comparisons(reported: Sequence[Path], output: Path) -> None:
                 # The strictest that a claim states about the pair.
                 if pair.tolerance > 0:
                     tolerances[both] = min(pair.tolerance, tolerances.get(both, pair.tolerance))
-    write_csv(headline({file.stem: read_table(file, REPORTED_COLUMNS) for file in reported}, tolerances), output)
+    tables = {file.stem: read_table(file, REPORTED_COLUMNS) for file in reported}
+    plans = with_reading(read_table(privacy, PRIVACY_COLUMNS)) if privacy else None
+    write_csv(headline(tables, tolerances, plans), output)
 
 
 @command(epilog="Example: silodp compare results/published/reported/mnist_mlp.csv spider minibatch_sgd")

@@ -37,14 +37,17 @@ def _list(paper: str | None, extra: Sequence[str], as_json: bool) -> None:
         raise ConfigError(f"command line: {extra[0]}: theory list takes a paper and nothing else")
     if paper is not None and paper not in PAPERS:
         raise ConfigError(f"command line: key: {paper!r}: must be one of {', '.join(PAPERS)}")
-    theorems = list_theorems(paper)
+    from silodp.verdicts.claims.loading import coverage  # `show` needs none of it
+
+    theorems, decided = list_theorems(paper), coverage()
     if as_json:
-        print(json.dumps([_about(theorem) for theorem in theorems], indent=1, ensure_ascii=False))
+        about = [_about(theorem) | {"decided_by": decided[theorem.key]} for theorem in theorems]
+        print(json.dumps(about, indent=1, ensure_ascii=False))
         return
     for theorem in theorems:
         options = (f"--{name}" if name in theorem.required else f"[--{name}]" for name in theorem.parameters)
         print(f"{theorem.key:<30} {PAPERS[theorem.paper]}, {theorem.place}\n    {theorem.statement}")
-        print(f"    {' '.join(options)}")
+        print(f"    {' '.join(options)}\n    {decided[theorem.key]}")
 
 
 def _about(theorem: Theorem) -> dict[str, Any]:

@@ -6,21 +6,62 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
+from silodp.verdicts.statistics import paired_test
 
 _KEY = ["experiment", "reading", "M", "R"]
-_NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "better"]
-COLUMNS = [*_KEY, "epsilon", "first", "second", *_NUMBERS]
+CELL = [*_KEY, "epsilon"]
+_NUMBERS = ["trials", "first_error", "second_error", "difference", "low", "high", "p", "p_sign_flip"]
+COLUMNS = [*CELL, "first", "second", *_NUMBERS, "better", "outcome"]
+# What a comparison says of the first algorithm; `outcome_of` has the fifth.
+AHEAD, BEHIND, NO_DIFFERENCE, SAME = "ahead", "behind", "no difference found", "same algorithm"
+# With phases of one round the first takes the steps of the second: under equal noise they are the same algorithm.
+_PHASED, _PLAIN, _EQUAL_NOISE = "fedprox_spider", "minibatch_sgd", 1e-3
 
 
-def compare(reported: pd.DataFrame, first: str, second: str, confidence: float = 0.95) -> pd.DataFrame:
+def outcome_of(low: float, high: float, tolerance: float) -> str:
+    """What an interval of first − second says; one that contains 0 may lie within the tolerance."""
+    if high < 0 or low > 0:
+        return AHEAD if high < 0 else BEHIND
+    return f"equal within {tolerance:g}" if tolerance > 0 and max(-low, high) <= tolerance else NO_DIFFERENCE
+
+
+def same_algorithm(reported: pd.DataFrame, privacy: pd.DataFrame, first: str, second: str) -> set[tuple]:
+    """(experiment, reading, M, R, ε) at which both names stand for the same mechanism.
+
+    Both sample alike, and their noise multipliers and true ε, hence the number of releases, agree within 0.1 %; the
+    chosen phases have one round. A better of two algorithms is the one whose trials it has. Step and clip may differ.
+    """
+    trials = ["trial", "stepsize", "clip", "phase_length", "train_loss", "test_error"]
+    plans = privacy.set_index([*CELL, "algorithm"])[["sampling", "noise_multiplier", "delivered_epsilon"]]
+    found = set()
+    for cell, part in reported[reported["algorithm"].isin([first, second, _PHASED])].groupby(CELL):
+        of = {name: rows[trials].to_numpy(float) for name, rows in part.groupby("algorithm")}
+        own = {n for n in of if _PHASED in of and np.array_equal(of[n], of[_PHASED])}
+        rows = [(*cell, name) for name in (_PHASED, _PLAIN)]
+        same_steps = {_PHASED if n in own else n for n in (first, second)} == {_PHASED, _PLAIN}
+        if same_steps and (of[_PHASED][:, 3] == 1).all() and all(row in plans.index for row in rows):
+            (sampling, *ours), (other, *theirs) = plans.loc[rows].to_numpy()
+            if sampling == other and np.allclose(np.array(ours, float), np.array(theirs, float), _EQUAL_NOISE, 0):
+                found.add(cell)
+    return found
+
+
+def compare(
+    reported: pd.DataFrame,
+    first: str,
+    second: str,
+    confidence: float = 0.95,
+    tolerance: float = 0.0,
+    privacy: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Paired differences of test error, first − second, a row for each reading, (M, R) and ε: `COLUMNS`.
 
     `reported` has a row a trial (`silodp table --reported`). Private algorithms are compared at the same ε, a form
     without noise, as in `local_sgd:non_private`, with every ε. The interval is two-sided, by Student's t; `better` has
-    the smaller error where it leaves out 0, else "undecided", as where a trial diverged. Raises ValueError for an
+    the smaller error where it leaves out 0, else "undecided", as where a trial diverged. p: `PairedTest`.
+    With the `privacy` table, whose rows `same_algorithm` reads, `outcome` finds such rows. Raises ValueError for an
     algorithm, form or column that the table lacks.
     """
     missing = [name for name in REPORTED_COLUMNS if name not in reported]
@@ -29,6 +70,7 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
     if not 0 < confidence < 1:
         raise ValueError(f"confidence: {confidence}: must lie between 0 and 1")
     reported = reported.assign(reading=reported["reading"].fillna(""))
+    same = set() if privacy is None else same_algorithm(reported, privacy, first, second)
     rows = []
     for key, part in reported.groupby(_KEY, sort=False):
         names = dict(zip(_KEY, key, strict=True)) | {"first": first, "second": second}
@@ -40,7 +82,10 @@ def compare(reported: pd.DataFrame, first: str, second: str, confidence: float =
         for epsilon in epsilons or [None]:
             errors = [errors.get(epsilon, errors.get(None)) for errors in both]
             if errors[0] is not None and errors[1] is not None:
-                rows.append(names | {"epsilon": epsilon} | _paired(errors, names, confidence))
+                numbers = _paired(errors, names, confidence, tolerance)
+                if (*key, epsilon) in same:
+                    numbers |= {"better": "undecided", "outcome": SAME}
+                rows.append(names | {"epsilon": epsilon} | numbers)
     if not rows:
         known = ", ".join(sorted(reported["algorithm"].unique()))
         raise ValueError(f"algorithms: {first}, {second}: no pair to compare: must be among {known}")
@@ -54,7 +99,11 @@ CALIBRATED = "noise=calibrated"
 BY_CALIBRATED = f":{CALIBRATED}"
 
 
-def headline(reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset[str], float]) -> pd.DataFrame:
+def headline(
+    reported: Mapping[str, pd.DataFrame],
+    tolerances: Mapping[frozenset[str], float],
+    privacy: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """The pairs of `HEADLINE` compared in every experiment that has both: `COLUMNS` and `tolerance`.
 
     An experiment that trains both noises compares its pairs under calibrated noise, and each algorithm under it with
@@ -68,7 +117,8 @@ def headline(reported: Mapping[str, pd.DataFrame], tolerances: Mapping[frozenset
         for rows in tables:
             reading = CALIBRATED if (rows["reading"] == CALIBRATED).any() else ""
             with suppress(ValueError):  # the experiment does not have both
-                found.append(compare(rows[rows["reading"] == reading], first, second).assign(tolerance=tolerance))
+                compared = compare(rows[rows["reading"] == reading], first, second, 0.95, tolerance, privacy)
+                found.append(compared.assign(tolerance=tolerance))
     for algorithm in dict.fromkeys(name for pair in HEADLINE for name in pair):
         for rows in tables:
             with suppress(ValueError):
@@ -96,15 +146,11 @@ def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
     return {epsilon: part["test_error"] for epsilon, part in rows.groupby("epsilon")}
 
 
-def _paired(errors: list, names: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+def _paired(errors: list, names: Mapping[str, Any], confidence: float, tolerance: float) -> dict[str, Any]:
     both = pd.concat(errors, axis=1, join="inner").to_numpy()
     found = {"trials": len(both), "first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
-    differences = both[:, 0] - both[:, 1] if np.isfinite(both).all() else np.full(len(both), np.nan)
-    mean = float(differences.mean())
-    if len(both) < 2 or not np.isfinite(mean):
-        return found | {"difference": mean, "low": np.nan, "high": np.nan, "better": "undecided"}
-    spread = stats.sem(differences)
-    # Equal differences have no spread, and the interval is the point itself.
-    low, high = stats.t.interval(confidence, len(both) - 1, mean, spread) if spread > 0 else (mean, mean)
-    better = names["first"] if high < 0 else names["second"] if low > 0 else "undecided"
-    return found | {"difference": mean, "low": float(low), "high": float(high), "better": better}
+    test = paired_test(both[:, 0] - both[:, 1] if np.isfinite(both).all() else [np.nan], confidence)
+    outcome = outcome_of(test.low, test.high, tolerance)
+    better = {AHEAD: names["first"], BEHIND: names["second"]}.get(outcome, "undecided")
+    numbers = test._asdict()
+    return found | {"difference": numbers.pop("value")} | numbers | {"better": better, "outcome": outcome}

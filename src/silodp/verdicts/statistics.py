@@ -1,6 +1,8 @@
-"""Intervals over independent trials: of a mean, of a ratio of two means, and of the slope of a log–log line."""
+"""Over independent trials: intervals of a mean, a ratio of means and a log–log slope; the exact sign-flip test."""
 
+import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,26 @@ class Interval(NamedTuple):
     high: float
 
 
+class PairedTest(NamedTuple):
+    """Mean of paired differences with its interval, and one-sided p of "it is at most 0": Student's and exact."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    p: float = 1.0
+    p_sign_flip: float = 1.0
+
+
+def paired_test(differences: ArrayLike, confidence: float = CONFIDENCE) -> PairedTest:
+    """The t test and the exact sign-flip test of differences (trials,); no interval for one trial, or ∞ among them."""
+    values = np.asarray(differences, dtype=float)
+    if len(values) < 2 or not np.isfinite(values).all():
+        return PairedTest(float(values.sum() / len(values)) if np.isfinite(values).all() and len(values) else math.nan)
+    interval, error = mean_interval(values, confidence), stats.sem(values)
+    p = stats.t.sf(interval.value / error, len(values) - 1) if error > 0 else interval.value <= 0
+    return PairedTest(*interval, float(p), sign_flip(values))
+
+
 def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Mean of samples (trials,) with Student's t interval; samples that are all alike have an interval of length 0.
 
@@ -28,6 +50,19 @@ def mean_interval(samples: ArrayLike, confidence: float = CONFIDENCE) -> Interva
     mean, error = float(values.mean()), float(stats.sem(values))
     half = error * float(stats.t.ppf((1 + confidence) / 2, len(values) - 1))
     return Interval(mean, mean - half, mean + half)
+
+
+def sign_flip(differences: ArrayLike) -> float:
+    """One-sided p of the exact sign-flip test that differences (trials,) have a mean of at most 0.
+
+    The share of the 2^T sign patterns whose sum is at least the one seen: at T trials never below 2^-T.
+    """
+    values = _checked(differences)
+    halves = (reduce(lambda s, x: np.concatenate([s + x, s - x]), h, np.zeros(1)) for h in np.array_split(values, 2))
+    left, right = map(np.sort, halves)
+    # Sums that are equal but for rounding are equal.
+    missing = values.sum() - 1e-12 * np.abs(values).sum() - left
+    return float((len(right) - np.searchsorted(right, missing)).sum() / (len(left) * len(right)))
 
 
 def slope(x: ArrayLike, means: NDArray) -> NDArray:

@@ -107,15 +107,18 @@ def test_renaming_a_part_of_a_check_changes_none_of_its_random_numbers(monkeypat
     assert [row["stream"] for row in upper_bounds.upper_bounds(SMOKE)] == [(name,) for name in names]
 
 
-def test_lower_bounds_are_met_within_two_orders_and_a_bound_a_hundred_times_as_large_is_refuted():
+def test_lower_bounds_are_met_and_a_bound_a_hundred_times_as_large_is_refuted():
     table = run_check("lower_bounds", SMOKE)
     assert set(table["verdict"]) == {"not contradicted"}
     printed = table[table["form"] != "corrected"]
-    assert len(printed) == 36
-    assert (printed["measured"] / printed["lower"]).between(0.1, 100).all()
+    assert len(printed) == 54
+    # One release cannot be as good as a strongly convex bound with constant 1 allows: d = 16 and logarithms.
+    assert (printed["measured"] / printed["lower"]).between(0.1, 150).all()
     wrong = SMOKE
     for instance in INSTANCES:
-        wrong = planted(wrong, instance.theorem, times(100))
+        # Bounds on a squared distance drop the logarithm of δ, thirty here.
+        logarithm = 30 if instance.theorem in ("convex-E.4-strong", "convex-E.5-strong") else 1
+        wrong = planted(wrong, instance.theorem, times(100 * logarithm))
     table = run_check("lower_bounds", wrong)
     assert set(table[table["verdict"] == "refuted"]["theorem"]) == {instance.theorem for instance in INSTANCES}
 
@@ -209,6 +212,7 @@ def wrong_exponents():
     hinge = dataclasses.replace(hinge, values=hinge.values[2:])
     default = Context(Streams(7))
     prox_sgd = next(sweep for sweep in _prox_sgd(SMOKE) if sweep.axis == "M")
+    stages = next(sweep for sweep in _sweeps(SMOKE) if sweep.theorem == "convex-2.3-strong" and sweep.axis == "epsilon")
     silos = [dataclasses.replace(sweep, values=sweep.values[1:]) for sweep in _heterogeneous(SMOKE)[:2]]
     return {
         "the rate of central DP for ISRL-DP": (prox_sgd, -2.0, (-1.0, -3.0)),
@@ -217,12 +221,13 @@ def wrong_exponents():
         "A_avg over A_fix": (_compared(default), 0.0, (-0.5, 0.5)),
         "smooth": (_smooth(default)[0], -1.0, (-0.5, -2.0)),
         "hinge": (hinge, -2.0, (-1.0, -3.0)),
+        "the convex rate for many stages": (stages, -1.0, (-0.5, -2.0)),
         "silos drawn, upsilon": (silos[0], 2.0, (1.0, 3.0)),
         "silos drawn, M": (silos[1], -1.0, (-0.5, -1.5)),
     }
 
 
-SECONDS = ("hinge", "silos drawn, upsilon", "silos drawn, M", "A_avg over A_fix")
+SECONDS = ("hinge", "the convex rate for many stages", "silos drawn, upsilon", "silos drawn, M", "A_avg over A_fix")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
-"""Gradients that a run computes are counted, and rounds against the earlier algorithm have the stated slopes."""
+"""Gradients that a run computes are counted."""
 
 import dataclasses
 
 import pytest
 
 from silodp.federation.rng import Streams
-from silodp.theory import SCHEDULES
 from silodp.verdicts.checks import gradient_counts, run_check
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.prescribed_runs import run_schedule
@@ -24,15 +23,11 @@ def ratios(found) -> tuple[set, set]:
     return set(rows["verdict"]), set(rows["measured"])
 
 
-def test_one_gradient_for_each_record_and_the_stated_factor_in_rounds():
-    found = run_check("gradient_counts", SMOKE)
-    runs, rounds = found[found["theorem"] == "convex-2.3"], found[found["theorem"] == "convex-2.4"]
+def test_one_gradient_for_each_record():
+    runs = run_check("gradient_counts", SMOKE)
     # One mean of all gradients passes as well.
     assert set(runs["verdict"]) == {"derivation"}
     assert runs[runs["parameter"].str.startswith("slope")]["measured"].tolist() == [1.0, 1.0]
-    assert set(rounds["verdict"]) == {"derivation"}
-    assert rounds["value"].tolist() == [1.0, 0.0, 0.0, 0.0, 0.5, 1.0, 1.0, -0.5]
-    assert (rounds["lower"] - rounds["value"]).abs().max() < 0.1
 
 
 def test_a_second_pass_a_repeated_record_and_a_square_number_of_gradients_are_found(monkeypatch):
@@ -54,20 +49,3 @@ def test_a_second_pass_a_repeated_record_and_a_square_number_of_gradients_are_fo
     found = run_check("gradient_counts", SMOKE).set_index("parameter")
     assert found.loc["slope in n (gradients of a run)", "verdict"] == "refuted"
     assert found.loc["slope in M (gradients of a run)", "verdict"] == "derivation"
-
-
-def test_a_wrong_factor_in_rounds_is_refuted(monkeypatch):
-    """√M claimed where M leads; and a schedule whose rounds grow as M, as fast as the earlier algorithm's."""
-    base, exponents = gradient_counts.BRANCHES["M"]
-    monkeypatch.setitem(gradient_counts.BRANCHES, "M", (base, exponents | {"M": 0.5}))
-    rounds = run_check("gradient_counts", SMOKE)
-    rounds = rounds[rounds["theorem"] == "convex-2.4"]["verdict"].tolist()
-    assert rounds == ["refuted", *["derivation"] * 7]
-    theorem = SCHEDULES["theorem-2.4"]
-
-    def slow(**point):
-        return dataclasses.replace(theorem(**point), rounds=point["M"])
-
-    monkeypatch.setitem(SCHEDULES, "theorem-2.4", slow)
-    rounds = run_check("gradient_counts", SMOKE).set_index("parameter")["verdict"]
-    assert rounds["slope in M (rounds of the earlier algorithm, √M εn/√d leads)"] == "refuted"

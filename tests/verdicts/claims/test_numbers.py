@@ -131,3 +131,19 @@ def test_a_formula_beside_has_a_row_of_its_own_and_does_not_decide(tmp_path):
         "[g]": "inconclusive",
         "f": "confirmed",
     }
+
+
+def test_an_algorithm_is_no_improvement_over_itself(tmp_path):
+    """At ε = 1 the target is minibatch SGD by another name, with other luck: only ε = 2 is in the average."""
+    planted = {(name, 1.0): noisy(0.4, seed=place) for place, name in enumerate(("minibatch_sgd", "fedprox_spider"))}
+    planted |= {("minibatch_sgd", 2.0): noisy(0.4, seed=3), ("fedprox_spider", 2.0): noisy(0.2, seed=4)}
+    rows = [row | {"phase_length": 1} for row in trials("e", planted)]
+    plans = [private(algorithm=name) for name in ("minibatch_sgd", "fedprox_spider")]
+    statistic = IMPROVEMENT | {"target": "fedprox_spider", "stated": {"minibatch_sgd": 50.0}}
+    known = claim(statistic, experiments=["e"])
+    found = by_part(relative_improvement(known, folder(tmp_path / "same", rows, plans)))["minibatch_sgd"]
+    assert (found.value, found.verdict) == (pytest.approx(50, abs=2), "inconclusive")
+    assert "over 1 (setting, ε) of e; at 1 more they are the same algorithm" in found.statistic
+    plans[1]["noise_multiplier"] = 1.4
+    other = by_part(relative_improvement(known, folder(tmp_path / "other", rows, plans)))["minibatch_sgd"]
+    assert other.value == pytest.approx(25, abs=2)

@@ -63,12 +63,81 @@ def test_the_numbers_are_the_mean_over_epsilons_with_its_interval_and_the_share_
     low, high = stats.t.interval(0.95, 11, difference.mean(), stats.sem(difference))
     detail = found["e M=2 R=5, a − b"]
     assert (detail.value, detail.low, detail.high) == pytest.approx((difference.mean(), low, high))
-    assert "support at ε 1, 3; contradict at ε 6; 1 kept by Holm" in detail.statistic
+    assert "support at ε 1, 3; contradict at ε 6; " in detail.statistic
     assert found[""].value == pytest.approx(2 / 3)
-    assert "2 support, 1 contradict (1 kept by Holm over all 3)" in found[""].statistic
-    # Direction and size beside the count.
-    assert f"a − b {difference.mean():+.4f} [{low:+.4f}, {high:+.4f}] in the mean" in found[""].statistic
-    assert "clearly smaller at 2 and clearly larger at 1 of 3" in found[""].statistic
+    # Direction and size lead, counts follow, raw and corrected.
+    size = f"a − b on e {difference.mean():+.4f} [{low:+.4f}, {high:+.4f}], ahead; of 3 comparisons 2 ahead, 1 behind: "
+    kept = "2 support, 1 contradict (Holm keeps 1 by the t test; by exact sign flips 1, Holm keeps 1)"
+    assert found[""].statistic == size + kept
+
+
+def test_a_data_set_has_one_test_over_the_settings_and_epsilons_of_its_trials(tmp_path):
+    """Settings of one data set in two experiments, the second with fewer trials; ε weigh alike whatever the setting."""
+    settings = [("mnist_x", errors((0.1, 0.2, 0.3)), 2), ("mnist_y", errors((0.1, 0.1, 0.1), 9, 8), 7)]
+    rows = [row for name, planted, M in settings for row in trials(name, planted, M=M)]
+    found = decided(tmp_path, rows, experiments=("mnist_x", "mnist_y"))["mnist, a − b"]
+    each = [planted["a", e][:8] - planted["b", e][:8] for _, planted, _ in settings for e in EPSILONS]
+    wanted = stats.ttest_1samp(np.mean(each, axis=0), 0)
+    assert (found.value, found.low, found.high) == pytest.approx((np.mean(each), *wanted.confidence_interval()))
+    assert f"{wanted.pvalue / 2:.2g} by t, {2.0**-8:.2g} by exact sign flips" in found.statistic
+
+
+def test_one_test_of_a_data_set_refutes_where_no_comparison_of_many_does(tmp_path):
+    """Each ε is .3 standard deviations behind with independent noise: only together they are told from 0."""
+    generator = np.random.default_rng(4)
+    planted = {}
+    for epsilon in range(1, 41):
+        planted["b", epsilon] = np.full(10, 0.3)
+        planted["a", epsilon] = 0.303 + 0.01 * generator.standard_normal(10)
+    found = decided(tmp_path, trials("e", planted))
+    assert found[""].verdict == found["e, a − b"].verdict == "refuted"
+    assert "Holm keeps 0 by the t test; by exact sign flips" in found[""].statistic
+    # Most ε is another claim, which a mean does not decide.
+    assert decided(tmp_path / "most", trials("e", planted), paired("most"))[""].verdict == "inconclusive"
+
+
+ALIKE = {"first": "spider", "second": "minibatch_sgd"}
+
+
+def one_round(tmp_path, noise=1.0, phase=1, own=True, of_rest=-0.1, true=1.0):
+    """SPIDER against minibatch SGD at two ε; at ε = 1 SPIDER is FedProx-SPIDER (`own`), whose plan is planted."""
+    planted = {("minibatch_sgd", 1.0): noisy(0.3), ("fedprox_spider", 1.0): noisy(0.6, seed=3)}
+    planted["spider", 1.0] = planted["fedprox_spider", 1.0] + (0 if own else 1e-9)
+    planted["minibatch_sgd", 2.0] = noisy(0.3, seed=1)
+    planted["spider", 2.0] = planted["minibatch_sgd", 2.0] + of_rest + noisy(0, spread=0.001, seed=2)
+    rows = [row | {"phase_length": phase} for row in trials("e", planted)]
+    plan = {"experiment": "e", "M": 2, "R": 5, "epsilon": 1.0, "sampling": "5 of 9", "delivered_epsilon": 0.9}
+    plans = [plan | {"algorithm": "minibatch_sgd", "noise_multiplier": 3.0}]
+    plans += [plan | {"algorithm": "fedprox_spider", "noise_multiplier": 3.0 * noise, "delivered_epsilon": 0.9 * true}]
+    statistic = {"name": "paired_difference", "pairs": [ALIKE]}
+    return by_part(paired_difference(claim(statistic, experiments=["e"]), folder(tmp_path, rows, plans)))
+
+
+@pytest.mark.parametrize("of_rest", [-0.1, 0.1])
+def test_an_algorithm_against_itself_is_said_and_counts_for_nothing(tmp_path, of_rest):
+    """SPIDER's error is twice as large at ε = 1, where it is minibatch SGD: the other ε alone decides, and confirms
+    nothing about every ε."""
+    found = one_round(tmp_path, of_rest=of_rest, noise=1.0008)
+    part = found["e M=2 R=5, spider − minibatch_sgd"]
+    assert found[""].verdict == part.verdict == ("refuted" if of_rest > 0 else "inconclusive")
+    assert "same algorithm at ε 1" in part.statistic
+    assert "of 2 comparisons" in found[""].statistic
+    assert "1 same algorithm" in found[""].statistic
+    assert found["e, spider − minibatch_sgd"].value == pytest.approx(of_rest, abs=0.01)
+
+
+@pytest.mark.parametrize("other", [{"noise": 1.002}, {"phase": 2}, {"own": False}, {"true": 1.4}])
+def test_other_noise_longer_phases_or_more_releases_are_another_algorithm(tmp_path, other):
+    found = one_round(tmp_path, **other)
+    assert found[""].verdict == "refuted"
+    assert "same algorithm" not in found[""].statistic
+
+
+def test_nothing_but_an_algorithm_against_itself_is_not_testable(tmp_path):
+    run = folder(tmp_path, [])
+    one_round(tmp_path)
+    kept = claim({"name": "paired_difference", "pairs": [ALIKE], "most_epsilon": 1.5}, experiments=["e"])
+    assert paired_difference(kept, run)[0].verdict == "not testable here"
 
 
 def test_within_the_tolerance_is_not_worse_and_surely_worse_is(tmp_path):
@@ -89,7 +158,7 @@ def test_one_weak_contradiction_among_many_does_not_refute(tmp_path):
         rows += trials("e", {("a", 1.0): 5 + deviations + shift, ("b", 1.0): np.full(12, 5.0)}, M=place + 1)
     found = decided(tmp_path / "many", rows)
     assert found[""].verdict == "inconclusive"
-    assert "1 contradict (0 kept by Holm over all 40)" in found[""].statistic
+    assert "1 contradict (Holm keeps 0 by the t test; by exact sign flips 1, Holm keeps 0)" in found[""].statistic
     assert decided(tmp_path / "one", rows[:24])[""].verdict == "refuted"
 
 
@@ -165,6 +234,19 @@ def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the
     run = folder(tmp_path, rows)
     head, *others = headed(known, paired_difference(known, run), _same_rows(known, run))
     assert (head.part, head.verdict, head.value) == ("", "refuted", 0.5)
-    assert head.statistic.startswith("share of 6 paired comparisons")
+    assert "of 6 comparisons 3 ahead, 3 behind" in head.statistic
     parts = [row.part for row in others]
     assert len(set(parts)) == len(parts) == 5
+
+
+def test_most_of_many_weak_advantages_are_corrected_for(tmp_path):
+    """Four of seven ε at 2.6 standard errors: each alone is below 0, but one of four may be so by chance."""
+    deviations = np.resize([1.0, -1.0], 12)
+    shifts = [-2.6 * stats.sem(deviations)] * 4 + [0.0] * 3
+    planted = {("b", float(e)): np.full(12, 5.0) for e in range(7)}
+    planted |= {("a", float(e)): 5 + deviations + shift for e, shift in enumerate(shifts)}
+    found = decided(tmp_path, trials("e", planted), paired("most"))[""]
+    assert found.verdict == "inconclusive"
+    assert "of 7 comparisons 4 ahead, 3 no difference found: 4 support, 3 open" in found.statistic
+    clear = planted | {("a", float(e)): 5 + deviations - 5 * stats.sem(deviations) for e in range(4)}
+    assert decided(tmp_path / "clear", trials("e", clear), paired("most"))[""].verdict == "confirmed"

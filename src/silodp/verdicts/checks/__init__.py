@@ -26,7 +26,7 @@ CHECKS = {
     "svrg_against_sgd": "Prox-PL-SVRG against Prox-SGD along κ",
     "shuffled_records": "Shuffled privacy along n and M, several records a silo",
     "hybrid_privacy": "ISRL-DP and user-level DP at once",
-    "gradient_counts": "Gradients in linear time, and rounds against the earlier algorithm",
+    "gradient_counts": "Gradients in linear time",
 }
 
 

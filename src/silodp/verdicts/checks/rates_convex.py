@@ -54,6 +54,11 @@ def _sweeps(context: Context) -> list[Sweep]:
     base = {"n": 1024, "d": 8, "M": 256, "epsilon": 1.0}
     axes = {"epsilon": [0.25, 0.35, 0.5, 0.7, 1.0], "n": _doubled(256), "M": _doubled(64), "d": _doubled(4)}
     rates += _private(context, "convex-2.3", "theorem-2.3", ONE_PASS, axes, base, smooth)
+    # So much noise that it sets the length of every stage; doubling moves all stages alike.
+    base = {"n": 3200, "d": 4, "M": 2**15, "epsilon": 0.25}
+    axes = {"epsilon": _doubled(1 / 16), "n": _doubled(800), "M": _doubled(2**13), "d": _doubled(2)}
+    one_pass = STRONG | {"n": (-1.0, (-0.5, -2.0))}
+    rates += _private(context, "convex-2.3-strong", "theorem-2.3-strong", one_pass, axes, base, smooth)
     base = {"n": 100, "d": 4, "M": 2**18, "epsilon": 0.5}
     axes = {"epsilon": _doubled(0.125), "n": _doubled(25), "M": _doubled(2**16), "d": _doubled(2)}
     rates += _private(context, "convex-2.1-strong", "theorem-2.1-strong", STRONG, axes, base, {})

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from silodp.config.errors import project_root, shown
 from silodp.config.experiment import Experiment
@@ -162,6 +161,11 @@ def place_of(experiment: str, M: int, R: int, reading: str = "", what: str = "")
     return ", ".join(part for part in (f"{experiment} M={M} R={R}", what, f"[{reading}]" if reading else "") if part)
 
 
+def data_set(experiment: str) -> str:
+    """The data set that an experiment is named after, as mnist of mnist_mlp_certified."""
+    return experiment.partition("_")[0]
+
+
 def group_name(reading: str, surrogate: bool = False) -> str:
     """A part's name for all rows of a reading, of the claim's experiments or of their surrogates."""
     return " ".join(word for word in (SURROGATES * surrogate, f"[{reading}]" if reading else "") if word)
@@ -182,16 +186,6 @@ def with_gaps(text: str, verdict: Verdict, missing: Sequence[str]) -> tuple[str,
     if not missing:
         return text, verdict
     return f"{text}; {lacking(missing)}", Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
-
-
-def one_sided(difference: float, low: float, high: float, trials: float) -> float:
-    """p of Student's t test that a paired difference is at most 0, from its two-sided `CONFIDENCE` interval."""
-    if not np.isfinite([difference, low, high]).all() or trials < 2:
-        return 1.0
-    error = (high - low) / 2 / stats.t.ppf((1 + CONFIDENCE) / 2, trials - 1)
-    if error == 0:
-        return 0.0 if difference > 0 else 1.0
-    return float(stats.t.sf(difference / error, trials - 1))
 
 
 def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:

@@ -1,16 +1,12 @@
 """Claims that checks hold against runs: verdicts read from bounds/*.csv, and not computed again."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from silodp.theory import THEOREMS
-from silodp.theory.registry import PAPERS
-from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.base import Finding, RunFolder, counted, merged
-from silodp.verdicts.claims.expressions import expression
+from silodp.verdicts.claims.expressions import evaluated
 from silodp.verdicts.claims.models import BoundsVerdicts, Claim, Rows
 from silodp.verdicts.words import FORMS, Verdict, together
 
@@ -26,8 +22,8 @@ def bounds_verdicts(claim: Claim, run: RunFolder) -> list[Finding]:
     for rows in statistic.rows:
         for finding in _chosen(claim, rows, run):
             groups.setdefault(finding.form, []).append(finding)
-    if statistic.expression:
-        groups[""].append(expression(statistic.expression))
+    if statistic.formulas:
+        groups[""].append(evaluated(statistic.formulas))
     forms = [form for form in FORMS if form in groups] or [""]
     return [
         _joined(f"[{form}]" if place else "", form, groups[""] + (groups[form] if form else []))
@@ -91,34 +87,3 @@ def _joined(part: str, form: str, found: list[Finding]) -> Finding:
     first = next((finding for finding in found if finding.verdict == verdict), [*tested, *found][0])
     texts = "; ".join(dict.fromkeys(finding.statistic for finding in [first, *found]))
     return Finding(part, texts, verdict, first.value, first.low, first.high, merged(found), form)
-
-
-def uncovered(claims: Sequence[Claim], run: RunFolder) -> list[Claim]:
-    """A claim by the general rule for every theorem with a verdict in bounds/*.csv that none of `claims` reads."""
-    read = {
-        (rows.check, rows.theorem)
-        for claim in claims
-        if isinstance(claim.statistic, BoundsVerdicts)
-        for rows in claim.statistic.rows
-    }
-    checks: dict[str, list[str]] = {}
-    for check in CHECKS:
-        table = run.bounds(check)
-        spoken = [] if table is None else table[table["verdict"] != ""]["theorem"].unique()
-        for theorem in spoken:
-            if (check, theorem) not in read:
-                checks.setdefault(theorem, []).append(check)
-    return [_claim(theorem, names) for theorem, names in checks.items()]
-
-
-def _claim(theorem: str, checks: list[str]) -> Claim:
-    known = THEOREMS.get(theorem)
-    return Claim(
-        id="T-" + "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in theorem),
-        source=f"{PAPERS[known.paper]}, {known.place}" if known else theorem,
-        statement=known.statement if known else f"What the checks call {theorem}.",
-        statistic=BoundsVerdicts(name="bounds_verdicts", rows=[Rows(check=check, theorem=theorem) for check in checks]),
-        rule="the verdict of all rows of the check together; refuted when one is",
-        kind="theorem",
-        evidence=["bounds/{check}.png", "bounds/{check}.csv"],
-    )

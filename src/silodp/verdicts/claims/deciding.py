@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from silodp.verdicts.claims.base import Finding, RunFolder, left_out
-from silodp.verdicts.claims.bounds_rows import bounds_verdicts, uncovered
+from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.delivered import delivered_epsilon
-from silodp.verdicts.claims.expressions import exact_expression
+from silodp.verdicts.claims.expressions import exact_expression, formula_values
 from silodp.verdicts.claims.identity import same_iterates
 from silodp.verdicts.claims.improvement import relative_improvement
 from silodp.verdicts.claims.models import Claim, RelativeImprovement
@@ -29,6 +29,7 @@ STATISTICS: dict[str, Callable[[Claim, RunFolder], list[Finding]]] = {
     "delivered_epsilon": delivered_epsilon,
     "bounds_verdicts": bounds_verdicts,
     "exact_expression": exact_expression,
+    "formula_values": formula_values,
     "same_iterates": same_iterates,
 }
 _DECISIVE = {Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE}
@@ -38,7 +39,7 @@ _CELL = ["M", "R", "epsilon", "algorithm"]
 def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
     """The table that `silodp.verdicts.claims.decide` returns."""
     rows = []
-    for claim in [*claims, *uncovered(claims, run)]:
+    for claim in claims:
         findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)
         for finding in [*headed(claim, findings, same), *same, *_certified(claim, run)]:
             name = f"{claim.id}: {finding.part}" if finding.part else claim.id
@@ -106,6 +107,11 @@ class UnderOneReading(RunFolder):
             rows = rows[pd.MultiIndex.from_frame(rows[_CELL]).isin(cells)]
         return None if rows.empty else rows.assign(reading="")
 
+    def privacy(self) -> pd.DataFrame | None:
+        """Claimed and delivered ε under the reading."""
+        table = self.run.privacy()
+        return None if table is None else table[table["reading"] == self.reading].assign(reading="")
+
     def gaps(self, *_: Any) -> list[str]:
         """None: the caller says what was left out of the claim's own experiments."""
         return []
@@ -145,7 +151,7 @@ def _same_rows(claim: Claim, run: RunFolder) -> list[Finding]:
             continue
         findings = _again(claim, UnderOneReading(run, base, reading), claim.experiments)
         if findings and findings[0].verdict != Verdict.NOT_TESTABLE:
-            kept = findings if len(findings) <= FEW + 1 else findings[:1]
+            kept = findings if len(findings) <= FEW + 2 else findings[:1]
             found += _labelled(kept, row_label(SAME_ROWS, reading))
     return found
 

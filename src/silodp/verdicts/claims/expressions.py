@@ -1,16 +1,18 @@
 """Claims about the papers' own formulas: expressions of theory functions, evaluated exactly over grids."""
 
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.theory import SCHEDULES, THEOREMS
-from silodp.verdicts.checks.table_1 import exact_forms
 from silodp.verdicts.claims.base import Finding, RunFolder
-from silodp.verdicts.claims.models import Claim, ExactExpression
+from silodp.verdicts.claims.models import Claim, ExactExpression, Formula, FormulaValues
 from silodp.verdicts.words import Verdict
 
 DELTA = 1e-6
@@ -20,6 +22,8 @@ EPSILON0 = tuple(step / 10 for step in range(1, 41))
 SIMILAR = MATCHES = 2.0
 # An exponent is told from its neighbours half-way: e^(ε0/2) from e^0 and e^ε0, n^(-1/2) from n^0 and n^(-1).
 HALF_WAY = 0.25
+# As a formula: the least (ε, δ)-private σ at sensitivity 1, by the exact profile of the Gaussian mechanism.
+LEAST_NOISE = "least noise"
 
 
 def exact_expression(claim: Claim, run: RunFolder) -> list[Finding]:
@@ -32,6 +36,57 @@ def expression(name: str) -> Finding:
     """The finding of one expression; `low` and `high` are the ends of its values over the grid."""
     text, holds, value, low, high = EXPRESSIONS[name]()
     return Finding("", text, Verdict.DERIVATION if holds else Verdict.REFUTED, value, low, high)
+
+
+def formula_values(claim: Claim, run: RunFolder) -> list[Finding]:
+    """What the formulas of the claim's statistic come to."""
+    assert isinstance(claim.statistic, FormulaValues)
+    return [replace(evaluated(claim.statistic.rows), evidence=run.evidence(claim, {}))]
+
+
+def evaluated(rows: Sequence[Formula]) -> Finding:
+    """All exponents and values of formulas, of which one that is not as stated refutes; the first is the number."""
+    words, holds, numbers = [], True, []
+    for row in rows:
+        for axis, stated in row.slopes.items():
+            power = axis.removeprefix("e^")
+            grid = np.array(row.at[power], dtype=float) * 2.0 ** np.arange(5)
+            values = [_quotient(row, {power: x}) for x in grid]
+            # Between all neighbours, an exponent is told from its own half-way.
+            steps = np.diff(np.log(values)) / np.diff(grid if power != axis else np.log(grid))
+            numbers.append((float(steps.mean()), float(steps.min()), float(steps.max())))
+            holds &= bool(np.abs(steps - stated).max() < HALF_WAY)
+            words.append(f"{row.formula} in {axis} {numbers[-1][0]:.3f}, stated {stated:.3g}")
+        if row.at_most is not None:
+            lists = {name: value for name, value in row.at.items() if isinstance(value, list)}
+            points = product(*lists.values())
+            values = [_quotient(row, dict(zip(lists, point, strict=True))) for point in points]
+            numbers.append((max(values), min(values), max(values)))
+            # Rounding of a product of a thousand factors near 1.
+            holds &= max(values) <= row.at_most * (1 + 1e-9)
+            words.append(f"{row.formula} up to {max(values):.3g} at {len(values)} points, stated {row.at_most:g}")
+    value, low, high = numbers[0]
+    verdict = Verdict.DERIVATION if holds else Verdict.REFUTED
+    return Finding("", f"formulas: {'; '.join(words)}", verdict, value, low, high)
+
+
+def _quotient(row: Formula, varied: dict[str, float]) -> float:
+    named: dict[str, Any] = {**row.at, **varied}
+    # A name is another parameter's, or else a word.
+    point = {name: named.get(x, x) if isinstance(x, str) else x for name, x in named.items()}
+    point = {name: int(x) if x not in ("printed", "right") and x == int(x) else x for name, x in point.items()}
+
+    def of(key: str, term: str) -> float:
+        if key == LEAST_NOISE:
+            return 1 / gaussian_mu(point["epsilon"], point["delta"])
+        known = (inspect.signature(SCHEDULES[key]) if key in SCHEDULES else THEOREMS[key]).parameters
+        taken = {name: x for name, x in point.items() if name in known}
+        if key in SCHEDULES:
+            return SCHEDULES[key](**taken).rounds
+        result = THEOREMS[key](**taken)
+        return result.terms[term] if term else result.value
+
+    return of(row.formula, row.term) / (of(row.over, row.over_term) if row.over else 1.0)
 
 
 Found = tuple[str, bool, float, float, float]
@@ -49,63 +104,6 @@ def new_over_earlier_shuffling() -> Found:
     farthest = high if math.log(high) >= -math.log(low) else low
     text = f"new bound at n = 10³, 10⁴ over the earlier one at 10n, {len(ratios)} ε0 where both amplify; similar means "
     return text + f"within a factor {SIMILAR:g}", 1 / SIMILAR <= low <= high <= SIMILAR, farthest, low, high
-
-
-def shuffling_improvement() -> Found:
-    """K2: exponent of e^ε0 in the earlier bound over the new one, where the square root leads."""
-    grid, n = np.array([epsilon0 for epsilon0 in EPSILON0 if epsilon0 >= 0.5]), 10**12
-    ratios = [_at("checkins-5-earlier", n=n, epsilon0=e) / _at("checkins-5.1", n=n, epsilon0=e) for e in grid]
-    return _exponent("earlier/new bound, n = 10¹²", 0.5, grid, ratios)
-
-
-def _exponent(quantity: str, stated: float, grid: np.ndarray, ratios: list[float]) -> Found:
-    """The exponent of e^ε0 in a quantity, fitted over the grid of ε0, and between each two neighbours of the grid."""
-    steps = np.diff(np.log(ratios)) / np.diff(grid)
-    exponent = float(np.polyfit(grid, np.log(ratios), 1)[0])
-    holds = steps.min() > stated - HALF_WAY and steps.max() < stated + HALF_WAY
-    text = f"exponent of e^ε0 in {quantity}, stated {stated:g} ± {HALF_WAY:g}"
-    return text, bool(holds), exponent, float(steps.min()), float(steps.max())
-
-
-def short_form_of_check_ins() -> Found:
-    """K3: the factor that the full forms of Theorems 3.2 and 4.3 need in place of 7, for ε0 < 1 and δ < 1/100."""
-    needed = []
-    grid = product([*np.linspace(0.01, 0.99, 15), 0.9999], (0.0099999, 1e-3, 1e-6, 1e-9, 1e-15), (1, 10, 10**6))
-    for epsilon0, delta, m in grid:
-        point = {"m": m, "epsilon0": float(epsilon0), "delta": delta}
-        fixed = [THEOREMS["checkins-3.2-short"](p0=p0, **point) for p0 in (0.01, 0.1, 0.5, 1.0)]
-        bounds = [*fixed, THEOREMS["checkins-4.3-short"](**point)]
-        needed += [bound.terms["needed_factor"] for bound in bounds]
-    text = f"factor that the full forms need in place of the stated 7, {len(needed)} points of (ε0, δ, m, p0)"
-    return text, max(needed) <= 7, max(needed), min(needed), max(needed)
-
-
-def expected_dummy_updates() -> Found:
-    """K4: exact expected numbers of dummy updates over the bounds m/e^c and (n − m + 1)/e."""
-    ratios = []
-    for m, c in product((10, 100, 1_000), (0.1, 0.5, 1.0, 2.0, 5.0)):
-        n = max(10 * m, math.ceil(c * m))
-        short = THEOREMS["checkins-3.4-short"](n=n, m=m, c=c).value
-        ratios.append(THEOREMS["checkins-3.4"](n=n, m=m, p0=c * m / n).value / short)
-    for n, share in product((100, 1_000, 10_000), (0.01, 0.1, 0.5, 1.0)):
-        bound = THEOREMS["checkins-4.4"](n=n, m=int(share * n))
-        ratios.append(bound.terms["exact"] / bound.value)
-    text = f"exact expectation of dummy updates over its bound, {len(ratios)} points of (n, m, p0), to be at most 1"
-    # Rounding of a product of a thousand factors near 1.
-    return text, max(ratios) <= 1 + 1e-9, max(ratios), min(ratios), max(ratios)
-
-
-def amplification_in_n() -> Found:
-    """K5: exponent of n in the central ε of an epoch, of check-ins, shuffling and subsampling, by their own bounds."""
-    sizes, forms = np.array([10**5, 10**6, 10**7, 10**8]), exact_forms(THEOREMS)
-    slopes = {}
-    for name, form in (("check-ins", "random_checkins"), ("shuffling", "shuffling"), ("subsampling", "subsampling")):
-        epsilons = [forms[form](float(n), 1.0) for n in sizes]
-        slopes[name] = float(np.polyfit(np.log(sizes), np.log(epsilons), 1)[0])
-    text = "exponent of n in the central ε at ε0 = 1, stated −0.5: "
-    text += ", ".join(f"{name} {slope:.3f}" for name, slope in slopes.items())
-    holds = all(abs(slope + 0.5) < HALF_WAY for slope in slopes.values())
-    return text, holds, slopes["check-ins"], min(slopes.values()), max(slopes.values())
 
 
 def one_pass_matches_local() -> Found:
@@ -132,17 +130,6 @@ def _at(theorem: str, **point: float) -> float:
     return THEOREMS[theorem](**point, delta=DELTA).value
 
 
-def averaging_price() -> Found:
-    """K6: exponent of e^ε0 in the central ε of A_avg over that of A_fix with p0 = 1, where the square roots lead."""
-    grid, n, m = np.linspace(1.0, 3.0, 9), 10**16, 10**15
-    ratios = [
-        THEOREMS["checkins-4.1"](n=n, m=m, epsilon0=float(epsilon0), delta=DELTA, delta2=DELTA).value
-        / THEOREMS["checkins-3.2"](p0=1.0, m=m, epsilon0=float(epsilon0), delta=DELTA).value
-        for epsilon0 in grid
-    ]
-    return _exponent("the central ε of A_avg over that of A_fix", 1.5, grid, ratios)
-
-
 def rounds_over_girgis() -> Found:
     """C4: rounds of the earlier algorithm, ε²n²M/d, over Theorem 2.4's, against the factor min{√M εn/√d, M}, M < N.
 
@@ -162,12 +149,7 @@ EXPRESSIONS: dict[str, Callable[[], Found]] = {
     function.__name__: function
     for function in (
         new_over_earlier_shuffling,
-        shuffling_improvement,
-        short_form_of_check_ins,
-        expected_dummy_updates,
-        amplification_in_n,
         one_pass_matches_local,
-        averaging_price,
         rounds_over_girgis,
     )
 }

@@ -8,12 +8,29 @@ from silodp.algorithms import ALGORITHMS, families
 from silodp.config.errors import ConfigError, project_root, shown
 from silodp.config.loading import explain, in_file
 from silodp.config.reading import read_yaml
+from silodp.theory import THEOREMS
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.models import Claim, Claims
 
 
 def load_claims(folder: Path | str | None = None) -> list[Claim]:
     """All claims by file name, from config/claims of the checkout by default; ConfigError names file, key and value."""
+    return _load(folder)[0]
+
+
+def coverage(folder: Path | str | None = None) -> dict[str, str]:
+    """Theorem → "decided by" and claims, or "no check: " and why; empty for a theorem that no file names."""
+    claims, reasons = _load(folder)
+    found = {key: f"no check: {reason}" for key, reason in reasons.items()}
+    for claim in claims:
+        rows = getattr(claim.statistic, "rows", [])
+        of_rows = {getattr(row, name, "") for row in rows for name in ("theorem", "formula", "over")}
+        for key in sorted({claim.id.removeprefix("T-"), *claim.theorems, *of_rows} & set(THEOREMS)):
+            found[key] = f"{found[key]}, {claim.id}" if key in found else f"decided by {claim.id}"
+    return found
+
+
+def _load(folder: Path | str | None) -> tuple[list[Claim], dict[str, str]]:
     folder = Path(folder) if folder is not None else project_root() / "config" / "claims"
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
@@ -21,12 +38,14 @@ def load_claims(folder: Path | str | None = None) -> list[Claim]:
     experiments = sorted(file.stem for file in (project_root() / "config" / "experiments").glob("*.yaml"))
     known = {"algorithms": [*ALGORITHMS, *families(ALGORITHMS)], "experiments": experiments, "checks": list(CHECKS)}
     claims: list[Claim] = []
+    reasons: dict[str, str] = {}
     files: dict[str, Path] = {}
     for path in paths:
         try:
             content = Claims.model_validate(read_yaml(path), context=known)
         except ValidationError as error:
             raise explain(error, in_file(path)) from None
+        reasons |= content.no_check
         for place, claim in enumerate(content.claims):
             if claim.id in files:
                 raise ConfigError(
@@ -34,4 +53,4 @@ def load_claims(folder: Path | str | None = None) -> list[Claim]:
                 )
             files[claim.id] = path
             claims.append(claim)
-    return claims
+    return claims, reasons

@@ -32,12 +32,7 @@ ExperimentName = Annotated[Words, _known("experiments")]
 Check = Annotated[Words, _known("checks")]
 EXPRESSIONS = Literal[
     "new_over_earlier_shuffling",
-    "shuffling_improvement",
-    "short_form_of_check_ins",
-    "expected_dummy_updates",
-    "amplification_in_n",
     "one_pass_matches_local",
-    "averaging_price",
     "rounds_over_girgis",
 ]
 
@@ -113,6 +108,24 @@ class DeliveredEpsilon(AnyStatistic):
     tolerance: NotNegative = Field(0.0, description="part of the claimed epsilon by which it may be exceeded")
 
 
+class Formula(Strict):
+    """A theory function, or its quotient by another, with what is stated for it: exponents, or the largest value."""
+
+    formula: Words = Field(
+        description="key of a theorem, name of a schedule for its rounds, or least noise for a Gaussian mechanism's"
+    )
+    term: str = Field("", description="the term of its result that is meant; default: the value")
+    over: str = Field("", description="key of the theorem that it is divided by, as an upper bound by a lower one")
+    over_term: str = Field("", description="the term of that theorem's result; default: the value")
+    at: dict[str, float | str | list[float]] = Field(
+        description="parameter -> number, name of an equal parameter, or, for at_most, numbers of a grid"
+    )
+    slopes: dict[str, float] = Field(
+        default={}, description="parameter, or e^ and a parameter -> stated exponent, over four doublings from `at`"
+    )
+    at_most: float | None = Field(None, description="largest value over the grid")
+
+
 class Rows(Strict):
     """Rows of one check's table."""
 
@@ -127,7 +140,7 @@ class BoundsVerdicts(AnyStatistic):
 
     name: Literal["bounds_verdicts"]
     rows: list[Rows] = Field(min_length=1, description="which rows decide")
-    expression: EXPRESSIONS | None = Field(None, description="an exact expression that has to hold as well")
+    formulas: list[Formula] = Field(default=[], description="formulas that have to be as stated as well")
 
 
 class ExactExpression(AnyStatistic):
@@ -135,6 +148,13 @@ class ExactExpression(AnyStatistic):
 
     name: Literal["exact_expression"]
     expression: EXPRESSIONS = Field(description="which one")
+
+
+class FormulaValues(AnyStatistic):
+    """Exponents and largest values of theory functions."""
+
+    name: Literal["formula_values"]
+    rows: list[Formula] = Field(min_length=1, description="formulas and what is stated for them")
 
 
 class SameIterates(AnyStatistic):
@@ -164,6 +184,7 @@ Statistic = Annotated[
     | DeliveredEpsilon
     | BoundsVerdicts
     | ExactExpression
+    | FormulaValues
     | SameIterates,
     Field(discriminator="name"),
 ]
@@ -182,6 +203,9 @@ class Claim(Strict):
     kind: Literal["experiment", "theorem", "derivation"] = Field(
         "experiment",
         description="what decides: trained models, a theorem held against runs or accounting, or formulas alone",
+    )
+    theorems: list[Words] = Field(
+        default=[], description="keys of theorems that it speaks of, beside those that its statistic and its id name"
     )
     protocol: str = Field(
         "", description="reading that is the paper's own protocol, as in clip_rule=max_norm; it is the headline"
@@ -216,3 +240,6 @@ class Claims(Strict):
 
     paper: Words = Field(description="the paper that the claims are from")
     claims: list[Claim] = Field(min_length=1, description="in the order in which they are shown")
+    no_check: dict[str, Words] = Field(
+        default={}, description="key of a theorem that no claim speaks of -> why nothing is computed for it"
+    )

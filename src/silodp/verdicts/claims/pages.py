@@ -24,13 +24,17 @@ def number(row: Mapping) -> str:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A Markdown table of the claims, and of their corrected forms."""
-    rows = []
+    """A Markdown table of the claims, and of their corrected forms; theorems (T-…) by their verdict."""
+    rows: list[list] = []
+    theorems: dict[str, list[str]] = {}
     for row in table.to_dict("records"):
         claim, _, part = row["claim"].partition(": ")
-        if part in ("", "[corrected]"):
+        if part in ("", "[corrected]") and claim.startswith("T-"):
+            theorems.setdefault(row["verdict"], []).append(claim.removeprefix("T-") + f" {part}" * bool(part))
+        elif part in ("", "[corrected]"):
             words = "*corrected*" if part else row["statement"]
             rows.append([claim, words, f"**{row['verdict']}**", number(row)])
+    rows += [["T-", ", ".join(names), f"**{verdict}**", len(names)] for verdict, names in theorems.items()]
     return _table(["claim", "what it says", "verdict", "number"], rows)
 
 

@@ -1,6 +1,10 @@
-"""Claims that one algorithm has a smaller test error than another: paired differences over trials."""
+"""Claims that one algorithm has a smaller test error than another: paired differences over trials.
+
+Each data set has one test, of the mean over its settings and ε in every trial; the grid's comparisons stand beside it.
+"""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,20 +13,21 @@ import pandas as pd
 
 from silodp.files import NON_PRIVATE
 from silodp.verdicts.claims.base import (
+    LEVEL,
     Finding,
     RunFolder,
     counted,
+    data_set,
     group_name,
     holm,
     lacking,
     merged,
-    one_sided,
     place_of,
     with_gaps,
 )
 from silodp.verdicts.claims.models import Claim, Pair, PairedDifference
-from silodp.verdicts.comparisons import compare
-from silodp.verdicts.statistics import Interval, mean_interval
+from silodp.verdicts.comparisons import SAME, compare, outcome_of
+from silodp.verdicts.statistics import PairedTest, paired_test
 from silodp.verdicts.words import Verdict
 
 SUPPORTS, OPEN, CONTRADICTS = "support", "open", "contradict"
@@ -30,7 +35,10 @@ SUPPORTS, OPEN, CONTRADICTS = "support", "open", "contradict"
 
 @dataclass
 class Line:
-    """The comparisons of one pair in one (experiment, reading, M, R), one an ε."""
+    """The comparisons of one pair in one (experiment, reading, M, R), one an ε; the ε of `same` do not count.
+
+    `differences` has a row a trial and a column an ε.
+    """
 
     experiment: str
     reading: str
@@ -38,12 +46,8 @@ class Line:
     R: int
     pair: Pair
     rows: pd.DataFrame
-    mean: Interval
-
-    @property
-    def p(self) -> list[float]:
-        """p-value of every ε against "the first is not worse"."""
-        return [one_sided(*row) for row in self.rows[["difference", "low", "high", "trials"]].to_numpy()]
+    same: list[float]
+    differences: pd.DataFrame
 
     @property
     def outcomes(self) -> list[str]:
@@ -52,6 +56,31 @@ class Line:
         # "Smaller" leaves out 0; "not larger by more than the tolerance" does not.
         supports = high <= tolerance if tolerance else high < 0
         return np.select([low > 0, supports], [CONTRADICTS, SUPPORTS], OPEN).tolist()
+
+
+@dataclass
+class Mean:
+    """The one test of some lines of a pair: of the mean over their settings and ε, in the trials that all have."""
+
+    lines: list[Line]
+    test: PairedTest
+
+    @property
+    def text(self) -> str:
+        """The pair and the data set, the mean with its interval, and what that says."""
+        line, (value, low, high, *_) = self.lines[0], self.test
+        word = outcome_of(low, high, line.pair.tolerance)
+        return f"{_name(line.pair)} on {data_set(line.experiment)} {value:+.4f} [{low:+.4f}, {high:+.4f}], {word}"
+
+
+def _means(lines: Sequence[Line]) -> list[Mean]:
+    """The test of every pair on every data set."""
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        if len(line.rows):
+            groups.setdefault((data_set(line.experiment), _name(line.pair)), []).append(line)
+    cells = [pd.concat([line.differences for line in group], axis=1).dropna() for group in groups.values()]
+    return [Mean(group, paired_test(cell.mean(axis=1))) for group, cell in zip(groups.values(), cells, strict=True)]
 
 
 def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
@@ -76,7 +105,8 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
         gaps = [] if surrogate or reading not in ("", claim.protocol) else list(missing)
         gaps += thinned if reading == claim.protocol and not surrogate else []
         whole = replace(_whole(group_name(reading, surrogate), statistic, group, details, gaps), reading=reading)
-        found += [whole, *(row for row in details if row.reading == reading)]
+        found += [whole, *(_of_data_set(statistic, mean, details, surrogate) for mean in _means(group))]
+        found += [row for row in details if row.reading == reading]
     if (False, "") not in groups:
         return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # What is missing has a row of its own, which says what it would take.
@@ -89,100 +119,108 @@ def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list
     reported = run.reported(experiment)
     if reported is None:
         return []
-    lines = []
+    lines, privacy = [], run.privacy()
     for pair in statistic.pairs:
         try:
-            rows = compare(reported, pair.first, pair.second)
+            rows = compare(reported, pair.first, pair.second, tolerance=pair.tolerance, privacy=privacy)
         except ValueError:  # the experiment does not have both
             continue
         rows = rows[rows["epsilon"].between(*statistic.epsilons)]
         for (reading, M, R), part in rows.groupby(["reading", "M", "R"], sort=False):
-            mean = _mean(reported, reading, (M, R), pair, part["epsilon"].to_numpy())
-            lines.append(Line(experiment, str(reading), int(M), int(R), pair, part, mean))
+            same = part["outcome"] == SAME
+            rows, alike = part[~same], part.loc[same, "epsilon"].tolist()
+            differences = _differences(reported, reading, (M, R), pair, rows["epsilon"].to_numpy())
+            lines.append(Line(experiment, str(reading), int(M), int(R), pair, rows, alike, differences))
     return lines
 
 
-def _mean(reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: np.ndarray) -> Interval:
-    """Difference averaged over ε in every trial: its mean over trials with the interval of Student's t."""
+def _differences(
+    reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: np.ndarray
+) -> pd.DataFrame:
+    """Test error of the first minus the second, a row a trial and a column an ε; ∞ where one of them diverged."""
     part = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
 
-    def errors(name: str) -> pd.Series:
+    def errors(name: str) -> pd.DataFrame:
         rows = part[part["algorithm"] == name.removesuffix(NON_PRIVATE)]
-        rows = rows[rows["epsilon"].isna()] if name.endswith(NON_PRIVATE) else rows[rows["epsilon"].isin(epsilons)]
-        return rows.groupby("trial")["test_error"].mean()
+        if name.endswith(NON_PRIVATE):
+            plain = rows[rows["epsilon"].isna()].set_index("trial")["test_error"]
+            return pd.DataFrame(dict.fromkeys(epsilons, plain))
+        return rows[rows["epsilon"].isin(epsilons)].pivot(index="trial", columns="epsilon", values="test_error")
 
-    with np.errstate(invalid="ignore"):
-        difference = (errors(pair.first) - errors(pair.second)).dropna()
-    if len(difference) < 2 or not np.isfinite(difference).all():
-        return Interval(math.nan, math.nan, math.nan)
-    return mean_interval(difference.to_numpy())
+    first, second = errors(pair.first).align(errors(pair.second), join="inner")
+    return (first - second).where(np.isfinite(first) & np.isfinite(second), math.inf)
 
 
-def _verdict(statistic: PairedDifference, lines: Sequence[Line]) -> tuple[Verdict, dict[str, int], int]:
-    """Verdict of some lines together, how the intervals speak, and how many contradictions Holm's method keeps."""
-    outcomes = [line.outcomes for line in lines]
+def _decided(
+    statistic: PairedDifference, lines: Sequence[Line], means: Sequence[Mean] = ()
+) -> tuple[Verdict, dict[str, int], str]:
+    """The lines' verdict, how their intervals speak, and that in words: raw and Holm's counts of both tests.
+
+    `means`, the tests of data sets, are corrected by themselves; one above 0 contradicts a claim about every ε.
+    """
+    outcomes, totals = [line.outcomes for line in lines], [len(line.rows) + len(line.same) for line in lines]
     counts = {word: sum(line.count(word) for line in outcomes) for word in (SUPPORTS, OPEN, CONTRADICTS)}
-    flags = iter(holm([p for line in lines for p in line.p]))
-    kept = [[next(flags) and word == CONTRADICTS for word in line] for line in outcomes]
+    p, exact = ([x for line in lines for x in line.rows[name]] for name in ("p", "p_sign_flip"))
+    cells, flipped = iter(holm(p)), f"{sum(x <= LEVEL for x in exact)}, Holm keeps {sum(holm(exact))}"
+    kept = [[next(cells) and word == CONTRADICTS for word in line] for line in outcomes]
     if statistic.quantifier == "each":
-        refuted = any(any(line) for line in kept)
-        confirmed = all(word == SUPPORTS for line in outcomes for word in line)
+        refuted = any(any(line) for line in kept) or any(holm([mean.test.p for mean in means]))
+        confirmed = counts[SUPPORTS] == sum(totals)
     else:
         # At most half of the ε is not most of them.
-        refuted = any(2 * sum(line) >= len(line) for line in kept)
-        confirmed = all(2 * line.count(SUPPORTS) > len(line) for line in outcomes)
+        refuted = any(2 * sum(line) >= total for line, total in zip(kept, totals, strict=True))
+        # Of n ε of which at most half are true, n/2 can each seem so by chance.
+        levels = [LEVEL / (total - total // 2) for total in totals]
+        clear = [(1 - line.rows["p"] <= level).sum() for line, level in zip(lines, levels, strict=True)]
+        confirmed = all(2 * count > total for count, total in zip(clear, totals, strict=True))
     verdict = Verdict.REFUTED if refuted else Verdict.CONFIRMED if confirmed else Verdict.INCONCLUSIVE
-    return verdict, counts, sum(map(sum, kept))
+    words = f" (Holm keeps {sum(map(sum, kept))} by the t test; by exact sign flips {flipped})"
+    text = counted(counts) + words * bool(counts[CONTRADICTS])
+    return verdict if any(outcomes) else Verdict.NOT_TESTABLE, counts, text
 
 
 def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder) -> Finding:
-    verdict, counts, kept = _verdict(statistic, [line])
-    outcomes = dict(zip(line.rows["epsilon"], line.outcomes, strict=True))
+    verdict, counts, spoken = _decided(statistic, [line])
+    outcomes = dict(zip(line.rows["epsilon"], line.outcomes, strict=True)) | dict.fromkeys(line.same, SAME)
     where = "; ".join(
         f"{word} at ε {', '.join(f'{epsilon:g}' for epsilon, outcome in outcomes.items() if outcome == word)}"
-        for word in counts
+        for word in (*counts, SAME)
         if word in outcomes.values()
     )
     limit = f" ≤ {line.pair.tolerance:g}" if line.pair.tolerance else " < 0"
     text = f"mean over ε of the paired difference {_name(line.pair)} in test error, to be{limit} at "
     text += "every ε" if statistic.quantifier == "each" else "most ε"
-    text += f": intervals {where}" + (f"; {kept} kept by Holm" if counts[CONTRADICTS] else "")
-    value, low, high = line.mean
+    text += f": intervals {where}; {spoken}"
     place = {"experiment": line.experiment, "M": line.M, "R": line.R, "reading": line.reading}
     part = place_of(line.experiment, line.M, line.R, line.reading, _name(line.pair))
+    value, low, high, *_ = paired_test(line.differences.mean(axis=1))
     evidence = run.evidence(claim, place)
     return Finding(part, text, verdict, value, low, high, evidence, experiment=line.experiment, reading=line.reading)
+
+
+def _of_data_set(statistic: PairedDifference, mean: Mean, details: Sequence[Finding], surrogate: bool) -> Finding:
+    """The one test of a data set, with what its grid says."""
+    line, (value, low, high, p, exact) = mean.lines[0], mean.test
+    verdict, _, spoken = _decided(statistic, mean.lines, [mean])
+    text = f"one test: mean over ε and {len(mean.lines)} settings in every trial, {mean.text} (one-sided p for larger: "
+    text += f"{p:.2g} by t, {exact:.2g} by exact sign flips); its grid: {spoken}"
+    words = (data_set(line.experiment), _name(line.pair), group_name(line.reading, surrogate))
+    evidence = merged(row for row in details if row.experiment in {line.experiment for line in mean.lines})
+    part = ", ".join(filter(None, words))
+    return Finding(part, text, verdict, value, low, high, evidence, reading=line.reading)
 
 
 def _whole(
     part: str, statistic: PairedDifference, lines: Sequence[Line], details: Sequence[Finding], missing: Sequence[str]
 ) -> Finding:
-    verdict, counts, kept = _verdict(statistic, lines)
-    total = sum(counts.values())
-    text = f"share of {total} paired comparisons that support: {counted(counts)}"
-    if counts[CONTRADICTS]:
-        text += f" ({kept} kept by Holm over all {total})"
-    text, verdict = with_gaps(f"{text}; {_sizes(lines)}", verdict, missing)
-    return Finding(part, text, verdict, counts[SUPPORTS] / total, evidence=merged(details), reading=lines[0].reading)
-
-
-def _sizes(lines: Sequence[Line]) -> str:
-    """Of each pair the mean difference over settings and ε, and how many of its intervals lie on either side of 0.
-
-    Settings of an experiment share trials, so that the ends of the mean's interval are the means of theirs: as wide as
-    if all moved together.
-    """
-    sizes = []
-    for pair in dict.fromkeys((line.pair.first, line.pair.second) for line in lines):
-        of_pair = [line for line in lines if (line.pair.first, line.pair.second) == pair]
-        value, low, high = np.mean([line.mean for line in of_pair], axis=0)
-        rows = pd.concat([line.rows for line in of_pair])
-        below, above = int((rows["high"] < 0).sum()), int((rows["low"] > 0).sum())
-        sizes.append(
-            f"{pair[0]} − {pair[1]} {value:+.4f} [{low:+.4f}, {high:+.4f}] in the mean, "
-            f"clearly smaller at {below} and clearly larger at {above} of {len(rows)}"
-        )
-    return "; ".join(sizes)
+    means = _means(lines)
+    verdict, counts, spoken = _decided(statistic, lines, means)
+    outcomes = Counter(word for line in lines for word in [*line.rows["outcome"], *[SAME] * len(line.same)])
+    text = "; ".join(mean.text for mean in means) or "no comparison counts"
+    text += f"; of {outcomes.total()} comparisons {counted(dict(sorted(outcomes.items())))}: {spoken}"
+    text, verdict = with_gaps(text, verdict, missing)
+    share = counts[SUPPORTS] / max(sum(counts.values()), 1)
+    return Finding(part, text, verdict, share, evidence=merged(details), reading=lines[0].reading)
 
 
 def _name(pair: Pair) -> str:

@@ -22,8 +22,8 @@ FEW = 3
 _LABEL = re.compile(
     rf"(?P<before>.*?)(?:, | |^)\[(?P<rows>{AT_CLAIM}|{PAPER_NOISE}|{SAME_ROWS}|)(?P<reading>.*?)\](?:, (?P<after>.*))?"
 )
-# The size by which two noises or protocols are told apart: a pair's mean difference.
-_MEAN = re.compile(r"(\w+ − [\w:]+) ([+-]\d+\.\d+) \[")
+# The size by which two noises or protocols are told apart: a pair's mean difference on a data set.
+_MEAN = re.compile(r"(\w+ − [\w:]+(?: on \w+)?) ([+-]\d+\.\d+) \[")
 
 
 def row_label(rows: str, reading: str) -> str:

@@ -236,7 +236,7 @@ def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the
     assert (head.part, head.verdict, head.value) == ("", "refuted", 0.5)
     assert "of 6 comparisons 3 ahead, 3 behind" in head.statistic
     parts = [row.part for row in others]
-    assert len(set(parts)) == len(parts) == 5
+    assert len(set(parts)) == len(parts) == 8
 
 
 def test_most_of_many_weak_advantages_are_corrected_for(tmp_path):

@@ -105,8 +105,10 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
         gaps = [] if surrogate or reading not in ("", claim.protocol) else list(missing)
         gaps += thinned if reading == claim.protocol and not surrogate else []
         whole = replace(_whole(group_name(reading, surrogate), statistic, group, details, gaps), reading=reading)
-        found += [whole, *(_of_data_set(statistic, mean, details, surrogate) for mean in _means(group))]
-        found += [row for row in details if row.reading == reading]
+        rows = [_of_data_set(statistic, mean, details, surrogate) for mean in _means(group)]
+        rows += [row for row in details if row.reading == reading]
+        # Where an experiment lacks the protocol its default stands in, with rows of its own already.
+        found += [whole, *(row for row in rows if row.part not in {other.part for other in found})]
     if (False, "") not in groups:
         return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # What is missing has a row of its own, which says what it would take.

@@ -157,20 +157,26 @@ class Outputs:
 
         Of experiments with both noises: of the pairs under calibrated noise, and of each algorithm under both.
         """
-        from silodp.verdicts.comparisons import CALIBRATED, HEADLINE  # loads scipy.stats: training jobs need it not
+        from silodp.verdicts.comparisons import (
+            CALIBRATED,
+            ENDED,
+            HEADLINE,
+        )  # loads scipy.stats: training jobs need it not
 
-        trained: dict[bool, list[set[str]]] = {False: [], True: []}
+        trained: dict[str, list[set[str]]] = {"paired": [], "certified": [], "equal": []}
         for config in self.experiments.values():
             names = {name for name, own in config.algorithms.items() if own.private != "non_private"}
-            trained[CALIBRATED in config.variants()].append(names | set(families(names)))
+            words = {"certified": CALIBRATED, "equal": ENDED}
+            for word in [word for word, label in words.items() if label in config.variants()] or ["paired"]:
+                trained[word].append(names | set(families(names)))
         stems = [
             f"{word}_{first}-{second}"
-            for both, word in ((False, "paired"), (True, "certified"))
+            for word, experiments in trained.items()
             for first, second in HEADLINE
-            if any({first, second} <= names for names in trained[both])
+            if any({first, second} <= names for names in experiments)
         ]
         each = dict.fromkeys(name for pair in HEADLINE for name in pair)
-        stems += [f"noises_{name}" for name in each if any(name in names for names in trained[True])]
+        stems += [f"noises_{name}" for name in each if any(name in names for names in trained["certified"])]
         return [f"{self.folder}/figures/{stem}" for stem in stems]
 
     def by_round(self) -> list[str]:

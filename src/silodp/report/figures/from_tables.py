@@ -15,7 +15,7 @@ from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, title_of
 from silodp.verdicts.checks import CHECKS
-from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED
+from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED
 
 # Columns of a check's table whose empty cells are empty words.
 WORDS = ("verdict", "form", "rivals", "detail")
@@ -65,6 +65,8 @@ def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[
         noises, title = ("calibrated noise", "the paper's noise"), f"{names[0]}: calibrated against paper's"
         return f"noises_{second}", paired_differences(rows, title=title, names=noises)
     title = " against ".join(names)
+    if reading == ENDED:
+        return f"equal_{first}-{second}", paired_differences(rows, title=f"{title}, at equal true ε")
     if reading == CALIBRATED:
         return f"certified_{first}-{second}", paired_differences(rows, title=f"{title}, at exactly the claimed ε")
     return f"paired_{first}-{second}", paired_differences(rows, title=title)

@@ -19,7 +19,7 @@ from silodp.cli import main
 from silodp.files import with_reading
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.pages import markdown, turned, under_variants
-from silodp.verdicts.comparisons import compare
+from silodp.verdicts.comparisons import ENDED, compare
 from silodp.verdicts.statistics import paired_test
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -97,6 +97,13 @@ def improvements() -> tuple[str, ...]:
     return f"{-values['N3: minibatch_sgd']:.1f}", f"{values['N3: local_sgd']:.1f}"
 
 
+def ahead_at_equal_epsilon() -> tuple[str, ...]:
+    rows = pd.read_csv(PUBLISHED / "comparisons.csv")
+    rows = rows[(rows["reading"] == ENDED) & (rows["second"] == "local_sgd")]
+    assert (rows["better"] != "local_sgd").all()
+    return str((rows["better"] == "minibatch_sgd").sum()), str(len(rows))
+
+
 def edges_of_wider_grids() -> tuple[str, ...]:
     tables = (ROOT / "results" / "published-protocols" / "tables").glob("*.csv")
     rows = with_reading(pd.concat(map(pd.read_csv, tables))).query("algorithm != 'spider'")
@@ -134,6 +141,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         sides, "C1", *SGD, (0, 2, 1)
     ),
     r"Minibatch SGD is ahead at (\d+) of (\d+) comparisons and behind at (\d+)": partial(sides, "C1", *SGD, (0, 2, 1)),
+    r"(\d+) of (\d+)(?:, | comparisons and )behind at none": ahead_at_equal_epsilon,
     r"for FedProx-SPIDER at (\d+) of (\d+) points": phases_of_one_round,
     r"minibatch SGD at claimed ε = 18 has a true ε in \[([\d.]+), ([\d.]+)\]": lambda: true_epsilon(
         "wbcd_mlp", "minibatch_sgd", 18

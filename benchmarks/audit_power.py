@@ -18,7 +18,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.lower_bound import audit, scores
 from silodp.experiments.audit.mechanism import mechanism_test
-from silodp.experiments.audit.profile import ALARM, profile_exceeded
+from silodp.experiments.audit.profile import ALARM, profile_bound
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
 from silodp.privacy.adversary import delivered, reached
@@ -82,7 +82,7 @@ def halved(name: str) -> list[tuple[bool, bool]]:
 def exceeded(algorithm: Algorithm, plan: PrivacyPlan, runs: int, streams: Streams, mechanism: type[Messages]) -> bool:
     """Whether the ε bound refutes the plan's profile."""
     ((present, absent),) = scores(algorithm, [plan], runs, streams, mechanism)
-    return profile_exceeded(plan, present, absent)
+    return profile_bound(plan, present, absent, 1 - ALARM).exceeded
 
 
 def planted(job: tuple[str, str, int]) -> tuple[int, bool | None]:

@@ -92,12 +92,21 @@ def _figures(
                 note = beside(experiment.name, M, R, comparisons)
                 heading = heading_of(experiment.name, M, R)
                 first.append(page.result(stem, experiment.name, caption, heading, note))
+            elif experiment.both_noises and _shown_by_both(kind, reading):
+                page.shown.add(stem)
             elif stem in page.figures:
                 others.append(page.result(stem, experiment.name, caption, setting))
     # As the paper numbers them; those that the paper does not show come last.
     numbers = {figure.heading: re.match(r"Figure (\d+)", figure.heading) for figure in first}
     first.sort(key=lambda figure: int(number[1]) if (number := numbers[figure.heading]) else math.inf)
     return first, others
+
+
+def _shown_by_both(kind: str, reading: str) -> bool:
+    """Whether the figure of both noises says it already, or a table does: such figures stand in the folder alone."""
+    if kind == "delivered_vs_claimed":
+        return reading not in ("", CALIBRATED)
+    return kind == "error_vs_delivered" or (kind == "error_vs_epsilon" and reading in ("", CALIBRATED))
 
 
 def _silos(page: Page, name: str) -> Text:

@@ -29,6 +29,9 @@ WORDS = {page: " ".join(text.replace("**", "").split()) for page, text in TEXT.i
 PUBLISHED = ROOT / "results" / "published"
 CLAIMS = pd.read_csv(PUBLISHED / "claims.csv").fillna({"source": ""})
 PRIVATE = with_reading(pd.read_csv(PUBLISHED / "privacy.csv"))
+# A row of the table at equal true ε.
+COUNTED = r"(\d+), (\d+) \((?:mean )?(−[\d.]+)\)"
+EQUAL = rf"\| \[([\d.]+), ([\d.]+)\] \| (?:minibatch SGD )?{COUNTED} \| {COUNTED}"
 # Three numbers in the docs, with the sign that typography asks for.
 INTERVAL = r"([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\]"
 
@@ -61,7 +64,7 @@ def on(dataset: str, first: str, second: str, claim: str = "N2") -> tuple[str, .
 def private_rows() -> tuple[str, ...]:
     """All, those that keep their claim, those that violate it, and the rest."""
     keep, violate = PRIVATE["holds"].sum(), (PRIVATE["delivered_lower"] > PRIVATE["claimed_epsilon"]).sum()
-    return f"{len(PRIVATE):,}", str(keep), str(violate), str(len(PRIVATE) - keep - violate)
+    return tuple(f"{count:,}" for count in (len(PRIVATE), keep, violate, len(PRIVATE) - keep - violate))
 
 
 def true_epsilon(experiment: str, algorithm: str, epsilon: float, R: int = 25) -> tuple[str, ...]:
@@ -104,6 +107,44 @@ def ahead_at_equal_epsilon() -> tuple[str, ...]:
     return str((rows["better"] == "minibatch_sgd").sum()), str(len(rows))
 
 
+def clips_of_the_paper() -> tuple[str, ...]:
+    """With the largest norm as the clip where an experiment has that reading: ahead, all, ahead by a grid, behind."""
+    outcomes = []
+    for name in EXPERIMENTS["C1"]:
+        rows = with_reading(pd.read_csv(PUBLISHED / "reported" / f"{name}.csv"))
+        reading = "clip_rule=max_norm" if (rows["reading"] == "clip_rule=max_norm").any() else ""
+        outcomes += compare(rows[rows["reading"] == reading], *SGD)["outcome"].tolist()
+    by_grid = sides("C1", *SGD)
+    return str(outcomes.count("ahead")), str(len(outcomes)), by_grid[0], str(outcomes.count("behind"))
+
+
+def bracket_at_ten(reading: str) -> tuple[str, ...]:
+    """The proven bounds on ε of local SGD at a claim of 10, ten silos of insurance."""
+    rows = PRIVATE[(PRIVATE["experiment"] == "insurance_equal") & (PRIVATE["reading"] == reading)]
+    row = rows.query("algorithm == 'local_sgd' and M == 10 and epsilon == 10")
+    ((lower, upper),) = row[["delivered_lower", "delivered_epsilon"]].to_numpy()
+    return f"{floor(lower * 100) / 100:g}", f"{ceil(upper * 100) / 100:g}"
+
+
+def at_claim_of_ten(reading: str) -> tuple[str, ...]:
+    """The bracket, then for insurance and MNIST: minibatch SGD ahead, behind, the mean difference."""
+    rows = pd.read_csv(PUBLISHED / "comparisons.csv").query("reading == @reading and second == 'local_sgd'")
+    rows = rows[(rows["first"] == "minibatch_sgd") & rows["experiment"].str.contains("_equal")]
+    found = list(bracket_at_ten(reading))
+    for dataset in ("insurance", "mnist"):
+        part = rows[rows["experiment"].str.startswith(dataset)]
+        counts = [str((part["better"] == name).sum()) for name in SGD]
+        found += [*counts, f"{part['difference'].mean():+.4f}".replace("-", "−")]
+    return tuple(found)
+
+
+def edges_at_equal_epsilon() -> tuple[str, ...]:
+    rows = with_reading(pd.concat(map(pd.read_csv, (PUBLISHED / "tables").glob("*_equal*.csv"))))
+    rows = rows[(rows["reading"] == ENDED) & rows["private"]]
+    edges = rows["edge"].notna().groupby(rows["algorithm"])
+    return str(edges.sum()["local_sgd"]), str(edges.size()["local_sgd"]), str(edges.sum()["minibatch_sgd"])
+
+
 def edges_of_wider_grids() -> tuple[str, ...]:
     tables = (ROOT / "results" / "published-protocols" / "tables").glob("*.csv")
     rows = with_reading(pd.concat(map(pd.read_csv, tables))).query("algorithm != 'spider'")
@@ -121,7 +162,7 @@ def time_of_make_paper() -> tuple[str, ...]:
 SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 # Words around numbers → the numbers.
 FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
-    r"Of ([\d,]+) published private rows (\d+) keep .*?, (\d+) provably violate it, and (\d+) cannot": private_rows,
+    r"Of ([\d,]+) published private rows ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": private_rows,
     r"than minibatch SGD at (\d+) of (\d+) comparisons and a larger error at (\d+)": partial(
         sides, "N2", *SPIDER, (0, 2, 1)
     ),
@@ -137,11 +178,16 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"on CIFAR-10 and {INTERVAL} on breast cancer\. It": partial(on, "wbcd", "spider", "local_sgd"),
     rf"over settings and ε is {INTERVAL} on insurance": partial(on, "insurance", *SGD, "C1"),
     rf"on insurance and {INTERVAL} on MNIST": partial(on, "mnist", *SGD, "C1"),
-    r"than private local SGD at (\d+) of (\d+) comparisons and a larger error at (\d+)": partial(
-        sides, "C1", *SGD, (0, 2, 1)
-    ),
-    r"Minibatch SGD is ahead at (\d+) of (\d+) comparisons and behind at (\d+)": partial(sides, "C1", *SGD, (0, 2, 1)),
+    r"(\d+) of (\d+) comparisons \(a grid of clips: (\d+)\) and a larger error at (\d+)": clips_of_the_paper,
+    r"at (\d+) of (\d+) comparisons, with a grid of clips at (\d+), and behind at (\d+)": clips_of_the_paper,
     r"(\d+) of (\d+)(?:, | comparisons and )behind at none": ahead_at_equal_epsilon,
+    rf"calibrated, in each step {EQUAL}": partial(at_claim_of_ten, "noise=calibrated"),
+    rf"calibrated, at the end of the round {EQUAL}": partial(at_claim_of_ten, ENDED),
+    r"true ε is a wide bracket: .*? \[([\d.]+), ([\d.]+)\]": partial(
+        bracket_at_ten, ENDED.replace("end", "contracted_step")
+    ),
+    r"at the end of the round \(`noise_at: end`\) it is in \[([\d.]+), ([\d.]+)\]": partial(bracket_at_ten, ENDED),
+    r"(\d+) of (\d+) chosen points of local SGD lie at an edge of their grid, and (\d+) of": edges_at_equal_epsilon,
     r"for FedProx-SPIDER at (\d+) of (\d+) points": phases_of_one_round,
     r"minibatch SGD at claimed ε = 18 has a true ε in \[([\d.]+), ([\d.]+)\]": lambda: true_epsilon(
         "wbcd_mlp", "minibatch_sgd", 18

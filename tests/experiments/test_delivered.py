@@ -87,11 +87,13 @@ def test_lower_end_is_given_only_where_proven(accountant, M, change, known):
     assert not change.get("resample") or (row["delivered_epsilon"] == math.inf and not row["holds"])
 
 
-def test_lower_end_of_local_sgd_sees_only_ends_of_rounds():
-    (row,) = rows(point("local_sgd", epsilon=18.0)).to_dict("records")
-    one = plan().task("small", "local_sgd", "M2_R3", "default").plans(18.0, 1, SIZES)[0]
+@pytest.mark.parametrize("noise", ["paper", "calibrated"])
+def test_lower_end_of_local_sgd_sees_only_ends_of_rounds(noise):
+    readings = {"noise": noise}
+    (row,) = rows(point("local_sgd", epsilon=18.0), readings=readings).to_dict("records")
+    one = plan(readings=readings).task("small", "local_sgd", "M2_R3", "default").plans(18.0, 1, SIZES)[0]
     (release,) = one.releases
-    assert row["delivered_epsilon"] > 18
+    assert (row["delivered_epsilon"] <= 18) == (noise == "calibrated")
     assert release.count == 3 * release.steps
     wanted = end_of_round_epsilon(release.steps, 3, 169, one.noise_multiplier, 169**-2.0).lower
     assert row["delivered_lower"] == wanted

@@ -49,8 +49,6 @@ def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> floa
         return math.nan
     if first.steps == 1 or first.contracted:
         return result.lower
-    # Of local SGD only the model after a round's steps is seen, and only a claim that may not hold needs that search.
+    # Of local SGD only the model after a round's steps is seen.
     n, delta = plan.budget.n, plan.budget.delta
-    if plan.budget.epsilon is None or result.upper <= plan.budget.epsilon:
-        return math.nan
     return end_of_round_epsilon(first.steps, first.count // first.steps, n, plan.noise_multiplier, delta).lower

@@ -9,6 +9,7 @@ from gridrows import INF, NAN, experiment, reported, rows, spiders
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from silodp.experiments import selection
 from silodp.experiments.selection import RUN, choose, select
 from silodp.experiments.task import POINT
 
@@ -33,6 +34,11 @@ def test_every_run_and_epsilon_has_its_first_point_of_least_loss(runs):
         means = [sum(trial[point] for trial in finite) / len(finite) for point in range(4)]
         wanted = {"pooled": [order[means.index(min(means))]] * len(losses)}
         wanted["per_trial"] = [order[trial.index(min(trial))] for trial in finite]
+        again = selection.losses(frame)
+        again = again[again["reading"] == name.get("reading", "")]
+        again = again[again["epsilon"].isna() == math.isnan(name["epsilon"])]
+        assert again["train_loss_mean"].tolist() == pytest.approx(means)
+        assert again["trials"].tolist() == [len(finite)] * 4
         for kind, table in chosen.items():
             own = table["reading"].eq(name.get("reading", "")) & table["epsilon"].isna().eq(math.isnan(name["epsilon"]))
             assert list(table.columns) == [*RUN, "trial", *POINT]

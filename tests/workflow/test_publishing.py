@@ -57,6 +57,7 @@ def test_publication_keeps_small_files_and_replaces_earlier_ones(runs, tmp_path)
     figures = {name for name in held(run) if name.startswith("figures/") and name.endswith(".svg")}
     assert {"figures/diabetes_linear_M2_R5.svg", "figures/formulas_convex.svg"} <= figures
     small = {f"{kind}/diabetes_linear.csv" for kind in ("tables", "reported")} | figures
+    small |= {"losses/diabetes_linear.parquet"}
     assert held(out) == KEPT | small | {"silos/diabetes_linear/default/heterogeneity.csv"}
     page = (out / "README.md").read_text()
     assert f'make publish RUN="c" TO={out.name}`' in page

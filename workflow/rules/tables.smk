@@ -7,6 +7,7 @@ rule table:
     output:
         table=f"{PLAN.folder}/tables/{{experiment}}.csv",
         reported=f"{PLAN.folder}/reported/{{experiment}}.csv",
+        losses=f"{PLAN.folder}/losses/{{experiment}}.parquet",
     log:
         f"{PLAN.folder}/logs/table/{{experiment}}.log",
     resources:
@@ -17,7 +18,7 @@ rule table:
     shell:
         "silodp table {params.run_file:q} {wildcards.experiment:q} --grid {input.grid:q} --fresh {input.fresh:q}"
         " --chosen {input.chosen:q} --privacy {input.privacy:q} --output {output.table:q} --reported {output.reported:q}"
-        " --digest {params.digest} > {log:q} 2>&1"
+        " --losses {output.losses:q} --digest {params.digest} > {log:q} 2>&1"
 
 
 rule tables:

@@ -11,9 +11,10 @@ from silodp.cli.options import PATH, chosen, experiment, job_command, output, ru
 from silodp.cli.select import CHOSEN, read_trials
 from silodp.experiments.delivered import delivered_lookup
 from silodp.experiments.formulas import formula_rows
+from silodp.experiments.selection import losses as losses_of
 from silodp.experiments.table import reported as reported_trials
 from silodp.experiments.table import table as aggregate
-from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet, write_csv
+from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet, write_csv, write_parquet
 
 
 @job_command()
@@ -50,6 +51,7 @@ def merge(folder: Path, experiments: Sequence[str]) -> None:
 @click.option("--privacy", type=PATH, required=True, help="CSV file that `silodp privacy` wrote.")
 @output
 @click.option("--reported", type=PATH, help="CSV file for the trials behind the default rows.")
+@click.option("--losses", type=PATH, help="Parquet file for the training losses that points are chosen by.")
 def table(
     run_file: Path,
     experiment: str,
@@ -59,6 +61,7 @@ def table(
     privacy: Path,
     output: Path,
     reported: Path | None,
+    losses: Path | None,
 ) -> None:
     """Aggregate trials into the experiment's table, SPIDER's best-of-two included."""
     _, config = experiment_of(run_file, experiment)
@@ -68,3 +71,5 @@ def table(
     write_csv(aggregate(grid_trials, fresh_trials, points, config, delivered), output)
     if reported:
         write_csv(reported_trials(grid_trials, fresh_trials, points, config), reported)
+    if losses:
+        write_parquet(losses_of(grid_trials), losses)

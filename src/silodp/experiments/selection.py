@@ -75,6 +75,16 @@ def choose(trials: pd.DataFrame, selection: str, numbers: Iterable[int] | None =
     return each.merge(best[[*RUN, *POINT]], on=RUN)
 
 
+def losses(trials: pd.DataFrame) -> pd.DataFrame:
+    """What points were chosen by: `RUN`, `POINT`, trials, mean and standard error of the training loss of each point.
+
+    A reader can choose again by it. The standard error of a single trial is NaN.
+    """
+    trials = trials[trials["trained"]] if "trained" in trials else trials
+    grouped = trials.assign(train_loss=scores(trials)).groupby([*RUN, *POINT], dropna=False, sort=False)["train_loss"]
+    return grouped.agg(trials="size", train_loss_mean="mean", train_loss_error="sem").reset_index()
+
+
 def select(trials: pd.DataFrame, config: Experiment) -> pd.DataFrame:
     """What every selection of the experiment chooses; a column `selection` says which."""
     trials, numbers = complete(trials, config), range(config.trials)

@@ -24,7 +24,7 @@ PUBLISHED = {"creativeWorkStatus": "Published"}
 # Kinds of files, by their path; `*` matches "/" too. A publication keeps these of its runs:
 KEPT = (
     "config.json provenance.json privacy.csv by_round.csv audit.csv formulas.csv tables/*.csv reported/*.csv "
-    f"silos/*/heterogeneity.csv bounds/*.csv checkins/*.csv {PLUGIN_COPIES}/*.py"
+    f"losses/*.parquet silos/*/heterogeneity.csv bounds/*.csv checkins/*.csv {PLUGIN_COPIES}/*.py"
 ).split()
 # It makes these from them:
 REMADE = ["figures/*.svg", "bounds/*.svg", "checkins/*.svg", "claims.csv", "comparisons.csv", "report.html"]

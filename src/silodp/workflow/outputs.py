@@ -113,7 +113,7 @@ class Outputs:
                 *self.partitions(name),
                 *self.grids(name),
                 *self.fresh(name),
-                f"{self.folder}/selection/{name}.parquet",
+                *(f"{self.folder}/{kind}/{name}.parquet" for kind in ("selection", "losses")),
                 *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "by_round", "audit", "reported")),
             )
         ]

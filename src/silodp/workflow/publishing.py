@@ -26,6 +26,7 @@ checksum of every file: `silodp verify results/{folder}`.
 - `report.html` is everything on one page, for any browser, also without a network.
 - `make figures{to}` draws the figures again from the tables in this folder, `make report{to}` the page; neither trains.
 - `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make claims{to}` decides them again.
+- `losses/` holds the training loss of each trained point of later runs, by which points are chosen.
 - `reported/` holds one row a trial behind the default rows: `silodp compare` sets two algorithms against each other.
 """
 

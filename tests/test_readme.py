@@ -61,6 +61,12 @@ def on(dataset: str, first: str, second: str, claim: str = "N2") -> tuple[str, .
     return tuple(f"{x:+.4f}".replace("-", "−") for x in paired_test(means)[:3])
 
 
+def each_form(name: str) -> tuple[str, ...]:
+    """Comparisons with minibatch SGD: ahead, behind, and the mean difference on every data set."""
+    effects = [on(dataset, name, "minibatch_sgd") for dataset in ("mnist", "cifar", "wbcd")]
+    return sum(effects, sides("N2", name, "minibatch_sgd", (0, 1)))
+
+
 def private_rows() -> tuple[str, ...]:
     """All, those that keep their claim, those that violate it, and the rest."""
     keep, violate = PRIVATE["holds"].sum(), (PRIVATE["delivered_lower"] > PRIVATE["claimed_epsilon"]).sum()
@@ -188,6 +194,14 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     ),
     r"at the end of the round \(`noise_at: end`\) it is in \[([\d.]+), ([\d.]+)\]": partial(bracket_at_ten, ENDED),
     r"(\d+) of (\d+) chosen points of local SGD lie at an edge of their grid, and (\d+) of": edges_at_equal_epsilon,
+    **{
+        rf"{form} \| (\d+), (\d+) \| {INTERVAL} \| {INTERVAL} \| {INTERVAL}": partial(each_form, name)
+        for form, name in (
+            ("the better of both", "spider"),
+            ("FedProx-SPIDER alone", "fedprox_spider"),
+            ("Fed-SPIDER alone", "fed_spider"),
+        )
+    },
     r"for FedProx-SPIDER at (\d+) of (\d+) points": phases_of_one_round,
     r"minibatch SGD at claimed ε = 18 has a true ε in \[([\d.]+), ([\d.]+)\]": lambda: true_epsilon(
         "wbcd_mlp", "minibatch_sgd", 18

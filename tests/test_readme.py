@@ -124,6 +124,15 @@ def clips_of_the_paper() -> tuple[str, ...]:
     return str(outcomes.count("ahead")), str(len(outcomes)), by_grid[0], str(outcomes.count("behind"))
 
 
+def audits() -> tuple[str, ...]:
+    """Least runs; algorithms whose median share of the upper bound is a half, all; the ends of those medians."""
+    rows = pd.concat(map(pd.read_csv, (ROOT / "results").glob("published*/audit.csv")))
+    medians = (rows["audited_profile"] / rows["delivered_epsilon"]).groupby(rows["algorithm"]).median()
+    half = medians[medians >= 0.5]
+    ends = f"{half.min():.2f}", f"{half.max():.2f}"
+    return f"{rows['runs'].min():,}", str(len(half)), str(len(medians)), *ends
+
+
 def bracket_at_ten(reading: str) -> tuple[str, ...]:
     """The proven bounds on ε of local SGD at a claim of 10, ten silos of insurance."""
     rows = PRIVATE[(PRIVATE["experiment"] == "insurance_equal") & (PRIVATE["reading"] == reading)]
@@ -186,6 +195,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"on insurance and {INTERVAL} on MNIST": partial(on, "mnist", *SGD, "C1"),
     r"(\d+) of (\d+) comparisons \(a grid of clips: (\d+)\) and a larger error at (\d+)": clips_of_the_paper,
     r"at (\d+) of (\d+) comparisons, with a grid of clips at (\d+), and behind at (\d+)": clips_of_the_paper,
+    r"have ([\d,]+) runs a row or more\. For (\d+) of (\d+) algorithms .*? between ([\d.]+) .*? and ([\d.]+)\.": audits,
     r"(\d+) of (\d+)(?:, | comparisons and )behind at none": ahead_at_equal_epsilon,
     rf"calibrated, in each step {EQUAL}": partial(at_claim_of_ten, "noise=calibrated"),
     rf"calibrated, at the end of the round {EQUAL}": partial(at_claim_of_ten, ENDED),

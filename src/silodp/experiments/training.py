@@ -228,7 +228,7 @@ def run_trial(
     streams = Streams(run.seed).child(task.experiment, trial)
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(prepared.train[0][0])
     sent = streams.child(task.algorithm, task.setting.name, purpose)
-    trainer = Trainer(task, prepared, model, _regulariser(task.config), start, streams.child(purpose), sent)
+    trainer = Trainer(task, prepared, model, regulariser(task.config), start, streams.child(purpose), sent)
     first = trainer.objective(evaluate(model, start[None], prepared.train)[0], start[None]).item()
     smallest, results = int(np.argmin(prepared.sizes)), []
     for stack, plans, algorithm in stacks(task, points, prepared.sizes, apart=task.secret):
@@ -282,7 +282,7 @@ def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
             raise ValueError(f"{plan.algorithm}: silos with different noise or batches: must be the same for all")
 
 
-def _regulariser(config: Experiment) -> Regulariser:
+def regulariser(config: Experiment) -> Regulariser:
     """f¹ of an experiment: its penalty, and the ball that either of two keys gives."""
     penalty = config.regulariser
     if penalty is None or penalty.name == "none":

@@ -57,7 +57,9 @@ def loaded(tmp_path, monkeypatch):
     def one(sizes=SIZES, target=None, **changes):
         write_records(tmp_path / "patients.csv", sizes, **({"target": target} if target else {}))
         path = tmp_path / "patients.yaml"
-        path.write_text(yaml.safe_dump({"run": "patients", "experiments": {"patients": experiment(**changes)}}))
+        path.write_text(
+            yaml.safe_dump({"run": "patients", "seed": 7, "experiments": {"patients": experiment(**changes)}})
+        )
         return load(path)
 
     return one

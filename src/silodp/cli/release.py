@@ -2,14 +2,12 @@
 
 import datetime
 import logging
-import math
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, POSITIVE, among, command
 from silodp.cli.practitioner import rounded
 from silodp.cli.select import CHOSEN
@@ -55,7 +53,9 @@ def release(run_file: Path, algorithm: str, epsilon: float, person: bool, output
         raise ConfigError(f"{run_file}: dataset.person: missing: must name the column of persons for --person")
     setting = among("--setting", more["setting"] or config.settings[0].name, [s.name for s in config.settings])
     if more["setting"] is None and len(config.settings) > 1:
-        raise ConfigError(f"command line: --setting: missing: must be one of {', '.join(s.name for s in config.settings)}")
+        raise ConfigError(
+            f"command line: --setting: missing: must be one of {', '.join(s.name for s in config.settings)}"
+        )
     point, chosen = _point(Path("results") / resolved.run.run, name, config, algorithm, epsilon, setting, more)
     asked = releases.planned(name, config, algorithm, epsilon, setting, point, chosen, person)
     assert not isinstance(config.dataset, str)
@@ -114,7 +114,9 @@ def _release(
         raise ConfigError(f"command line: --budget: {budget:g}: with this model the total would be epsilon = {words}")
     audit = releases.audited(asked)
     if audit["mechanism"] != AS_PLANNED or not (audit["holds"] and audit["profile_holds"]):
-        raise ConfigError(f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: nothing is released")
+        raise ConfigError(
+            f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: nothing is released"
+        )
     weights = releases.make(asked, run)
     finite = bool(np.isfinite(weights).all())
     facts, time = releases.uncovered(asked.task.config, run_file, asked), datetime.datetime.now(datetime.UTC)

@@ -126,7 +126,9 @@ def planned(
         plans = _for_person(plans, epsilon, held)
     worst = max(delivered(plan).upper for plan in plans)
     if any(plan.assumption for plan in plans) or not worst <= epsilon:
-        raise ConfigError(f"command line: --epsilon: {epsilon:g}: {algorithm} is not proven to keep it (up to {worst:g})")
+        raise ConfigError(
+            f"command line: --epsilon: {epsilon:g}: {algorithm} is not proven to keep it (up to {worst:g})"
+        )
     return Release(task, point, chosen, data, plans, held)
 
 

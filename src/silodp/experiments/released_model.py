@@ -1,7 +1,7 @@
 """A released model: one file that knows its columns, and predicts.
 
-    model = silodp.load_model("model.npz")
-    predictions = model.predict(pandas.read_csv("new.csv"))
+model = silodp.load_model("model.npz")
+predictions = model.predict(pandas.read_csv("new.csv"))
 """
 
 import json

@@ -48,7 +48,8 @@ class PlanCheck:
                 raise BrokenPlan(f"{where}: {what}")
 
         must(planned is not None, f"must be of a kind that the plan has: {', '.join(self.releases[silo])}")
-        assert planned is not None and release is not None
+        assert planned is not None
+        assert release is not None
         must(place not in self._asked, "sent twice: must be once in a round, as the plan has it")
         self._asked.add(place)
         self._sent[silo, kind] += planned.steps

@@ -12,15 +12,19 @@ from silodp.cli.options import PATH, POSITIVE, among, command
 from silodp.cli.practitioner import rounded
 from silodp.cli.select import CHOSEN
 from silodp.config.errors import ConfigError, shown
-from silodp.config.experiment import Experiment
+from silodp.config.run import Run
 from silodp.datasets.tabular import read_frame
 from silodp.experiments import ledger
 from silodp.experiments import release as releases
 from silodp.experiments.released_model import load_model
+from silodp.experiments.task import Task
 from silodp.experiments.validation import load
+from silodp.federation.rng import secret_streams
 from silodp.files import AS_PLANNED, read_parquet, write_csv, write_text
 
 log = logging.getLogger("silodp")
+
+_POINT = ("stepsize", "clip", "phase_length")
 
 
 @command(epilog="Example: silodp release config/patients.yaml --algorithm minibatch_sgd --epsilon 1")
@@ -31,11 +35,21 @@ log = logging.getLogger("silodp")
 @click.option("--stepsize", type=POSITIVE, help="Step size (default: the point that the study chose).")
 @click.option("--clip", type=POSITIVE, help="Clip threshold (default: the point that the study chose).")
 @click.option("--phase-length", type=click.IntRange(min=1), default=1, help="With --stepsize: rounds of a phase.")
-@click.option("--setting", help="As in M3_R25 (default: the only one).")
+@click.option("--setting", help="As in M3_R25 (default: the first).")
 @click.option("--budget", type=POSITIVE, help="Refuse where all releases of these data together exceed this epsilon.")
 @click.option("--accept-data-bounds", is_flag=True, help="State that what was read off the data may be public.")
 @click.option("--output", type=PATH, help="Folder to write (default: releases/<run>_<number>).")
-def release(run_file: Path, algorithm: str, epsilon: float, person: bool, output: Path | None, **more: Any) -> int:
+def release(
+    run_file: Path,
+    algorithm: str,
+    epsilon: float,
+    person: bool,
+    setting: str | None,
+    budget: float | None,
+    accept_data_bounds: bool,
+    output: Path | None,
+    **point: Any,
+) -> None:
     """Train one model of your own data on all records, with fresh secret noise, and enter it in the ledger.
 
     Writes model.npz and card.md to a folder, and a line to ledger.csv beside the data.
@@ -46,66 +60,45 @@ def release(run_file: Path, algorithm: str, epsilon: float, person: bool, output
         raise ConfigError(f"{run_file}: experiments: {len(own)} on a file of your own: must be one for a release")
     ((name, config),) = own.items()
     among("--algorithm", algorithm, config.algorithms)
-    for wrong, key, value, allowed in releases.release_rules(config, algorithm):
+    for wrong, key, value, allowed in releases.release_rules(config, algorithm, person):
         if wrong:
             raise ConfigError(f"{run_file}: {key}: {shown(value)}: {allowed}")
-    if person and dataset_person(config) is None:
-        raise ConfigError(f"{run_file}: dataset.person: missing: must name the column of persons for --person")
-    setting = among("--setting", more["setting"] or config.settings[0].name, [s.name for s in config.settings])
-    if more["setting"] is None and len(config.settings) > 1:
-        raise ConfigError(
-            f"command line: --setting: missing: must be one of {', '.join(s.name for s in config.settings)}"
-        )
-    point, chosen = _point(Path("results") / resolved.run.run, name, config, algorithm, epsilon, setting, more)
-    asked = releases.planned(name, config, algorithm, epsilon, setting, point, chosen, person)
-    assert not isinstance(config.dataset, str)
-    with ledger.held(Path(config.dataset.file)) as path:
-        return _release(asked, resolved.run, run_file, path, output, more["budget"], more["accept_data_bounds"])
+    settings = {setting.name: setting for setting in config.settings}
+    chosen = settings[among("--setting", setting or next(iter(settings)), settings)]
+    task = Task(name, config, algorithm, chosen)
+    at, how = _point(Path("results") / resolved.run.run, task, epsilon, point)
+    asked = releases.planned(task, epsilon, at, how, person)
+    with ledger.held(Path(asked.own.file)) as path:
+        _release(asked, resolved.run, run_file, path, output, budget, accept_data_bounds)
 
 
-def dataset_person(config: Experiment) -> str | None:
-    return None if isinstance(config.dataset, str) else config.dataset.person
-
-
-def _point(
-    folder: Path, name: str, config: Experiment, algorithm: str, epsilon: float, setting: str, more: dict[str, Any]
-) -> tuple[dict[str, Any], str]:
+def _point(folder: Path, task: Task, epsilon: float, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The point that is trained, and how it came about."""
-    if (more["stepsize"] is None) != (more["clip"] is None):
+    if (given["stepsize"] is None) != (given["clip"] is None):
         raise ConfigError("command line: --stepsize and --clip: must be given together, or both be left out")
-    if more["stepsize"] is not None:
-        point = {key: more[key] for key in ("stepsize", "clip", "phase_length")}
-        return point, "They were given by the owner, and are promised not to come from these data."
-    path = folder / "selection" / f"{name}.parquet"
+    if given["stepsize"] is not None:
+        return given, "The owner gave them: they must not have been chosen on these data."
+    path = folder / "selection" / f"{task.experiment}.parquet"
     if not path.is_file():
-        raise ConfigError(f"{path}: no study has chosen a point: must be rebuilt first, or --stepsize and --clip given")
+        raise ConfigError(f"{path}: no study has chosen a point: rebuild it first, or give --stepsize and --clip")
     rows = read_parquet(path, (*CHOSEN, "selection"))
-    named = next(s for s in config.settings if s.name == setting)
-    rows = rows[(rows["algorithm"] == algorithm) & (rows["reading"] == "") & (rows["M"] == named.M)]
-    rows = rows[(rows["R"] == named.R) & np.isclose(rows["epsilon"], epsilon) & (rows["selection"] == "pooled")]
+    wanted = {"algorithm": task.algorithm, "reading": "", "M": task.setting.M, "R": task.setting.R}
+    for column, value in (wanted | {"selection": "pooled", "epsilon": epsilon}).items():
+        rows = rows[rows[column] == value]
     if rows.empty:
-        raise ConfigError(f"{path}: no point of {algorithm} at epsilon = {epsilon:g}: give --stepsize and --clip")
-    row = rows.iloc[0]
-    text = (
-        "A study chose them by training losses without noise, which no ε here counts (a private choice is not "
-        "offered): the promise holds for whoever already knows them."
+        raise ConfigError(f"{path}: no point of {task.algorithm} at epsilon = {epsilon:g}: give --stepsize and --clip")
+    how = (
+        "A study chose them by training losses without noise, which no ε here counts; a private choice is not offered."
     )
-    return {key: row[key] for key in ("stepsize", "clip", "phase_length")}, text
+    return rows.iloc[0][list(_POINT)].to_dict(), how
 
 
 def _release(
-    asked: releases.Release,
-    run: Any,
-    run_file: Path,
-    path: Path,
-    output: Path | None,
-    budget: float | None,
-    accepted: bool,
-) -> int:
-    own, lines = asked.task.config.dataset, ledger.read(path)
-    assert not isinstance(own, str)
-    about = ledger.identity(Path(own.file), asked.data.columns)
-    total = ledger.total([*ledger.of_file(lines, about), asked.named], *asked.person)
+    asked: releases.Release, run: Run, run_file: Path, path: Path, output: Path | None, budget: float | None, ok: bool
+) -> None:
+    lines, about = ledger.read(path), ledger.identity(Path(asked.own.file), asked.data.columns)
+    before = ledger.of_file(lines, about)
+    total = ledger.total([*before, asked.named], *asked.person)
     output = output or Path("releases") / f"{run.run}_{len(lines) + 1}"
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output")
@@ -114,66 +107,45 @@ def _release(
         raise ConfigError(f"command line: --budget: {budget:g}: with this model the total would be epsilon = {words}")
     audit = releases.audited(asked)
     if audit["mechanism"] != AS_PLANNED or not (audit["holds"] and audit["profile_holds"]):
-        raise ConfigError(
-            f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: nothing is released"
-        )
-    weights = releases.make(asked, run)
-    finite = bool(np.isfinite(weights).all())
-    facts, time = releases.uncovered(asked.task.config, run_file, asked), datetime.datetime.now(datetime.UTC)
-    worst = max(asked.plans, key=lambda plan: plan.budget.delta)
+        raise ConfigError(f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: no release")
+    weights = releases.trained(asked, run, secret_streams())
+    finite, facts = bool(np.isfinite(weights).all()), releases.uncovered(asked, run_file)
     line = about | {
-        "time": time.isoformat(timespec="seconds"),
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "run": run.run,
         "algorithm": asked.task.algorithm,
         "M": asked.task.setting.M,
         "R": asked.task.setting.R,
-        "epsilon": asked.task.config.epsilons[0],
-        "delta": worst.budget.delta,
+        "epsilon": asked.epsilon,
+        "delta": asked.delta,
         "unit": asked.unit,
         "outcome": "released" if finite else "refused: not finite",
         "total_epsilon": total[0],
         "total_delta": total[1],
-        "not_private": "" if accepted else "; ".join(facts),
+        "not_private": "" if ok else "; ".join(facts),
         "mechanism": ledger.mechanism_of(asked.named),
     }
     # Before the model has its name: a release that ends here is counted and gives nothing away.
     ledger.append(path, lines, line)
     if not finite:
         raise ConfigError(f"{run_file}: the model is not finite: refused; {path} counts it")
-    said = _facts_line(facts, accepted)
-    model, step = releases.model_of(asked, weights), releases.lattice(asked)
-    largest = max(float(np.abs(model.weights).max()), step)
-    text = releases.card(
-        asked,
-        run,
-        time=line["time"],
-        epsilon=line["epsilon"],
-        delta=line["delta"],
-        total=total,
-        number=len(ledger.of_file(lines, about)) + 1,
-        facts_line=said,
-        lattice=step,
-        floats=step / np.spacing(largest),
-        audit=audit,
-        audit_n=min(plan.budget.n for plan in asked.plans),
-        up=lambda value: rounded(value, "up"),
-    )
+    said = _said(facts, ok)
+    model, ends = releases.model_of(asked, weights), {"total": total, "number": len(before) + 1, "facts": said}
+    text = releases.card(asked, model, time=line["time"], audit=audit, up=lambda value: rounded(value, "up"), **ends)
     write_text(text, output / "card.md")
     model.save(output / "model.npz")
-    if facts and not accepted:
+    if facts and not ok:
         log.warning("%s", said)
-    print(f"{output}: model.npz and card.md; epsilon = {line['epsilon']:g} for one {asked.unit}")
+    print(f"{output}: model.npz and card.md; epsilon = {asked.epsilon:g} for one {asked.unit}")
     print(f"{path}: all releases of these data together: epsilon = {rounded(total[0], 'up')}")
-    return 0
 
 
-def _facts_line(facts: list[str], accepted: bool) -> str:
+def _said(facts: list[str], accepted: bool) -> str:
     if not facts:
         return "The run file declares them."
-    listed = "; ".join(facts)
     if accepted:
-        return f"The owner accepts as public what was read off the records: {listed}."
-    return f"Not private, as read off the records: {listed}. Declare what is known, or give --accept-data-bounds."
+        return f"The owner accepts as public what was read off the records: {'; '.join(facts)}."
+    return f"Not private: {'; '.join(facts)}. Declare what is known, or give --accept-data-bounds."
 
 
 @command(epilog="Example: silodp predict releases/patients_1/model.npz new.csv --output predictions.csv")

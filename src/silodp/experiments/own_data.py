@@ -59,9 +59,9 @@ def _bound_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
 
 
 def preprocessing_guarantee(steps: Mapping[str, Any], missing: str, scheme: str = "column") -> str:
-    """Whether `preprocess` (steps), a file's rule for missing values and the silos' scheme are private, in sentences."""
+    """Whether `preprocess` (steps), the rule for missing values and the scheme of silos are private, in sentences."""
     told = _preprocessing(steps, missing)
-    told += " Categories and classes that the run file does not declare are read off the records, which is not private."
+    told += " Categories and classes that the run file does not declare are read off the records: not private."
     if missing == "drop":
         told += " Dropped records change the sizes of silos, which is not private."
     if scheme not in ("column", "iid"):

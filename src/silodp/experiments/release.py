@@ -18,18 +18,21 @@ import torch
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError, Rule
 from silodp.config.experiment import Experiment
+from silodp.config.own import OwnData
 from silodp.config.run import Run
 from silodp.datasets.own_file import categories_of
 from silodp.datasets.tabular import coded, read_frame
-from silodp.experiments import ledger
 from silodp.experiments.audit.table import point_rows
 from silodp.experiments.first_run_file import MARK
+from silodp.experiments.ledger import ANY
 from silodp.experiments.released_model import ReleasedModel
-from silodp.experiments.task import POINT, Task
-from silodp.experiments.training import Trainer, regulariser, stacks
+from silodp.experiments.task import Task
+from silodp.experiments.training import check_accounted, regulariser, train_stack
 from silodp.federation.data_of import dataset_of, number_of_silos, own_file
+from silodp.federation.messages import Messages
 from silodp.federation.partition import Partition
-from silodp.federation.rng import SecretStreams, Streams, secret_streams
+from silodp.federation.rng import SecretStreams, Streams
+from silodp.federation.server import SiloFederation
 from silodp.federation.trial_data import build_model, fitted_records, hand_over
 from silodp.privacy.adversary import delivered
 from silodp.privacy.calibration import noise_multiplier
@@ -37,7 +40,7 @@ from silodp.privacy.person import persons_epsilon
 from silodp.privacy.plan import PrivacyPlan
 
 # Weights are rounded to this part of one message's noise.
-LATTICE = 2.0**-20
+_LATTICE = 2.0**-20
 # Draws of records that the audit may make for one message, over all its runs.
 _AUDITED = 2_000_000
 
@@ -59,9 +62,9 @@ class Release:
     """What is asked for, worked out as far as it needs no record's values.
 
     Attributes:
-        task: with one ε, calibrated noise and the algorithm's private form.
-        point: the point that is trained.
-        chosen: how step size and clip came about, a sentence.
+        task: with one ε and calibrated noise.
+        point: step size, clip and phase length.
+        chosen: how these came about, a sentence.
         plans: of each silo.
         person: (silos, records in one of them) that a person has at most; (1, 1) for a record.
     """
@@ -74,6 +77,20 @@ class Release:
     person: tuple[int, int]
 
     @property
+    def own(self) -> OwnData:
+        assert not isinstance(self.task.config.dataset, str)
+        return self.task.config.dataset
+
+    @property
+    def epsilon(self) -> float:
+        return self.task.config.epsilons[0]
+
+    @property
+    def delta(self) -> float:
+        """The largest of the silos'."""
+        return max(plan.budget.delta for plan in self.plans)
+
+    @property
     def unit(self) -> str:
         silos, records = self.person
         return "record" if self.person == (1, 1) else f"person ({records} records in each of {silos} silos)"
@@ -82,86 +99,74 @@ class Release:
     def named(self) -> dict[str, PrivacyPlan]:
         """Plans as the ledger has them."""
         alike = self.task.config.silos.scheme == "iid"
-        return {ledger.ANY: self.plans[0]} if alike else dict(zip(self.data.silos, self.plans, strict=True))
+        return {ANY: self.plans[0]} if alike else dict(zip(self.data.silos, self.plans, strict=True))
+
+    @property
+    def lattice(self) -> float:
+        """The step that weights are rounded to: a power of two, `_LATTICE` of the least noise of a message in them.
+
+        Where noise is float64 and not a real Gaussian shows in a weight's last bits, which this takes away.
+        """
+        least = min(kind.noise for plan in self.plans for kind in plan.releases if kind.count)
+        noise = least * self.point["clip"] * self.point["stepsize"] / math.sqrt(self.task.setting.M)
+        return 2.0 ** math.floor(math.log2(noise * _LATTICE))
 
 
-def release_rules(config: Experiment, algorithm: str) -> Iterator[Rule]:
-    """What a release refuses since a record would show in it beside the messages."""
-    own, steps, kind, readings = config.dataset, config.preprocess, ALGORITHMS[algorithm], config.readings
+def release_rules(config: Experiment, algorithm: str, person: bool) -> Iterator[Rule]:
+    """What a release refuses, since a record would show in it beside the messages."""
+    own, steps, readings, kind = config.dataset, config.preprocess, config.readings, ALGORITHMS[algorithm]
     assert not isinstance(own, str)
+    scheme, how, schedule = config.silos.scheme, steps.standardise, config.algorithms[algorithm].schedule
     allowed = "must be column or iid for a release: one label would decide which silo holds other records"
-    yield config.silos.scheme not in ("column", "iid"), "silos.scheme", config.silos.scheme, allowed
+    yield scheme not in ("column", "iid"), "silos.scheme", scheme, allowed
     allowed = "must be refuse or mean for a release: a record with a gap would change the number of records"
     yield own.missing == "drop", "dataset.missing", own.missing, allowed
-    how = steps.standardise
-    allowed = "must be bounds or none for a release: means and variances have no noise"
-    yield how not in ("bounds", "none", False), "preprocess.standardise", how, allowed
+    plain = how in ("none", False) and own.missing == "refuse"
+    allowed = "must be bounds (or none, without missing values) for a release: means of records have no noise"
+    yield not plain and how != "bounds", "preprocess.standardise", how, allowed
     yield steps.pca is not None, "preprocess.pca", steps.pca, "must be left out for a release: components have no noise"
-    filled = own.missing == "mean" and how != "bounds"
-    allowed = "must be bounds where missing values are filled in: else a mean of records without noise is used"
-    yield filled, "preprocess.standardise", how, allowed
-    yield readings.resample, "readings.resample", True, "must be false for a release"
-    yield readings.clip_rule != "grid", "readings.clip_rule", readings.clip_rule, "must be grid for a release"
+    for key, value, needed in (("resample", readings.resample, False), ("clip_rule", readings.clip_rule, "grid")):
+        yield value != needed, f"readings.{key}", value, f"must be {needed} for a release"
     yield readings.summation != "ideal", "readings.summation", readings.summation, "must be ideal for a release"
-    allowed = f"must release one model with noise of its own: {algorithm} "
-    schedule = config.algorithms[algorithm].schedule
     where = f"algorithms.{algorithm}.schedule"
     yield schedule is not None, where, schedule, "must be left out for a release, whose step size is given"
-    yield kind.alone, "--algorithm", algorithm, allowed + "trains a model for each silo"
-    yield kind.trust == "shuffler", "--algorithm", algorithm, allowed + "needs a shuffler, which a release has not"
+    allowed = "must train one model without a shuffler for a release"
+    yield kind.alone or kind.trust == "shuffler", "--algorithm", algorithm, allowed
+    yield person and own.person is None, "dataset.person", None, "must name the column of persons for --person"
 
 
-def planned(
-    name: str, config: Experiment, algorithm: str, epsilon: float, setting: str, point: dict, chosen: str, person: bool
-) -> Release:
-    """The release of one model; ConfigError where no noise keeps the promise."""
-    options = config.algorithms[algorithm].model_copy(update={"private": "private"})
-    readings = config.readings.model_copy(update={"noise": "calibrated", "records": _records(config)})
-    update = {"algorithms": {algorithm: options}, "epsilons": [epsilon], "readings": readings, "alternatives": []}
-    task = Task(name, config.model_copy(update=update), algorithm, _setting(config, setting))
-    data = described(config)
+def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, person: bool) -> Release:
+    """The release of one model at `epsilon`; ConfigError where no noise keeps the promise."""
+    config, data = task.config, described(task.config)
+    # Silos that are cut at random are others in every release, and so have one plan.
+    records = "equal" if config.silos.scheme == "iid" else config.readings.records
+    readings = config.readings.model_copy(update={"noise": "calibrated", "records": records})
+    config = config.model_copy(update={"epsilons": [epsilon], "readings": readings, "alternatives": []})
+    task = dataclasses.replace(task, config=config)
+    plans = task.plans(epsilon, int(point["phase_length"]), list(data.silos.values()))
     held = (dataset_of(config).held or (1, 1)) if person else (1, 1)
-    ((_, (plans,), _),) = stacks(task, _row(point, epsilon), list(data.silos.values()))
     if held != (1, 1):
         plans = _for_person(plans, epsilon, held)
+    check_accounted(plans, task.setting.participants or task.setting.M)
     worst = max(delivered(plan).upper for plan in plans)
     if any(plan.assumption for plan in plans) or not worst <= epsilon:
-        raise ConfigError(
-            f"command line: --epsilon: {epsilon:g}: {algorithm} is not proven to keep it (up to {worst:g})"
-        )
+        where = f"command line: --epsilon: {epsilon:g}"
+        raise ConfigError(f"{where}: {task.algorithm} is not proven to keep it (up to {worst:g})")
     return Release(task, point, chosen, data, plans, held)
-
-
-def _row(point: dict[str, Any], epsilon: float) -> pd.DataFrame:
-    return pd.DataFrame([point | {"epsilon": epsilon}])[POINT]
-
-
-def _records(config: Experiment) -> str:
-    # Silos that are cut at random are others in every release, and so have one plan.
-    return "equal" if config.silos.scheme == "iid" else config.readings.records
-
-
-def _setting(config: Experiment, name: str) -> Any:
-    return next(setting for setting in config.settings if setting.name == name)
 
 
 def _for_person(plans: list[PrivacyPlan], epsilon: float, held: tuple[int, int]) -> list[PrivacyPlan]:
     """The plans with noise scaled up until all records of a person together cost at most ε."""
 
     def scaled(factor: float) -> Any:
-        return [
-            dataclasses.replace(
-                plan, releases=tuple(dataclasses.replace(r, noise=r.noise * factor) for r in plan.releases)
-            )
-            for plan in plans
-        ]
-
-    if math.isinf(persons_epsilon(list(dict.fromkeys(scaled(1e6))), *held)):
-        raise ConfigError(f"command line: --person: {held[1]} records of a person in a silo: must be fewer than it has")
+        kinds = ([dataclasses.replace(kind, noise=kind.noise * factor) for kind in plan.releases] for plan in plans)
+        return [dataclasses.replace(plan, releases=tuple(of)) for plan, of in zip(plans, kinds, strict=True)]
 
     def measure(scaled_plans: Any, _: float) -> float:
         return persons_epsilon(list(dict.fromkeys(scaled_plans)), *held)
 
+    if math.isinf(measure(plans, 0)):
+        raise ConfigError(f"command line: --person: {held[1]} records of a person in a silo: must be fewer than it has")
     return scaled(noise_multiplier(scaled, epsilon, plans[0].budget.delta, tolerance=1e-3, measure=measure))
 
 
@@ -169,37 +174,35 @@ def described(config: Experiment) -> Described:
     """What the run file and the header of its data file say."""
     own, dataset = config.dataset, dataset_of(config)
     assert not isinstance(own, str)
-    file, frame = own_file(own), read_frame(Path(own.file))
+    file, frame, data = own_file(own), read_frame(Path(own.file)), dataset.load()
     numbers = set(dataset.standardise_columns or ())
     words = [name for name in file.features(frame) if name not in numbers]
     categories = {name: categories_of(frame[name], file)[0] for name in words}
     pairs: dict[str, tuple[str, str | None]] = {name: (name, None) for name in numbers}
     pairs |= {f"{name}={category}": (name, category) for name in words for category in categories[name]}
-    data = dataset.load()
     if dataset.silo_records is None:
         count = number_of_silos(config)
         silos = {str(number + 1): (dataset.records + count - 1 - number) // count for number in range(count)}
     else:
         codes, names = coded(frame[own.silo])
-        least = config.silos.least or 1
-        silos = {name: int(n) for name, n in zip(names, np.bincount(codes), strict=True) if n >= least}
+        counts = zip(names, np.bincount(codes), strict=True)
+        silos = {name: int(n) for name, n in counts if n >= (config.silos.least or 1)}
     features = [pairs[name] for name in data.feature_names]
     return Described(tuple(map(str, frame)), features, categories, list(data.class_names) or None, silos)
 
 
-def uncovered(config: Experiment, run_file: Path, asked: "Release") -> list[str]:
+def uncovered(asked: Release, run_file: Path) -> list[str]:
     """Facts that were read off the records without noise, and that no ε counts."""
-    own, facts = config.dataset, []
-    assert not isinstance(own, str)
+    steps, facts = asked.task.config.preprocess, []
     marked = sum(MARK in line for line in run_file.read_text(encoding="utf-8").splitlines())
     if marked:
         facts.append(f"{marked} lines of {run_file.name} marked `{MARK}`")
-    elif config.preprocess.bounds and config.preprocess.bounds_from == "file":
+    elif steps.bounds and steps.bounds_from == "file":
         facts.append("bounds (bounds_from: file)")
-    if undeclared := sorted(set(asked.data.categories) - set(own.categories)):
+    if undeclared := sorted(set(asked.data.categories) - set(asked.own.categories)):
         facts.append(f"categories of {', '.join(undeclared)}")
-    if own.classes is None and asked.data.classes is not None:
-        facts.append(f"classes of {own.target}")
+    if asked.own.classes is None and asked.data.classes is not None:
+        facts.append(f"classes of {asked.own.target}")
     if asked.person != (1, 1):
         facts.append("the largest numbers of records and silos of a person")
     return facts
@@ -207,77 +210,59 @@ def uncovered(config: Experiment, run_file: Path, asked: "Release") -> list[str]
 
 def trained(asked: Release, run: Run, secret: SecretStreams) -> np.ndarray:
     """Weights (d,) after all rounds on all records; they may not be finite. BrokenPlan as in training."""
-    task, config = asked.task, asked.task.config
+    task, config, count = asked.task, asked.task.config.model_copy(update={"device": None}), len(asked.data.silos)
     data = dataset_of(config).load()
-    nothing = np.zeros(0, dtype=np.int64)
     if len(data.silo):
-        members = [np.flatnonzero(data.silo == silo) for silo in range(len(asked.data.silos))]
+        members = [np.flatnonzero(data.silo == silo) for silo in range(count)]
     else:
         order = secret.generator("silos of records").permutation(len(data.y))
-        members = [np.sort(part) for part in np.array_split(order, len(asked.data.silos))]
-    part = Partition(tuple((records, nothing) for records in members))
+        members = [np.sort(part) for part in np.array_split(order, count)]
+    part = Partition(tuple((records, np.zeros(0, dtype=np.int64)) for records in members))
     run = run.model_copy(update={"dtype": "float64", "device": "cpu"})
-    config = config.model_copy(update={"device": None})
     prepared = hand_over(fitted_records(data, config, task.readings, part), config, part, run)
     model = build_model(config, prepared)
-    start = torch.from_numpy(model.initial(secret.generator("initial"))).to(prepared.train[0][0])
-    trainer = Trainer(task, prepared, model, regulariser(config), start, secret.child("draws"), secret.child("sent"))
-    algorithm = task.make(int(asked.point["phase_length"]), config.epsilons[0], min(prepared.sizes))
-    cohort, everyone = task.setting.participants or task.setting.M, list(range(len(asked.data.silos)))
-    row = _row(asked.point, config.epsilons[0])
-    weights, _ = trainer.weights(algorithm, row, [asked.plans], everyone, trainer.sent, cohort, None)
-    return weights[0].double().numpy()
-
-
-def lattice(asked: Release) -> float:
-    """The step that released weights are rounded to: a power of two, `LATTICE` of the least noise of a message in them.
-
-    Where noise is float64 and not a real Gaussian shows in a weight's last bits, which this takes away.
-    """
-    step, clip = asked.point["stepsize"], asked.point["clip"]
-    least = min(kind.noise for plan in asked.plans for kind in plan.releases if kind.count)
-    return 2.0 ** math.floor(math.log2(least * clip * step / math.sqrt(asked.task.setting.M) * LATTICE))
+    stepsize, clip = (torch.tensor([asked.point[name]], dtype=torch.float64) for name in ("stepsize", "clip"))
+    federation = SiloFederation(
+        Messages(model, prepared.train, secret.child("sent")),
+        [asked.plans],
+        stepsize,
+        clip,
+        task.setting.participants or task.setting.M,
+        secret.child("draws"),
+        task.readings.server_update,
+        regulariser(config).prox,
+    )
+    algorithm = task.make(int(asked.point["phase_length"]), asked.epsilon, min(prepared.sizes))
+    start = torch.from_numpy(model.initial(secret.generator("initial")))
+    return train_stack(algorithm, federation, model, start, None, task.readings.output)[0][0].numpy()
 
 
 def audited(asked: Release) -> dict[str, Any]:
     """What an audit of this configuration shows, at the smallest silo's plan; its streams are public."""
     plan = min(asked.plans, key=lambda plan: plan.budget.n)
-    algorithm = asked.task.make(int(asked.point["phase_length"]), plan.budget.epsilon or 0.0, plan.budget.n)
-    runs = int(np.clip(_AUDITED // max(release.drawn for release in plan.releases), 100, 1000))
+    algorithm = asked.task.make(int(asked.point["phase_length"]), asked.epsilon, plan.budget.n)
+    runs = int(np.clip(_AUDITED // max(release.drawn for release in plan.releases), 100, 5000))
     (row,) = point_rows(algorithm, [plan], runs, Streams(0).child("release"), tested=min(runs, 60))
-    return row
+    return row | {"n": plan.budget.n}
 
 
 def model_of(asked: Release, weights: np.ndarray) -> ReleasedModel:
     """The weights, rounded, with all that a prediction needs."""
-    config, step = asked.task.config, lattice(asked)
-    own, budget = config.dataset, max(asked.plans, key=lambda plan: plan.budget.delta).budget
-    assert not isinstance(own, str)
-    about = {
-        "model": config.model.model_dump(mode="json"),
-        "features": asked.data.features,
-        "categories": asked.data.categories,
-        "bounds": config.preprocess.bounds,
-        "constant_column": config.preprocess.constant_column,
-        "missing": own.missing,
-        "target": own.target,
-        "classes": asked.data.classes,
+    about = dataclasses.asdict(asked.data) | {
+        "model": asked.task.config.model.model_dump(mode="json"),
         "silos": list(asked.data.silos),
-        "algorithm": asked.task.algorithm,
-        "epsilon": budget.epsilon,
-        "delta": budget.delta,
-        "unit": asked.unit,
+        "bounds": asked.task.config.preprocess.bounds,
+        "constant_column": asked.task.config.preprocess.constant_column,
+        "missing": asked.own.missing,
+        "target": asked.own.target,
+        "promise": {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit},
     }
-    return ReleasedModel(np.round(weights / step) * step, about)
+    return ReleasedModel(np.round(weights / asked.lattice) * asked.lattice, about)
 
 
-def card(asked: Release, run: Run, **facts: Any) -> str:
-    """The text of the card beside the model; no number in it is computed from records but the audit's public runs."""
+def card(asked: Release, model: ReleasedModel, **facts: Any) -> str:
+    """The text of the card beside the model; nothing in it is computed from records without noise."""
     template = Path(__file__).with_name("release_card.md.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    return environment.from_string(template).render(asked=asked, run=run, **facts)
-
-
-def make(asked: Release, run: Run) -> np.ndarray:
-    """The weights of one model, from a secret that ends with the call."""
-    return trained(asked, run, secret_streams())
+    floats = asked.lattice / np.spacing(max(float(np.abs(model.weights).max()), asked.lattice))
+    return environment.from_string(template).render(asked=asked, floats=floats, **facts)

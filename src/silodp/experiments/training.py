@@ -114,7 +114,7 @@ class _Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trainer:
+class _Trainer:
     """What all stacks of a trial share.
 
     Attributes:
@@ -164,24 +164,6 @@ class Trainer:
     ) -> _Outcome:
         """Train on some silos and evaluate on the same."""
         model, records = self.model, self.prepared.of(silos)
-        probe = _probe(records, model, self.start)
-        weights, left = self.weights(algorithm, stack, plans, silos, sent, cohort, probe)
-        loss, error = evaluate(model, weights, records.train)
-        scores = self.objective(loss, weights), error, *evaluate(model, weights, records.test)
-        return _Outcome(left, torch.stack(scores))
-
-    def weights(
-        self,
-        algorithm: Algorithm,
-        stack: pd.DataFrame,
-        plans: list[list[PrivacyPlan]],
-        silos: list[int],
-        sent: Streams,
-        cohort: int | list[int],
-        probe: list[tuple[Tensor, Tensor]] | None,
-    ) -> tuple[Tensor, Tensor]:
-        """`train_stack` on some silos."""
-        model, records = self.model, self.prepared.of(silos)
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
         trained = model
         if schedule is not None and schedule.envelope is not None:
@@ -189,8 +171,8 @@ class Trainer:
         summation = None
         if any(point[0].shuffled_sum is not None for point in plans):
             # On public data the SDP algorithms share the draws of P_vec, as published.
-            sums = sent if self.task.secret else self.draws
-            summation = shuffled_summation([point[0] for point in plans], model.size, sums)
+            draws = sent if self.task.secret else self.draws
+            summation = shuffled_summation([point[0] for point in plans], model.size, draws)
         stepsize, clip = (torch.tensor(values).to(self.start) for values in self._steps_and_clips(stack, schedule))
         federation = SiloFederation(
             Messages(trained, records.train, sent),
@@ -204,7 +186,11 @@ class Trainer:
             summation,
         )
         output = self.task.readings.output if schedule is None else "own"
-        return train_stack(algorithm, federation, model, self.start, probe, output)
+        probe = _probe(records, model, self.start)
+        weights, left = train_stack(algorithm, federation, model, self.start, probe, output)
+        loss, error = evaluate(model, weights, records.train)
+        scores = self.objective(loss, weights), error, *evaluate(model, weights, records.test)
+        return _Outcome(left, torch.stack(scores))
 
     def _steps_and_clips(self, stack: pd.DataFrame, schedule: Schedule | None) -> tuple[np.ndarray, np.ndarray]:
         """η and L of every point (G,), with the schedule's step, and L = 2·max‖x‖ of the training data, for a NaN."""
@@ -228,7 +214,7 @@ def run_trial(
     streams = Streams(run.seed).child(task.experiment, trial)
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(prepared.train[0][0])
     sent = streams.child(task.algorithm, task.setting.name, purpose)
-    trainer = Trainer(task, prepared, model, regulariser(task.config), start, streams.child(purpose), sent)
+    trainer = _Trainer(task, prepared, model, regulariser(task.config), start, streams.child(purpose), sent)
     first = trainer.objective(evaluate(model, start[None], prepared.train)[0], start[None]).item()
     smallest, results = int(np.argmin(prepared.sizes)), []
     for stack, plans, algorithm in stacks(task, points, prepared.sizes, apart=task.secret):

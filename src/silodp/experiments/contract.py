@@ -184,7 +184,7 @@ ALGORITHM_CHECKS: dict[str, Callable[[Kind], None]] = {
     "states": leaves_states_alone,
     "rows": keeps_rows_apart,
     "messages": sees_messages_only,
-    "sends its plan": sends_its_plan,
+    "kept": sends_its_plan,
 }
 
 

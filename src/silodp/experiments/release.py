@@ -12,7 +12,6 @@ from typing import Any
 
 import jinja2
 import numpy as np
-import pandas as pd
 import torch
 
 from silodp.algorithms import ALGORITHMS

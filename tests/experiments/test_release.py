@@ -21,11 +21,15 @@ from silodp.federation.rng import Streams, secret_streams
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.person import person_epsilon
 
+AUDIT = dict.fromkeys(("n", "runs", "audited_profile"), 1) | {"delivered_epsilon": 2.0, "mechanism": "as planned"}
+AUDIT |= {"holds": True, "profile_holds": True}
+audited = releases.audited
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(releases, "_AUDITED", 1)
+    monkeypatch.setattr(releases, "audited", lambda asked: AUDIT)
     patients.write_records(tmp_path / "patients.csv")
     return tmp_path
 
@@ -124,13 +128,16 @@ def test_a_model_that_is_not_finite_is_refused_and_counted(release, folder, monk
     assert pd.read_csv(folder / "ledger.csv")["outcome"].tolist() == ["refused: not finite"]
 
 
-def test_a_release_writes_a_model_a_card_and_a_line(release, folder):
+def test_a_release_writes_a_model_a_card_and_a_line(release, folder, monkeypatch):
+    monkeypatch.setattr(releases, "_AUDITED", 1)
+    monkeypatch.setattr(releases, "audited", audited)
     assert release()[0] == 0
     text = (folder / "releases/patients_1/card.md").read_text()
     assert "ε = 1 at δ" in text
     assert "The run file declares them." in text
     assert "must not have been chosen on these data" in text
     assert "error: none was computed" in text
+    assert "100 runs of either kind): messages as planned" in text
     assert "may be anybody" not in text
     line = pd.read_csv(folder / "ledger.csv").iloc[0]
     assert line["outcome"] == "released"
@@ -233,7 +240,7 @@ def test_what_is_read_off_the_records_is_counted_unless_accepted(folder, release
     lines = pd.read_csv(folder / "ledger.csv")
     assert lines["not_private"].fillna("").tolist() == [found, ""]
     changes = {"dataset": {"file": "patients.csv", "target": "readmitted", "silo": "hospital"}}
-    code, said = release(changes=changes)
+    _, said = release(changes=changes)
     assert "Not private: categories of smoker; classes of readmitted." in said
 
 
@@ -262,7 +269,7 @@ def test_a_persons_release_costs_a_person_what_it_says(folder):
 def test_records_rounded_with_sums_or_shuffles_are_refused(folder):
     for algorithm in ("sdp_prox_sgd", "shuffled_minibatch_sgd"):
         keys = {"algorithms": {algorithm: {}}, "readings": {"records": "rounded"}}
-        with pytest.raises(ConfigError, match="readings.records: 'rounded': must be equal"):
+        with pytest.raises(ConfigError, match=r"readings\.records: 'rounded': must be equal"):
             patients.asked(patients.run_file(folder, **keys), algorithm=algorithm)
 
 

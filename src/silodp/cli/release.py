@@ -110,42 +110,29 @@ def _release(
         raise ConfigError(f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: no release")
     weights = releases.trained(asked, run, secret_streams())
     finite, facts = bool(np.isfinite(weights).all()), releases.uncovered(asked, run_file)
-    line = about | {
-        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "run": run.run,
-        "algorithm": asked.task.algorithm,
-        "M": asked.task.setting.M,
-        "R": asked.task.setting.R,
-        "epsilon": asked.epsilon,
-        "delta": asked.delta,
-        "unit": asked.unit,
-        "outcome": "released" if finite else "refused: not finite",
-        "total_epsilon": total[0],
-        "total_delta": total[1],
-        "not_private": "" if ok else "; ".join(facts),
-        "mechanism": ledger.mechanism_of(asked.named),
-    }
+    now, setting = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), asked.task.setting
+    outcome, named = "released" if finite else "refused: not finite", "; ".join(facts)
+    line = about | {"time": now, "run": run.run, "algorithm": asked.task.algorithm, "M": setting.M, "R": setting.R}
+    line |= {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit, "outcome": outcome}
+    line |= {"total_epsilon": total[0], "total_delta": total[1], "not_private": "" if ok else named}
+    line |= {"mechanism": ledger.mechanism_of(asked.named)}
     # Before the model has its name: a release that ends here is counted and gives nothing away.
     ledger.append(path, lines, line)
     if not finite:
         raise ConfigError(f"{run_file}: the model is not finite: refused; {path} counts it")
-    said = _said(facts, ok)
-    model, ends = releases.model_of(asked, weights), {"total": total, "number": len(before) + 1, "facts": said}
-    text = releases.card(asked, model, time=line["time"], audit=audit, up=lambda value: rounded(value, "up"), **ends)
+    said = f"Not private: {named}. Declare what is known, or give --accept-data-bounds."
+    said = f"The owner accepts as public what was read off the records: {named}." if ok else said
+    model, ends = (
+        releases.model_of(asked, weights),
+        {"total": total, "number": len(before) + 1, "facts": facts and said},
+    )
+    text = releases.card(asked, model, time=now, audit=audit, up=lambda value: rounded(value, "up"), **ends)
     write_text(text, output / "card.md")
     model.save(output / "model.npz")
     if facts and not ok:
         log.warning("%s", said)
     print(f"{output}: model.npz and card.md; epsilon = {asked.epsilon:g} for one {asked.unit}")
     print(f"{path}: all releases of these data together: epsilon = {rounded(total[0], 'up')}")
-
-
-def _said(facts: list[str], accepted: bool) -> str:
-    if not facts:
-        return "The run file declares them."
-    if accepted:
-        return f"The owner accepts as public what was read off the records: {'; '.join(facts)}."
-    return f"Not private: {'; '.join(facts)}. Declare what is known, or give --accept-data-bounds."
 
 
 @command(epilog="Example: silodp predict releases/patients_1/model.npz new.csv --output predictions.csv")

@@ -144,7 +144,10 @@ def _target(column: pd.Series, file: OwnFile) -> tuple[np.ndarray, tuple[str, ..
             raise TableError(f"{where}: the same value in every record: must differ")
         return y, ()
     if file.classes is not None:
-        return _declared_classes(column, file.classes, where)
+        known = pd.Index(file.classes).get_indexer(column.astype(str))
+        if (known < 0).any():
+            raise TableError(f"{where}: row {int(np.argmax(known < 0)) + 1}: must be one of the declared classes")
+        return known.astype(np.int64), file.classes
     codes, names = coded(column)
     if len(names) < 2:
         raise TableError(f"{where}: the same value in every record: must have at least two classes")
@@ -153,13 +156,6 @@ def _target(column: pd.Series, file: OwnFile) -> tuple[np.ndarray, tuple[str, ..
     if np.bincount(codes).min() < 2:
         raise TableError(f"{where}: a class of one record: must have at least two, one to train and one to test")
     return codes, tuple(names)
-
-
-def _declared_classes(column: pd.Series, classes: tuple[str, ...], where: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    codes = pd.Index(classes).get_indexer(column.astype(str))
-    if (codes < 0).any():
-        raise TableError(f"{where}: row {int(np.argmax(codes < 0)) + 1}: must be one of the declared classes")
-    return codes.astype(np.int64), classes
 
 
 def inferred_task(column: pd.Series) -> Task:

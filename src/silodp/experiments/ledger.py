@@ -8,16 +8,17 @@ import dataclasses
 import fcntl
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from dp_accounting import ComposedDpEvent
 
 from silodp.config.errors import ConfigError
 from silodp.files import write_csv
+from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.adversary import delivered
 from silodp.privacy.person import composed_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
@@ -104,28 +105,18 @@ def total(releases: Sequence[Plans], silos: int = 1, records: int = 1) -> tuple[
     ]
     distinct = list(dict.fromkeys(histories))
     deltas = [max(plan.budget.delta for plan in history) for history in distinct]
-    if (silos, records) == (1, 1):
-        values = [_record(history, delta) for history, delta in zip(distinct, deltas, strict=True)]
-    elif silos == 1 or len(distinct) == 1:
-        pairs = zip(distinct, deltas, strict=True)
-        values = [composed_epsilon(history, delta, silos, records) for history, delta in pairs]
-    else:
-        pairs = zip(distinct, deltas, strict=True)
-        values = [silos * composed_epsilon(history, delta / silos, 1, records) for history, delta in pairs]
-    return max(values, default=0.0), max(deltas, default=0.0)
+    parts = silos if len(distinct) > 1 else 1
 
+    def epsilon(history: Sequence[PrivacyPlan], delta: float) -> float:
+        if (silos, records) == (1, 1):
+            return composed_upper(history, delta)
+        return parts * composed_epsilon(history, delta / parts, silos // parts, records)
 
-def _record(history: Sequence[PrivacyPlan], delta: float) -> float:
-    if len(history) == 1:
-        return delivered(history[0]).upper
-    return math.inf if any(plan.assumption for plan in history) else composed_upper(history, delta)
+    return max(map(epsilon, distinct, deltas), default=0.0), max(deltas, default=0.0)
 
 
 def composed_upper(history: Sequence[PrivacyPlan], delta: float) -> float:
     """Upper ε at δ of replacing one record of a silo that releases by all these plans."""
-    import dp_accounting  # slow to import
-
-    from silodp.privacy.accounting.accountant import delivered_epsilon
-
-    event = dp_accounting.ComposedDpEvent([plan.seen.event for plan in history])
-    return delivered_epsilon(event, delta).upper
+    if len(history) == 1:
+        return delivered(history[0]).upper
+    return delivered_epsilon(ComposedDpEvent([plan.seen.event for plan in history]), delta).upper

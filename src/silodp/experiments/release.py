@@ -120,13 +120,13 @@ def release_rules(config: Experiment, algorithm: str, person: bool) -> Iterator[
     yield scheme not in ("column", "iid"), "silos.scheme", scheme, allowed
     allowed = "must be refuse or mean for a release: a record with a gap would change the number of records"
     yield own.missing == "drop", "dataset.missing", own.missing, allowed
-    plain = how in ("none", False) and own.missing == "refuse"
-    allowed = "must be bounds (or none, without missing values) for a release: means of records have no noise"
+    plain = how in ("none", False) and not dataset_of(config).standardise_columns
+    allowed = "must be bounds for a release (or none, without numbers): means of records have no noise"
     yield not plain and how != "bounds", "preprocess.standardise", how, allowed
     yield steps.pca is not None, "preprocess.pca", steps.pca, "must be left out for a release: components have no noise"
-    for key, value, needed in (("resample", readings.resample, False), ("clip_rule", readings.clip_rule, "grid")):
+    for key, needed in (("resample", False), ("clip_rule", "grid"), ("summation", "ideal")):
+        value = getattr(readings, key)
         yield value != needed, f"readings.{key}", value, f"must be {needed} for a release"
-    yield readings.summation != "ideal", "readings.summation", readings.summation, "must be ideal for a release"
     where = f"algorithms.{algorithm}.schedule"
     yield schedule is not None, where, schedule, "must be left out for a release, whose step size is given"
     allowed = "must train one model without a shuffler for a release"
@@ -221,16 +221,9 @@ def trained(asked: Release, run: Run, secret: SecretStreams) -> np.ndarray:
     prepared = hand_over(fitted_records(data, config, task.readings, part), config, part, run)
     model = build_model(config, prepared)
     stepsize, clip = (torch.tensor([asked.point[name]], dtype=torch.float64) for name in ("stepsize", "clip"))
-    federation = SiloFederation(
-        Messages(model, prepared.train, secret.child("sent")),
-        [asked.plans],
-        stepsize,
-        clip,
-        task.setting.participants or task.setting.M,
-        secret.child("draws"),
-        task.readings.server_update,
-        regulariser(config).prox,
-    )
+    messages, draws = Messages(model, prepared.train, secret.child("sent")), secret.child("draws")
+    cohort, more = task.setting.participants or task.setting.M, (task.readings.server_update, regulariser(config).prox)
+    federation = SiloFederation(messages, [asked.plans], stepsize, clip, cohort, draws, *more)
     algorithm = task.make(int(asked.point["phase_length"]), asked.epsilon, min(prepared.sizes))
     start = torch.from_numpy(model.initial(secret.generator("initial")))
     return train_stack(algorithm, federation, model, start, None, task.readings.output)[0][0].numpy()
@@ -247,15 +240,10 @@ def audited(asked: Release) -> dict[str, Any]:
 
 def model_of(asked: Release, weights: np.ndarray) -> ReleasedModel:
     """The weights, rounded, with all that a prediction needs."""
-    about = dataclasses.asdict(asked.data) | {
-        "model": asked.task.config.model.model_dump(mode="json"),
-        "silos": list(asked.data.silos),
-        "bounds": asked.task.config.preprocess.bounds,
-        "constant_column": asked.task.config.preprocess.constant_column,
-        "missing": asked.own.missing,
-        "target": asked.own.target,
-        "promise": {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit},
-    }
+    steps, promise = asked.task.config.preprocess, {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit}
+    about = dataclasses.asdict(asked.data) | {"silos": list(asked.data.silos), "promise": promise}
+    about |= {"model": asked.task.config.model.model_dump(mode="json"), "target": asked.own.target}
+    about |= {"bounds": steps.bounds, "constant_column": steps.constant_column, "missing": asked.own.missing}
     return ReleasedModel(np.round(weights / asked.lattice) * asked.lattice, about)
 
 

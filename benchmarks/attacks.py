@@ -204,6 +204,29 @@ def shuffled(world):
     return told
 
 
+def last_bits(draws=100_000):
+    """Share of outputs of one coordinate that rule out the neighbour by their bits alone, before and after rounding.
+
+    An output y of m + σz is ruled out at another m where no float z gives it.
+    """
+    z, sigma, shift, told = np.random.default_rng(0).standard_normal(draws), 0.37, 0.05, []
+    for step in (None, 2.0 ** np.floor(np.log2(sigma * 2.0**-20))):
+
+        def released(values, step=step):
+            return values if step is None else np.round(values / step) * step
+
+        y = released(sigma * z)
+        guess = (y - shift) / sigma
+        near = [guess]
+        for way in (-np.inf, np.inf):
+            one = guess
+            for _ in range(4):
+                one = np.nextafter(one, way)
+                near.append(one)
+        told.append(f"{1 - np.mean(np.any([released(shift + sigma * one) == y for one in near], axis=0)):.1%}")
+    return told
+
+
 def table(folder: Path) -> str:
     """All rows."""
     worlds = [World(folder / name, name == "with", settings=[{"M": 2, "R": 1}]) for name in ("with", "without")]
@@ -230,6 +253,7 @@ def table(folder: Path) -> str:
         (f"6: two messages a round, ε ≥ {true:.3g} where {said:.3g} is said", outcomes[0], outcomes[1]),
         ("6: no noise from round 6 on, ε = ∞", outcomes[2], outcomes[3]),
         ("7: draws of P_vec that two algorithms share", *sums),
+        ("float64: outputs whose last bits rule out the neighbour", *last_bits()),
     ]
     head = [f"Medians and counts of {SEEDS} seeds, R = 1 (4: R = 10; 7: R = 12).", ""]
     head += ["| attack | before | now |", "| --- | --- | --- |"]

@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs derived site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power attacks accounting lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -109,6 +109,9 @@ bench: .venv/installed  ## speed and memory against targets and peers, on a mach
 
 audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of docs/audit.md
 	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/audit_power.py --output docs/audit.md
+
+attacks: .venv/installed  ## attacks on models of own data, before and now: table of docs/privacy.md
+	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/attacks.py --output docs/privacy.md
 
 accounting: .venv/installed  ## both ends of ε at 500 random events beside a composition of its own: table of docs/accounting.md
 	$(BIN)/python benchmarks/accounting.py --output docs/accounting.md

@@ -57,7 +57,9 @@ def loaded(tmp_path, monkeypatch):
     def one(sizes=SIZES, target=None, **changes):
         write_records(tmp_path / "patients.csv", sizes, **({"target": target} if target else {}))
         path = tmp_path / "patients.yaml"
-        path.write_text(yaml.safe_dump({"run": "patients", "experiments": {"patients": experiment(**changes)}}))
+        path.write_text(
+            yaml.safe_dump({"run": "patients", "seed": 7, "experiments": {"patients": experiment(**changes)}})
+        )
         return load(path)
 
     return one
@@ -268,4 +270,9 @@ def test_the_record_of_a_run_has_the_files_checksum_and_no_path_to_it(loaded, tm
     ],
 )
 def test_the_statement_about_preprocessing_follows_its_options(steps, missing, wanted):
-    assert wanted in preprocessing_guarantee(steps, missing)
+    told = preprocessing_guarantee(steps, missing)
+    assert wanted in told
+    assert "does not declare are read off the records: not private" in told
+    assert "Labels decide which silo" in preprocessing_guarantee(steps, missing, "dirichlet")
+    assert "Labels" not in told
+    assert "change the sizes" in preprocessing_guarantee(steps, "drop")

@@ -38,4 +38,5 @@ def init(file: Path, target: str, silo: str | None, person: str | None, missing:
         output.unlink()
         raise
     print(survey.text())
-    print(f"{output}: written; read it, then `silodp rebuild {output}` makes results/{name}/report.html")
+    print(f"{output}: written; read it, then `silodp rebuild {output}` makes results/{name}/report.html: a study")
+    print(f"`silodp release {output} --algorithm minibatch_sgd --epsilon 1` then makes one model for others to have")

@@ -132,7 +132,8 @@ def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: 
     if before is not None and points.empty:
         return before.iloc[:0].assign(rung=rung)
     prepared = stored_trials(silos, task.config, task.readings, run)
-    return run_trials(task, run, prepared, [steps[rung].trial], points).assign(rung=rung)
+    purpose = f"race{rung}" if task.secret else "grid"
+    return run_trials(task, run, prepared, [steps[rung].trial], points, purpose).assign(rung=rung)
 
 
 def _check_proven(run_file: Path, task: Task, silos: Path, trial: int) -> None:

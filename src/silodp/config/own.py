@@ -19,6 +19,12 @@ class OwnData(Strict):
     person_limit: Count = Field(
         20, description="records of one person, all silos together, above which a run is refused"
     )
+    categories: dict[str, list[str]] = Field(
+        default={}, description="column of words -> its categories, known beforehand; default: read off the records"
+    )
+    classes: list[str] | None = Field(
+        None, min_length=2, description="classes of the target, known beforehand; default: read off the records"
+    )
     ignore: list[str] = Field(default=[], description="columns that are not used")
     missing: Literal["refuse", "drop", "mean"] = Field(
         "refuse", description="a missing value: refuse the file, drop the record, or take the training records' mean"

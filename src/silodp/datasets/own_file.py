@@ -4,8 +4,8 @@ Nothing of a record is written anywhere from here: silos and persons lose their 
 records have gets no column, as the column's name would tell of them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,8 @@ class OwnFile:
         missing: "refuse", "drop" records with a missing value, or "mean": numbers are filled in when they are
             preprocessed, and no column stands for a missing category.
         task: classification or regression; None to infer it from the target.
+        categories: categories of a column of words, where they are known beforehand; any other value has no column.
+        classes: likewise of the target; any other value is refused.
     """
 
     path: Path
@@ -55,6 +57,8 @@ class OwnFile:
     ignore: tuple[str, ...] = ()
     missing: str = "refuse"
     task: Task | None = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    classes: tuple[str, ...] | None = None
 
     @property
     def named(self) -> list[str]:
@@ -82,7 +86,9 @@ def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tu
             raise TableError(f"{file.path}: column {name!r}: target, silo and person must be different columns")
         if not is_coded(frame[name]):
             raise TableError(f"{file.path}: column {name!r}: {WHY_NOT['other']}: must hold one or the other")
-    kinds = {name: kind_of(frame[name]) for name in file.features(frame)}
+    kinds = {name: "category" if name in file.categories else kind_of(frame[name]) for name in file.features(frame)}
+    if unknown := sorted(set(file.categories) - set(kinds)):
+        raise TableError(f"{file.path}: categories: {unknown[0]!r}: must be a column that is a feature")
     if not kinds:
         raise TableError(f"{file.path}: no column is left as a feature")
     for name, kind in kinds.items():
@@ -94,7 +100,7 @@ def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tu
     y, class_names = _target(used[file.target], file)
     features = {}
     for name, kind in kinds.items():
-        for label, values in _number(used[name], file) if kind == "number" else _categories(used[name]):
+        for label, values in _number(used[name], file) if kind == "number" else _categories(used[name], file):
             if label in features:
                 raise TableError(f"{file.path}: two features would be called {label!r}: a column must be renamed")
             features[label] = values
@@ -137,6 +143,11 @@ def _target(column: pd.Series, file: OwnFile) -> tuple[np.ndarray, tuple[str, ..
         if y.min() == y.max():
             raise TableError(f"{where}: the same value in every record: must differ")
         return y, ()
+    if file.classes is not None:
+        known = pd.Index(file.classes).get_indexer(column.astype(str))
+        if (known < 0).any():
+            raise TableError(f"{where}: row {int(np.argmax(known < 0)) + 1}: must be one of the declared classes")
+        return known.astype(np.int64), file.classes
     codes, names = coded(column)
     if len(names) < 2:
         raise TableError(f"{where}: the same value in every record: must have at least two classes")
@@ -163,12 +174,22 @@ def _number(column: pd.Series, file: OwnFile) -> list[tuple[str, np.ndarray]]:
     return [(str(column.name), values)]
 
 
-def _categories(column: pd.Series) -> list[tuple[str, np.ndarray]]:
-    """A feature of 0 and 1 for each category that is frequent enough; for two categories one feature, the second's."""
+def _categories(column: pd.Series, file: OwnFile) -> list[tuple[str, np.ndarray]]:
+    """A feature of 0 and 1 for each category; for two categories one feature, the second's."""
+    codes, _ = coded(column)
+    kept, all_of_them = categories_of(column, file)
+    shown = kept[1:] if all_of_them and len(kept) == 2 else kept
+    words = column.astype(str)
+    return [(f"{column.name}={name}", ((words == name) & (codes >= 0)).to_numpy(np.float32)) for name in shown]
+
+
+def categories_of(column: pd.Series, file: OwnFile) -> tuple[list[str], bool]:
+    """A column's declared categories, or those that are frequent enough, and whether there are no others."""
+    if column.name in file.categories:
+        return list(file.categories[str(column.name)]), True
     codes, names = coded(column)
-    often = [place for place in range(len(names)) if (codes == place).sum() >= LEAST_OF_CATEGORY]
-    kept = often[1:] if len(often) == len(names) == 2 else often
-    return [(f"{column.name}={names[place]}", (codes == place).astype(np.float32)) for place in kept]
+    often = [name for place, name in enumerate(names) if (codes == place).sum() >= LEAST_OF_CATEGORY]
+    return often, len(often) == len(names)
 
 
 def _codes(frame: pd.DataFrame, name: str | None) -> np.ndarray:

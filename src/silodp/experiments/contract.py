@@ -159,6 +159,14 @@ class _Blind(Messages):
         return query.weights - 0.1
 
 
+def sends_its_plan(kind: Kind) -> None:
+    """Over a whole run every message is one that the plan has, with its noise, clip and number."""
+    method, federation, state = _started(kind, rounds=12)
+    federation.hold_to_plans()
+    for r in range(method.rounds):
+        state = method.round(r, state, federation)
+
+
 def sees_messages_only(kind: Kind) -> None:
     """Nothing of an algorithm reads a silo's records: it runs on silos that hold none."""
     method, federation, state = _started(kind, messages=_Blind)
@@ -176,6 +184,7 @@ ALGORITHM_CHECKS: dict[str, Callable[[Kind], None]] = {
     "states": leaves_states_alone,
     "rows": keeps_rows_apart,
     "messages": sees_messages_only,
+    "kept": sends_its_plan,
 }
 
 
@@ -225,7 +234,7 @@ def results(entry: Any) -> Iterator[tuple[str, str]]:
 
 
 def _started(
-    kind: Kind, name: str = "linear", cohort: int = 2, messages: type[Messages] = Messages
+    kind: Kind, name: str = "linear", cohort: int = 2, messages: type[Messages] = Messages, rounds: int = 6
 ) -> tuple[Algorithm, SiloFederation, State]:
     """The algorithm and its first state, in a federation of two silos of a few records with four features."""
     classes, options = _MODELS[name]
@@ -235,7 +244,7 @@ def _started(
         y = generator.standard_normal(size) if classes is None else generator.integers(0, classes, size)
         target = torch.from_numpy(y)
         silos.append((torch.from_numpy(x), target if name in ("softmax", "perceptron") else target.double()))
-    method, model = made(kind), MODELS[name](4, classes, **options)
+    method, model = made(kind, rounds), MODELS[name](4, classes, **options)
     streams = Streams(7).child("contract")
     plans = [[method.plan(Budget(n, method.rounds, epsilon, 0.02, 9.0)) for n in _SIZES] for epsilon, _, _ in _POINTS]
     stepsize, clip = (torch.tensor([point[k] for point in _POINTS], dtype=torch.float64) for k in (1, 2))

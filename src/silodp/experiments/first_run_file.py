@@ -12,11 +12,13 @@ import jinja2
 import numpy as np
 
 from silodp.datasets.base import Data
-from silodp.datasets.own_file import WHY_NOT, OwnFile, read_own
+from silodp.datasets.own_file import WHY_NOT, OwnFile, categories_of, read_own
 from silodp.datasets.tabular import kind_of, read_frame
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20
+# Stands behind each line that is read off the records; `silodp release` counts the lines that still have it.
+MARK = "# from the data"
 # Records of one person above which nothing is stated.
 PERSON_LIMIT = 20
 # Different sizes up to which each silo's noise is made for its own.
@@ -38,7 +40,7 @@ class Survey:
     file: OwnFile
     data: Data
     numbers: tuple[str, ...]
-    categories: list[str]
+    categories: dict[str, list[str]]
     dropped: int
     refused: dict[str, str]
     sizes: list[int]
@@ -81,7 +83,7 @@ def survey(file: OwnFile) -> Survey:
             f"{file.path}: column {file.person!r}: a person has {most} records: must be at most {PERSON_LIMIT}, as the "
             "guarantee for a person falls with their number"
         )
-    categories = [name for name, kind in kinds.items() if kind == "category"]
+    categories = {name: categories_of(frame[name], file)[0] for name, kind in kinds.items() if kind == "category"}
     return Survey(file, data, numbers, categories, dropped, refused, sizes, len(counts) - len(sizes))
 
 
@@ -118,6 +120,9 @@ def run_file(surveyed: Survey, name: str, output: Path) -> str:
         seed=secrets.randbits(62),
         path=os.path.relpath(file.path, output.parent),
         classes=data.classes,
+        class_names=data.class_names,
+        categories=surveyed.categories,
+        mark=MARK,
         bounds=bounds,
         model={None: "linear", 2: "logistic"}.get(data.classes, "softmax"),
         silos=len(surveyed.sizes) or 5,

@@ -58,8 +58,18 @@ def _bound_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
         yield not low < high, key, [low, high], f"column {name!r}: the lowest value must be below the highest"
 
 
-def preprocessing_guarantee(steps: Mapping[str, Any], missing: str) -> str:
-    """Whether `preprocess` (steps), with what a file says of missing values, is private, in a sentence."""
+def preprocessing_guarantee(steps: Mapping[str, Any], missing: str, scheme: str = "column") -> str:
+    """Whether `preprocess` (steps), the rule for missing values and the scheme of silos are private, in sentences."""
+    told = _preprocessing(steps, missing)
+    told += " Categories and classes that the run file does not declare are read off the records: not private."
+    if missing == "drop":
+        told += " Dropped records change the sizes of silos, which is not private."
+    if scheme not in ("column", "iid"):
+        told += " Labels decide which silo holds a record, which is not private: one label can move others."
+    return told
+
+
+def _preprocessing(steps: Mapping[str, Any], missing: str) -> str:
     how = steps.get("standardise", True)
     if steps.get("pca") is not None:
         return "Preprocessing is not private: principal components are made from training records without noise."

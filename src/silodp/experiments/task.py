@@ -55,6 +55,11 @@ class Task:
         return self.config.algorithms[self.algorithm]
 
     @property
+    def secret(self) -> bool:
+        """Whether the data are a user's own, and so no two points may share noise."""
+        return not isinstance(self.config.dataset, str)
+
+    @property
     def calibrated(self) -> bool:
         """Whether noise is the least that certifies the claimed ε."""
         return "calibrated" in (self.readings.noise, self.keys.noise)

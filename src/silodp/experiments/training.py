@@ -60,31 +60,36 @@ def train_stack(
     federation: SiloFederation,
     model: Model,
     start: Tensor,
-    probe: list[tuple[Tensor, Tensor]],
+    probe: list[tuple[Tensor, Tensor]] | None,
     output: str = "last",
 ) -> tuple[Tensor, Tensor]:
     """Run all rounds for a stack of G points; a point that diverges leaves the stack with the weights it has then.
 
     Args:
         start: the common starting point, (d,).
-        probe: records on which the loss is watched after every round.
+        probe: records on which the loss is watched after every round; None: no round depends on a loss, and no point
+            leaves.
         output: "last" iterate, "mean_of_last_8", or "own", what the algorithm itself returns.
 
-    Returns the outputs (G, d), and for each point the round after which it left, or −1.
+    Returns the outputs (G, d), and for each point the round after which it left, or −1. BrokenPlan: a silo was asked
+    for what its plan does not have.
     """
+    federation.hold_to_plans()
     points = len(federation.clip)
     state = algorithm.start(start.expand(points, -1).clone())
     result = state.w.clone()
     left = torch.full((points,), -1)
     active = torch.arange(points, device=start.device)
-    first = evaluate(model, start[None], probe)[0]
+    first = evaluate(model, start[None], probe or [])[0]
     recent: list[Tensor] = []
     for r in range(algorithm.rounds):
         state = algorithm.round(r, state, federation)
-        loss = evaluate(model, state.w, probe)[0]
-        good = (loss <= DIVERGENCE * first).to(active.device) & torch.isfinite(state.w).all(1)
         if output == "mean_of_last_8":
             recent = [*recent, state.w][-8:]
+        if probe is None:
+            continue
+        loss = evaluate(model, state.w, probe)[0]
+        good = (loss <= DIVERGENCE * first).to(active.device) & torch.isfinite(state.w).all(1)
         if not bool(good.all()):
             gone = active[~good]
             result[gone], left[gone.cpu()] = state.w[~good], r
@@ -165,7 +170,9 @@ class _Trainer:
             trained = replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
         summation = None
         if any(point[0].shuffled_sum is not None for point in plans):
-            summation = shuffled_summation([point[0] for point in plans], model.size, self.draws)
+            # On public data the SDP algorithms share the draws of P_vec, as published.
+            draws = sent if self.task.secret else self.draws
+            summation = shuffled_summation([point[0] for point in plans], model.size, draws)
         stepsize, clip = (torch.tensor(values).to(self.start) for values in self._steps_and_clips(stack, schedule))
         federation = SiloFederation(
             Messages(trained, records.train, sent),
@@ -207,11 +214,15 @@ def run_trial(
     streams = Streams(run.seed).child(task.experiment, trial)
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(prepared.train[0][0])
     sent = streams.child(task.algorithm, task.setting.name, purpose)
-    trainer = _Trainer(task, prepared, model, _regulariser(task.config), start, streams.child(purpose), sent)
+    trainer = _Trainer(task, prepared, model, regulariser(task.config), start, streams.child(purpose), sent)
     first = trainer.objective(evaluate(model, start[None], prepared.train)[0], start[None]).item()
     smallest, results = int(np.argmin(prepared.sizes)), []
-    for stack, plans, algorithm in stacks(task, points, prepared.sizes):
+    for stack, plans, algorithm in stacks(task, points, prepared.sizes, apart=task.secret):
         began = time.perf_counter()
+        if task.secret:
+            # No two runs of own data but step sizes and clips of one point share a draw.
+            named = sent.child(task.label, *stack.iloc[0][["epsilon", "phase_length"]])
+            trainer = replace(trainer, sent=named)
         outcome = trainer.train(stack, plans, algorithm)
         train_loss, train_error, test_loss, test_error = outcome.scores
         if prepared.classes is None:
@@ -257,7 +268,7 @@ def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
             raise ValueError(f"{plan.algorithm}: silos with different noise or batches: must be the same for all")
 
 
-def _regulariser(config: Experiment) -> Regulariser:
+def regulariser(config: Experiment) -> Regulariser:
     """f¹ of an experiment: its penalty, and the ball that either of two keys gives."""
     penalty = config.regulariser
     if penalty is None or penalty.name == "none":
@@ -290,16 +301,20 @@ def _spread(prepared: TrialData) -> float:
 
 
 def stacks(
-    task: Task, points: pd.DataFrame, sizes: list[int]
+    task: Task, points: pd.DataFrame, sizes: list[int], apart: bool = False
 ) -> Iterator[tuple[pd.DataFrame, list[list[PrivacyPlan]], Algorithm]]:
-    """Points that can be trained together, with plans and algorithm: those with the same batch sizes and rounds."""
-    stacks: dict[tuple[Algorithm, tuple[int, ...], bool], list[tuple[int, list[PrivacyPlan]]]] = {}
+    """Points that can be trained together, with plans and algorithm: those with the same batch sizes and rounds.
+
+    `apart`: and with the same ε and phase length.
+    """
+    stacks: dict[tuple, list[tuple[int, list[PrivacyPlan]]]] = {}
     numbered = points.assign(place=range(len(points)))
     for (epsilon, phase_length), rows in numbered.groupby(["epsilon", "phase_length"], dropna=False, sort=False):
         plans = task.plans(float(epsilon), int(phase_length), sizes)
         algorithm = task.make(int(phase_length), float(epsilon), min(sizes))
         drawn = tuple(release.drawn for plan in plans for release in plan.releases)
-        shape = (algorithm, drawn, any(plan.shuffled_sum is not None for plan in plans))
+        shape: tuple = (algorithm, drawn, any(plan.shuffled_sum is not None for plan in plans))
+        shape += (str(epsilon), phase_length) if apart else ()
         stacks.setdefault(shape, []).extend((place, plans) for place in rows["place"])
     for (algorithm, *_), members in stacks.items():
         members.sort(key=lambda member: member[0])

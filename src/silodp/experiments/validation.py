@@ -210,9 +210,9 @@ def _noise_rules(experiment: Experiment, silos: int, smallest: int) -> Iterator[
         for index, setting in enumerate(experiment.settings if ALGORITHMS[name].trust != "nothing" else []):
             allowed = f"must be left out for {name}, whose noise is made for M silos in every round"
             yield bool(setting.participants), f"settings[{index}].participants", setting.participants, allowed
-        unequal = ALGORITHMS[name].trust != "nothing" and any(r.records == "own" for r in variants.values())
         allowed = f"must be equal for {name}: all silos have to add the same noise"
-        yield unequal, "readings.records", "own", allowed
+        for readings in variants.values() if ALGORITHMS[name].trust != "nothing" else ():
+            yield readings.records != "equal", "readings.records", readings.records, allowed
         points = itertools.product(variants, experiment.settings) if options.noise == "theorem" else ()
         for label, setting in points:
             phases = options.phase_lengths or setting.phase_lengths or experiment.phase_lengths
@@ -306,6 +306,9 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         if name in known and not set(Experiment.model_fields) <= set(overrides or {}):
             layers += layers_of(folder, folder / f"{name}.yaml")
         experiments[name] = _checked(name, layers)
+        if not isinstance(experiments[name].dataset, str) and "seed" not in run.model_fields_set:
+            allowed = "must be given for data of your own: anybody can make the noise of the default seed again"
+            raise ConfigError(f"{path}: seed: missing: {allowed}; `silodp init` draws one")
     on_gpu = [name for name, experiment in experiments.items() if (experiment.device or "").startswith("cuda")]
     without = on_gpu if on_gpu and not gpu() else []
     kept = {name: experiment for name, experiment in experiments.items() if name not in without}

@@ -3,6 +3,7 @@
 import functools
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from silodp.config.experiment import Experiment, Partitioning
 from silodp.config.own import OwnData
 from silodp.datasets import DATASETS, Data, Dataset
 from silodp.federation.partition import Partition, multiplicity, sharing
+
+if TYPE_CHECKING:
+    from silodp.datasets.own_file import OwnFile
 
 # Draws of Dirichlet shares until every silo has a record to train and one to test.
 ATTEMPTS = 1000
@@ -71,10 +75,9 @@ def _own_dataset(source: str, silos: str, changed: tuple[int, int] | None) -> Da
 
 def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
     """Records and their features that are numbers; silos as the experiment has them."""
-    from silodp.datasets.own_file import OwnFile, read_own  # pyarrow's readers are slow to import
+    from silodp.datasets.own_file import read_own  # pyarrow's readers are slow to import
 
-    file = OwnFile(Path(own.file), own.target, own.silo, own.person, tuple(own.ignore), own.missing, own.task)
-    data, numbers, _ = read_own(file)
+    data, numbers, _ = read_own(own_file(own))
     if plan.scheme == "dirichlet":
         return replace(data, silo=dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)), numbers
     if plan.scheme != "column" or not len(data.silo):
@@ -83,6 +86,15 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
     if not len(kept.y):
         raise ConfigError(f"{own.file}: column {own.silo!r}: no silo has silos.least = {plan.least} records")
     return kept, numbers
+
+
+def own_file(own: OwnData) -> "OwnFile":
+    """What a run file says of a data file, for its reader."""
+    from silodp.datasets.own_file import OwnFile
+
+    keys = own.model_dump(exclude={"file", "ignore", "classes", "person_limit"})
+    classes = None if own.classes is None else tuple(own.classes)
+    return OwnFile(Path(own.file), **keys, ignore=tuple(own.ignore), classes=classes)
 
 
 def _only(data: Data, least: int | None) -> Data:

@@ -11,6 +11,7 @@ from torch import Tensor
 from silodp.federation.models import Model
 from silodp.federation.models.base import clip_factors
 from silodp.federation.models.threads import side_by_side
+from silodp.federation.plan_check import PlanCheck
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Clipping, Release, Sampler
 
@@ -37,8 +38,11 @@ class Messages:
     """Makes the messages of all silos of one trial, for the whole stack at once.
 
     The G points share the drawn records and the base Gaussian draw of a message; each adds a multiple of that draw.
-    `silos` are (x, y) of each silo's training records, on the device and in the precision of training.
+    `silos` are (x, y) of each silo's training records, on the device and in the precision of training. Every
+    message has to pass the `check`, if a federation has set one.
     """
+
+    check: PlanCheck | None = None
 
     def __init__(self, model: Model, silos: Sequence[tuple[Tensor, Tensor]], streams: Streams):
         self.model, self.silos, self.streams = model, list(silos), streams
@@ -51,6 +55,7 @@ class Messages:
         record that was drawn J times moves the mean by at most 2LJ/K (4LJ/K for a difference); by √tensors times that
         with "per_tensor", and by 2L (4L) with "batch_mean". ValueError where the silo has too few records.
         """
+        self._planned(query, silo, release, clip, noise_scale)
         x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
         total = self._gradient_sum(query.weights, x, y, clip, release.clipping)
         if query.previous is not None:
@@ -70,6 +75,8 @@ class Messages:
         silo's.
         """
         weights, round, kind = query.weights, query.round, query.kind
+        for silo, scale in zip(silos, noise_scales, strict=True):
+            self._planned(query, silo, release, clip, scale)
         drawn = [self._records(silo, release.drawn, round, kind, release.sampler) for silo in silos]
         x, y = torch.cat([part for part, _ in drawn]), torch.cat([part for _, part in drawn])
         total = self._difference(query, x, y, clip) / release.drawn
@@ -84,6 +91,7 @@ class Messages:
 
     def record_gradients(self, query: Query, silo: int, release: Release, clip: Tensor) -> Tensor:
         """(K, G, d): what `message` averages, each record's clipped gradient or difference of two, without noise."""
+        self._planned(query, silo, release, clip, None)
         x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
         return torch.stack([self._difference(query, x[k : k + 1], y[k : k + 1], clip) for k in range(len(x))])
 
@@ -95,6 +103,7 @@ class Messages:
         Each step is a release of its own, with noise N(0, noise_scale²) per coordinate; its sensitivity is 2L. With
         one release for all steps the mean of their gradients has that noise, once, and a sensitivity of 2L/K.
         """
+        self._planned(query, silo, release, clip, noise_scale)
         x, y = self._draw(silo, release.drawn, query.round, query.kind)
         steps = functools.partial(
             self.model.local_steps, query.weights, x, y, clip, stepsize, contracted=release.contracted
@@ -107,6 +116,10 @@ class Messages:
         if bool((noise_scale > 0).any()):
             base = self._noise(release.drawn, query.weights, silo, query.round, query.kind)
         return steps(noise_scale, base)
+
+    def _planned(self, query: Query, silo: int, release: Release, clip: Tensor, noise: Tensor | None) -> None:
+        if self.check is not None:
+            self.check(query, silo, release, clip, noise)
 
     def _difference(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         total = self.model.clipped_gradient_sum(query.weights, x, y, clip)

@@ -1,10 +1,13 @@
 """Named random streams: a stream's state depends on the seed and its name alone.
 
-So results do not depend on how a run is cut into jobs, on the cores, or on the order of work.
+So results do not depend on how a run is cut into jobs, on the cores, or on the order of work. A release takes its seed
+from the operating system and keeps it nowhere.
 """
 
 import hashlib
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,15 +19,31 @@ class Streams:
     seed: int
     path: tuple[str, ...] = ()
 
-    def child(self, *names: object) -> "Streams":
+    bits: ClassVar[type[np.random.BitGenerator]] = np.random.SFC64
+
+    def child(self, *names: object) -> Self:
         """The subtree below `names`."""
-        return Streams(self.seed, self.path + tuple(str(name) for name in names))
+        return replace(self, path=self.path + tuple(str(name) for name in names))
 
     def generator(self, *names: object) -> np.random.Generator:
         """A fresh generator for the stream called `names`; the same name always gives the same numbers."""
         parts = [str(self.seed), *self.path, *(str(name) for name in names)]
         # A separator that no name may hold, so that ("a", "bc") and ("ab", "c") are different streams.
         if any("\x1f" in part for part in parts):
-            raise ValueError(f"stream {parts!r}: a name must not hold the separator '\\x1f'")
+            raise ValueError(f"stream {parts[1:]!r}: a name must not hold the separator '\\x1f'")
         digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
-        return np.random.Generator(np.random.SFC64(np.frombuffer(digest, dtype=np.uint32).tolist()))
+        return np.random.Generator(self.bits(np.frombuffer(digest, dtype=np.uint32).tolist()))
+
+
+class SecretStreams(Streams):
+    """Streams below 256 bits of the operating system; each is a counter-based generator (Philox)."""
+
+    bits = np.random.Philox
+
+    def __repr__(self) -> str:
+        return f"SecretStreams(path={self.path!r})"
+
+
+def secret_streams() -> SecretStreams:
+    """Streams that nobody can make again: the seed is in this process alone."""
+    return SecretStreams(int.from_bytes(os.urandom(32)))

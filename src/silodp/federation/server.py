@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from silodp.federation.messages import Messages, Query
+from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import PrivacyPlan, Release
@@ -75,7 +76,7 @@ class SiloFederation(Federation):
         prox: Prox = no_prox,
         summation: Summation | None = None,
     ):
-        self.summation = summation
+        self.summation, self.plans = summation, plans
         self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
         self.M, self.streams, self.server_update = cohort, streams, server_update
         self.releases = [{release.kind: release for release in plan.releases} for plan in plans[0]]
@@ -98,6 +99,11 @@ class SiloFederation(Federation):
         """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is NaN."""
         units = torch.tensor(noise, dtype=self.clip.dtype, device=self.clip.device)
         return torch.where(units > 0, units * self.clip, 0)
+
+    def hold_to_plans(self) -> PlanCheck:
+        """From now on raise BrokenPlan where a silo is asked for what its plan does not have; for one whole run."""
+        self.messages.check = PlanCheck(self.plans, self.clip, self.noise)
+        return self.messages.check
 
     def silos(self, round: int) -> list[int]:
         """S_r: M_r distinct silos drawn uniformly, in ascending order; M_r = M unless it is random (Assumption 2)."""
@@ -144,4 +150,6 @@ class SiloFederation(Federation):
         keep = getattr(self.summation, "keep", None)  # a protocol may hold numbers of every point
         if keep is not None:
             keep(points)
+        if self.messages.check is not None:
+            self.messages.check.keep(points)
         self.noise = [{kind: noise[points] for kind, noise in kinds.items()} for kinds in self.noise]

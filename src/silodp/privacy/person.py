@@ -32,10 +32,17 @@ def person_epsilon(plan: PrivacyPlan, silos: int = 1, records: int = 1) -> float
         return math.inf
     if plan.shuffler is not None or plan.shuffled_sum is not None:
         return math.nan
-    kinds = person_laws(plan, silos, records)
+    return composed_epsilon([plan], plan.budget.delta, silos, records)
+
+
+def composed_epsilon(plans: Sequence[PrivacyPlan], delta: float, silos: int = 1, records: int = 1) -> float:
+    """The same for all `plans` of a silo together, one after the other, at δ; infinite for all records of a silo."""
+    if any(not plan.private or plan.assumption or records > plan.budget.n for plan in plans):
+        return math.inf
+    kinds = _pooled([law for plan in plans for law in person_laws(plan, silos, records)])
     if all(len(law.weights) == 2 and law.weights[0] == 0 for law, _ in kinds):
-        return gaussian_epsilon(plan.budget.delta, math.sqrt(sum(count * law.shift**2 for law, count in kinds)))
-    return Bracket(kinds, plan.budget.delta).upper()
+        return gaussian_epsilon(delta, math.sqrt(sum(count * law.shift**2 for law, count in kinds)))
+    return Bracket(kinds, delta).upper()
 
 
 def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int = 1) -> float:
@@ -69,6 +76,10 @@ def person_laws(plan: PrivacyPlan, silos: int, records: int) -> list[tuple[Occur
         if release.count
         for law, count in _laws(plan, release, batches, records)
     ]
+    return _pooled(kinds)
+
+
+def _pooled(kinds: list[tuple[Occurrences, int]]) -> list[tuple[Occurrences, int]]:
     square = sum(count * law.shift**2 for law, count in kinds if law.weights[0] == 0 and len(law.weights) == 2)
     pooled = [(gaussian_occurrences(math.sqrt(square)), 1)] if square else []
     return pooled + [(law, count) for law, count in kinds if law.weights[0] > 0 or len(law.weights) > 2]

@@ -153,4 +153,6 @@ def test_a_data_set_that_names_its_silos_is_a_users_unless_a_paper_uses_it(tmp_p
         path = folder(tmp_path, dataset="obesity", silos={"scheme": "column"}, paper=paper)
         numbers = dict.fromkeys(PRIVACY_EXTRA, 0.5)
         write_csv(pd.read_csv(path / "privacy.csv").assign(**numbers), path / "privacy.csv")
-        assert ("what is promised, and what is not" in built(path).text) == own
+        text = built(path).text
+        assert ("what is promised, and what is not" in text) == own
+        assert ("is a study of the data, for their owners and not for publication" in text) == own

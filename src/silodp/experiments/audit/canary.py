@@ -19,6 +19,7 @@ from silodp.federation.messages import Messages, Query
 from silodp.federation.models import Model
 from silodp.federation.models.linear import Linear
 from silodp.federation.models.perceptron import Perceptron
+from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
 from silodp.federation.server import Federation, SiloFederation
@@ -104,7 +105,8 @@ class Seen(NamedTuple):
 class Server(Federation):
     """An adversarial server: it queries at the canary's weights and keeps the messages.
 
-    The algorithm receives zeros, so that all of a run's rounds can be played from the same state.
+    The algorithm receives zeros, so that all of a run's rounds can be played from the same state. BrokenPlan: it asks
+    for what the plan does not have.
 
     Args:
         world: 0, the first silo holds the canary; 1, its replacement.
@@ -146,6 +148,8 @@ class Server(Federation):
     def play(self, algorithm: Algorithm, streams: Streams) -> list[Seen]:
         """The messages that can show the canary, of `runs` runs of the algorithm on fresh draws."""
         self.honest.messages, self.seen = self.make(self.canary.model, self.canary_silos, streams), []
+        # At the door of the mechanism under test, which may itself be at odds with the plan.
+        self.check = PlanCheck(self.honest.plans, self.clip, self.honest.noise)
         state = algorithm.start(self.query)
         for r in self._rounds(algorithm, streams):
             state = algorithm.round(r, state, self)
@@ -165,8 +169,9 @@ class Server(Federation):
 
     def answer(self, query: Query, silo: int) -> Tensor:
         kind = query.kind
-        if query.noise_factor is not None:
+        if query.noise_factor is not None and self.honest.plans[0][silo].assumption:
             raise ValueError(f"message {kind}: noise that follows the smoothness of a loss is not audited")
+        self._planned(query, silo)
         before = None
         if query.previous is not None:
             if self.canary.previous is None:
@@ -175,10 +180,15 @@ class Server(Federation):
         self.seen.append(Seen(kind, silo, self.honest.answer(Query(self.query, query.round, kind, before), silo)))
         return torch.zeros_like(query.weights)
 
+    def _planned(self, query: Query, silo: int) -> None:
+        release, noise = self.releases[silo].get(query.kind), self.honest.noise[silo].get(query.kind)
+        self.check(query, silo, release, self.clip, noise)
+
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         return self.honest.average(round, send)
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
+        self._planned(Query(weights, round, kind), silo)
         model = self.honest.local_model(self.query, silo, round, kind)
         moved = (self.query - model) / (self.canary.stepsize * self.releases[silo][kind].records)
         self.seen.append(Seen(kind, silo, moved))

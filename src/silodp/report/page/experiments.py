@@ -187,11 +187,15 @@ def own_data(folder: Path, experiment: RunExperiment) -> Section:
     rows = rows[(rows["experiment"] == experiment.name) & (rows["reading"].fillna("") == "")]
     dataset = experiment.about["dataset"] if isinstance(experiment.about["dataset"], Mapping) else {}
     points = "some" if rows.empty else exact(rows["selection_points"].max())
-    steps = experiment.about.get("preprocess") or {}
+    steps, about_silos = experiment.about.get("preprocess") or {}, experiment.about.get("silos") or {}
     return Section(
         f"own-{experiment.name}",
         f"{experiment.title}: what is promised, and what is not",
         [
+            Text(
+                "This page is a study of the data, for their owners and not for publication. It stores no model; "
+                "`silodp release` makes one for others, with fresh noise."
+            ),
             Text(
                 "Against whoever sees all messages of a silo, each row promises the smallest ε that is proven, at "
                 f"most, with δ of each silo's own number of records. {_person(dataset, rows)}"
@@ -201,7 +205,7 @@ def own_data(folder: Path, experiment: RunExperiment) -> Section:
                 f"Step size and clip were chosen among {points} points, without noise, which no column counts. “With "
                 "the choice of a point” is what a private choice of the best would have cost in all."
             ),
-            Text(preprocessing_guarantee(steps, dataset.get("missing", "refuse"))),
+            Text(preprocessing_guarantee(steps, dataset.get("missing", "refuse"), about_silos.get("scheme", "column"))),
             Text(
                 "Errors, losses, heterogeneity and sizes of silos on this page are computed from records without "
                 "noise: the page is for the owners of the data. So are the run file and provenance, whose seed tells "

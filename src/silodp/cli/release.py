@@ -1,0 +1,153 @@
+"""The commands that give one model away, and use it: release, predict."""
+
+import datetime
+import logging
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from silodp.cli.options import PATH, POSITIVE, among, command
+from silodp.cli.practitioner import rounded
+from silodp.cli.select import CHOSEN
+from silodp.config.errors import ConfigError, shown
+from silodp.config.run import Run
+from silodp.datasets.tabular import read_frame
+from silodp.experiments import ledger
+from silodp.experiments import release as releases
+from silodp.experiments.released_model import load_model
+from silodp.experiments.task import Task
+from silodp.experiments.validation import load
+from silodp.federation.rng import secret_streams
+from silodp.files import AS_PLANNED, read_parquet, write_csv, write_text
+
+log = logging.getLogger("silodp")
+
+_POINT = ("stepsize", "clip", "phase_length")
+
+
+@command(epilog="Example: silodp release config/patients.yaml --algorithm minibatch_sgd --epsilon 1")
+@click.argument("run_file", type=PATH)
+@click.option("--algorithm", required=True, help="An algorithm of the run file.")
+@click.option("--epsilon", type=POSITIVE, required=True, help="Epsilon of this model.")
+@click.option("--person", is_flag=True, help="Epsilon is for all records of a person, not for one record.")
+@click.option("--stepsize", type=POSITIVE, help="Step size (default: the point that the study chose).")
+@click.option("--clip", type=POSITIVE, help="Clip threshold (default: the point that the study chose).")
+@click.option("--phase-length", type=click.IntRange(min=1), default=1, help="With --stepsize: rounds of a phase.")
+@click.option("--setting", help="As in M3_R25 (default: the first).")
+@click.option("--budget", type=POSITIVE, help="Refuse where all releases of these data together exceed this epsilon.")
+@click.option("--accept-data-bounds", is_flag=True, help="State that what was read off the data may be public.")
+@click.option("--output", type=PATH, help="Folder to write (default: releases/<run>_<number>).")
+def release(
+    run_file: Path,
+    algorithm: str,
+    epsilon: float,
+    person: bool,
+    setting: str | None,
+    budget: float | None,
+    accept_data_bounds: bool,
+    output: Path | None,
+    **point: Any,
+) -> None:
+    """Train one model of your own data on all records, with fresh secret noise, and enter it in the ledger.
+
+    Writes model.npz and card.md to a folder, and a line to ledger.csv beside the data.
+    """
+    resolved = load(run_file)
+    own = {name: config for name, config in resolved.experiments.items() if not isinstance(config.dataset, str)}
+    if len(own) != 1:
+        raise ConfigError(f"{run_file}: experiments: {len(own)} on a file of your own: must be one for a release")
+    ((name, config),) = own.items()
+    among("--algorithm", algorithm, config.algorithms)
+    for wrong, key, value, allowed in releases.release_rules(config, algorithm, person):
+        if wrong:
+            raise ConfigError(f"{run_file}: {key}: {shown(value)}: {allowed}")
+    settings = {setting.name: setting for setting in config.settings}
+    chosen = settings[among("--setting", setting or next(iter(settings)), settings)]
+    task = Task(name, config, algorithm, chosen)
+    at, how = _point(Path("results") / resolved.run.run, task, epsilon, point)
+    asked = releases.planned(task, epsilon, at, how, person)
+    with ledger.held(Path(asked.own.file)) as path:
+        _release(asked, resolved.run, run_file, path, output, budget, accept_data_bounds)
+
+
+def _point(folder: Path, task: Task, epsilon: float, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The point that is trained, and how it came about."""
+    if (given["stepsize"] is None) != (given["clip"] is None):
+        raise ConfigError("command line: --stepsize and --clip: must be given together, or both be left out")
+    if given["stepsize"] is not None:
+        return given, "The owner gave them: they must not have been chosen on these data."
+    path = folder / "selection" / f"{task.experiment}.parquet"
+    if not path.is_file():
+        raise ConfigError(f"{path}: no study has chosen a point: rebuild it first, or give --stepsize and --clip")
+    rows = read_parquet(path, (*CHOSEN, "selection"))
+    wanted = {"algorithm": task.algorithm, "reading": "", "M": task.setting.M, "R": task.setting.R}
+    for column, value in (wanted | {"selection": "pooled", "epsilon": epsilon}).items():
+        rows = rows[rows[column] == value]
+    if rows.empty:
+        raise ConfigError(f"{path}: no point of {task.algorithm} at epsilon = {epsilon:g}: give --stepsize and --clip")
+    how = (
+        "A study chose them by training losses without noise, which no ε here counts; a private choice is not offered."
+    )
+    return rows.iloc[0][list(_POINT)].to_dict(), how
+
+
+def _release(
+    asked: releases.Release, run: Run, run_file: Path, path: Path, output: Path | None, budget: float | None, ok: bool
+) -> None:
+    lines, about = ledger.read(path), ledger.identity(Path(asked.own.file), asked.data.columns)
+    before = ledger.of_file(lines, about)
+    total = ledger.total([*before, asked.named], *asked.person)
+    output = output or Path("releases") / f"{run.run}_{len(lines) + 1}"
+    if output.exists():
+        raise ConfigError(f"{output}: already exists; remove it or choose another --output")
+    if budget is not None and total[0] > budget:
+        words = rounded(total[0], "up")
+        raise ConfigError(f"command line: --budget: {budget:g}: with this model the total would be epsilon = {words}")
+    audit = releases.audited(asked)
+    if audit["mechanism"] != AS_PLANNED or not (audit["holds"] and audit["profile_holds"]):
+        raise ConfigError(f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: no release")
+    weights = releases.trained(asked, run, secret_streams())
+    finite, facts = bool(np.isfinite(weights).all()), releases.uncovered(asked, run_file)
+    now, setting = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), asked.task.setting
+    outcome, named = "released" if finite else "refused: not finite", "; ".join(facts)
+    line = about | {"time": now, "run": run.run, "algorithm": asked.task.algorithm, "M": setting.M, "R": setting.R}
+    line |= {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit, "outcome": outcome}
+    line |= {"total_epsilon": total[0], "total_delta": total[1], "not_private": "" if ok else named}
+    line |= {"mechanism": ledger.mechanism_of(asked.named)}
+    # Before the model has its name: a release that ends here is counted and gives nothing away.
+    ledger.append(path, lines, line)
+    if not finite:
+        raise ConfigError(f"{run_file}: the model is not finite: refused; {path} counts it")
+    said = f"Not private: {named}. Declare what is known, or give --accept-data-bounds."
+    said = f"The owner accepts as public what was read off the records: {named}." if ok else said
+    model, ends = (
+        releases.model_of(asked, weights),
+        {"total": total, "number": len(before) + 1, "facts": facts and said},
+    )
+    text = releases.card(asked, model, time=now, audit=audit, up=lambda value: rounded(value, "up"), **ends)
+    write_text(text, output / "card.md")
+    model.save(output / "model.npz")
+    if facts and not ok:
+        log.warning("%s", said)
+    print(f"{output}: model.npz and card.md; epsilon = {asked.epsilon:g} for one {asked.unit}")
+    print(f"{path}: all releases of these data together: epsilon = {rounded(total[0], 'up')}")
+
+
+@command(epilog="Example: silodp predict releases/patients_1/model.npz new.csv --output predictions.csv")
+@click.argument("model", type=PATH)
+@click.argument("file", type=PATH)
+@click.option("--output", type=PATH, required=True, help="CSV file to write.")
+def predict(model: Path, file: Path, output: Path) -> None:
+    """Predict every record of FILE by a released MODEL: probabilities of classes, or values."""
+    released, frame = load_model(model), read_frame(file)
+    try:
+        table = released.predict(frame)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    for column, count in released.unseen(frame).items():
+        if count:
+            log.warning("%s: column %r: %d of %d values are no category of the model", file, column, count, len(frame))
+    write_csv(table, output)
+    print(f"{output}: {len(table)} predictions")

@@ -1,0 +1,161 @@
+"""The plan is what runs: algorithms that ask for more than their plan has are stopped wherever they run."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import pytest
+import small
+import torch
+from small import MODEL_CASES, Point
+
+from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.fedprox_spider import FedProxSpider
+from silodp.algorithms.minibatch_sgd import MinibatchSGD
+from silodp.experiments.audit.lower_bound import audit
+from silodp.experiments.contract import Broken, sends_its_plan
+from silodp.experiments.training import train_stack
+from silodp.federation.messages import Query
+from silodp.federation.plan_check import BrokenPlan
+from silodp.federation.rng import Streams
+from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.privacy.plan import Budget
+
+ROUNDS, SIZES, POINTS = 8, (9, 9), [Point(1.0, 0.05, 1.0), Point(3.0, 0.05, 1.0)]
+
+
+@dataclass(frozen=True)
+class TwiceARound(MinibatchSGD):
+    name = "twice"
+
+    def round(self, r, state, federation):
+        return super().round(r, super().round(r, state, federation), federation)
+
+
+@dataclass(frozen=True)
+class MoreRounds(MinibatchSGD):
+    """A second message under the name of a round to come."""
+
+    name = "more_rounds"
+
+    def round(self, r, state, federation):
+        return super().round(r + self.rounds, super().round(r, state, federation), federation)
+
+
+@dataclass(frozen=True)
+class QuietLater(MinibatchSGD):
+    name = "quiet_later"
+
+    def round(self, r, state, federation):
+        factor = torch.zeros(len(state.w)).to(state.w) if r >= 6 else None
+        gradient = federation.mean(Query(state.w, r, noise_factor=factor))
+        return dataclasses.replace(state, w=state.w - federation.stepsize * gradient)
+
+
+@dataclass(frozen=True)
+class Doubled(MinibatchSGD):
+    """A difference, of twice the sensitivity, sent as a gradient."""
+
+    name = "doubled"
+
+    def round(self, r, state, federation):
+        gradient = federation.mean_message(state.w, r, "gradient", -state.w)
+        return dataclasses.replace(state, w=state.w - federation.stepsize * gradient)
+
+
+@dataclass(frozen=True)
+class TurnedOff(MinibatchSGD):
+    """Writes into the noise of the federation that it is given."""
+
+    name = "turned_off"
+
+    def round(self, r, state, federation):
+        for kinds in getattr(federation, "honest", federation).noise:
+            for scale in kinds.values():
+                scale.mul_(0.1)
+        return super().round(r, state, federation)
+
+
+@dataclass(frozen=True)
+class Unclipped(MinibatchSGD):
+    name = "unclipped"
+
+    def round(self, r, state, federation):
+        federation.clip.mul_(10)
+        return super().round(r, state, federation)
+
+
+@dataclass(frozen=True)
+class PastTheDoor(MinibatchSGD):
+    """Asks the silos' messages themselves, without noise."""
+
+    name = "past_the_door"
+
+    def round(self, r, state, federation):
+        release, clip = federation.releases[0]["gradient"], federation.clip
+        messages = getattr(federation, "honest", federation).messages
+        messages.record_gradients(Query(state.w, r), 0, release, clip)
+        return super().round(r, state, federation)
+
+
+LIARS = {
+    TwiceARound: "sent twice",
+    MoreRounds: "must be at most 8, the plan's number",
+    QuietLater: "the plan states no assumption",
+    Doubled: "gradient(s) of a record",
+    TurnedOff: "must have the noise of the plan",
+    Unclipped: "sampler, clipping and clip",
+    PastTheDoor: "sent without noise",
+}
+
+
+def trained(method, points=POINTS):
+    case = MODEL_CASES["linear"]
+    silos = small.records(case, SIZES, torch.float64)
+    federation = small.federation(case.model(), silos, small.plans(method, points, SIZES), points)
+    start = small.start(case.model(), torch.float64)
+    return train_stack(method, federation, case.model(), start, silos)
+
+
+@pytest.mark.parametrize("liar", LIARS)
+def test_training_stops_an_algorithm_that_does_not_keep_its_plan(liar):
+    with pytest.raises(BrokenPlan, match=f"{liar.name}: round .*, silo .*, message 'gradient': ") as caught:
+        trained(liar(ROUNDS))
+    assert LIARS[liar] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("liar", [liar for liar in LIARS if liar is not PastTheDoor])
+def test_so_does_the_audit(liar):
+    """`PastTheDoor` takes what no transcript holds."""
+    plans = [liar(ROUNDS).plan(Budget(20, ROUNDS, epsilon, 1e-3, 4.0)) for epsilon in (1.0, 3.0)]
+    with pytest.raises(BrokenPlan) as caught:
+        audit(liar(ROUNDS), plans, 4, Streams(0))
+    assert LIARS[liar] in str(caught.value)
+
+
+@pytest.mark.parametrize("liar", LIARS)
+def test_so_does_the_contract(liar):
+    with pytest.raises((BrokenPlan, Broken)):
+        sends_its_plan(liar)
+
+
+def test_two_messages_where_the_plan_has_one_were_worth_more_than_the_claim():
+    """What the check is for: twice the messages at the noise of one a round."""
+    plan = MinibatchSGD(ROUNDS).plan(Budget(200, ROUNDS, 3.0, 1e-4, 4.0))
+    (one,) = plan.releases
+    twice = dataclasses.replace(plan, releases=(dataclasses.replace(one, count=2 * one.count),))
+    assert upper_epsilon(twice, 1e-4) > 1.3 * upper_epsilon(plan, 1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if "shuffled" not in name])
+def test_registered_algorithms_keep_their_plans_also_when_points_leave(name):
+    points = [*POINTS, Point(2.0, 1e12, 1e12)]
+    method = ALGORITHMS[name].with_options({"rounds": ROUNDS, "phase_length": 2, "silos": 2, "cohort": 2})
+    _, left = trained(method, points)
+    assert left[2] >= 0 or not method.rounds
+
+
+def test_noise_that_an_assumption_allows_may_follow_the_step():
+    method = FedProxSpider(ROUNDS, phase_length=2, smoothness=1.0)
+    weights, _ = trained(method)
+    assert torch.isfinite(weights).all()

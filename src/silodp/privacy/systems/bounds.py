@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _LEVELS = 20  # into which the weight of a step in a message with momentum is rounded down
 _TAIL = 1e-15
 _GRID = 1e-4  # of privacy losses
-_SIMPLE = 200  # Laplace coordinates that are composed numerically
+_CELLS = 50  # of the line between the centres of Laplace noise, at least
 
 
 class Interval(NamedTuple):
@@ -67,23 +67,31 @@ class _Entry:
 def rdp(z: float, rate: float, steps: float) -> Callable[[float], float]:
     """ε at δ that Rényi accounting reports for Poisson-sampled steps of noise multiplier z (add/remove)."""
     accountant = RdpAccountant()
-    accountant.compose(dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(z)), int(steps))
+    accountant.compose(_steps(z, rate, steps))
     return lambda delta: float(accountant.get_epsilon(delta))
 
 
 @cache
 def _calibrated(epsilon: float, delta: float, rate: float, steps: float) -> float:
-    def event(z: float) -> dp_event.DpEvent:
-        return dp_event.SelfComposedDpEvent(
-            dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(z)), int(steps)
-        )
-
-    return noise_multiplier(event, epsilon, delta)
+    return noise_multiplier(lambda z: _steps(z, rate, steps), epsilon, delta)
 
 
-# What settings and claims may call: the ε of a system's Rényi accountant, the noise that keeps ε over sampled steps.
+@cache
+def _rdp_noise(epsilon: float, delta: float, rate: float, steps: float) -> float:
+    """The noise multiplier at which Rényi accounting reports ε."""
+    return math.exp(brentq(lambda z: rdp(math.exp(z), rate, steps)(delta) - epsilon, -2, 7, xtol=1e-9))
+
+
+def _steps(z: float, rate: float, steps: float) -> dp_event.DpEvent:
+    return dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(z)), int(steps))
+
+
+# What settings and claims may call, over Poisson-sampled steps: ε of a Rényi accountant and of the tight one here, and
+# the noise at which each reports ε.
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "rdp": lambda z, rate, steps, delta: rdp(z, rate, steps)(delta),
+    "rdp_noise": _rdp_noise,
+    "noisy": lambda z, rate, steps, delta: upper_epsilon(_steps(z, rate, steps), delta),
     "noise": _calibrated,
 }
 
@@ -261,19 +269,22 @@ def _mixed_upper(mu: float, rate: float, local: int, silos: float, rounds: int, 
 
 def _laplace(entry: _Entry, rounds: int, delta: float) -> Interval:
     """`coordinates` values, each moved by μ scales, in every round; the upper end is that of pure composition."""
-    fewest, most = (rounds * count for count in entry.coordinates)
-    if fewest <= _SIMPLE:
-        grid = min(_GRID, entry.least / 100)
-        one = pld.from_laplace_mechanism(
-            1 / entry.least, pessimistic_estimate=False, value_discretization_interval=grid, use_connect_dots=False
-        )
-        lower = float(one.self_compose(int(fewest)).get_epsilon_for_delta(delta)) if delta else entry.least * fewest
-    else:
-        # The loss of a coordinate lies in [−μ, μ] and has mean μ + e^−μ − 1. By Chebyshev's inequality it exceeds its
-        # mean by less than two of its largest deviations μ√k with probability 3/4, and P(A) − e^ε·Q(A) ≥ 3/4·(1 − 1/e).
-        mean = entry.least + math.expm1(-entry.least)
-        lower = max(fewest * mean - 2 * entry.least * math.sqrt(fewest) - 1, 0.0)
-    return Interval(lower, entry.most * most)
+    fewest, most = (round(rounds * count) for count in entry.coordinates)
+    composed = Composition([(laplace_losses(entry.least), fewest)])
+    return Interval(epsilon_at(composed, delta, upper=False), entry.most * most)
+
+
+def laplace_losses(mu: float) -> LossPmf:
+    """Losses of one value moved by μ scales of its Laplace noise, merged into cells of the line: from below.
+
+    Beyond the two centres the loss is ±μ. Between them a cell [a, a + w] (in scales) has the loss 2a + w − μ exactly.
+    """
+    cells = max(_CELLS, math.ceil(mu * _CELLS))
+    edges = np.linspace(0, mu, cells + 1)
+    masses = np.zeros(2 * cells + 1)
+    masses[1::2] = np.diff(np.exp(edges - mu)) / 2
+    masses[0], masses[-1] = math.exp(-mu) / 2, 0.5
+    return LossPmf(mu / cells, 0, masses, offset=-mu)
 
 
 def most_rounds(mechanism: "Mechanism", budget: float, changed: dict[str, float] | None = None) -> int:

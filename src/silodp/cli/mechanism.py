@@ -11,14 +11,8 @@ from silodp.config.errors import ConfigError
 from silodp.config.mechanism import Mechanism, load_mechanism, mechanism_path
 from silodp.privacy.systems.bounds import Answer, answer, most_rounds, noise_factor
 from silodp.privacy.systems.rounding import ends, outward
-from silodp.privacy.systems.witnesses import WITNESSES
+from silodp.privacy.systems.witnesses import VIEWS, WITNESSES
 
-_VIEWS = {
-    "message": "the server, who sees each silo's messages",
-    "each_step": "the server, who sees every step",
-    "secure_sum": "the server, who sees sums over silos only",
-    "final_model": "whoever receives the global model of every round",
-}
 # Rounds of the table by round, up to those of the run.
 _MARKS = [mark * 10**power for power in range(7) for mark in (1, 2, 5)]
 
@@ -32,7 +26,7 @@ def print_answer(
     budget: float | None,
     as_json: bool,
 ) -> None:
-    """Print what a mechanism claims and gives away: both ends over the run, the entry that dominates, a witness of ∞."""
+    """Print what a mechanism claims and gives away over a run, the entry that dominates, and a witness of ∞."""
     path = mechanism_path(name)
     mechanism = load_mechanism(path)
     changed = _changed(mechanism, settings) | ({} if records is None else {"n": float(records)})
@@ -57,10 +51,16 @@ def print_answer(
         kept["noise_factor"] = factor if math.isfinite(factor) else None
     if as_json:
         lower, upper, witness = result.interval
-        values = {"claimed": result.claimed, "delta": result.delta, "rounds": total, "entry": result.entry}
+        values: dict[str, Any] = {
+            "claimed": result.claimed,
+            "delta": result.delta,
+            "rounds": total,
+            "entry": result.entry,
+        }
         values |= {"lower": _finite(lower), "upper": _finite(upper), "witness": witness or None}
         values |= {"also": [dict(zip(("name", "when", "witness"), one, strict=True)) for one in result.special]}
-        print(json.dumps(values | ({"budget": kept} if kept else {}) | ({"by_round": table} if table else {}), indent=1))
+        values |= {key: more for key, more in (("budget", kept), ("by_round", table)) if more}
+        print(json.dumps(values, indent=1))
         return
     _print(mechanism, result, total, table, budget, kept)
 
@@ -96,7 +96,7 @@ def _print(
         rows.append(("system", about.title, about.version))
     said = "no number" if result.claimed is None else outward(result.claimed, up=True)
     rows.append(("claimed ε", said, f"for a {claim.scope}" + (f": “{about.words}”" if about else "")))
-    about_ends = f"over {total} rounds, for {_VIEWS[mechanism.view]}"
+    about_ends = f"over {total} rounds, for {VIEWS[mechanism.view]}"
     rows.append(("true ε", ends(*result.interval[:2]), about_ends))
     unit = {"replace": "replaced", "add_remove": "added or removed"}[claim.adjacency]
     rows.append(("neighbours", f"one {claim.unit}", f"{unit}; δ = {result.delta:g}"))

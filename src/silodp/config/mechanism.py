@@ -39,10 +39,11 @@ class Released(Strict):
     noise: Literal["gaussian", "laplace", "none"] = "none"
     sd: Amount = Field(1.0, description="standard deviation of Gaussian noise, scale of Laplace noise")
     moves: Amount | list[Amount] | None = Field(
-        None, description="how far a unit's data move it: ℓ2 for Gaussian, ℓ1 for Laplace; two values: proven least, most"
+        None,
+        description="how far a unit's data move it, in ℓ2 for Gaussian, ℓ1 for Laplace; or a proven least and most",
     )
     coordinates: Amount | list[Amount] = Field(1.0, description="coordinates that each move so far (Laplace)")
-    independent_across: list[Literal["silos", "rounds"]] = ["silos", "rounds"]
+    independent_across: tuple[Literal["silos", "rounds"], ...] = Field(("silos", "rounds"), strict=False)
     seed: Literal["secret", "public"] = "secret"
     when: str | None = Field(None, description="only in runs like this; listed apart, and not in the interval")
 
@@ -82,6 +83,7 @@ class About(Strict):
     right: str = Field(description="what the system does right")
     finding: str = Field(description="what the computed interval rests on")
     reply: str = Field("none known", description="the project's reply or fix")
+    fix: str = Field("", description="what would help, for the text to the project; none where nothing is asked of it")
     group: Literal["keeps", "open", "scope", "exceeds", "unbounded"] = Field(description="order in the table")
 
 

@@ -5,11 +5,12 @@ composed exactly; Poisson-sampled steps by privacy loss distributions. Where onl
 seen, the upper end counts every step, and the lower one is reached by a linear loss, whose message is the noisy sum.
 """
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from dp_accounting import dp_event
@@ -27,6 +28,9 @@ from silodp.privacy.calibration import noise_multiplier
 
 if TYPE_CHECKING:
     from silodp.config.mechanism import Mechanism, Released
+
+# Orders that its series does not reach are left out, which it says each time.
+logging.getLogger("absl").setLevel(logging.ERROR)
 
 _LEVELS = 20  # into which the weight of a step in a message with momentum is rounded down
 _TAIL = 1e-15
@@ -116,7 +120,8 @@ def answer(
     exact = mechanism.sampling.records in ("full", "fixed_once") and names["silos"] == 1
     if exact and not any(entry.laplace for entry in entries):
         # All Gaussian and on all records: one Gaussian.
-        total = replace(entries[0], **{end: _root(getattr(one, end) for one in entries) for end in ("least", "most")})
+        least, most = (math.hypot(*ends) for ends in zip(*((one.least, one.most) for one in entries), strict=True))
+        total = replace(entries[0], least=least, most=most)
         whole = _interval(mechanism, total, names, delta)
     else:
         parts = [_interval(mechanism, one, names, delta / len(entries)) for one in entries]
@@ -124,10 +129,6 @@ def answer(
         whole = Interval(max(part.lower for part in lowers), sum(part.upper for part in parts))
     dominant = max(entries, key=lambda one: one.most * one.coordinates[1])
     return Answer(claimed, delta, whole, dominant.name, tuple(special))
-
-
-def _root(values: Any) -> float:
-    return math.sqrt(sum(value * value for value in values))
 
 
 def _unbounded(mechanism: "Mechanism", released: "Released", rounds: float) -> str:
@@ -188,8 +189,10 @@ def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], de
         return Interval(gaussian_epsilon(delta, entry.least * count), gaussian_epsilon(delta, entry.most * count))
     if records == "shuffled":
         epochs = local * rate * rounds
-        summed = entry.least * epochs / math.sqrt(local * rounds)
-        return Interval(gaussian_epsilon(delta, summed), gaussian_epsilon(delta, entry.most * math.sqrt(epochs)))
+        # Whole epochs are over; Σk² over rounds of k turns each is least where they are spread evenly.
+        summed = entry.least * math.floor(epochs + 1e-9) / math.sqrt(local * rounds)
+        most = entry.most * math.sqrt(math.ceil(epochs - 1e-9))
+        return Interval(gaussian_epsilon(delta, summed), gaussian_epsilon(delta, most))
     replaced = mechanism.claim.adjacency == "replace"
     if replaced != (records == "subset"):
         raise ValueError(f"sampling.records: {records!r}: poisson needs add_remove neighbours, subset replaced ones")

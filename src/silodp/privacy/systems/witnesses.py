@@ -9,6 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+# View → who sees it.
+VIEWS = {
+    "message": "the server, who sees each silo's messages",
+    "each_step": "the server, who sees every step",
+    "secure_sum": "the server, who sees sums over silos only",
+    "final_model": "whoever receives each round's global model",
+}
+
 _D = 50  # coordinates of a toy message
 _HUGE = 1e6  # over the noise, where nothing bounds a record's effect
 
@@ -67,8 +75,8 @@ WITNESSES: dict[str, Witness] = {
         _cancels,
     ),
     "scale": Witness(
-        "The noise is proportional to a statistic of the silo's own records. Of seven records three have gradients near "
-        "0 and three of norm 1; the seventh decides the median, and so whether there is noise at all.",
+        "The noise is proportional to a statistic of the silo's own records. Of seven records three have gradients "
+        "near 0 and three of norm 1; the seventh decides the median, and so whether there is noise at all.",
         _scale,
     ),
 }

@@ -1,6 +1,7 @@
 """docs/atlas.md: the table of released systems, a paragraph and a text for the project each, and the figure."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -125,45 +126,42 @@ Claimed: {row.claimed} (“{about.words}”). True ε for {VIEWS[row.mechanism.v
 
 
 def figure_svg(rows: Sequence[System]) -> str:
-    """Claimed ε against the interval of the true one, log-log, a name on each point; ∞ at the upper edge."""
-    shown = [row for row in rows if row.answer.claimed is not None]
-    edge = 10.0 ** math.ceil(math.log10(max(u for r in shown if math.isfinite(u := r.answer.interval.upper))) + 1)
+    """Claimed ε against the interval of the true one, log-log, names at the edge; ∞ at the top."""
+    shown = sorted((row for row in rows if row.answer.claimed), key=lambda row: (row.answer.interval.upper, -row.answer.claimed))
+    finite = [row.answer.interval.upper for row in shown if math.isfinite(row.answer.interval.upper)]
+    edge = 10.0 ** math.ceil(math.log10(max(finite)) + 1)
     with styled():
-        figure = Figure(figsize=(8.2, 6.6), layout="constrained")
+        figure = Figure(figsize=(8.2, 6.4), layout="constrained")
         axes = figure.subplots()
-        axes.set(xscale="log", yscale="log", xlim=(0.05, 1500), ylim=(0.1, edge * 30))
+        axes.set(xscale="log", yscale="log", xlim=(0.05, 300), ylim=(0.1, edge * 3))
         axes.set_xlabel("claimed ε")
         axes.set_ylabel("true ε over the run")
-        axes.plot([0.1, 1500], [0.1, 1500], color="#888888", linewidth=0.8, zorder=1)
-        taken: list[tuple[float, float]] = []
+        axes.plot([0.1, 300], [0.1, 300], color="#888888", linewidth=0.8, zorder=1)
+        beside: Counter[str] = Counter()
         drawn: set[str] = set()
-        columns: dict[str, int] = {}
-        for row in sorted(shown, key=lambda one: one.answer.interval.upper):
-            lower, upper, _ = row.answer.interval
-            assert row.answer.claimed is not None
+        label = -1.0  # decades of ε
+        for row in shown:
+            (lower, upper, _), group, claimed = row.answer.interval, row.about.group, row.answer.claimed
+            assert claimed is not None
             # Equal claims stand side by side.
-            place = columns[row.claimed] = columns.get(row.claimed, -1) + 1
-            x, colour, group = row.answer.claimed * 1.12**place, _COLOURS[row.about.group], row.about.group
-            label = None if group in drawn else _MEANING[group]
-            drawn.add(group)
+            x = claimed * 1.12 ** beside[f"{claimed:.2g}"]
+            beside[f"{claimed:.2g}"] += 1
             top = min(upper, edge)
-            (points,) = axes.plot(
-                [x, x],
-                [min(max(lower, 0.1), top), top],
-                color=colour,
-                marker="^" if math.isinf(upper) else "_",
-                label=label,
-            )
+            (points,) = axes.plot([x, x], [min(max(lower, 0.1), top), top], color=_COLOURS[group])
+            points.set(marker="^" if math.isinf(upper) else "_", label=None if group in drawn else _MEANING[group])
+            drawn.add(group)
             points.set_gid(f"system:{row.name}")
-            say(
-                figure,
-                f"system:{row.name}",
-                [f"{row.about.title}: claimed {row.claimed}, true {ends(lower, upper)}"] * 2,
+            say(figure, f"system:{row.name}", [f"{row.about.title}: claimed {row.claimed}, {ends(lower, upper)}"] * 2)
+            label = max(math.log10(top), label + 0.5)
+            axes.annotate(
+                row.name,
+                (x, top),
+                (330, 10**label),
+                fontsize=7.5,
+                color=_COLOURS[group],
+                va="center",
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": _COLOURS[group], "alpha": 0.6},
             )
-            y = math.log10(top)
-            while any(abs(y - other) < 0.33 and abs(math.log10(x) - near) < 1.3 for near, other in taken):
-                y += 0.06
-            taken.append((math.log10(x), y))
-            axes.annotate(row.name, (x, top), (x * 1.15, 10**y), fontsize=7, color=colour, va="center")
-        axes.legend(loc="lower right")
+        axes.legend(loc=(0.01, 0.6))
         return svg_text(figure, "atlas")

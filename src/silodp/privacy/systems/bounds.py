@@ -274,7 +274,11 @@ def _laplace(entry: _Entry, rounds: int, delta: float) -> Interval:
     """`coordinates` values, each moved by μ scales, in every round; the upper end is that of pure composition."""
     fewest, most = (round(rounds * count) for count in entry.coordinates)
     composed = Composition([(laplace_losses(entry.least), fewest)])
-    return Interval(epsilon_at(composed, delta, upper=False), entry.most * most)
+    lower = epsilon_at(composed, delta, upper=False)
+    if fewest * math.log(2) < -math.log(delta):
+        # All losses are the largest with probability 2^−k.
+        lower = max(lower, entry.least * fewest + math.log1p(-delta * 2.0**fewest))
+    return Interval(lower, entry.most * most)
 
 
 def laplace_losses(mu: float) -> LossPmf:

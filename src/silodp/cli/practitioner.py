@@ -11,6 +11,7 @@ import click
 from tabulate import tabulate
 
 from silodp.algorithms import ALGORITHMS
+from silodp.cli.mechanism import print_answer
 from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, several
 from silodp.config.errors import ConfigError
 from silodp.privacy.adversary import delivered, reached
@@ -21,11 +22,28 @@ from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.amplification import amplification_table
 from silodp.privacy.standing import standing
 
+
+class _Needed(click.Option):
+    """An option that must be given, unless --mechanism describes the run."""
+
+    def __init__(self, *arguments: Any, **keywords: Any):
+        super().__init__(*arguments, required=True, **keywords)
+
+    def process_value(self, context: click.Context, value: Any) -> Any:
+        """The value, or None where a mechanism stands in its place."""
+        try:
+            return super().process_value(context, value)
+        except click.MissingParameter:
+            if isinstance(context.params.get("mechanism"), str):
+                return None
+            raise
+
+
 _RUN = (
     click.option("--algorithm", default="minibatch_sgd", help="A registered algorithm.", show_default=True),
-    click.option("--rounds", type=COUNT, required=True, help="R, rounds of communication."),
-    click.option("--records", type=COUNT, required=True, help="n, training records of a silo."),
-    click.option("--batch", type=COUNT, required=True, help="K, records drawn in a round (local_sgd: local steps)."),
+    click.option("--rounds", type=COUNT, cls=_Needed, help="R, rounds of communication."),
+    click.option("--records", type=COUNT, cls=_Needed, help="n, training records of a silo."),
+    click.option("--batch", type=COUNT, cls=_Needed, help="K, records drawn in a round (local_sgd: local steps)."),
     click.option("--delta", type=DELTA, help="Delta (default 1/n^2)."),
     click.option(
         "--sampler",
@@ -69,10 +87,18 @@ def _plan(
 
 
 @command(epilog="Example: silodp epsilon --rounds 25 --records 1234 --batch 604 --sigma 0.05 --clip 1 --delta 1e-6")
+@click.option(
+    "--mechanism",
+    metavar="FILE|PRESET",
+    is_eager=True,
+    help="A system described by a file or a preset of config/systems (docs/atlas.md); with --rounds, --records, --set.",
+)
+@click.option("--set", "settings", multiple=True, metavar="NAME=NUMBER", help="Another setting of the mechanism.")
+@click.option("--budget", type=POSITIVE, help="Also the rounds, or the noise, that keep this epsilon (mechanism).")
 @_federated_run
-@click.option("--sigma", type=POSITIVE, required=True, help="Noise per coordinate of a gradient message (or step).")
+@click.option("--sigma", type=POSITIVE, cls=_Needed, help="Noise per coordinate of a gradient message (or step).")
 @click.option("--sigma-difference", type=POSITIVE, help="Noise per coordinate of a difference message (SPIDER).")
-@click.option("--clip", type=POSITIVE, required=True, help="Clip threshold L on each record's gradient.")
+@click.option("--clip", type=POSITIVE, cls=_Needed, help="Clip threshold L on each record's gradient.")
 @click.option("--by-round", is_flag=True, help="Also epsilon so far at the end of every round.")
 @click.option("--person-silos", type=COUNT, default=1, help="Silos that hold records of one person.", show_default=True)
 @click.option("--person-records", type=COUNT, default=1, help="Records of one person in a silo.", show_default=True)
@@ -88,6 +114,9 @@ def epsilon(
     person_records: int,
     claimed: float | None,
     tries: float | None,
+    mechanism: str | None,
+    settings: tuple[str, ...],
+    budget: float | None,
     **run: Any,
 ) -> None:
     """Bound the true epsilon of a silo's whole transcript against replacing one record.
@@ -95,6 +124,11 @@ def epsilon(
     Prints [lower, upper]: no two neighbouring silos lose more than the upper end, and an explicit pair reaches the
     lower one. A claim is kept from the upper end on, violated below the lower one, and not certified between.
     """
+    if mechanism is not None:
+        print_answer(mechanism, run["rounds"], run["records"], settings, by_round, budget, as_json)
+        return
+    if settings or budget is not None:
+        raise ConfigError("command line: --set, --budget: given: need --mechanism")
     algorithm, plan = _plan(1.0, **run)
     noise: dict[str, Any] = dict.fromkeys(("gradient", "anchor", "step"), sigma) | {"difference": sigma_difference}
     if any(noise[release.kind] is None for release in plan.releases):

@@ -1,0 +1,93 @@
+"""`silodp epsilon --mechanism`: presets, files, the table by round, budgets, and bad input in one line."""
+
+import json
+
+import pytest
+import yaml
+
+from silodp.cli import main
+from silodp.config.mechanism import SYSTEMS, load_mechanism
+
+FILE = {
+    "claim": {"epsilon": 1, "delta": 1.0e-5, "scope": "message"},
+    "settings": {"C": 1, "n": 100},
+    "released": [{"name": "update", "clip": "update", "noise": "gaussian", "sd": "9.69*C*n/100"}],
+    "steps": {"rounds": 10},
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    def written(**changed):
+        path = tmp_path / "mechanism.yaml"
+        path.write_text(yaml.safe_dump(FILE | changed), encoding="utf-8")
+        return str(path)
+
+    return written
+
+
+def test_reader_s_question_is_one_command(capsys):
+    assert main(["epsilon", "--mechanism", "flower-local-dp", "--rounds", "50", "--by-round", "--budget", "8"]) == 0
+    text = capsys.readouterr().out
+    for words in ("[16.0, 16.1]", "over 50 rounds", "by round 10", "[5.97, 5.98]", "num_batches_tracked", "× 1.76"):
+        assert words in text
+
+
+def test_file_with_other_settings(file, capsys):
+    assert main(["epsilon", "--mechanism", file(), "--records", "200", "--rounds", "40", "--json"]) == 0
+    louder = json.loads(capsys.readouterr().out)
+    assert main(["epsilon", "--mechanism", file(), "--set", "n=100", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    # Twice the noise for four times the rounds.
+    assert louder["upper"] == pytest.approx(plain["upper"])
+    assert (plain["claimed"], plain["rounds"], plain["entry"], plain["witness"]) == (1, 10, "update", None)
+
+
+def test_infinite_epsilon_in_words_and_as_json(capsys):
+    assert main(["epsilon", "--mechanism", "fedml-nbafl", "--budget", "8"]) == 0
+    text = capsys.readouterr().out
+    assert "∞" in text
+    assert "leaves without noise" in text
+    assert "none" in text
+    assert main(["epsilon", "--mechanism", "fedml-nbafl", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["upper"] is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "words"),
+    [
+        ({"views": "message"}, (), ("views", "unknown key")),
+        ({"view": "nobody"}, (), ("view", "'nobody'", "each_step")),
+        ({"released": []}, (), ("released", "at least 1")),
+        ({"settings": {"C": "1+"}}, (), ("settings.C", "'1+'", "not an arithmetic expression")),
+        ({"settings": {"C": "__import__('os')"}}, (), ("settings.C", "allowed")),
+        ({"sampling": {"records": "poisson", "rate": 0.1}}, (), ("sampling.records", "add_remove")),
+        ({}, ("--set", "K=2"), ("--set", "'K=2'", "C, n")),
+        ({}, ("--set", "C=two"), ("--set", "'two'", "number")),
+        ({"settings": {"C": 1, "z": 1}, "released": [{"name": "x"}]}, ("--records", "5"), ("--records", "no setting n")),
+    ],
+)
+def test_bad_input_is_one_line(file, capsys, changed, options, words):
+    assert main(["epsilon", "--mechanism", file(**changed), *options]) == 2
+    error = capsys.readouterr().err.strip()
+    assert "\n" not in error
+    for word in words:
+        assert word in error
+
+
+def test_unknown_preset_and_missing_options(capsys):
+    assert main(["epsilon", "--mechanism", "nobody"]) == 2
+    assert "flower-local-dp" in capsys.readouterr().err
+    assert main(["epsilon", "--rounds", "2"]) == 2
+    assert "Missing option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", sorted(SYSTEMS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_presets_are_short_and_quote_at_most_fifteen_words(path):
+    mechanism = load_mechanism(path)
+    assert mechanism.about is not None
+    assert len(mechanism.about.words.split()) <= 15
+    assert ":" in mechanism.about.evidence or "cells" in mechanism.about.evidence
+    assert mechanism.about.right
+    text = path.read_text(encoding="utf-8")
+    assert len(text[text.index("\nclaim:") :].strip().splitlines()) <= 30

@@ -16,5 +16,5 @@ class DPMu2Correlated(DPMu2):
 
     name = "dp_mu2_correlated"
     label = "DP-μ² correlated"
-    look = Look(27, "#7a3b2e", "8", (0, (4, 1, 2, 1)))
+    look = Look(22, "#7a3b2e", "8", (0, (4, 1, 2, 1)))
     mixing = inverse_root(16)

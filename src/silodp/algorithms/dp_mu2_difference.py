@@ -12,5 +12,5 @@ class DPMu2Difference(DPMu2):
 
     name = "dp_mu2_difference"
     label = "DP-μ² difference"
-    look = Look(26, "#2f6f62", "*", (0, (7, 1.5)))
+    look = Look(21, "#2f6f62", "*", (0, (7, 1.5)))
     mixing = (1.0, -1.0)

@@ -43,7 +43,7 @@ class DPScaffold(Algorithm[ControlState]):
 
     name = "dp_scaffold"
     label = "DP-SCAFFOLD"
-    look = Look(24, "#c8641e", ">", (0, (5, 1)))
+    look = Look(19, "#c8641e", ">", (0, (5, 1)))
     proximal = False
     variants = frozenset({"clipping", "sampler"})
 
@@ -53,7 +53,7 @@ class DPScaffold(Algorithm[ControlState]):
             raise ValueError(f"phase_length = {self.phase_length}: must be at least 1")
 
     def plan(self, budget: Budget) -> PrivacyPlan:
-        """A batch of ⌊b/K⌋ records, b that of minibatch SGD, and σ² = 8L²T ln(1/δ)/(n²ε²) for T = RK releases (derived).
+        """A batch of ⌊b/K⌋ records, b that of minibatch SGD; σ² = 8L²T ln(1/δ)/(n²ε²), T = RK releases (derived).
 
         A warm start makes T = (R + 1)K. Batches are drawn without replacement, as in the paper.
         """

@@ -49,7 +49,7 @@ class LocalisedAccelerated(Algorithm[LocalisedState]):
 
     name = "localised_accelerated"
     label = "Localised acc."
-    look = Look(28, "#1b1b6b", "H", (0, (2, 1, 1, 1)))
+    look = Look(23, "#1b1b6b", "H", (0, (2, 1, 1, 1)))
     proximal = False
     variants = frozenset({"clipping"})
 

@@ -39,7 +39,7 @@ class MinibatchSGDAdam(Algorithm[AdamState]):
 
     name = "minibatch_sgd_adam"
     label = "MB-SGD Adam"
-    look = Look(21, "#d88fb5", "<", (0, (2, 1)))
+    look = Look(16, "#d88fb5", "<", (0, (2, 1)))
     variants = frozenset({"clipping", "log_term", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:

@@ -59,7 +59,7 @@ class MinibatchSGDCorrelated(Algorithm[State]):
 
     name = "minibatch_sgd_correlated"
     label = "MB-SGD correlated"
-    look = Look(22, "#3f7d4e", "d", (0, (6, 1, 1, 1)))
+    look = Look(17, "#3f7d4e", "d", (0, (6, 1, 1, 1)))
     variants = frozenset({"clipping"})
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ class MinibatchSGDMomentum(Algorithm[MomentumState]):
 
     name = "minibatch_sgd_momentum"
     label = "MB-SGD momentum"
-    look = Look(20, "#8a6d1c", "v", (0, (4, 1)))
+    look = Look(15, "#8a6d1c", "v", (0, (4, 1)))
     variants = frozenset({"clipping", "log_term", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:

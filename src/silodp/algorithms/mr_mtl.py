@@ -45,7 +45,7 @@ class MrMtl(Algorithm[OwnState]):
 
     name = "mr_mtl"
     label = "MR-MTL"
-    look = Look(23, "#2a4b8d", "h", (0, (3, 1.5)))
+    look = Look(18, "#2a4b8d", "h", (0, (3, 1.5)))
     proximal = False
     variants = frozenset({"clipping", "log_term", "sampler"})
 

@@ -72,7 +72,8 @@ def train_stack(
         probe: records on which the loss is watched after every round.
         output: "last" iterate, "mean_of_last_8", or "own", what the algorithm itself returns.
 
-    Returns the outputs (G, d), or (G, N, d) where every silo has its own, and for each point the round after which it left, or −1.
+    Returns the outputs (G, d), or (G, N, d) where every silo has its own, and for each point the round after which it
+    left, or −1.
     """
     points = len(federation.clip)
     state = algorithm.start(start.expand(points, -1).clone())

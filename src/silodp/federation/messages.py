@@ -164,9 +164,9 @@ class Messages:
         return self._draw(silo, records, round, kind)
 
     def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
-        x, y = self.silos[silo]
-        if (round + 1) * records > len(x):
-            raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {len(x)}")
+        size = len(self.silos[silo][0])
+        if (round + 1) * records > size:
+            raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {size}")
         return self._part(silo, round * records, records)
 
     def _part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:

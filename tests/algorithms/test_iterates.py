@@ -92,7 +92,7 @@ def test_server_update_and_a_proximal_map(algorithm, server):
     def soft_threshold(w, eta):
         return torch.sign(w) * torch.clamp(w.abs() - 0.1 * eta, min=0)
 
-    prox = None if algorithm == "local_sgd" else soft_threshold
+    prox = soft_threshold if ALGORITHMS[ALGORITHM_CASES[algorithm].registered].proximal else None
     compare("linear", algorithm, "float64", points=POINTS[1:2] + POINTS[3:], M=2, server=server, prox=prox)
 
 

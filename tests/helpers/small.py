@@ -119,6 +119,35 @@ ALGORITHM_CASES = {
         (("phase_length", 3), ("silos", 3), ("cohort", 2)),
         partial(textbook.fedprox_spider, q=3),
     ),
+    **{
+        name: AlgorithmCase(name, (), getattr(textbook, name))
+        for name in ("minibatch_sgd_momentum", "minibatch_sgd_adam")
+    },
+    "minibatch_sgd_correlated": AlgorithmCase(
+        "minibatch_sgd_correlated",
+        (("terms", 3),),
+        partial(textbook.minibatch_sgd, mixing=(1, -1 / 2, -1 / 8)),
+        True,
+        False,
+    ),
+    **{
+        name: AlgorithmCase(name, (), partial(textbook.dp_mu2, mixing=mixing), True, False)
+        for name, mixing in (
+            ("dp_mu2", (1,)),
+            ("dp_mu2_difference", (1, -1)),
+            ("dp_mu2_correlated", (1, -1 / 2, -1 / 8, -1 / 16, -5 / 128)),
+        )
+    },
+    "mr_mtl": AlgorithmCase("mr_mtl", (("silos", 3), ("phase_length", 2)), partial(textbook.mr_mtl, pull=1 / 2)),
+    **{
+        f"dp_scaffold-{name}": AlgorithmCase(
+            "dp_scaffold",
+            (("silos", 3), ("phase_length", 2), ("warm_start", warm)),
+            partial(textbook.dp_scaffold, steps=2, warm=warm),
+        )
+        for name, warm in (("cold", False), ("warm", True))
+    },
+    "localised_accelerated": AlgorithmCase("localised_accelerated", (), textbook.localised_accelerated, True),
     # Its own noise needs hundreds of silos.
     "shuffled_minibatch_sgd": AlgorithmCase(
         "shuffled_minibatch_sgd", (("noise", 0.4),), textbook.minibatch_sgd, formula=False
@@ -240,6 +269,8 @@ def problem(
         len(silos) if cohort is None else cohort,
         once={release.kind for release in plans_[0].releases if release.sampler == "disjoint"},
         whole={release.kind for release in plans_[0].releases if release.sampler == "all"},
+        subset={release.kind for release in plans_[0].releases if release.sampler == "subset"},
+        parts=[{release.kind: release.part for release in plan.releases if release.part} for plan in plans_],
         **more,
     )
 

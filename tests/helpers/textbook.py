@@ -100,6 +100,8 @@ class Problem:
         prox: proximal map (w, η) → w of the non-smooth part.
         once: kinds of message for which a silo's records are taken in one random order, none twice.
         whole: kinds of message that take all records.
+        subset: kinds of message whose records are drawn without replacement.
+        parts: for each silo, kind of message that takes a part of the random order -> its first record and size.
         norms: norm of every gradient before its clipping, as it is met.
     """
 
@@ -117,6 +119,8 @@ class Problem:
     prox: Callable[[Tensor, float], Tensor] = lambda w, eta: w
     once: set[str] = field(default_factory=set)
     whole: set[str] = field(default_factory=set)
+    subset: set[str] = field(default_factory=set)
+    parts: list[dict[str, tuple[int, int]]] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
 
     def clipped(self, w: Tensor, silo: int, record: int) -> Tensor:
@@ -130,6 +134,13 @@ class Problem:
             order = self.streams.generator("order", silo).permutation(len(self.silos[silo][0])).tolist()
             k = self.records[silo][kind]
             return order[r * k : r * k + k]
+        if kind in self.parts[silo]:
+            first, size = self.parts[silo][kind]
+            order = self.streams.generator("order", silo).permutation(len(self.silos[silo][0])).tolist()
+            return order[first : first + size]
+        if kind in self.subset:
+            generator = self.streams.generator("records", silo, r, kind)
+            return generator.choice(len(self.silos[silo][0]), size=self.records[silo][kind], replace=False).tolist()
         if kind in self.whole:
             return list(range(len(self.silos[silo][0])))
         generator = self.streams.generator("records", silo, r, kind)
@@ -154,6 +165,13 @@ class Problem:
         z = self.gaussian(silo, r, kind, 1, len(w))[0]
         return self.message(w, silo, r, kind, **more) + scale * self.noise[silo][kind] * z
 
+    def mixed(self, g: Tensor, silo: int, r: int, mixing: tuple[float, ...]) -> Tensor:
+        """g and the noise b_0 z_t + b_1 z_{t-1} + ... over the rounds up to r in which the silo was drawn."""
+        drawn = [s for s in range(r, -1, -1) if silo in self.chosen(s)]
+        for b, s in zip(mixing, drawn, strict=False):
+            g = g + self.noise[silo]["gradient"] * b * self.gaussian(silo, s, "gradient", 1, len(g))[0]
+        return g
+
     def chosen(self, r: int) -> list[int]:
         n = len(self.silos)
         if self.cohort == n:
@@ -169,12 +187,123 @@ class Problem:
         return self.prox(w - self.stepsize * direction, self.stepsize)
 
 
-def minibatch_sgd(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
+def minibatch_sgd(problem: Problem, w: Tensor, rounds: int, mixing: tuple[float, ...] = (1,)) -> list[Tensor]:
     """Iterates w_1, …, w_R."""
     iterates = []
     for r in range(rounds):
-        w = problem.step(w, problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r)))
+        w = problem.step(
+            w, problem.server(r, lambda silo, w=w, r=r: problem.mixed(problem.message(w, silo, r), silo, r, mixing))
+        )
         iterates.append(w)
+    return iterates
+
+
+def minibatch_sgd_momentum(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
+    """Heavy ball with beta = 0.9."""
+    iterates, v = [], torch.zeros_like(w)
+    for r in range(rounds):
+        v = 0.9 * v + 0.1 * problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r))
+        w = problem.step(w, v)
+        iterates.append(w)
+    return iterates
+
+
+def minibatch_sgd_adam(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
+    """PyTorch's Adam on the noisy gradients, then the proximal map."""
+    leaf, iterates = w.clone().requires_grad_(), []
+    optimiser = torch.optim.Adam([leaf], lr=problem.stepsize, betas=(0.9, 0.99), eps=1e-8)
+    for r in range(rounds):
+        leaf.grad = problem.server(r, lambda silo, w=leaf.detach().clone(), r=r: problem.noisy(w, silo, r))
+        optimiser.step()
+        with torch.no_grad():
+            leaf.copy_(problem.prox(leaf, problem.stepsize))
+        iterates.append(leaf.detach().clone())
+    return iterates
+
+
+def dp_mu2(problem: Problem, w: Tensor, rounds: int, mixing: tuple[float, ...]) -> list[Tensor]:
+    """Query points x_2, x_3, ...: all w_t are kept and averaged anew."""
+    steps, queries, q = [w], [w], torch.zeros_like(w)
+
+    def correction(silo: int, t: int) -> Tensor:
+        total, drawn = torch.zeros_like(w), problem.drawn(silo, t - 1, "gradient")
+        for record in drawn:
+            x, y = (part[record] for part in problem.silos[silo])
+            s = t * gradient(problem.loss, queries[-1], x, y)
+            if t > 1:
+                s = s - (t - 1) * gradient(problem.loss, queries[-2], x, y)
+            problem.norms.append(float(torch.linalg.vector_norm(s)))
+            total += clip_to(s, problem.clip)
+        return problem.mixed(total / len(drawn), silo, t - 1, mixing)
+
+    for t in range(1, rounds + 1):
+        q = q + problem.server(t - 1, lambda silo, t=t: correction(silo, t))
+        steps.append(problem.prox(steps[-1] - problem.stepsize * q, problem.stepsize * t))
+        weights = range(1, t + 2)
+        queries.append(sum(a * s for a, s in zip(weights, steps, strict=True)) / sum(weights))
+    return queries[1:]
+
+
+def mr_mtl(problem: Problem, w: Tensor, rounds: int, pull: float) -> list[Tensor]:
+    """Means of the silos' models."""
+    own, iterates = [w] * len(problem.silos), []
+    for r in range(rounds):
+        for silo in problem.chosen(r):
+            v = own[silo] - pull / (1 + pull) * (own[silo] - w)
+            own[silo] = v - problem.stepsize * problem.noisy(v, silo, r)
+        w = torch.stack([own[silo] for silo in problem.chosen(r)]).mean(0)
+        iterates.append(w)
+    return iterates
+
+
+def dp_scaffold(problem: Problem, w: Tensor, rounds: int, steps: int, warm: bool) -> list[Tensor]:
+    """Models after each round; controls by c_i - c + (x - y)/(K eta), as the paper has them."""
+    zero, iterates = torch.zeros_like(w), []
+    controls, sent = [zero] * len(problem.silos), 0
+    if warm:
+        for silo in problem.chosen(0):
+            controls[silo] = sum(problem.noisy(w, silo, k) for k in range(steps)) / steps
+        sent = steps
+    c = sum(controls) / len(controls)
+    for r in range(rounds):
+        ends, changes = [], zero
+        for silo in problem.chosen(r):
+            y = w
+            for k in range(steps):
+                y = y - problem.stepsize * (problem.noisy(y, silo, sent + k) - controls[silo] + c)
+            after = controls[silo] - c + (w - y) / (steps * problem.stepsize)
+            changes, controls[silo] = changes + after - controls[silo], after
+            ends.append(y)
+        sent += steps
+        w, c = torch.stack(ends).mean(0), c + changes / len(controls)
+        iterates.append(w)
+    return iterates
+
+
+def localised_accelerated(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
+    """w^ag after every round; phases of 3 and 1 rounds."""
+    assert rounds in (4, 5)
+    iterates, r = [], 0
+    lengths = (rounds - 1, 1)
+    for phase, length in enumerate(lengths):
+        centre = ag = seq = w
+        kind, mu = f"phase_{phase + 1}", 8**phase / (4 * problem.stepsize * lengths[0] ** 2)
+        if any(kind not in records for records in problem.records):
+            iterates += [w] * length
+            continue
+        for t in range(1, length + 1):
+            a, e = 2 / (t + 1), 2 / (problem.stepsize * t * (t + 1))
+            md = ((1 - a) * (mu + e) * ag + a * ((1 - a) * mu + e) * seq) / (e + (1 - a * a) * mu)
+            g = problem.server(r, lambda silo, md=md, r=r, kind=kind: problem.noisy(md, silo, r, kind))
+            g = g + mu * (md - centre)
+            seq = (a * mu * md + ((1 - a) * mu + e) * seq - a * g) / (mu + e)
+            far = float(torch.linalg.vector_norm(seq - centre))
+            if far > 2 * problem.clip / mu:
+                seq = centre + (seq - centre) * (2 * problem.clip / mu / far)
+            ag = a * seq + (1 - a) * ag
+            iterates.append(ag)
+            r += 1
+        w = ag
     return iterates
 
 

@@ -92,7 +92,7 @@ class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
         return r + 1, 1 / (2 * federation.stepsize), self.mu + self.regularisation
 
 
-def line_10(w: Tensor, md: Tensor, gradient: Tensor, alpha: float, eta: Tensor, mu: float) -> Tensor:
+def line_10(w: Tensor, md: Tensor, gradient: Tensor, alpha: float, eta: Tensor, mu: Tensor | float) -> Tensor:
     """argmin_v α[⟨g, v⟩ + (μ/2)‖w^md − v‖²] + [(1−α)μ + η]/2·‖w − v‖², before projection.
 
     The objective is (μ+η)/2·‖v − this‖² and a constant, so projecting this point gives the minimiser over W.

@@ -115,6 +115,10 @@ class Algorithm(Generic[S]):
         """What the paper's algorithm returns after its rounds, (G, d); the last iterate unless it says otherwise."""
         return state.w
 
+    def models(self, state: S) -> Tensor:
+        """What silos use after a round: the model (G, d), or a model for each silo (G, N, d)."""
+        return state.w
+
     def fitted(self, n: int, batch_records: int | None) -> Self:
         """The algorithm for silos of n records; only one whose rounds follow from n differs from itself."""
         return self

@@ -27,6 +27,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "amplification": ("practitioner:amplification", "bound the central epsilon of shuffled or sampled reports"),
         "audit": ("audit:audit", "bound epsilon from below by runs with a canary, and test the mechanism"),
         "compare": ("compare:compare", "compare two algorithms trial by trial"),
+        "leaderboard": ("leaderboard:leaderboard", "make the leaderboard's table, verdicts and figures from runs"),
         "theory": ("theory:theory", "list the papers' theorems, or evaluate one"),
         "claims": ("claims:claims", "judge the papers' claims by a finished run"),
         "verify": ("folders:verify", "check that a finished run is complete and unchanged"),

@@ -122,11 +122,13 @@ def leaves_states_alone(kind: Kind) -> None:
             same = all(torch.equal(value, before[key]) for key, value in _tensors(state).items())
             must(same, "round must not change the state that it is given")
             for key, value in _tensors(after).items():
-                must(value.shape == shape, f"{name}: {key} is {tuple(value.shape)}: must be (G, d) = {shape}")
+                fits = value.shape in (shape, (shape[0], len(_SIZES), shape[1]))
+                must(fits, f"{name}: {key} is {tuple(value.shape)}: must be (G, d) = {shape}, or (G, N, d)")
                 must(bool(torch.isfinite(value).all()), f"{name}: {key} is not finite after round {r}")
             state = after
         must(type(state).__dataclass_params__.frozen, "a state must be frozen")  # type: ignore[attr-defined]
         must(method.output(state).shape == shape, "output must give one model for each point, (G, d)")
+        must(method.models(state).shape[0] == shape[0], "models must give one or N models for each point")
         must(not torch.equal(state.w[0], state.w[1]), "noise must change the model")
 
 

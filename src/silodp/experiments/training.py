@@ -39,14 +39,16 @@ EVALUATED = 2**22
 def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     """Mean loss and mean error of every point, (G,) each: the mean over silos of each silo's mean.
 
+    `weights` are (G, d), or (G, N, d) with a model for each silo.
     A record with an output that is not finite counts as wrong, or as an infinite squared error.
     """
     loss, error = torch.zeros(2, len(weights), dtype=torch.float64)
-    for x, y in silos:
+    for number, (x, y) in enumerate(silos):
+        used = weights if weights.ndim == 2 else weights[:, number]
         step = max(EVALUATED // max(len(x) * 2, 1), 1)
         for start in range(0, len(weights), step):
             part = slice(start, start + step)
-            outputs = model.outputs(weights[part], x)
+            outputs = model.outputs(used[part], x)
             finite = torch.isfinite(outputs)
             finite = finite.all(2) if finite.ndim == 3 else finite
             errors = torch.where(finite, model.errors(outputs, y), model.worst_error)
@@ -71,13 +73,13 @@ def train_stack(
             leaves.
         output: "last" iterate, "mean_of_last_8", or "own", what the algorithm itself returns.
 
-    Returns the outputs (G, d), and for each point the round after which it left, or −1. BrokenPlan: a silo was asked
-    for what its plan does not have.
+    Returns the outputs (G, d), or (G, N, d) where every silo has its own, and for each point the round after which it
+    left, or −1. BrokenPlan: a silo was asked for what its plan does not have.
     """
     federation.hold_to_plans()
     points = len(federation.clip)
     state = algorithm.start(start.expand(points, -1).clone())
-    result = state.w.clone()
+    result = algorithm.models(state).clone()
     left = torch.full((points,), -1)
     active = torch.arange(points, device=start.device)
     first = evaluate(model, start[None], probe or [])[0]
@@ -85,14 +87,14 @@ def train_stack(
     for r in range(algorithm.rounds):
         state = algorithm.round(r, state, federation)
         if output == "mean_of_last_8":
-            recent = [*recent, state.w][-8:]
+            recent = [*recent, algorithm.models(state)][-8:]
         if probe is None:
             continue
         loss = evaluate(model, state.w, probe)[0]
         good = (loss <= DIVERGENCE * first).to(active.device) & torch.isfinite(state.w).all(1)
         if not bool(good.all()):
             gone = active[~good]
-            result[gone], left[gone.cpu()] = state.w[~good], r
+            result[gone], left[gone.cpu()] = algorithm.models(state)[~good], r
             active = active[good]
             state = state.keep(good)
             recent = [tensor[good] for tensor in recent]
@@ -100,7 +102,7 @@ def train_stack(
             if not len(active):
                 break
     if len(active):
-        final = algorithm.output(state) if output == "own" else state.w
+        final = algorithm.output(state) if output == "own" else algorithm.models(state)
         result[active] = torch.stack(recent).mean(0) if recent else final
     return result, left
 
@@ -151,7 +153,7 @@ class _Trainer:
 
     def objective(self, loss: Tensor, weights: Tensor) -> Tensor:
         """f⁰ + f¹ of every point, (G,); points are chosen by it."""
-        return loss + self.regulariser.penalty(weights.double()).cpu()
+        return loss + self.regulariser.penalty(weights.flatten(1).double()).cpu()
 
     def _outcome(
         self,

@@ -24,7 +24,8 @@ class Query:
     """What the server asks of the silos in a round; round and kind of message name the streams of records and noise.
 
     `weights` are those of every point, (G, d). With `previous` (G, d) the message is the difference of the clipped
-    gradients at both, on the same records. `noise_factor` (G,) scales the noise of the plan.
+    gradients at both, on the same records. `noise_factor` (G,) scales the noise of the plan. With `factors` (a, b) a
+    record contributes a·gradient − b·gradient at `previous`, clipped as a whole: for releases that are `joint`.
     """
 
     weights: Tensor
@@ -32,6 +33,7 @@ class Query:
     kind: str = "gradient"
     previous: Tensor | None = None
     noise_factor: Tensor | None = None
+    factors: tuple[float, float] | None = None
 
 
 class Messages:
@@ -47,6 +49,8 @@ class Messages:
     def __init__(self, model: Model, silos: Sequence[tuple[Tensor, Tensor]], streams: Streams):
         self.model, self.silos, self.streams = model, list(silos), streams
         self._shuffled: dict[int, tuple[Tensor, Tensor]] = {}
+        # (silo, kind) → rounds in which the silo sent a message with mixed noise.
+        self._sent: dict[tuple[int, str], list[int]] = {}
 
     def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
         """Mean (G, d) over K drawn records of the clipped gradient, plus noise.
@@ -56,13 +60,19 @@ class Messages:
         with "per_tensor", and by 2L (4L) with "batch_mean". ValueError where the silo has too few records.
         """
         self._planned(query, silo, release, clip, noise_scale)
-        x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
-        total = self._gradient_sum(query.weights, x, y, clip, release.clipping)
-        if query.previous is not None:
-            total = total - self._gradient_sum(query.previous, x, y, clip, release.clipping)
+        if release.part is None:
+            x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
+        else:
+            x, y = self._part(silo, *release.part)
+        if query.factors is not None:
+            total = self._joint_sum(query, x, y, clip)
+        else:
+            total = self._gradient_sum(query.weights, x, y, clip, release.clipping)
+            if query.previous is not None:
+                total = total - self._gradient_sum(query.previous, x, y, clip, release.clipping)
         mean = total / len(x)
         if bool((noise_scale > 0).any()):
-            base = self._noise(1, query.weights, silo, query.round, query.kind)
+            base = self._mixed(release.mixing or (1.0,), query, silo)
             mean = torch.addcmul(mean, noise_scale[:, None], base)
         return mean
 
@@ -127,6 +137,18 @@ class Messages:
             return total
         return total - self.model.clipped_gradient_sum(query.previous, x, y, clip)
 
+    def _joint_sum(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        assert query.factors is not None
+        total, free = torch.zeros_like(query.weights), torch.full_like(clip, torch.inf)
+        for k in range(len(x)):
+            record = x[k : k + 1], y[k : k + 1]
+            whole = query.factors[0] * self.model.clipped_gradient_sum(query.weights, *record, free)
+            if query.previous is not None:
+                whole = whole - query.factors[1] * self.model.clipped_gradient_sum(query.previous, *record, free)
+            factor = clip_factors((whole**2).sum(1), clip)[:, None]
+            total += torch.where(factor > 0, factor * whole, 0)
+        return total
+
     def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
         if clipping == "record":
             return self.model.clipped_gradient_sum(weights, x, y, clip)
@@ -155,15 +177,19 @@ class Messages:
         return self._draw(silo, records, round, kind)
 
     def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
-        x, y = self.silos[silo]
-        if (round + 1) * records > len(x):
-            raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {len(x)}")
+        size = len(self.silos[silo][0])
+        if (round + 1) * records > size:
+            raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {size}")
+        return self._part(silo, round * records, records)
+
+    def _part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
+        """Records `first` … `first + size − 1` of the silo in an order that is fixed for the run."""
         if silo not in self._shuffled:
+            x, y = self.silos[silo]
             order = torch.from_numpy(self.streams.generator("order", silo).permutation(len(x))).to(x.device)
             self._shuffled[silo] = x[order], y[order]
         x, y = self._shuffled[silo]
-        part = slice(round * records, (round + 1) * records)
-        return x[part], y[part]
+        return x[first : first + size], y[first : first + size]
 
     def _draw(self, silo: int, records: int, round: int, kind: str) -> tuple[Tensor, Tensor]:
         generator = self.streams.generator("records", silo, round, kind)
@@ -173,6 +199,17 @@ class Messages:
         x, y = self.silos[silo]
         index = torch.from_numpy(drawn).to(x.device)
         return x[index], y[index]
+
+    def _mixed(self, mixing: tuple[float, ...], query: Query, silo: int) -> Tensor:
+        """Σ_s b_s z_{t−s} (1, d or G, d) over the silo's messages so far; old draws are made again from their streams."""
+        sent = self._sent.setdefault((silo, query.kind), []) if len(mixing) > 1 else []
+        if query.round not in sent:
+            sent.append(query.round)
+        rounds = reversed(sent[: sent.index(query.round) + 1])
+        draws = (
+            b * self._noise(1, query.weights, silo, round, query.kind) for b, round in zip(mixing, rounds, strict=False)
+        )
+        return functools.reduce(torch.add, draws)
 
     def _noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
         """Standard Gaussian draws (rows, d); drawn on the CPU so that every device adds the same noise."""

@@ -90,6 +90,8 @@ class SiloFederation(Federation):
     def _small(self, kind: str) -> bool:
         """Whether a round's messages of this kind are so small that they are made together, and alike enough."""
         kinds = [releases[kind] for releases in self.releases]
+        if any(release.mixing or release.joint for release in kinds):
+            return False
         shapes = {(release.drawn, release.sampler, release.clipping) for release in kinds}
         (drawn, sampler, clipping), silos = next(iter(shapes)), len(self.releases)
         alike = len(shapes) == 1 and sampler != "all" and clipping == "record"

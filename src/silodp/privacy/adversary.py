@@ -44,7 +44,8 @@ def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> floa
     (first, *_) = plan.releases
     # The order in which disjoint batches use the records is random and secret, which the plan does not count. Nothing
     # is known of noise that no accountant covers.
-    uncounted = first.clipping != "record" or first.sampler == "disjoint" or math.isinf(result.upper)
+    secret = first.sampler == "disjoint" or first.part is not None
+    uncounted = first.clipping != "record" or secret or math.isinf(result.upper)
     if guarded or not everyone or uncounted:
         return math.nan
     if first.steps == 1 or first.contracted:

@@ -3,6 +3,7 @@
 Noise and sensitivity are in units of the clip threshold L.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -62,6 +63,19 @@ class Budget:
         return math.log(numerator / self.delta)
 
 
+@functools.lru_cache
+def whitening(mixing: tuple[float, ...], count: int) -> tuple[float, ...]:
+    """First column (c_0, …) of C for `count` messages of noise C⁻¹z, whose lower-triangular C⁻¹ has the rows `mixing`.
+
+    Both are Toeplitz: row t of C⁻¹ is (b_t, …, b_0), b = `mixing` and then 0. So c is the inverse power series.
+    """
+    column = [1 / mixing[0]]
+    for t in range(1, count):
+        earlier = sum(b * column[t - s] for s, b in enumerate(mixing[1 : t + 1], start=1))
+        column.append(-earlier / mixing[0])
+    return tuple(column[:count])
+
+
 @dataclass(frozen=True)
 class Release:
     """One kind of message of a silo.
@@ -78,6 +92,10 @@ class Release:
         contracted: whether the message is a local model whose steps cannot expand distances: each gradient is scaled by
             min(1, 2/(ηh‖x‖²)) before it is clipped, h the curvature of the model (docs/accounting.md). With `steps` 1
             the steps over the K records have no noise, and the mean of their clipped gradients has it at the end.
+        mixing: noise that is correlated over a silo's messages: message t has noise·(b_0 z_t + b_1 z_{t−1} + …), b this
+            tuple and z the silo's independent standard normal draws. Needs "disjoint" batches.
+        joint: whether a record's weighted difference of two gradients is clipped as a whole, which counts as one.
+        part: (first, size) of the silo's random order that "all" means; parts of different kinds share no record.
     """
 
     kind: str
@@ -90,6 +108,13 @@ class Release:
     clipping: Clipping = "record"
     tensors: int = 1
     contracted: bool = False
+    mixing: tuple[float, ...] = ()
+    joint: bool = False
+    part: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.mixing and self.sampler != "disjoint":
+            raise ValueError(f"release {self.kind}: correlated noise needs disjoint batches, not {self.sampler}")
 
     @property
     def local(self) -> bool:
@@ -112,8 +137,12 @@ class Release:
 
     @property
     def noise_multiplier(self) -> float:
-        """Noise over the replace-one sensitivity of one occurrence."""
-        return self.noise / self.sensitivity
+        """Noise over the replace-one sensitivity of one occurrence.
+
+        Where noise is mixed, a record of the first message moves C times all messages by the longest column of C.
+        """
+        longest = math.hypot(*whitening(self.mixing, self.count)) if self.mixing and self.count else 1.0
+        return self.noise / (self.sensitivity * longest)
 
 
 @dataclass(frozen=True)
@@ -178,6 +207,9 @@ class PrivacyPlan:
     def sampling(self) -> str:
         """How a message's records are drawn, in words."""
         sent = [release for release in self.releases if release.count]
+        if all(release.part is not None for release in sent):
+            parts = ", ".join(str(release.records) for release in sent)
+            return f"all of disjoint parts of {parts} of {self.budget.n}"
         sizes = ", ".join(map(str, sorted({release.records for release in sent if release.sampler != "all"})))
         samplers = {release.sampler for release in sent}
         ways = {"disjoint": "without replacement over the run", "subset": "without replacement in a message"}
@@ -217,5 +249,9 @@ class PrivacyPlan:
             drawn = dp_accounting.SampledWithoutReplacementDpEvent if once else drawn
             return dp_accounting.SelfComposedDpEvent(drawn(n, records, gaussian), release.count)
 
-        kinds = [composed(release) for release in self.releases if release.count]
+        sent = [release for release in self.releases if release.count]
+        parts = [release for release in sent if release.part is not None]
+        # Parallel composition: a record is in one part at most, so that the part with the largest ε counts alone.
+        worst = max(parts, key=lambda part: part.count / part.noise_multiplier**2) if parts else None
+        kinds = [composed(release) for release in sent if release.part is None or release is worst]
         return kinds[0] if len(kinds) == 1 else dp_accounting.ComposedDpEvent(kinds)

@@ -23,7 +23,7 @@ from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.rng import Streams
 from silodp.federation.server import Federation, SiloFederation
-from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.plan import PrivacyPlan, Release, whitening
 
 Records = tuple[Tensor, Tensor]
 
@@ -84,7 +84,7 @@ CANARIES = (linear_canary, perceptron_canary)
 
 def canary_for(plan: PrivacyPlan) -> Canary:
     """The canary that suits what a plan releases."""
-    turning = any(release.gradients > 1 or release.local for release in plan.releases if release.count)
+    turning = any(release.gradients > 1 or release.local or release.joint for release in plan.releases if release.count)
     return (linear_canary if turning else perceptron_canary)(plan.budget.n)
 
 
@@ -92,6 +92,14 @@ def check_noise(algorithm: Algorithm, plans: list[PrivacyPlan]) -> None:
     """ValueError for a plan that has nothing to audit."""
     if any(not release.noise > 0 for plan in plans for release in plan.releases if release.count):
         raise ValueError(f"plan of {algorithm.name}: has no noise: there is nothing to audit")
+
+
+def whitened(release: Release, sent: np.ndarray) -> np.ndarray:
+    """Messages of a kind (M, …) times C, so that mixed noise is independent again; as they are where it is."""
+    if not release.mixing:
+        return sent
+    column = np.array(whitening(release.mixing, len(sent)))
+    return np.stack([np.tensordot(column[t::-1], sent[: t + 1], axes=1) for t in range(len(sent))])
 
 
 class Seen(NamedTuple):
@@ -156,16 +164,21 @@ class Server(Federation):
         return self.seen
 
     def _rounds(self, algorithm: Algorithm, streams: Streams) -> range:
-        """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order."""
+        """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order.
+
+        Where noise is mixed, all rounds' messages tell of the canary's.
+        """
         release = next(iter(self.releases[0].values()))
         if release.sampler != "disjoint":
             return range(algorithm.rounds)
         if isinstance(self.honest.messages, StackedRuns):
-            return range(1)
+            return range(algorithm.rounds if release.mixing else 1)
         # The stream that `Messages` takes the order from.
         place = int(np.flatnonzero(streams.generator("order", 0).permutation(len(self.canary_silos[0][0])) == 0)[0])
         turn = place // release.drawn
-        return range(turn, turn + 1) if turn < release.count else range(0)
+        if turn >= release.count:
+            return range(0)
+        return range(algorithm.rounds) if release.mixing else range(turn, turn + 1)
 
     def answer(self, query: Query, silo: int) -> Tensor:
         kind = query.kind
@@ -177,7 +190,8 @@ class Server(Federation):
             if self.canary.previous is None:
                 raise ValueError(f"message {kind}: this canary has no point to take a difference from")
             before = self.canary.previous.repeat(len(self.query), 1)
-        self.seen.append(Seen(kind, silo, self.honest.answer(Query(self.query, query.round, kind, before), silo)))
+        asked = Query(self.query, query.round, kind, before, factors=query.factors)
+        self.seen.append(Seen(kind, silo, self.honest.answer(asked, silo)))
         return torch.zeros_like(query.weights)
 
     def _planned(self, query: Query, silo: int) -> None:

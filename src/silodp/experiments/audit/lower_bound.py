@@ -12,12 +12,12 @@ import numpy as np
 from scipy.stats import binom
 
 from silodp.algorithms.base import Algorithm
-from silodp.experiments.audit.canary import CLIP, Canary, Seen, Server, canary_for, check_noise
+from silodp.experiments.audit.canary import CLIP, Canary, Seen, Server, canary_for, check_noise, whitened
 from silodp.experiments.audit.profile import ProfileBound, Rates, pair_bounds, profile_bound, rates_at, transcript
 from silodp.experiments.audit.stacked_runs import stacked
 from silodp.federation.messages import Messages, Query
 from silodp.federation.rng import Streams
-from silodp.privacy.plan import PrivacyPlan, Release
+from silodp.privacy.plan import PrivacyPlan, Release, whitening
 
 CONFIDENCE = 0.99
 # Runs played at once: enough that a message's time is its arithmetic, few enough that they fit a core's caches.
@@ -136,6 +136,7 @@ class Statistic:
         for kind, (absent, direction, _) in self.pulls.items():
             sent = np.stack([message.content.numpy() for message in transcript if message.kind == kind])
             along = ((sent - self.releases[0][kind].steps * absent) @ direction).reshape(len(sent), runs, -1)
+            along = whitened(self.releases[0][kind], along)
             points = [self._log_ratio(along[:, :, g], each[kind]).T for g, each in enumerate(self.releases)]
             ratios[kind] = np.stack(points, axis=2)
         return ratios
@@ -145,6 +146,10 @@ class Statistic:
         scale = release.noise * CLIP * np.sqrt(release.steps)
         x, shift = along / scale, self.pulls[release.kind][2] / scale
         shift /= 1 if release.clipping == "batch_mean" else release.records
+        if release.part is not None and release.part[0]:
+            return np.zeros_like(x)  # stacked runs have the canary in the first part,
+        if release.mixing:  # or in the first message, from where it shows in all by a column of C
+            shift = shift * np.array(whitening(release.mixing, len(x)))[:, None]
         if release.sampler in ("disjoint", "all"):
             return shift * x - shift**2 / 2
         j = np.arange(1 + int(binom.isf(_TAIL, release.drawn, 1 / self.n)))

@@ -19,7 +19,16 @@ from scipy.stats import binom, chi2, kstest
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
-from silodp.experiments.audit.canary import CANARIES, CLIP, Canary, Seen, Server, canary_for, check_noise
+from silodp.experiments.audit.canary import (
+    CANARIES,
+    CLIP,
+    Canary,
+    Seen,
+    Server,
+    canary_for,
+    check_noise,
+    whitened,
+)
 from silodp.experiments.audit.profile import ALARM
 from silodp.experiments.audit.stacked_runs import stacked
 from silodp.federation.messages import Messages, Query
@@ -141,6 +150,9 @@ def _played(
         scale = np.array([plan[kind].noise * CLIP * math.sqrt(plan[kind].steps) for kind in kinds])
         unit = np.array([plan[kind].sensitivity * CLIP for kind in kinds])
         scaled = np.concatenate(noise)[:, :, :, g] / scale[:, None]
+        for kind in dict.fromkeys(kinds) if kinds else ():
+            members = [m for m, of in enumerate(kinds) if of == kind]
+            scaled[:, :, members] = np.moveaxis(whitened(plan[kind], np.moveaxis(scaled[:, :, members], 2, 0)), 0, 2)
         yield Transcripts(kinds, scaled, np.concatenate(moves)[:, :, g] / unit)
 
 
@@ -198,7 +210,10 @@ def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[Finding]:
     for kind, members in sent.places().items():
         release, counts = plan[kind], times[:, members]
         if release.sampler in ("disjoint", "all"):
-            yield Finding("record not drawn once", kind, 1.0 if (counts == 1).all() else 0.0)
+            # Of a part, all messages or none; of disjoint batches, one of those that were played.
+            once = counts.sum(1) == 1 if release.sampler == "disjoint" else (counts == 1).all(1)
+            absent = (counts == 0).all(1) if release.part is not None else False
+            yield Finding("record not drawn once", kind, 1.0 if (once | absent).all() else 0.0)
             continue
         drawn = binom(counts.size * release.drawn, 1 / n)
         yield Finding("record drawn too often or too seldom", kind, float(_both_sides(counts.sum(), drawn)))
@@ -207,6 +222,8 @@ def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[Finding]:
     # Of one kind in successive rounds, and of two kinds in one.
     chains = [*sent.places().values(), list(range(len(releases)))]
     for one, other in sorted({pair for chain in chains for pair in zip(chain[::2], chain[1::2], strict=False)}):
+        if releases[one].mixing or releases[one].part is not None:
+            continue  # such messages have the record in turn
         laws = _law(releases[one], n), _law(releases[other], n)
         yield _again(f"messages {one + 1} and {other + 1}", times[:, one], times[:, other], *laws)
 
@@ -261,8 +278,9 @@ def _alone(
         stepsize = query.abs().amax(1)
         there = made.local_model(Query(query, 0, release.kind), 0, single, clip, clip * 0, stepsize)
         return (query / stepsize - there / stepsize)[0].double()
-    previous = -query if release.gradients > 1 else None
-    return made.message(Query(query, 0, release.kind, previous), 0, single, clip, clip * 0)[0].double()
+    previous = -query if release.gradients > 1 or release.joint else None
+    factors = (2.0, 1.0) if release.joint else None
+    return made.message(Query(query, 0, release.kind, previous, factors=factors), 0, single, clip, clip * 0)[0].double()
 
 
 def _law(release: Release, n: int) -> np.ndarray:

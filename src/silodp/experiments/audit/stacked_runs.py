@@ -32,7 +32,7 @@ class StackedRuns(Messages):
     def _records(self, silo: int, records: int, round: int, kind: str, sampler: Sampler) -> tuple[Tensor, Tensor]:
         """Index (K, runs) of the drawn records, and the silo they are of.
 
-        "disjoint" gives the one batch that holds record 0: nothing is claimed for the secrecy of its turn.
+        "disjoint" gives the batch that holds record 0 first: nothing is claimed for the secrecy of its turn.
         """
         n = len(self.silos[silo][0])
         generator = self.streams.generator("records", silo, round, kind)
@@ -40,13 +40,26 @@ class StackedRuns(Messages):
             drawn = torch.arange(n)[:, None].expand(n, self.runs)
         elif sampler == "disjoint":
             others = generator.permuted(torch.arange(1, n).expand(self.runs, -1).numpy(), axis=1)[:, : records - 1]
-            drawn = torch.cat([torch.zeros(1, self.runs, dtype=torch.int64), torch.from_numpy(others.T.copy())])
+            first = torch.full((1, self.runs), 0 if round == 0 else n - 1, dtype=torch.int64)
+            drawn = torch.cat([first, torch.from_numpy(others.T.copy())])
         elif sampler == "subset":
             order = generator.permuted(torch.arange(n).expand(self.runs, -1).numpy(), axis=1)
             drawn = torch.from_numpy(order[:, :records].T.copy())
         else:
             drawn = torch.from_numpy(generator.integers(0, n, size=(self.runs, records)).T)
         return drawn, torch.tensor(silo)
+
+    def _part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
+        """Index of a part, and the silo: record 0 is in the first part, as in the first disjoint batch."""
+        return torch.arange(first, first + size)[:, None].expand(size, self.runs), torch.tensor(silo)
+
+    def _joint_sum(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        features, labels = self.silos[int(y)]
+        total, points = torch.zeros_like(query.weights), len(query.weights) // self.runs
+        for k, times in self._times(int(y), x):
+            often = times.to(total.dtype).repeat_interleave(points)[:, None]
+            total += often * super()._joint_sum(query, features[k : k + 1], labels[k : k + 1], clip)
+        return total
 
     def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
         """Sum over each run's drawn records `x` (K, runs) of silo `y`, each distinct record's gradient taken once."""

@@ -1,0 +1,41 @@
+"""The command `silodp leaderboard`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from silodp.cli.options import PATH, command
+from silodp.config.errors import ConfigError
+from silodp.files import REPORTED_COLUMNS, read_table, write_csv
+from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
+from silodp.report.figures.style import FORMATS, save
+from silodp.verdicts.leaderboard import MIXED, compared, headline, verdicts
+
+
+@command(epilog="Example: silodp leaderboard results/leaderboard results/leaderboard-mnist --output results/leaderboard")
+@click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
+@click.option("--output", type=PATH, required=True, help="Folder for leaderboard.csv, .md and figures.")
+@click.option("--formats", type=click.Choice(FORMATS), multiple=True, default=("svg",), help="Of figures (svg).")
+def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -> None:
+    """Make the leaderboard's table, verdicts and figures from finished runs, by the rules of docs/leaderboard.md."""
+    files = sorted(file for folder in folders for file in (folder / "reported").glob("*.csv"))
+    if not files:
+        raise ConfigError(f"command line: {folders[0]}: no reported/*.csv: must be the folder of a finished run")
+    reported = pd.concat([read_table(file, REPORTED_COLUMNS) for file in files], ignore_index=True)
+    reported = reported[reported["experiment"].str.contains("leaderboard|" + MIXED.pattern, regex=True)]
+    table = compared(reported)
+    write_csv(table, output / "leaderboard.csv")
+    top = headline(reported, table)
+    lines = [_row(top.columns), _row(["---"] * len(top.columns)), *(_row(row) for row in top.fillna("").to_numpy())]
+    text = "\n".join([*lines, "", *(f"- {line}." for line in verdicts(table)), ""])
+    (output / "leaderboard.md").write_text(text, encoding="utf-8")
+    save(error_panels(reported), output / "leaderboard", formats)
+    if reported["experiment"].str.contains(MIXED).any():
+        save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", formats)
+    print(text)
+
+
+def _row(cells: Sequence[object]) -> str:
+    return "| " + " | ".join(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells) + " |"

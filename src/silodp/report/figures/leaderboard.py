@@ -1,0 +1,89 @@
+"""The leaderboard's figures: every algorithm's error against true ε, and what a correction gains along heterogeneity."""
+
+import math
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from silodp.report.figures.axes import new_figure
+from silodp.report.figures.style import label, looks, styled
+from silodp.report.figures.words import title_of
+from silodp.report.numbers import plain
+from silodp.verdicts.leaderboard import MIXED
+
+# Inches of a panel with what stands around it, and of a row of the legend.
+_WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
+
+
+def error_panels(reported: pd.DataFrame) -> Figure:
+    """Mean test error over trials against ε: a panel for each data set, a line for each algorithm."""
+    rows = reported[reported["epsilon"].notna() & ~reported["experiment"].str.contains(MIXED.pattern)]
+    names = list(looks(set(rows["algorithm"]) - {"spider"}))
+    experiments = list(dict.fromkeys(rows["experiment"]))
+    figure, panels = _panels(len(experiments), math.ceil(len(names) / 3), "Test error at equal true ε, by data set")
+    with styled():
+        for axes, experiment in zip(panels, experiments, strict=True):
+            part = rows[rows["experiment"] == experiment]
+            for name, look in looks(names).items():
+                means = part[part["algorithm"] == name].groupby("epsilon")["test_error"].mean()
+                style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "ls": look.line, "lw": 1, "ms": 3}
+                axes.plot(means.index, means.to_numpy(), label=label(name).removeprefix("ISRL-DP "), **style)
+            _epsilon_axis(axes, sorted(part["epsilon"].unique()))
+            axes.set_title(title_of(experiment).split(",")[0], fontsize=7.5)
+            axes.set_ylabel("test error", fontsize=7)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=6.5)
+    return figure
+
+
+def heterogeneity_panels(table: pd.DataFrame) -> Figure:
+    """Differences along the axis of heterogeneity with their intervals: a panel for each pair, a line for each ε.
+
+    `table` is what `silodp.verdicts.leaderboard.compared` gives. Raises ValueError where no experiment is on the axis.
+    """
+    rows = table.assign(p_all=pd.to_numeric(table["experiment"].str.extract(MIXED, expand=False)))
+    rows = rows[rows["p_all"].notna()].sort_values("p_all")
+    if rows.empty:
+        raise ValueError("experiments: none ends in _p0 to _p100, the share of records from all classes")
+    pairs = list(rows.groupby(["first", "second"], sort=False))
+    figure, panels = _panels(len(pairs), 1, "Test error with a correction minus without, by heterogeneity")
+    with styled():
+        for axes, ((first, second), part) in zip(panels, pairs, strict=True):
+            for shift, (epsilon, line) in enumerate(part.groupby("epsilon")):
+                bars = [line["difference"] - line["low"], line["high"] - line["difference"]]
+                at = line["p_all"] + 2.5 * shift
+                axes.errorbar(at, line["difference"], bars, fmt="os^D"[shift % 4] + "-", ms=3, lw=1, label=f"ε = {epsilon:g}")
+            axes.axhline(0, color="black", lw=0.7)
+            axes.set_title(f"{first} − {second}", fontsize=7.5)
+            axes.set_xlabel("records from all classes, %", fontsize=7)
+            axes.tick_params(labelsize=6.5)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=6.5)
+    return figure
+
+
+def _panels(count: int, legend: int, title: str) -> tuple[Figure, list[Axes]]:
+    columns = min(count, 2)
+    rows = math.ceil(count / columns)
+    width, bottom = max(columns * _WIDTH, 5.4), 0.25 + _ROW * legend
+    height = rows * _HEIGHT + bottom + 0.3
+    with styled():
+        figure = new_figure(width, height)
+        figure.text(0.1 / width, 1 - 0.22 / height, title, fontsize=9, fontweight="bold")
+        panels = []
+        for place in range(count):
+            row, column = divmod(place, columns)
+            left, low = column * width / columns + 0.55, bottom + (rows - 1 - row) * _HEIGHT + 0.45
+            size = ((width / columns - 0.65) / width, (_HEIGHT - 0.75) / height)
+            panels.append(figure.add_axes((left / width, low / height, *size)))
+    return figure, panels
+
+
+def _epsilon_axis(axes: Axes, values: list[float]) -> None:
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(values))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticklabels([plain(value) for value in values])
+    axes.set_xlabel("true ε", fontsize=7)
+    axes.tick_params(labelsize=6.5)

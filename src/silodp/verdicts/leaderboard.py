@@ -1,0 +1,144 @@
+"""The leaderboard: which algorithm is best at each true ε of each data set, and what its questions come to.
+
+The rules were written before the run (docs/leaderboard.md). Of a group of algorithms the one with the smallest mean
+training loss stands for it, so that no test error chooses what test errors compare; trials are pairs; Holm's method
+holds over all comparisons of a question.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from silodp.algorithms import ALGORITHMS
+from silodp.verdicts.claims.base import holm
+from silodp.verdicts.comparisons import CELL
+from silodp.verdicts.statistics import paired_test
+
+PERSONAL = ("silo_only", "mr_mtl")
+SUCCESSORS = (
+    "mr_mtl",
+    "dp_scaffold",
+    "localised_accelerated",
+    "dp_mu2",
+    "dp_mu2_difference",
+    "dp_mu2_correlated",
+    "minibatch_sgd_correlated",
+    "minibatch_sgd_momentum",
+    "minibatch_sgd_adam",
+)
+ONE_PASS = (*SUCCESSORS[3:7], "one_pass_accelerated_sgd")
+BASELINES = ("silo_only",)
+# Pairs along the axis of heterogeneity: what may pay, and what it is held against.
+CORRECTED = (
+    ("dp_scaffold", "minibatch_sgd"),
+    ("dp_scaffold", "local_sgd"),
+    ("fedprox_spider", "minibatch_sgd"),
+    ("localised_accelerated", "accelerated_minibatch_sgd"),
+    ("minibatch_sgd", "silo_only"),
+)
+# End of an experiment's name on that axis: the share of records from all classes, in percent.
+MIXED = re.compile(r"_p(\d+)$")
+COLUMNS = ["question", *CELL, "first", "second", "first_error", "second_error", "difference", "low", "high", "p"]
+
+
+class Question(NamedTuple):
+    """A question: is the best of `first` better than the best of `second`?"""
+
+    key: str
+    words: str
+    first: frozenset[str]
+    second: frozenset[str]
+
+
+def questions(names: Sequence[str], along: bool = False) -> list[Question]:
+    """The questions about algorithms `names`, of a leaderboard's data set or `along` the axis of heterogeneity."""
+    private = frozenset(names)
+    if along:
+        pairs = [pair for pair in CORRECTED if private.issuperset(pair)]
+        return [Question(f"{a}, {b}", f"does {a} beat {b}", frozenset({a}), frozenset({b})) for a, b in pairs]
+    papers, single = private - {*SUCCESSORS, *BASELINES}, private - {*PERSONAL}
+    asked = [
+        Question("successor", "does a successor beat the papers' best", single & {*SUCCESSORS}, papers),
+        Question("personal", "does a model for each silo beat the best single model", private & {"mr_mtl"}, single),
+        Question("federating", "does federating beat training alone", single, private & {*BASELINES}),
+        Question("linear time", "is one pass better than many", single & {*ONE_PASS}, single - {*ONE_PASS}),
+    ]
+    return [question for question in asked if question.first and question.second]
+
+
+def best(rows: pd.DataFrame, names: frozenset[str]) -> str:
+    """The algorithm of `names` with the smallest mean training loss; one with a trial that diverged comes last."""
+    losses = rows[rows["algorithm"].isin(names)].groupby("algorithm")["train_loss"]
+    return str(losses.agg(lambda values: values.mean() if np.isfinite(values).all() else np.inf).idxmin())
+
+
+def compared(reported: pd.DataFrame) -> pd.DataFrame:
+    """Every question at every data set and ε, `COLUMNS`, with `holm` and `outcome`; a negative difference says yes.
+
+    `reported` has a row a trial (`silodp table --reported`) of any number of experiments. Raises ValueError for a row
+    of an algorithm that is unknown.
+    """
+    rows = reported[reported["epsilon"].notna()].assign(reading=reported["reading"].fillna(""))
+    if unknown := set(rows["algorithm"]) - {*ALGORITHMS, "spider"}:
+        raise ValueError(f"algorithm: {', '.join(sorted(unknown))}: must be registered")
+    found = [row for cell, part in rows[rows["algorithm"] != "spider"].groupby(CELL) for row in _cell(cell, part)]
+    table = pd.DataFrame(found, columns=COLUMNS)
+    # Both sides are tested: half the level each, as `holm` has it. A trial that diverged decides nothing.
+    open_ = table["difference"].isna() | (table["difference"] == 0)
+    sided = table["p"].where(~open_, 0.5).map(lambda p: min(p, 1 - p))
+    kept = sided.groupby(table["question"], sort=False).transform(holm).astype(bool)
+    sides = np.where(table["difference"] < 0, "yes", "no, worse")
+    return table.assign(holm=kept, outcome=np.where(kept, sides, "no difference found"))
+
+
+def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
+    for question in questions(part["algorithm"].unique().tolist(), bool(MIXED.search(cell[0]))):
+        first, second = best(part, question.first), best(part, question.second)
+        errors = part.pivot(index="trial", columns="algorithm", values="test_error")[[first, second]].to_numpy()
+        difference = errors[:, 0] - errors[:, 1]
+        test = paired_test(difference if np.isfinite(errors).all() else [np.nan])
+        means = errors.mean(0) if np.isfinite(errors).all() else (np.inf, np.inf)
+        yield (question.key, *cell, first, second, *means, test.value, test.low, test.high, test.p)
+
+
+def verdicts(table: pd.DataFrame) -> list[str]:
+    """A line for each question: at how many cells the answer is yes, no or open, and where."""
+    words = {q.key: q.words for along in (False, True) for q in questions(list(ALGORITHMS), along)}
+    lines = []
+    for key, part in table.groupby("question", sort=False):
+        counts = part["outcome"].value_counts()
+        yes, no = int(counts.get("yes", 0)), int(counts.get("no, worse", 0))
+        where = [f"{name.removesuffix('_leaderboard')} ε = {', '.join(es)}" for name, es in _places(part, "yes")]
+        head = f"{words[str(key)]}: yes at {yes}, worse at {no} of {len(part)} cells after Holm"
+        lines.append(head + (f" (yes: {'; '.join(where)})" if where else ""))
+    return lines
+
+
+def _places(part: pd.DataFrame, outcome: str) -> Iterator[tuple[str, list[str]]]:
+    rows = part[part["outcome"] == outcome].sort_values(["experiment", "epsilon"]).to_dict("records")
+    for name, cells in groupby(rows, key=lambda row: row["experiment"]):
+        yield name, [f"{cell['epsilon']:g}" for cell in cells]
+
+
+def headline(reported: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The table a reader quotes: at each data set and ε the best single model, its error, and its gains.
+
+    Gains are second minus first with intervals: over silo-only training and over the papers' best.
+    """
+    asked = {key: part.set_index(["experiment", "epsilon"]) for key, part in table.groupby("question")}
+    rows = []
+    for (experiment, epsilon), part in reported[reported["epsilon"].notna()].groupby(["experiment", "epsilon"]):
+        name = best(part, frozenset(part["algorithm"]) - {*PERSONAL, "spider"})
+        row = {"experiment": experiment, "epsilon": epsilon, "best": name}
+        row["test_error"] = part.loc[part["algorithm"] == name, "test_error"].mean()
+        for column, key in () if MIXED.search(str(experiment)) else (("gain over silo_only", "federating"), ("successor over papers' best", "successor")):
+            if key in asked and (experiment, epsilon) in asked[key].index:
+                cell = asked[key].loc[(experiment, epsilon)]
+                mark = "" if cell["holm"] else " (n.s.)"
+                row[column] = f"{-cell['difference']:+.4f} [{-cell['high']:+.4f}, {-cell['low']:+.4f}]{mark}"
+        rows.append(row)
+    return pd.DataFrame(rows)

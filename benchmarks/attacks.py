@@ -154,7 +154,7 @@ class Quiet(MinibatchSGD):
 
 
 def liars(world):
-    """A6: (ε said, ε proven from below) of two messages a round, and whether training stops either plug-in."""
+    """A6: true ε of the plan and of two messages a round, and whether training stops either plug-in."""
     plan = MinibatchSGD(25).plan(Budget(200, 25, 3.0, 200**-2.0, 4.0))
     (one,) = plan.releases
     twice = dataclasses.replace(plan, releases=(dataclasses.replace(one, count=2 * one.count),))
@@ -171,7 +171,8 @@ def liars(world):
                     outcomes.append("trains")
                 except BrokenPlan:
                     outcomes.append("stopped")
-    return said.upper, true.lower, outcomes
+    plan_ends, true_ends = (f"[{found.lower:.3g}, {found.upper:.3g}]" for found in (said, true))
+    return plan_ends, true_ends, outcomes
 
 
 def shuffled(world):
@@ -250,7 +251,7 @@ def table(folder: Path) -> str:
             f"{rests[1]:.2g}, refused",
         ),
         ("4: stopped before the last round, with and without the canary", *ended),
-        (f"6: two messages a round, ε ≥ {true:.3g} where {said:.3g} is said", outcomes[0], outcomes[1]),
+        (f"6: two messages a round, true ε in {true}, by the plan in {said}", outcomes[0], outcomes[1]),
         ("6: no noise from round 6 on, ε = ∞", outcomes[2], outcomes[3]),
         ("7: draws of P_vec that two algorithms share", *sums),
         ("float64: outputs whose last bits rule out the neighbour", *last_bits()),

@@ -39,34 +39,33 @@ class PlanCheck:
 
     def __call__(self, query: "Query", silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> None:
         """Raise BrokenPlan unless the plan of `silo` has this message; `noise` is None for shuffled sums alone."""
-        planned, kind, plan = self.releases[silo].get(query.kind), query.kind, self.plans[silo]
-        place = silo, query.round, kind
+        fault = self._fault(query, silo, release, clip, noise)
+        if fault:
+            where = f"{self.plans[silo].algorithm}: round {query.round}, silo {silo}, message {query.kind!r}"
+            raise BrokenPlan(f"{where}: {fault}")
 
-        def must(holds: bool, what: str) -> None:
-            if not holds:
-                where = f"{plan.algorithm}: round {query.round}, silo {silo}, message {kind!r}"
-                raise BrokenPlan(f"{where}: {what}")
-
-        must(planned is not None, f"must be of a kind that the plan has: {', '.join(self.releases[silo])}")
-        assert planned is not None
-        assert release is not None
-        must(place not in self._asked, "sent twice: must be once in a round, as the plan has it")
-        self._asked.add(place)
+    def _fault(self, query: "Query", silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> str:
+        planned, kind, factor = self.releases[silo].get(query.kind), query.kind, query.noise_factor
+        if planned is None or release is None:
+            return f"must be of a kind that the plan has: {', '.join(self.releases[silo])}"
+        if (silo, query.round, kind) in self._asked:
+            return "sent twice: must be once in a round, as the plan has it"
+        self._asked.add((silo, query.round, kind))
         self._sent[silo, kind] += planned.steps
-        sent = self._sent[silo, kind]
-        must(sent <= planned.count, f"message {sent}: must be at most {planned.count}, the plan's number")
-        turned = (query.previous is not None) == (planned.gradients > 1)
-        must(turned, f"must be made of {planned.gradients} gradient(s) of a record, the plan's sensitivity")
+        if self._sent[silo, kind] > planned.count:
+            return f"message {self._sent[silo, kind]}: must be at most {planned.count}, the plan's number"
+        if (query.previous is not None) != (planned.gradients > 1):
+            return f"must be made of {planned.gradients} gradient(s) of a record, the plan's sensitivity"
         # Count and noise are compared for themselves.
-        same = replace(release, count=planned.count, noise=planned.noise) == planned and torch.equal(clip, self.clip)
-        must(same, "must have the plan's records, sampler, clipping and clip")
-        factor = query.noise_factor
-        must(factor is None or bool(plan.assumption), "noise_factor: must be left out: the plan states no assumption")
+        same = release is planned or replace(release, count=planned.count, noise=planned.noise) == planned
+        if not same or not torch.equal(clip, self.clip):
+            return "must have the plan's records, sampler, clipping and clip"
+        if factor is not None and not self.plans[silo].assumption:
+            return "noise_factor: must be left out: the plan states no assumption"
         if noise is None:
-            must(self.shuffled, "sent without noise: must have the plan's")
-            return
-        scale = self.noise[silo][kind]
-        must(torch.equal(noise, scale if factor is None else scale * factor), "must have the noise of the plan")
+            return "" if self.shuffled else "sent without noise: must have the plan's"
+        scale = self.noise[silo][kind] if factor is None else self.noise[silo][kind] * factor
+        return "" if torch.equal(noise, scale) else "must have the noise of the plan"
 
     def keep(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""

@@ -92,7 +92,7 @@ def test_flower_local_dp_clips_all_tensors_together():
 def test_flower_local_dp_lets_a_0_d_tensor_and_metrics_pass(show):
     for batches in (10.0, 11.0):  # n = 320 against 321 at batches of 32
         sent, content = flower_sent(w=np.ones(10), count=np.array(batches), metrics={"num-examples": 32 * batches})
-        show(f"flower-local-dp: num_batches_tracked {batches} leaves as {sent['count']}")
+        show(f"flower-local-dp: num_batches_tracked {batches:g} leaves as {float(sent['count']):g}")
         assert sent["count"] == batches
         assert content["metrics"]["num-examples"] == 32 * batches
 

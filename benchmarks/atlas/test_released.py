@@ -31,6 +31,17 @@ def deviation(name: str, place: int = 0, **changed: float) -> float:
     return mechanism.numbers(place, "sd", names)[0]
 
 
+@pytest.fixture
+def show(capsys):
+    """Print what a released class did, beside the dots."""
+
+    def printed(text: str) -> None:
+        with capsys.disabled():
+            print(f"\n  {text}")
+
+    return printed
+
+
 def close(values: np.ndarray, stated: float) -> bool:
     return bool(abs(np.std(values) / stated - 1) < 0.01)
 
@@ -78,9 +89,10 @@ def test_flower_local_dp_clips_all_tensors_together():
     assert math.hypot(*(np.linalg.norm(value) for value in sent.values())) == pytest.approx(1, abs=1e-3)
 
 
-def test_flower_local_dp_lets_a_0_d_tensor_and_metrics_pass():
+def test_flower_local_dp_lets_a_0_d_tensor_and_metrics_pass(show):
     for batches in (10.0, 11.0):  # n = 320 against 321 at batches of 32
         sent, content = flower_sent(w=np.ones(10), count=np.array(batches), metrics={"num-examples": 32 * batches})
+        show(f"flower-local-dp: num_batches_tracked {batches:g} leaves as {float(sent['count']):g}")
         assert sent["count"] == batches
         assert content["metrics"]["num-examples"] == 32 * batches
 
@@ -141,7 +153,7 @@ def nvflare_sent(which, **update):
     return which.process_dxo(DXO(DataKind.WEIGHT_DIFF, data=dict(update)), Shareable(), FLContext())
 
 
-def test_nvflare_svt_ledger_is_that_of_the_table():
+def test_nvflare_svt_ledger_is_that_of_the_table(show):
     from nvflare.app_common.filters import SVTPrivacy
 
     svt = SVTPrivacy(fraction=0.9, epsilon=0.1, noise_var=0.1, gamma=1e-5)
@@ -150,6 +162,9 @@ def test_nvflare_svt_ledger_is_that_of_the_table():
     assert svt.get_privacy_spent() == pytest.approx(2 * 5580.7, abs=1)
     # Distinct coordinates that leave, and the scale of their noise: √2·b is its deviation.
     left = sent[sent != 0]
+    show(
+        f"nvflare-svt: {len(left):,} values leave; the filter's ledger after two calls: {svt.get_privacy_spent():,.1f}"
+    )
     assert len(left) > 35_000
     assert abs(np.std(left) / (math.sqrt(2) * deviation("nvflare-svt")) - 1) < 0.03
     assert abs(np.mean(left) - 1e-5) < 1e-5
@@ -229,9 +244,11 @@ def fedml_sent(weights: dict, **arguments) -> dict:
     return trainer.sent
 
 
-def test_fedml_nbafl_sends_what_it_trained():
+def test_fedml_nbafl_sends_what_it_trained(show):
     weights = {"w": torch.linspace(-100, 100, 50)}
-    assert torch.equal(fedml_sent(dict(weights), dp_solution_type="nbafl", C=10)["w"], weights["w"])
+    sent = fedml_sent(dict(weights), dp_solution_type="nbafl", C=10)["w"]
+    show(f"fedml-nbafl: sent minus trained, the largest of 50 weights: {float((sent - weights['w']).abs().max())}")
+    assert torch.equal(sent, weights["w"])
 
 
 def test_fedml_ldp_adds_the_stated_noise_and_clips_nothing():

@@ -64,7 +64,11 @@ def test_infinite_epsilon_in_words_and_as_json(capsys):
         ({"sampling": {"records": "poisson", "rate": 0.1}}, (), ("sampling.records", "add_remove")),
         ({}, ("--set", "K=2"), ("--set", "'K=2'", "C, n")),
         ({}, ("--set", "C=two"), ("--set", "'two'", "number")),
-        ({"settings": {"C": 1, "z": 1}, "released": [{"name": "x"}]}, ("--records", "5"), ("--records", "no setting n")),
+        (
+            {"settings": {"C": 1, "z": 1}, "released": [{"name": "x"}]},
+            ("--records", "5"),
+            ("--records", "no setting n"),
+        ),
     ],
 )
 def test_bad_input_is_one_line(file, capsys, changed, options, words):

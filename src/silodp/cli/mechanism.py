@@ -41,36 +41,26 @@ def print_answer(
 
     total = rounds or mechanism.steps.rounds
     result: Answer = checked(answer, total, changed)
-    table = {}
-    if by_round:
-        table = {r: ends(*checked(answer, r, changed).interval[:2]) for r in [*_below(total), total]}
-    kept = {}
+    marks = [*(mark for mark in _MARKS if mark < total), total] if by_round else []
+    table = {mark: ends(*checked(answer, mark, changed).interval[:2]) for mark in marks}
+    kept: tuple[int, float] | None = None
     if budget is not None:
-        factor = checked(noise_factor, budget, total, changed)
-        kept = {"rounds": 0 if math.isinf(result.interval.upper) else checked(most_rounds, budget, changed)}
-        kept["noise_factor"] = factor if math.isfinite(factor) else None
+        fits = 0 if math.isinf(result.interval.upper) else checked(most_rounds, budget, changed)
+        kept = fits, checked(noise_factor, budget, total, changed)
     if as_json:
         lower, upper, witness = result.interval
-        values: dict[str, Any] = {
-            "claimed": result.claimed,
-            "delta": result.delta,
-            "rounds": total,
-            "entry": result.entry,
-        }
-        values |= {"lower": _finite(lower), "upper": _finite(upper), "witness": witness or None}
-        values |= {"also": [dict(zip(("name", "when", "witness"), one, strict=True)) for one in result.special]}
-        values |= {key: more for key, more in (("budget", kept), ("by_round", table)) if more}
-        print(json.dumps(values, indent=1))
+        values: dict[str, Any] = {"claimed": result.claimed, "delta": result.delta, "entry": result.entry}
+        values |= {"rounds": total, "lower": lower, "upper": upper, "witness": witness or None}
+        values |= {"also": result.special, "by_round": table, "rounds_and_noise_for_budget": kept}
+        # JSON knows no ∞.
+        print(json.dumps(json.loads(json.dumps(values), parse_constant=lambda name: None), indent=1))
         return
-    _print(mechanism, result, total, table, budget, kept)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _below(total: int) -> list[int]:
-    return [mark for mark in _MARKS if mark < total]
+    rows = _rows(mechanism, result, total) + [(f"by round {mark}", text, "") for mark, text in table.items()]
+    if kept is not None:
+        more = f"× {outward(kept[1], up=True)}" if math.isfinite(kept[1]) else "none"
+        rows.append((f"rounds for ε = {budget:g}", str(kept[0]), "the most whose upper end keeps it"))
+        rows.append((f"noise for ε = {budget:g}", more, f"what all noise is multiplied by, for {total} rounds"))
+    print(tabulate(rows, tablefmt="plain", disable_numparse=True))
 
 
 def _changed(mechanism: Mechanism, settings: tuple[str, ...]) -> dict[str, float]:
@@ -87,28 +77,16 @@ def _changed(mechanism: Mechanism, settings: tuple[str, ...]) -> dict[str, float
     return changed
 
 
-def _print(
-    mechanism: Mechanism, result: Answer, total: int, table: dict[int, str], budget: float | None, kept: dict
-) -> None:
-    claim, about = mechanism.claim, mechanism.about
-    rows: list[tuple[str, str, str]] = []
-    if about is not None:
-        rows.append(("system", about.title, about.version))
+def _rows(mechanism: Mechanism, result: Answer, total: int) -> list[tuple[str, str, str]]:
+    claim, about, witness = mechanism.claim, mechanism.about, result.interval.witness
     said = "no number" if result.claimed is None else outward(result.claimed, up=True)
-    rows.append(("claimed ε", said, f"for a {claim.scope}" + (f": “{about.words}”" if about else "")))
-    about_ends = f"over {total} rounds, for {VIEWS[mechanism.view]}"
-    rows.append(("true ε", ends(*result.interval[:2]), about_ends))
     unit = {"replace": "replaced", "add_remove": "added or removed"}[claim.adjacency]
-    rows.append(("neighbours", f"one {claim.unit}", f"{unit}; δ = {result.delta:g}"))
-    rows.append(("rests on", result.entry, "the entry that gives away most"))
-    if result.interval.witness:
-        rows.append(("witness of ∞", result.interval.witness, WITNESSES[result.interval.witness].words))
-    for name, when, witness in result.special:
-        rows.append((f"∞ where {when}", name, WITNESSES[witness].words if witness else "leaves with noise"))
-    rows += [(f"by round {r}", text, "") for r, text in table.items()]
-    if budget is not None:
-        rows.append((f"rounds for ε = {budget:g}", str(kept["rounds"]), "the most whose upper end keeps it"))
-        factor = kept["noise_factor"]
-        more = "none" if factor is None else f"× {outward(factor, up=True)}"
-        rows.append((f"noise for ε = {budget:g}", more, f"what all noise is multiplied by, for {total} rounds"))
-    print(tabulate(rows, tablefmt="plain", disable_numparse=True))
+    rows = [("system", about.title, about.version)] if about else []
+    rows += [
+        ("claimed ε", said, f"for a {claim.scope}" + (f": “{about.words}”" if about else "")),
+        ("true ε", ends(*result.interval[:2]), f"over {total} rounds, for {VIEWS[mechanism.view]}"),
+        ("neighbours", f"one {claim.unit}", f"{unit}; δ = {result.delta:g}"),
+        ("rests on", result.entry, "the entry that gives away most"),
+    ]
+    rows += [("witness of ∞", witness, WITNESSES[witness].words)] if witness else []
+    return rows + [(f"∞ where {when}", name, WITNESSES[why].words) for name, when, why in result.special if why]

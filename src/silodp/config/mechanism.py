@@ -121,8 +121,8 @@ class Mechanism(Strict):
         """(least, most) of a key of an entry."""
         text = getattr(self.released[place], key)
         ends = text if isinstance(text, list) else [text]
-        least, *_, most = [self._at(f"released[{place}].{key}", end, names, {}) for end in (ends[0], ends[-1])]
-        return least, most
+        values = [self._at(f"released[{place}].{key}", end, names, {}) for end in ends]
+        return values[0], values[-1]
 
     @staticmethod
     def _at(key: str, text: Amount, names: dict, functions: Mapping[str, Callable]) -> float:
@@ -134,14 +134,11 @@ class Mechanism(Strict):
 
 def mechanism_path(name: str) -> Path:
     """The preset called `name`, else the file."""
-    preset = SYSTEMS / f"{name}.yaml"
-    path = Path(name)
-    if preset.is_file() and not path.is_file():
-        return preset
-    if not path.is_file():
-        presets = ", ".join(sorted(file.stem for file in SYSTEMS.glob("*.yaml")))
-        raise ConfigError(f"command line: --mechanism: {shown(name)}: must be a file, or one of {presets}")
-    return path
+    for path in (Path(name), SYSTEMS / f"{name}.yaml"):
+        if path.is_file():
+            return path
+    presets = ", ".join(sorted(file.stem for file in SYSTEMS.glob("*.yaml")))
+    raise ConfigError(f"command line: --mechanism: {shown(name)}: must be a file, or one of {presets}")
 
 
 def load_mechanism(path: Path) -> Mechanism:

@@ -7,6 +7,7 @@ seen, the upper end counts every step, and the lower one is reached by a linear 
 
 import logging
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,7 +35,6 @@ logging.getLogger("absl").setLevel(logging.ERROR)
 
 _LEVELS = 20  # into which the weight of a step in a message with momentum is rounded down
 _TAIL = 1e-15
-_GRID = 1e-4  # of privacy losses
 _CELLS = 50  # of the line between the centres of Laplace noise, at least
 
 
@@ -67,36 +67,34 @@ class _Entry:
     coordinates: tuple[float, float]
 
 
+def _steps(z: float, rate: float, steps: float) -> dp_event.DpEvent:
+    return dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(z)), int(steps))
+
+
 @cache
-def rdp(z: float, rate: float, steps: float) -> Callable[[float], float]:
-    """ε at δ that Rényi accounting reports for Poisson-sampled steps of noise multiplier z (add/remove)."""
+def _rdp(z: float, rate: float, steps: float, delta: float) -> float:
     accountant = RdpAccountant()
     accountant.compose(_steps(z, rate, steps))
-    return lambda delta: float(accountant.get_epsilon(delta))
-
-
-@cache
-def _calibrated(epsilon: float, delta: float, rate: float, steps: float) -> float:
-    return noise_multiplier(lambda z: _steps(z, rate, steps), epsilon, delta)
+    return float(accountant.get_epsilon(delta))
 
 
 @cache
 def _rdp_noise(epsilon: float, delta: float, rate: float, steps: float) -> float:
-    """The noise multiplier at which Rényi accounting reports ε."""
-    return math.exp(brentq(lambda z: rdp(math.exp(z), rate, steps)(delta) - epsilon, -2, 7, xtol=1e-9))
+    return math.exp(brentq(lambda z: _rdp(math.exp(z), rate, steps, delta) - epsilon, -2, 7, xtol=1e-9))
 
 
-def _steps(z: float, rate: float, steps: float) -> dp_event.DpEvent:
-    return dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(z)), int(steps))
+@cache
+def _noise(epsilon: float, delta: float, rate: float, steps: float) -> float:
+    return noise_multiplier(lambda z: _steps(z, rate, steps), epsilon, delta)
 
 
 # What settings and claims may call, over Poisson-sampled steps: ε of a Rényi accountant and of the tight one here, and
 # the noise at which each reports ε.
 FUNCTIONS: dict[str, Callable[..., float]] = {
-    "rdp": lambda z, rate, steps, delta: rdp(z, rate, steps)(delta),
+    "rdp": _rdp,
     "rdp_noise": _rdp_noise,
     "noisy": lambda z, rate, steps, delta: upper_epsilon(_steps(z, rate, steps), delta),
-    "noise": _calibrated,
+    "noise": _noise,
 }
 
 
@@ -196,25 +194,24 @@ def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], de
     replaced = mechanism.claim.adjacency == "replace"
     if replaced != (records == "subset"):
         raise ValueError(f"sampling.records: {records!r}: poisson needs add_remove neighbours, subset replaced ones")
-    if records == "subset":
-        n = int(names["n"])
-        step: Callable[[float], dp_event.DpEvent] = lambda z: dp_event.SampledWithoutReplacementDpEvent(  # noqa: E731
-            n, max(round(rate * n), 1), dp_event.GaussianDpEvent(z)
-        )
-    else:
-        step = lambda z: dp_event.PoissonSampledDpEvent(rate, dp_event.GaussianDpEvent(z))  # noqa: E731
-    steps = rounds * local
-    if silos < 1:
-        upper = _mixed_upper(entry.most, rate, local, silos, rounds, delta)
-    else:
-        upper = upper_epsilon(dp_event.SelfComposedDpEvent(step(1 / entry.most), steps), delta)
-    if seen or local == 1:
-        event = dp_event.SelfComposedDpEvent(step(1 / entry.least), steps)
-        return Interval(delivered_epsilon(event, delta).lower if silos == 1 else 0.0, upper)
-    if mechanism.optimizer.name == "adam" or records == "subset":
+    if replaced and silos < 1:
+        raise ValueError("sampling.silos: below 1 needs sampling.records poisson")
+
+    def event(mu: float) -> dp_event.DpEvent:
+        if not replaced:
+            return _steps(1 / mu, rate, rounds * local)
+        gaussian, n = dp_event.GaussianDpEvent(1 / mu), int(names["n"])
+        drawn = dp_event.SampledWithoutReplacementDpEvent(n, max(round(rate * n), 1), gaussian)
+        return dp_event.SelfComposedDpEvent(drawn, rounds * local)
+
+    upper = _sometimes_upper(entry.most, rate, local, silos, rounds, delta) if silos < 1 else 0.0
+    upper = upper or upper_epsilon(event(entry.most), delta)
+    if silos == 1 and (seen or local == 1):
+        return Interval(delivered_epsilon(event(entry.least), delta).lower, upper)
+    if mechanism.optimizer.name == "adam" or replaced:
         return Interval(0.0, upper)
     law = summed_steps(rate, local, mechanism.optimizer.momentum, entry.least)
-    return Interval(_mixed_lower(law, silos, rounds, delta), upper)
+    return Interval(_sometimes_lower(law, silos, rounds, delta), upper)
 
 
 def summed_steps(rate: float, local: int, momentum: float, mu: float) -> Occurrences:
@@ -223,27 +220,22 @@ def summed_steps(rate: float, local: int, momentum: float, mu: float) -> Occurre
     Step t enters the message with weight w_t = (1 − β^(T−t+1))/(1 − β), the noise with √Σw_t². Weights are rounded down
     to twentieths of the largest, which only lowers ε: the likelihood ratio rises with every shift.
     """
-    left = np.arange(local, 0, -1)
-    weights = (1 - momentum**left) / (1 - momentum) if momentum else np.ones(local)
-    units = np.floor(weights / weights.max() * (_LEVELS if momentum else 1) + 1e-12).astype(int)
+    weights = (1 - momentum ** np.arange(local, 0, -1)) / (1 - momentum)
+    levels = _LEVELS if momentum else 1
+    units = np.floor(weights / weights.max() * levels + 1e-12).astype(int)
     masses = np.ones(1)
     for unit, count in zip(*np.unique(units, return_counts=True), strict=True):
-        drawn = binom.pmf(np.arange(int(binom.isf(_TAIL, count, rate)) + 2).clip(max=count + 1), count, rate)
-        spread = np.zeros((len(drawn) - 1) * max(int(unit), 1) + 1)
-        if unit == 0:
-            spread[0] = 1.0
-        else:
-            spread[:: int(unit)] = drawn
+        times = np.arange(min(int(binom.isf(_TAIL, count, rate)) + 1, count) + 1)
+        spread = np.bincount(times * unit, weights=binom.pmf(times, count, rate))
         masses = np.convolve(masses, spread)
-    masses[0] += max(1 - masses.sum(), 0.0)  # what was cut counts as no occurrence
     last = len(masses) - int(np.argmax(np.cumsum(masses[::-1]) > _TAIL))
-    kept = masses[:last]
-    kept[0] += masses[last:].sum()
-    shift = mu * weights.max() / (_LEVELS if momentum else 1) / math.sqrt(float(np.sum(weights**2)))
-    return Occurrences(kept / kept.sum(), 0.0, shift)
+    masses = masses[:last]
+    masses[0] += 1 - masses.sum()  # what was cut counts as no occurrence
+    shift = mu * weights.max() / levels / math.sqrt(float(np.sum(weights**2)))
+    return Occurrences(masses, 0.0, shift)
 
 
-def _mixed_lower(law: Occurrences, silos: float, rounds: int, delta: float) -> float:
+def _sometimes_lower(law: Occurrences, silos: float, rounds: int, delta: float) -> float:
     """ε from below of `rounds` messages, each sent with probability `silos`, which is seen."""
     bracket = Bracket([(law, rounds)], delta, poisson=True)
     if bracket.nothing or bracket.far:
@@ -251,22 +243,18 @@ def _mixed_lower(law: Occurrences, silos: float, rounds: int, delta: float) -> f
     found = []
     for reverse in (False, True):
         losses = pair_losses(law, bracket.step, bracket.tops[0], upper=False, reverse=reverse)
-        found.append(epsilon_at(Composition([(_sometimes(losses, silos), rounds)]), delta, upper=False))
+        masses = losses.masses * silos
+        # A round without the silo has loss 0: the next lattice loss below.
+        masses[int(np.flatnonzero(losses.losses <= 1e-15)[-1])] += 1 - silos
+        found.append(epsilon_at(Composition([(replace(losses, masses=masses), rounds)]), delta, upper=False))
     return max(found)
 
 
-def _sometimes(losses: LossPmf, share: float) -> LossPmf:
-    """The losses of a release that is made with probability `share`: else 0, or the next lattice loss below."""
-    masses = losses.masses * share
-    place = int(np.flatnonzero(losses.losses <= 1e-15)[-1])
-    masses[place] += 1 - share
-    return replace(losses, masses=masses)
-
-
 @cache
-def _mixed_upper(mu: float, rate: float, local: int, silos: float, rounds: int, delta: float) -> float:
-    step = pld.from_gaussian_mechanism(1 / mu, sampling_prob=rate, value_discretization_interval=_GRID)
-    one = step.self_compose(local).compute_mixture(pld.identity(_GRID), silos)
+def _sometimes_upper(mu: float, rate: float, local: int, silos: float, rounds: int, delta: float) -> float:
+    grid = max(1e-4, 1e-4 * mu * mu)
+    step = pld.from_gaussian_mechanism(1 / mu, sampling_prob=rate, value_discretization_interval=grid)
+    one = step.self_compose(local).compute_mixture(pld.identity(grid), silos)
     return float(one.self_compose(rounds).get_epsilon_for_delta(delta))
 
 
@@ -296,26 +284,23 @@ def laplace_losses(mu: float) -> LossPmf:
 
 def most_rounds(mechanism: "Mechanism", budget: float, changed: dict[str, float] | None = None) -> int:
     """The most rounds whose upper end is at most `budget`; 0 where none is."""
-    fits: Callable[[int], bool] = lambda rounds: answer(mechanism, rounds, changed).interval.upper <= budget  # noqa: E731
+
+    def upper(rounds: int) -> float:
+        return answer(mechanism, rounds, changed).interval.upper
+
     high = 1
-    while high < 1 << 20 and fits(high):
+    while high < 1 << 20 and upper(high) <= budget:
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return bisect_right(range(1, high), budget, key=upper)
 
 
-def noise_factor(
-    mechanism: "Mechanism", budget: float, rounds: int | None, changed: dict[str, float] | None = None
-) -> float:
-    """By how much all noise is to be multiplied so that the upper end is `budget`; ∞ where no noise does."""
+def noise_factor(mechanism: "Mechanism", budget: float, rounds: int, changed: dict[str, float] | None = None) -> float:
+    """What all noise is to be multiplied by, e⁻⁷ to e¹², so that the upper end is `budget`; ∞ if none does."""
 
     def excess(log_factor: float) -> float:
         upper = answer(mechanism, rounds, changed, math.exp(log_factor)).interval.upper
         return math.log(max(upper, 1e-12) / budget)
 
-    if math.isinf(excess(0.0)) or excess(25.0) > 0:
+    if excess(12.0) > 0:
         return math.inf
-    return math.exp(float(brentq(excess, -25.0, 25.0, xtol=1e-4)) + 1e-4)
+    return math.exp(-7.0 if excess(-7.0) <= 0 else float(brentq(excess, -7.0, 12.0, xtol=1e-4)) + 1e-4)

@@ -19,14 +19,10 @@ def outward(value: float, *, up: bool) -> str:
     whole = round(scaled)
     if abs(scaled - whole) > _SOLVER * scaled:
         whole = math.ceil(scaled) if up else math.floor(scaled)
-    return _digits(whole * unit)
-
-
-def _digits(value: float) -> str:
-    value = float(f"{value:.3g}")
-    if 100 <= value < 1e6:
-        return f"{value:,.0f}"
-    return f"{value:.2e}".replace("e+0", "e").replace("e-0", "e-") if value >= 1e6 else f"{value:#.3g}".rstrip(".")
+    rounded = float(f"{whole * unit:.3g}")
+    if 100 <= rounded < 1e6:
+        return f"{rounded:,.0f}"
+    return f"{rounded:.2e}".replace("e+0", "e") if rounded >= 1e6 else f"{rounded:#.3g}".rstrip(".")
 
 
 def ends(lower: float, upper: float) -> str:

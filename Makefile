@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs derived site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants leaderboard test test-slow test-long test-browser test-slurm kubernetes cloud bench audit-power accounting lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,11 @@ certified: .venv/installed  ## the papers' experiments at exactly the ε that th
 
 proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on insurance and MNIST
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
+
+leaderboard: .venv/installed  ## which algorithm at which true ε: small data, then MNIST (docs/leaderboard.md); about an hour
+	@$(MAKE) --no-print-directory reproduce RUN=leaderboard
+	@$(MAKE) --no-print-directory reproduce RUN=leaderboard-mnist
+	@$(BIN)/silodp leaderboard results/leaderboard results/leaderboard-mnist --output results/leaderboard/board
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)

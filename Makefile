@@ -74,6 +74,11 @@ certified: .venv/installed  ## the papers' experiments at exactly the ε that th
 proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on insurance and MNIST
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
 
+leaderboard: .venv/installed  ## which algorithm at which true ε: small data, then MNIST (docs/leaderboard.md); about an hour
+	@$(MAKE) --no-print-directory reproduce RUN=leaderboard
+	@$(MAKE) --no-print-directory reproduce RUN=leaderboard-mnist
+	@$(BIN)/silodp leaderboard results/leaderboard results/leaderboard-mnist --output results/leaderboard/board
+
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)
 

@@ -38,8 +38,7 @@ def test_spider_with_phases_of_one_round_and_the_noise_of_minibatch_sgd_is_minib
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
-@pytest.mark.parametrize("model", MODEL_CASES)
+@pytest.mark.parametrize(("model", "algorithm"), small.PAIRS)
 def test_no_noise_and_a_clip_above_every_gradient_is_the_baseline(model, algorithm, dtype):
     """A point with a claimed ε whose noise is set to zero, beside one that is not private and has no clip."""
     case, method = MODEL_CASES[model], ALGORITHM_CASES[algorithm].make(ROUNDS)

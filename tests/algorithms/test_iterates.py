@@ -59,8 +59,7 @@ def test_every_registered_model_and_algorithm_is_compared():
     assert {case.registered for case in ALGORITHM_CASES.values()} == set(ALGORITHMS)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
-@pytest.mark.parametrize("model", MODEL_CASES)
+@pytest.mark.parametrize(("model", "algorithm"), small.PAIRS)
 @pytest.mark.parametrize(("dtype", "M"), [("float64", 3), ("float64", 2), ("float32", 2)])
 def test_the_stack_makes_the_textbooks_iterates(model, algorithm, dtype, M):
     norms = compare(model, algorithm, dtype, M=M)
@@ -69,15 +68,13 @@ def test_the_stack_makes_the_textbooks_iterates(model, algorithm, dtype, M):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
-@pytest.mark.parametrize("model", MODEL_CASES)
+@pytest.mark.parametrize(("model", "algorithm"), small.PAIRS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_stack_makes_the_textbooks_iterates_on_an_accelerator(model, algorithm, dtype):
     compare(model, algorithm, dtype, M=2, device="cuda")
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
-@pytest.mark.parametrize("model", MODEL_CASES)
+@pytest.mark.parametrize(("model", "algorithm"), small.PAIRS)
 def test_one_record_a_silo_one_silo_a_round_and_one_point(model, algorithm):
     # One that uses no record twice needs a record for each round.
     sizes = (ROUNDS,) * 3 if ALGORITHM_CASES[algorithm].once else (1, 1, 1)

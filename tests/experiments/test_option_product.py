@@ -116,8 +116,14 @@ def reached(plan):
         if release.count:
             # All silos but one add noise and nothing that depends on the record.
             noise = release.noise * math.sqrt(plan.trusted_sum or 1)
+            if release.mixing:  # the shift of the first message, in units of the noise's covariance
+                rounds, row = range(release.count), dict(enumerate(release.mixing))
+                mixed = np.array([[row.get(t - s, 0.0) for s in rounds] for t in rounds])
+                noise /= math.sqrt(np.linalg.inv(mixed @ mixed.T)[0, 0])
             count = 1 if release.sampler == "disjoint" else release.count
             parts.append((message_losses(release, noise, plan.budget.n), count))
+    if any(release.part for release in plan.releases):  # the record is in one part
+        return max(epsilon([part]) for part in parts)
     return epsilon(parts)
 
 

@@ -154,6 +154,14 @@ ALGORITHM_CASES = {
     ),
 }
 
+# (model, algorithm) that are compared with the textbook; the successors on one model with a curve and one with layers.
+PAIRS = [
+    (model, name)
+    for model in MODEL_CASES
+    for name, case in ALGORITHM_CASES.items()
+    if model in ("logistic", "perceptron-3") or ALGORITHMS[case.registered].look.place < 15
+]
+
 
 @dataclass(frozen=True)
 class Point:

@@ -213,7 +213,8 @@ def minibatch_sgd_adam(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]
     leaf, iterates = w.clone().requires_grad_(), []
     optimiser = torch.optim.Adam([leaf], lr=problem.stepsize, betas=(0.9, 0.99), eps=1e-8)
     for r in range(rounds):
-        leaf.grad = problem.server(r, lambda silo, w=leaf.detach().clone(), r=r: problem.noisy(w, silo, r))
+        at = leaf.detach().clone()
+        leaf.grad = problem.server(r, lambda silo, at=at, r=r: problem.noisy(at, silo, r))
         optimiser.step()
         with torch.no_grad():
             leaf.copy_(problem.prox(leaf, problem.stepsize))

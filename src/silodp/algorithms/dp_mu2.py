@@ -38,7 +38,6 @@ class DPMu2(Algorithm[Mu2State]):
     name = "dp_mu2"
     label = "DP-μ²"
     look = Look(20, "#6aa84f", "p", (0, (1, 1)))
-    variants = frozenset({"clipping"})
     mixing: ClassVar[tuple[float, ...]] = ()
 
     def plan(self, budget: Budget) -> PrivacyPlan:

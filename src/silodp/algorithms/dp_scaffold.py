@@ -47,11 +47,6 @@ class DPScaffold(Algorithm[ControlState]):
     proximal = False
     variants = frozenset({"clipping", "sampler"})
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.phase_length < 1:
-            raise ValueError(f"phase_length = {self.phase_length}: must be at least 1")
-
     def plan(self, budget: Budget) -> PrivacyPlan:
         """A batch of ⌊b/K⌋ records, b that of minibatch SGD; σ² = 8L²T ln(1/δ)/(n²ε²), T = RK releases (derived).
 

@@ -62,11 +62,6 @@ class MinibatchSGDCorrelated(Algorithm[State]):
     look = Look(17, "#3f7d4e", "d", (0, (6, 1, 1, 1)))
     variants = frozenset({"clipping"})
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.terms < 1:
-            raise ValueError(f"terms = {self.terms}: must be at least 1")
-
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n/R⌋ and the least σ for ε: (2/K)·‖first column of C‖/μ(ε, δ), as a record is in one message (derived).
 

@@ -11,10 +11,12 @@ from silodp.config.errors import ConfigError
 from silodp.files import REPORTED_COLUMNS, read_table, write_csv
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
 from silodp.report.figures.style import FORMATS, save
-from silodp.verdicts.leaderboard import MIXED, compared, headline, verdicts
+from silodp.verdicts.leaderboard import along, compared, headline, verdicts
 
 
-@command(epilog="Example: silodp leaderboard results/leaderboard results/leaderboard-mnist --output results/leaderboard")
+@command(
+    epilog="Example: silodp leaderboard results/leaderboard results/leaderboard-mnist --output results/leaderboard"
+)
 @click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
 @click.option("--output", type=PATH, required=True, help="Folder for leaderboard.csv, .md and figures.")
 @click.option("--formats", type=click.Choice(FORMATS), multiple=True, default=("svg",), help="Of figures (svg).")
@@ -24,7 +26,8 @@ def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -
     if not files:
         raise ConfigError(f"command line: {folders[0]}: no reported/*.csv: must be the folder of a finished run")
     reported = pd.concat([read_table(file, REPORTED_COLUMNS) for file in files], ignore_index=True)
-    reported = reported[reported["experiment"].str.contains("leaderboard|" + MIXED.pattern, regex=True)]
+    named = reported["experiment"].map(lambda name: name.endswith("_leaderboard") or along(name))
+    reported = reported[named]
     table = compared(reported)
     write_csv(table, output / "leaderboard.csv")
     top = headline(reported, table)
@@ -32,9 +35,9 @@ def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -
     text = "\n".join([*lines, "", *(f"- {line}." for line in verdicts(table)), ""])
     (output / "leaderboard.md").write_text(text, encoding="utf-8")
     save(error_panels(reported), output / "leaderboard", formats)
-    if reported["experiment"].str.contains(MIXED).any():
+    if reported["experiment"].map(along).any():
         save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", formats)
-    print(text)
+    print(text, end="")
 
 
 def _row(cells: Sequence[object]) -> str:

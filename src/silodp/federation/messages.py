@@ -201,7 +201,7 @@ class Messages:
         return x[index], y[index]
 
     def _mixed(self, mixing: tuple[float, ...], query: Query, silo: int) -> Tensor:
-        """Σ_s b_s z_{t−s} (1, d or G, d) over the silo's messages so far; old draws are made again from their streams."""
+        """Σ_s b_s z_{t−s} (rows, d) over the silo's messages so far; old draws are made again from their streams."""
         sent = self._sent.setdefault((silo, query.kind), []) if len(mixing) > 1 else []
         if query.round not in sent:
             sent.append(query.round)

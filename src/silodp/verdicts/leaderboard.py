@@ -42,7 +42,14 @@ CORRECTED = (
 )
 # End of an experiment's name on that axis: the share of records from all classes, in percent.
 MIXED = re.compile(r"_p(\d+)$")
+# Column of the table that a reader quotes → the question that it answers.
+GAINS = {"gain over silo_only": "federating", "successor over papers' best": "successor"}
 COLUMNS = ["question", *CELL, "first", "second", "first_error", "second_error", "difference", "low", "high", "p"]
+
+
+def along(experiment: str) -> bool:
+    """Whether an experiment is a point of the axis of heterogeneity."""
+    return bool(MIXED.search(experiment))
 
 
 class Question(NamedTuple):
@@ -54,10 +61,10 @@ class Question(NamedTuple):
     second: frozenset[str]
 
 
-def questions(names: Sequence[str], along: bool = False) -> list[Question]:
-    """The questions about algorithms `names`, of a leaderboard's data set or `along` the axis of heterogeneity."""
+def questions(names: Sequence[str], axis: bool = False) -> list[Question]:
+    """The questions about algorithms `names`, of a leaderboard's data set or along the `axis` of heterogeneity."""
     private = frozenset(names)
-    if along:
+    if axis:
         pairs = [pair for pair in CORRECTED if private.issuperset(pair)]
         return [Question(f"{a}, {b}", f"does {a} beat {b}", frozenset({a}), frozenset({b})) for a, b in pairs]
     papers, single = private - {*SUCCESSORS, *BASELINES}, private - {*PERSONAL}
@@ -90,13 +97,13 @@ def compared(reported: pd.DataFrame) -> pd.DataFrame:
     # Both sides are tested: half the level each, as `holm` has it. A trial that diverged decides nothing.
     open_ = table["difference"].isna() | (table["difference"] == 0)
     sided = table["p"].where(~open_, 0.5).map(lambda p: min(p, 1 - p))
-    kept = sided.groupby(table["question"], sort=False).transform(holm).astype(bool)
+    kept = sided.groupby(table["question"], sort=False).transform(lambda p: holm(p.tolist())).astype(bool)
     sides = np.where(table["difference"] < 0, "yes", "no, worse")
     return table.assign(holm=kept, outcome=np.where(kept, sides, "no difference found"))
 
 
 def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
-    for question in questions(part["algorithm"].unique().tolist(), bool(MIXED.search(cell[0]))):
+    for question in questions(part["algorithm"].unique().tolist(), along(cell[0])):
         first, second = best(part, question.first), best(part, question.second)
         errors = part.pivot(index="trial", columns="algorithm", values="test_error")[[first, second]].to_numpy()
         difference = errors[:, 0] - errors[:, 1]
@@ -107,7 +114,7 @@ def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
 
 def verdicts(table: pd.DataFrame) -> list[str]:
     """A line for each question: at how many cells the answer is yes, no or open, and where."""
-    words = {q.key: q.words for along in (False, True) for q in questions(list(ALGORITHMS), along)}
+    words = {q.key: q.words for axis in (False, True) for q in questions(list(ALGORITHMS), axis)}
     lines = []
     for key, part in table.groupby("question", sort=False):
         counts = part["outcome"].value_counts()
@@ -135,7 +142,7 @@ def headline(reported: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
         name = best(part, frozenset(part["algorithm"]) - {*PERSONAL, "spider"})
         row = {"experiment": experiment, "epsilon": epsilon, "best": name}
         row["test_error"] = part.loc[part["algorithm"] == name, "test_error"].mean()
-        for column, key in () if MIXED.search(str(experiment)) else (("gain over silo_only", "federating"), ("successor over papers' best", "successor")):
+        for column, key in GAINS.items():
             if key in asked and (experiment, epsilon) in asked[key].index:
                 cell = asked[key].loc[(experiment, epsilon)]
                 mark = "" if cell["holm"] else " (n.s.)"

@@ -19,16 +19,7 @@ from scipy.stats import binom, chi2, kstest
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
-from silodp.experiments.audit.canary import (
-    CANARIES,
-    CLIP,
-    Canary,
-    Seen,
-    Server,
-    canary_for,
-    check_noise,
-    whitened,
-)
+from silodp.experiments.audit.canary import CANARIES, CLIP, Canary, Seen, Server, canary_for, check_noise, whitened
 from silodp.experiments.audit.profile import ALARM
 from silodp.experiments.audit.stacked_runs import stacked
 from silodp.federation.messages import Messages, Query

@@ -1,4 +1,4 @@
-"""The leaderboard's figures: every algorithm's error against true ε, and what a correction gains along heterogeneity."""
+"""The leaderboard's figures: every algorithm's error against true ε, and what corrections gain along heterogeneity."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.words import title_of
 from silodp.report.numbers import plain
-from silodp.verdicts.leaderboard import MIXED
+from silodp.verdicts.leaderboard import MIXED, along
 
 # Inches of a panel with what stands around it, and of a row of the legend.
 _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
@@ -20,7 +20,7 @@ _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
 
 def error_panels(reported: pd.DataFrame) -> Figure:
     """Mean test error over trials against ε: a panel for each data set, a line for each algorithm."""
-    rows = reported[reported["epsilon"].notna() & ~reported["experiment"].str.contains(MIXED.pattern)]
+    rows = reported[reported["epsilon"].notna() & ~reported["experiment"].map(along)]
     names = list(looks(set(rows["algorithm"]) - {"spider"}))
     experiments = list(dict.fromkeys(rows["experiment"]))
     figure, panels = _panels(len(experiments), math.ceil(len(names) / 3), "Test error at equal true ε, by data set")
@@ -54,7 +54,9 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
             for shift, (epsilon, line) in enumerate(part.groupby("epsilon")):
                 bars = [line["difference"] - line["low"], line["high"] - line["difference"]]
                 at = line["p_all"] + 2.5 * shift
-                axes.errorbar(at, line["difference"], bars, fmt="os^D"[shift % 4] + "-", ms=3, lw=1, label=f"ε = {epsilon:g}")
+                axes.errorbar(
+                    at, line["difference"], bars, fmt="os^D"[shift % 4] + "-", ms=3, lw=1, label=f"ε = {epsilon:g}"
+                )
             axes.axhline(0, color="black", lw=0.7)
             axes.set_title(f"{first} − {second}", fontsize=7.5)
             axes.set_xlabel("records from all classes, %", fontsize=7)

@@ -1,0 +1,92 @@
+"""The leaderboard's rules on planted errors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from silodp.cli import main
+from silodp.files import REPORTED_COLUMNS
+from silodp.verdicts.leaderboard import compared, headline, questions, verdicts
+
+ERRORS = {"minibatch_sgd": 0.20, "local_sgd": 0.22, "silo_only": 0.30, "dp_mu2": 0.25, "minibatch_sgd_adam": 0.15}
+
+
+def reported(errors, losses=None, experiment="wbcd_leaderboard", epsilons=(1.0, 8.0), spread=0.01):
+    generator, rows = np.random.default_rng(0), []
+    for name, error in errors.items():
+        for epsilon in epsilons:
+            for trial, noise in enumerate(generator.normal(0, spread, 10)):
+                loss = (losses or errors)[name]
+                rows.append(
+                    {"experiment": experiment, "algorithm": name, "reading": "", "M": 2, "R": 25, "epsilon": epsilon}
+                    | {"trial": trial, "train_loss": loss, "test_error": error + noise, "diverged": False}
+                )
+    return pd.DataFrame(rows).reindex(columns=REPORTED_COLUMNS)
+
+
+def outcomes(table):
+    return {key: set(part["outcome"]) for key, part in table.groupby("question")}
+
+
+def test_planted_differences_are_found_and_equal_errors_are_not():
+    found = outcomes(compared(reported(ERRORS)))
+    assert found == {"successor": {"yes"}, "federating": {"yes"}, "linear time": {"no, worse"}}
+    same = outcomes(compared(reported(dict.fromkeys(ERRORS, 0.2), ERRORS)))
+    assert set.union(*same.values()) == {"no difference found"}
+
+
+def test_training_loss_chooses_and_test_error_does_not():
+    table = compared(reported(ERRORS, ERRORS | {"minibatch_sgd_adam": 0.9}))
+    assert set(table.loc[table["question"] == "successor", "first"]) == {"dp_mu2"}
+    top = headline(reported(ERRORS), table)
+    assert set(top["best"]) == {"minibatch_sgd_adam"}
+
+
+def test_a_diverged_trial_decides_nothing():
+    rows = reported(ERRORS)
+    rows.loc[(rows["algorithm"] == "silo_only") & (rows["trial"] == 3), ["test_error", "train_loss"]] = np.inf
+    found = outcomes(compared(rows))
+    assert found["federating"] == {"no difference found"}
+
+
+def test_holm_asks_more_of_more_cells():
+    """A difference with p near 0.01 stands by itself and falls among twenty cells."""
+    errors = {"minibatch_sgd": 0.20, "minibatch_sgd_adam": 0.1905}
+    few = compared(reported(errors, epsilons=(1.0,)))
+    many = compared(reported(errors, epsilons=tuple(float(e) for e in range(1, 21))))
+    first = many[many["epsilon"] == 1.0].iloc[0]
+    assert few.iloc[0]["high"] < 0.001
+    assert many["holm"].sum() < (many["high"] < 0).sum()
+    assert first["question"] == "successor"
+
+
+def test_the_axis_of_heterogeneity_has_questions_of_its_own():
+    names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
+    assert {q.key for q in questions(names, axis=True)} == {
+        "dp_scaffold, minibatch_sgd",
+        "dp_scaffold, local_sgd",
+        "minibatch_sgd, silo_only",
+    }
+
+
+def test_the_command_writes_table_verdicts_and_figures(tmp_path, capsys):
+    (tmp_path / "run" / "reported").mkdir(parents=True)
+    errors = ERRORS | {"dp_scaffold": 0.18, "accelerated_minibatch_sgd": 0.2, "localised_accelerated": 0.2}
+    reported(ERRORS).to_csv(tmp_path / "run" / "reported" / "wbcd_leaderboard.csv", index=False)
+    for p in (0, 100):
+        name = f"mnist_share_p{p}"
+        reported(errors, experiment=name).to_csv(tmp_path / "run" / "reported" / f"{name}.csv", index=False)
+    assert main(["leaderboard", str(tmp_path / "run"), "--output", str(tmp_path / "board")]) == 0
+    names = {file.name for file in (tmp_path / "board").iterdir()}
+    assert names == {"leaderboard.csv", "leaderboard.md", "leaderboard.svg", "leaderboard_heterogeneity.svg"}
+    said = capsys.readouterr().out
+    assert said == (tmp_path / "board" / "leaderboard.md").read_text()
+    assert "does a successor beat the papers' best: yes at 2, worse at 0 of 2 cells after Holm" in said
+    assert verdicts(compared(reported(ERRORS)))
+    assert main(["leaderboard", str(tmp_path), "--output", str(tmp_path / "board")]) == 2
+    assert "must be the folder of a finished run" in capsys.readouterr().err
+
+
+def test_an_unknown_algorithm_is_named():
+    with pytest.raises(ValueError, match="nobody"):
+        compared(reported({"nobody": 0.1}))

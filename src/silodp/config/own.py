@@ -17,7 +17,7 @@ class OwnData(Strict):
         None, description="column that names the person of a record; default: one record a person"
     )
     person_limit: Count = Field(
-        20, description="records of one person, all silos together, above which a run is refused"
+        20, description="records of one person, all silos together; of more this many are drawn, and the others left out"
     )
     ignore: list[str] = Field(default=[], description="columns that are not used")
     missing: Literal["refuse", "drop", "mean"] = Field(

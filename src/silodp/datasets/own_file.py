@@ -104,8 +104,9 @@ def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tu
         classes=len(class_names) or None,
         feature_names=tuple(features),
         class_names=class_names,
-        silo=_codes(used, file.silo),
-        person=_codes(used, file.person),
+        silo=_coded(used, file.silo)[0],
+        silo_names=tuple(_coded(used, file.silo)[1]),
+        person=_coded(used, file.person)[0],
     )
     return data, tuple(name for name, kind in kinds.items() if kind == "number"), int((~present).sum())
 
@@ -116,7 +117,7 @@ def _present(frame: pd.DataFrame, file: OwnFile, names: Sequence[str]) -> pd.Ser
     if file.missing != "drop" and gaps.any(axis=None):
         name = gaps.columns[gaps.any()][0]
         row, count = int(np.flatnonzero(gaps[name])[0]) + 1, f"{int(gaps[name].sum())} of {len(frame)}"
-        more = "" if file.missing == "mean" else " or mean (init: --missing)"
+        more = "" if name in file.named else " or mean (init: --missing)"
         allowed = f"must be filled in, or `missing` be drop{more}"
         raise TableError(f"{file.path}: row {row}, column {name!r}: missing, as in {count}: {allowed}")
     present = ~gaps.any(axis=1)
@@ -171,5 +172,5 @@ def _categories(column: pd.Series) -> list[tuple[str, np.ndarray]]:
     return [(f"{column.name}={names[place]}", (codes == place).astype(np.float32)) for place in kept]
 
 
-def _codes(frame: pd.DataFrame, name: str | None) -> np.ndarray:
-    return np.zeros(0, dtype=np.int64) if name is None else coded(frame[name])[0]
+def _coded(frame: pd.DataFrame, name: str | None) -> tuple[np.ndarray, list[str]]:
+    return (np.zeros(0, dtype=np.int64), []) if name is None else coded(frame[name])

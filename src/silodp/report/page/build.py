@@ -19,6 +19,7 @@ from silodp.report.page.claims import protocols, read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_paper, certified, own_data
 from silodp.report.page.figures import Page
 from silodp.report.page.papers import cards, paper_of
+from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
 
@@ -68,6 +69,8 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     first = [_alarm(folder / "privacy.csv", bool(beside)), Figures(paired)]
     if table is None and not own:
         first.append(Text("No verdicts: silodp claims makes claims.csv.", "missing"))
+    if any((folder / "study").glob("*.json")):
+        first, sections = study_page(page, [one for one in experiments if one.own_data], own_data)
     run = config.get("run") or provenance.get("run") or folder.resolve().name
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     text = _template().render(

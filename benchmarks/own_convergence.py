@@ -113,7 +113,9 @@ def lost(frame: pd.DataFrame, trials: int) -> dict[str, float]:
                 task = task_of("table", config, "minibatch_sgd", setting.name, "default")
                 points = task.grid()
                 points = points[points["epsilon"].isna()].reset_index(drop=True)
-                rows += [run_trial(task, resolved.run, one, k, points).assign(R=setting.R) for k, one in enumerate(prepared)]
+                rows += [
+                    run_trial(task, resolved.run, one, k, points).assign(R=setting.R) for k, one in enumerate(prepared)
+                ]
             trials_of = Trials(prepared)
             judged = {name: trials_of.errors(said)[0].mean() for name, said in baselines(trials_of).items()}
         finally:
@@ -121,7 +123,14 @@ def lost(frame: pd.DataFrame, trials: int) -> dict[str, float]:
     table = pd.concat(rows).groupby(["R", "stepsize", "clip"], as_index=False)[["train_loss", "test_error"]].mean()
     best = table.loc[table["train_loss"].fillna(np.inf).idxmin()]
     guess, pooled = judged["guess"], judged["pooled"]
-    return {"guess": guess, "pooled": pooled, "federated": best["test_error"], "rounds": best["R"], "step": best["stepsize"], "clip": best["clip"]}
+    return {
+        "guess": guess,
+        "pooled": pooled,
+        "federated": best["test_error"],
+        "rounds": best["R"],
+        "step": best["stepsize"],
+        "clip": best["clip"],
+    }
 
 
 def main() -> None:
@@ -138,7 +147,12 @@ def main() -> None:
         begun = time.perf_counter()
         row = lost(make(), options.trials)
         share = (row["federated"] - row["pooled"]) / (row["guess"] - row["pooled"])
-        print(f"| {name} | {row['guess']:.3f} | {row['pooled']:.3f} | {row['federated']:.3f} | {row['rounds']:.0f} | {share:.1%} |", row, f"{time.perf_counter() - begun:.0f} s", flush=True)
+        print(
+            f"| {name} | {row['guess']:.3f} | {row['pooled']:.3f} | {row['federated']:.3f} | {row['rounds']:.0f} | {share:.1%} |",
+            row,
+            f"{time.perf_counter() - begun:.0f} s",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

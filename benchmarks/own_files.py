@@ -21,7 +21,9 @@ def hospitals() -> pd.DataFrame:
     smoker, ward = generator.choice(["yes", "no"], n, p=[0.3, 0.7]), generator.choice(["A", "B", "C"], n)
     stay = generator.gamma(2.0, 3.0, n).round(1)
     logit = -3.4 + 0.04 * (age - 62) + 0.02 * (pressure - 135) + 1.2 * (smoker == "yes") + 0.12 * stay
-    frame = pd.DataFrame({"hospital": np.repeat(list(sizes), list(sizes.values())), "patient_nr": np.arange(n) + 70_001})
+    frame = pd.DataFrame(
+        {"hospital": np.repeat(list(sizes), list(sizes.values())), "patient_nr": np.arange(n) + 70_001}
+    )
     frame = frame.assign(age=age, pressure=pressure.astype(str), smoker=smoker, ward=ward, stay=stay)
     frame.loc[generator.choice(n, 9, replace=False), "pressure"] = "?"
     frame.loc[17, "stay"] = 7400.0
@@ -32,11 +34,17 @@ def prices() -> pd.DataFrame:
     """A price by state: a regression; states differ in level."""
     generator, n = np.random.default_rng(102), 3000
     states = generator.choice(["Île", "Nord", "Süd", "Ouest", "Est"], n, p=[0.35, 0.25, 0.2, 0.15, 0.05])
-    area, rooms, built = generator.gamma(6, 18, n).round(), generator.integers(1, 8, n), generator.integers(1890, 2024, n)
+    area, rooms, built = (
+        generator.gamma(6, 18, n).round(),
+        generator.integers(1, 8, n),
+        generator.integers(1890, 2024, n),
+    )
     level = pd.Series({"Île": 900.0, "Nord": 400.0, "Süd": 550.0, "Ouest": 480.0, "Est": 350.0})[states].to_numpy()
     price = level * area / 4 + 6000 * rooms + 90 * (built - 1950) + generator.normal(0, 9000, n)
     zips = generator.integers(10_000, 99_999, n)
-    return pd.DataFrame({"state": states, "zip": zips, "area": area, "rooms": rooms, "built": built, "price": price.round()})
+    return pd.DataFrame(
+        {"state": states, "zip": zips, "area": area, "rooms": rooms, "built": built, "price": price.round()}
+    )
 
 
 def visits() -> pd.DataFrame:

@@ -17,10 +17,12 @@ class OwnData(Strict):
         None, description="column that names the person of a record; default: one record a person"
     )
     person_limit: Count = Field(
-        20, description="records of one person, all silos together; of more this many are drawn, and the others left out"
+        20,
+        description="records of one person, all silos together; of more this many are drawn, and the others left out",
     )
     ignore: list[str] = Field(default=[], description="columns that are not used")
     missing: Literal["refuse", "drop", "mean"] = Field(
         "refuse", description="a missing value: refuse the file, drop the record, or take the training records' mean"
     )
+    encoding: str | None = Field(None, description="of a text file, as in latin-1; default: UTF-8")
     task: Literal["classification", "regression"] | None = Field(None, description="default: inferred from the target")

@@ -46,6 +46,7 @@ class OwnFile:
         missing: "refuse", "drop" records with a missing value, or "mean": numbers are filled in when they are
             preprocessed, and no column stands for a missing category.
         task: classification or regression; None to infer it from the target.
+        encoding: of a text file; None for UTF-8.
     """
 
     path: Path
@@ -55,6 +56,7 @@ class OwnFile:
     ignore: tuple[str, ...] = ()
     missing: str = "refuse"
     task: Task | None = None
+    encoding: str | None = None
 
     @property
     def named(self) -> list[str]:
@@ -73,7 +75,7 @@ def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tu
 
     `frame` has the columns, where they have been read. TableError: one line about the first fault, without a cell.
     """
-    frame = read_frame(file.path) if frame is None else frame
+    frame = read_frame(file.path, file.encoding) if frame is None else frame
     for name in (*file.named, *file.ignore):
         if name not in frame:
             raise TableError(f"{file.path}: no column is called {name!r}: must be one of {', '.join(frame)}")

@@ -21,7 +21,7 @@ from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.datasets import Data
 from silodp.experiments.selection import RUN
-from silodp.experiments.task import POINT, task_at
+from silodp.experiments.task import POINT, WEAK, task_at
 from silodp.experiments.training import run_trial
 from silodp.federation.trial_data import TrialData, build_model
 
@@ -30,8 +30,6 @@ MOST_ALONE = 20
 # Classes up to which a table shows which is taken for which.
 MOST_CONFUSED = 10
 CALIBRATION_BINS = 5
-# δ·n above which δ is weak: it allows that a record in fifty is published as it is.
-WEAK = 0.02
 
 # What a model says of the test records of each silo: probabilities (n, classes), or values (n,).
 Said = list[np.ndarray]

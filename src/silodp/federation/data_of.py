@@ -74,9 +74,11 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
     """Records and their features that are numbers; silos as the experiment has them."""
     from silodp.datasets.own_file import OwnFile, read_own  # pyarrow's readers are slow to import
 
-    file = OwnFile(Path(own.file), own.target, own.silo, own.person, tuple(own.ignore), own.missing, own.task)
+    file = OwnFile(
+        Path(own.file), own.target, own.silo, own.person, tuple(own.ignore), own.missing, own.task, own.encoding
+    )
     data, numbers, _ = read_own(file)
-    data = _drawn(data, own.person_limit)
+    data = drawn(data, own.person_limit)
     if plan.scheme == "dirichlet":
         return replace(data, silo=dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)), numbers
     if plan.scheme != "column" or not len(data.silo):
@@ -103,7 +105,7 @@ def _records(data: Data, kept: np.ndarray) -> Data:
     return replace(data, **{name: values[kept] for name, values in arrays.items() if len(values)})
 
 
-def _drawn(data: Data, limit: int) -> Data:
+def drawn(data: Data, limit: int) -> Data:
     """At most `limit` records of each person, drawn by their places in the file alone, and so always the same."""
     if not len(data.person) or np.bincount(data.person).max() <= limit:
         return data

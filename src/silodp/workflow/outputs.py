@@ -212,7 +212,11 @@ class Outputs:
     def redrawn(self) -> dict[str, list[str]]:
         """Table of the run that no experiment's grid stands behind → its figures, without a suffix."""
         formulas = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
-        drawn = {"formulas": formulas if self.papers_tables() else [], "by_round": self.by_round(), "comparisons": self.paired()}
+        drawn = {
+            "formulas": formulas if self.papers_tables() else [],
+            "by_round": self.by_round(),
+            "comparisons": self.paired(),
+        }
         return {f"{self.folder}/{name}.csv": stems for name, stems in drawn.items() if stems}
 
     def listings(self) -> list[str]:

@@ -1,8 +1,8 @@
 """Three made files of shapes that no default was chosen by, for `silodp init` and a whole run.
 
-`python benchmarks/own_files.py FOLDER` writes hospitals.csv (seven hospitals from 14 to 2,600 patients, a rare outcome, "?"
-for a missing reading, an identity number, one reading a thousand times too large), prices.csv (a price in dollars by state, semicolons,
-Latin-1) and visits.parquet (two thousand visits of 300 persons to four clinics, up to 60 visits a person, float16 readings).
+`python benchmarks/own_files.py FOLDER` writes hospitals.csv (seven hospitals from 18 to 2,600 patients, "?" for a
+missing reading, an identity number, one reading a thousand times too large), prices.csv (a price by state, semicolons,
+Latin-1) and visits.parquet (2,263 visits of 300 persons to four clinics, up to 60 a person, float16 readings).
 """
 
 import sys

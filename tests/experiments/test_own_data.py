@@ -167,7 +167,6 @@ WRONG = [
     ({"dataset": {"silo": None, "ignore": ["hospital", "person"]}}, "silos.scheme: 'column': needs data that name"),
     ({"dataset": {"silo": None}, "silos": {"scheme": "dirichlet", "count": 3}}, "needs silos.count and silos.alpha"),
     ({"dataset": {"file": "nowhere.csv"}}, "nowhere.csv: no such file"),
-    ({"dataset": {"ignore": [], "person": "person", "person_limit": 1}}, "a person has 2 records: must be at most"),
     ({"preprocess": {"standardise": "bounds"}}, "preprocess.bounds: []: column 'age': lowest and highest"),
     (
         {"preprocess": {"standardise": "bounds", "bounds": {"age": [9, 1]}}},
@@ -245,6 +244,16 @@ def test_held_counts_silos_and_records_of_a_person(loaded):
     ).experiments["patients"]
     assert dataset_of(other).held == (2, 2)
     assert dataclasses.replace(dataset_of(other), held=None).held is None
+
+
+def test_a_persons_records_above_the_limit_are_drawn_and_always_the_same(loaded):
+    config = loaded(dataset={"ignore": [], "person": "person", "person_limit": 1}).experiments["patients"]
+    data, again = dataset_of(config).load(), dataset_of(config).load()
+    assert np.bincount(data.person).max() == 1
+    assert len(data.y) == len(np.unique(data.person)) == 81
+    np.testing.assert_array_equal(data.x, again.x)
+    assert dataset_of(config).held == (1, 1)
+    assert data.silo_names == ("East", "North", "South")
 
 
 def test_the_record_of_a_run_has_the_files_checksum_and_no_path_to_it(loaded, tmp_path):

@@ -71,6 +71,6 @@ def restarting(frame: pd.DataFrame, file: OwnFile) -> str:
     if silos < 2 or (held > 1).mean() < 0.5:
         return ""
     return (
-        f"person: {(held > 1).mean():.0%} of the ids in column {file.person!r} occur in several silos: do ids restart in "
-        "each? If so, persons of different silos are taken for one: join both columns into one first"
+        f"person: {(held > 1).mean():.0%} of the ids in column {file.person!r} occur in several silos: do ids restart "
+        "in each? If so, persons of different silos are taken for one: join both columns into one first"
     )

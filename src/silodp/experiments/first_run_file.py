@@ -76,11 +76,7 @@ class Survey:
         for name, values in columns.items():
             cut = outlier(values)
             inside = np.clip(values, *cut[:2]) if cut else values
-            note = (
-                f"{cut[2]} of {len(values)} values lie beyond the quantiles .005 and .995 and are cut: a few would widen the bounds too far"
-                if cut
-                else ""
-            )
+            note = f"{cut[2]} of {len(values)} values lie beyond the quantiles .005 and .995 and are cut" if cut else ""
             found[name] = outwards(inside), note
         if self.data.classes is None:
             found[self.file.target] = outwards(self.data.y), ""
@@ -123,8 +119,9 @@ def survey(file: OwnFile, limit: int = 20) -> Survey:
     train = [math.floor(SHARE * size + 1e-9) for size in sizes]
     if weak := [n for n in train if n * n**-2.0 > WEAK]:
         warnings.append(
-            f"δ is weak in {len(weak)} of {len(sizes)} silos: with {min(weak)} training records δ = 1/n² = {min(weak) ** -2.0:.2g} allows "
-            f"that a record is published as it is with probability {1 / min(weak):.2g}; `silos.least` leaves them out"
+            f"δ is weak in {len(weak)} of {len(sizes)} silos: with {min(weak)} training records δ = 1/n² = "
+            f"{min(weak) ** -2.0:.2g} allows that a record is published as it is with probability {1 / min(weak):.2g}; "
+            "`silos.least` leaves them out"
         )
     categories = [name for name, kind in kinds.items() if kind == "category"]
     return Survey(file, data, numbers, categories, dropped, refused, sizes, len(counts) - len(sizes), limit, warnings)
@@ -148,7 +145,7 @@ def name_of(path: Path) -> str:
 
 
 def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
-    """The text of the run file `output`, whose one experiment is called `name`; `silos` are cut where none are named."""
+    """The text of the run file `output`, whose one experiment is `name`; `silos` are cut where none are named."""
     data, file = surveyed.data, surveyed.file
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     # YAML reads a string as JSON writes it.

@@ -46,7 +46,8 @@ def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], hel
         return {"epsilon_person": persons_epsilon(plans, *held)}
     # In a study of one's own data the rounds are chosen too.
     settings = [task.setting] if isinstance(task.config.dataset, str) else task.config.settings
-    points, candidates = 0, []
+    points = 0
+    candidates: list[PrivacyPlan] = []
     for choice in [replace(task, setting=setting) for setting in settings]:
         grid = choice.grid()
         of = grid[grid["epsilon"] == epsilon]

@@ -23,6 +23,7 @@ from silodp.datasets import Data
 from silodp.experiments.selection import RUN
 from silodp.experiments.task import POINT, WEAK, task_at
 from silodp.experiments.training import run_trial
+from silodp.federation.models import Model
 from silodp.federation.trial_data import TrialData, build_model
 
 # Silos, the largest, of which each is tried as the only one.
@@ -85,7 +86,7 @@ def guesses(trials: Trials) -> list[Said]:
 
 
 def _fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]], classes: int | None) -> Callable[[np.ndarray], np.ndarray]:
-    """A linear model of scikit-learn, trained to convergence on some silos that count alike; what it says of features."""
+    """A linear model of scikit-learn, fitted on silos that count alike, as a function: features → what it says."""
     x, y = (np.concatenate(values) for values in zip(*parts, strict=True))
     weights = np.concatenate([np.full(len(one), 1 / len(one)) for _, one in parts])
     weights *= len(y) / weights.sum()
@@ -227,7 +228,13 @@ def _trained(
     for trial, prepared in enumerate(trials.prepared):
         model, values = build_model(config, prepared), [np.empty(0)] * len(prepared.test)
 
-        def keep(silos: list[int], weights: Tensor, prepared: TrialData = prepared, values: Said = values) -> None:
+        def keep(
+            silos: list[int],
+            weights: Tensor,
+            prepared: TrialData = prepared,
+            values: Said = values,
+            model: Model = model,
+        ) -> None:
             for silo in silos:
                 outputs = model.outputs(weights, prepared.test[silo][0])[0].cpu().double()
                 values[silo] = probabilities(outputs, prepared.classes).numpy()

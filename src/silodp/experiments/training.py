@@ -211,8 +211,8 @@ def run_trial(
 ) -> pd.DataFrame:
     """Train `points` (rows with the columns `POINT`) of one trial; returns them with their results, in the given order.
 
-    `purpose`: "grid", or "fresh" for new batches and new noise at points chosen before. `keep`, if given, gets silos and
-    the weights (G, d) that were trained on them.
+    `purpose`: "grid", or "fresh" for new batches and new noise at points chosen before. `keep`, if given, gets silos
+    and the weights (G, d) that were trained on them.
     """
     model = build_model(task.config, prepared)
     streams = Streams(run.seed).child(task.experiment, trial)

@@ -1,4 +1,4 @@
-"""The page of a study of one's own data, in words: what ε costs, whether federating helps, whether anything was learnt."""
+"""The page of a study of one's own data, in words: what ε costs, whether federating helps, whether it learns."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,8 @@ from silodp.verdicts.statistics import paired_test
 MOSTLY = 0.99
 # Share of a pooled fit's gain over guessing that federated training without noise may lose.
 LOST = 0.05
+# AUC from which a model ranks records better than by chance.
+RANKS = 0.6
 SILOS_SHOWN = 40
 ALONE = "silo_only"
 _BASELINES = ("guess", "pooled", "best silo")
@@ -106,9 +108,14 @@ def _learnt(study: Study, told: Model) -> list[str]:
         name, (count, whole) = study.found["classes"][told["most_class"]], told["most"]
         words.append(f"It says “{name}” for {count:,} of {whole:,} test records of all splits.")
     if study.better(study.pooled, study.guess) < 1:
+        ranks = study.pooled.get("auc") or 0.5
         words.append(
-            "Nor does a linear model with all records in one place and no noise: this kind of model does not learn these "
-            "data."
+            "Nor is a linear model with all records in one place and no noise"
+            + (
+                f", yet it ranks records (AUC {measured(ranks)})."
+                if ranks > RANKS
+                else ": it does not learn these data."
+            )
         )
     elif study.plain is not None:
         gain = study.guess["error"] - study.pooled["error"]
@@ -116,8 +123,8 @@ def _learnt(study: Study, told: Model) -> list[str]:
         if lost > LOST:
             text = "nothing" if lost >= 1 else f"{100 * (1 - lost):.0f} %"
             words.append(
-                f"Even without noise federated training reaches {text} of what a fit with all records in one place gains "
-                "over guessing: training has not converged. Narrower bounds, more rounds or larger steps may help."
+                f"Even without noise federated training reaches {text} of what a fit with all records together "
+                "gains over guessing: training has not converged. Narrower bounds, more rounds or larger steps may help."
             )
     return words
 
@@ -128,8 +135,8 @@ def _warnings(study: Study) -> list[str]:
     if weak := study.found["weak"]:
         n, delta = min(weak), study.found["delta"]
         words.append(
-            f"δ is weak in {len(weak)} silo{'s' * (len(weak) > 1)}: with {n} training records δ = {delta:.2g} allows that "
-            f"a record is published as it is with probability {n * delta:.2g} (n·δ)."
+            f"δ is weak in {len(weak)} silo{'s' * (len(weak) > 1)}: with {n} training records δ = {delta:.2g} allows "
+            f"that a record is published as it is with probability {n * delta:.2g} (n·δ)."
         )
     if study.told and study.told["edge"]:
         words.append("Its step size or clip is an end of the grid: a better one may lie beyond.")
@@ -169,8 +176,8 @@ def _results(page: Page, path: Path, experiment: Any, study: Study) -> Section:
     rows = [["no noise" if cell == "–" and place == 1 else cell for place, cell in enumerate(row)] for row in rows]
     links = page.csv(path, "all numbers (JSON)") + page.csv(page.folder / "tables" / f"{experiment.name}.csv")
     about = (
-        f"Errors on test records are means over silos and {study.found['trials']} splits. The best single silo is chosen "
-        "by these errors, which flatters it. Rounds, step size and clip are those of the smallest training loss."
+        f"Errors on test records are means over silos and {study.found['trials']} splits. The best single silo is "
+        "chosen by these errors, which flatters it. Rounds, step size and clip are those of the smallest training loss."
     )
     blocks: list[Block] = [
         Figures([page.picture(path.with_suffix(".svg"), "Error against ε")]),

@@ -71,6 +71,15 @@ def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path
     assert silo_sizes(config) == (3, 16)
 
 
+def test_an_algorithm_with_nothing_behind_its_colon_takes_its_defaults(loaded, tmp_path):
+    loaded()
+    text = (tmp_path / "patients.yaml").read_text()
+    keys = yaml.safe_load(text)
+    keys["experiments"]["patients"]["algorithms"] = {"minibatch_sgd": None}
+    (tmp_path / "patients.yaml").write_text(yaml.safe_dump(keys))
+    assert load(tmp_path / "patients.yaml").experiments["patients"].algorithms["minibatch_sgd"].private == "both"
+
+
 def test_each_silo_has_its_own_n_k_delta_and_noise(loaded):
     task = task_of("patients", loaded().experiments["patients"], "minibatch_sgd", "M3_R5", "default")
     plans = task.plans(1.0, 1, [16, 80, 32])

@@ -124,7 +124,7 @@ def _learnt(study: Study, told: Model) -> list[str]:
             text = "nothing" if lost >= 1 else f"{100 * (1 - lost):.0f} %"
             words.append(
                 f"Even without noise federated training reaches {text} of what a fit with all records together "
-                "gains over guessing: training has not converged. Narrower bounds, more rounds or larger steps may help."
+                "gains over guessing: training has not converged. Narrower bounds or more rounds may help."
             )
     return words
 

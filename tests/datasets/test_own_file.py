@@ -1,10 +1,12 @@
 """Files of one's own: what is inferred, and one line for whatever cannot be used."""
 
+import bz2
 import gzip
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from silodp.datasets.own_file import OwnFile, read_own
@@ -128,7 +130,7 @@ WRONG = {
     "empty": (HEADER, {}, "no records below its header"),
     "nothing": ("", {}, "must be UTF-8 text with one record a line"),
     "one column": ("age\n1\n", {}, "one column: must be a table"),
-    "bytes": (b"hospital,age,readmitted\nN\xff\xfe,1,yes\n", {}, "must be UTF-8 text"),
+    "bytes": (b"hospital,age,readmitted\nN\xff\xfe,1,yes\n", {}, "not UTF-8 text: the encoding must be given"),
 }
 
 
@@ -143,6 +145,26 @@ def test_what_cannot_be_used_is_one_line_without_a_cell(read, case):
     assert "patients.csv" in line
     assert SECRET not in line
     assert "\n" not in line
+
+
+def test_packed_latin_and_short_floats_are_read(read, tmp_path):
+    frame = patients(hospital=np.where(np.arange(RECORDS) % 3 == 0, "Süd", "Nord"))
+    wanted, text = read(frame)[0], frame.to_csv(index=False)
+    for name, packed in (
+        ("a.csv.bz2", bz2.compress(text.encode())),
+        ("a.csv.zst", pa.compress(text.encode(), "zstd", asbytes=True)),
+    ):
+        np.testing.assert_array_equal(read(frame, name, packed)[0].x, wanted.x)
+    np.testing.assert_array_equal(read(frame, "a.csv", text.encode("latin-1"), encoding="latin-1")[0].x, wanted.x)
+    np.testing.assert_array_equal(read(frame.astype({"age": np.float16}), "a.parquet")[0].x, wanted.x)
+
+
+def test_stray_words_between_numbers_are_missing_and_categories_stay(read):
+    frame = patients(age=[" ? ", "n/a", *map(str, range(58))], ward=["unknown"] * 30 + ["A"] * 30)
+    data = read(frame, missing="mean")[0]
+    assert np.isnan(data.x[:2, 0]).all()
+    assert data.x[2, 0] == 0
+    assert "ward=unknown" in data.feature_names
 
 
 def test_lists_are_no_feature_and_no_target(tmp_path):

@@ -86,21 +86,45 @@ def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
     i = np.arange(300)
     for words, more, wanted in (
         (["--silo", "clinic"], {}, "no column is called 'clinic'"),
-        (["--silo", "hospital"], {"age": np.where(i == 7, np.nan, i)}, "row 8, column 'age': missing"),
-        (["--person", "who"], {"who": i // 30}, "a person has 30 records: must be at most 20"),
+        (["--silo", "hospital"], {"age": np.where(i == 7, np.nan, i % 50)}, "row 8, column 'age': missing"),
         (["--silo", "note"], {}, "no silo has 20 records"),
     ):
         code, _, error = init(*words, **more)
         assert (code, error.count("\n")) == (2, 1)
         assert wanted in error
         assert not (tmp_path / "config" / "patients.yaml").exists()
-    assert init("--silo", "hospital", "--missing", "drop", age=np.where(i == 7, np.nan, i))[0] == 0
+    assert init("--silo", "hospital", "--missing", "drop", age=np.where(i == 7, np.nan, i % 50))[0] == 0
 
 
 def test_a_person_column_is_counted(init, tmp_path):
     _, said, _ = init("--silo", "hospital", "--person", "who", who=np.arange(300) // 2)
     assert "persons: 150, with at most 2 records" in said
     assert load(tmp_path / "config" / "patients.yaml").experiments["patients"].dataset.person == "who"
+
+
+def test_what_a_file_hides_is_named(init, tmp_path):
+    i = np.arange(300)
+    more = {"patient_nr": i % 7, "code": i * 3 + 11, "age": np.where(i == 5, 1e6, 20 + i % 60), "ward": i % 2}
+    more |= {"leak": (i % 4 == 0) * 1, "who": i // 30, "weight": np.where(i == 8, "?", (i % 50).astype(str))}
+    code, said, error = init("--person", "who", "--person-limit", "29", "--missing", "mean", "--silos", "3", **more)
+    assert code == 0, error
+    assert "ignored: patient_nr: its name is that of an identity" in said
+    assert "ignored: code: whole numbers that nearly all differ" in said
+    assert "column 'leak' predicts the target by itself" in said
+    assert "column 'ward' predicts" not in said
+    assert "column 'weight': 1 of 300 values are words such as ? or n/a, taken as missing (row 9)" in said
+    assert "bounds of 'age': " in said
+    assert "10 persons have more than 29 records" in said
+    config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
+    assert config.silos.count == 3
+    assert config.preprocess.bounds["age"][1] < 200
+
+
+def test_small_silos_have_a_weak_delta(init):
+    assert (
+        "with 16 training records δ = 1/n² = 0.0039 allows"
+        in init("--silo", "centre", centre=np.where(np.arange(300) < 20, "Tiny", "Large"))[1]
+    )
 
 
 def test_bounds_are_wider_than_the_values_and_never_one_of_them():

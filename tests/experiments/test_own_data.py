@@ -73,6 +73,15 @@ def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path
     assert silo_sizes(config) == (3, 16)
 
 
+def test_an_algorithm_with_nothing_behind_its_colon_takes_its_defaults(loaded, tmp_path):
+    loaded()
+    text = (tmp_path / "patients.yaml").read_text()
+    keys = yaml.safe_load(text)
+    keys["experiments"]["patients"]["algorithms"] = {"minibatch_sgd": None}
+    (tmp_path / "patients.yaml").write_text(yaml.safe_dump(keys))
+    assert load(tmp_path / "patients.yaml").experiments["patients"].algorithms["minibatch_sgd"].private == "both"
+
+
 def test_each_silo_has_its_own_n_k_delta_and_noise(loaded):
     task = task_of("patients", loaded().experiments["patients"], "minibatch_sgd", "M3_R5", "default")
     plans = task.plans(1.0, 1, [16, 80, 32])
@@ -169,7 +178,6 @@ WRONG = [
     ({"dataset": {"silo": None, "ignore": ["hospital", "person"]}}, "silos.scheme: 'column': needs data that name"),
     ({"dataset": {"silo": None}, "silos": {"scheme": "dirichlet", "count": 3}}, "needs silos.count and silos.alpha"),
     ({"dataset": {"file": "nowhere.csv"}}, "nowhere.csv: no such file"),
-    ({"dataset": {"ignore": [], "person": "person", "person_limit": 1}}, "a person has 2 records: must be at most"),
     ({"preprocess": {"standardise": "bounds"}}, "preprocess.bounds: []: column 'age': lowest and highest"),
     (
         {"preprocess": {"standardise": "bounds", "bounds": {"age": [9, 1]}}},
@@ -247,6 +255,16 @@ def test_held_counts_silos_and_records_of_a_person(loaded):
     ).experiments["patients"]
     assert dataset_of(other).held == (2, 2)
     assert dataclasses.replace(dataset_of(other), held=None).held is None
+
+
+def test_a_persons_records_above_the_limit_are_drawn_and_always_the_same(loaded):
+    config = loaded(dataset={"ignore": [], "person": "person", "person_limit": 1}).experiments["patients"]
+    data, again = dataset_of(config).load(), dataset_of(config).load()
+    assert np.bincount(data.person).max() == 1
+    assert len(data.y) == len(np.unique(data.person)) == 81
+    np.testing.assert_array_equal(data.x, again.x)
+    assert dataset_of(config).held == (1, 1)
+    assert data.silo_names == ("East", "North", "South")
 
 
 def test_the_record_of_a_run_has_the_files_checksum_and_no_path_to_it(loaded, tmp_path):

@@ -1,7 +1,37 @@
 # Figures are drawn again when their table or the code of their looks changes, and nothing else is made for them.
 from pathlib import Path
 
+for experiment in filter(PLAN.owned, PLAN.experiments):
+
+    rule:
+        name:
+            f"study_{experiment}"
+        input:
+            silos=PLAN.partitions(experiment),
+            chosen=f"{PLAN.folder}/selection/{experiment}.parquet",
+            table=f"{PLAN.folder}/tables/{experiment}.csv",
+        output:
+            PLAN.study(experiment),
+        log:
+            f"{PLAN.folder}/logs/study/{experiment}.log",
+        threads: PLAN.run.threads
+        resources:
+            **training(PLAN.gpus(experiment)),
+        params:
+            run_file=FROZEN,
+            experiment=experiment,
+            silos=PLAN.silos(experiment, "default"),
+            formats=PLAN.formats,
+            digest=PLAN.digest_of("study", experiment=experiment),
+        shell:
+            "silodp study {params.run_file:q} {params.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
+            " --table {input.table:q} --formats {params.formats:q} --output {output[0]:q} --digest {params.digest}"
+            " > {log:q} 2>&1"
+
+
 for experiment in PLAN.experiments:
+    if PLAN.owned(experiment):
+        continue
 
     rule:
         name:

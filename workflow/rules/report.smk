@@ -39,8 +39,9 @@ if not PLAN.published:
             results=PLAN.tables() + PLAN.figures() + PLAN.other_figures(),
             others=[
                 f"{PLAN.folder}/{name}.csv"
-                for name in ("audit", "claims", "comparisons", "formulas", "privacy")
-            ],
+                for name in ("audit", "comparisons", "privacy")
+            ]
+            + [f"{PLAN.folder}/{name}" for name in PLAN.papers_tables()],
         output:
             record=f"{PLAN.folder}/provenance.json",
             config=f"{PLAN.folder}/config.json",
@@ -63,9 +64,9 @@ rule report:
         figures=PLAN.figures() + PLAN.other_figures(),
         privacy=f"{PLAN.folder}/privacy.csv",
         audit=f"{PLAN.folder}/audit.csv",
-        formulas=f"{PLAN.folder}/formulas.csv",
+        papers=[f"{PLAN.folder}/{name}" for name in PLAN.papers_tables()],
+        studies=sum(map(PLAN.study, PLAN.experiments), []),
         record=f"{PLAN.folder}/provenance.json",
-        claims=f"{PLAN.folder}/claims.csv",
         comparisons=f"{PLAN.folder}/comparisons.csv",
     output:
         f"{PLAN.folder}/report.html",

@@ -51,6 +51,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "formulas": ("tables:formulas", "bound the true epsilon of the papers' noise formulas"),
         "merge": ("tables:merge", "merge the experiments' tables of privacy, by_round and audit"),
         "figure": ("figures:figure", "draw figures of an experiment's table"),
+        "study": ("study:study", "judge the models of an experiment on your own file"),
         "comparisons": ("compare:comparisons", "compute the paired comparisons of the page's first figure"),
         "check": ("bounds:check", "compare a bound of the papers with runs"),
         "checkins-figure-2": ("checkins:figure_2", "compute Figure 2 of the check-ins paper"),

@@ -63,11 +63,14 @@ def run_workflow(
 ) -> int:
     """Run Snakemake on a checked run file; returns its exit code. `words` are what the user typed after `silodp`.
 
-    Raises BusyError where another rebuild runs in this folder, ConfigError where this folder or the package is no
-    checkout.
+    Results go to this folder, whichever it is. Raises BusyError where another rebuild runs in it, ConfigError where the
+    package is no checkout.
     """
-    if not Path("Snakefile").is_file() or not project_root().joinpath("Snakefile").is_file():
-        raise ConfigError(f"command line: {Path.cwd()}: no Snakefile: rebuild needs a checkout of silodp")
+    root = project_root()
+    if not root.joinpath("Snakefile").is_file():
+        raise ConfigError(f"command line: {root}: no Snakefile: rebuild needs a checkout of silodp")
+    arguments = ["--snakefile", str(root / "Snakefile"), *arguments] if not Path("Snakefile").is_file() else arguments
+    profile = profile if Path(profile).exists() or not (root / profile).exists() else str(root / profile)
     bin_folder = str(Path(sys.executable).parent)
     environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}"}
     # Threads of BLAS and OpenMP would multiply with parallel jobs; the run file sets a job's threads.

@@ -218,6 +218,12 @@ class Experiment(Strict):
 
     _grid = field_validator("epsilons", "clips", "phase_lengths", "reports")(_distinct)
 
+    @field_validator("algorithms", mode="before")
+    @classmethod
+    def _defaults(cls, values: Any) -> Any:
+        # An algorithm's name alone, with nothing behind the colon, stands for its default options.
+        return {n: {} if one is None else one for n, one in values.items()} if isinstance(values, dict) else values
+
     @field_validator("delta")
     @classmethod
     def _delta(cls, value: float | str) -> float | str:

@@ -17,7 +17,8 @@ class OwnData(Strict):
         None, description="column that names the person of a record; default: one record a person"
     )
     person_limit: Count = Field(
-        20, description="records of one person, all silos together, above which a run is refused"
+        20,
+        description="records of one person, all silos together; of more this many are drawn, and the others left out",
     )
     categories: dict[str, list[str]] = Field(
         default={}, description="column of words -> its categories, known beforehand; default: read off the records"
@@ -29,4 +30,5 @@ class OwnData(Strict):
     missing: Literal["refuse", "drop", "mean"] = Field(
         "refuse", description="a missing value: refuse the file, drop the record, or take the training records' mean"
     )
+    encoding: str | None = Field(None, description="of a text file, as in latin-1; default: UTF-8")
     task: Literal["classification", "regression"] | None = Field(None, description="default: inferred from the target")

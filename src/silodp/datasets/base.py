@@ -24,6 +24,7 @@ class Data:
         official_test: bool, shape (n,): the records that the dataset's authors set apart for testing. Training records
             come first in the file order, so "the first k of a class" are training records.
         silo: int64, (n,): the silo 0, 1, … that the data say a record belongs to; empty where they do not.
+        silo_names: what the data call the silos, by number; empty where they do not.
         person: int64, (n,): whom a record is about, as numbers; empty where nothing says so.
     """
 
@@ -35,6 +36,7 @@ class Data:
     class_names: tuple[str, ...] = ()
     silo: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    silo_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.official_test.size == 0:

@@ -48,6 +48,7 @@ class OwnFile:
         task: classification or regression; None to infer it from the target.
         categories: categories of a column of words, where they are known beforehand; any other value has no column.
         classes: likewise of the target; any other value is refused.
+        encoding: of a text file; None for UTF-8.
     """
 
     path: Path
@@ -59,6 +60,7 @@ class OwnFile:
     task: Task | None = None
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     classes: tuple[str, ...] | None = None
+    encoding: str | None = None
 
     @property
     def named(self) -> list[str]:
@@ -77,7 +79,7 @@ def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tu
 
     `frame` has the columns, where they have been read. TableError: one line about the first fault, without a cell.
     """
-    frame = read_frame(file.path) if frame is None else frame
+    frame = read_frame(file.path, file.encoding) if frame is None else frame
     for name in (*file.named, *file.ignore):
         if name not in frame:
             raise TableError(f"{file.path}: no column is called {name!r}: must be one of {', '.join(frame)}")
@@ -110,8 +112,9 @@ def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tu
         classes=len(class_names) or None,
         feature_names=tuple(features),
         class_names=class_names,
-        silo=_codes(used, file.silo),
-        person=_codes(used, file.person),
+        silo=_coded(used, file.silo)[0],
+        silo_names=tuple(_coded(used, file.silo)[1]),
+        person=_coded(used, file.person)[0],
     )
     return data, tuple(name for name, kind in kinds.items() if kind == "number"), int((~present).sum())
 
@@ -122,7 +125,7 @@ def _present(frame: pd.DataFrame, file: OwnFile, names: Sequence[str]) -> pd.Ser
     if file.missing != "drop" and gaps.any(axis=None):
         name = gaps.columns[gaps.any()][0]
         row, count = int(np.flatnonzero(gaps[name])[0]) + 1, f"{int(gaps[name].sum())} of {len(frame)}"
-        more = "" if file.missing == "mean" else " or mean (init: --missing)"
+        more = "" if name in file.named else " or mean (init: --missing)"
         allowed = f"must be filled in, or `missing` be drop{more}"
         raise TableError(f"{file.path}: row {row}, column {name!r}: missing, as in {count}: {allowed}")
     present = ~gaps.any(axis=1)
@@ -192,5 +195,5 @@ def categories_of(column: pd.Series, file: OwnFile) -> tuple[list[str], bool]:
     return often, len(often) == len(names)
 
 
-def _codes(frame: pd.DataFrame, name: str | None) -> np.ndarray:
-    return np.zeros(0, dtype=np.int64) if name is None else coded(frame[name])[0]
+def _coded(frame: pd.DataFrame, name: str | None) -> tuple[np.ndarray, list[str]]:
+    return (np.zeros(0, dtype=np.int64), []) if name is None else coded(frame[name])

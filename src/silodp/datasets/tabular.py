@@ -4,11 +4,11 @@ No message, here or elsewhere, shows a cell: a value of a record must not reach 
 """
 
 import contextlib
-import gzip
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet
 
 # Different words of a column up to which they are categories; a column with more is free text.
@@ -16,31 +16,43 @@ MOST_CATEGORIES = 50
 # Different whole numbers of a target up to which they are classes.
 MOST_CLASSES = 20
 _DELIMITERS = ",;\t|"
+# Words that stand for a missing value between numbers.
+_STRAY = {"?", "-", "--", ".", "n/a", "na", "#n/a", "nan", "null", "none", "unknown", "missing"}
+_PACKED = (".gz", ".bz2", ".zst")
 
 
 class TableError(ValueError):
     """A file that cannot be used: one line that names file, place and what is allowed, and shows no cell."""
 
 
-def read_frame(path: Path) -> pd.DataFrame:
+def read_frame(path: Path, encoding: str | None = None) -> pd.DataFrame:
     """The columns of a file: nullable numbers, words without blanks at their ends, or dates; an empty word is missing.
 
-    `path`: ends in .csv, .csv.gz, .tsv, .txt, .parquet or .pq. TableError: no such file, or the file is no table.
+    So is a word such as ? or n/a in a column that else holds numbers; `attrs["stray"]` has the rows by column.
+
+    `path`: ends in .csv, .tsv, .txt, also packed (.gz, .bz2, .zst), .parquet or .pq. `encoding` of text: default UTF-8.
+    TableError: no such file, or the file is no table.
     """
     if not path.is_file():
         raise TableError(f"{path}: no such file: must be a CSV or Parquet file")
     parquet = path.suffix in (".parquet", ".pq")
-    if not parquet and not {".csv", ".tsv", ".txt"} & set(path.suffixes[-2:]):
-        raise TableError(f"{path}: must end in .csv, .csv.gz, .tsv, .txt, .parquet or .pq")
+    plain = path.with_suffix("") if path.suffix in _PACKED else path
+    if not parquet and plain.suffix not in (".csv", ".tsv", ".txt"):
+        raise TableError(f"{path}: must end in .csv, .tsv, .txt, each also with .gz, .bz2 or .zst, or .parquet or .pq")
     try:
         if parquet:
-            names = pyarrow.parquet.read_schema(path).names
-            frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
+            names, frame = _read_parquet(path)
         else:
-            names, frame = _read_csv(path)
+            names, frame = _read_csv(path, encoding or "utf-8-sig")
     except pd.errors.ParserError as error:
         raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}") from None
-    except (ValueError, OSError):
+    except (UnicodeError, LookupError):
+        said = f"not text in {encoding}" if encoding else "not UTF-8 text"
+        allowed = "the encoding must be given, as in --encoding latin-1 (dataset.encoding)"
+        raise TableError(f"{path}: cannot be read as CSV: {said}: {allowed}") from None
+    except NotImplementedError:
+        raise TableError(f"{path}: a column has a type that cannot be read: must be numbers, words or dates") from None
+    except (ValueError, OSError, EOFError):
         allowed = (
             "not a Parquet file" if parquet else "cannot be read as CSV: must be UTF-8 text with one record a line"
         )
@@ -50,19 +62,42 @@ def read_frame(path: Path) -> pd.DataFrame:
         raise TableError(f"{path}: records have more values than the {len(names)} names of the first line")
     if frame.empty:
         raise TableError(f"{path}: no records below its header")
-    return frame.apply(_typed)
+    typed = frame.apply(_typed)
+    missing = {name: np.flatnonzero(typed[name].isna() & ~_empty(frame[name])) + 1 for name in typed}
+    typed.attrs["stray"] = {name: rows.tolist() for name, rows in missing.items() if len(rows)}
+    return typed
 
 
-def _read_csv(path: Path) -> tuple[list[str], pd.DataFrame]:
+def _empty(column: pd.Series) -> pd.Series:
+    return column.isna() | (column.str.strip() == "").fillna(True) if is_word(column) else column.isna()
+
+
+def _read_parquet(path: Path) -> tuple[list[str], pd.DataFrame]:
+    """Names and columns; numbers of 16 bits, for which pandas has no type, become numbers of 32."""
+    schema = pyarrow.parquet.read_schema(path)
+    halves = [field.name for field in schema if field.type == pa.float16()]
+    others = [name for name in schema.names if name not in halves]
+    frame = pd.read_parquet(path, columns=others if halves else None, dtype_backend="numpy_nullable")
+    for name in halves:
+        values = pyarrow.parquet.read_table(path, columns=[name])[name].cast(pa.float32())
+        frame[name] = values.to_pandas().astype("Float32")
+    return schema.names, frame[schema.names] if halves else frame
+
+
+def _read_csv(path: Path, encoding: str) -> tuple[list[str], pd.DataFrame]:
     """Names of the columns as the first line has them, and the records."""
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as stream:
-        line = stream.readline(1_000_000)
+
+    def stream() -> pa.NativeFile:
+        return pa.input_stream(str(path), compression="detect")
+
+    with stream() as opened:
+        line = opened.read(1_000_000).split(b"\n")[0].decode(encoding)
     delimiter = max(_DELIMITERS, key=line.count)
-    form = {"sep": delimiter, "encoding": "utf-8-sig", "skipinitialspace": True}
-    names = pd.read_csv(path, **form, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    form = {"sep": delimiter, "encoding": encoding, "skipinitialspace": True}
+    names = pd.read_csv(stream(), **form, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     # Types are those of whole columns, and floats are exact.
     form |= {"low_memory": False, "float_precision": "round_trip", "decimal": "," if delimiter == ";" else "."}
-    return names, pd.read_csv(path, **form, dtype_backend="numpy_nullable")
+    return names, pd.read_csv(stream(), **form, dtype_backend="numpy_nullable")
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -87,6 +122,11 @@ def _typed(column: pd.Series) -> pd.Series:
     for kind in ("Int64", "Float64", None):
         with contextlib.suppress(ValueError, TypeError):
             return column.astype(kind) if kind else pd.to_datetime(column, format="ISO8601")
+    known = column.mask(column.str.casefold().isin(_STRAY))
+    if known.isna().all():
+        return column
+    with contextlib.suppress(ValueError, TypeError):
+        return known.astype("Float64")
     return column
 
 

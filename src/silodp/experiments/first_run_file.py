@@ -14,13 +14,16 @@ import numpy as np
 from silodp.datasets.base import Data
 from silodp.datasets.own_file import WHY_NOT, OwnFile, categories_of, read_own
 from silodp.datasets.tabular import kind_of, read_frame
+from silodp.experiments.columns import identities, leaks, outlier, restarting
+from silodp.experiments.task import WEAK
+from silodp.federation.data_of import drawn
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20
 # Stands behind each line that is read off the records; `silodp release` counts the lines that still have it.
 MARK = "# from the data"
-# Records of one person above which nothing is stated.
-PERSON_LIMIT = 20
+# Of a silo's records that train.
+SHARE = 0.8
 # Different sizes up to which each silo's noise is made for its own.
 FEW_SIZES = 12
 
@@ -35,6 +38,8 @@ class Survey:
         refused: column → why it is no feature.
         sizes: records of each silo that has enough of them, empty without a silo column.
         small: silos that have not.
+        limit: records of a person that a run draws at most.
+        warnings: what else was noticed.
     """
 
     file: OwnFile
@@ -45,6 +50,8 @@ class Survey:
     refused: dict[str, str]
     sizes: list[int]
     small: int
+    limit: int
+    warnings: list[str]
 
     def text(self) -> str:
         """The survey, a line each; no cell of the file is in it."""
@@ -61,30 +68,65 @@ class Survey:
         if self.file.person is not None:
             people = np.bincount(data.person)
             lines.append(f"  persons: {len(people)}, with at most {people.max()} records")
-        return "\n".join(lines)
+        cut = [f"bounds of {name!r}: {note}" for name, (_, note) in self.bounds().items() if note]
+        return "\n".join(lines + [f"  note: {warning}" for warning in [*self.warnings, *cut]])
+
+    def bounds(self) -> dict[str, tuple[tuple[float, float], str]]:
+        """Bounds of every number, and of a regression's target, and what they leave out."""
+        columns = {name: self.data.x[:, self.data.feature_names.index(name)] for name in self.numbers}
+        found = {}
+        for name, values in columns.items():
+            cut = outlier(values)
+            inside = np.clip(values, *cut[:2]) if cut else values
+            note = f"{cut[2]} of {len(values)} values lie beyond the quantiles .005 and .995 and are cut" if cut else ""
+            found[name] = outwards(inside), note
+        if self.data.classes is None:
+            found[self.file.target] = outwards(self.data.y), ""
+        return found
 
 
-def survey(file: OwnFile) -> Survey:
-    """Read a file, leaving out columns that cannot be features.
+def survey(file: OwnFile, limit: int = 20) -> Survey:
+    """Read a file, leaving out columns that cannot be features; a person counts with at most `limit` records.
 
     TableError, ValueError: one line about what keeps the file from being used.
     """
-    frame = read_frame(file.path)
+    frame = read_frame(file.path, file.encoding)
     kinds = {name: kind_of(frame[name]) for name in file.features(frame)}
     refused = {name: WHY_NOT[kind] for name, kind in kinds.items() if kind in WHY_NOT}
+    refused = identities(frame, file) | refused
     file = replace(file, ignore=(*file.ignore, *refused))
-    data, numbers, dropped = read_own(file, frame)
+    kinds = {name: kind for name, kind in kinds.items() if name not in refused}
+    whole, numbers, dropped = read_own(file, frame)
+    data = drawn(whole, limit)
+    warnings = [
+        f"column {name!r}: {len(rows)} of {len(frame)} values are words such as ? or n/a, taken as missing (row "
+        f"{', '.join(map(str, rows[:5]))}{', …' if len(rows) > 5 else ''})"
+        for name, rows in frame.attrs["stray"].items()
+    ]
+    warnings += [
+        f"column {name!r} predicts the target by itself: if it is known only afterwards, put it under ignore"
+        for name in leaks(frame, file, list(kinds))
+    ]
+    if len(data.y) < len(whole.y):
+        many = int((np.bincount(whole.person) > limit).sum())
+        warnings.append(
+            f"{many} persons have more than {limit} records: {limit} of each are drawn, the same in every run, and "
+            f"{len(whole.y) - len(data.y)} records stay out (--person-limit)"
+        )
+    warnings += filter(None, [restarting(frame, file)])
     counts = np.bincount(data.silo) if len(data.silo) else np.zeros(0, dtype=np.int64)
     sizes = counts[counts >= LEAST].tolist()
     if file.silo is not None and not sizes:
         raise ValueError(f"{file.path}: column {file.silo!r}: no silo has {LEAST} records: must name larger groups")
-    if len(data.person) and (most := int(np.bincount(data.person).max())) > PERSON_LIMIT:
-        raise ValueError(
-            f"{file.path}: column {file.person!r}: a person has {most} records: must be at most {PERSON_LIMIT}, as the "
-            "guarantee for a person falls with their number"
+    train = [math.floor(SHARE * size + 1e-9) for size in sizes]
+    if weak := [n for n in train if n * n**-2.0 > WEAK]:
+        warnings.append(
+            f"δ is weak in {len(weak)} of {len(sizes)} silos: with {min(weak)} training records δ = 1/n² = "
+            f"{min(weak) ** -2.0:.2g} allows that a record is published as it is with probability {1 / min(weak):.2g}; "
+            "`silos.least` leaves them out"
         )
     categories = {name: categories_of(frame[name], file)[0] for name, kind in kinds.items() if kind == "category"}
-    return Survey(file, data, numbers, categories, dropped, refused, sizes, len(counts) - len(sizes))
+    return Survey(file, data, numbers, categories, dropped, refused, sizes, len(counts) - len(sizes), limit, warnings)
 
 
 def outwards(values: np.ndarray) -> tuple[float, float]:
@@ -104,12 +146,9 @@ def name_of(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", path.name.split(".")[0]).strip("_-") or "mine"
 
 
-def run_file(surveyed: Survey, name: str, output: Path) -> str:
-    """The text of the run file `output`, whose one experiment is called `name`."""
+def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
+    """The text of the run file `output`, whose one experiment is `name`; `silos` are cut where none are named."""
     data, file = surveyed.data, surveyed.file
-    bounds = {column: outwards(data.x[:, data.feature_names.index(column)]) for column in surveyed.numbers}
-    if data.classes is None:
-        bounds[file.target] = outwards(data.y)
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     # YAML reads a string as JSON writes it.
     environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
@@ -123,10 +162,11 @@ def run_file(surveyed: Survey, name: str, output: Path) -> str:
         class_names=data.class_names,
         categories=surveyed.categories,
         mark=MARK,
-        bounds=bounds,
+        bounds=surveyed.bounds(),
         model={None: "linear", 2: "logistic"}.get(data.classes, "softmax"),
-        silos=len(surveyed.sizes) or 5,
+        silos=len(surveyed.sizes) or silos,
         least=LEAST,
-        person_limit=PERSON_LIMIT,
+        person_limit=surveyed.limit,
+        share=SHARE,
         records="own" if len(set(surveyed.sizes)) <= FEW_SIZES else "rounded",
     )

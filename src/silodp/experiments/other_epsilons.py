@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -43,11 +44,17 @@ def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], hel
     plans = _distinct_plans(task, epsilon, phase_length, sizes)
     if task.readings.resample:  # nothing is proven of one record, but of all copies of a record
         return {"epsilon_person": persons_epsilon(plans, *held)}
-    grid = task.grid()
-    points = grid[grid["epsilon"] == epsilon]
-    phases = sorted({int(phase) for phase in points["phase_length"]})
-    candidates = tuple(plan for phase in phases for plan in _distinct_plans(task, epsilon, phase, sizes))
-    return _of_plans(task.make(phase_length, epsilon, min(sizes)), plans, candidates, len(points), held)
+    # In a study of one's own data the rounds are chosen too.
+    settings = [task.setting] if isinstance(task.config.dataset, str) else task.config.settings
+    points = 0
+    candidates: list[PrivacyPlan] = []
+    for choice in [replace(task, setting=setting) for setting in settings]:
+        grid = choice.grid()
+        of = grid[grid["epsilon"] == epsilon]
+        points += len(of)
+        for phase in sorted({int(phase) for phase in of["phase_length"]}):
+            candidates += _distinct_plans(choice, epsilon, phase, sizes)
+    return _of_plans(task.make(phase_length, epsilon, min(sizes)), plans, tuple(candidates), points, held)
 
 
 def _distinct_plans(task: Task, epsilon: float, phase_length: int, sizes: list[int]) -> tuple[PrivacyPlan, ...]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Columns that name a run, and a point of its grid.
 RUN = ["experiment", "algorithm", "reading", "M", "R"]
 POINT = ["epsilon", "stepsize", "clip", "phase_length"]
+# δ·n above which δ is weak: it allows that one record in fifty is published as it is.
+WEAK = 0.02
 # Models with one weight for each feature.
 _ONE_WEIGHT = ("linear", "logistic", "sigmoid")
 

@@ -123,6 +123,7 @@ class _Trainer:
         start: the common starting point, (d,).
         draws: streams of silos that take part, shared by all algorithms.
         sent: streams of the algorithm's messages.
+        keep: is given the silos and the weights (G, d) trained on them.
     """
 
     task: Task
@@ -132,6 +133,7 @@ class _Trainer:
     start: Tensor
     draws: Streams
     sent: Streams
+    keep: Callable[[list[int], Tensor], None] | None = None
 
     def train(self, stack: pd.DataFrame, plans: list[list[PrivacyPlan]], algorithm: Algorithm) -> _Outcome:
         """Train the points of `stack`: all silos together, or each by itself where the algorithm is `alone`."""
@@ -190,6 +192,8 @@ class _Trainer:
         output = self.task.readings.output if schedule is None else "own"
         probe = _probe(records, model, self.start)
         weights, left = train_stack(algorithm, federation, model, self.start, probe, output)
+        if self.keep is not None:
+            self.keep(silos, weights)
         loss, error = evaluate(model, weights, records.train)
         scores = self.objective(loss, weights), error, *evaluate(model, weights, records.test)
         return _Outcome(left, torch.stack(scores))
@@ -206,17 +210,24 @@ class _Trainer:
 
 
 def run_trial(
-    task: Task, run: Run, prepared: TrialData, trial: int, points: pd.DataFrame, purpose: str = "grid"
+    task: Task,
+    run: Run,
+    prepared: TrialData,
+    trial: int,
+    points: pd.DataFrame,
+    purpose: str = "grid",
+    keep: Callable[[list[int], Tensor], None] | None = None,
 ) -> pd.DataFrame:
     """Train `points` (rows with the columns `POINT`) of one trial; returns them with their results, in the given order.
 
-    `purpose`: "grid", or "fresh" for new batches and new noise at points chosen before.
+    `purpose`: "grid", or "fresh" for new batches and new noise at points chosen before. `keep`, if given, gets silos
+    and the weights (G, d) that were trained on them.
     """
     model = build_model(task.config, prepared)
     streams = Streams(run.seed).child(task.experiment, trial)
     start = torch.from_numpy(model.initial(streams.generator("initial"))).to(prepared.train[0][0])
     sent = streams.child(task.algorithm, task.setting.name, purpose)
-    trainer = _Trainer(task, prepared, model, regulariser(task.config), start, streams.child(purpose), sent)
+    trainer = _Trainer(task, prepared, model, regulariser(task.config), start, streams.child(purpose), sent, keep)
     first = trainer.objective(evaluate(model, start[None], prepared.train)[0], start[None]).item()
     smallest, results = int(np.argmin(prepared.sizes)), []
     for stack, plans, algorithm in stacks(task, points, prepared.sizes, apart=task.secret):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Partitioning
@@ -69,7 +70,7 @@ def _own_dataset(source: str, silos: str, changed: tuple[int, int] | None) -> Da
         class_counts=None if counted is None else tuple(counted.tolist()),
         standardise_columns=numbers,
         silo_records=tuple(np.bincount(data.silo).tolist()) if len(data.silo) else None,
-        held=_held(own, plan, data),
+        held=_held(plan, data),
     )
 
 
@@ -78,6 +79,7 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
     from silodp.datasets.own_file import read_own  # pyarrow's readers are slow to import
 
     data, numbers, _ = read_own(own_file(own))
+    data = drawn(data, own.person_limit)
     if plan.scheme == "dirichlet":
         return replace(data, silo=dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)), numbers
     if plan.scheme != "column" or not len(data.silo):
@@ -102,22 +104,32 @@ def _only(data: Data, least: int | None) -> Data:
     large = np.bincount(data.silo) >= (least or 1)
     if large.all():
         return data
-    kept = large[data.silo]
-    per_record = {name: getattr(data, name)[kept] for name in ("x", "y", "official_test")}
-    person = data.person[kept] if len(data.person) else data.person
-    return replace(data, **per_record, silo=(np.cumsum(large) - 1)[data.silo[kept]], person=person)
+    found = _records(data, large[data.silo])
+    names = tuple(name for name, one in zip(data.silo_names, large, strict=False) if one)
+    return replace(found, silo=(np.cumsum(large) - 1)[found.silo], silo_names=names)
 
 
-def _held(own: OwnData, plan: Partitioning, data: Data) -> tuple[int, int] | None:
-    """In how many silos a person's records lie at most, and how many in one; ValueError above the limit."""
+def _records(data: Data, kept: np.ndarray) -> Data:
+    """The records marked in `kept` (n,)."""
+    arrays = {name: getattr(data, name) for name in ("x", "y", "official_test", "silo", "person")}
+    return replace(data, **{name: values[kept] for name, values in arrays.items() if len(values)})
+
+
+def drawn(data: Data, limit: int) -> Data:
+    """At most `limit` records of each person, drawn by their places in the file alone, and so always the same."""
+    if not len(data.person) or np.bincount(data.person).max() <= limit:
+        return data
+    order = np.random.default_rng(0).permutation(len(data.person))
+    kept = np.empty(len(order), dtype=bool)
+    kept[order] = pd.Series(data.person[order]).groupby(data.person[order]).cumcount().to_numpy() < limit
+    return _records(data, kept)
+
+
+def _held(plan: Partitioning, data: Data) -> tuple[int, int] | None:
+    """In how many silos a person's records lie at most, and how many in one."""
     if not len(data.person):
         return None
     most = int(np.bincount(data.person).max())
-    if most > own.person_limit:
-        raise ConfigError(
-            f"{own.file}: column {own.person!r}: a person has {most} records: must be at most person_limit = "
-            f"{own.person_limit}, as epsilon of a person grows with them"
-        )
     if not len(data.silo):
         # Silos are cut anew in every trial.
         return min(most, plan.count or len(np.unique(data.y))), most

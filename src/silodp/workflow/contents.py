@@ -31,7 +31,7 @@ REMADE = ["figures/*.svg", "bounds/*.svg", "checkins/*.svg", "claims.csv", "comp
 # A run has more:
 OTHERS = (
     "trials/*.parquet selection/*.parquet privacy/*.csv by_round/*.csv audit/*.csv silos/* data/*.csv "
-    f"figures/* bounds/* checkins/* logs/* run.yaml {MANIFEST}"
+    f"figures/* study/* bounds/* checkins/* logs/* run.yaml {MANIFEST}"
 ).split()
 
 

@@ -106,6 +106,8 @@ def _jobs(plan: Plan) -> int:
         + _ONCE_EACH
         for name in plan.experiments
     )
+    # The papers' noise formulas with their figures, and their claims.
+    each -= 0 if plan.papers_tables() else 2 + (not plan.redrawn())
     # A job draws a figure in all formats.
     wanted = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in plan.wanted()}
     return each + len(wanted) + len(plan.listings()) + _ONCE

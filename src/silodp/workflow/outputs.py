@@ -114,10 +114,11 @@ class Outputs:
                 *self.grids(name),
                 *self.fresh(name),
                 *(f"{self.folder}/{kind}/{name}.parquet" for kind in ("selection", "losses")),
+                *self.study(name),
                 *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "by_round", "audit", "reported")),
             )
         ]
-        whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", "formulas.csv", "claims.csv", "comparisons.csv"]
+        whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", *self.papers_tables(), "comparisons.csv"]
         whole += ["config.json", "provenance.json", "report.html", "ro-crate-metadata.json"]
         files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
         files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
@@ -127,9 +128,23 @@ class Outputs:
         """All tables."""
         return [f"{self.folder}/tables/{name}.csv" for name in self.experiments]
 
+    def owned(self, experiment: str) -> bool:
+        """Whether the experiment is a study of a user's own file, which shows no paper's figures."""
+        return not isinstance(self.experiments[experiment].dataset, str)
+
+    def study(self, experiment: str) -> list[str]:
+        """What a study of a user's own file comes to, and its figure; nothing for other experiments."""
+        suffixes = ("json", *self.formats) if self.owned(experiment) else ()
+        return [f"{self.folder}/study/{experiment}.{suffix}" for suffix in suffixes]
+
+    def papers_tables(self) -> list[str]:
+        """What is said of the papers; nothing where all data are a user's own."""
+        of_papers = self.published or not all(map(self.owned, self.experiments))
+        return ["formulas.csv", "claims.csv"] if of_papers else []
+
     def figure_names(self, experiment: str) -> dict[str, dict]:
         """Figure → what it shows: kind, M, R, reading."""
-        return figure_names(experiment, self.experiments[experiment])
+        return {} if self.owned(experiment) else figure_names(experiment, self.experiments[experiment])
 
     def figures(self) -> list[str]:
         """All figures, in all formats."""
@@ -183,6 +198,8 @@ class Outputs:
         """ε by round, without a suffix: of each experiment that trains with noise whose ε is proven."""
         drawn = []
         for name, config in self.experiments.items():
+            if self.owned(name):
+                continue
             private = any(own.private != "non_private" for own in config.algorithms.values())
             if private and not config.readings.resample and config.readings.clip_rule == "grid":
                 drawn.append(f"{self.folder}/figures/{name}_{config.settings[0].name}_by_round")
@@ -195,7 +212,11 @@ class Outputs:
     def redrawn(self) -> dict[str, list[str]]:
         """Table of the run that no experiment's grid stands behind → its figures, without a suffix."""
         formulas = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
-        drawn = {"formulas": formulas, "by_round": self.by_round(), "comparisons": self.paired()}
+        drawn = {
+            "formulas": formulas if self.papers_tables() else [],
+            "by_round": self.by_round(),
+            "comparisons": self.paired(),
+        }
         return {f"{self.folder}/{name}.csv": stems for name, stems in drawn.items() if stems}
 
     def listings(self) -> list[str]:

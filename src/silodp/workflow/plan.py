@@ -140,6 +140,9 @@ class Plan(Outputs):
         reported = [self._reported_part(experiment), families(self.experiments[experiment].algorithms)]
         return [*reported, self._code("silodp.cli.tables")]
 
+    def _study(self, experiment: str) -> list:
+        return [self._reported_part(experiment), self._fresh(experiment), self._code("silodp.cli.study")]
+
     def _figure(self, experiment: str) -> list:
         config = self.experiments[experiment]
         names = [traits(name) for name in config.algorithms]

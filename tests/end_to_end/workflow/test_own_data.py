@@ -73,7 +73,11 @@ def test_a_fresh_file_becomes_a_page_and_no_cell_of_a_record_leaves_it(tmp_path,
     privacy = pd.read_csv(results / "privacy.csv")
     assert (privacy["person_records"] >= 2).all() or (privacy["person_silos"] >= 2).all()
     assert (privacy["epsilon_person"] > privacy["delivered_epsilon"]).all()
-    assert (results / "figures" / "patients_M3_R5.svg").is_file()
+    assert (results / "study" / "patients.svg").is_file()
+    assert not (results / "claims.csv").exists()
+    assert "not for publication" in page
+    assert "υ" not in page
+    assert "ISRL" not in page
     words = [f"{value}" for value in PLANTED.values()] + ["7654321", "8642.09", "pers-17", "note 3"]
     written = [path for path in (*results.rglob("*"), folder / "config" / "patients.yaml") if path.is_file()]
     assert len(written) > 30

@@ -14,11 +14,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS, experiments_of, read_json, read_table, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import title_of
-from silodp.report.page.blocks import Figures, Section, Text
+from silodp.report.page.blocks import Block, Figures, Section, Text
 from silodp.report.page.claims import protocols, read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_paper, certified, own_data
 from silodp.report.page.figures import Page
 from silodp.report.page.papers import cards, paper_of
+from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
 
@@ -65,9 +66,11 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         sections.append(Section("others", title, [Figures(others, "" if own else title)]))
     figures = [*paired, *(figure for section in sections for figure in section.figures())]
     claims = None if table is None else shown_claims(page, table, figures)
-    first = [_alarm(folder / "privacy.csv", bool(beside)), Figures(paired)]
+    first: list[Block] = [_alarm(folder / "privacy.csv", bool(beside)), Figures(paired)]
     if table is None and not own:
         first.append(Text("No verdicts: silodp claims makes claims.csv.", "missing"))
+    if any((folder / "study").glob("*.json")):
+        first, sections = study_page(page, [one for one in experiments if one.own_data], own_data)
     run = config.get("run") or provenance.get("run") or folder.resolve().name
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     text = _template().render(

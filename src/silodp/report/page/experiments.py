@@ -13,7 +13,7 @@ from silodp.experiments.own_data import preprocessing_guarantee
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, figure_name, read_table
 from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices
-from silodp.report.figures.style import label
+from silodp.report.figures.study import in_words
 from silodp.report.figures.words import setting_words, variant_words
 from silodp.report.numbers import bounded, exact, measured
 from silodp.report.page.blocks import Block, Figure, Figures, Section, Table, Text
@@ -176,7 +176,7 @@ _PROMISED = {
     "epsilon_first_round": "after the first round",
     "epsilon_half_rounds": "after half the rounds",
 }
-HEADING = ["algorithm", "M, R", "ε", "δ at most", *_PROMISED.values()]
+HEADING = ["model", "rounds", "ε", "δ at most", *_PROMISED.values()]
 
 
 def own_data(folder: Path, experiment: RunExperiment) -> Section:
@@ -202,12 +202,12 @@ def own_data(folder: Path, experiment: RunExperiment) -> Section:
             ),
             Table("ε of what was trained, by algorithm", HEADING, [_promised(row) for row in rows.to_dict("records")]),
             Text(
-                f"Step size and clip were chosen among {points} points, without noise, which no column counts. “With "
+                f"Step size, clip and rounds were chosen among {points}, without noise, which no column counts. “With "
                 "the choice of a point” is what a private choice of the best would have cost in all."
             ),
             Text(preprocessing_guarantee(steps, dataset.get("missing", "refuse"), about_silos.get("scheme", "column"))),
             Text(
-                "Errors, losses, heterogeneity and sizes of silos on this page are computed from records without "
+                "Errors, losses, categories and sizes of silos on this page are computed from records without "
                 "noise: the page is for the owners of the data. So are the run file and provenance, whose seed tells "
                 "the noise."
             ),
@@ -217,7 +217,7 @@ def own_data(folder: Path, experiment: RunExperiment) -> Section:
 
 def _promised(row: Mapping[Any, Any]) -> list[str]:
     shown = ["not proven" if math.isnan(row[name]) else bounded(row[name]) for name in _PROMISED]
-    return [label(row["algorithm"]), f"{row['M']}, {row['R']}", exact(row["epsilon"]), exact(row["delta"]), *shown]
+    return [in_words(row["algorithm"]), exact(row["R"]), exact(row["epsilon"]), exact(row["delta"]), *shown]
 
 
 def _person(dataset: Mapping[str, Any], rows: pd.DataFrame) -> str:

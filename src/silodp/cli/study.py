@@ -1,0 +1,40 @@
+"""The command `study`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from silodp.cli.experiments import experiment_of
+from silodp.cli.figures import FORMATS
+from silodp.cli.options import PATH, chosen, experiment, job_command, output, run_file, several, silos
+from silodp.cli.select import CHOSEN
+from silodp.experiments.study import study as judge
+from silodp.federation.models.threads import use_threads
+from silodp.federation.trial_data import load_dataset, stored_trials
+from silodp.files import TABLE_COLUMNS, read_parquet, read_table, with_reading, write_text
+from silodp.report.figures import save
+from silodp.report.figures.study import study_figure
+
+
+@job_command()
+@run_file
+@experiment
+@chosen
+@silos
+@click.option("--table", type=PATH, required=True, help="CSV file that `silodp table` wrote.")
+@several("--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats of the figure (default: all).")
+@output
+def study(
+    run_file: Path, experiment: str, chosen: Path, silos: Path, table: Path, formats: Sequence[str], output: Path
+) -> None:
+    """Judge the chosen models of an experiment on your own file: by silo and class, beside plain baselines."""
+    run, config = experiment_of(run_file, experiment)
+    use_threads(run.threads)
+    rows, points = with_reading(read_table(table, TABLE_COLUMNS)), read_parquet(chosen, CHOSEN)
+    prepared = stored_trials(silos, config, config.readings, run)
+    found = judge(experiment, config, run, load_dataset(config, run), rows, points, prepared)
+    ylabel = "typical error, as a share of guessing's" if found["task"] == "regression" else "share of wrong answers"
+    save(study_figure(found["models"], config.title, ylabel), output.with_suffix(""), formats)
+    write_text(json.dumps(found, indent=1, ensure_ascii=False), output)

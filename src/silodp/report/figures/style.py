@@ -30,7 +30,7 @@ RC: dict[str, Any] = {
     "axes.axisbelow": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.6,
-    "legend.fontsize": 8.0,
+    "legend.fontsize": 8.3,
     "legend.frameon": False,
     "legend.handlelength": 3.4,
     "lines.linewidth": 1.5,

@@ -27,7 +27,7 @@ _TITLE_LINE, _XLABEL, _LEGEND_ROW, _MARGIN = 0.19, 0.46, 0.185, 0.1
 # With a zoom panel: heights of the whole and of the part, and what stands between them.
 _OVERVIEW_HEIGHT, _ZOOM_HEIGHT, _BETWEEN = 1.2, 2.1, 0.42
 # Characters of the longest labels that two columns of the legend hold beside each other.
-_LEGEND_CHARACTERS = 46
+_LEGEND_CHARACTERS = 51
 # How much longer one curve may make an axis.
 _STRETCH = 2.0
 # Of the ε axis: how far the first and the last of several dodged points stand apart, and how near two labels may be.
@@ -81,10 +81,11 @@ def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None]) ->
     """
     figure = axes.figure
     assert isinstance(figure, Figure)
-    labels = [(handle[-1] if isinstance(handle, tuple) else handle).get_label() for handle in handles]
+    labels = [str((handle[-1] if isinstance(handle, tuple) else handle).get_label()) for handle in handles]
+    labels = [text.removeprefix("ISRL-DP ") for text in labels]
     say_note(figure, " ".join(note for note in notes if note))
     rows = -(-len(labels) // 2)
-    longest = [max((len(str(text)) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
+    longest = [max((len(text) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
     columns = 2 if sum(longest) <= _LEGEND_CHARACTERS else 1
     legend_height = _LEGEND_ROW * -(-len(handles) // columns) - 0.02
     below = _MARGIN + legend_height + _XLABEL

@@ -14,7 +14,7 @@ from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDEC
 from silodp.report.figures.intervals import STANDINGS
 from silodp.report.figures.style import in_order, label, styled
 from silodp.report.figures.svg import say
-from silodp.report.numbers import interval, measured
+from silodp.report.numbers import interval
 from silodp.verdicts.comparisons import AHEAD, BEHIND
 
 # Inches: on a page of 1,088 px and on a phone of 366 px text of 9 points has 10 px.
@@ -31,9 +31,9 @@ def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
     first, second = (label(str(rows[key].iloc[0])).removeprefix("ISRL-DP ") for key in ("first", "second"))
     wide = name == "wide"
     with styled():
-        figure = new_figure(WIDTHS[name], 0.55 + (0.36 if wide else 0.6) * len(rows))
+        figure = new_figure(WIDTHS[name], 0.55 + (0.3 if wide else 0.6) * len(rows))
         height = figure.get_figheight()
-        left = 3.75 if wide else 0.15
+        left = 3.9 if wide else 0.15
         size = (left / WIDTHS[name], 0.48 / height, 1 - (left + 0.15) / WIDTHS[name], 1 - 0.52 / height)
         axes = figure.add_axes(size)
         for y, row in zip(range(len(rows))[::-1], rows.to_dict("records"), strict=True):
@@ -46,7 +46,7 @@ def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
             axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=3.2, solid_capstyle="butt", zorder=3)
             gid = f"mean:{row['data_set']}"
             axes.plot(row["mean"], y, marker=marker, ms=9, mfc=face, mec=colour, mew=1.6, zorder=4, gid=gid)
-            text = f"{_signed(row['mean'])} [{_signed(row['low'])}, {_signed(row['high'])}]"
+            text = f"{signed(row['mean'])} [{signed(row['low'])}, {signed(row['high'])}]"
             say(figure, gid, [f"{row['data_set']}: {text}, {row['outcome']}"])
             place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 10}
             if wide:
@@ -78,7 +78,7 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
     names, epsilons = in_order(rows["algorithm"]), sorted(rows["epsilon"].unique())
     words = standings(rows)
     with styled():
-        figure = new_figure(WIDTHS[name], 2.3 if name == "wide" else 3.3)
+        figure = new_figure(WIDTHS[name], 2.1 if name == "wide" else 3.3)
         height = figure.get_figheight()
         axes = figure.add_axes((0.62 / WIDTHS[name], 0.5 / height, 1 - 0.75 / WIDTHS[name], 1 - (0.85 if name == "wide" else 1.1) / height))
         low, high = 0.4, _MOST
@@ -117,5 +117,6 @@ def _standing_key(figure: Figure, words: list[Standing]) -> None:
     figure.legend(handles=keys, fontsize=10, borderpad=0.1, columnspacing=1.2, handlelength=1.2, **place)
 
 
-def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + measured(value)
+def signed(value: float) -> str:
+    """A difference of test errors, with its sign: +0.0095."""
+    return f"{value:+.4f}".replace("-", "−")

@@ -60,13 +60,14 @@ class Figures:
 
 @dataclass(frozen=True)
 class Numbered:
-    """A figure of a paper by its number: `tabs` of a word and a figure, and the `command` that makes it."""
+    """A figure of a paper by its number: `tabs` of a word and a figure, the `command` that makes it, its numbers as `csv`."""
 
     kind: ClassVar[str] = "numbered"
     anchor: str
     heading: str
     note: str
     command: str
+    csv: str
     tabs: Sequence[tuple[str, Figure]]
 
 

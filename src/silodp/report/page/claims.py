@@ -124,13 +124,19 @@ def _effect(records: Sequence[Mapping[str, Any]], claim: Claim | None, page: Pag
         return _number(head["value"], head["low"], head["high"]), unit
     protocols = ("", claim.protocol) if claim else ("",)
     rows = [row for row in records[1:] if not row["rows"] and row["reading"] in protocols and row["part"]]
-    rows = [row for row in rows if pd.notna(row["low"]) and (name != "paired_difference" or _PAIR.fullmatch(row["part"]))]
-    rows = [row for row in rows if row["verdict"] == head["verdict"]] or rows
-    if not rows:
+    rows = [row for row in rows if pd.notna(row["low"])]
+    of_data_sets = [row for row in rows if _PAIR.fullmatch(row["part"])] or rows
+    if name == "paired_difference" and head["verdict"] in (Verdict.REFUTED, Verdict.DEPENDS):
+        # What speaks against the claim: a data set where one does, else a setting.
+        against = [[row for row in some if row["low"] > 0] for some in (of_data_sets, rows)]
+        of_data_sets = against[0] or against[1] or of_data_sets
+    if not of_data_sets:
         return "", ""
-    row = max(rows, key=lambda row: abs(row["value"]) / max(row["high"] - row["low"], 1e-12))
-    what = in_words(row["part"], page.titles)
-    return _number(row["value"], row["low"], row["high"]), f"{unit}: {what}"
+    row = max(of_data_sets, key=lambda row: abs(row["value"]) / max(row["high"] - row["low"], 1e-12))
+    place, _, what = row["part"].rpartition(", ")
+    named = next((title for key, title in page.titles.items() if place and key.startswith(place.split()[0])), "")
+    where = " ".join(filter(None, (named.partition(",")[0], place.partition(" ")[2])))
+    return _number(row["value"], row["low"], row["high"]), f"{unit}, {': '.join(filter(None, (where, in_words(what))))}"
 
 
 def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:

@@ -18,7 +18,7 @@ from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, exact, measured
 from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
 from silodp.report.page.claims import changed
-from silodp.report.page.figures import CAPTIONS, Page
+from silodp.report.page.figures import CAPTIONS, Page, inside
 from silodp.report.page.papers import beside
 from silodp.report.paper_figures import heading_of, paper_figures
 from silodp.verdicts.claims.loading import load_claims
@@ -60,7 +60,7 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
     for figure in paper_figures():
         if figure.experiment not in tables or page.shown_as(figure.experiment, figure.M, figure.R) is None:
             continue
-        tabs = []
+        tabs, rows = [], []
         for word, kind, reading, names in (
             ("claimed ε", "error_vs_epsilon", "", [figure.experiment]),
             ("true ε", "error_vs_delivered", "", [figure.experiment]),
@@ -68,24 +68,22 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
         ):
             for name in names:
                 stem = figure_name(name, figure.M, figure.R, reading, kind)
-                if stem in page.figures and stem not in page.shown:
-                    rows = tables.get(name, pd.DataFrame(columns=["M", "R"]))
-                    rows = rows[(rows["M"] == figure.M) & (rows["R"] == figure.R)]
-                    tabs.append((word, page.result(stem, name, CAPTIONS[kind], rows=_readings(rows, reading, kind))))
-        title = title_of(figure.experiment, page.titles).partition(",")[0]
-        heading = f"{figure.title} · {title}, {setting_words(figure.M, figure.R)}"
+                if name in tables and stem in page.figures and stem not in page.shown:
+                    of = tables[name]
+                    drawn = of["reading"].isin({reading, ""})
+                    rows.append(of[drawn & (of["M"] == figure.M) & (of["R"] == figure.R)])
+                    tabs.append((word, page.result(stem, name, CAPTIONS[kind])))
+        title = title_of(figure.experiment, page.titles)
+        silos = re.findall(r"N = \d+", title)
+        heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(figure.M, figure.R)])}"
         note, number = beside(figure.experiment, figure.M, figure.R, comparisons), len(page.shown)
-        numbered = Numbered(f"numbered-{number}", heading, note, f"make figure FIG={figure.name}", tabs)
+        csv = inside(pd.concat(rows).drop_duplicates())
+        numbered = Numbered(f"numbered-{number}", heading, note, f"make figure FIG={figure.name}", csv, tabs)
         papers.setdefault(figure.paper, []).append(numbered)
     return [
         Section(f"figures-{place}", f"Figures of the {paper}", blocks)
         for place, (paper, blocks) in enumerate(papers.items(), start=1)
     ]
-
-
-def _readings(rows: pd.DataFrame, reading: str, kind: str) -> pd.DataFrame:
-    """The rows that a figure draws: calibrated noise is drawn beside the paper's."""
-    return rows[rows["reading"].isin({reading, ""} if kind == "both_noises" else {reading})] if len(rows) else rows
 
 
 def by_experiment(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:

@@ -5,7 +5,6 @@ import html
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -73,20 +72,11 @@ class Page:
         stem = f"{experiment}_M{M}_R{R}"
         return stem if stem in self.figures else None
 
-    def result(
-        self,
-        name: str,
-        experiment: str,
-        caption: str,
-        heading: str = "",
-        note: str = "",
-        rows: pd.DataFrame | None = None,
-    ) -> Figure:
-        """A figure of an experiment's results; a reader gets the `rows` of a table behind it as a file."""
+    def result(self, name: str, experiment: str, caption: str, heading: str = "", note: str = "") -> Figure:
+        """A figure of an experiment's results."""
         self.shown.add(name)
         path = self.folder / "figures" / f"{name}.svg"
-        figure = self.picture(path, caption, heading, title_of(experiment, self.titles), note)
-        return figure if rows is None else replace(figure, files=[*figure.files, ("CSV", inside(rows))])
+        return self.picture(path, caption, heading, title_of(experiment, self.titles), note)
 
     def forests(self, begin: str, caption: str) -> list[Figure]:
         """The forest plots whose names begin so; SPIDER's first, as the later paper claims that it is better."""

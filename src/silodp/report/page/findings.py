@@ -11,7 +11,6 @@ from silodp.report.figures import findings as pictures
 from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import svg_text
 from silodp.report.figures.words import title_of
-from silodp.report.numbers import measured
 from silodp.report.page.figures import Page, inside
 from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import data_set
@@ -83,11 +82,11 @@ def _accuracy(
         return None
     ahead, behind, neither, same = (int(table[word].sum()) for word in ("ahead", "behind", "open", "same"))
     first, second = (label(name).removeprefix("ISRL-DP ") for name in pair)
-    place = {"": "At the ε that is claimed", ENDED: "At equal true ε"}[reading]
-    word = "more often than" if ahead > behind else "less often than" if ahead < behind else "as often as"
-    total = ahead + behind + neither
-    sentence = f"{place}, {first} beats {second} {word} the reverse: its test error is smaller at {ahead} of {total}"
-    sentence += f" comparisons and larger at {behind or 'none'}"
+    place = {"": "At the claimed ε", ENDED: "At equal true ε"}[reading]
+    word = f"loses to {second} more often than it wins" if behind > ahead else f"beats {second} as often as it loses"
+    word = f"beats {second} more often than it loses" if ahead > behind else word
+    sentence = f"{place}, {first} {word}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
+    sentence += f" comparisons, larger at {behind or 'none'}"
     means = "; ".join(_mean(row) for row in shown.to_dict("records"))
     detail = f"At {neither} no difference is found. Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}. "
     detail += f"Mean difference, with its 95 % interval: {means}. Thin strokes are single comparisons."
@@ -96,7 +95,7 @@ def _accuracy(
 
 
 def _mean(row: Mapping) -> str:
-    value, low, high = (f"{'+' * (row[key] > 0)}{measured(row[key])}" for key in ("mean", "low", "high"))
+    value, low, high = (pictures.signed(row[key]) for key in ("mean", "low", "high"))
     return f"{row['data_set']} {value} [{low}, {high}]"
 
 
@@ -109,8 +108,8 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
         sentence = f"The noise keeps what it claims: all {kept:,} private results have a true ε of at most the claimed one."
     else:
         sentence = (
-            f"The noise that is stated often protects less than it claims: {violated:,} of {len(rows):,} private results "
-            f"provably violate their claimed ε, {more:,} cannot be certified at it, and {kept:,} keep it."
+            f"The stated noise often protects less than it claims: of {len(rows):,} private results {violated:,} provably "
+            f"violate their claimed ε, {more:,} cannot be certified, {kept:,} keep it."
         )
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]

@@ -1,20 +1,20 @@
 "use strict";
-// Drawings are packed: each is unpacked when it comes near the window.
-async function unpack(drawing) {
-  const script = drawing.querySelector("script");
+// Drawings and long tables are packed: each is unpacked when it comes near the window.
+async function unpack(place) {
+  const script = place.querySelector("script");
   if (!script) return;
   script.remove();
   const bytes = Uint8Array.from(atob(script.textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  drawing.innerHTML = await new Response(stream).text();
+  place.innerHTML = await new Response(stream).text();
 }
-const packed = document.querySelectorAll(".drawing:has(script)");
+const packed = document.querySelectorAll(".drawing:has(script), .packed");
 const seen = new IntersectionObserver(
   (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => unpack(entry.target)),
   { rootMargin: "600px" },
 );
-packed.forEach((drawing) => seen.observe(drawing));
-addEventListener("beforeprint", () => packed.forEach((drawing) => drawing.offsetParent && unpack(drawing)));
+packed.forEach((place) => seen.observe(place));
+addEventListener("beforeprint", () => packed.forEach((place) => place.offsetParent && unpack(place)));
 // The tabs of a figure: claimed ε, true ε, calibrated noise.
 function turn(figure) {
   const tabs = figure.parentElement;
@@ -33,7 +33,7 @@ function reveal() {
   for (let part = place; part; part = part.parentElement) {
     if (part.tagName === "DETAILS") part.open = true;
   }
-  if (place) place.querySelector(":scope > details")?.setAttribute("open", "");
+  if (place && place.firstElementChild?.tagName === "DETAILS") place.firstElementChild.open = true;
   if (place) place.scrollIntoView();
 }
 addEventListener("hashchange", reveal);

@@ -10,8 +10,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from silodp.privacy.standing import Standing, standings
 from silodp.report.figures.axes import new_figure
-from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcome_looks
 from silodp.report.figures.intervals import STANDINGS
+from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcome_looks
 from silodp.report.figures.style import in_order, label, styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import interval
@@ -53,18 +53,18 @@ def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
                 axes.text(-0.012, y, f"{row['data_set']}  {text}", ha="right", va="center", **place)
             else:
                 axes.text(0, y + 0.24, f"{row['data_set']}  {text}", va="bottom", **place)
-        _direction(axes, first, second, rows, cells)
+        _direction(axes, first, second, rows, cells, wide)
         axes.set_ylim(-0.6, len(rows) - (0.4 if wide else 0.2))
         return figure
 
 
-def _direction(axes: Axes, first: str, second: str, rows: pd.DataFrame, cells: pd.DataFrame) -> None:
+def _direction(axes: Axes, first: str, second: str, rows: pd.DataFrame, cells: pd.DataFrame, wide: bool) -> None:
     axes.axvline(0, color="#000000", lw=1.0, zorder=2)
     if (tolerance := float(rows["tolerance"].max())) > 0:
         axes.axvspan(-tolerance, tolerance, color="#ebebeb", lw=0, zorder=0)
     reach = max(np.nanquantile(cells["difference"].abs(), 0.98), rows[["low", "high"]].abs().to_numpy().max()) * 1.08
     axes.set_xlim(-reach, reach)
-    axes.xaxis.set_major_locator(MaxNLocator(7 if axes.figure.get_figwidth() > 6 else 5))
+    axes.xaxis.set_major_locator(MaxNLocator(7 if wide else 5))
     axes.yaxis.set_major_locator(NullLocator())
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(f"← {first} better   |   {second} better →", fontsize=10)
@@ -80,7 +80,8 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
     with styled():
         figure = new_figure(WIDTHS[name], 2.1 if name == "wide" else 3.3)
         height = figure.get_figheight()
-        axes = figure.add_axes((0.62 / WIDTHS[name], 0.5 / height, 1 - 0.75 / WIDTHS[name], 1 - (0.85 if name == "wide" else 1.1) / height))
+        free = 0.85 if name == "wide" else 1.1
+        axes = figure.add_axes((0.62 / WIDTHS[name], 0.5 / height, 1 - 0.75 / WIDTHS[name], 1 - free / height))
         low, high = 0.4, _MOST
         axes.axhspan(low, 1, color="#eef3f8", lw=0, zorder=0)
         axes.axhline(1, color="#000000", lw=1.0, zorder=2)
@@ -110,11 +111,11 @@ def _standing_key(figure: Figure, words: list[Standing]) -> None:
         figure.axes[0].plot([], [], ls="none", marker=STANDINGS[word][0], color=STANDINGS[word][1], label=str(word))[0]
         for word in words
     ]
-    place = {"loc": "upper left", "bbox_to_anchor": (0.5 / figure.get_figwidth(), 1.0), "ncols": 3}
-    height = 1 - (0.1 if figure.get_figwidth() > 6 else 0.34) / figure.get_figheight()
-    right = {"x": 1 - 0.12 / figure.get_figwidth(), "y": height, "ha": "right", "va": "top", "fontsize": 10}
-    figure.text(s="above the line: reveals more than claimed", **right)
-    figure.legend(handles=keys, fontsize=10, borderpad=0.1, columnspacing=1.2, handlelength=1.2, **place)
+    width, height = figure.get_size_inches()
+    options: dict[str, Any] = {"ncols": 3, "fontsize": 10, "borderpad": 0.1, "columnspacing": 1.2, "handlelength": 1.2}
+    figure.legend(handles=keys, loc="upper left", bbox_to_anchor=(0.5 / width, 1.0), **options)
+    top = 1 - (0.1 if width > 6 else 0.34) / height
+    figure.text(1 - 0.12 / width, top, "above the line: reveals more than claimed", ha="right", va="top", fontsize=10)
 
 
 def signed(value: float) -> str:

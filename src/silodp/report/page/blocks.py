@@ -60,7 +60,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Numbered:
-    """A figure of a paper by its number: `tabs` of a word and a figure, the `command` that makes it, its numbers as `csv`."""
+    """A figure of a paper by its number: `tabs` of a word and a figure, the `command` that makes it, its `csv`."""
 
     kind: ClassVar[str] = "numbered"
     anchor: str

@@ -55,10 +55,12 @@ class RunExperiment:
 def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
     """The papers' figures by paper and number, each at the claimed ε, at the true one, and under calibrated noise."""
     tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
-    calibrated = {name: same for claim in load_claims() if claim.certified for name, same in claim.certified.experiments.items()}
+    certified = [claim.certified.experiments for claim in load_claims() if claim.certified]
+    calibrated = {name: same for experiments_of in certified for name, same in experiments_of.items()}
     papers: dict[str, list[Block]] = {}
     for figure in paper_figures():
-        if figure.experiment not in tables or page.shown_as(figure.experiment, figure.M, figure.R) is None:
+        M, R = figure.M or 0, figure.R or 0
+        if figure.experiment not in tables or figure_name(figure.experiment, M, R) not in page.figures:
             continue
         tabs, rows = [], []
         for word, kind, reading, names in (
@@ -67,16 +69,16 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
             ("calibrated noise", "both_noises", CALIBRATED, calibrated.get(figure.experiment, [])),
         ):
             for name in names:
-                stem = figure_name(name, figure.M, figure.R, reading, kind)
+                stem = figure_name(name, M, R, reading, kind)
                 if name in tables and stem in page.figures and stem not in page.shown:
                     of = tables[name]
                     drawn = of["reading"].isin({reading, ""})
-                    rows.append(of[drawn & (of["M"] == figure.M) & (of["R"] == figure.R)])
+                    rows.append(of[drawn & (of["M"] == M) & (of["R"] == R)])
                     tabs.append((word, page.result(stem, name, CAPTIONS[kind])))
         title = title_of(figure.experiment, page.titles)
         silos = re.findall(r"N = \d+", title)
-        heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(figure.M, figure.R)])}"
-        note, number = beside(figure.experiment, figure.M, figure.R, comparisons), len(page.shown)
+        heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
+        note, number = beside(figure.experiment, M, R, comparisons), len(page.shown)
         csv = inside(pd.concat(rows).drop_duplicates())
         numbered = Numbered(f"numbered-{number}", heading, note, f"make figure FIG={figure.name}", csv, tabs)
         papers.setdefault(figure.paper, []).append(numbered)
@@ -93,7 +95,9 @@ def by_experiment(page: Page, experiments: Sequence[RunExperiment], comparisons:
     return [Section("experiments", "Experiments, with all their figures", [], inner)] if inner else []
 
 
-def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None, folded: bool = False) -> Section:
+def section_of(
+    page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None, folded: bool = False
+) -> Section:
     """An experiment: the figures of its default rows, or of both noises, those of its variants, and its silos."""
     name, table = experiment.name, experiment.table
     words = " · ".join(word for word in (name, experiment.paper) if word)
@@ -102,7 +106,8 @@ def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame 
     missing = Text(f"No results: tables/{name}.csv is not there, or has no rows.", "missing")
     shown = Figures([*first, *others] if folded else first)
     beside = Figures([] if folded else others, "True ε, and variants of the protocol")
-    blocks = [Text(words, "settings", csv), missing if table is None or table.empty else shown, beside, _silos(page, name)]
+    results = missing if table is None or table.empty else shown
+    blocks = [Text(words, "settings", csv), results, beside, _silos(page, name)]
     return Section(f"experiment-{name}", experiment.title, blocks, folded=folded)
 
 

@@ -64,13 +64,8 @@ class Page:
         # The description is said below the picture.
         legend = html.unescape(found[1]) if (found := _DESCRIPTION.search(svg)) else ""
         place, panels = anchor(path.relative_to(self.folder)), bool(_PANELS.search(path.as_posix()))
-        svg = _DESCRIPTION.sub("", svg) or None
-        return Figure(place, about, heading, caption, svg, links, note, legend, panels)
-
-    def shown_as(self, experiment: str, M: int | None, R: int | None) -> str | None:
-        """The file, without suffix, of an experiment's own figure of a setting; None where it is not there."""
-        stem = f"{experiment}_M{M}_R{R}"
-        return stem if stem in self.figures else None
+        svg = _DESCRIPTION.sub("", svg)
+        return Figure(place, about, heading, caption, svg or None, links, note, legend, panels)
 
     def result(self, name: str, experiment: str, caption: str, heading: str = "", note: str = "") -> Figure:
         """A figure of an experiment's results."""

@@ -10,7 +10,7 @@ from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures import findings as pictures
 from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import svg_text
-from silodp.report.figures.words import title_of
+from silodp.report.figures.words import setting_words, title_of
 from silodp.report.page.figures import Page, inside
 from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import data_set
@@ -42,7 +42,8 @@ def findings(page: Page, comparisons: pd.DataFrame | None, privacy: pd.DataFrame
 
     A finding whose rows the run lacks is left out.
     """
-    rows = with_reading(comparisons) if comparisons is not None else pd.DataFrame(columns=["first", "second", "reading"])
+    none = pd.DataFrame(columns=["first", "second", "reading"])
+    rows = none if comparisons is None else with_reading(comparisons)
     ours = [pair for pair in _pairs(rows) if pair not in HEADLINE]
     found = [_accuracy(page, rows, pair, "", ("own", "")) for pair in ours]
     if not ours:
@@ -88,8 +89,10 @@ def _accuracy(
     sentence = f"{place}, {first} {word}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
     sentence += f" comparisons, larger at {behind or 'none'}"
     means = "; ".join(_mean(row) for row in shown.to_dict("records"))
-    detail = f"At {neither} no difference is found. Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}. "
-    detail += f"Mean difference, with its 95 % interval: {means}. Thin strokes are single comparisons."
+    detail = (
+        f"At {neither} no difference is found. Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}."
+    )
+    detail += f" Mean difference, with its 95 % interval: {means}. Thin strokes are single comparisons."
     detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
     return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table)
 
@@ -105,17 +108,19 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
     counts = counts_of(rows)
     kept, more, violated = (counts[word] for word in (Standing.KEPT, Standing.NOT_CERTIFIED, Standing.VIOLATED))
     if kept == len(rows):
-        sentence = f"The noise keeps what it claims: all {kept:,} private results have a true ε of at most the claimed one."
+        sentence = (
+            f"The noise keeps what it claims: the true ε of all {kept:,} private results is at most the claimed one."
+        )
     else:
         sentence = (
-            f"The stated noise often protects less than it claims: of {len(rows):,} private results {violated:,} provably "
-            f"violate their claimed ε, {more:,} cannot be certified, {kept:,} keep it."
+            f"The stated noise often protects less than it claims: of {len(rows):,} private results {violated:,} "
+            f"provably violate their claimed ε, {more:,} cannot be certified, {kept:,} keep it."
         )
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
-    detail = f"The picture: {title_of(setting[0])}, M = {setting[1]}, R = {setting[2]}; at each claimed ε from left to right "
+    detail = f"The picture: {title_of(setting[0])}, {setting_words(*setting[1:])}; at each claimed ε, from left: "
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.in_order(part["algorithm"]))
-    detail += f"{', '.join(names)}. A bar holds the true ε between its proven bounds; one that leaves the picture goes on."
+    detail += f"{', '.join(names)}. A bar holds the true ε between its proven bounds; some go on beyond the picture."
     table = rows[[name for name in _NUMBERS if name in rows]]
     return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table)
 

@@ -223,7 +223,10 @@ def _whole(
     text, verdict = with_gaps(text, verdict, missing)
     share = counts[SUPPORTS] / max(sum(counts.values()), 1)
     p = np.array([x for line in lines for x in line.rows["p"]])
-    neither, kept = outcomes.total() - outcomes[AHEAD] - outcomes[BEHIND] - outcomes[SAME], (holm(1 - p), holm(p))
+    neither, kept = (
+        outcomes.total() - outcomes[AHEAD] - outcomes[BEHIND] - outcomes[SAME],
+        (holm((1 - p).tolist()), holm(p.tolist())),
+    )
     tally = f"{outcomes[AHEAD]} ahead, {outcomes[BEHIND]} behind, {neither} neither"
     tally += f" (Holm: {sum(kept[0])} ahead, {sum(kept[1])} behind)"
     return Finding(part, text, verdict, share, evidence=merged(details), reading=lines[0].reading, tally=tally)
@@ -257,6 +260,7 @@ def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.
             {"data_set": name, "first": pair.first, "second": pair.second, "tolerance": pair.tolerance}
             | {"mean": test.value, "low": test.low, "high": test.high, "trials": int(part["trials"].min())}
             | {"outcome": outcome_of(test.low, test.high, pair.tolerance), **counts}
-            | {"open": len(ours) - sum(counts.values()), "same": len(part) - len(ours), "kept": int(kept[ours.index].sum())}
+            | {"open": len(ours) - sum(counts.values()), "same": len(part) - len(ours)}
+            | {"kept": int(kept[ours.index].sum())}
         )
     return pd.DataFrame(found)

@@ -14,7 +14,7 @@ VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 
 class Page(HTMLParser):
-    """Reads a page, failing on tags that do not nest, and keeps its tags, table rows, text and packed pictures; what is packed counts."""
+    """Reads a page, failing on tags that do not nest; keeps its tags, rows and text, packed ones too, and pictures."""
 
     def __init__(self, text):
         super().__init__()

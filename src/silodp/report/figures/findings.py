@@ -87,7 +87,7 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
         axes.axhline(1, color="#000000", lw=1.0, zorder=2)
         for place, row in enumerate(rows.to_dict("records")):
             x = epsilons.index(row["epsilon"]) + 0.8 * ((names.index(row["algorithm"]) + 0.5) / len(names) - 0.5)
-            ends = [row[key] / row["epsilon"] for key in ("delivered_lower", "delivered_epsilon")]
+            ends = [row.get(key, np.nan) / row["epsilon"] for key in ("delivered_lower", "delivered_epsilon")]
             ends[0] = ends[0] if np.isfinite(ends[0]) else low
             marker, colour = STANDINGS[words.iloc[place]]
             axes.plot([x, x], np.clip(ends, low, high * 1.2), color=colour, lw=2.6, solid_capstyle="butt", zorder=3)

@@ -28,6 +28,11 @@ def say_note(figure: FigureBase | None, note: str) -> None:
     setattr(figure, _NOTE, note)
 
 
+def note_of(figure: FigureBase) -> str:
+    """What `say_note` said of a figure; empty for nothing."""
+    return getattr(figure, _NOTE, "")
+
+
 def words(figure: FigureBase | None) -> dict[str, Sequence[str]]:
     """What rests on the points of a figure: gid of an artist → words."""
     if not hasattr(figure, _WORDS):
@@ -59,7 +64,7 @@ def svg_text(figure: Figure, name: str) -> str:
         for key, value in element.items():
             if key in ("d", "x", "y", "transform", "viewBox", "style"):
                 element.set(key, _NUMBER.sub(lambda number: f"{float(number[0]):.2f}", " ".join(value.split())))
-    if note := getattr(figure, _NOTE, ""):
+    if note := note_of(figure):
         description = tree.Element(f"{{{_SVG}}}desc")
         description.text = note
         root.insert(0, description)

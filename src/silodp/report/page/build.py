@@ -49,7 +49,8 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     beside = [experiment for experiment in experiments if experiment.both_noises and not own]
     tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
     raced = [experiment.title for experiment in experiments if experiment.about.get("tuning") == "race"]
-    private = read_table(path, PRIVACY_COLUMNS) if (path := folder / "privacy.csv").is_file() else pd.DataFrame()
+    path = folder / "privacy.csv"
+    private = read_table(path, PRIVACY_COLUMNS) if path.is_file() else pd.DataFrame(columns=PRIVACY_COLUMNS)
     found = [] if own else findings(page, comparisons, private)
     paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
     sections = [

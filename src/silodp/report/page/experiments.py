@@ -18,7 +18,7 @@ from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, exact, measured
 from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
 from silodp.report.page.claims import changed
-from silodp.report.page.figures import CAPTIONS, Page, inside
+from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, Page, inside
 from silodp.report.page.papers import beside
 from silodp.report.paper_figures import heading_of, paper_figures
 from silodp.verdicts.claims.loading import load_claims
@@ -79,7 +79,8 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
         silos = re.findall(r"N = \d+", title)
         heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
         note, number = beside(figure.experiment, M, R, comparisons), len(page.shown)
-        csv = inside(pd.concat(rows).drop_duplicates())
+        drawn_rows = pd.concat(rows).drop_duplicates()
+        csv = inside(drawn_rows[[column for column in DRAWN_COLUMNS if column in drawn_rows]])
         numbered = Numbered(f"numbered-{number}", heading, note, f"make figure FIG={figure.name}", csv, tabs)
         papers.setdefault(figure.paper, []).append(numbered)
     return [

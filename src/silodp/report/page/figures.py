@@ -31,7 +31,7 @@ FORMULAS = {f"formulas_{key}": f"{name} paper: true ε of each of its noise form
 
 
 # Of a results table, what its figures draw.
-_SHOWN_COLUMNS = (
+DRAWN_COLUMNS = (
     *("experiment", "algorithm", "reading", "M", "R", "epsilon", "trials", "diverged", "test_error_mean"),
     *("test_error_p05", "test_error_p95", "delivered_lower", "delivered_epsilon"),
 )
@@ -114,7 +114,6 @@ class Page:
 
 def inside(rows: pd.DataFrame) -> str:
     """An address that holds a table as CSV, so that the page needs no file beside it."""
-    rows = rows[[name for name in _SHOWN_COLUMNS if name in rows] or list(rows)]
     text = rows.to_csv(index=False, float_format="%.6g").encode()
     return f"data:text/csv;base64,{base64.b64encode(text).decode()}"
 

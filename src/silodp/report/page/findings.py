@@ -113,8 +113,8 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
         )
     else:
         sentence = (
-            f"The stated noise often protects less than it claims: of {len(rows):,} private results {violated:,} "
-            f"provably violate their claimed ε, {more:,} cannot be certified, {kept:,} keep it."
+            f"The stated noise provably protects less than it claims at {violated or 'none'} of {len(rows):,} private "
+            f"results; {more:,} more cannot be certified at their claimed ε, {kept:,} keep it."
         )
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]

@@ -18,7 +18,8 @@ _LINK = re.compile(r"\]\((\.\./[^)#\s]*)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the published run."""
+    """Add the published run, and what lays white figures on a mat in the dark."""
+    files.append(File.generated(config, "mat.css", abs_src_path=str(ROOT / "docs" / "site" / "mat.css")))
     for pattern in TAKEN:
         for path in sorted((RESULTS / "published").glob(pattern)):
             files.append(File.generated(config, path.relative_to(RESULTS).as_posix(), abs_src_path=str(path)))

@@ -1,5 +1,7 @@
 """Tables of a run for the tests of its page, and a reader of the page."""
 
+import base64
+import gzip
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +14,7 @@ VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 
 class Page(HTMLParser):
-    """Reads a page, failing on tags that do not nest, and keeps its tags, table rows, text and packed pictures."""
+    """Reads a page, failing on tags that do not nest; keeps its tags, rows and text, packed ones too, and pictures."""
 
     def __init__(self, text):
         super().__init__()
@@ -34,8 +36,16 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.tags and self.tags[-1] == ("script", {"type": "text/plain"}) and self.open[-1] == "script":
-            self.packed.append(data)
+        if self.open and self.open[-1] == "script" and self.tags[-1][1] == {"type": "text/plain"}:
+            text = gzip.decompress(base64.b64decode(data)).decode()
+            if text.startswith("<svg"):
+                self.packed.append(text)
+                return
+            inner = Page(text)
+            self.tags += inner.tags
+            self.rows += inner.rows
+            self.packed += inner.packed
+            self.text += inner.text
             return
         self.text += data
         if {"td", "th"} & set(self.open):

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from silodp.cli.options import PATH, as_json, job_command, several
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, near
 from silodp.experiments.validation import load
 from silodp.files import write_csv
 from silodp.verdicts.claims import decide
@@ -50,4 +50,5 @@ def _folder(run: str) -> Path:
     for folder in (path, Path("results") / run):
         if folder.is_dir():
             return folder
-    raise ConfigError(f"command line: run: {run!r}: must be a results folder, a run file or a run's name")
+    beside = near(Path(run).name, (path.name for path in Path("results").glob("*")))
+    raise ConfigError(f"command line: run: {run!r}: must be a results folder, a run file or a run's name{beside}")

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from silodp.cli.options import PATH, as_json, command, job_command, output
+from silodp.experiments import plugins
 from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.models import PairedDifference
@@ -29,7 +30,8 @@ def comparisons(reported: Sequence[Path], privacy: Path | None, output: Path) ->
                     tolerances[both] = min(pair.tolerance, tolerances.get(both, pair.tolerance))
     tables = {file.stem: read_table(file, REPORTED_COLUMNS) for file in reported}
     plans = with_reading(read_table(privacy, PRIVACY_COLUMNS)) if privacy else None
-    write_csv(headline(tables, tolerances, plans), output)
+    own = sorted(plugin.name for plugin in plugins.in_use() if plugin.registry == "silodp.algorithms")
+    write_csv(headline(tables, tolerances, plans, own), output)
 
 
 @command(epilog="Example: silodp compare results/published/reported/mnist_mlp.csv spider minibatch_sgd")

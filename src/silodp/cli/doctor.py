@@ -8,8 +8,6 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-import torch
-
 from silodp import __version__
 from silodp.cli.options import as_json, command
 from silodp.config.errors import project_root
@@ -44,10 +42,10 @@ def doctor(as_json: bool) -> int:
         "home": _writable(Path.home()),
     }
     # What only some runs need.
-    cuda, slurm = torch.cuda.is_available(), shutil.which("sinfo")
+    (cuda, device), slurm = _cuda(), shutil.which("sinfo")
     extras = {
         "data": _data(),
-        "CUDA": (cuda, torch.cuda.get_device_name() if cuda else "PyTorch sees no device"),
+        "CUDA": (cuda, device),
         "Slurm": (slurm is not None, slurm or "no sinfo"),
     }
     if as_json:
@@ -57,6 +55,16 @@ def doctor(as_json: bool) -> int:
         for name, (works, text) in (checks | extras).items():
             print(f"{'ok' if works else 'no' if name in extras else 'BAD':<4}{name:<16} {text}")
     return 0 if all(works for works, _ in checks.values()) else 1
+
+
+def _cuda() -> tuple[bool, str]:
+    """Whether PyTorch sees a device, and which; loaded where a driver is there alone, as that takes seconds."""
+    if not (shutil.which("nvidia-smi") or Path("/dev/nvidiactl").exists()):
+        return False, "no NVIDIA driver"
+    import torch  # takes seconds
+
+    works = torch.cuda.is_available()
+    return works, torch.cuda.get_device_name() if works else "PyTorch sees no device"
 
 
 def fits(version: tuple[int, int]) -> bool:

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from silodp.cli.options import near
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, near
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.validation import load

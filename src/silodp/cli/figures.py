@@ -85,5 +85,5 @@ def _title(config: Experiment, shows: dict, heterogeneity: Path | None) -> str:
         rows = read_csv(heterogeneity, ("value", "converged"))
         title += f", υ*² = {measured(rows['value'].mean())}" if rows["converged"].all() else ", υ*²: no minimiser"
     readings = config.variants().get(shows["reading"], config.readings)
-    unproven = readings.clipping != "record" or readings.clip_rule != "grid"
+    unproven = readings.noise == "paper" and (readings.clipping != "record" or readings.clip_rule != "grid")
     return title + (" – not private as claimed" if unproven else "")

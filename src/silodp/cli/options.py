@@ -1,6 +1,5 @@
 """What commands share: their class, options and arguments, and the checks of names."""
 
-import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import click
 
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, near
 
 
 class Command(click.Command):
@@ -109,12 +108,6 @@ silos = click.option("--silos", type=PATH, required=True, help="Folder that `sil
 chosen = click.option("--chosen", type=PATH, required=True, help="Parquet file that `silodp select` wrote.")
 output = click.option("--output", type=PATH, required=True, help="File to write.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def near(word: str, allowed: Iterable[str]) -> str:
-    """`; did you mean X?` where `allowed` has a name close to `word`, else nothing."""
-    names = difflib.get_close_matches(word, list(allowed), n=1)
-    return f"; did you mean {names[0]}?" if names else ""
 
 
 def among(kind: str, value: str, allowed: Iterable[str]) -> str:

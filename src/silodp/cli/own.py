@@ -48,7 +48,7 @@ def init(
     output = output or Path("config") / f"{name}.yaml"
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output")
-    own = OwnFile(file, target, silo, person, tuple(ignore), missing, task, encoding)
+    own = OwnFile(file, target, silo, person, tuple(ignore), missing, task, encoding=encoding)
     survey = first_run_file.survey(own, person_limit)
     output.parent.mkdir(parents=True, exist_ok=True)
     write_text(first_run_file.run_file(survey, name, output, silos), output)

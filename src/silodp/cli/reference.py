@@ -34,7 +34,8 @@ def config(action: str, run_file: Path | None) -> None:
         return
     if run_file is None:
         raise ConfigError("command line: run_file: missing: must name the file to check")
-    log.info("%s: %d experiments, all checks passed", run_file, len(load(run_file).experiments))
+    number = len(load(run_file).experiments)
+    log.info("%s: %d experiment%s, all checks passed", run_file, number, "s" * (number != 1))
 
 
 def _definitions(*models: type[BaseModel]) -> dict[str, dict]:
@@ -82,9 +83,25 @@ def reference_text() -> str:
             if alternative and key in readings:
                 continue
             default = "required" if key in schema.get("required", ()) else _default(field)
-            lines.append(f"| `{key}` | {_allowed(field)} | {default} | {field.get('description', '')} |")
+            lines.append(f"| `{key}` | {_allowed(field)} | {default} | {_meaning(key, field, definitions)} |")
         lines.append("")
     return "\n".join(lines)
+
+
+# Keys whose models do not say what they mean there.
+_MEANINGS = {
+    "model": "what is trained, by its `name`",
+    "settings": "silos a round M and rounds R, one figure each",
+    "algorithms": "algorithm -> its options (see AlgorithmOptions); null leaves an inherited one out",
+    "name": "chooses this section",
+}
+
+
+def _meaning(key: str, field: dict, definitions: dict[str, dict]) -> str:
+    """A key's own words, else the first sentence about the section that it holds."""
+    held = definitions.get(field.get("$ref", "").rsplit("/", 1)[-1], {}).get("description", "")
+    sentence = held.partition(". ")[0].partition("\n")[0].removesuffix(".")
+    return field.get("description") or _MEANINGS.get(key) or sentence[:1].lower() + sentence[1:]
 
 
 def _default(field: dict) -> str:

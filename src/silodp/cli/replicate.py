@@ -7,9 +7,9 @@ import click
 import yaml
 
 from silodp.cli.checkins import write_figure_2
-from silodp.cli.options import COUNT, command, near
+from silodp.cli.options import COUNT, command
 from silodp.cli.run import profile, run_workflow
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, near
 from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.report.figures import save
@@ -39,7 +39,7 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
     if not shown.panels[0].experiment:
         if not dry_run:
             _check_ins(Path(f"{shown.files[0]}.csv"))
-        print(f"{shown.files[0]}.svg")
+        print(f"{shown.files[0]}.svg\n{shown.files[0]}.csv")
         return 0
     run_file = Path("results") / shown.run / "run.yaml"
     write_text(yaml.safe_dump(shown.run_file(), sort_keys=False, allow_unicode=True), run_file)
@@ -61,6 +61,8 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
     code = run_workflow(run_file, profile, cores, files, state["words"])
     if code == 0:
         print("\n".join(f"{file}.png" for file in shown.files))
+        for name in dict.fromkeys(panel.experiment for panel in shown.panels):
+            print(f"results/{shown.run}/tables/{name}.csv")
     return code
 
 

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 
 from silodp.cli.options import as_json, command, run_file
 from silodp.config.errors import ConfigError, project_root
+from silodp.config.reading import read_yaml
 from silodp.experiments.validation import load
 from silodp.workflow import cost as costs
 from silodp.workflow import engine
@@ -71,6 +73,9 @@ def run_workflow(
         raise ConfigError(f"command line: {root}: no Snakefile: rebuild needs a checkout of silodp")
     arguments = ["--snakefile", str(root / "Snakefile"), *arguments] if not Path("Snakefile").is_file() else arguments
     profile = profile if Path(profile).exists() or not (root / profile).exists() else str(root / profile)
+    settings = Path(profile) / "config.yaml"
+    if settings.is_file() and read_yaml(settings).get("executor") == "slurm" and not shutil.which("sbatch"):
+        raise ConfigError(f"command line: --profile: {profile!r}: needs Slurm, and this machine has no sbatch")
     bin_folder = str(Path(sys.executable).parent)
     environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}"}
     # Threads of BLAS and OpenMP would multiply with parallel jobs; the run file sets a job's threads.

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from silodp.cli.options import as_json, command, near
-from silodp.config.errors import ConfigError
+from silodp.cli.options import as_json, command
+from silodp.config.errors import ConfigError, near
 from silodp.theory import THEOREMS, Symbol, Theorem, describe, list_theorems
 from silodp.theory.registry import PAPERS
 

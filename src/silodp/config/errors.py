@@ -1,5 +1,7 @@
 """The error of a bad configuration, and how values are shown in messages."""
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 # Whether a key's value is wrong, the key, the value, and what is allowed.
@@ -13,6 +15,12 @@ class ConfigError(ValueError):
 def project_root() -> Path:
     """The checkout this package lies in."""
     return Path(__file__).resolve().parents[3]
+
+
+def near(word: object, allowed: Iterable[str]) -> str:
+    """`; did you mean X?` where `allowed` has a name close to `word`, else nothing."""
+    names = difflib.get_close_matches(str(word), list(allowed), n=1)
+    return f"; did you mean {names[0]}?" if names else ""
 
 
 def shown(value: object) -> str:

@@ -8,17 +8,18 @@ that names file, key, value and what is allowed.
 import copy
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from silodp.config.errors import ConfigError, project_root, shown
+from silodp.config.errors import ConfigError, near, project_root, shown
 from silodp.config.experiment import Experiment
 from silodp.config.reading import read_yaml
 from silodp.config.run import Run
+from silodp.config.types import Strict
 
 # Where a run's folder keeps its plug-ins.
 PLUGIN_COPIES = "source/plugins"
@@ -141,8 +142,15 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
         value, allowed = "missing", "this key must be given"
     elif details[0]["type"] == "extra_forbidden":
         allowed = "unknown key; see docs/configuration.md for the keys allowed here"
+        allowed += near(keys_of(details[0])[-1], (key for model in _sections() for key in model.model_fields))
     tail = f" (and {len(others)} more)" if others else ""
     return ConfigError(f"{where}: {value}: {allowed}{tail}")
+
+
+def _sections(base: type[BaseModel] = Strict) -> Iterator[type[BaseModel]]:
+    for model in base.__subclasses__():
+        yield model
+        yield from _sections(model)
 
 
 @dataclass(frozen=True)

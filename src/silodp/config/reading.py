@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, near
 
 
 class _Loader(yaml.SafeLoader):
@@ -39,7 +39,8 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456
 def read_yaml(path: Path) -> dict:
     """A YAML file that holds a mapping; ConfigError in one line for anything else."""
     if not path.is_file():
-        raise ConfigError(f"{path}: file: missing: must be a readable YAML file")
+        beside = near(path.name, (file.name for file in path.parent.glob("*.yaml")))
+        raise ConfigError(f"{path}: file: missing: must be a readable YAML file{beside}")
     try:
         content = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)
     except OSError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config.errors import ConfigError, Rule, project_root, shown
+from silodp.config.errors import ConfigError, Rule, near, project_root, shown
 from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved, explain, holder, in_file, key_of, layers_of, located, merged
 from silodp.config.models import CONTRACTING
@@ -54,9 +54,10 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
 def _name_rules(name: str, experiment: Experiment) -> Iterator[Rule]:
     """Registered names, and options of single algorithms."""
     data = experiment.dataset
-    yield isinstance(data, str) and data not in DATASETS, "dataset", data, f"must be one of {_listed(DATASETS)}"
+    allowed = f"must be one of {_listed(DATASETS)}{near(data, DATASETS)}"
+    yield isinstance(data, str) and data not in DATASETS, "dataset", data, allowed
     for algorithm, options in experiment.algorithms.items():
-        key, allowed = f"algorithms.{algorithm}", f"no such algorithm: must be one of {_listed(ALGORITHMS)}"
+        key, allowed = f"algorithms.{algorithm}", _no_such(algorithm)
         yield algorithm not in ALGORITHMS, key, algorithm, allowed
         clips, where = (options.clips, f"{key}.clips") if options.clips else (experiment.clips, "clips")
         endless = options.private != "non_private" and all(math.isinf(clip) for clip in clips)
@@ -73,6 +74,10 @@ def _name_rules(name: str, experiment: Experiment) -> Iterator[Rule]:
         allowed = f"must be one of the experiment's: {', '.join(experiment.algorithms)}"
         for algorithm in alternative.algorithms or []:
             yield algorithm not in experiment.algorithms, f"alternatives[{number}].algorithms", algorithm, allowed
+
+
+def _no_such(algorithm: str) -> str:
+    return f"no such algorithm: must be one of {_listed(ALGORITHMS)}{near(algorithm, ALGORITHMS)}"
 
 
 def _listed(registry: Iterable[str]) -> str:
@@ -301,7 +306,8 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         # An experiment on a user's file may stand in the run file as a whole, as all do in the record of a run.
         standing = re.match(NAME, name) and isinstance((overrides or {}).get("dataset"), dict)
         if name not in known and not standing:
-            raise ConfigError(f"{path}: experiments.{name}: no such experiment: must be one of {', '.join(known)}")
+            allowed = f"must be one of {', '.join(known)}{near(name, known)}"
+            raise ConfigError(f"{path}: experiments.{name}: no such experiment: {allowed}")
         # What the record of a run (config.json) leaves out of a mapping was taken away, so it stands alone too.
         if name in known and not set(Experiment.model_fields) <= set(overrides or {}):
             layers += layers_of(folder, folder / f"{name}.yaml")
@@ -325,6 +331,10 @@ def _checked(name: str, layers: list[tuple[Path, dict]]) -> Experiment:
         file = holder(layers, location) or source
         return f"{file}: {key_of(('experiments', name, *location) if file == run_file else location)}"
 
+    for algorithm, options in (overrides.get("algorithms") or {}).items() if overrides else ():
+        # Leaving out an algorithm that nothing has is a slip of the pen.
+        if options is None and algorithm not in ALGORITHMS:
+            raise ConfigError(f"{run_file}: experiments.{name}.algorithms.{algorithm}: {_no_such(algorithm)}")
     try:
         experiment = Experiment.model_validate(located(merged(layers), run_file))
         check(name, experiment, lambda key: place(_location(key)))

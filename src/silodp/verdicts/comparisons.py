@@ -1,6 +1,7 @@
 """Two algorithms compared trial by trial: both see the same silos, split and start in a trial, so trials are pairs."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -101,12 +102,19 @@ ENDED = f"{CALIBRATED};noise_at=end"
 BY_CALIBRATED = f":{CALIBRATED}"
 
 
+def pairs_of(own: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """The pairs of `HEADLINE`, and each of one's `own` algorithms, of plug-ins, against those in them."""
+    papers = dict.fromkeys(name for pair in HEADLINE[::-1] for name in pair)
+    return [*HEADLINE, *itertools.product(own, papers)]
+
+
 def headline(
     reported: Mapping[str, pd.DataFrame],
     tolerances: Mapping[frozenset[str], float],
     privacy: pd.DataFrame | None = None,
+    own: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """The pairs of `HEADLINE` compared in every experiment that has both: `COLUMNS` and `tolerance`.
+    """The pairs of `pairs_of(own)` compared in every experiment that has both: `COLUMNS` and `tolerance`.
 
     An experiment that trains both noises compares its pairs under calibrated noise, and each algorithm under it with
     itself under the paper's (`compare_noises`); others compare the default variant. `reported` maps an experiment to a
@@ -114,7 +122,7 @@ def headline(
     """
     found = []
     tables = [rows.assign(reading=rows["reading"].fillna("").astype(str)) for rows in reported.values()]
-    for first, second in HEADLINE:
+    for first, second in pairs_of(own):
         tolerance = tolerances.get(frozenset((first, second)), 0.0)
         for rows in tables:
             for reading in [name for name in (ENDED, CALIBRATED) if (rows["reading"] == name).any()] or [""]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, near
 from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import read_json, reading
@@ -45,7 +45,8 @@ def results_folder(run: str) -> Path:
     for path in (Path(run), Path("results") / run):
         if run and path.is_dir():
             return path
-    raise ConfigError(f"command line: run: {run!r}: must be a results folder or a run's name")
+    beside = near(run, (path.name for path in Path("results").glob("*")))
+    raise ConfigError(f"command line: run: {run!r}: must be a results folder or a run's name{beside}")
 
 
 def entities(folder: Path) -> dict[str, dict[str, Any]]:

@@ -30,7 +30,9 @@ _ONCE_EACH, _ONCE = 4, 9
 # Training reaches this share of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
 _SHARE = 0.55
 # Seconds that a job takes beside training, on average and from above: starting, accounting, audits, drawing.
-_START = 4.0
+_START = 5.0
+# Seconds of a run beside its jobs: Snakemake's start and end, kernels compiled for the first time.
+_AROUND = 30.0
 # Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
 _PER_RUN, _PER_FILE = 150, 40_000
 
@@ -92,7 +94,7 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                     each = float(_of_a_gradient(config) * min(setting.M, silos))
                     for phase, number in by_phase.items():
                         operations += number * each * _gradients(task, int(str(phase)), smallest)
-    seconds = (operations / (_SHARE * rate) + _START * jobs) / cores
+    seconds = (operations / (_SHARE * rate) + _START * jobs) / cores + _AROUND
     disk = (_PER_RUN * runs + _PER_FILE * files) / 1e6
     return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
 

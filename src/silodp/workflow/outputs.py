@@ -8,6 +8,7 @@ from silodp.algorithms import families
 from silodp.config.errors import ConfigError, project_root
 from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.datasets import DATASETS
+from silodp.experiments import plugins
 from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_tasks
 from silodp.experiments.task import Task, task_of
 from silodp.verdicts.checks import CHECKS
@@ -176,6 +177,7 @@ class Outputs:
             CALIBRATED,
             ENDED,
             HEADLINE,
+            pairs_of,
         )  # loads scipy.stats: training jobs need it not
 
         trained: dict[str, list[set[str]]] = {"paired": [], "certified": [], "equal": []}
@@ -184,10 +186,11 @@ class Outputs:
             words = {"certified": CALIBRATED, "equal": ENDED}
             for word in [word for word, label in words.items() if label in config.variants()] or ["paired"]:
                 trained[word].append(names | set(families(names)))
+        own = sorted(plugin.name for plugin in plugins.in_use() if plugin.registry == "silodp.algorithms")
         stems = [
             f"{word}_{first}-{second}"
             for word, experiments in trained.items()
-            for first, second in HEADLINE
+            for first, second in pairs_of(own)
             if any({first, second} <= names for names in experiments)
         ]
         each = dict.fromkeys(name for pair in HEADLINE for name in pair)

@@ -4,6 +4,7 @@ import pytest
 from example_table import results_table
 
 from silodp.report.figures import both_noises, calibrated_vs_paper, error_vs_epsilon
+from silodp.report.figures.svg import note_of
 from silodp.verdicts.comparisons import CALIBRATED
 
 
@@ -42,7 +43,7 @@ def test_claims_are_marked_by_their_word(both):
 
 def test_an_error_that_is_not_finite_is_counted(both):
     both.loc[0, "test_error_mean"] = np.inf
-    assert "left out: 1 points" in calibrated_vs_paper(both, title="t").texts[-1].get_text()
+    assert "left out: 1 points" in note_of(calibrated_vs_paper(both, title="t"))
 
 
 @pytest.mark.parametrize("draw", [calibrated_vs_paper, both_noises])

@@ -4,6 +4,7 @@ import pytest
 
 from silodp.privacy.standing import Standing
 from silodp.report.figures import FIGURES, delivered_vs_claimed, save
+from silodp.report.figures.svg import note_of
 
 
 def bars(figure, name):
@@ -53,7 +54,7 @@ def test_a_mark_stands_where_the_bar_is_nearest_to_the_claim(table):
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
     wanted = ["claim kept", "claim not certified", "claim violated", "dotted: no lower end proven, open to 0"]
     assert keys[-4:] == wanted
-    said = figure.texts[-1].get_text().replace("\n", " ")
+    said = note_of(figure).replace("\u00a0", " ")
     assert "Claims: 18 kept, 2 not certified, 1 violated." in said
     assert "Farthest above: true ε in [0.800, 0.900] for 0.75 (ISRL-DP MB-SGD)." in said
 
@@ -79,7 +80,7 @@ def test_a_true_epsilon_of_0_is_drawn_on_the_edge_and_named(table, kind, every, 
         np.r_[line.get_data()] for line in axes.get_lines() if str(line.get_gid()).startswith("KEPT:minibatch_sgd")
     ]
     assert any(np.isclose(place, edge).any() for place in places)
-    said = figure.texts[-1].get_text().replace("\n", " ")
+    said = note_of(figure).replace("\u00a0", " ")
     edge = "lower" if kind == "delivered_vs_claimed" else "left"
     assert f"True ε = 0 (δ alone covers it), on the {edge} edge: ISRL-DP MB-SGD" in said
     (path,) = save(figure, tmp_path / "a", ["svg"])

@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from silodp.report.figures import calibrated_vs_paper, error_vs_epsilon
 from silodp.report.figures.slices import with_intervals
 from silodp.report.figures.style import label
-from silodp.report.figures.svg import words
+from silodp.report.figures.svg import note_of, words
 
 DRAWN = ("minibatch_sgd", "local_sgd", "spider")
 
@@ -27,7 +27,7 @@ def artist(figure, gid):
 
 
 def notes(figure):
-    return " ".join(text.get_text() for text in figure.texts).replace("\u00a0", " ").replace("\n", " ")
+    return note_of(figure).replace("\u00a0", " ")
 
 
 def lightness(colour):
@@ -51,7 +51,8 @@ def test_every_row_is_drawn(private, drawn):
         low, high = figure.axes[0].transData.inverted().transform([(0, band.y0), (0, band.y1)])[:, 1]
         assert (low, high) == pytest.approx((row["test_error_p05"], row["test_error_p95"]))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == [label(name) for name in drawn or private] + [label(name, False) for name in BASELINES]
+    shown = [label(name).removeprefix("ISRL-DP ") for name in drawn or private]
+    assert texts == shown + [label(name, False) for name in BASELINES]
 
 
 def test_the_members_of_spider_stand_in_for_it_only_where_it_is_missing(table):
@@ -123,18 +124,22 @@ def test_an_algorithm_that_stretches_the_axis_leaves_the_others_a_panel_of_their
 
 def test_few_trials_have_intervals_of_the_mean_and_the_note_says_how_many(table):
     assert "10 trials a point. Bars and bands: 5th to 95th percentile" in notes(error_vs_epsilon(table, title="t"))
-    table["trials"] = 3
+    table["trials"] = 4
+    figure = error_vs_epsilon(table, title="t")
+    assert "4 trials a point, too few for bars" in notes(figure)
+    assert np.isnan(figure.axes[0].containers[0].lines[2][0].get_segments()).all()
+    table["trials"] = 5
     assert "little more than the extremes" in notes(error_vs_epsilon(table, title="t"))
     keys = ["algorithm", "reading", "M", "R", "epsilon"]
-    errors = {0: -0.01, 1: 0.0, 2: 0.01}
+    errors = {trial: (trial - 2) / 100 for trial in range(5)}
     reported = pd.concat(
         [table[keys].assign(trial=i, test_error=table["test_error_mean"] + shift) for i, shift in errors.items()]
     )
     figure = error_vs_epsilon(with_intervals(table, reported), title="t")
-    assert "3 trials a point. Bars and bands: 95 % intervals of the mean" in notes(figure)
+    assert "5 trials a point. Bars and bands: 95 % intervals of the mean" in notes(figure)
     (low, high), *_ = [bar[:, 1] for bar in figure.axes[0].containers[0].lines[2][0].get_segments()]
-    # Student's t with 2 degrees of freedom: 4.303 · 0.01/√3.
-    assert (high - low) / 2 == pytest.approx(4.302653 * 0.01 / np.sqrt(3), rel=1e-5)
+    # Student's t with 4 degrees of freedom: 2.776 · 0.0158/√5.
+    assert (high - low) / 2 == pytest.approx(2.776445 * np.sqrt(0.00025 / 5), rel=1e-5)
 
 
 def test_a_diverged_point_is_hollow_and_named(table):
@@ -198,7 +203,7 @@ def test_grey_prints_tell_lines_apart(private):
 def test_legend_notes_and_title_are_on_the_page_and_off_the_axes(table):
     table["diverged"] = 1
     table["delivered_epsilon"] *= 2
-    long = "an_algorithm_with_a_name_that_takes_a_lot_of_room"
+    long = "an_algorithm_with_a_name_that_takes_room"
     table["algorithm"] = table["algorithm"].replace({"minibatch_sgd": long})
     title = "digits_mlp · M = 12, R = 50 · a reading with a name that goes on for long"
     ylabel = "test error relative to predicting the training mean"
@@ -206,14 +211,15 @@ def test_legend_notes_and_title_are_on_the_page_and_off_the_axes(table):
     figure.canvas.draw()
     renderer, page = figure.canvas.get_renderer(), figure.bbox
     axes = figure.axes[0].get_tightbbox(renderer)
-    legend, (note,) = figure.legends[0].get_window_extent(renderer), figure.texts
-    for box in (axes, legend, note.get_window_extent(renderer)):
+    legend = figure.legends[0].get_window_extent(renderer)
+    # Notes are said beside the picture.
+    assert figure.texts == []
+    for box in (axes, legend):
         assert page.x0 <= box.x0
         assert box.x1 <= page.x1
         assert page.y0 <= box.y0
         assert box.y1 <= page.y1
     assert not legend.overlaps(axes)
-    assert not legend.overlaps(note.get_window_extent(renderer))
 
 
 def test_only_baselines_or_only_private_rows_make_a_figure_too(table):

@@ -41,7 +41,7 @@ def test_files_hold_their_fonts_and_no_date_and_keep_dots_in_their_name(tmp_path
     assert b"/TrueType" not in text
     assert b"CreationDate" not in pdf.read_bytes()
     width = int.from_bytes(png.read_bytes()[16:20], "big")
-    assert width == round(5.4 * 150)
+    assert width == round(4.6 * 150)
 
 
 def test_a_png_file_is_small_white_behind_and_as_drawn(tmp_path):

@@ -36,7 +36,9 @@ def built(path):
 
 def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     page = built(folder(tmp_path))
-    assert "● All 6 private rows keep their claim." in page.text
+    assert (
+        "The noise keeps what it claims: the true ε of all 6 private results is at most the claimed one." in page.text
+    )
     rows = [row["cells"] for row in page.rows]
     assert ["Breast cancer", "7", "6", "6", "0", "0", "0", "0", "0.100 to 0.183"] in rows
     assert ["Breast cancer", "ISRL-DP MB-SGD", "0.75 to 18", "2", "0", "0", "[0, 0.675] for 0.75", "3.46×10⁻⁵"] in rows
@@ -47,7 +49,7 @@ def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     write_csv(table.assign(edge=["lowest stepsize", "not recorded", *[""] * 5]), tmp_path / "tables" / "wbcd_mlp.csv")
     write_csv(privacy(table), tmp_path / "privacy.csv")
     page = built(tmp_path)
-    wanted = "▲ 1 of 6 private rows provably violate their claim; 1 more cannot be certified at it; 4 keep it."
+    wanted = "at 1 of 6 private results; 1 more cannot be certified at their claimed ε, 4 keep it."
     assert wanted in page.text
     first, second = (row["cells"] for row in page.rows if "alarm" in row["class"])
     assert first[1:8] == ["7", "6", "4", "1", "1", "2", "1"]

@@ -19,7 +19,7 @@ from silodp.verdicts.claims import decide, expressions
 from silodp.verdicts.claims.deciding import STATISTICS
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.models import EXPRESSIONS, Claim, Claims, Statistic
-from silodp.verdicts.claims.rows import COLUMNS
+from silodp.verdicts.claims.rows import COLUMNS, TALLY
 from silodp.verdicts.words import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -138,7 +138,7 @@ def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_pat
     output = tmp_path / "claims.csv"
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     table = pd.read_csv(output)
-    assert list(table) == COLUMNS
+    assert list(table) == [*COLUMNS, TALLY]
     assert set(table["verdict"]) <= set(Verdict)
     assert {claim.id for claim in load_claims()} <= set(table["claim"])
     whole = table.set_index("claim")

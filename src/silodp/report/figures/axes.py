@@ -15,18 +15,19 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from silodp.algorithms.base import Look
-from silodp.report.figures.svg import say
+from silodp.report.figures.svg import say, say_note
 from silodp.report.numbers import plain
 
 TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite are marked
 
 # Inches. The axes keep their size whatever stands around them; the page grows with title, legend and notes.
-_WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 5.4, 2.9, 0.74, 0.12
-_TITLE_LINE, _XLABEL, _LEGEND_ROW, _NOTE_LINE, _MARGIN = 0.19, 0.46, 0.185, 0.135, 0.1
+# On a phone of 366 px a point has 1.1 px, so that text of 8.3 points has 9 px.
+_WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 4.6, 2.6, 0.74, 0.12
+_TITLE_LINE, _XLABEL, _LEGEND_ROW, _MARGIN = 0.19, 0.46, 0.185, 0.1
 # With a zoom panel: heights of the whole and of the part, and what stands between them.
-_OVERVIEW_HEIGHT, _ZOOM_HEIGHT, _BETWEEN = 1.35, 2.4, 0.42
+_OVERVIEW_HEIGHT, _ZOOM_HEIGHT, _BETWEEN = 1.2, 2.1, 0.42
 # Characters of the longest labels that two columns of the legend hold beside each other.
-_LEGEND_CHARACTERS = 58
+_LEGEND_CHARACTERS = 51
 # How much longer one curve may make an axis.
 _STRETCH = 2.0
 # Of the ε axis: how far the first and the last of several dodged points stand apart, and how near two labels may be.
@@ -47,7 +48,7 @@ def new_figure(width: float, height: float) -> Figure:
 def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
     """Axes on a page of their own."""
     axes = new_figure(_WIDTH, _AXES_HEIGHT).add_subplot()
-    axes.set_title("\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, 54)), **_WORDS)
+    axes.set_title("\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, 46)), **_WORDS)
     axes.set_xlabel(xlabel, **_WORDS)
     axes.set_ylabel("\n".join(textwrap.wrap(ylabel, 44)), **_WORDS)
     return axes
@@ -74,19 +75,20 @@ def stretching(largest: pd.Series, baseline: float = np.nan) -> str | None:
 
 
 def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None]) -> Figure:
-    """Set legend and notes below the axes, where they hide no data, and fit the page to them.
+    """Set the legend below the axes, where it hides no data, and fit the page to it; notes stand beside the picture.
 
     A handle is an artist with a label, or a tuple of artists drawn over each other of which the last has it.
     """
     figure = axes.figure
     assert isinstance(figure, Figure)
-    labels = [(handle[-1] if isinstance(handle, tuple) else handle).get_label() for handle in handles]
-    lines = [line for note in notes if note for line in textwrap.wrap(note, 88)]
+    labels = [str((handle[-1] if isinstance(handle, tuple) else handle).get_label()) for handle in handles]
+    labels = [text.removeprefix("ISRL-DP ") for text in labels]
+    say_note(figure, " ".join(note for note in notes if note))
     rows = -(-len(labels) // 2)
-    longest = [max((len(str(text)) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
+    longest = [max((len(text) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
     columns = 2 if sum(longest) <= _LEGEND_CHARACTERS else 1
     legend_height = _LEGEND_ROW * -(-len(handles) // columns) - 0.02
-    below = _MARGIN + _NOTE_LINE * len(lines) + legend_height + _XLABEL
+    below = _MARGIN + legend_height + _XLABEL
     panels = figure.axes
     heights = [_AXES_HEIGHT] if len(panels) == 1 else [_OVERVIEW_HEIGHT, _ZOOM_HEIGHT]
     title = _TITLE_LINE * (axes.get_title(loc="left").count("\n") + 1)
@@ -103,9 +105,6 @@ def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None]) ->
     figure.legend(
         handles, labels, loc="upper left", bbox_to_anchor=corner, ncols=columns, handler_map=one_above_another, **edges
     )
-    if lines:
-        x, y = 0.5 / _WIDTH, (_MARGIN + _NOTE_LINE * len(lines)) / height
-        figure.text(x, y, "\n".join(lines), va="top", fontsize=6.8, color="#333333", linespacing=1.25)
     return figure
 
 

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from silodp.report.figures.axes import log_ticks, new_axes, new_figure, set_page, set_ticks
 from silodp.report.figures.style import styled
-from silodp.report.figures.svg import say, words
+from silodp.report.figures.svg import say, say_note, words
 from silodp.report.figures.words import in_signs
 from silodp.report.numbers import count, measured, short
 from silodp.theory import THEOREMS
@@ -45,7 +45,7 @@ BETWEEN = (
 )
 # Inches: the page, one panel, and what stands above and below it.
 _WIDTH, _COLUMNS, _TALL, _LEFT, _RIGHT, _EDGE = 5.4, 3, 1.15, 0.44, 0.1, 0.36
-_ABOVE, _XAXIS, _LINE, _TOP, _NOTE_LINE = 0.5, 0.42, 0.115, 0.3, 0.125
+_ABOVE, _XAXIS, _LINE, _TOP = 0.5, 0.42, 0.115, 0.3
 
 
 def rates(table: pd.DataFrame, *, title: str) -> Figure:
@@ -221,13 +221,12 @@ def _ticks(axes: Axes, values: Sequence[float], size: float) -> None:
 def _page(title: str, panels: int, note: str, lines: int) -> tuple[Figure, list[Axes]]:
     """A page of panels, three beside each other; `lines` of text have room below each."""
     row = _ABOVE + _TALL + _XAXIS + _LINE * lines + 0.08
-    notes, titles = textwrap.wrap(note, 100), textwrap.wrap(title, 60)
+    titles = textwrap.wrap(title, 60)
     top = _TOP + 0.17 * (len(titles) - 1)
-    height = round(top + -(-panels // _COLUMNS) * row + _NOTE_LINE * len(notes) + 0.12, 2)
+    height = round(top + -(-panels // _COLUMNS) * row + 0.12, 2)
     figure = new_figure(_WIDTH, height)
-    left, head, foot = 0.08 / _WIDTH, 1 - 0.08 / height, (0.05 + _NOTE_LINE * len(notes)) / height
-    figure.text(left, head, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
-    figure.text(left, foot, "\n".join(notes), va="top", fontsize=6.6, color="#333333", linespacing=1.25)
+    figure.text(0.08 / _WIDTH, 1 - 0.08 / height, "\n".join(titles), va="top", fontsize=10, fontweight="bold")
+    say_note(figure, note)
     step = _WIDTH / _COLUMNS
     size = (step - _LEFT - _RIGHT) / _WIDTH, _TALL / height
     found = []

@@ -13,6 +13,8 @@ _NB = "\u00a0"  # keeps "ε = 3" on one line
 
 # With fewer trials percentiles are little more than the extremes.
 FEWEST_FOR_PERCENTILES = 10
+# With fewer than these an interval says little more than its points.
+FEWEST_FOR_BARS = 5
 # Of tables made before edges were recorded, where they cannot be told afterwards.
 NOT_RECORDED = "not recorded"
 INTERVAL = ("test_error_low", "test_error_high")
@@ -26,8 +28,9 @@ def bars(rows: pd.DataFrame) -> tuple[str, str]:
 
 
 def bar_ends(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper ends of the bars (points,), NaN where they are not finite."""
-    low, high = rows[[*bars(rows)]].where(np.isfinite).to_numpy(float).T
+    """Lower and upper ends of the bars (points,), NaN where they are not finite or trials too few for bars."""
+    enough = np.isfinite(rows[[*bars(rows)]]) & (rows["trials"].max() >= FEWEST_FOR_BARS)
+    low, high = rows[[*bars(rows)]].where(enough).to_numpy(float).T
     return low, high
 
 
@@ -40,6 +43,8 @@ def trials(rows: pd.DataFrame) -> str:
     """How many trials stand behind a point, and what bars and bands are."""
     counts = sorted(set(rows["trials"].astype(int)))
     what = "5th to 95th percentile over trials"
+    if counts[-1] < FEWEST_FOR_BARS:
+        return f"{' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} trials a point, too few for bars."
     if bars(rows) == INTERVAL:
         what = "95 % intervals of the mean (Student's t)"
     elif counts[-1] < FEWEST_FOR_PERCENTILES:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from silodp.report.figures.axes import new_figure
-from silodp.report.figures.style import label, styled
+from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say
 from silodp.report.figures.words import setting_words, title_of
 from silodp.report.numbers import measured
@@ -36,6 +36,13 @@ def outcomes(rows: pd.DataFrame) -> pd.Series:
     better = np.select([rows["high"] < 0, rows["low"] > 0], [FIRST, SECOND], UNDECIDED)
     alike = (rows["low"] >= -rows["tolerance"]) & (rows["high"] <= rows["tolerance"])
     return pd.Series(np.where((better == UNDECIDED) & alike, EQUAL, better), index=rows.index)
+
+
+def outcome_looks(first: str, second: str) -> dict[str, tuple[str, str, str]]:
+    """Outcome → colour, marker and the marker's inside; who is better lends its own colour."""
+    own = looks({first, second})
+    colours = {} if first.startswith(second) else {FIRST: own[first].colour, SECOND: own[second].colour}
+    return {word: (colours.get(word, look[0]), look[1], colours.get(word, look[2])) for word, look in _LOOKS.items()}
 
 
 def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str] | None = None) -> Figure:
@@ -93,7 +100,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     if tolerance > 0:
         axes.axvspan(-tolerance, tolerance, color="#d6d6d6", lw=0, zorder=0.5)
     axes.axvline(0, color="#000000", lw=0.8, zorder=1)
-    for outcome, (colour, marker, face) in _LOOKS.items():
+    for outcome, (colour, marker, face) in outcome_looks(*rows[["first", "second"]].iloc[0]).items():
         here = (rows["outcome"] == outcome).to_numpy()
         if not here.any():
             continue
@@ -127,7 +134,7 @@ def _legend(figure: Figure, rows: pd.DataFrame, first: str, second: str, height:
         UNDECIDED: "undecided",
     }
     handles: list[Any] = []
-    for outcome, (colour, marker, face) in _LOOKS.items():
+    for outcome, (colour, marker, face) in outcome_looks(*rows[["first", "second"]].iloc[0]).items():
         if count := int((rows["outcome"] == outcome).sum()):
             style: dict[str, Any] = {"color": colour, "mfc": face, "mec": colour, "ms": 4.5, "lw": 1.1}
             handles.append(Line2D([], [], marker=marker, label=f"{words[outcome]} ({count} of {len(rows)})", **style))

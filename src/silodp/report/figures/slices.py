@@ -38,7 +38,9 @@ def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     for key, errors in with_reading(reported).groupby(keys, dropna=False)["test_error"]:
         finite = len(errors) > 1 and bool(np.isfinite(errors).all())
         low, high = mean_interval(errors)[1:] if finite else (np.nan, np.nan)
-        found.append(dict(zip(keys, key, strict=True)) | {"test_error_low": low, "test_error_high": high})
+        # No error lies below 0.
+        ends = {"test_error_low": max(low, 0.0) if finite else low, "test_error_high": high}
+        found.append(dict(zip(keys, key, strict=True)) | ends)
     if not found:
         return table
     return with_reading(table).merge(pd.DataFrame(found), how="left", on=keys)

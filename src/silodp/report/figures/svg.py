@@ -14,12 +14,23 @@ from matplotlib.figure import Figure, FigureBase
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _WORDS = "_silodp_words"
+_NOTE = "_silodp_note"
 _NUMBER = re.compile(r"-?\d*\.\d{3,}(?:e[-+]?\d+)?")
 
 
 def say(figure: FigureBase | None, gid: str, values: Iterable[str]) -> None:
     """What rests on the points of the artist called `gid`, in their order; nothing for points that are not drawn."""
     words(figure)[gid] = list(values)
+
+
+def say_note(figure: FigureBase | None, note: str) -> None:
+    """What a reader must know of a figure beside its legend: its description in SVG, not drawn."""
+    setattr(figure, _NOTE, note)
+
+
+def note_of(figure: FigureBase) -> str:
+    """What `say_note` said of a figure; empty for nothing."""
+    return getattr(figure, _NOTE, "")
 
 
 def words(figure: FigureBase | None) -> dict[str, Sequence[str]]:
@@ -53,6 +64,10 @@ def svg_text(figure: Figure, name: str) -> str:
         for key, value in element.items():
             if key in ("d", "x", "y", "transform", "viewBox", "style"):
                 element.set(key, _NUMBER.sub(lambda number: f"{float(number[0]):.2f}", " ".join(value.split())))
+    if note := note_of(figure):
+        description = tree.Element(f"{{{_SVG}}}desc")
+        description.text = note
+        root.insert(0, description)
     del root.attrib["width"], root.attrib["height"]
     return re.sub(r">\s+<", "><", tree.tostring(root, encoding="unicode")) + "\n"
 

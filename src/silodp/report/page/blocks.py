@@ -40,6 +40,8 @@ class Figure:
     svg: str | None
     files: Sequence[Link]
     note: str = ""
+    legend: str = ""
+    panels: bool = False
 
     @property
     def label(self) -> str:
@@ -56,7 +58,20 @@ class Figures:
     summary: str = ""
 
 
-Block = Text | Table | Figures
+@dataclass(frozen=True)
+class Numbered:
+    """A figure of a paper by its number: `tabs` of a word and a figure, the `command` that makes it, its `csv`."""
+
+    kind: ClassVar[str] = "numbered"
+    anchor: str
+    heading: str
+    note: str
+    command: str
+    csv: str
+    tabs: Sequence[tuple[str, Figure]]
+
+
+Block = Text | Table | Figures | Numbered
 
 
 @dataclass(frozen=True)
@@ -72,6 +87,8 @@ class Section:
     def figures(self) -> Iterator[Figure]:
         """Every figure in it."""
         for block in self.blocks:
+            if isinstance(block, Numbered):
+                yield from (figure for _, figure in block.tabs)
             yield from block.figures if isinstance(block, Figures) else ()
         for section in self.sections:
             yield from section.figures()

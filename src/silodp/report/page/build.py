@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,9 +17,10 @@ from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import title_of
 from silodp.report.page.blocks import Block, Figures, Section, Text
 from silodp.report.page.claims import protocols, read_claims, shown_claims
-from silodp.report.page.experiments import RunExperiment, by_paper, certified, own_data
+from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, own_data
 from silodp.report.page.figures import Page
-from silodp.report.page.papers import cards, paper_of
+from silodp.report.page.findings import findings
+from silodp.report.page.papers import ORDER, cards, paper_of
 from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
@@ -42,16 +44,23 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     compared = folder / "comparisons.csv"
     comparisons = read_table(compared, COMPARED) if compared.is_file() else None
     own = bool(experiments) and not any(paper_of(experiment.paper) for experiment in experiments)
-    table = None if own else read_claims(folder)
+    # The papers' claims are not about a plug-in's run.
+    plugin = bool(config.get("plugins"))
+    table = None if own or plugin else read_claims(folder)
     beside = [experiment for experiment in experiments if experiment.both_noises and not own]
-    alone = [experiment for experiment in experiments if experiment not in beside]
     tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
     raced = [experiment.title for experiment in experiments if experiment.about.get("tuning") == "race"]
+    path = folder / "privacy.csv"
+    private = read_table(path, PRIVACY_COLUMNS) if path.is_file() else pd.DataFrame(columns=PRIVACY_COLUMNS)
+    found = [] if own else findings(page, comparisons, private)
+    paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
     sections = [
         *([own_data(folder, experiment) for experiment in experiments if own and experiment.own_data]),
+        *([] if own or plugin else by_number(page, experiments, comparisons)),
+        *([Section("paired", "Every paired comparison", [Figures(paired)], folded=True)] if paired else []),
+        *certified(page, beside, table),
         *(protocols(page, table) if table is not None else []),
-        *certified(page, beside, table, comparisons),
-        *by_paper(page, alone, comparisons),
+        *by_experiment(page, experiments, comparisons),
         results(page, tables, raced),
         privacy(page),
         *bounds(page),
@@ -59,15 +68,17 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     if checkins := page.checkins():
         csv = page.csv(folder / "checkins" / "figure_2.csv", "Figure 2 (CSV)")
         sections.append(Section("checkins", "Random check-ins", [Figures(checkins), Text("", "settings", csv)]))
-    paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
     # The papers' formulas say nothing of one's own data.
     if others := page.others(formulas=not own):
         title = "ε by round" if own else "Noise formulas, and ε by round"
         sections.append(Section("others", title, [Figures(others, "" if own else title)]))
-    figures = [*paired, *(figure for section in sections for figure in section.figures())]
-    claims = None if table is None else shown_claims(page, table, figures)
-    first: list[Block] = [_alarm(folder / "privacy.csv", bool(beside)), Figures(paired)]
-    if table is None and not own:
+    claims = None
+    if table is not None:
+        claims = shown_claims(page, table, [figure for section in sections for figure in section.figures()])
+    first: list[Block] = []
+    if own or not found:
+        first.append(_alarm(private, bool(beside)))
+    if table is None and not own and not plugin:
         first.append(Text("No verdicts: silodp claims makes claims.csv.", "missing"))
     if any((folder / "study").glob("*.json")):
         first, sections = study_page(page, [one for one in experiments if one.own_data], own_data)
@@ -75,11 +86,15 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     text = _template().render(
         run=run,
-        title=f"Run {run}" if own else "Differentially private federated learning, replicated",
+        title=f"Run {run}" if own or plugin else "Differentially private federated learning, replicated",
         facts=facts(provenance),
-        cards=[] if own else cards(claims or [], [experiment.paper for experiment in experiments]),
+        papers=[] if own else cards(claims or [], [experiment.paper for experiment in experiments]),
+        own=own,
+        findings=found,
         first=first,
-        claims=claims,
+        claims=claims and [claim for claim in claims if claim.kind == "experiment"],
+        theorems=[claim for claim in claims or [] if claim.kind != "experiment"],
+        order=ORDER,
         csv=page.csv(folder / "claims.csv", "All rows (CSV)"),
         verdicts=list(Verdict),
         sections=sections,
@@ -101,6 +116,10 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["pack"] = pack
+    # Figures by number stand beside each other.
+    environment.filters["groupby_kind"] = lambda blocks: [
+        list(group) for _, group in itertools.groupby(blocks, key=lambda block: block.kind)
+    ]
     return environment.get_template("page.html.j2")
 
 
@@ -124,15 +143,14 @@ def _experiments(folder: Path, described: Mapping[str, Any]) -> list[RunExperime
     ]
 
 
-def _alarm(path: Path, beside: bool) -> Text:
+def _alarm(private: pd.DataFrame, beside: bool) -> Text:
     """How many private rows keep their claim, surely violate it, and neither."""
-    rows = read_table(path, PRIVACY_COLUMNS) if path.is_file() else pd.DataFrame()
-    if rows.empty:
+    if private.empty:
         return Text("No private row has an accounted ε.")
-    kept, more, violated = counts_of(rows).values()
-    if kept == len(rows):
+    kept, more, violated = counts_of(private).values()
+    if kept == len(private):
         return Text(f"{Standing.KEPT.sign} All {kept:,} private rows keep their claim.")
-    text = f"{Standing.VIOLATED.sign} {violated:,} of {len(rows):,} private rows provably violate their claim; "
+    text = f"{Standing.VIOLATED.sign} {violated:,} of {len(private):,} private rows provably violate their claim; "
     text += f"{more:,} more cannot be certified at it; {kept:,} keep it."
     links = [("Privacy", "#privacy"), ("At equal certified privacy", "#certified")]
     return Text(text, "alarm", links[: 1 + beside])

@@ -1,5 +1,6 @@
 """The page's verdicts: every claim with its numbers and evidence, and the claims that turn with noise or protocol."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,18 @@ from silodp.report.page.figures import Page, anchor
 from silodp.report.page.papers import ORDER
 from silodp.verdicts.claims.base import SURROGATES
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import COLUMNS, Change, protocol_changes, with_columns
+from silodp.verdicts.claims.models import Claim
+from silodp.verdicts.claims.rows import (
+    AT_CLAIM,
+    COLUMNS,
+    DEFAULT,
+    PAPER_NOISE,
+    SAME_ROWS,
+    TALLY,
+    Change,
+    protocol_changes,
+    with_columns,
+)
 from silodp.verdicts.words import Verdict
 
 
@@ -34,7 +46,7 @@ class Row:
 
 @dataclass
 class ShownClaim(Row):
-    """A claim with its rule, the verdicts beside its own and its parts."""
+    """A claim with its rule, the verdicts beside its own and its parts; `variants` are those of one line."""
 
     name: str
     source: str
@@ -43,8 +55,23 @@ class ShownClaim(Row):
     rule: str
     quote: str
     reply: str
+    effect: str
+    unit: str
+    tally: str
+    variants: Sequence[Row]
     readings: Sequence[Row]
     parts: Table
+
+
+# What the effect of a statistic is measured in.
+_UNITS = {
+    "paired_difference": "test error",
+    "relative_improvement": "% of the test error",
+    "price_of_privacy": "test error",
+    "delivered_epsilon": "true ε over claimed ε",
+    "same_iterates": "distance of iterates",
+}
+_PAIR = re.compile(r"\w+, (\w[\w:]* − \w[\w:]*)")
 
 
 def read_claims(folder: Path) -> pd.DataFrame | None:
@@ -52,7 +79,7 @@ def read_claims(folder: Path) -> pd.DataFrame | None:
     path = folder / "claims.csv"
     if not path.is_file():
         return None
-    table = read_table(path, COLUMNS).fillna({"evidence": "", "form": "", "source": "", "statement": ""})
+    table = read_table(path, COLUMNS).fillna({"evidence": "", "form": "", "source": "", "statement": "", TALLY: ""})
     for word in table["verdict"]:
         if word not in list(Verdict):
             raise ValueError(f"{path}: verdict: {shown(word)}: must be one of {', '.join(Verdict)}")
@@ -67,26 +94,59 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
     for name, rows in table.groupby("name", sort=False):
         records = rows.to_dict("records")
         head, *others = (_row(row, page, labels) for row in records)
-        whole = [row["part"] in ("", SURROGATES) for row in records[1:]]
-        parts = [part for part, beside in zip(others, whole, strict=True) if not beside]
+        beside = [row["part"] in ("", SURROGATES) for row in records[1:]]
+        parts = [part for part, whole in zip(others, beside, strict=True) if not whole]
         cells = [[part.part, part.verdict, part.number, part.statistic] for part in parts]
+        claim = stated.get(str(name))
         said = {key: records[0][key] for key in ("name", "source", "statement", "kind")}
-        said |= {key: getattr(stated.get(str(name)), key, "") for key in ("rule", "quote", "reply")}
-        claim = ShownClaim(
+        said |= {key: getattr(claim, key, "") for key in ("rule", "quote", "reply")}
+        own = [row["rows"] in ("", AT_CLAIM) for row in records[1:]]
+        effect, unit = _effect(records, claim, page)
+        shown = ShownClaim(
             **vars(head),
             **said,
-            readings=[part for part, beside in zip(others, whole, strict=True) if beside],
+            effect=effect,
+            unit=unit,
+            tally=str(records[0].get(TALLY) or ""),
+            variants=[part for part, *both in zip(others, beside, own, strict=True) if all(both)],
+            readings=[part for part, whole in zip(others, beside, strict=True) if whole],
             parts=Table(f"{name}: its parts", ["part", "verdict", "number", "how"], cells),
         )
-        claims.append(claim)
+        claims.append(shown)
     return sorted(claims, key=lambda claim: (claim.kind != "experiment", ORDER.index(claim.verdict)))
 
 
+def _effect(records: Sequence[Mapping[str, Any]], claim: Claim | None, page: Page) -> tuple[str, str]:
+    """The number that a claim's line shows, and its unit: of several data sets the one that decides most clearly."""
+    head, name = records[0], claim.statistic.name if claim else ""
+    unit = _UNITS.get(name, "")
+    if name not in ("paired_difference", "relative_improvement", "price_of_privacy"):
+        return _number(head["value"], head["low"], head["high"]), unit
+    protocols = ("", claim.protocol) if claim else ("",)
+    rows = [row for row in records[1:] if not row["rows"] and row["reading"] in protocols and row["part"]]
+    rows = [row for row in rows if pd.notna(row["low"])]
+    of_data_sets = [row for row in rows if _PAIR.fullmatch(row["part"])] or rows
+    if name == "paired_difference" and head["verdict"] in (Verdict.REFUTED, Verdict.DEPENDS):
+        # What speaks against the claim: a data set where one does, else a setting.
+        against = [[row for row in some if row["low"] > 0] for some in (of_data_sets, rows)]
+        of_data_sets = against[0] or against[1] or of_data_sets
+    if not of_data_sets:
+        return "", ""
+    row = max(of_data_sets, key=lambda row: abs(row["value"]) / max(row["high"] - row["low"], 1e-12))
+    place, _, what = row["part"].rpartition(", ")
+    named = next((title for key, title in page.titles.items() if place and key.startswith(place.split()[0])), "")
+    where = " ".join(filter(None, (named.partition(",")[0], place.partition(" ")[2])))
+    return _number(row["value"], row["low"], row["high"]), f"{unit}, {': '.join(filter(None, (where, in_words(what))))}"
+
+
 def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:
-    part = in_words(row["claim"].partition(": ")[2], page.titles).replace("[", "").replace("]", "")
+    reading = "default protocol" if row["reading"] == DEFAULT else variant_words(row["reading"])
+    beside = {"": reading, AT_CLAIM: reading, PAPER_NOISE: "same settings, paper’s noise"}
+    beside[SAME_ROWS] = f"same settings as “{reading}”, paper’s protocol"
+    parts = [in_words(row["part"], page.titles).replace(SURROGATES, "scaled-down surrogates"), beside[row["rows"]]]
     files = [name for name in row["evidence"].split("; ") if name]
     return Row(
-        part=part.replace(SURROGATES, "scaled-down surrogates"),
+        part=", ".join(filter(None, parts)),
         verdict=Verdict(row["verdict"]),
         number=_number(row["value"], row["low"], row["high"]),
         statistic=in_words(str(row["statistic"]), page.titles),
@@ -117,8 +177,8 @@ def protocols(page: Page, table: pd.DataFrame) -> list[Section]:
         "What a fair reader could have chosen otherwise, on the same experiments, settings, ε and trials: "
         f"{sum(change.turns for change in changes)} of {len(changes)} verdicts turn with the choice alone."
     )
-    rows = changed(page, changes, "the paper's protocol, same rows", "under the variant")
-    return [Section("variants", "Choices of protocol", [Text(text), rows])] if changes else []
+    rows = changed(page, changes, "same settings, paper’s protocol", "under the variant")
+    return [Section("variants", "Choices of protocol", [Text(text), rows], folded=True)] if changes else []
 
 
 def changed(page: Page, changes: Sequence[Change], before: str, after: str) -> Table:

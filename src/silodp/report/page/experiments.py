@@ -14,13 +14,14 @@ from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, figure_name, read_table
 from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices
 from silodp.report.figures.study import in_words
-from silodp.report.figures.words import setting_words, variant_words
+from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, exact, measured
-from silodp.report.page.blocks import Block, Figure, Figures, Section, Table, Text
+from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
 from silodp.report.page.claims import changed
-from silodp.report.page.figures import CAPTIONS, Page
-from silodp.report.page.papers import beside, paper_of
-from silodp.report.paper_figures import heading_of
+from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, Page, inside
+from silodp.report.page.papers import beside
+from silodp.report.paper_figures import heading_of, paper_figures
+from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import noise_changes
 from silodp.verdicts.comparisons import CALIBRATED
 
@@ -51,35 +52,70 @@ class RunExperiment:
         return natural or isinstance(self.about.get("dataset"), Mapping)
 
 
-def by_paper(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
-    """A section for each paper, in the order in which papers appear."""
-    groups: dict[str, list[RunExperiment]] = {}
-    for experiment in experiments:
-        groups.setdefault(paper_of(experiment.paper), []).append(experiment)
-    sections = []
-    for place, (paper, group) in enumerate(groups.items(), start=1):
-        inner = [section_of(page, experiment, comparisons) for experiment in group]
-        sections.append(Section(f"paper-{place}", f"Figures: {paper}" if paper else "Figures", [], inner))
-    return sections
+def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
+    """The papers' figures by paper and number, each at the claimed ε, at the true one, and under calibrated noise."""
+    tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
+    certified = [claim.certified.experiments for claim in load_claims() if claim.certified]
+    calibrated = {name: same for experiments_of in certified for name, same in experiments_of.items()}
+    papers: dict[str, list[Block]] = {}
+    for figure in paper_figures():
+        M, R = figure.M or 0, figure.R or 0
+        if figure.experiment not in tables or figure_name(figure.experiment, M, R) not in page.figures:
+            continue
+        tabs, rows = [], []
+        for word, kind, reading, names in (
+            ("claimed ε", "error_vs_epsilon", "", [figure.experiment]),
+            ("true ε", "error_vs_delivered", "", [figure.experiment]),
+            ("calibrated noise", "both_noises", CALIBRATED, calibrated.get(figure.experiment, [])),
+        ):
+            for name in names:
+                stem = figure_name(name, M, R, reading, kind)
+                if name in tables and stem in page.figures and stem not in page.shown:
+                    of = tables[name]
+                    drawn = of["reading"].isin({reading, ""})
+                    rows.append(of[drawn & (of["M"] == M) & (of["R"] == R)])
+                    tabs.append((word, page.result(stem, name, CAPTIONS[kind])))
+        title = title_of(figure.experiment, page.titles)
+        silos = re.findall(r"N = \d+", title)
+        heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
+        note, number = beside(figure.experiment, M, R, comparisons), len(page.shown)
+        drawn_rows = pd.concat(rows).drop_duplicates()
+        csv = inside(drawn_rows[[column for column in DRAWN_COLUMNS if column in drawn_rows]])
+        numbered = Numbered(f"numbered-{number}", heading, note, f"make figure FIG={figure.name}", csv, tabs)
+        papers.setdefault(figure.paper, []).append(numbered)
+    return [
+        Section(f"figures-{place}", f"Figures of the {paper}", blocks)
+        for place, (paper, blocks) in enumerate(papers.items(), start=1)
+    ]
 
 
-def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None) -> Section:
+def by_experiment(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
+    """Each experiment with the figures that stand nowhere before; folded where the papers' figures stand before."""
+    folded = bool(page.shown)
+    inner = [section_of(page, experiment, comparisons, folded) for experiment in experiments]
+    return [Section("experiments", "Experiments, with all their figures", [], inner)] if inner else []
+
+
+def section_of(
+    page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None, folded: bool = False
+) -> Section:
     """An experiment: the figures of its default rows, or of both noises, those of its variants, and its silos."""
     name, table = experiment.name, experiment.table
     words = " · ".join(word for word in (name, experiment.paper) if word)
     csv = page.csv(page.folder / "tables" / f"{name}.csv", f"all {0 if table is None else len(table)} rows (CSV)")
     first, others = _figures(page, experiment, comparisons)
     missing = Text(f"No results: tables/{name}.csv is not there, or has no rows.", "missing")
-    shown = Figures(first, "Both noises" if experiment.both_noises else "") if first else missing
-    beside = Figures(others, "True ε, and variants of the protocol")
-    blocks = [Text(words, "settings", csv), shown, beside, _silos(page, name)]
-    return Section(f"experiment-{name}", experiment.title, blocks)
+    shown = Figures([*first, *others] if folded else first)
+    beside = Figures([] if folded else others, "True ε, and variants of the protocol")
+    results = missing if table is None or table.empty else shown
+    blocks = [Text(words, "settings", csv), results, beside, _silos(page, name)]
+    return Section(f"experiment-{name}", experiment.title, blocks, folded=folded)
 
 
 def _figures(
     page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None
 ) -> tuple[list[Figure], list[Figure]]:
-    """The figures that stand first, as the paper numbers them, and the others."""
+    """The figures that stand first and the others, without those that the page shows before."""
     first: list[Figure] = []
     others: list[Figure] = []
     kind_first, reading_first = ("both_noises", CALIBRATED) if experiment.both_noises else ("error_vs_epsilon", "")
@@ -87,6 +123,8 @@ def _figures(
         setting = setting_words(M, R) + (f", {variant_words(reading)}" if reading else "")
         for kind in FIGURES:
             stem = figure_name(experiment.name, M, R, reading, kind)
+            if stem in page.shown:
+                continue
             caption = CAPTIONS.get(kind) or kind.replace("_", " ")
             if (kind, reading) == (kind_first, reading_first):
                 note = beside(experiment.name, M, R, comparisons)
@@ -137,7 +175,6 @@ def certified(
     page: Page,
     experiments: Sequence[RunExperiment],
     claims: pd.DataFrame | None,
-    comparisons: pd.DataFrame | None,
 ) -> list[Section]:
     """Both noises beside each other in `experiments`, and the verdicts of `claims` (claims.csv) that turn."""
     if not experiments:
@@ -153,19 +190,18 @@ def certified(
         f"noise: {counts[0]}; under the paper's: {counts[1]}. These verdicts replace none of the claims' own."
     )
     changes = noise_changes(claims) if claims is not None else []
+    changes = noise_changes(claims) if claims is not None else []
     pairs = page.forests("equal_", "Paired differences in test error at equal true ε, trial by trial")
     pairs += page.forests("certified_", "Paired differences in test error at exactly the claimed ε, trial by trial")
-    noises = page.forests("noises_", "Test error under calibrated noise minus that under the paper's, trial by trial")
-    blocks: list[Block] = [Text(text), Figures(pairs)]
+    pairs += page.forests("noises_", "Test error under calibrated noise minus that under the paper's, trial by trial")
+    blocks: list[Block] = [Text(text), Figures(pairs, "Paired differences")]
     if changes:
         turned = sum(change.turns for change in changes)
         blocks += [
             Text(f"{turned} of {len(changes)} verdicts turn with the noise alone."),
-            changed(page, changes, "the paper's noise, same trials", "at exactly the claimed ε"),
+            changed(page, changes, "same settings, paper’s noise", "at exactly the claimed ε"),
         ]
-    blocks.append(Figures(noises, "Each algorithm under both noises"))
-    sections = [section_of(page, experiment, comparisons) for experiment in experiments]
-    return [Section("certified", "At equal certified privacy", blocks, sections)]
+    return [Section("certified", "At equal certified privacy", blocks)]
 
 
 # Column of privacy.csv → heading.

@@ -1,10 +1,14 @@
 """The figures of a run's folder as the page shows them: a picture and its words."""
 
+import base64
+import html
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
+
+import pandas as pd
 
 from silodp.files import experiments_of, reading
 from silodp.report.figures.from_tables import FORMULAS as TITLES
@@ -13,6 +17,9 @@ from silodp.report.figures.words import setting_words, title_of
 from silodp.report.page.blocks import Figure, Link
 from silodp.report.paper_figures import said_of_file
 
+_DESCRIPTION = re.compile(r"<desc>(.*?)</desc>", re.DOTALL)
+# Forests and bounds have many panels.
+_PANELS = re.compile(r"/bounds/|/(paired|certified|equal|noises)_[^/]*$")
 CAPTIONS = {
     "error_vs_epsilon": "Test error against claimed ε",
     "delivered_vs_claimed": "True ε against claimed ε",
@@ -21,6 +28,13 @@ CAPTIONS = {
     "calibrated_vs_paper": "Test error against true ε, calibrated noise beside the paper's",
 }
 FORMULAS = {f"formulas_{key}": f"{name} paper: true ε of each of its noise formulas" for key, name in TITLES.items()}
+
+
+# Of a results table, what its figures draw.
+DRAWN_COLUMNS = (
+    *("experiment", "algorithm", "reading", "M", "R", "epsilon", "trials", "diverged", "test_error_mean"),
+    *("test_error_p05", "test_error_p95", "delivered_lower", "delivered_epsilon"),
+)
 
 
 class Page:
@@ -44,10 +58,14 @@ class Page:
 
     def picture(self, path: Path, caption: str, heading: str = "", about: str = "", note: str = "") -> Figure:
         """A figure of the folder, with links to its files."""
-        files = [path.with_name(f"{path.stem}.{kind}") for kind in ("svg", "pdf", "png")]
+        files = [path.with_name(f"{path.stem}.{kind}") for kind in ("svg", "png", "pdf")]
         links = [(file.suffix[1:].upper(), self.link(file)) for file in files if file.is_file()]
-        svg = _whole(path) if path.is_file() else None
-        return Figure(anchor(path.relative_to(self.folder)), about, heading, caption, svg, links, note)
+        svg = _whole(path) if path.is_file() else ""
+        # The description is said below the picture.
+        legend = html.unescape(found[1]) if (found := _DESCRIPTION.search(svg)) else ""
+        place, panels = anchor(path.relative_to(self.folder)), bool(_PANELS.search(path.as_posix()))
+        svg = _DESCRIPTION.sub("", svg)
+        return Figure(place, about, heading, caption, svg or None, links, note, legend, panels)
 
     def result(self, name: str, experiment: str, caption: str, heading: str = "", note: str = "") -> Figure:
         """A figure of an experiment's results."""
@@ -92,6 +110,12 @@ class Page:
             said = said_of_file(f"checkins/{name}")
             found.append(self.picture(path, caption, heading, note=f"In the paper {said}." if said else ""))
         return found
+
+
+def inside(rows: pd.DataFrame) -> str:
+    """An address that holds a table as CSV, so that the page needs no file beside it."""
+    text = rows.to_csv(index=False, float_format="%.6g").encode()
+    return f"data:text/csv;base64,{base64.b64encode(text).decode()}"
 
 
 def _whole(path: Path) -> str:

@@ -1,28 +1,41 @@
 "use strict";
-// Drawings in folded parts are packed: they are unpacked when their part opens.
-async function unpack(drawing) {
-  const script = drawing.querySelector("script");
+// Drawings and long tables are packed: each is unpacked when it comes near the window.
+async function unpack(place) {
+  const script = place.querySelector("script");
   if (!script) return;
   script.remove();
   const bytes = Uint8Array.from(atob(script.textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  drawing.innerHTML = await new Response(stream).text();
+  place.innerHTML = await new Response(stream).text();
 }
-function fill(event) {
-  if (!event.target.open) return;
-  for (const drawing of event.target.querySelectorAll(".drawing")) {
-    if (drawing.closest("details") === event.target) unpack(drawing);
-  }
+const packed = document.querySelectorAll(".drawing:has(script), .packed");
+const seen = new IntersectionObserver(
+  (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => unpack(entry.target)),
+  { rootMargin: "600px" },
+);
+packed.forEach((place) => seen.observe(place));
+addEventListener("beforeprint", () => packed.forEach((place) => place.offsetParent && unpack(place)));
+// The tabs of a figure: claimed ε, true ε, calibrated noise.
+function turn(figure) {
+  const tabs = figure.parentElement;
+  const all = [...tabs.querySelectorAll("figure")];
+  all.forEach((other) => (other.hidden = other !== figure));
+  tabs.querySelectorAll("input")[all.indexOf(figure)].checked = true;
 }
-addEventListener("toggle", fill, true);
+addEventListener("change", (event) => {
+  const tabs = event.target.closest(".numbered");
+  if (tabs) turn(tabs.querySelectorAll("figure")[event.target.value - 1]);
+});
 // A link to a place opens the folded parts around it.
 function reveal() {
   const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (place && place.matches(".numbered > figure")) turn(place);
   for (let part = place; part; part = part.parentElement) {
     if (part.tagName === "DETAILS") part.open = true;
   }
+  if (place && place.firstElementChild?.tagName === "DETAILS") place.firstElementChild.open = true;
   if (place) place.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
-if (innerWidth < 1000) document.querySelector("nav details").open = false;
+if (innerWidth < 1000) document.querySelectorAll("nav details, .glossary").forEach((part) => (part.open = false));
 reveal();

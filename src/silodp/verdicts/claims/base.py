@@ -36,7 +36,8 @@ class Finding:
     """One row about a claim: `part` is its name behind the claim's; `low` and `high` are NaN for no interval.
 
     `evidence` are files relative to the run's folder, `form` is `as printed` or `corrected` (docs/errata.md),
-    `experiment` is empty for several, and `reading` is the variant of the protocol, empty for the default.
+    `experiment` is empty for several, and `reading` is the variant of the protocol, empty for the default. `tally`
+    counts comparisons.
     """
 
     part: str
@@ -49,6 +50,7 @@ class Finding:
     form: str = ""
     experiment: str = ""
     reading: str = ""
+    tally: str = ""
 
 
 class RunFolder:

@@ -18,7 +18,7 @@ from silodp.verdicts.claims.improvement import relative_improvement
 from silodp.verdicts.claims.models import Claim, RelativeImprovement
 from silodp.verdicts.claims.paired import paired_difference
 from silodp.verdicts.claims.price import price_of_privacy
-from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, DEFAULT, FEW, PAPER_NOISE, SAME_ROWS, row_label
+from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, DEFAULT, FEW, PAPER_NOISE, SAME_ROWS, TALLY, row_label
 from silodp.verdicts.words import Verdict
 
 # Each decides claims with the statistic of its name; its first finding is the claim as a whole.
@@ -45,7 +45,7 @@ def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
             name = f"{claim.id}: {finding.part}" if finding.part else claim.id
             about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
             rows.append(asdict(finding) | about | {"evidence": "; ".join(finding.evidence)})
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=[*COLUMNS, TALLY])
 
 
 def headed(claim: Claim, findings: Sequence[Finding], same: Sequence[Finding]) -> list[Finding]:

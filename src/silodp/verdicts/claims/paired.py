@@ -5,7 +5,7 @@ Each data set has one test, of the mean over its settings and ε in every trial;
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from silodp.verdicts.claims.base import (
     with_gaps,
 )
 from silodp.verdicts.claims.models import Claim, Pair, PairedDifference
-from silodp.verdicts.comparisons import SAME, compare, outcome_of
+from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME, compare, outcome_of
 from silodp.verdicts.statistics import PairedTest, paired_test
 from silodp.verdicts.words import Verdict
 
@@ -222,8 +222,45 @@ def _whole(
     text += f"; of {outcomes.total()} comparisons {counted(dict(sorted(outcomes.items())))}: {spoken}"
     text, verdict = with_gaps(text, verdict, missing)
     share = counts[SUPPORTS] / max(sum(counts.values()), 1)
-    return Finding(part, text, verdict, share, evidence=merged(details), reading=lines[0].reading)
+    p = np.array([x for line in lines for x in line.rows["p"]])
+    neither, kept = (
+        outcomes.total() - outcomes[AHEAD] - outcomes[BEHIND] - outcomes[SAME],
+        (holm((1 - p).tolist()), holm(p.tolist())),
+    )
+    tally = f"{outcomes[AHEAD]} ahead, {outcomes[BEHIND]} behind, {neither} neither"
+    tally += f" (Holm: {sum(kept[0])} ahead, {sum(kept[1])} behind)"
+    return Finding(part, text, verdict, share, evidence=merged(details), reading=lines[0].reading, tally=tally)
 
 
 def _name(pair: Pair) -> str:
     return f"{pair.first} − {pair.second}"
+
+
+def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The one test of each data set, for one pair under one reading, beside the counts of its comparisons.
+
+    `rows` are those of comparisons.csv, `reported` maps their experiments to a row a trial. Columns: data_set, first,
+    second, tolerance, mean, low, high, outcome, trials, and how many comparisons are ahead, behind, open and same;
+    `kept` are the ahead and the behind that Holm's method keeps over all rows.
+    """
+    counted_rows = rows[(rows["outcome"] != SAME) & np.isfinite(rows["difference"])]
+    p = counted_rows["p"].to_numpy()
+    kept = pd.Series(np.array(holm(p)) | np.array(holm(1 - p)), counted_rows.index, dtype=bool)
+    found = []
+    for name, part in rows.groupby(rows["experiment"].map(data_set), sort=False):
+        pair = Pair(first=part["first"].iloc[0], second=part["second"].iloc[0], tolerance=part["tolerance"].max())
+        ours = part[part.index.isin(counted_rows.index)]
+        cells = [
+            _differences(reported[experiment], reading, (M, R), pair, own["epsilon"].to_numpy())
+            for (experiment, reading, M, R), own in ours.groupby(["experiment", "reading", "M", "R"], sort=False)
+        ]
+        test = paired_test(pd.concat(cells, axis=1).dropna().mean(axis=1) if cells else [])
+        counts = {word: int((ours["outcome"] == word).sum()) for word in (AHEAD, BEHIND)}
+        found.append(
+            {"data_set": name, "first": pair.first, "second": pair.second, "tolerance": pair.tolerance}
+            | {"mean": test.value, "low": test.low, "high": test.high, "trials": int(part["trials"].min())}
+            | {"outcome": outcome_of(test.low, test.high, pair.tolerance), **counts}
+            | {"open": len(ours) - sum(counts.values()), "same": len(part) - len(ours)}
+            | {"kept": int(kept[ours.index].sum())}
+        )
+    return pd.DataFrame(found)

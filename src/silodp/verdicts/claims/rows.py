@@ -12,6 +12,8 @@ from silodp.verdicts.words import Verdict
 # The last two: which statement the row is about, where the printed and the corrected ones differ; and what stands
 # behind the claim: experiment, theorem or derivation.
 COLUMNS = ["claim", "source", "statement", "statistic", "value", "low", "high", "verdict", "evidence", "form", "kind"]
+# How many comparisons of a claim are ahead, behind, neither; tables of earlier versions lack it.
+TALLY = "tally"
 # Which rows a verdict beside the claim's own is about.
 AT_CLAIM = "at exactly the claimed ε:"
 PAPER_NOISE = "the same rows with the paper's noise:"

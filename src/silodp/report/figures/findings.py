@@ -1,0 +1,123 @@
+"""The pictures of the page's findings, each as wide as the page and again as narrow as a phone."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from silodp.privacy.standing import Standing, standings
+from silodp.report.figures.axes import new_figure
+from silodp.report.figures.intervals import STANDINGS
+from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcome_looks
+from silodp.report.figures.style import in_order, label, styled
+from silodp.report.figures.svg import say
+from silodp.report.numbers import interval
+from silodp.verdicts.comparisons import AHEAD, BEHIND
+
+# Inches: on a page of 1,088 px and on a phone of 366 px text of 9 points has 10 px.
+WIDTHS = {"wide": 10.2, "narrow": 4.4}
+# A true ε beyond so many times the claim leaves the panel: an upper end is a bound, not an amount.
+_MOST = 6.0
+
+
+def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
+    """A line for each data set: the mean difference with its interval, over pale dots of its single comparisons.
+
+    `rows` are those of `by_data_set`, of one pair; `cells` those of comparisons.csv behind them.
+    """
+    first, second = (label(str(rows[key].iloc[0])).removeprefix("ISRL-DP ") for key in ("first", "second"))
+    wide = name == "wide"
+    with styled():
+        figure = new_figure(WIDTHS[name], 0.55 + (0.3 if wide else 0.6) * len(rows))
+        height = figure.get_figheight()
+        left = 3.9 if wide else 0.15
+        size = (left / WIDTHS[name], 0.48 / height, 1 - (left + 0.15) / WIDTHS[name], 1 - 0.52 / height)
+        axes = figure.add_axes(size)
+        for y, row in zip(range(len(rows))[::-1], rows.to_dict("records"), strict=True):
+            part = cells[cells["data_set"] == row["data_set"]]
+            axes.plot(part["difference"], [y] * len(part), ls="none", marker="|", ms=9, color="#c4c4c4", zorder=1)
+            # A mean within the tolerance is no lead.
+            outcome = {AHEAD: FIRST, BEHIND: SECOND}.get(row["outcome"], UNDECIDED)
+            outcome = EQUAL if abs(row["mean"]) <= row["tolerance"] and outcome != UNDECIDED else outcome
+            colour, marker, face = outcome_looks(row["first"], row["second"])[outcome]
+            axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=3.2, solid_capstyle="butt", zorder=3)
+            gid = f"mean:{row['data_set']}"
+            axes.plot(row["mean"], y, marker=marker, ms=9, mfc=face, mec=colour, mew=1.6, zorder=4, gid=gid)
+            text = f"{signed(row['mean'])} [{signed(row['low'])}, {signed(row['high'])}]"
+            say(figure, gid, [f"{row['data_set']}: {text}, {row['outcome']}"])
+            place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 10}
+            if wide:
+                axes.text(-0.012, y, f"{row['data_set']}  {text}", ha="right", va="center", **place)
+            else:
+                axes.text(0, y + 0.24, f"{row['data_set']}  {text}", va="bottom", **place)
+        _direction(axes, first, second, rows, cells, wide)
+        axes.set_ylim(-0.6, len(rows) - (0.4 if wide else 0.2))
+        return figure
+
+
+def _direction(axes: Axes, first: str, second: str, rows: pd.DataFrame, cells: pd.DataFrame, wide: bool) -> None:
+    axes.axvline(0, color="#000000", lw=1.0, zorder=2)
+    if (tolerance := float(rows["tolerance"].max())) > 0:
+        axes.axvspan(-tolerance, tolerance, color="#ebebeb", lw=0, zorder=0)
+    reach = max(np.nanquantile(cells["difference"].abs(), 0.98), rows[["low", "high"]].abs().to_numpy().max()) * 1.08
+    axes.set_xlim(-reach, reach)
+    axes.xaxis.set_major_locator(MaxNLocator(7 if wide else 5))
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(f"← {first} better   |   {second} better →", fontsize=10)
+
+
+def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
+    """Intervals of true over claimed ε, one for each algorithm and claimed ε of one setting; 1 is the claim.
+
+    `rows` are private rows of one (experiment, M, R); a bar that leaves the panel goes on beyond it.
+    """
+    names, epsilons = in_order(rows["algorithm"]), sorted(rows["epsilon"].unique())
+    words = standings(rows)
+    with styled():
+        figure = new_figure(WIDTHS[name], 2.1 if name == "wide" else 3.3)
+        height = figure.get_figheight()
+        free = 0.85 if name == "wide" else 1.1
+        axes = figure.add_axes((0.62 / WIDTHS[name], 0.5 / height, 1 - 0.75 / WIDTHS[name], 1 - free / height))
+        low, high = 0.4, _MOST
+        axes.axhspan(low, 1, color="#eef3f8", lw=0, zorder=0)
+        axes.axhline(1, color="#000000", lw=1.0, zorder=2)
+        for place, row in enumerate(rows.to_dict("records")):
+            x = epsilons.index(row["epsilon"]) + 0.8 * ((names.index(row["algorithm"]) + 0.5) / len(names) - 0.5)
+            ends = [row.get(key, np.nan) / row["epsilon"] for key in ("delivered_lower", "delivered_epsilon")]
+            ends[0] = ends[0] if np.isfinite(ends[0]) else low
+            marker, colour = STANDINGS[words.iloc[place]]
+            axes.plot([x, x], np.clip(ends, low, high * 1.2), color=colour, lw=2.6, solid_capstyle="butt", zorder=3)
+            gid = f"{words.iloc[place].name}:{place}"
+            axes.plot(x, np.clip(ends[0], low, high * 0.94), marker=marker, ms=6, color=colour, zorder=4, gid=gid)
+            true = interval(row.get("delivered_lower"), row["delivered_epsilon"])
+            say(figure, gid, [f"{label(row['algorithm'])}, claimed ε = {row['epsilon']:g}: true ε in {true}"])
+        axes.set(yscale="log", ylim=(low, high), xlim=(-0.5, len(epsilons) - 0.5))
+        axes.set_yticks([0.5, 1, 2, 5], ["½", "1", "2", "5"])
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_xticks(range(len(epsilons)), [f"{value:g}" for value in epsilons])
+        axes.grid(axis="x", visible=False)
+        axes.set_xlabel("claimed ε", fontsize=10)
+        axes.set_ylabel("true / claimed ε", fontsize=10)
+        _standing_key(figure, [word for word in Standing if (words == word).any()])
+        return figure
+
+
+def _standing_key(figure: Figure, words: list[Standing]) -> None:
+    keys = [
+        figure.axes[0].plot([], [], ls="none", marker=STANDINGS[word][0], color=STANDINGS[word][1], label=str(word))[0]
+        for word in words
+    ]
+    width, height = figure.get_size_inches()
+    options: dict[str, Any] = {"ncols": 3, "fontsize": 10, "borderpad": 0.1, "columnspacing": 1.2, "handlelength": 1.2}
+    figure.legend(handles=keys, loc="upper left", bbox_to_anchor=(0.5 / width, 1.0), **options)
+    top = 1 - (0.1 if width > 6 else 0.34) / height
+    figure.text(1 - 0.12 / width, top, "above the line: reveals more than claimed", ha="right", va="top", fontsize=10)
+
+
+def signed(value: float) -> str:
+    """A difference of test errors, with its sign: +0.0095."""
+    return f"{value:+.4f}".replace("-", "−")

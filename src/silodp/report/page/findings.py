@@ -1,0 +1,142 @@
+"""The findings that a page opens with: a sentence, its picture and its numbers, all from the run's tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from silodp.files import REPORTED_COLUMNS, read_table, with_reading
+from silodp.privacy.standing import Standing, counts_of
+from silodp.report.figures import findings as pictures
+from silodp.report.figures.style import label, styled
+from silodp.report.figures.svg import svg_text
+from silodp.report.figures.words import setting_words, title_of
+from silodp.report.page.figures import Page, inside
+from silodp.report.paper_figures import paper_figures
+from silodp.verdicts.claims.base import data_set
+from silodp.verdicts.claims.loading import load_claims
+from silodp.verdicts.claims.paired import by_data_set
+from silodp.verdicts.comparisons import BY_CALIBRATED, ENDED, HEADLINE
+
+# What a finding is about, and the claim whose sentence stands beside it.
+_CLAIMED, _TRUE, _EQUAL = ("claimed", "N2"), ("true", "N6"), ("equal", "C1")
+_NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "delivered_epsilon", "delta", "claim"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence with what it rests on: `wide` and `narrow` are the picture as SVG, `csv` its rows, by address."""
+
+    anchor: str
+    sentence: str
+    detail: str
+    wide: str
+    narrow: str
+    csv: str
+    claim: str = ""
+    quote: str = ""
+
+
+def findings(page: Page, comparisons: pd.DataFrame | None, privacy: pd.DataFrame) -> list[Finding]:
+    """Accuracy at claimed ε, true ε against the claim, accuracy at equal true ε; of a plug-in its own pairs first.
+
+    A finding whose rows the run lacks is left out.
+    """
+    none = pd.DataFrame(columns=["first", "second", "reading"])
+    rows = none if comparisons is None else with_reading(comparisons)
+    ours = [pair for pair in _pairs(rows) if pair not in HEADLINE]
+    found = [_accuracy(page, rows, pair, "", ("own", "")) for pair in ours]
+    if not ours:
+        found.append(_accuracy(page, _of_papers(rows), HEADLINE[0], "", _CLAIMED))
+    found.append(_true(_of_papers(with_reading(privacy).query("reading == ''")), rows))
+    found.append(None if ours else _accuracy(page, rows, HEADLINE[1], ENDED, _EQUAL))
+    return [each for each in found if each is not None]
+
+
+def _pairs(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    pairs = dict.fromkeys(zip(rows["first"], rows["second"], strict=True))
+    return [pair for pair in pairs if not pair[0].endswith(BY_CALIBRATED)]
+
+
+def _of_papers(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows behind the papers' own figures; all where a run has none of them."""
+    own = rows[rows.get("experiment", pd.Series(dtype=str)).isin({figure.experiment for figure in paper_figures()})]
+    return own if len(own) else rows
+
+
+def _accuracy(
+    page: Page, rows: pd.DataFrame, pair: tuple[str, str], reading: str, about: tuple[str, str]
+) -> Finding | None:
+    rows = rows[(rows["first"] == pair[0]) & (rows["second"] == pair[1]) & (rows["reading"] == reading)]
+    files = {name: page.folder / "reported" / f"{name}.csv" for name in rows.get("experiment", [])}
+    rows = rows[[files[name].is_file() for name in rows["experiment"]]] if len(rows) else rows
+    if rows.empty:
+        return None
+    reported = {name: with_reading(read_table(files[name], REPORTED_COLUMNS)) for name in rows["experiment"].unique()}
+    table = by_data_set(rows, reported)
+    # A data set is called as the titles of its experiments begin.
+    names = {data_set(name): title_of(name, page.titles).partition(",")[0] for name in [*files][::-1]}
+    table["data_set"] = table["data_set"].map(names)
+    cells = rows.assign(data_set=rows["experiment"].map(data_set).map(names))
+    shown = table[table["mean"].notna() & table["low"].notna()]
+    if shown.empty:
+        return None
+    ahead, behind, neither, same = (int(table[word].sum()) for word in ("ahead", "behind", "open", "same"))
+    first, second = (label(name).removeprefix("ISRL-DP ") for name in pair)
+    place = {"": "At the claimed ε", ENDED: "At equal true ε"}[reading]
+    word = f"loses to {second} more often than it wins" if behind > ahead else f"beats {second} as often as it loses"
+    word = f"beats {second} more often than it loses" if ahead > behind else word
+    sentence = f"{place}, {first} {word}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
+    sentence += f" comparisons, larger at {behind or 'none'}"
+    means = "; ".join(_mean(row) for row in shown.to_dict("records"))
+    detail = (
+        f"At {neither} no difference is found. Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}."
+    )
+    detail += f" Mean difference, with its 95 % interval: {means}. Thin strokes are single comparisons."
+    detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
+    return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table)
+
+
+def _mean(row: Mapping) -> str:
+    value, low, high = (pictures.signed(row[key]) for key in ("mean", "low", "high"))
+    return f"{row['data_set']} {value} [{low}, {high}]"
+
+
+def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
+    if rows.empty:
+        return None
+    counts = counts_of(rows)
+    kept, more, violated = (counts[word] for word in (Standing.KEPT, Standing.NOT_CERTIFIED, Standing.VIOLATED))
+    if kept == len(rows):
+        sentence = (
+            f"The noise keeps what it claims: the true ε of all {kept:,} private results is at most the claimed one."
+        )
+    else:
+        sentence = (
+            f"The stated noise provably protects less than it claims at {violated or 'none'} of {len(rows):,} private "
+            f"results; {more:,} more cannot be certified at their claimed ε, {kept:,} keep it."
+        )
+    setting = next(iter(_settings(rows, comparisons)))
+    part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
+    detail = f"The picture: {title_of(setting[0])}, {setting_words(*setting[1:])}; at each claimed ε, from left: "
+    names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.in_order(part["algorithm"]))
+    detail += f"{', '.join(names)}. A bar holds the true ε between its proven bounds; some go on beyond the picture."
+    table = rows[[name for name in _NUMBERS if name in rows]]
+    return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table)
+
+
+def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
+    """Settings in the order of the papers' figures, those where the first pair is compared before others."""
+    have = list(dict.fromkeys(zip(rows["experiment"], rows["M"], rows["R"], strict=True)))
+    compared = set(comparisons.loc[comparisons["first"] == HEADLINE[0][0], "experiment"]) if len(comparisons) else set()
+    drawn = [(figure.experiment, figure.M, figure.R) for figure in paper_figures()]
+    order = {place: number for number, place in enumerate(drawn)}
+    return sorted(have, key=lambda place: (place[0] not in compared, order.get(place, len(order))))
+
+
+def _finding(about: tuple[str, str], sentence: str, detail: str, draw, table: pd.DataFrame) -> Finding:
+    anchor, claim = about
+    with styled():
+        wide, narrow = (svg_text(draw(width), f"{anchor}-{width}").strip() for width in pictures.WIDTHS)
+    quote = next((each.quote for each in load_claims() if each.id == claim), "")
+    return Finding(f"finding-{anchor}", sentence, detail, wide, narrow, inside(table), claim, quote)

@@ -1,0 +1,69 @@
+"""The findings that a page opens with: their numbers are the tables' and the claims', and a plug-in's come first."""
+
+import base64
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from small import ROOT
+
+from silodp.files import PRIVACY_COLUMNS, with_reading, write_csv
+from silodp.report.page.figures import Page
+from silodp.report.page.findings import findings
+from silodp.verdicts.comparisons import BEHIND, compare, pairs_of
+
+PUBLISHED = ROOT / "results" / "published"
+
+
+def numbers(finding):
+    return pd.read_csv(io.BytesIO(base64.b64decode(finding.csv.partition(",")[2])))
+
+
+@pytest.fixture(scope="module")
+def published():
+    comparisons, privacy = (pd.read_csv(PUBLISHED / f"{name}.csv") for name in ("comparisons", "privacy"))
+    return findings(Page(PUBLISHED, PUBLISHED), comparisons, privacy)
+
+
+def test_the_means_are_those_of_the_claims(published):
+    claimed, _, equal = map(numbers, published)
+    claims = pd.read_csv(PUBLISHED / "claims.csv").set_index("claim")
+    ended = ", [at exactly the claimed ε: noise=calibrated;noise_at=end]"
+    for table, row, claim in (
+        (claimed, 1, "N2: mnist, spider − minibatch_sgd"),
+        (equal, 0, f"C1: insurance, minibatch_sgd − local_sgd{ended}"),
+        (equal, 1, f"C1: mnist, minibatch_sgd − local_sgd{ended}"),
+    ):
+        got, wanted = table.loc[row, ["mean", "low", "high"]], claims.loc[claim, ["value", "low", "high"]]
+        np.testing.assert_allclose(got.to_numpy(float), wanted.to_numpy(float), rtol=1e-5)
+
+
+def test_the_sentences_count_the_published_rows(published):
+    rows = with_reading(pd.read_csv(PUBLISHED / "comparisons.csv"))
+    rows = rows[(rows["reading"] == "") & (rows["first"] == "spider")]
+    counts = rows["outcome"].value_counts()
+    words = f"smaller test error at {counts['ahead']} of {len(rows)} comparisons, larger at {counts['behind']}."
+    assert published[0].sentence.endswith(words)
+    table = numbers(published[1])
+    violated, more, kept = ((table["claim"] == word).sum() for word in ("violated", "not certified", "kept"))
+    assert f"at {violated} of {len(table)} private results; {more} more" in published[1].sentence
+    assert f"{kept} keep it" in published[1].sentence
+    assert "never outperformed" in published[0].quote
+
+
+def test_a_plug_ins_pairs_come_first_and_alone(tmp_path):
+    trials = np.arange(6)
+    cell = {"experiment": "wbcd_mlp", "reading": "", "M": 2, "R": 5, "epsilon": 3.0, "stepsize": 1.0, "clip": 1.0}
+    cell |= {"phase_length": 1, "train_loss": 0.1, "N": 2, "private": True, "diverged": False}
+    errors = {"mine": 0.30 + 0.001 * trials, "minibatch_sgd": 0.20 + 0.001 * trials[::-1]}
+    reported = pd.concat(
+        [pd.DataFrame(cell | {"algorithm": a, "trial": trials, "test_error": e}) for a, e in errors.items()]
+    )
+    write_csv(reported, tmp_path / "reported" / "wbcd_mlp.csv")
+    assert pairs_of(["mine"])[2:] == [("mine", name) for name in ("minibatch_sgd", "local_sgd", "spider")]
+    comparisons = compare(reported, "mine", "minibatch_sgd").assign(tolerance=0.0)
+    (found,) = findings(Page(tmp_path, tmp_path), comparisons, pd.DataFrame(columns=PRIVACY_COLUMNS))
+    assert "mine loses to MB-SGD more often than it wins: smaller test error at none of 1 comparisons" in found.sentence
+    assert numbers(found).loc[0, ["mean", "outcome"]].tolist() == [pytest.approx(0.1), BEHIND]
+    assert found.quote == ""

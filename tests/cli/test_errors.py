@@ -114,7 +114,10 @@ def test_bad_input_is_one_line_and_exit_code_2(words, places, capsys):
 @pytest.mark.parametrize(
     ("keys", "fault"),
     [
-        ({"epsilom": [1]}, "epsilom: [1]: unknown key; see docs/configuration.md for the keys allowed here"),
+        (
+            {"epsilom": [1]},
+            "epsilom: [1]: unknown key; see docs/configuration.md for the keys allowed here; did you mean epsilon?",
+        ),
         ({"epsilons": [0]}, "epsilons[0]: 0: Input should be greater than 0"),
         ({"settings": [{"M": 3, "R": 5}]}, "settings[0].M: 3: must be at most N = 2, the number of silos"),
         ({"batch_records": 5000}, "batch_records: 5000: K must be at most n = 169, the records of a silo"),

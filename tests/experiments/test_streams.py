@@ -69,6 +69,7 @@ def test_no_two_runs_of_a_study_of_own_data_share_a_draw(study, drawn, monkeypat
     # Names do not depend on losses.
     monkeypatch.setattr(training, "evaluate", lambda model, weights, silos: torch.zeros(2, len(weights)).double())
     run, config, prepared = study
+    seen: Counter[tuple] = Counter()
     for readings in READINGS:
         label = ";".join(f"{key}={value}" for key, value in readings.items())
         for name in ALGORITHMS:
@@ -81,9 +82,12 @@ def test_no_two_runs_of_a_study_of_own_data_share_a_draw(study, drawn, monkeypat
             runs = [(config.settings[0], "fresh")] if readings else itertools.product(config.settings, PURPOSES)
             for setting, purpose in runs:
                 task = _Labelled("patients", changed, name, setting, label)
+                drawn.clear()
                 run_trial(task, run, prepared, 0, points_of(task), purpose)
-    assert len(drawn) > 2000
-    assert {name for name, count in drawn.items() if count > 1} == set()
+                # A run with mixed noise makes its own earlier draws again.
+                seen.update(dict.fromkeys(drawn, 1) if name.endswith(("correlated", "difference")) else drawn)
+    assert len(seen) > 2000
+    assert {name for name, count in seen.items() if count > 1} == set()
 
 
 class _Labelled(Task):

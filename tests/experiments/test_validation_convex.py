@@ -13,17 +13,19 @@ def root(tmp_path):
 
 SCHEDULED = {"schedule": "theorem-2.1", "private": "private", "clips": [1], "constants": {"d": 30, "beta": 1}}
 
+# Algorithms that a ball for all steps does not fit.
+NO_PROJECTION = ("dp_scaffold", "local_sgd", "localised_accelerated", "mr_mtl")
 # What stands after the file and "experiments.<name>.".
 OVERRIDES = {
     "cancer": [
-        ({"radius": 1}, "radius: 1.0: local_sgd does not project: must be left out, or local_sgd be"),
+        ({"radius": 1}, "radius: 1.0: dp_scaffold does not project: must be left out, or dp_scaffold be"),
         (
             {"regulariser": {"name": "l1", "weight": 1}},
-            "regulariser: 'l1': local_sgd has no proximal step: must be none, or local_sgd be left out",
+            "regulariser: 'l1': dp_scaffold has no proximal step: must be none, or dp_scaffold be left out",
         ),
         ({"regulariser": {"name": "l1"}}, "regulariser.weight: missing: this key must be given"),
         (
-            {"radius": 1, "regulariser": {"name": "ball", "radius": 2}, "algorithms": {"local_sgd": None}},
+            {"radius": 1, "regulariser": {"name": "ball", "radius": 2}, "algorithms": dict.fromkeys(NO_PROJECTION)},
             "regulariser: 'ball': must not be ball beside radius, which says the same",
         ),
         (

@@ -49,7 +49,7 @@ OVERRIDES = {
         ({"dataset": "iris"}, f"dataset: 'iris': must be one of {', '.join(sorted(DATASETS))}"),
         (
             {"algorithms": {"adam": {}}},
-            "algorithms.adam: 'adam': no such algorithm: must be one of accelerated_minibatch_sgd, fed_spider, ",
+            "algorithms.adam: 'adam': no such algorithm: must be one of accelerated_minibatch_sgd, dp_mu2, ",
         ),
         (
             {"model": {"name": "forest"}},

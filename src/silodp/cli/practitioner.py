@@ -130,8 +130,10 @@ def epsilon(
     if settings or budget is not None:
         raise ConfigError("command line: --set, --budget: given: need --mechanism")
     algorithm, plan = _plan(1.0, **run)
-    noise: dict[str, Any] = dict.fromkeys(("gradient", "anchor", "step"), sigma) | {"difference": sigma_difference}
-    if any(noise[release.kind] is None for release in plan.releases):
+    noise: dict[str, Any] = {
+        release.kind: sigma_difference if release.kind == "difference" else sigma for release in plan.releases
+    }
+    if None in noise.values():
         raise ConfigError(f"command line: --sigma-difference: missing: {run['algorithm']} also sends differences")
     releases = tuple(replace(release, noise=noise[release.kind] / clip) for release in plan.releases)
     plan = replace(plan, releases=releases)

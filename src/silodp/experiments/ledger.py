@@ -88,7 +88,9 @@ def plans_of(text: str) -> Plans:
     """Plans from a cell of the ledger."""
     cell, plans = json.loads(text), []
     for keys in cell["plans"]:
-        releases = tuple(Release(**release) for release in keys["releases"])
+        # JSON has no tuples.
+        stored = [{k: tuple(v) if isinstance(v, list) else v for k, v in one.items()} for one in keys["releases"]]
+        releases = tuple(Release(**release) for release in stored)
         plans.append(PrivacyPlan(**keys | {"budget": Budget(**keys["budget"]), "releases": releases}))
     return {name: plans[number] for name, number in cell["silos"].items()}
 

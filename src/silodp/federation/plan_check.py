@@ -54,7 +54,9 @@ class PlanCheck:
         self._sent[silo, kind] += planned.steps
         if self._sent[silo, kind] > planned.count:
             return f"message {self._sent[silo, kind]}: must be at most {planned.count}, the plan's number"
-        if (query.previous is not None) != (planned.gradients > 1):
+        if (query.factors is not None) != planned.joint:
+            return "factors: must stand where, and only where, the plan clips a record's gradients as a whole"
+        if not planned.joint and (query.previous is not None) != (planned.gradients > 1):
             return f"must be made of {planned.gradients} gradient(s) of a record, the plan's sensitivity"
         # Count and noise are compared for themselves.
         same = release is planned or replace(release, count=planned.count, noise=planned.noise) == planned

@@ -89,6 +89,8 @@ class SiloFederation(Federation):
 
     def _small(self, kind: str) -> bool:
         """Whether a round's messages of this kind are so small that they are made together, and alike enough."""
+        if any(kind not in releases for releases in self.releases):
+            return False
         kinds = [releases[kind] for releases in self.releases]
         if any(release.mixing or release.joint for release in kinds):
             return False

@@ -20,7 +20,9 @@ def clips(rows):
 
 
 def ask(made, canary, rows, noise=0.3, previous=None, **how):
-    query = Query(canary.weights.repeat(rows, 1), 2, previous=previous)
+    # The first disjoint batch holds the canary.
+    round = 0 if how.get("sampler") == "disjoint" else 2
+    query = Query(canary.weights.repeat(rows, 1), round, previous=previous)
     return made.message(query, 0, Release("gradient", 1, K, noise, **how), clips(rows), clips(rows) * noise)
 
 

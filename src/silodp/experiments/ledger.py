@@ -89,7 +89,10 @@ def plans_of(text: str) -> Plans:
     cell, plans = json.loads(text), []
     for keys in cell["plans"]:
         # JSON has no tuples.
-        stored = [{k: tuple(v) if isinstance(v, list) else v for k, v in one.items()} for one in keys["releases"]]
+        stored: list[dict[str, Any]] = [
+            {key: tuple(value) if isinstance(value, list) else value for key, value in release.items()}
+            for release in keys["releases"]
+        ]
         releases = tuple(Release(**release) for release in stored)
         plans.append(PrivacyPlan(**keys | {"budget": Budget(**keys["budget"]), "releases": releases}))
     return {name: plans[number] for name, number in cell["silos"].items()}

@@ -144,7 +144,9 @@ def _shown_by_both(kind: str, reading: str) -> bool:
     """Whether the figure of both noises says it already, or a table does: such figures stand in the folder alone."""
     if kind == "delivered_vs_claimed":
         return reading not in ("", CALIBRATED)
-    return kind == "error_vs_delivered" or (kind == "error_vs_epsilon" and reading in ("", CALIBRATED))
+    return kind in ("error_vs_delivered", "calibrated_vs_paper") or (
+        kind == "error_vs_epsilon" and reading in ("", CALIBRATED)
+    )
 
 
 def _silos(page: Page, name: str) -> Text:

@@ -28,8 +28,7 @@ UPPER = ROWS.loc[standings(ROWS) != Standing.KEPT, "delivered_epsilon"].unique()
 BRACKETS = re.compile(r"\[[^\[\]]*,[^\[\]]*\]")
 UNIT = r"(?:[\d.]+ (?:to|and|against) )?[\d.,]+ (?:%|Mbit)"
 NUMBER = re.compile(r"(?<![\w.,^/−=-])\d[\d,]*(?:\.\d+)?(?![\w./]|,\d)")
-# Numbers of other things that happen to be equal: ratios of bounds, batches, files.
-# Noise levels, factors and counts that happen to be an upper end as well.
+# Numbers of other things that happen to be equal: noise, ratios of bounds, batches, files.
 OTHERS = {
     "docs/leaderboard.md": ["2.53"],
     "docs/accounting.md": ["1.078", "1.154", "1.155"],

@@ -266,6 +266,30 @@ def test_a_persons_release_costs_a_person_what_it_says(folder):
     assert max(delivered_epsilon(plan, plan.budget.delta).upper for plan in asked.plans) < 1.5
 
 
+def test_more_records_of_a_person_than_the_limit_are_refused(folder):
+    """Which of them train would hang on a record that is replaced, and silos would be smaller than their plans say."""
+    patients.write_records(folder / "patients.csv", person=np.arange(100) // 4)
+    dataset = patients.experiment()["dataset"] | {"person": "person", "person_limit": 3}
+    with pytest.raises(ConfigError, match="'person': 4 records of a person: must be at most person_limit = 3"):
+        patients.asked(patients.run_file(folder, dataset=dataset))
+
+
+def test_a_silos_plan_is_for_the_records_that_train(folder):
+    patients.write_records(folder / "patients.csv", {"North": 60, "Tiny": 5, "South": 40})
+    path = patients.run_file(folder, silos={"least": 20})
+    _, asked = patients.asked(path)
+    assert asked.data.silos == {"North": 60, "South": 40}
+    assert [plan.budget.n for plan in asked.plans] == [60, 40]
+
+
+@pytest.mark.parametrize("algorithm", ["mr_mtl", "silo_only"])
+def test_an_algorithm_with_a_model_for_each_silo_is_refused(folder, release, algorithm):
+    patients.run_file(folder, algorithms={algorithm: {}})
+    words = ["--algorithm", algorithm, "--epsilon", "1", "--stepsize", "0.5", "--clip", "1"]
+    assert main(["release", "patients.yaml", *words]) == 2
+    assert not (folder / "ledger.csv").exists()
+
+
 def test_records_rounded_with_sums_or_shuffles_are_refused(folder):
     for algorithm in ("sdp_prox_sgd", "shuffled_minibatch_sgd"):
         keys = {"algorithms": {algorithm: {}}, "readings": {"records": "rounded"}}

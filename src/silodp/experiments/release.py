@@ -15,12 +15,13 @@ import numpy as np
 import torch
 
 from silodp.algorithms import ALGORITHMS
+from silodp.algorithms.base import Algorithm
 from silodp.config.errors import ConfigError, Rule
 from silodp.config.experiment import Experiment
 from silodp.config.own import OwnData
 from silodp.config.run import Run
 from silodp.datasets.own_file import categories_of
-from silodp.datasets.tabular import coded, read_frame
+from silodp.datasets.tabular import read_frame
 from silodp.experiments.audit.table import point_rows
 from silodp.experiments.first_run_file import MARK
 from silodp.experiments.ledger import ANY
@@ -130,7 +131,8 @@ def release_rules(config: Experiment, algorithm: str, person: bool) -> Iterator[
     where = f"algorithms.{algorithm}.schedule"
     yield schedule is not None, where, schedule, "must be left out for a release, whose step size is given"
     allowed = "must train one model without a shuffler for a release"
-    yield kind.alone or kind.trust == "shuffler", "--algorithm", algorithm, allowed
+    several = kind.alone or kind.models is not Algorithm.models
+    yield several or kind.trust == "shuffler", "--algorithm", algorithm, allowed
     yield person and own.person is None, "dataset.person", None, "must name the column of persons for --person"
 
 
@@ -174,6 +176,11 @@ def described(config: Experiment) -> Described:
     own, dataset = config.dataset, dataset_of(config)
     assert not isinstance(own, str)
     file, frame, data = own_file(own), read_frame(Path(own.file)), dataset.load()
+    if own.person is not None and (most := int(frame[own.person].value_counts().max())) > own.person_limit:
+        allowed = (
+            f"must be at most person_limit = {own.person_limit} for a release: a record would decide which others train"
+        )
+        raise ConfigError(f"{own.file}: column {own.person!r}: {most} records of a person: {allowed}")
     numbers = set(dataset.standardise_columns or ())
     words = [name for name in file.features(frame) if name not in numbers]
     categories = {name: categories_of(frame[name], file)[0] for name in words}
@@ -183,9 +190,7 @@ def described(config: Experiment) -> Described:
         count = number_of_silos(config)
         silos = {str(number + 1): (dataset.records + count - 1 - number) // count for number in range(count)}
     else:
-        codes, names = coded(frame[own.silo])
-        counts = zip(names, np.bincount(codes), strict=True)
-        silos = {name: int(n) for name, n in counts if n >= (config.silos.least or 1)}
+        silos = dict(zip(data.silo_names, dataset.silo_records, strict=True))
     features = [pairs[name] for name in data.feature_names]
     return Described(tuple(map(str, frame)), features, categories, list(data.class_names) or None, silos)
 

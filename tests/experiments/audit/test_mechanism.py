@@ -68,6 +68,16 @@ def test_a_record_of_any_value_moves_a_message_within_its_sensitivity():
         assert all(finding.p == 1.0 for finding in hostile_findings(made(name)[1], Messages))
 
 
+@pytest.mark.parametrize("noise_at", ["contracted_step", "end"])
+def test_contracted_steps_are_audited(noise_at):
+    """They are those of linear models alone, while hostile records meet every other message on a network too."""
+    algorithm = small.ALGORITHM_CASES["local_sgd"].make(R, noise_at=noise_at)
+    plan = algorithm.plan(Budget(N, R, EPSILON, N**-2.0, 4.0))
+    found = mechanism_test(algorithm, [plan], STREAMS.child("contracted", noise_at), runs=100)[0]
+    assert found.words == "as planned"
+    assert all(finding.p == 1.0 for finding in hostile_findings(plan, Messages))
+
+
 def test_what_is_found_is_named():
     found = verdict("minibatch_sgd", STREAMS, PLANTS["no noise on the first half of the coordinates"].mechanism, 40)
     assert found.words.startswith("wrong size of noise (coordinate ")

@@ -319,6 +319,16 @@ def test_predictions_are_those_of_the_model_and_unseen_categories_are_counted(re
     assert main(["predict", "patients.csv", "new.csv", "--output", "out.csv"]) != 0
 
 
+def test_a_file_in_another_encoding_is_released_and_predicted(folder, release):
+    text = (folder / "patients.csv").read_text().replace("North", "Zürich")
+    (folder / "patients.csv").write_bytes(text.encode("latin-1"))
+    dataset = patients.experiment()["dataset"] | {"encoding": "latin-1"}
+    assert release(changes={"dataset": dataset})[0] == 0
+    words = ["predict", "releases/patients_1/model.npz", "patients.csv", "--output", "out.csv"]
+    assert main(words) == 0
+    assert silodp.load_model("releases/patients_1/model.npz").about["silos"] == ["South", "Zürich"]
+
+
 def test_released_weights_are_multiples_of_a_step_far_below_the_noise(folder):
     run, asked = patients.asked(patients.run_file(folder))
     found = releases.trained(asked, run, secret_streams())

@@ -141,7 +141,8 @@ def _release(
 @click.option("--output", type=PATH, required=True, help="CSV file to write.")
 def predict(model: Path, file: Path, output: Path) -> None:
     """Predict every record of FILE by a released MODEL: probabilities of classes, or values."""
-    released, frame = load_model(model), read_frame(file)
+    released = load_model(model)
+    frame = read_frame(file, released.about["encoding"])
     try:
         table = released.predict(frame)
     except ValueError as error:

@@ -175,7 +175,7 @@ def described(config: Experiment) -> Described:
     """What the run file and the header of its data file say."""
     own, dataset = config.dataset, dataset_of(config)
     assert not isinstance(own, str)
-    file, frame, data = own_file(own), read_frame(Path(own.file)), dataset.load()
+    file, frame, data = own_file(own), read_frame(Path(own.file), own.encoding), dataset.load()
     if own.person is not None and (most := int(frame[own.person].value_counts().max())) > own.person_limit:
         allowed = (
             f"must be at most person_limit = {own.person_limit} for a release: a record would decide which others train"
@@ -249,6 +249,7 @@ def model_of(asked: Release, weights: np.ndarray) -> ReleasedModel:
     about = dataclasses.asdict(asked.data) | {"silos": list(asked.data.silos), "promise": promise}
     about |= {"model": asked.task.config.model.model_dump(mode="json"), "target": asked.own.target}
     about |= {"bounds": steps.bounds, "constant_column": steps.constant_column, "missing": asked.own.missing}
+    about["encoding"] = asked.own.encoding
     return ReleasedModel(np.round(weights / asked.lattice) * asked.lattice, about)
 
 

@@ -27,8 +27,8 @@ class ReleasedModel:
     Attributes:
         weights: float64 (d,).
         about: `model` (name and options), `features` ([column, category or None] in the order of the weights), `bounds`
-            and `categories` by column, `classes` (None for a regression), `target`, `missing`, `constant_column`, and
-            what the card says of privacy.
+            and `categories` by column, `classes` (None for a regression), `target`, `missing`, `constant_column`, the
+            `encoding` of text files, and what the card says of privacy.
     """
 
     weights: np.ndarray

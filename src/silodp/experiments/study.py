@@ -235,8 +235,9 @@ def _trained(
             values: Said = values,
             model: Model = model,
         ) -> None:
-            for silo in silos:
-                outputs = model.outputs(weights, prepared.test[silo][0])[0].cpu().double()
+            for place, silo in enumerate(silos):
+                used = weights if weights.ndim == 2 else weights[:, place]
+                outputs = model.outputs(used, prepared.test[silo][0])[0].cpu().double()
                 values[silo] = probabilities(outputs, prepared.classes).numpy()
 
         of = points[points["trial"] == trial] if "trial" in points else points

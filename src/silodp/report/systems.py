@@ -78,7 +78,7 @@ def figure_svg(rows: Sequence[System]) -> str:
         for row, claimed, lower, upper in sorted(shown, key=lambda one: (one[3], -one[1])):
             colour, meaning = _GROUPS[row.about.group]
             # Equal claims stand side by side.
-            x = claimed * 1.12 ** beside[f"{claimed:.2g}"]
+            x = claimed * 1.05 ** beside[f"{claimed:.2g}"]
             beside[f"{claimed:.2g}"] += 1
             top = min(upper, edge)
             (points,) = axes.plot([x, x], [min(max(lower, 0.1), top), top], color=colour)
@@ -90,5 +90,5 @@ def figure_svg(rows: Sequence[System]) -> str:
             line = {"arrowstyle": "-", "linewidth": 0.4, "color": colour, "alpha": 0.6}
             beyond: dict[str, Any] = {"va": "center", "annotation_clip": False, "arrowprops": line}
             axes.annotate(row.name, (x, top), (330, 10**label), fontsize=7.5, color=colour, **beyond)
-        axes.legend(loc=(0.01, 0.6))
+        axes.legend(loc=(0.5, 0.56))
         return svg_text(figure, "atlas")

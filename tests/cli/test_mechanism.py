@@ -62,6 +62,11 @@ def test_infinite_epsilon_in_words_and_as_json(capsys):
         ({"settings": {"C": "1+"}}, (), ("settings.C", "'1+'", "not an arithmetic expression")),
         ({"settings": {"C": "__import__('os')"}}, (), ("settings.C", "allowed")),
         ({"sampling": {"records": "poisson", "rate": 0.1}}, (), ("sampling.records", "add_remove")),
+        (
+            {"sampling": {"silos": 0.5}, "released": [{"name": "x", "clip": "update", "noise": "laplace", "sd": 1}]},
+            (),
+            ("sampling.silos", "Laplace"),
+        ),
         ({}, ("--set", "K=2"), ("--set", "'K=2'", "C, n")),
         ({}, ("--set", "C=two"), ("--set", "'two'", "number")),
         (

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from silodp.config.arithmetic import evaluate
-from silodp.config.errors import ConfigError, project_root, shown
+from silodp.config.errors import ConfigError, near, project_root, shown
 from silodp.config.loading import explain, in_file
 from silodp.config.reading import read_yaml
 from silodp.config.types import Count, Finite, Positive, Strict
@@ -137,8 +137,9 @@ def mechanism_path(name: str) -> Path:
     for path in (Path(name), SYSTEMS / f"{name}.yaml"):
         if path.is_file():
             return path
-    presets = ", ".join(sorted(file.stem for file in SYSTEMS.glob("*.yaml")))
-    raise ConfigError(f"command line: --mechanism: {shown(name)}: must be a file, or one of {presets}")
+    presets = sorted(file.stem for file in SYSTEMS.glob("*.yaml"))
+    allowed = f"must be a file, or one of {', '.join(presets)}{near(name, presets)}"
+    raise ConfigError(f"command line: --mechanism: {shown(name)}: {allowed}")
 
 
 def load_mechanism(path: Path) -> Mechanism:

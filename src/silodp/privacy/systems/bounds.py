@@ -175,6 +175,8 @@ def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], de
     rate, silos, records = names["rate"], names["silos"], mechanism.sampling.records
     seen = mechanism.view == "each_step"
     if entry.laplace:
+        if silos < 1:
+            raise ValueError("sampling.silos: below 1 needs Gaussian noise: no lower end is proven for Laplace noise")
         return _laplace(entry, rounds, delta)
     if mechanism.sampling.hidden and silos < 1:
         if mechanism.claim.unit != "silo" or records != "full":

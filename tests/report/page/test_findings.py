@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -67,3 +68,14 @@ def test_a_plug_ins_pairs_come_first_and_alone(tmp_path):
     assert "mine loses to MB-SGD more often than it wins: smaller test error at none of 1 comparisons" in found.sentence
     assert numbers(found).loc[0, ["mean", "outcome"]].tolist() == [pytest.approx(0.1), BEHIND]
     assert found.quote == ""
+
+
+def test_two_algorithms_that_are_never_ahead_are_not_told_apart():
+    """Breast cancer under the papers' noise: no difference at any ε."""
+    rows = with_reading(pd.read_csv(PUBLISHED / "comparisons.csv")).query("experiment == 'wbcd_mlp'")
+    (found, *_) = findings(Page(PUBLISHED, PUBLISHED), rows, pd.DataFrame(columns=PRIVACY_COLUMNS))
+    assert "SPIDER is not told apart from MB-SGD: smaller test error at none of 7" in found.sentence
+
+
+def test_the_picture_of_a_part_says_what_its_marks_are(published):
+    assert re.match(r"Drawn: the \d+ of MNIST, .*M = 25, R = 25\. At each claimed ε, from left: ", published[1].shown)

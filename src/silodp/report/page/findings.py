@@ -1,7 +1,8 @@
 """The findings that a page opens with: a sentence, its picture and its numbers, all from the run's tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -25,7 +26,10 @@ _NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence with what it rests on: `wide` and `narrow` are the picture as SVG, `csv` its rows, by address."""
+    """A sentence with what it rests on: `wide` and `narrow` are the picture as SVG, `csv` its rows, by address.
+
+    `shown` says what the marks of the picture are, where they are of a part of the rows.
+    """
 
     anchor: str
     sentence: str
@@ -35,6 +39,7 @@ class Finding:
     csv: str
     claim: str = ""
     quote: str = ""
+    shown: str = ""
 
 
 def findings(page: Page, comparisons: pd.DataFrame | None, privacy: pd.DataFrame) -> list[Finding]:
@@ -86,6 +91,8 @@ def _accuracy(
     place = {"": "At the claimed ε", ENDED: "At equal true ε"}[reading]
     word = f"loses to {second} more often than it wins" if behind > ahead else f"beats {second} as often as it loses"
     word = f"beats {second} more often than it loses" if ahead > behind else word
+    if not ahead + behind:
+        word = f"is not told apart from {second}"
     sentence = f"{place}, {first} {word}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
     sentence += f" comparisons, larger at {behind or 'none'}"
     means = "; ".join(_mean(row) for row in shown.to_dict("records"))
@@ -118,11 +125,12 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
         )
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
-    detail = f"The picture: {title_of(setting[0])}, {setting_words(*setting[1:])}; at each claimed ε, from left: "
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.in_order(part["algorithm"]))
-    detail += f"{', '.join(names)}. A bar holds the true ε between its proven bounds; some go on beyond the picture."
+    shown = f"Drawn: the {len(part)} of {title_of(setting[0])}, {setting_words(*setting[1:])}. "
+    shown += f"At each claimed ε, from left: {', '.join(names)}."
+    detail = "A bar holds the true ε between its proven bounds; some go on beyond the picture."
     table = rows[[name for name in _NUMBERS if name in rows]]
-    return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table)
+    return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table, shown)
 
 
 def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
@@ -134,9 +142,16 @@ def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
     return sorted(have, key=lambda place: (place[0] not in compared, order.get(place, len(order))))
 
 
-def _finding(about: tuple[str, str], sentence: str, detail: str, draw, table: pd.DataFrame) -> Finding:
+def _finding(
+    about: tuple[str, str],
+    sentence: str,
+    detail: str,
+    draw: Callable[[str], Any],
+    table: pd.DataFrame,
+    shown: str = "",
+) -> Finding:
     anchor, claim = about
     with styled():
         wide, narrow = (svg_text(draw(width), f"{anchor}-{width}").strip() for width in pictures.WIDTHS)
     quote = next((each.quote for each in load_claims() if each.id == claim), "")
-    return Finding(f"finding-{anchor}", sentence, detail, wide, narrow, inside(table), claim, quote)
+    return Finding(f"finding-{anchor}", sentence, detail, wide, narrow, inside(table), claim, quote, shown)

@@ -22,8 +22,8 @@ from silodp.experiments import release as releases
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial, train_stack
 from silodp.federation.data_of import dataset_of
-from silodp.federation.messages import Query
 from silodp.federation.plan_check import BrokenPlan, PlanCheck
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams, secret_streams
 from silodp.federation.trial_data import partition_and_measure, prepare
 from silodp.privacy.accounting.accountant import delivered_epsilon

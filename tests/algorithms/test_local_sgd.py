@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from silodp.algorithms.local_sgd import LocalSGD
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
 from silodp.federation.models.base import Steps, sequential_steps
 from silodp.federation.models.linear import Linear
 from silodp.federation.models.logistic import Logistic
 from silodp.federation.models.nonsmooth import Hinge
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.adversary import delivered

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from small import DTYPES, MODEL_CASES
 
 from silodp.algorithms import ALGORITHMS
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Budget, Release
 

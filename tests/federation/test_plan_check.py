@@ -14,8 +14,8 @@ from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.experiments.audit.lower_bound import audit
 from silodp.experiments.contract import Broken, sends_its_plan
 from silodp.experiments.training import train_stack
-from silodp.federation.messages import Query
 from silodp.federation.plan_check import BrokenPlan
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import Budget

@@ -10,7 +10,7 @@ import torch
 from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
-from silodp.federation.messages import Query
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.federation.shuffled_sum import ShuffledSummation, shuffled_summation, vector_sum
 from silodp.privacy.adversary import delivered

@@ -15,8 +15,9 @@ from silodp.algorithms.base import Algorithm
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
 from silodp.federation.models import MODELS, Model
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import Budget, PrivacyPlan, Release

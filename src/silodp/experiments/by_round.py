@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
-from silodp.federation.messages import Query
 from silodp.federation.prox import Prox, no_prox
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.federation.server import Federation
 from silodp.privacy.adversary import delivered

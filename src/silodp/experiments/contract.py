@@ -18,8 +18,9 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, Look, State
 from silodp.config.readings import OF_SOME
 from silodp.datasets import Dataset, labels
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
 from silodp.federation.models import MODELS
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.accounting.accountant import delivered_epsilon

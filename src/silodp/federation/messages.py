@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,28 +11,12 @@ from silodp.federation.models import Model
 from silodp.federation.models.base import clip_factors
 from silodp.federation.models.threads import side_by_side
 from silodp.federation.plan_check import PlanCheck
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Clipping, Release, Sampler
 
 # Rows of noise drawn from one stream: the draws are the same however threads share the blocks.
 NOISE_ROWS = 64
-
-
-@dataclass(frozen=True)
-class Query:
-    """What the server asks of the silos in a round; round and kind of message name the streams of records and noise.
-
-    `weights` are those of every point, (G, d). With `previous` (G, d) the message is the difference of the clipped
-    gradients at both, on the same records. `noise_factor` (G,) scales the noise of the plan. With `factors` (a, b) a
-    record contributes a·gradient − b·gradient at `previous`, clipped as a whole: for releases that are `joint`.
-    """
-
-    weights: Tensor
-    round: int
-    kind: str = "gradient"
-    previous: Tensor | None = None
-    noise_factor: Tensor | None = None
-    factors: tuple[float, float] | None = None
 
 
 class Messages:

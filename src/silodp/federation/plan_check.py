@@ -3,15 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from silodp.federation.query import Query
 from silodp.privacy.plan import PrivacyPlan, Release
-
-if TYPE_CHECKING:
-    from silodp.federation.messages import Query
 
 
 class BrokenPlan(ValueError):
@@ -37,14 +34,14 @@ class PlanCheck:
         self._asked: set[tuple[int, int, str]] = set()
         self._sent: Counter[tuple[int, str]] = Counter()
 
-    def __call__(self, query: "Query", silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> None:
+    def __call__(self, query: Query, silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> None:
         """Raise BrokenPlan unless the plan of `silo` has this message; `noise` is None for shuffled sums alone."""
         fault = self._fault(query, silo, release, clip, noise)
         if fault:
             where = f"{self.plans[silo].algorithm}: round {query.round}, silo {silo}, message {query.kind!r}"
             raise BrokenPlan(f"{where}: {fault}")
 
-    def _fault(self, query: "Query", silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> str:
+    def _fault(self, query: Query, silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> str:
         planned, kind, factor = self.releases[silo].get(query.kind), query.kind, query.noise_factor
         if planned is None or release is None:
             return f"must be of a kind that the plan has: {', '.join(self.releases[silo])}"

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import PrivacyPlan, Release
 

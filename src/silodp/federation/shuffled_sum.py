@@ -11,7 +11,7 @@ import torch
 from scipy.stats import binom
 from torch import Tensor
 
-from silodp.federation.messages import Query
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
 from silodp.privacy.plan import PrivacyPlan

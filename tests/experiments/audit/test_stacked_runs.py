@@ -6,7 +6,8 @@ import torch
 
 from silodp.experiments.audit.canary import CLIP, linear_canary, perceptron_canary
 from silodp.experiments.audit.stacked_runs import stacked
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
 

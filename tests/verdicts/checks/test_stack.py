@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from silodp.algorithms import ALGORITHMS
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
 from silodp.federation.models.logistic import Logistic
 from silodp.federation.prox import ball
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
 from silodp.theory.problems.known import LinearOnBall, LogisticOnBall, Quadratic

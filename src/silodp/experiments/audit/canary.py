@@ -15,12 +15,13 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.stacked_runs import StackedRuns
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
 from silodp.federation.models import Model
 from silodp.federation.models.linear import Linear
 from silodp.federation.models.perceptron import Perceptron
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.federation.server import Federation, SiloFederation
 from silodp.privacy.plan import PrivacyPlan, Release, whitening

@@ -15,7 +15,8 @@ from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.canary import CLIP, Canary, Seen, Server, canary_for, check_noise, whitened
 from silodp.experiments.audit.profile import ProfileBound, Rates, pair_bounds, profile_bound, rates_at, transcript
 from silodp.experiments.audit.stacked_runs import stacked
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
 

@@ -22,7 +22,8 @@ from silodp.algorithms.base import Algorithm
 from silodp.experiments.audit.canary import CANARIES, CLIP, Canary, Seen, Server, canary_for, check_noise, whitened
 from silodp.experiments.audit.profile import ALARM
 from silodp.experiments.audit.stacked_runs import stacked
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.files import AS_PLANNED
 from silodp.privacy.plan import PrivacyPlan, Release

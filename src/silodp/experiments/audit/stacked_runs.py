@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from silodp.federation.messages import Messages, Query
+from silodp.federation.messages import Messages
 from silodp.federation.models import Model
 from silodp.federation.models.base import clip_factors
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Clipping, Release, Sampler
 

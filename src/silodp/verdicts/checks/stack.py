@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, State
-from silodp.federation.messages import Query
 from silodp.federation.prox import Prox, no_prox
+from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.federation.server import Federation
 from silodp.privacy.plan import Release

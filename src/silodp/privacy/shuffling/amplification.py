@@ -1,7 +1,7 @@
 """Amplification: the central ε of local reports that are shuffled, sampled or sent at random times, bound by bound.
 
 N reports, each ε0-private for one record of its sender, are shuffled; neighbours replace one record. Closed forms are
-those of `silodp.theory`; `clones_delta` evaluates the proof behind two of them exactly (docs/shuffling.md).
+those of `silodp.theory`; `clones_delta` evaluates the proof behind two of them exactly (docs/accounting.md).
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """What many shuffled sums P_vec prove together, each over K of a silo's n records, drawn anew without replacement.
 
 The better of two proofs counts: log-moments of the losses add up over adaptive sums, with no credit for the secret
-draw; or each sum's profile is amplified by that draw and dominating pairs are composed (docs/shuffling.md).
+draw; or each sum's profile is amplified by that draw and dominating pairs are composed (docs/accounting.md).
 """
 
 import math

@@ -1,5 +1,7 @@
 """The leaderboard's rules on planted errors."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,6 +62,19 @@ def test_holm_asks_more_of_more_cells():
     assert first["question"] == "successor"
 
 
+def test_a_model_for_each_silo_is_not_compared_where_a_constant_model_has_no_error(tmp_path, capsys):
+    """Silos of a single class: silo-only training wins by guessing, so no question counts it."""
+    (tmp_path / "reported").mkdir()
+    reported(ERRORS | {"silo_only": 0.0, "mr_mtl": 0.0}).to_csv(tmp_path / "reported/wbcd_leaderboard.csv", index=False)
+    for scheme, asked in (("iid", True), ("by_class", False)):
+        config = {"experiments": {"wbcd_leaderboard": {"silos": {"scheme": scheme}}}}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        assert main(["leaderboard", str(tmp_path), "--output", str(tmp_path / "board")]) == 0
+        found = pd.read_csv(tmp_path / "board/leaderboard.csv")["question"]
+        assert ({"personal", "federating"} <= set(found)) is asked
+        assert "successor" in set(found)
+
+
 def test_the_axis_of_heterogeneity_has_questions_of_its_own():
     names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
     assert {q.key for q in questions(names, axis=True)} == {
@@ -71,6 +86,7 @@ def test_the_axis_of_heterogeneity_has_questions_of_its_own():
 
 def test_the_command_writes_table_verdicts_and_figures(tmp_path, capsys):
     (tmp_path / "run" / "reported").mkdir(parents=True)
+    (tmp_path / "run" / "config.json").write_text('{"experiments": {}}')
     errors = ERRORS | {"dp_scaffold": 0.18, "accelerated_minibatch_sgd": 0.2, "localised_accelerated": 0.2}
     reported(ERRORS).to_csv(tmp_path / "run" / "reported" / "wbcd_leaderboard.csv", index=False)
     for p in (0, 100):

@@ -8,7 +8,7 @@ import pandas as pd
 
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
-from silodp.files import REPORTED_COLUMNS, read_table, write_csv
+from silodp.files import REPORTED_COLUMNS, read_json, read_table, write_csv
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
 from silodp.report.figures.style import FORMATS, save
 from silodp.verdicts.leaderboard import along, compared, headline, verdicts
@@ -28,7 +28,7 @@ def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -
     reported = pd.concat([read_table(file, REPORTED_COLUMNS) for file in files], ignore_index=True)
     named = reported["experiment"].map(lambda name: name.endswith("_leaderboard") or along(name))
     reported = reported[named]
-    table = compared(reported)
+    table = compared(reported, [name for folder in folders for name in _constant(folder)])
     write_csv(table, output / "leaderboard.csv")
     top = headline(reported, table)
     lines = [_row(top.columns), _row(["---"] * len(top.columns)), *(_row(row) for row in top.fillna("").to_numpy())]
@@ -38,6 +38,12 @@ def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -
     if reported["experiment"].map(along).any():
         save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", formats)
     print(text, end="")
+
+
+def _constant(folder: Path) -> list[str]:
+    """Experiments of a finished run whose silos have a single class each."""
+    experiments = read_json(folder / "config.json")["experiments"]
+    return [name for name, experiment in experiments.items() if experiment["silos"]["scheme"] == "by_class"]
 
 
 def _row(cells: Sequence[object]) -> str:

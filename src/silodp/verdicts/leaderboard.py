@@ -6,7 +6,7 @@ holds over all comparisons of a question.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ CORRECTED = (
     ("localised_accelerated", "accelerated_minibatch_sgd"),
     ("minibatch_sgd", "silo_only"),
 )
+# Questions between a model for each silo, tested on the silo's own records, and a single model.
+BY_SILO = ("personal", "federating")
 # End of an experiment's name on that axis: the share of records from all classes, in percent.
 MIXED = re.compile(r"_p(\d+)$")
 # Column of the table that a reader quotes → the question that it answers.
@@ -83,17 +85,19 @@ def best(rows: pd.DataFrame, names: frozenset[str]) -> str:
     return str(losses.agg(lambda values: values.mean() if np.isfinite(values).all() else np.inf).idxmin())
 
 
-def compared(reported: pd.DataFrame) -> pd.DataFrame:
+def compared(reported: pd.DataFrame, constant: Collection[str] = ()) -> pd.DataFrame:
     """Every question at every data set and ε, `COLUMNS`, with `holm` and `outcome`; a negative difference says yes.
 
-    `reported` has a row a trial (`silodp table --reported`) of any number of experiments. Raises ValueError for a row
-    of an algorithm that is unknown.
+    `reported` has a row a trial (`silodp table --reported`) of any number of experiments. In those of `constant` each
+    silo has a single class: a constant model of each silo has no error, so the questions `BY_SILO` have no row. Raises
+    ValueError for a row of an algorithm that is unknown.
     """
     rows = reported[reported["epsilon"].notna()].assign(reading=reported["reading"].fillna(""))
     if unknown := set(rows["algorithm"]) - {*ALGORITHMS, "spider"}:
         raise ValueError(f"algorithm: {', '.join(sorted(unknown))}: must be registered")
     found = [row for cell, part in rows[rows["algorithm"] != "spider"].groupby(CELL) for row in _cell(cell, part)]
     table = pd.DataFrame(found, columns=COLUMNS)
+    table = table[~(table["question"].isin(BY_SILO) & table["experiment"].isin(list(constant)))].reset_index(drop=True)
     # Both sides are tested: half the level each, as `holm` has it. A trial that diverged decides nothing.
     open_ = table["difference"].isna() | (table["difference"] == 0)
     sided = table["p"].where(~open_, 0.5).map(lambda p: min(p, 1 - p))

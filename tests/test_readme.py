@@ -17,6 +17,7 @@ from small import ROOT
 
 from silodp.cli import main
 from silodp.files import with_reading
+from silodp.verdicts.claims.base import holm
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.pages import markdown, turned, under_variants
 from silodp.verdicts.comparisons import ENDED, compare
@@ -34,6 +35,10 @@ COUNTED = r"(\d+), (\d+) \((?:mean )?(−[\d.]+)\)"
 EQUAL = rf"\| \[([\d.]+), ([\d.]+)\] \| (?:minibatch SGD )?{COUNTED} \| {COUNTED}"
 # Three numbers in the docs, with the sign that typography asks for.
 INTERVAL = r"([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\]"
+PERCENT = r"([\d.]+) % \[([\d.]+), ([\d.]+)\]"
+OF = r"(\d+) of (\d+)"
+KEEPS, KEPT = r"Holm's correction keeps (\d+) and (\d+)", r"Holm's correction keeps (\d+)"
+BOTH = r"Holm's correction keeps (\d+) of the (\d+) and (\d+) of the (\d+)"
 
 
 EXPERIMENTS = {claim.id: claim.experiments for claim in load_claims()}
@@ -52,13 +57,50 @@ def sides(claim: str, first: str, second: str, order: Sequence[int] = (0, 1, 2))
     return tuple(str(found[place]) for place in order)
 
 
-def on(dataset: str, first: str, second: str, claim: str = "N2") -> tuple[str, ...]:
-    """Mean difference over settings and ε of every trial, with its interval."""
-    tables = [pd.read_csv(PUBLISHED / "reported" / f"{n}.csv") for n in EXPERIMENTS[claim] if n.startswith(dataset)]
-    rows = with_reading(pd.concat(tables)).query("reading == '' and epsilon.notna()")
+def kept(rows: pd.DataFrame) -> tuple[str, str]:
+    """How many of the comparisons in which the first is ahead, and behind, Holm's correction keeps."""
+    return str(sum(holm((1 - rows["p"]).tolist()))), str(sum(holm(rows["p"].tolist())))
+
+
+def certified(first: str) -> pd.DataFrame:
+    """Comparisons with minibatch SGD at calibrated noise, of the runs with the papers' algorithms."""
+    files = (PUBLISHED / "reported").glob("*_certified*.csv")
+    tables = [with_reading(pd.read_csv(path)).query("reading == 'noise=calibrated'") for path in files]
+    tables = [table for table in tables if first in set(table["algorithm"])]
+    return pd.concat(compare(table, first, "minibatch_sgd") for table in tables)
+
+
+def behind_when_certified(first: str) -> tuple[str, ...]:
+    """Against minibatch SGD at calibrated noise: behind, of all, ahead, and what Holm keeps of those behind."""
+    rows = certified(first)
+    counts = rows["outcome"].value_counts()
+    return str(counts["behind"]), str(len(rows)), str(counts.get("ahead", 0)), kept(rows)[1]
+
+
+def certified_by_data_set(first: str) -> tuple[str, ...]:
+    """The mean difference on MNIST, CIFAR-10 and breast cancer, each followed by how often it is behind, of all."""
+    found: tuple[str, ...] = ()
+    for dataset in ("mnist", "cifar", "wbcd"):
+        files = (PUBLISHED / "reported").glob(f"{dataset}*_certified*.csv")
+        rows = with_reading(pd.concat(map(pd.read_csv, files))).query("reading == 'noise=calibrated'")
+        part = certified(first).query("experiment.str.startswith(@dataset)")
+        counts = str((part["outcome"] == "behind").sum()), str(len(part))
+        found += (*mean_difference(rows, first, "minibatch_sgd"), *counts)
+    return found
+
+
+def mean_difference(rows: pd.DataFrame, first: str, second: str) -> tuple[str, ...]:
+    """Mean difference over settings and ε of every trial, with its interval, as the docs write it."""
+    rows = rows[rows["epsilon"].notna() & rows["algorithm"].isin([first, second])]
     cells = rows.pivot(index=["experiment", "M", "R", "epsilon", "trial"], columns="algorithm", values="test_error")
     means = (cells[first] - cells[second]).dropna().groupby("trial").mean()
     return tuple(f"{x:+.4f}".replace("-", "−") for x in paired_test(means)[:3])
+
+
+def on(dataset: str, first: str, second: str, claim: str = "N2") -> tuple[str, ...]:
+    """Mean difference over settings and ε of every trial, with its interval."""
+    tables = [pd.read_csv(PUBLISHED / "reported" / f"{n}.csv") for n in EXPERIMENTS[claim] if n.startswith(dataset)]
+    return mean_difference(with_reading(pd.concat(tables)).query("reading == ''"), first, second)
 
 
 def each_form(name: str) -> tuple[str, ...]:
@@ -101,16 +143,18 @@ def errors_on_cifar() -> tuple[str, ...]:
     )
 
 
-def improvements() -> tuple[str, ...]:
-    values = CLAIMS.set_index("claim")["value"]
-    return f"{-values['N3: minibatch_sgd']:.1f}", f"{values['N3: local_sgd']:.1f}"
+def improvements(form: str = "") -> tuple[str, ...]:
+    """How much larger than minibatch SGD's the error is, and how much smaller than local SGD's, in percent."""
+    rows = CLAIMS.set_index("claim").loc[[f"N3: minibatch_sgd{form}", f"N3: local_sgd{form}"]]
+    above, below = rows[["value", "low", "high"]].to_numpy()
+    return tuple(f"{x:.1f}" for x in (-above[0], -above[2], -above[1], *below))
 
 
 def ahead_at_equal_epsilon() -> tuple[str, ...]:
     rows = pd.read_csv(PUBLISHED / "comparisons.csv")
     rows = rows[(rows["reading"] == ENDED) & (rows["second"] == "local_sgd")]
     ahead, behind = ((rows["better"] == name).sum() for name in SGD)
-    return str(ahead), str(len(rows)), str(behind)
+    return str(ahead), str(len(rows)), str(behind), *kept(rows)
 
 
 def taken_apart(kind: str, reading: str, second: str = "minibatch_sgd") -> tuple[list[str], list[str]]:
@@ -142,14 +186,18 @@ def released_epsilon(claimed: float) -> tuple[str, ...]:
 
 
 def clips_of_the_paper() -> tuple[str, ...]:
-    """With the largest norm as the clip where an experiment has that reading: ahead, all, ahead by a grid, behind."""
-    outcomes = []
+    """With the largest norm as the clip where an experiment has that reading: ahead, all, ahead by a grid, behind.
+
+    Last what Holm's correction keeps of those ahead and behind.
+    """
+    found = []
     for name in EXPERIMENTS["C1"]:
         rows = with_reading(pd.read_csv(PUBLISHED / "reported" / f"{name}.csv"))
         reading = "clip_rule=max_norm" if (rows["reading"] == "clip_rule=max_norm").any() else ""
-        outcomes += compare(rows[rows["reading"] == reading], *SGD)["outcome"].tolist()
-    by_grid = sides("C1", *SGD)
-    return str(outcomes.count("ahead")), str(len(outcomes)), by_grid[0], str(outcomes.count("behind"))
+        found.append(compare(rows[rows["reading"] == reading], *SGD))
+    rows, by_grid = pd.concat(found), sides("C1", *SGD)
+    ahead, behind = (str((rows["outcome"] == word).sum()) for word in ("ahead", "behind"))
+    return ahead, str(len(rows)), by_grid[0], behind, kept(rows)[0], ahead, kept(rows)[1], behind
 
 
 def audits() -> tuple[str, ...]:
@@ -207,9 +255,25 @@ SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 # Words around numbers → the numbers.
 FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"Of ([\d,]+) published private rows ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": private_rows,
-    r"than minibatch SGD at (\d+) of (\d+) comparisons and a larger error at (\d+)": partial(
-        sides, "N2", *SPIDER, (0, 2, 1)
+    rf"than minibatch SGD at (\d+) of (\d+) comparisons and a larger error at (\d+) \(picture\); {KEEPS}": lambda: (
+        *sides("N2", *SPIDER, (0, 2, 1)),
+        *kept(compared("N2", *SPIDER)),
     ),
+    r"Holm's correction keeps (\d+) of the 6\. Of the 23 it keeps (\d+) by the t test": lambda: kept(
+        compared("N2", *SPIDER)
+    ),
+    rf"It is ahead at (\d+) of (\d+) comparisons and behind at (\d+); {KEEPS}\. The claimed": lambda: (
+        *sides("N2", "spider", "local_sgd", (0, 2, 1)),
+        *kept(compared("N2", "spider", "local_sgd")),
+    ),
+    **{
+        rf"{form}.{{,60}} is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+); {KEPT}": partial(
+            behind_when_certified, name
+        )
+        for form, name in (("Fed-SPIDER", "fed_spider"), ("Local SGD", "local_sgd"))
+    },
+    rf"by data set is {INTERVAL} on MNIST \(behind at {OF}\), {INTERVAL} on CIFAR-10 \({OF}\) and "
+    rf"{INTERVAL} on breast cancer \({OF}\)": partial(certified_by_data_set, "fed_spider"),
     r"Of (\d+) comparisons SPIDER is ahead of minibatch SGD at (\d+) and behind at (\d+)": partial(
         sides, "N2", *SPIDER, (2, 0, 1)
     ),
@@ -222,10 +286,10 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"on CIFAR-10 and {INTERVAL} on breast cancer\. It": partial(on, "wbcd", "spider", "local_sgd"),
     rf"over settings and ε is {INTERVAL} on insurance": partial(on, "insurance", *SGD, "C1"),
     rf"on insurance and {INTERVAL} on MNIST": partial(on, "mnist", *SGD, "C1"),
-    r"(\d+) of (\d+) comparisons \(a grid of clips: (\d+)\) and a larger error at (\d+)": clips_of_the_paper,
-    r"at (\d+) of (\d+) comparisons, with a grid of clips at (\d+), and behind at (\d+)": clips_of_the_paper,
+    rf"{OF} comparisons \(a grid of clips: (\d+)\) and a larger error at (\d+)\. {BOTH}": clips_of_the_paper,
+    rf"at {OF} comparisons, with a grid of clips at (\d+), and behind at (\d+)\. {BOTH}": clips_of_the_paper,
     r"have ([\d,]+) runs a row or more\. For (\d+) of (\d+) algorithms .*? between ([\d.]+) .*? and ([\d.]+)\.": audits,
-    r"(?:shrinks:|SGD is ahead at) (\d+) of (\d+)(?:,| comparisons and) behind at (\d+) \(": ahead_at_equal_epsilon,
+    rf"minibatch SGD is ahead at {OF} comparisons and behind at (\d+); {KEEPS}": ahead_at_equal_epsilon,
     **{
         rf"{words} \| (\d+), (\d+) \| {INTERVAL} \| (\d+), (\d+) \| {INTERVAL}": lambda asked=asked: tuple(
             taken_apart(*asked)[0]
@@ -267,7 +331,14 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"its true ε is in \[([\d.]+), ([\d.]+)\] where minibatch": lambda: true_epsilon(
         "cifar10_cnn", "fed_spider", 18, 50
     ),
-    r"test error is ([\d.]+) % above minibatch SGD's .*? It is ([\d.]+) % below local SGD's": improvements,
+    **{
+        rf"{form} \| {PERCENT} \| {PERCENT} \|": partial(improvements, part)
+        for form, part in (
+            ("SPIDER, the better of both", ""),
+            ("FedProx-SPIDER by itself", ", [fedprox_spider alone]"),
+            ("Fed-SPIDER by itself", ", [fed_spider alone]"),
+        )
+    },
     r"With wider grids (\d+) of (\d+) chosen points lie at an edge, with the printed grids (\d+)": edges_of_wider_grids,
     r"`make paper`[^|]*\| (\d+) h (\d+) min": time_of_make_paper,
 }

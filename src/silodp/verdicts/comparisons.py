@@ -42,7 +42,7 @@ def same_algorithm(reported: pd.DataFrame, privacy: pd.DataFrame, first: str, se
         own = {n for n in of if _PHASED in of and np.array_equal(of[n], of[_PHASED])}
         rows = [(*cell, name) for name in (_PHASED, _PLAIN)]
         same_steps = {_PHASED if n in own else n for n in (first, second)} == {_PHASED, _PLAIN}
-        if same_steps and (of[_PHASED][:, 3] == 1).all() and all(row in plans.index for row in rows):
+        if same_steps and _PHASED in of and (of[_PHASED][:, 3] == 1).all() and all(row in plans.index for row in rows):
             (sampling, *ours), (other, *theirs) = plans.loc[rows].to_numpy()
             if sampling == other and np.allclose(np.array(ours, float), np.array(theirs, float), _EQUAL_NOISE, 0):
                 found.add(cell)

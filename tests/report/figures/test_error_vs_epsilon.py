@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 
 from silodp.report.figures import calibrated_vs_paper, error_vs_epsilon
 from silodp.report.figures.slices import with_intervals
-from silodp.report.figures.style import label
+from silodp.report.figures.style import in_legend, label
 from silodp.report.figures.svg import note_of, words
 
 DRAWN = ("minibatch_sgd", "local_sgd", "spider")
@@ -51,7 +51,9 @@ def test_every_row_is_drawn(private, drawn):
         low, high = figure.axes[0].transData.inverted().transform([(0, band.y0), (0, band.y1)])[:, 1]
         assert (low, high) == pytest.approx((row["test_error_p05"], row["test_error_p95"]))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    shown = [label(name).removeprefix("ISRL-DP ") for name in drawn or private]
+    shown = [in_legend(label(name)) for name in drawn or private]
+    said = "better of FedProx-SPIDER and FedSPIDER" in notes(figure)
+    assert ("SPIDER (better of 2)" in texts) == said == bool(drawn)
     assert texts == shown + [label(name, False) for name in BASELINES]
 
 

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcomes, paired_differences
+from silodp.report.figures.svg import note_of
+from silodp.verdicts.comparisons import SAME
 
 
 def comparisons(settings=((2, 25), (12, 50))):
@@ -21,6 +23,7 @@ def comparisons(settings=((2, 25), (12, 50))):
 def test_what_an_interval_says():
     said = outcomes(comparisons())
     assert list(said[:4]) == [FIRST, SECOND, EQUAL, UNDECIDED]
+    assert set(outcomes(comparisons().assign(outcome=SAME))) == {SAME}
     open_ended = comparisons().assign(low=np.nan, high=np.nan)
     assert set(outcomes(open_ended)) == {UNDECIDED}
 
@@ -38,7 +41,8 @@ def test_every_comparison_is_a_point_of_its_setting_and_colours_tell_outcomes():
         assert len({line.get_marker() for line in drawn.values()}) == 4
         assert [text.get_text() for text in axes.get_yticklabels()] == ["ε = 0.5", "1", "2", "4"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "ISRL-DP SPIDER better (2 of 8)" in legend
+    assert {"SPIDER (better of 2) ahead (2 of 8)", "MB-SGD ahead (2 of 8)"} < set(legend)
+    assert note_of(figure) == "SPIDER: at each ε the better of FedProx-SPIDER and FedSPIDER by training loss."
     assert "tolerance: ± 0.005" in legend
 
 

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from silodp.algorithms.base import Look
+from silodp.report.figures.style import better_of, in_legend
 from silodp.report.figures.svg import say, say_note
 from silodp.report.numbers import plain
 
@@ -82,8 +83,8 @@ def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None]) ->
     figure = axes.figure
     assert isinstance(figure, Figure)
     labels = [str((handle[-1] if isinstance(handle, tuple) else handle).get_label()) for handle in handles]
-    labels = [text.removeprefix("ISRL-DP ") for text in labels]
-    say_note(figure, " ".join(note for note in notes if note))
+    say_note(figure, " ".join(note for note in [*notes, better_of(labels)] if note))
+    labels = [in_legend(text) for text in labels]
     rows = -(-len(labels) // 2)
     longest = [max((len(text) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
     columns = 2 if sum(longest) <= _LEGEND_CHARACTERS else 1

@@ -12,18 +12,20 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from silodp.report.figures.axes import new_figure
-from silodp.report.figures.style import label, looks, styled
-from silodp.report.figures.svg import say
+from silodp.report.figures.style import better_of, in_legend, label, looks, styled
+from silodp.report.figures.svg import say, say_note
 from silodp.report.figures.words import setting_words, title_of
 from silodp.report.numbers import measured
+from silodp.verdicts.comparisons import NO_DIFFERENCE, SAME
 
 # Outcome → colour, marker and the marker's inside: told apart in grey too.
-FIRST, SECOND, EQUAL, UNDECIDED = "first better", "second better", "within tolerance", "undecided"
+FIRST, SECOND, EQUAL, UNDECIDED = "first better", "second better", "equal within the tolerance", NO_DIFFERENCE
 _LOOKS = {
     FIRST: ("#004488", "<", "#004488"),
     SECOND: ("#b3485a", ">", "#b3485a"),
     EQUAL: ("#6e6e6e", "D", "#6e6e6e"),
     UNDECIDED: ("#6e6e6e", "o", "#ffffff"),
+    SAME: ("#a8a8a8", "x", "#a8a8a8"),
 }
 # Inches: of a page, of one row of a panel, and of what stands around panels.
 _WIDTH, _ROW, _TITLE_LINE, _XAXIS, _TOP, _BOTTOM = 5.4, 0.13, 0.125, 0.22, 0.5, 0.6
@@ -32,8 +34,9 @@ _SIZE, _CHARACTERS = 6.8, 16.5
 
 
 def outcomes(rows: pd.DataFrame) -> pd.Series:
-    """What each interval says: who is better, or that both are alike within `tolerance`, or nothing."""
-    better = np.select([rows["high"] < 0, rows["low"] > 0], [FIRST, SECOND], UNDECIDED)
+    """What each interval says: who is better, or equal within `tolerance`, or nothing; of one algorithm, `SAME`."""
+    same = rows["outcome"] == SAME if "outcome" in rows else np.zeros(len(rows), bool)
+    better = np.select([same, rows["high"] < 0, rows["low"] > 0], [SAME, FIRST, SECOND], UNDECIDED)
     alike = (rows["low"] >= -rows["tolerance"]) & (rows["high"] <= rows["tolerance"])
     return pd.Series(np.where((better == UNDECIDED) & alike, EQUAL, better), index=rows.index)
 
@@ -72,6 +75,7 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
         figure.text(0.1 / _WIDTH, 1 - 0.1 / height, title, va="top", fontsize=10, fontweight="bold")
         what = f"Test error of {first} minus that of {second}, trial by trial: mean, 95 % interval"
         figure.text(0.1 / _WIDTH, 1 - 0.33 / height, what, va="top", fontsize=7.2)
+        say_note(figure, better_of([first, second]))
         limits = {name: _limits(part) for name, part in rows.groupby("experiment")}
         top = height - _TOP
         for place, (key, group) in enumerate(groups):
@@ -127,17 +131,13 @@ def _words(row: dict[Any, Any]) -> str:
 
 
 def _legend(figure: Figure, rows: pd.DataFrame, first: str, second: str, height: float) -> None:
-    words = {
-        FIRST: f"{first} better",
-        SECOND: f"{second} better",
-        EQUAL: "alike: interval within the tolerance",
-        UNDECIDED: "undecided",
-    }
+    words = {FIRST: f"{in_legend(first)} ahead", SECOND: f"{in_legend(second)} ahead"}
     handles: list[Any] = []
     for outcome, (colour, marker, face) in outcome_looks(*rows[["first", "second"]].iloc[0]).items():
         if count := int((rows["outcome"] == outcome).sum()):
             style: dict[str, Any] = {"color": colour, "mfc": face, "mec": colour, "ms": 4.5, "lw": 1.1}
-            handles.append(Line2D([], [], marker=marker, label=f"{words[outcome]} ({count} of {len(rows)})", **style))
+            text = f"{words.get(outcome, outcome)} ({count} of {len(rows)})"
+            handles.append(Line2D([], [], marker=marker, label=text, **style))
     if (rows["tolerance"] > 0).any():
         handles.append(Patch(facecolor="#d6d6d6", lw=0, label=f"tolerance: ± {rows['tolerance'].max():g}"))
     place = (0.1 / _WIDTH, 0.06 / height)

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from silodp.algorithms import traits
+from silodp.algorithms import ALGORITHMS, families, traits
 from silodp.algorithms.base import Look
 from silodp.files import write_atomically
 from silodp.report.figures.svg import svg_text
@@ -74,6 +75,25 @@ def label(algorithm: str, private: bool = True, reading: object = "") -> str:
         sums = "P_vec" if "summation=shuffled" in str(reading) else "ideal sum"
         return f"SDP {name} ({sums})" if private else f"{name} (sums, non-private)"
     return f"ISRL-DP {name}" if private else f"{name} (non-private)"
+
+
+def in_legend(text: str) -> str:
+    """A label without the promise that all share; one of the better of several algorithms says so."""
+    text = text.removeprefix("ISRL-DP ")
+    for name, members in families(ALGORITHMS).items():
+        text = re.sub(rf"^{re.escape(traits(name).label)}(?=,|$)", rf"\g<0> (better of {len(members)})", text)
+    return text
+
+
+def better_of(labels: Iterable[str]) -> str:
+    """What the labels' `better of` means, in a sentence; empty where none is of such a family."""
+    first = {text.removeprefix("ISRL-DP ").partition(",")[0] for text in labels}
+    named = {traits(name).label: members for name, members in families(ALGORITHMS).items()}
+    return " ".join(
+        f"{name}: at each ε the better of {' and '.join(traits(of).label for of in members)} by training loss."
+        for name, members in named.items()
+        if name in first
+    )
 
 
 def in_order(algorithms: Iterable[str]) -> list[str]:

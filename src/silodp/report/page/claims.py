@@ -140,7 +140,7 @@ def _effect(records: Sequence[Mapping[str, Any]], claim: Claim | None, page: Pag
 
 
 def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:
-    reading = "default protocol" if row["reading"] == DEFAULT else variant_words(row["reading"])
+    reading = "default protocol" if row["reading"] == DEFAULT else in_words(variant_words(row["reading"]))
     beside = {"": reading, AT_CLAIM: reading, PAPER_NOISE: "same settings, paper’s noise"}
     beside[SAME_ROWS] = f"same settings as “{reading}”, paper’s protocol"
     parts = [in_words(row["part"], page.titles).replace(SURROGATES, "scaled-down surrogates"), beside[row["rows"]]]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from silodp.algorithms import ALGORITHMS, families
 from silodp.verdicts.claims.base import Finding, RunFolder, left_out
 from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.delivered import delivered_epsilon
@@ -41,7 +42,7 @@ def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
     rows = []
     for claim in claims:
         findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)
-        for finding in [*headed(claim, findings, same), *same, *_certified(claim, run)]:
+        for finding in [*headed(claim, findings, same), *_alone(claim, run), *same, *_certified(claim, run)]:
             name = f"{claim.id}: {finding.part}" if finding.part else claim.id
             about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
             rows.append(asdict(finding) | about | {"evidence": "; ".join(finding.evidence)})
@@ -153,6 +154,22 @@ def _same_rows(claim: Claim, run: RunFolder) -> list[Finding]:
         if findings and findings[0].verdict != Verdict.NOT_TESTABLE:
             kept = findings if len(findings) <= FEW + 2 else findings[:1]
             found += _labelled(kept, row_label(SAME_ROWS, reading))
+    return found
+
+
+def _alone(claim: Claim, run: RunFolder) -> list[Finding]:
+    """A claim about the better of several algorithms again, about each of these alone: as a whole and by data set."""
+    found: list[Finding] = []
+    for name, members in families(ALGORITHMS).items():
+        for member in members:
+            statistic = claim.statistic.instead(name, member)
+            if statistic == claim.statistic:
+                continue
+            one = claim.model_copy(update={"statistic": statistic, "surrogates": []})
+            rows = [row for row in STATISTICS[statistic.name](one, run) if not row.reading and not row.experiment]
+            if rows and rows[0].verdict != Verdict.NOT_TESTABLE:
+                rows = [row for row in rows if not row.part or member in row.statistic]
+                found += _labelled(rows, f"[{member} alone]")
     return found
 
 

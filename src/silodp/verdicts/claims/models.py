@@ -1,7 +1,7 @@
 """What config/claims/*.yaml may hold: claims with their statistic, rule and tolerance."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
@@ -54,6 +54,10 @@ class AnyStatistic(Strict):
     def epsilons(self) -> tuple[float, float]:
         """All of them."""
         return 0.0, math.inf
+
+    def instead(self, name: str, other: str) -> Self:
+        """The same statistic of another algorithm."""
+        return type(self).model_validate_json(self.model_dump_json().replace(f'"{name}"', f'"{other}"'))
 
 
 class PairedDifference(AnyStatistic):

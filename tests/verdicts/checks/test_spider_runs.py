@@ -1,0 +1,20 @@
+"""FedProx-SPIDER on the smooth non-convex problem: what flattens its slopes."""
+
+import pytest
+
+from silodp.federation.rng import Streams
+from silodp.theory.problems.known import SmoothNonconvex
+from silodp.verdicts.checks import spider_runs
+from silodp.verdicts.checks.base import Context
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "rounds", "share"), [(1, 5, 0.61), (2.8, 11, 0.84)])
+def test_in_short_phases_iterates_follow_a_part_of_a_fresh_gradients_error(monkeypatch, epsilon, rounds, share):
+    """From w_0 = 0, near the minimiser, so that the start has no part in the mean: the share grows with the phase."""
+    context, problem = Context(Streams(0)), SmoothNonconvex(4)
+    point = spider_runs.spider_point(context, problem, n=1600, M=16, epsilon=epsilon, delta=1e-6)
+    monkeypatch.setattr(spider_runs, "START", 0.0)
+    found = spider_runs.spider_gradients(context, problem, point, 16, 8).mean()
+    assert point.q == rounds
+    assert found / (problem.d * point.sigma1**2 / 16) == pytest.approx(share, abs=0.05)

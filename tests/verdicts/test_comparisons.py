@@ -10,7 +10,7 @@ from small import ROOT
 
 from silodp.cli import main
 from silodp.files import REPORTED_COLUMNS
-from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, SAME, compare, headline, outcome_of
+from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, SAME, compare, headline, outcome_of, same_algorithm
 
 
 def trials(algorithm, epsilon, errors, reading=""):
@@ -147,3 +147,11 @@ def test_the_command_finds_comparisons_of_an_algorithm_with_itself(tmp_path):
         assert len(found) == 10
         assert outcomes <= set(found["outcome"])
         assert (SAME in set(found["outcome"])) == (outcomes == {SAME} == set(found["outcome"]))
+
+
+def test_where_fedprox_spider_is_missing_it_is_not_minibatch_sgd():
+    row = {"experiment": "e", "reading": "", "M": 2, "R": 25, "epsilon": 1.0, "algorithm": "minibatch_sgd"}
+    run = {"trial": 0, "stepsize": 1.0, "clip": 1.0, "phase_length": 1, "train_loss": 0.1, "test_error": 0.2}
+    plan = {"sampling": "5 of 9", "noise_multiplier": 3.0, "delivered_epsilon": 0.9}
+    reported, privacy = pd.DataFrame([row | run]), pd.DataFrame([row | plan])
+    assert same_algorithm(reported, privacy, "fedprox_spider", "minibatch_sgd") == set()

@@ -204,7 +204,7 @@ def test_two_releases_at_once_are_one(folder, release):
     done.set()
     other.join()
     assert code == 2
-    assert "another release of these data is running" in said
+    assert "another release of data in this folder is running" in said
 
 
 REFUSED = [

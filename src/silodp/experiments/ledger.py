@@ -42,7 +42,7 @@ def held(data_file: Path) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConfigError(f"{path}: another release of these data is running: must end first") from None
+            raise ConfigError(f"{path}: another release of data in this folder is running: must end first") from None
         yield path
 
 

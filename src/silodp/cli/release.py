@@ -119,7 +119,7 @@ def _release(
     lines, about = ledger.read(path), ledger.identity(Path(asked.own.file), asked.data.columns)
     before = ledger.of_file(lines, about)
     total = ledger.total([*before, asked.named], *asked.person)
-    output = output or Path("releases") / f"{run.run}_{len(lines) + 1}"
+    output = output or Path("releases") / f"{run.run}_{len(before) + 1}"
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output")
     if budget is not None and total[0] > budget:

@@ -38,7 +38,7 @@ from silodp.federation.server import SiloFederation
 from silodp.federation.trial_data import TrialData, build_model, fitted_records, hand_over
 from silodp.privacy.adversary import delivered
 from silodp.privacy.calibration import noise_multiplier
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.plan import Release as Message
 from silodp.privacy.selection import number_of_tries
 
@@ -107,7 +107,8 @@ class Release:
     @property
     def unit(self) -> str:
         silos, records = self.person
-        return "record" if self.person == (1, 1) else f"person ({records} records in each of {silos} silos)"
+        where = "one silo" if silos == 1 else f"each of {silos} silos"
+        return "record" if self.person == (1, 1) else f"person (at most {records} records in {where})"
 
     @property
     def named(self) -> dict[str, PrivacyPlan]:
@@ -174,9 +175,14 @@ def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, pers
     if tries > 1:
         grid = task.grid().dropna()
         points = grid.loc[grid["phase_length"] == point["phase_length"], list(point)].to_dict("records")
-        scores = {plan.budget: _score_noise(plan.budget) for plan in plans}
-        each = tuple(scores[plan.budget] for plan in plans)
-        asked = dataclasses.replace(asked, point=points[0], tries=tries, points=tuple(points), scores=each)
+        if not points:
+            allowed = f"must be one of the grid's: {', '.join(map(str, grid['phase_length'].unique()))}"
+            raise ConfigError(f"command line: --phase-length: {point['phase_length']}: {allowed}")
+        deltas = [plan.budget.delta for plan in plans]
+        # A score by itself costs half of ε: about a fifth of a run's Rényi divergence.
+        noise = {delta: noise_multiplier(GaussianDpEvent, epsilon / 2, delta) for delta in set(deltas)}
+        scores = tuple(noise[delta] for delta in deltas)
+        asked = dataclasses.replace(asked, point=points[0], tries=tries, points=tuple(points), scores=scores)
     if held != (1, 1) or tries > 1:
         asked = _kept(asked)
     check_accounted(asked.plans, task.setting.participants or task.setting.M)
@@ -185,12 +191,6 @@ def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, pers
         where = f"command line: --epsilon: {epsilon:g}"
         raise ConfigError(f"{where}: {task.algorithm} is not proven to keep it (up to {worst:g})")
     return asked
-
-
-def _score_noise(budget: Budget) -> float:
-    """Noise multiplier of a score that by itself costs half of ε: a fifth of a run's Rényi divergence, or so."""
-    assert budget.epsilon is not None
-    return noise_multiplier(GaussianDpEvent, budget.epsilon / 2, budget.delta)
 
 
 def _kept(asked: Release) -> Release:

@@ -51,7 +51,9 @@ def selected_epsilon(history: Sequence[PrivacyPlan], delta: float, silos: int = 
     total, left = np.zeros(len(ORDERS)), delta
     for plan in history:
         rdp, outside = _renyi(plan, delta / (plan.tries * len(history)), silos, records)
-        total, left = total + repeated_renyi(ORDERS, rdp, plan.tries, SHAPE), left - plan.tries * outside
+        # A divergence is at most that of any higher order.
+        least = np.minimum.accumulate(repeated_renyi(ORDERS, rdp, plan.tries, SHAPE)[::-1])[::-1]
+        total, left = total + least, left - plan.tries * outside
     return renyi_epsilon(ORDERS, total, left)
 
 

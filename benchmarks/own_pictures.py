@@ -1,7 +1,7 @@
 """Pictures of pages and cards for docs/owndata.md, by Chromium without a window.
 
 `python benchmarks/own_pictures.py OUTPUT NAME=FILE:HEIGHT …` writes OUTPUT/NAME.png, the first HEIGHT points of each
-report.html or card.md at a width of 1,000, in 32 colours.
+report.html or card.md at a width of 1,000, in 128 colours.
 """
 
 import subprocess
@@ -27,7 +27,7 @@ def draw(file: Path, height: int, output: Path) -> None:
             file = html
         options = [f"--user-data-dir={folder}", f"--window-size={WIDTH},{height}", f"--screenshot={output}"]
         subprocess.run([*_CHROMIUM, *options, file.resolve().as_uri()], check=True, capture_output=True, timeout=600)
-    Image.open(output).convert("RGB").quantize(32).save(output, optimize=True)
+    Image.open(output).convert("RGB").quantize(128).save(output, optimize=True)
 
 
 def main() -> None:

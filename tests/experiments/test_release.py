@@ -10,6 +10,7 @@ import pandas as pd
 import patients
 import pytest
 import torch
+from example_table import filled
 
 import silodp
 from silodp.cli import main
@@ -19,6 +20,7 @@ from silodp.experiments import release as releases
 from silodp.experiments.training import evaluate
 from silodp.federation.messages import Messages
 from silodp.federation.rng import SecretStreams, Streams, secret_streams
+from silodp.files import write_csv, write_parquet
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.person import person_epsilon
 from silodp.privacy.selection import selected_epsilon
@@ -294,6 +296,28 @@ def test_silos_train_on_their_declared_sizes_drawn_anew(folder, release):
         code, said = release(changes={"dataset": changes["dataset"] | {"sizes": wrong}})
         assert code == 2
         assert f"dataset.sizes: {next(iter(wrong))}: {next(iter(wrong.values()))}: must be at most what it has" in said
+
+
+def test_a_release_takes_the_point_and_the_rounds_that_the_study_speaks_of(folder, capsys):
+    """The point of the smallest training loss over all (M, R), and with --setting that of the setting."""
+    path = patients.run_file(folder, settings=[{"M": 2, "R": 2}, {"M": 2, "R": 3}])
+    rows = [("minibatch_sgd", e, r, r / 10) for e in (1.0, 4.0) for r in (2, 3)]
+    rows = pd.DataFrame(rows, columns=["algorithm", "epsilon", "R", "stepsize"])
+    rows = rows.assign(experiment="patients", reading="", M=2, phase_length=1, clip=1.0)
+    loss = rows["R"].map({2: 0.5, 3: 0.4}).where(rows["epsilon"] == 1, rows["R"] / 10)
+    table = filled(rows, 0.1, 0.1, 0.1, N=2, delta=1e-4, train_loss_mean=loss)
+    for name in ("selection", "tables"):
+        (folder / "results" / "patients" / name).mkdir(parents=True)
+    write_parquet(rows.assign(selection="pooled"), folder / "results/patients/selection/patients.parquet")
+    write_csv(table, folder / "results/patients/tables/patients.csv")
+    words = ["release", str(path), "--algorithm", "minibatch_sgd", "--epsilon"]
+    for more, wanted in ((["1"], 3), (["4"], 2), (["1", "--setting", "M2_R2"], 2)):
+        assert main([*words, *more]) == 0
+        card = max(folder.glob("releases/*/card.md")).read_text()
+        assert f"in R = {wanted} rounds over 2 silos; step size 0.{wanted}, clip 1." in card
+        assert "A study chose them, and the rounds" in card
+    assert main([*words, "2"]) == 2
+    assert "no point of minibatch_sgd at epsilon = 2" in capsys.readouterr().err
 
 
 def test_private_selection_costs_what_the_release_says_and_needs_no_study(folder, release):

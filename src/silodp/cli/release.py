@@ -21,7 +21,7 @@ from silodp.experiments.study import chosen_rows
 from silodp.experiments.task import RUN, Task, task_at
 from silodp.experiments.validation import load
 from silodp.federation.rng import secret_streams
-from silodp.files import AS_PLANNED, TABLE_COLUMNS, read_parquet, read_table, write_csv, write_text
+from silodp.files import AS_PLANNED, TABLE_COLUMNS, read_parquet, read_table, with_reading, write_csv, write_text
 
 log = logging.getLogger("silodp")
 
@@ -109,7 +109,7 @@ def _chosen(folder: Path, task: Task, epsilon: float, setting: str | None) -> di
         raise ConfigError(f"{path}: no point of {task.algorithm} at epsilon = {epsilon:g}: give --stepsize and --clip")
     table = folder / "tables" / f"{task.experiment}.csv"
     if not setting and table.is_file():
-        rows = rows.merge(chosen_rows(read_table(table, TABLE_COLUMNS))[[*RUN, "epsilon"]])
+        rows = rows.merge(chosen_rows(with_reading(read_table(table, TABLE_COLUMNS)))[[*RUN, "epsilon"]])
     return rows.iloc[0].to_dict()
 
 

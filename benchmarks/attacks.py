@@ -54,7 +54,7 @@ class World:
         return asked
 
     def weights(self, asked, streams):
-        return releases.trained(asked, self.run, streams)
+        return releases.trained(asked, self.run, streams)[1]
 
 
 def shared(seed):

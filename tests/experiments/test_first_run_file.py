@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from silodp.cli import main
+from silodp.datasets.own_file import OwnFile
+from silodp.experiments.columns import identities, restarting
 from silodp.experiments.first_run_file import name_of, outwards
 from silodp.experiments.validation import load, silo_sizes
 
@@ -118,6 +120,29 @@ def test_what_a_file_hides_is_named(init, tmp_path):
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
     assert config.silos.count == 3
     assert config.preprocess.bounds["age"][1] < 200
+
+
+def test_names_of_identities_are_told_from_words_that_end_alike(tmp_path):
+    ids = ["id", "ID", "patient_nr", "PatientID", "zip_code", "postcode", "ward no", "visitId"]
+    words = ["acid", "fluid", "casino", "covid", "kidney", "nitrogen", "GRID"]
+    frame = pd.DataFrame({name: np.arange(9) % 4 for name in [*ids, *words, "y"]})
+    assert list(identities(frame, OwnFile(tmp_path, "y"))) == ids
+
+
+@pytest.mark.parametrize("word", ["", "p"])
+def test_ids_that_restart_in_each_centre_are_asked_about(tmp_path, word):
+    """Numbers or words; not where a few persons go to two centres."""
+    silo, file = np.repeat(["A", "B", "C"], 20), OwnFile(tmp_path, "y", "silo", "who")
+    again = pd.DataFrame({"silo": silo, "who": [f"{word}{i % 20}" for i in range(60)]})
+    assert "100% of the ids in column 'who' occur in several silos" in restarting(again, file)
+    assert restarting(again.assign(who=[f"{word}{i // 2 + i % 9 // 8}" for i in range(60)]), file) == ""
+
+
+def test_sizes_are_declared_to_two_digits(init, tmp_path):
+    init("--silo", "hospital")
+    text = (tmp_path / "config" / "patients.yaml").read_text()
+    assert 'sizes: {"North": 96, "South": 190}   # from the data' in text
+    assert load(tmp_path / "config" / "patients.yaml").experiments["patients"].dataset.sizes["South"] == 190
 
 
 def test_small_silos_have_a_weak_delta(init):

@@ -10,16 +10,20 @@ import pandas as pd
 import patients
 import pytest
 import torch
+from example_table import filled
 
 import silodp
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments import ledger
 from silodp.experiments import release as releases
+from silodp.experiments.training import evaluate
 from silodp.federation.messages import Messages
-from silodp.federation.rng import Streams, secret_streams
+from silodp.federation.rng import SecretStreams, Streams, secret_streams
+from silodp.files import write_csv, write_parquet
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.person import person_epsilon
+from silodp.privacy.selection import selected_epsilon
 
 AUDIT = dict.fromkeys(("n", "runs", "audited_profile"), 1) | {"delivered_epsilon": 2.0, "mechanism": "as planned"}
 AUDIT |= {"holds": True, "profile_holds": True}
@@ -50,7 +54,7 @@ def release(folder, capsys):
 
 def weights(path, epsilon, streams, **more):
     run, asked = patients.asked(path, epsilon, **more)
-    return releases.trained(asked, run, streams)
+    return releases.trained(asked, run, streams)[1]
 
 
 def combined(path, streams):
@@ -60,9 +64,9 @@ def combined(path, streams):
         run, asked = patients.asked(path, epsilon)
         # Alike in both silos, so that one multiple of one draw is the noise of the mean.
         asked = dataclasses.replace(asked, plans=[asked.plans[0]] * 2)
-        found.append(releases.trained(asked, run, own))
+        found.append(releases.trained(asked, run, own)[1])
         sigma.append(asked.plans[0].releases[0].noise)
-    plain = releases.trained(patients.without_noise(asked), run, streams[1])
+    plain = releases.trained(patients.without_noise(asked), run, streams[1])[1]
     rest = (sigma[0] * found[1] - sigma[1] * found[0]) / (sigma[0] - sigma[1]) - plain
     return np.linalg.norm(found[1] - plain), np.linalg.norm(rest)
 
@@ -121,7 +125,7 @@ def test_no_round_depends_on_a_loss(folder, monkeypatch, stepsize):
 
 
 def test_a_model_that_is_not_finite_is_refused_and_counted(release, folder, monkeypatch):
-    monkeypatch.setattr(releases, "trained", lambda *_: np.array([1.0, math.nan, 0.0]))
+    monkeypatch.setattr(releases, "trained", lambda asked, *_: (asked, np.array([1.0, math.nan, 0.0])))
     code, said = release()
     assert (code, "the model is not finite: refused" in said) == (2, True)
     assert not (folder / "releases").exists()
@@ -134,7 +138,7 @@ def test_a_release_writes_a_model_a_card_and_a_line(release, folder, monkeypatch
     assert release()[0] == 0
     text = (folder / "releases/patients_1/card.md").read_text()
     assert "ε = 1 at δ" in text
-    assert "The run file declares them." in text
+    assert "Not private: sizes of silos." in text
     assert "must not have been chosen on these data" in text
     assert "error: none was computed" in text
     assert "100 runs of either kind): messages as planned" in text
@@ -202,7 +206,7 @@ def test_two_releases_at_once_are_one(folder, release):
     done.set()
     other.join()
     assert code == 2
-    assert "another release of these data is running" in said
+    assert "another release of data in this folder is running" in said
 
 
 REFUSED = [
@@ -231,17 +235,17 @@ def test_what_is_read_off_the_records_is_counted_unless_accepted(folder, release
     (folder / "mine.yaml").write_text((folder / "mine.yaml").read_text().replace("R: 25", "R: 2"))
     point = ["--algorithm", "minibatch_sgd", "--epsilon", "1", "--stepsize", "1", "--clip", "1"]
     assert main(["release", "mine.yaml", *point]) == 0
-    found = "3 lines of mine.yaml marked `# from the data`"
+    found = "4 lines of mine.yaml marked `# from the data`"
     assert f"Not private: {found}" in capsys.readouterr().err
     assert main(["release", "mine.yaml", *point, "--accept-data-bounds"]) == 0
-    assert "owner accepts as public what was read off the records: 3 lines" in (
+    assert "owner accepts as public what was read off the records: 4 lines" in (
         (folder / "releases/mine_2/card.md").read_text()
     )
     lines = pd.read_csv(folder / "ledger.csv")
     assert lines["not_private"].fillna("").tolist() == [found, ""]
     changes = {"dataset": {"file": "patients.csv", "target": "readmitted", "silo": "hospital"}}
     _, said = release(changes=changes)
-    assert "Not private: categories of smoker; classes of readmitted." in said
+    assert "Not private: categories of smoker; classes of readmitted; sizes of silos." in said
 
 
 def test_declared_categories_take_no_threshold_and_tell_of_no_rare_one(folder):
@@ -266,12 +270,117 @@ def test_a_persons_release_costs_a_person_what_it_says(folder):
     assert max(delivered_epsilon(plan, plan.budget.delta).upper for plan in asked.plans) < 1.5
 
 
-def test_more_records_of_a_person_than_the_limit_are_refused(folder):
-    """Which of them train would hang on a record that is replaced, and silos would be smaller than their plans say."""
+def test_of_a_person_above_the_limit_that_many_records_train_and_the_card_says_so(folder, release):
     patients.write_records(folder / "patients.csv", person=np.arange(100) // 4)
-    dataset = patients.experiment()["dataset"] | {"person": "person", "person_limit": 3}
-    with pytest.raises(ConfigError, match="'person': 4 records of a person: must be at most person_limit = 3"):
-        patients.asked(patients.run_file(folder, dataset=dataset))
+    changes = {"dataset": patients.experiment()["dataset"] | {"person": "person", "person_limit": 3}}
+    _, asked = patients.asked(patients.run_file(folder, **changes), person=True)
+    assert asked.data.silos == {"North": 45, "South": 30}
+    assert [plan.budget.n for plan in asked.plans] == [45, 30]
+    assert asked.person == (1, 3)
+    assert release("--person", changes=changes)[0] == 0
+    said = (folder / "releases/patients_1/card.md").read_text()
+    assert "Not private: sizes of silos; how many records a person has, and in which silos." in said
+
+
+def test_silos_train_on_their_declared_sizes_drawn_anew(folder, release):
+    sizes = {"North": 50, "South": 40}
+    changes = {"dataset": patients.experiment()["dataset"] | {"sizes": sizes}}
+    run, asked = patients.asked(patients.run_file(folder, **changes))
+    assert [plan.budget.n for plan in asked.plans] == [50, 40]
+    drawn = [releases._run(asked, run, SecretStreams(seed))[2].train for seed in range(2)]
+    assert [[len(y) for _, y in one] for one in drawn] == [[50, 40]] * 2
+    assert not torch.equal(drawn[0][0][0], drawn[1][0][0])
+    assert torch.equal(drawn[0][1][0], drawn[1][1][0]), "all 40 records of the South"
+    assert "sizes" not in str(releases.uncovered(asked, folder / "patients.yaml"))
+    for wrong in ({"South": 41}, {"West": 3}):
+        code, said = release(changes={"dataset": changes["dataset"] | {"sizes": wrong}})
+        assert code == 2
+        assert f"dataset.sizes: {next(iter(wrong))}: {next(iter(wrong.values()))}: must be at most what it has" in said
+
+
+def test_a_release_takes_the_point_and_the_rounds_that_the_study_speaks_of(folder, capsys):
+    """The point of the smallest training loss over all (M, R), and with --setting that of the setting."""
+    path = patients.run_file(folder, settings=[{"M": 2, "R": 2}, {"M": 2, "R": 3}])
+    rows = [("minibatch_sgd", e, r, r / 10) for e in (1.0, 4.0) for r in (2, 3)]
+    rows = pd.DataFrame(rows, columns=["algorithm", "epsilon", "R", "stepsize"])
+    rows = rows.assign(experiment="patients", reading="", M=2, phase_length=1, clip=1.0)
+    loss = rows["R"].map({2: 0.5, 3: 0.4}).where(rows["epsilon"] == 1, rows["R"] / 10)
+    table = filled(rows, 0.1, 0.1, 0.1, N=2, delta=1e-4, train_loss_mean=loss)
+    for name in ("selection", "tables"):
+        (folder / "results" / "patients" / name).mkdir(parents=True)
+    write_parquet(rows.assign(selection="pooled"), folder / "results/patients/selection/patients.parquet")
+    write_csv(table, folder / "results/patients/tables/patients.csv")
+    words = ["release", str(path), "--algorithm", "minibatch_sgd", "--epsilon"]
+    for more, wanted in ((["1"], 3), (["4"], 2), (["1", "--setting", "M2_R2"], 2)):
+        assert main([*words, *more]) == 0
+        card = max(folder.glob("releases/*/card.md")).read_text()
+        assert f"in R = {wanted} rounds over 2 silos; step size 0.{wanted}, clip 1." in card
+        assert "A study chose them, and the rounds" in card
+    assert main([*words, "2"]) == 2
+    assert "no point of minibatch_sgd at epsilon = 2" in capsys.readouterr().err
+
+
+def test_private_selection_costs_what_the_release_says_and_needs_no_study(folder, release):
+    path = patients.run_file(folder)
+    words = ["release", str(path), "--algorithm", "minibatch_sgd", "--epsilon", "1", "--selection", "4"]
+    assert main(words) == 0
+    (line,) = ledger.read(folder / "ledger.csv").to_dict("records")
+    plans = ledger.plans_of(line["mechanism"])
+    for plan in plans.values():
+        assert (plan.tries, plan.releases[-1].kind, plan.releases[-1].records) == (4, "score", plan.budget.n)
+        assert 0.95 < selected_epsilon([plan], plan.budget.delta) <= 1 or plan.budget.n > 40
+        assert delivered_epsilon(dataclasses.replace(plan, tries=1), plan.budget.delta).upper < 0.7
+        assert math.isinf(delivered_epsilon(plan, plan.budget.delta).upper), "no accountant takes it for one run"
+    assert 0.95 < float(line["total_epsilon"]) <= 1
+    card = (folder / "releases/patients_1/card.md").read_text()
+    assert "the best of a random number of runs, 4 on average" in card
+    assert "Audit of one run of this configuration" in card
+    assert release()[0] == 0
+    assert 1.2 < float(ledger.read(folder / "ledger.csv")["total_epsilon"].iloc[1]) < 2.3
+    assert release("--selection", "4")[0] == 2
+
+
+def test_the_best_run_is_the_one_of_least_loss_where_scores_have_no_noise(folder, monkeypatch):
+    run, asked = patients.asked(patients.run_file(folder, stepsizes={"low": -3, "high": 3, "points": 4}), tries=6)
+    asked = dataclasses.replace(patients.without_noise(asked), scores=(0.0, 0.0))
+    monkeypatch.setattr(releases, "number_of_tries", lambda *_: 6)
+    tried, once = [], releases._run
+
+    def seen(one, *more):
+        weights, model, records = once(one, *more)
+        tried.append((evaluate(model, torch.from_numpy(weights)[None], records.train)[0].item(), one.point["stepsize"]))
+        return weights, model, records
+
+    monkeypatch.setattr(releases, "_run", seen)
+    chosen, _ = releases.trained(asked, run, SecretStreams(3))
+    assert len(set(tried)) > 2
+    assert chosen.point["stepsize"] == min(tried)[1]
+
+
+def test_one_record_moves_a_score_by_no_more_than_its_plan_says(folder):
+    """Losses are cut to [0, most], so one of n moves a silo's mean by most/n; noise is z of that."""
+    run, asked = patients.asked(patients.run_file(folder), tries=3)
+    most, n = 2 * math.log(2), 40
+    weights, model, records = releases._run(asked, run, SecretStreams(1))
+    scores = []
+    for wrong in (-1.0, 1.0, math.nan, 1e300):
+        x, y = (values.clone() for values in records.train[1])
+        x[0] = wrong
+        other = dataclasses.replace(records, train=[records.train[0], (x, y)])
+        scores.append(releases._score(asked, 1e3 * weights, model, other, np.random.default_rng(0)))
+    assert 0 < max(scores) - min(scores) <= most / n / 2 * (1 + 1e-12)
+    draws = [releases._score(asked, weights, model, records, np.random.default_rng(seed)) for seed in range(2000)]
+    wanted = math.hypot(*(z * most / size for z, size in zip(asked.scores, (60, n), strict=True))) / 2
+    assert np.std(draws) == pytest.approx(wanted, rel=0.05)
+
+
+@pytest.mark.parametrize(("small", "words"), [(14, "δ is weak in 1 silo: with 14 records"), (60, None)])
+def test_a_card_says_where_delta_is_weak(folder, release, small, words):
+    patients.write_records(folder / "patients.csv", {"North": 60, "Tiny": small})
+    assert release(changes={"silos": {"least": 10}})[0] == 0
+    text = (folder / "releases/patients_1/card.md").read_text()
+    assert ("δ is weak" in text) == bool(words)
+    assert (words or "") in text
 
 
 def test_a_silos_plan_is_for_the_records_that_train(folder):
@@ -331,7 +440,7 @@ def test_a_file_in_another_encoding_is_released_and_predicted(folder, release):
 
 def test_released_weights_are_multiples_of_a_step_far_below_the_noise(folder):
     run, asked = patients.asked(patients.run_file(folder))
-    found = releases.trained(asked, run, secret_streams())
+    found = releases.trained(asked, run, secret_streams())[1]
     model = releases.model_of(asked, found)
     steps = model.weights / asked.lattice
     np.testing.assert_array_equal(steps, np.round(steps))

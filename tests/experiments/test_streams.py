@@ -125,11 +125,12 @@ def test_two_releases_share_no_stream(tmp_path, drawn):
     patients.write_records(tmp_path / "patients.csv")
     path = patients.run_file(tmp_path, algorithms={"minibatch_sgd": {}, "fed_spider": {}})
     secrets = []
-    for number, (algorithm, epsilon) in enumerate(
-        [("minibatch_sgd", 1.0), ("minibatch_sgd", 4.0), ("fed_spider", 1.0)]
+    for number, (algorithm, epsilon, tries) in enumerate(
+        [("minibatch_sgd", 1.0, 1), ("minibatch_sgd", 4.0, 1), ("fed_spider", 1.0, 1), ("minibatch_sgd", 4.0, 20)]
     ):
-        run, asked = patients.asked(path, epsilon, algorithm)
+        run, asked = patients.asked(path, epsilon, algorithm, tries=tries)
         secrets.append(SecretStreams(number))
         releases.trained(asked, run, secrets[-1])
-    assert len({name[0] for name in drawn}) == 3
+    assert len({name[0] for name in drawn}) == 4
+    assert len({name[2] for name in drawn if "try" in name}) > 1
     assert set(drawn.values()) == {1}

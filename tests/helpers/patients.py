@@ -53,13 +53,13 @@ def run_file(folder, text=None, **changes):
     return path
 
 
-def asked(path, epsilon=1.0, algorithm="minibatch_sgd", person=False, stepsize=0.5, clip=1.0):
+def asked(path, epsilon=1.0, algorithm="minibatch_sgd", person=False, stepsize=0.5, clip=1.0, tries=1):
     """(run, release) of a run file."""
     resolved = load(path)
     config = resolved.experiments["patients"]
     task = task_of("patients", config, algorithm, config.settings[0].name, "default")
     point = {"stepsize": stepsize, "clip": clip, "phase_length": 1}
-    return resolved.run, releases.planned(task, epsilon, point, "", person)
+    return resolved.run, releases.planned(task, epsilon, point, "", person, tries)
 
 
 def without_noise(release):

@@ -1,14 +1,24 @@
 """ε with selection, held against the Rényi accountant of dp-accounting and closed forms."""
 
+import dataclasses
 import math
 
+import numpy as np
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.rdp import RdpAccountant
 
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.privacy.selection import ORDERS, renyi_epsilon, repeated_renyi, selection_epsilon, stopping
+from silodp.privacy.selection import (
+    ORDERS,
+    number_of_tries,
+    renyi_epsilon,
+    repeated_renyi,
+    selected_epsilon,
+    selection_epsilon,
+    stopping,
+)
 
 DELTA = 1e-6
 
@@ -60,3 +70,36 @@ def test_the_least_private_point_counts():
     assert selection_epsilon([weak], 10) > selection_epsilon([weak], 3)
     with pytest.raises(ValueError, match=r"tries = 0.5: must be at least 1"):
         selection_epsilon([weak], 0.5)
+
+
+@pytest.mark.parametrize("mean", [2, 10, 50])
+def test_the_number_of_runs_that_is_drawn_is_the_one_that_is_accounted(mean):
+    """P(k) = (1 − γ)^k/(k·ln(1/γ)), as in dp-accounting's event of shape 0."""
+    generator, gamma = np.random.default_rng(1), stopping(mean, 0.0)
+    drawn = np.array([number_of_tries(mean, generator) for _ in range(40_000)])
+    assert drawn.min() == 1
+    assert drawn.mean() == pytest.approx(mean, rel=0.05)
+    for k in (1, 2, 5):
+        assert (drawn == k).mean() == pytest.approx((1 - gamma) ** k / (k * math.log(1 / gamma)), abs=0.01)
+
+
+def test_selections_and_runs_compose_as_in_dp_accounting():
+    n, history = 200, []
+    accountant = RdpAccountant(orders=list(ORDERS), neighboring_relation=_replace_one())
+    for tries, z in ((5, 4.0), (1, 6.0), (30, 9.0)):
+        message = Release("score", 2, n, 2 * z / n, sampler="all")
+        history.append(PrivacyPlan("any", Budget(n, 2, 1.0, DELTA, 1.0), (message,), tries=tries))
+        event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(z), 2)
+        accountant.compose(dp_event.RepeatAndSelectDpEvent(event, tries, 0.0) if tries > 1 else event)
+    found = selected_epsilon(history, DELTA)
+    assert found == pytest.approx(accountant.get_epsilon(DELTA), rel=1e-3)
+    assert selected_epsilon(history, DELTA, 1, 2) > 1.9 * found
+    assert math.isinf(selected_epsilon(history, DELTA, 1, n + 1))
+    assert selected_epsilon([dataclasses.replace(history[0], tries=1)], DELTA) < selected_epsilon(history[:1], DELTA)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 10.0])
+def test_no_other_shape_costs_less_than_the_one_that_is_drawn(noise):
+    for mean in (1.5, 3, 10, 40, 1000):
+        costs = [renyi_epsilon(ORDERS, repeated_renyi(ORDERS, ORDERS / (2 * noise**2), mean, s), DELTA) for s in (0, 1)]
+        assert costs[0] < costs[1]

@@ -17,14 +17,23 @@ from silodp.datasets.tabular import read_frame
 from silodp.experiments import ledger
 from silodp.experiments import release as releases
 from silodp.experiments.released_model import load_model
-from silodp.experiments.task import Task
+from silodp.experiments.study import chosen_rows
+from silodp.experiments.task import RUN, Task, task_at
 from silodp.experiments.validation import load
 from silodp.federation.rng import secret_streams
-from silodp.files import AS_PLANNED, read_parquet, write_csv, write_text
+from silodp.files import AS_PLANNED, TABLE_COLUMNS, read_parquet, read_table, with_reading, write_csv, write_text
 
 log = logging.getLogger("silodp")
 
-_POINT = ("stepsize", "clip", "phase_length")
+# How step size and clip came about, in a card.
+_STUDY = (
+    "A study chose them, and the rounds, by training losses without noise, which no ε here counts (--selection does)."
+)
+_PRIVATELY = (
+    "Private selection (Papernot and Steinke 2022, Theorem 2): the best of a random number of runs, {} on average, at "
+    "random points of the run file's grid, by training losses with noise. ε counts all of these runs. The grid and the "
+    "rounds must not have been chosen on these data."
+)
 
 
 @command(epilog="Example: silodp release config/patients.yaml --algorithm minibatch_sgd --epsilon 1")
@@ -35,7 +44,8 @@ _POINT = ("stepsize", "clip", "phase_length")
 @click.option("--stepsize", type=POSITIVE, help="Step size (default: the point that the study chose).")
 @click.option("--clip", type=POSITIVE, help="Clip threshold (default: the point that the study chose).")
 @click.option("--phase-length", type=click.IntRange(min=1), default=1, help="With --stepsize: rounds of a phase.")
-@click.option("--setting", help="As in M3_R25 (default: the first).")
+@click.option("--selection", type=click.IntRange(min=2), help="Choose privately among this many runs, on average.")
+@click.option("--setting", help="As in M3_R25 (default: the one that the study chose, else the first).")
 @click.option("--budget", type=POSITIVE, help="Refuse where all releases of these data together exceed this epsilon.")
 @click.option("--accept-data-bounds", is_flag=True, help="State that what was read off the data may be public.")
 @click.option("--output", type=PATH, help="Folder to write (default: releases/<run>_<number>).")
@@ -44,6 +54,7 @@ def release(
     algorithm: str,
     epsilon: float,
     person: bool,
+    selection: int | None,
     setting: str | None,
     budget: float | None,
     accept_data_bounds: bool,
@@ -64,33 +75,42 @@ def release(
         if wrong:
             raise ConfigError(f"{run_file}: {key}: {shown(value)}: {allowed}")
     settings = {setting.name: setting for setting in config.settings}
-    chosen = settings[among("--setting", setting or next(iter(settings)), settings)]
-    task = Task(name, config, algorithm, chosen)
-    at, how = _point(Path("results") / resolved.run.run, task, epsilon, point)
-    asked = releases.planned(task, epsilon, at, how, person)
+    given = among("--setting", setting or next(iter(settings)), settings)
+    task = Task(name, config, algorithm, settings[given])
+    if (point["stepsize"] is None) != (point["clip"] is None):
+        raise ConfigError("command line: --stepsize and --clip: must be given together, or both be left out")
+    if point["stepsize"] is None and selection is None:
+        row = _chosen(Path("results") / resolved.run.run, task, epsilon, setting)
+        task = task_at(name, config, row)
+        point, how = {key: row[key] for key in point}, _STUDY
+    elif selection is None:
+        how = "The owner gave them: they must not have been chosen on these data."
+    elif point["stepsize"] is None:
+        how = _PRIVATELY.format(selection)
+    else:
+        raise ConfigError(f"command line: --selection: {selection}: must be left out with --stepsize and --clip")
+    asked = releases.planned(task, epsilon, point, how, person, selection or 1)
     with ledger.held(Path(asked.own.file)) as path:
         _release(asked, resolved.run, run_file, path, output, budget, accept_data_bounds)
 
 
-def _point(folder: Path, task: Task, epsilon: float, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The point that is trained, and how it came about."""
-    if (given["stepsize"] is None) != (given["clip"] is None):
-        raise ConfigError("command line: --stepsize and --clip: must be given together, or both be left out")
-    if given["stepsize"] is not None:
-        return given, "The owner gave them: they must not have been chosen on these data."
+def _chosen(folder: Path, task: Task, epsilon: float, setting: str | None) -> dict[str, Any]:
+    """The point that the study chose, with M and R: those of its page, unless a setting is given."""
     path = folder / "selection" / f"{task.experiment}.parquet"
     if not path.is_file():
         raise ConfigError(f"{path}: no study has chosen a point: rebuild it first, or give --stepsize and --clip")
     rows = read_parquet(path, (*CHOSEN, "selection"))
-    wanted = {"algorithm": task.algorithm, "reading": "", "M": task.setting.M, "R": task.setting.R}
-    for column, value in (wanted | {"selection": "pooled", "epsilon": epsilon}).items():
+    wanted = {"algorithm": task.algorithm, "reading": "", "selection": "pooled", "epsilon": epsilon}
+    if setting:
+        wanted |= {"M": task.setting.M, "R": task.setting.R}
+    for column, value in wanted.items():
         rows = rows[rows[column] == value]
     if rows.empty:
         raise ConfigError(f"{path}: no point of {task.algorithm} at epsilon = {epsilon:g}: give --stepsize and --clip")
-    how = (
-        "A study chose them by training losses without noise, which no ε here counts; a private choice is not offered."
-    )
-    return rows.iloc[0][list(_POINT)].to_dict(), how
+    table = folder / "tables" / f"{task.experiment}.csv"
+    if not setting and table.is_file():
+        rows = rows.merge(chosen_rows(with_reading(read_table(table, TABLE_COLUMNS)))[[*RUN, "epsilon"]])
+    return rows.iloc[0].to_dict()
 
 
 def _release(
@@ -99,7 +119,7 @@ def _release(
     lines, about = ledger.read(path), ledger.identity(Path(asked.own.file), asked.data.columns)
     before = ledger.of_file(lines, about)
     total = ledger.total([*before, asked.named], *asked.person)
-    output = output or Path("releases") / f"{run.run}_{len(lines) + 1}"
+    output = output or Path("releases") / f"{run.run}_{len(before) + 1}"
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output")
     if budget is not None and total[0] > budget:
@@ -108,7 +128,7 @@ def _release(
     audit = releases.audited(asked)
     if audit["mechanism"] != AS_PLANNED or not (audit["holds"] and audit["profile_holds"]):
         raise ConfigError(f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: no release")
-    weights = releases.trained(asked, run, secret_streams())
+    asked, weights = releases.trained(asked, run, secret_streams())
     finite, facts = bool(np.isfinite(weights).all()), releases.uncovered(asked, run_file)
     now, setting = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), asked.task.setting
     outcome, named = "released" if finite else "refused: not finite", "; ".join(facts)

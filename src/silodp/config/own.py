@@ -26,6 +26,9 @@ class OwnData(Strict):
     classes: list[str] | None = Field(
         None, min_length=2, description="classes of the target, known beforehand; default: read off the records"
     )
+    sizes: dict[str, Count] = Field(
+        default={}, description="silo -> records of it that a release trains on, drawn anew; default: all of them"
+    )
     ignore: list[str] = Field(default=[], description="columns that are not used")
     missing: Literal["refuse", "drop", "mean"] = Field(
         "refuse", description="a missing value: refuse the file, drop the record, or take the training records' mean"

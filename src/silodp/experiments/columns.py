@@ -12,7 +12,9 @@ from silodp.datasets.tabular import coded, is_number, numbers
 
 # Different whole numbers, as a share of the records, from which a column numbers them.
 _UNIQUE = 0.9
-_NAMES = re.compile(r"(^|[_\W])(id|nr|no|number|zip|zipcode|postcode|plz|ssn|mrn|uuid|email|phone)$", re.IGNORECASE)
+_NAMES = re.compile(
+    r"(^|[_\W]|(?<=[a-z])(?=[A-Z]))(?i:id|nr|no|number|zip|(zip|post)[_ ]?code|plz|ssn|mrn|uuid|email|phone)$"
+)
 # Share of the target that a column by itself may predict.
 _LEAK = 0.98
 # Most records that a column's tree is grown on.
@@ -63,8 +65,8 @@ def outlier(values: np.ndarray) -> tuple[float, float, int] | None:
 
 
 def restarting(frame: pd.DataFrame, file: OwnFile) -> str:
-    """A question where one id of a person occurs in most silos, as numbers that every centre counts from 1."""
-    if file.person is None or file.silo is None or not is_number(frame[file.person]):
+    """A question where most ids of persons occur in several silos, as where every centre counts from 1."""
+    if file.person is None or file.silo is None:
         return ""
     held = frame.groupby(file.person)[file.silo].nunique()
     silos = frame[file.silo].nunique()

@@ -36,7 +36,7 @@ class Survey:
         file: the columns' roles; those that cannot be features are among the ignored.
         dropped: records left out for a missing value.
         refused: column → why it is no feature.
-        sizes: records of each silo that has enough of them, empty without a silo column.
+        sizes: silo → records, of each that has enough of them, empty without a silo column.
         small: silos that have not.
         limit: records of a person that a run draws at most.
         warnings: what else was noticed.
@@ -48,7 +48,7 @@ class Survey:
     categories: dict[str, list[str]]
     dropped: int
     refused: dict[str, str]
-    sizes: list[int]
+    sizes: dict[str, int]
     small: int
     limit: int
     warnings: list[str]
@@ -64,7 +64,8 @@ class Survey:
         lines += [f"  ignored: {name}: {why}" for name, why in self.refused.items()]
         if self.file.silo is not None:
             small = f"; {self.small} left out with fewer than {LEAST}" if self.small else ""
-            lines.append(f"  silos: {len(self.sizes)} with {min(self.sizes)} to {max(self.sizes)} records{small}")
+            sizes = self.sizes.values()
+            lines.append(f"  silos: {len(sizes)} with {min(sizes)} to {max(sizes)} records{small}")
         if self.file.person is not None:
             people = np.bincount(data.person)
             lines.append(f"  persons: {len(people)}, with at most {people.max()} records")
@@ -115,10 +116,10 @@ def survey(file: OwnFile, limit: int = 20) -> Survey:
         )
     warnings += filter(None, [restarting(frame, file)])
     counts = np.bincount(data.silo) if len(data.silo) else np.zeros(0, dtype=np.int64)
-    sizes = counts[counts >= LEAST].tolist()
+    sizes = {name: int(n) for name, n in zip(data.silo_names, counts, strict=False) if n >= LEAST}
     if file.silo is not None and not sizes:
         raise ValueError(f"{file.path}: column {file.silo!r}: no silo has {LEAST} records: must name larger groups")
-    train = [math.floor(SHARE * size + 1e-9) for size in sizes]
+    train = [math.floor(SHARE * size + 1e-9) for size in sizes.values()]
     if weak := [n for n in train if n * n**-2.0 > WEAK]:
         warnings.append(
             f"δ is weak in {len(weak)} of {len(sizes)} silos: with {min(weak)} training records δ = 1/n² = "
@@ -165,8 +166,12 @@ def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
         bounds=surveyed.bounds(),
         model={None: "linear", 2: "logistic"}.get(data.classes, "softmax"),
         silos=len(surveyed.sizes) or silos,
+        # To two digits, so that no record by itself decides them.
+        declared={silo: n - n % 10 ** max(len(str(n)) - 2, 0) for silo, n in surveyed.sizes.items()}
+        if len(surveyed.sizes) <= FEW_SIZES
+        else {},
         least=LEAST,
         person_limit=surveyed.limit,
         share=SHARE,
-        records="own" if len(set(surveyed.sizes)) <= FEW_SIZES else "rounded",
+        records="own" if len(set(surveyed.sizes.values())) <= FEW_SIZES else "rounded",
     )

@@ -8,6 +8,7 @@ import dataclasses
 import fcntl
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.adversary import delivered
 from silodp.privacy.person import composed_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.selection import selected_epsilon
 
 COLUMNS = ["time", "file", "sha256", "columns", "run", "algorithm", "M", "R", "epsilon", "delta", "unit", "outcome"]
 COLUMNS += ["total_epsilon", "total_delta", "not_private", "mechanism"]
@@ -40,7 +42,7 @@ def held(data_file: Path) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConfigError(f"{path}: another release of these data is running: must end first") from None
+            raise ConfigError(f"{path}: another release of data in this folder is running: must end first") from None
         yield path
 
 
@@ -117,7 +119,18 @@ def total(releases: Sequence[Plans], silos: int = 1, records: int = 1) -> tuple[
             return composed_upper(history, delta)
         return parts * composed_epsilon(history, delta / parts, silos // parts, records)
 
-    return max(map(epsilon, distinct, deltas), default=0.0), max(deltas, default=0.0)
+    def with_selections(history: Sequence[PrivacyPlan], delta: float) -> float:
+        """Rényi divergences add up; so do ε of each selection and of all else, at equal shares of δ."""
+        selected, rest = ([plan for plan in history if (plan.tries > 1) == kind] for kind in (True, False))
+        if not selected or parts > 1:
+            # What is chosen among runs of all silos does not compose silo by silo.
+            return math.inf if selected else epsilon(history, delta)
+        share = delta / (len(selected) + bool(rest))
+        each = [selected_epsilon([plan], share, silos, records) for plan in selected]
+        apart = sum(each) + (epsilon(rest, share) if rest else 0.0)
+        return min(selected_epsilon(history, delta, silos, records), apart)
+
+    return max(map(with_selections, distinct, deltas), default=0.0), max(deltas, default=0.0)
 
 
 def composed_upper(history: Sequence[PrivacyPlan], delta: float) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 import numpy as np
 import torch
+from dp_accounting import GaussianDpEvent
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
@@ -24,20 +25,22 @@ from silodp.datasets.own_file import categories_of
 from silodp.datasets.tabular import read_frame
 from silodp.experiments.audit.table import point_rows
 from silodp.experiments.first_run_file import MARK
-from silodp.experiments.ledger import ANY
+from silodp.experiments.ledger import ANY, total
 from silodp.experiments.released_model import ReleasedModel
-from silodp.experiments.task import Task
+from silodp.experiments.task import WEAK, Task
 from silodp.experiments.training import check_accounted, regulariser, train_stack
 from silodp.federation.data_of import dataset_of, number_of_silos, own_file
 from silodp.federation.messages import Messages
+from silodp.federation.models import Model
 from silodp.federation.partition import Partition
 from silodp.federation.rng import SecretStreams, Streams
 from silodp.federation.server import SiloFederation
-from silodp.federation.trial_data import build_model, fitted_records, hand_over
+from silodp.federation.trial_data import TrialData, build_model, fitted_records, hand_over
 from silodp.privacy.adversary import delivered
 from silodp.privacy.calibration import noise_multiplier
-from silodp.privacy.person import persons_epsilon
 from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.plan import Release as Message
+from silodp.privacy.selection import number_of_tries
 
 # Weights are rounded to this part of one message's noise.
 _LATTICE = 2.0**-20
@@ -65,8 +68,11 @@ class Release:
         task: with one ε and calibrated noise.
         point: step size, clip and phase length.
         chosen: how these came about, a sentence.
-        plans: of each silo.
+        plans: of each silo's messages in a run.
         person: (silos, records in one of them) that a person has at most; (1, 1) for a record.
+        tries: mean number of runs of which the best is released, 1 without private selection.
+        points: where these runs are, each as likely.
+        scores: of each silo, the noise multiplier of its mean loss that a run is compared by.
     """
 
     task: Task
@@ -75,6 +81,9 @@ class Release:
     data: Described
     plans: list[PrivacyPlan]
     person: tuple[int, int]
+    tries: int = 1
+    points: tuple[dict[str, Any], ...] = ()
+    scores: tuple[float, ...] = ()
 
     @property
     def own(self) -> OwnData:
@@ -91,15 +100,28 @@ class Release:
         return max(plan.budget.delta for plan in self.plans)
 
     @property
+    def weak(self) -> list[int]:
+        """Sizes of silos whose δ allows that a record is published as it is with a probability that counts."""
+        return [plan.budget.n for plan in self.plans if plan.budget.n * plan.budget.delta > WEAK]
+
+    @property
     def unit(self) -> str:
         silos, records = self.person
-        return "record" if self.person == (1, 1) else f"person ({records} records in each of {silos} silos)"
+        where = "one silo" if silos == 1 else f"each of {silos} silos"
+        return "record" if self.person == (1, 1) else f"person (at most {records} records in {where})"
 
     @property
     def named(self) -> dict[str, PrivacyPlan]:
-        """Plans as the ledger has them."""
-        alike = self.task.config.silos.scheme == "iid"
-        return {ANY: self.plans[0]} if alike else dict(zip(self.data.silos, self.plans, strict=True))
+        """Plans as the ledger has them: with private selection a run's score is one more message of all records."""
+        alike, plans = self.task.config.silos.scheme == "iid", self.plans
+        if self.scores:
+            sizes = [plan.budget.n for plan in plans]
+            of = [Message("score", 1, n, 2 * z / n, sampler="all") for n, z in zip(sizes, self.scores, strict=True)]
+            plans = [
+                dataclasses.replace(plan, releases=(*plan.releases, score), tries=self.tries)
+                for plan, score in zip(plans, of, strict=True)
+            ]
+        return {ANY: plans[0]} if alike else dict(zip(self.data.silos, plans, strict=True))
 
     @property
     def lattice(self) -> float:
@@ -136,8 +158,11 @@ def release_rules(config: Experiment, algorithm: str, person: bool) -> Iterator[
     yield person and own.person is None, "dataset.person", None, "must name the column of persons for --person"
 
 
-def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, person: bool) -> Release:
-    """The release of one model at `epsilon`; ConfigError where no noise keeps the promise."""
+def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, person: bool, tries: int = 1) -> Release:
+    """The release of one model at `epsilon`; ConfigError where no noise keeps the promise.
+
+    `tries` above 1: of the phase length of `point` and what private selection chooses of the grid.
+    """
     config, data = task.config, described(task.config)
     # Silos that are cut at random are others in every release, and so have one plan.
     records = "equal" if config.silos.scheme == "iid" else config.readings.records
@@ -146,29 +171,49 @@ def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, pers
     task = dataclasses.replace(task, config=config)
     plans = task.plans(epsilon, int(point["phase_length"]), list(data.silos.values()))
     held = (dataset_of(config).held or (1, 1)) if person else (1, 1)
-    if held != (1, 1):
-        plans = _for_person(plans, epsilon, held)
-    check_accounted(plans, task.setting.participants or task.setting.M)
-    worst = max(delivered(plan).upper for plan in plans)
+    asked = Release(task, point, chosen, data, plans, held)
+    if tries > 1:
+        grid = task.grid().dropna()
+        points = grid.loc[grid["phase_length"] == point["phase_length"], list(point)].to_dict("records")
+        if not points:
+            allowed = f"must be one of the grid's: {', '.join(map(str, grid['phase_length'].unique()))}"
+            raise ConfigError(f"command line: --phase-length: {point['phase_length']}: {allowed}")
+        deltas = [plan.budget.delta for plan in plans]
+        # A score by itself costs half of ε: about a fifth of a run's Rényi divergence.
+        noise = {delta: noise_multiplier(GaussianDpEvent, epsilon / 2, delta) for delta in set(deltas)}
+        scores = tuple(noise[delta] for delta in deltas)
+        asked = dataclasses.replace(asked, point=points[0], tries=tries, points=tuple(points), scores=scores)
+    if held != (1, 1) or tries > 1:
+        asked = _kept(asked)
+    check_accounted(asked.plans, task.setting.participants or task.setting.M)
+    worst = max(delivered(plan).upper for plan in asked.plans)
     if any(plan.assumption for plan in plans) or not worst <= epsilon:
         where = f"command line: --epsilon: {epsilon:g}"
         raise ConfigError(f"{where}: {task.algorithm} is not proven to keep it (up to {worst:g})")
-    return Release(task, point, chosen, data, plans, held)
+    return asked
 
 
-def _for_person(plans: list[PrivacyPlan], epsilon: float, held: tuple[int, int]) -> list[PrivacyPlan]:
-    """The plans with noise scaled up until all records of a person together cost at most ε."""
+def _kept(asked: Release) -> Release:
+    """The same with noise scaled up until all runs and all records of a person together cost at most ε."""
+
+    def louder(plan: PrivacyPlan, factor: float) -> PrivacyPlan:
+        kinds = (dataclasses.replace(kind, noise=kind.noise * factor) for kind in plan.releases)
+        return dataclasses.replace(plan, releases=tuple(kinds))
 
     def scaled(factor: float) -> Any:
-        kinds = ([dataclasses.replace(kind, noise=kind.noise * factor) for kind in plan.releases] for plan in plans)
-        return [dataclasses.replace(plan, releases=tuple(of)) for plan, of in zip(plans, kinds, strict=True)]
+        plans, scores = [louder(plan, factor) for plan in asked.plans], tuple(z * factor for z in asked.scores)
+        return dataclasses.replace(asked, plans=plans, scores=scores)
 
-    def measure(scaled_plans: Any, _: float) -> float:
-        return persons_epsilon(list(dict.fromkeys(scaled_plans)), *held)
+    def measure(one: Any, _: float) -> float:
+        return total([one.named], *one.person)[0]
 
-    if math.isinf(measure(plans, 0)):
-        raise ConfigError(f"command line: --person: {held[1]} records of a person in a silo: must be fewer than it has")
-    return scaled(noise_multiplier(scaled, epsilon, plans[0].budget.delta, tolerance=1e-3, measure=measure))
+    silos, records = asked.person
+    if records >= min(plan.budget.n for plan in asked.plans):
+        raise ConfigError(f"command line: --person: {records} records of a person in a silo: must be fewer than it has")
+    if asked.scores and silos > 1 and len(set(asked.plans)) > 1:
+        allowed = "must be left out with --person, as persons have records in silos with different noise"
+        raise ConfigError(f"command line: --selection: {asked.tries}: {allowed}")
+    return scaled(noise_multiplier(scaled, asked.epsilon, asked.delta, tolerance=1e-3, measure=measure))
 
 
 def described(config: Experiment) -> Described:
@@ -176,11 +221,6 @@ def described(config: Experiment) -> Described:
     own, dataset = config.dataset, dataset_of(config)
     assert not isinstance(own, str)
     file, frame, data = own_file(own), read_frame(Path(own.file), own.encoding), dataset.load()
-    if own.person is not None and (most := int(frame[own.person].value_counts().max())) > own.person_limit:
-        allowed = (
-            f"must be at most person_limit = {own.person_limit} for a release: a record would decide which others train"
-        )
-        raise ConfigError(f"{own.file}: column {own.person!r}: {most} records of a person: {allowed}")
     numbers = set(dataset.standardise_columns or ())
     words = [name for name in file.features(frame) if name not in numbers]
     categories = {name: categories_of(frame[name], file)[0] for name in words}
@@ -191,6 +231,11 @@ def described(config: Experiment) -> Described:
         silos = {str(number + 1): (dataset.records + count - 1 - number) // count for number in range(count)}
     else:
         silos = dict(zip(data.silo_names, dataset.silo_records, strict=True))
+        for name, size in own.sizes.items():
+            if size > silos.get(name, 0):
+                held = f"{silos[name]} records" if name in silos else "no such silo, or too small"
+                raise ConfigError(f"{own.file}: dataset.sizes: {name}: {size}: must be at most what it has: {held}")
+            silos[name] = size
     features = [pairs[name] for name in data.feature_names]
     return Described(tuple(map(str, frame)), features, categories, list(data.class_names) or None, silos)
 
@@ -207,20 +252,56 @@ def uncovered(asked: Release, run_file: Path) -> list[str]:
         facts.append(f"categories of {', '.join(undeclared)}")
     if asked.own.classes is None and asked.data.classes is not None:
         facts.append(f"classes of {asked.own.target}")
-    if asked.person != (1, 1):
-        facts.append("the largest numbers of records and silos of a person")
+    if set(asked.data.silos) != set(asked.own.sizes):
+        facts.append("sizes of silos")
+    if asked.own.person is not None:
+        facts.append("how many records a person has, and in which silos")
     return facts
 
 
-def trained(asked: Release, run: Run, secret: SecretStreams) -> np.ndarray:
-    """Weights (d,) after all rounds on all records; they may not be finite. BrokenPlan as in training."""
-    task, config, count = asked.task, asked.task.config.model_copy(update={"device": None}), len(asked.data.silos)
+def trained(asked: Release, run: Run, secret: SecretStreams) -> tuple[Release, np.ndarray]:
+    """The release at the point that it took, and weights (d,) after all rounds on all records.
+
+    They may not be finite. With private selection the best of a random number of runs at random points, by the mean
+    loss of silos with noise (Papernot and Steinke 2022, Theorem 2). BrokenPlan as in training.
+    """
+    if not asked.scores:
+        return asked, _run(asked, run, secret)[0]
+    found = []
+    for number in range(number_of_tries(asked.tries, secret.generator("tries"))):
+        streams = secret.child("try", number)
+        place = streams.generator("point").integers(len(asked.points))
+        one = dataclasses.replace(asked, point=asked.points[place])
+        weights, model, records = _run(one, run, streams)
+        found.append((_score(asked, weights, model, records, streams.generator("score")), one, weights))
+    _, one, weights = min(found, key=lambda tried: tried[0])
+    return one, weights
+
+
+def _score(
+    asked: Release, weights: np.ndarray, model: Model, records: TrialData, generator: np.random.Generator
+) -> float:
+    """Mean over silos of the mean loss of their records, each cut to [0, `most`], with noise."""
+    most = 2 * math.log(records.classes) if records.classes else 0.5
+    noise, means = generator.standard_normal(len(records.train)), []
+    for (x, y), z, draw in zip(records.train, asked.scores, noise, strict=True):
+        losses = model.losses(model.outputs(torch.from_numpy(weights)[None], x), y)[0].numpy()
+        mean = np.nan_to_num(losses, nan=most).clip(0, most).mean()
+        means.append(mean + draw * z * most / len(losses))
+    return float(np.mean(means))
+
+
+def _run(asked: Release, run: Run, secret: SecretStreams) -> tuple[np.ndarray, Model, TrialData]:
+    """Weights of one run, the model and the records that it trained on."""
+    task, config, sizes = asked.task, asked.task.config.model_copy(update={"device": None}), asked.data.silos.values()
     data = dataset_of(config).load()
     if len(data.silo):
-        members = [np.flatnonzero(data.silo == silo) for silo in range(count)]
+        whole = [np.flatnonzero(data.silo == silo) for silo in range(len(sizes))]
+        drawn = secret.generator("records of silos")
+        members = [np.sort(drawn.choice(of, size, replace=False)) for of, size in zip(whole, sizes, strict=True)]
     else:
         order = secret.generator("silos of records").permutation(len(data.y))
-        members = [np.sort(part) for part in np.array_split(order, count)]
+        members = [np.sort(part) for part in np.array_split(order, len(sizes))]
     part = Partition(tuple((records, np.zeros(0, dtype=np.int64)) for records in members))
     run = run.model_copy(update={"dtype": "float64", "device": "cpu"})
     prepared = hand_over(fitted_records(data, config, task.readings, part), config, part, run)
@@ -231,7 +312,8 @@ def trained(asked: Release, run: Run, secret: SecretStreams) -> np.ndarray:
     federation = SiloFederation(messages, [asked.plans], stepsize, clip, cohort, draws, *more)
     algorithm = task.make(int(asked.point["phase_length"]), asked.epsilon, min(prepared.sizes))
     start = torch.from_numpy(model.initial(secret.generator("initial")))
-    return train_stack(algorithm, federation, model, start, None, task.readings.output)[0][0].numpy()
+    weights = train_stack(algorithm, federation, model, start, None, task.readings.output)[0][0].numpy()
+    return weights, model, prepared
 
 
 def audited(asked: Release) -> dict[str, Any]:

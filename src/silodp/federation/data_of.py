@@ -94,7 +94,7 @@ def own_file(own: OwnData) -> "OwnFile":
     """What a run file says of a data file, for its reader."""
     from silodp.datasets.own_file import OwnFile
 
-    keys = own.model_dump(exclude={"file", "ignore", "classes", "person_limit"})
+    keys = own.model_dump(exclude={"file", "ignore", "classes", "person_limit", "sizes"})
     classes = None if own.classes is None else tuple(own.classes)
     return OwnFile(Path(own.file), **keys, ignore=tuple(own.ignore), classes=classes)
 

@@ -159,7 +159,8 @@ class PrivacyPlan:
 
     The adversary sees every message of the silo; the draw of silos earns no credit. A `shuffler` hides whose message it
     is; with a `trusted_sum` (M) only the sums over a round's M silos are seen, made by P_vec under a `shuffled_sum`.
-    `event` is what the silo's messages give without these. With an `assumption` nothing is proven.
+    `event` is what the silo's messages give without these. With an `assumption` nothing is proven. `tries` above 1: the
+    mean number of such runs of which the best alone is released (`silodp.privacy.selection`); no event says that.
     """
 
     algorithm: str
@@ -169,6 +170,7 @@ class PrivacyPlan:
     trusted_sum: int | None = None
     shuffled_sum: "ShuffledSums | None" = None
     assumption: str = ""
+    tries: float = 1.0
 
     def __getitem__(self, kind: str) -> Release:
         return next(release for release in self.releases if release.kind == kind)
@@ -230,7 +232,7 @@ class PrivacyPlan:
     def _event(self, whole: Callable[[float], int]) -> "dp_accounting.DpEvent":
         import dp_accounting  # slow to import, and training does not need it
 
-        if not self.private or self.assumption:
+        if not self.private or self.assumption or self.tries > 1:
             return dp_accounting.NonPrivateDpEvent()
 
         def composed(release: Release) -> dp_accounting.DpEvent:

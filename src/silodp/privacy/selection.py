@@ -16,6 +16,8 @@ from silodp.privacy.person import person_laws
 from silodp.privacy.plan import PrivacyPlan
 
 SHAPES = 0.0, 1.0
+# Of the numbers that a release draws: the shape that costs less at every mean above 1.
+SHAPE = 0.0
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 141)
 
 
@@ -39,9 +41,30 @@ def selection_epsilon(plans: Sequence[PrivacyPlan], tries: float) -> float:
     return min(renyi_epsilon(ORDERS, repeated_renyi(ORDERS, rdp, tries, shape), left) for shape in SHAPES)
 
 
-def _renyi(plan: PrivacyPlan, delta: float) -> tuple[np.ndarray, float]:
+def selected_epsilon(history: Sequence[PrivacyPlan], delta: float, silos: int = 1, records: int = 1) -> float:
+    """Upper ε at δ of all plans of a silo, one after the other, each with its `tries` (drawn with shape `SHAPE`).
+
+    For a person with at most `records` records in each of `silos` silos. Rényi divergences add up.
+    """
+    if any(not plan.private or plan.assumption or records > plan.budget.n for plan in history):
+        return math.inf
+    total, left = np.zeros(len(ORDERS)), delta
+    for plan in history:
+        rdp, outside = _renyi(plan, delta / (plan.tries * len(history)), silos, records)
+        # A divergence is at most that of any higher order.
+        least = np.minimum.accumulate(repeated_renyi(ORDERS, rdp, plan.tries, SHAPE)[::-1])[::-1]
+        total, left = total + least, left - plan.tries * outside
+    return renyi_epsilon(ORDERS, total, left)
+
+
+def number_of_tries(mean: float, generator: np.random.Generator) -> int:
+    """How many runs to choose from: truncated negative binomial with shape `SHAPE` = 0, the logarithmic law."""
+    return int(generator.logseries(1 - stopping(mean, SHAPE)))
+
+
+def _renyi(plan: PrivacyPlan, delta: float, silos: int = 1, records: int = 1) -> tuple[np.ndarray, float]:
     """(Rényi divergence at every order of `ORDERS`, probability of a loss that it leaves out) of a transcript."""
-    kinds = person_laws(plan, 1, 1)
+    kinds = person_laws(plan, silos, records)
     total, outside = np.zeros(len(ORDERS)), 0.0
     sampled = []
     for law, count in kinds:

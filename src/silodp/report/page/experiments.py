@@ -231,12 +231,12 @@ def own_data(folder: Path, experiment: RunExperiment) -> Section:
         f"{experiment.title}: what is promised, and what is not",
         [
             Text(
-                "This page is a study of the data, for their owners and not for publication. It stores no model; "
-                "`silodp release` makes one for others, with fresh noise."
+                "This page is a study of the data, for their owners and not for publication. It stores no model: "
+                "silodp release makes one for others, with fresh noise."
             ),
             Text(
-                "Against whoever sees all messages of a silo, each row promises the smallest ε that is proven, at "
-                f"most, with δ of each silo's own number of records. {_person(dataset, rows)}"
+                "Each row holds against whoever sees all messages of a silo. Its ε is proven from above, for the worst "
+                f"silo, with δ of each silo's own number of records. {_person(dataset, rows)}"
             ),
             Table("ε of what was trained, by algorithm", HEADING, [_promised(row) for row in rows.to_dict("records")]),
             Text(

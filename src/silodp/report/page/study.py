@@ -167,13 +167,13 @@ def _results(page: Page, path: Path, experiment: Any, study: Study) -> Section:
     error = "error / guessing's" if study.regression else "wrong answers"
     heading = ["model", "ε", error] + ([] if study.regression else ["balanced accuracy"])
     heading += ["AUC", "rounds"] if len(study.found["classes"]) == 2 else ["rounds"]
-    rows = []
-    for model in study.models:
+    rows, names = [], [model["name"] for model in study.models]
+    for model in sorted(study.models, key=lambda one: (names.index(one["name"]), one.get("epsilon") or math.inf)):
         row = [in_words(model["name"]), exact(model.get("epsilon")), measured(_finite(model))]
         row += [] if study.regression else [measured(model["balanced"])]
         row += [measured(model.get("auc"))] if "AUC" in heading else []
         rows.append([*row, exact(model.get("rounds"))])
-    rows = [["no noise" if cell == "–" and place == 1 else cell for place, cell in enumerate(row)] for row in rows]
+    rows = [["no\u00a0noise" if cell == "–" and place == 1 else cell for place, cell in enumerate(row)] for row in rows]
     links = page.csv(path, "all numbers (JSON)") + page.csv(page.folder / "tables" / f"{experiment.name}.csv")
     about = (
         f"Errors on test records are means over silos and {study.found['trials']} splits. The best single silo is "

@@ -86,8 +86,8 @@ def test_it_is_small_and_opens_with_findings_and_a_picture(browser, page):
     assert "SPIDER, the newer algorithm" in found[0]
     # On a desktop's first screen two pictures are whole, and the third finding begins; on a phone's the first begins.
     boxes = browser.run(
-        "const drawings = [...document.querySelectorAll('.finding .drawing')].filter((drawing) => drawing.offsetParent);"
-        "return drawings.map((drawing) => [drawing.getBoundingClientRect().top, drawing.getBoundingClientRect().bottom])"
+        "const drawings = [...document.querySelectorAll('.finding .drawing')].filter((one) => one.offsetParent);"
+        "return drawings.map((one) => one.getBoundingClientRect()).map((box) => [box.top, box.bottom])"
     )
     phone = browser.run("return innerWidth") < 600
     assert boxes[0][0] < 900

@@ -1,5 +1,7 @@
 """Figures of the check-ins paper: Figure 2 with the bounds that came after it, and test error at equal central ε."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -86,7 +88,7 @@ def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
                 for a, b, c, d in of[columns].to_numpy(float)
             ]
             marked = np.flatnonzero(of["amplified"] | (name == "none")).tolist()
-            style = {"bars": (low, high), "markevery": marked}
+            style: dict[str, Any] = {"bars": (low, high), "markevery": marked}
             handles.append(draw_line(axes, name, look, text, (x * shift, y), words, **style))
             say(axes.figure, f"line:{name}", [words[place] for place in marked])
         for value in table[table["epsilon"].isna()]["test_error_mean"]:

@@ -109,7 +109,7 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
 
 
 def _standing_key(figure: Figure, words: list[Standing]) -> None:
-    style = {"ls": "none", "marker": "o", "ms": 7, "mew": 1.4}
+    style: dict[str, Any] = {"ls": "none", "marker": "o", "ms": 7, "mew": 1.4}
     keys = [Line2D([], [], label=f"claim {word}", **style, **fill(word, COLOURS[word])) for word in words]
     keys.append(Line2D([], [], color="#444444", lw=2.6, label="bar: where the true ε lies"))
     width, height = figure.get_size_inches()

@@ -7,6 +7,7 @@ belongs to one curve.
 import io
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 from xml.etree import ElementTree as tree
 
 import matplotlib
@@ -50,7 +51,7 @@ def say_panels(figure: Figure) -> None:
     # Panels are equally wide, so that their axes stand below each other on a phone.
     before = max(inner.x0 - box.x0 for _, box, inner in boxes)
     width = before + max(box.x1 - inner.x0 for _, box, inner in boxes)
-    found = [(axes, inner.x0 - before, width, box) for axes, box, inner in boxes]
+    found: list[Any] = [(axes, inner.x0 - before, width, box) for axes, box, inner in boxes]
     found += [(legend, box.x0, box.width, box) for legend in figure.legends for box in [legend.get_window_extent()]]
     for artist, left, wide, box in found:
         corner = left - 2, figure.bbox.height - box.y1 - 2

@@ -152,7 +152,7 @@ def lines(table: pd.DataFrame, *, title: str, ylabel: str = "excess risk") -> Fi
         for x, y, dashes, colour in drawn:
             axes.plot(x, y, color=colour, ls=dashes, lw=0.9, zorder=1)
         axes.set_ylim(limits)
-        _ticks(axes, sorted(table.loc[table["parameter"].isin(parameters), "value"].unique()), size=8)
+        _ticks(axes, sorted(table.loc[table["parameter"].isin(parameters), "value"].unique()), size=8.5)
         log_ticks(axes.yaxis, *limits, most=9)
         notes.append(f"Bars: 95 % intervals. Dashed: stated exponent; dotted: its rivals. {_DECISION}")
         return set_page(axes, handles, notes)

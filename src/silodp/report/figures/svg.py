@@ -47,7 +47,7 @@ def words(figure: FigureBase | None) -> dict[str, Sequence[str]]:
 def say_panels(figure: Figure) -> None:
     """Say where panels and legend of a figure stand, so that `panels` finds them: x, y, width and height in points."""
     renderer, scale = figure.canvas.get_renderer(), 72 / figure.dpi  # type: ignore[attr-defined]
-    boxes = [(axes, axes.get_tightbbox(renderer), axes.get_window_extent()) for axes in figure.axes]
+    boxes: list[Any] = [(axes, axes.get_tightbbox(renderer), axes.get_window_extent()) for axes in figure.axes]
     # Panels are equally wide, so that their axes stand below each other on a phone.
     before = max(inner.x0 - box.x0 for _, box, inner in boxes)
     width = before + max(box.x1 - inner.x0 for _, box, inner in boxes)

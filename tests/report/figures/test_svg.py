@@ -9,6 +9,7 @@ from example_table import results_table
 
 from silodp.report.figures import error_vs_epsilon, save
 from silodp.report.figures.paired_differences import paired_differences
+from silodp.report.figures.style import styled
 from silodp.report.figures.svg import panels, svg_text
 
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
@@ -68,7 +69,8 @@ def test_a_figure_of_panels_flows_as_a_picture_for_each_and_loses_nothing(drawn)
     pair = {"experiment": "wbcd_mlp", "reading": "", "first": "spider", "second": "minibatch_sgd", "trials": 10}
     rows = [pair | {"M": 2, "R": R, "epsilon": 1.0, "difference": 0, "low": -1, "high": 1} for R in (25, 50, 75)]
     figure = paired_differences(pd.DataFrame(rows).assign(tolerance=0.1), title="Title")
-    whole = svg_text(figure, "x")
+    with styled():
+        whole = svg_text(figure, "x")
     shared, *pictures = tree.fromstring(f"<div>{panels(whole)}</div>")
     assert [picture.get("class") for picture in (shared, *pictures)] == ["shared", None, None, None, None]
     said = ["".join(picture.itertext()) for picture in pictures]

@@ -192,16 +192,6 @@ def test_checks_with_a_figure_are_those_of_the_figures_module():
     assert set(DRAWN_CHECKS) == set(BOUNDS_FIGURES)
 
 
-def test_a_figures_title_needs_the_heterogeneity_of_its_own_partition():
-    one = plan(alternatives=[{"resample": True}, {"batch": "per_eps"}])
-    folder = f"{one.folder}/silos/small"
-    assert one.heterogeneity("small") == [
-        f"{folder}/default/heterogeneity.csv",
-        f"{folder}/resample-true/heterogeneity.csv",
-    ]
-    assert one.partitioned_as("small", "batch-per_eps") == "default"
-
-
 def test_an_algorithm_is_trained_only_under_the_readings_that_it_is_run_with():
     one = plan(alternatives=[{"batch": "per_eps", "algorithms": ["local_sgd"]}])
     trained = {name.split("/")[4] for name in one.grids("small") if "/batch-per_eps_" in name}

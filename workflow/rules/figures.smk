@@ -1,6 +1,4 @@
 # Figures are drawn again when their table or the code of their looks changes, and nothing else is made for them.
-from pathlib import Path
-
 for experiment in filter(PLAN.owned, PLAN.experiments):
 
     rule:
@@ -39,7 +37,6 @@ for experiment in PLAN.experiments:
         input:
             table=f"{PLAN.folder}/tables/{experiment}.csv",
             reported=f"{PLAN.folder}/reported/{experiment}.csv",
-            heterogeneity=PLAN.heterogeneity(experiment),
         output:
             expand(
                 f"{PLAN.folder}/figures/{{name}}.{{suffix}}",
@@ -57,13 +54,12 @@ for experiment in PLAN.experiments:
             run_file=FROZEN,
             experiment=experiment,
             names=list(PLAN.figure_names(experiment)),
-            silos=lambda wc, input: str(Path(str(input.heterogeneity[0])).parents[1]),
             folder=subpath(output[0], parent=True),
             formats=PLAN.formats,
             digest=PLAN.digest_of("figure", experiment=experiment),
         shell:
             "silodp figure {params.run_file:q} {params.experiment:q} {params.names:q} --table {input.table:q}"
-            " --reported {input.reported:q} --silos {params.silos:q} --folder {params.folder:q} --formats {params.formats:q}"
+            " --reported {input.reported:q} --folder {params.folder:q} --formats {params.formats:q}"
             " --digest {params.digest} > {log:q} 2>&1"
 
 

@@ -8,15 +8,13 @@ import click
 from silodp.cli.experiments import experiment_of
 from silodp.cli.options import PATH, among, experiment, job_command, run_file, several
 from silodp.config.experiment import Experiment
-from silodp.experiments.names import figure_names, partitioned_as, slug
-from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, read_csv, read_table
+from silodp.experiments.names import figure_names
+from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, read_table
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.figures.slices import with_intervals
-from silodp.report.figures.words import setting_words, variant_words
-from silodp.report.numbers import measured
+from silodp.report.figures.words import setting_words, short_of, variant_words
 
-HETEROGENEITY = "υ*²: mean over silos of ‖∇F_i(w*)‖² at the minimiser w* of all silos together; 0 if they share it."
 FORMATS = ("pdf", "png", "svg")
 
 
@@ -40,7 +38,6 @@ def redraw(tables: Sequence[Path], folder: Path, formats: Sequence[str]) -> None
 @experiment
 @click.argument("names", nargs=-1, required=True)
 @click.option("--table", type=PATH, required=True, help="CSV file that `silodp table` wrote.")
-@click.option("--silos", type=PATH, help="Folder of the experiment's partitions, for the heterogeneity in titles.")
 @click.option("--reported", type=PATH, help="CSV file of one row a trial, for intervals where trials are few.")
 @_files
 def figure(
@@ -48,7 +45,6 @@ def figure(
     experiment: str,
     names: Sequence[str],
     table: Path,
-    silos: Path | None,
     reported: Path | None,
     folder: Path,
     formats: Sequence[str],
@@ -67,23 +63,17 @@ def figure(
         # Calibrated noise is shown beside the paper's.
         readings = {shows["reading"]} | ({""} if shows["kind"] in ("both_noises", "calibrated_vs_paper") else set())
         chosen = rows[(rows["M"] == shows["M"]) & (rows["R"] == shows["R"]) & rows["reading"].isin(readings)]
-        partition = partitioned_as(config, slug(shows["reading"]))
-        words = {"title": _title(config, shows, silos / partition / "heterogeneity.csv" if silos else None)}
-        if "υ*²" in words["title"]:
-            words["note"] = HETEROGENEITY
+        words = {"title": _title(experiment, config, shows)}
         if shows["kind"] != "delivered_vs_claimed":
-            is_target = config.label == "target"
-            words["ylabel"] = "test RMSE relative to the training mean" if is_target else "test error"
+            words["ylabel"] = "test error"
+            if config.label == "target":
+                words |= {"ylabel": "relative test RMSE", "note": "1: as good as the mean of the training targets."}
         save(FIGURES[shows["kind"]](chosen, **words), folder / name, formats)
 
 
-def _title(config: Experiment, shows: dict, heterogeneity: Path | None) -> str:
+def _title(experiment: str, config: Experiment, shows: dict) -> str:
     reading = f", {variant_words(shows['reading'])}" if shows["reading"] else ""
-    title = f"{config.title}\n{setting_words(shows['M'], shows['R'])}{reading}"
-    if heterogeneity and config.model.name in ("linear", "logistic"):
-        # The convex paper's figures state the mean over trials, which needs a minimiser in every trial.
-        rows = read_csv(heterogeneity, ("value", "converged"))
-        title += f", υ*² = {measured(rows['value'].mean())}" if rows["converged"].all() else ", υ*²: no minimiser"
+    title = f"{short_of(experiment, config.short, config.title)}\n{setting_words(shows['M'], shows['R'])}{reading}"
     readings = config.variants().get(shows["reading"], config.readings)
     unproven = readings.noise == "paper" and (readings.clipping != "record" or readings.clip_rule != "grid")
     return title + (" – not private as claimed" if unproven else "")

@@ -168,7 +168,8 @@ class Race(Strict):
 class Experiment(Strict):
     """One experiment: data, silos, model, settings, grids and algorithms."""
 
-    title: Title = Field(description="a line for figures and the report")
+    title: Title = Field(description="a line for the report")
+    short: Title = Field("", max_length=40, description="the title in figures; default: the title")
     paper: Title = Field("", description="the figure that this replicates")
     dataset: Source = Field(description="a registered data set, or your own file")
     label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")

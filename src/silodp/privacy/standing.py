@@ -33,8 +33,8 @@ class Standing(Word):
     """How a claimed ε stands against the true one."""
 
     KEPT = "kept", "●"
-    NOT_CERTIFIED = "not certified", "◆"
-    VIOLATED = "violated", "▲"
+    NOT_CERTIFIED = "not certified", "◐"
+    VIOLATED = "violated", "○"
 
 
 def standing(claimed: float, lower: float, upper: float) -> Standing:

@@ -22,7 +22,7 @@ class Verdict(Word):
     )
     NOT_CONTRADICTED = (
         "not contradicted",
-        "○",
+        "◇",
         "No run speaks against it, and none could confirm it: a statement about every algorithm or every instance, "
         "met on a few of them.",
     )

@@ -23,7 +23,7 @@ from silodp.workflow.digests import checksum, digest
 from silodp.workflow.outputs import Outputs
 
 # Keys of an experiment that say how results are shown, not what is trained.
-SHOWN = {"title", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
+SHOWN = {"title", "short", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
 # Keys that say which points are trained in which trial; a trained point is the same whatever they are.
 TUNED = {"tuning", "race"}
 # What decides an experiment's silos and records.
@@ -84,7 +84,7 @@ class Plan(Outputs):
     def _reported_part(self, experiment: str) -> list:
         config = self.experiments[experiment]
         applies = [[trained_as(config, name, label) for label in config.variants()] for name in config.algorithms]
-        return [config.model_dump(mode="json", exclude={"title", "paper"}), applies]
+        return [config.model_dump(mode="json", exclude={"title", "short", "paper"}), applies]
 
     def data_digest(self, dataset: str | OwnData) -> str:
         """Changes when a data set's files would; of your own file with its content."""
@@ -146,7 +146,7 @@ class Plan(Outputs):
     def _figure(self, experiment: str) -> list:
         config = self.experiments[experiment]
         names = [traits(name) for name in config.algorithms]
-        return [config.title, config.paper, names, self._code("silodp.cli.figures")]
+        return [config.title, config.short, config.paper, names, self._code("silodp.cli.figures")]
 
     def _redraw(self) -> list:
         return [dict(known_titles()), self._code("silodp.cli.figures")]
@@ -197,8 +197,3 @@ class Plan(Outputs):
 
     def _beside_text(self) -> list:
         return [[file.name, checksum(file)] for file in self._beside()]
-
-    def heterogeneity(self, experiment: str) -> list[str]:
-        """Files that say how different the silos behind an experiment's figures are."""
-        readings = self.readings(experiment)
-        return sorted({f"{self.silos(experiment, reading)}/heterogeneity.csv" for reading in readings})

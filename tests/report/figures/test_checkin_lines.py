@@ -6,6 +6,7 @@ import pytest
 
 from silodp.privacy.shuffling.amplification import amplification_table
 from silodp.report.figures.checkin_lines import LINES, amplified_epsilon, error_at_equal_epsilon
+from silodp.report.figures.svg import words
 
 
 def drawn(figure) -> dict[str, np.ndarray]:
@@ -41,11 +42,12 @@ def comparison() -> pd.DataFrame:
     return pd.DataFrame([*rows, rows[0] | {"protocol": "non_private", "epsilon": np.nan, "test_error_mean": 0.1}])
 
 
-def test_points_without_amplification_are_hollow_and_the_noiseless_run_is_a_line():
+def test_points_without_amplification_have_no_mark_and_the_noiseless_run_is_a_line():
     figure = error_at_equal_epsilon(comparison(), title="t")
-    hollow = {gid: points for gid, points in drawn(figure).items() if gid.startswith("hollow")}
-    assert {gid: len(points) for gid, points in hollow.items()} == {"hollow:a_fix": 1, "hollow:shuffling": 1}
-    assert [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_label() == "without noise"] == [0.1]
+    marked = {line.get_gid(): line.get_markevery() for line in figure.axes[0].lines if "line:" in str(line.get_gid())}
+    assert marked == {"line:a_fix": [0], "line:shuffling": [0]}
+    assert [len(words(figure)[name]) for name in marked] == [1, 1]
+    assert [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_label() == "no noise"] == [0.1]
     assert "1,438 clients" in figure.axes[0].get_xlabel()
 
 

@@ -24,6 +24,8 @@ def test_what_an_interval_says():
     said = outcomes(comparisons())
     assert list(said[:4]) == [FIRST, SECOND, EQUAL, UNDECIDED]
     assert set(outcomes(comparisons().assign(outcome=SAME))) == {SAME}
+    # Inside the tolerance nobody is better, even beyond chance.
+    assert set(outcomes(comparisons().assign(low=0.001, high=0.004))) == {EQUAL}
     open_ended = comparisons().assign(low=np.nan, high=np.nan)
     assert set(outcomes(open_ended)) == {UNDECIDED}
 
@@ -38,12 +40,14 @@ def test_every_comparison_is_a_point_of_its_setting_and_colours_tell_outcomes():
         assert {name: line.get_xdata()[0] for name, line in drawn.items()} == dict(
             zip(outcomes(group), group["difference"], strict=True)
         )
-        assert len({line.get_marker() for line in drawn.values()}) == 4
+        assert (drawn[FIRST].get_marker(), drawn[SECOND].get_marker()) == ("<", ">")
+        assert drawn[EQUAL].get_color() == drawn[UNDECIDED].get_color() == "#6e6e6e"
+        assert axes.get_xlabel() == "← SPIDER better | MB-SGD better →"
         assert [text.get_text() for text in axes.get_yticklabels()] == ["ε = 0.5", "1", "2", "4"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {"SPIDER (better of 2) ahead (2 of 8)", "MB-SGD ahead (2 of 8)"} < set(legend)
     assert note_of(figure) == "SPIDER: at each ε the better of FedProx-SPIDER and FedSPIDER by training loss."
-    assert "tolerance: ± 0.005" in legend
+    assert "grey: tolerance of ± 0.005" in legend
 
 
 def test_text_stays_on_the_page_and_panels_off_each_other():
@@ -63,7 +67,7 @@ def test_text_stays_on_the_page_and_panels_off_each_other():
 def test_panels_are_named_by_titles_and_settings_in_words():
     figure = paired_differences(comparisons().assign(experiment="wbcd_mlp"), title="t")
     titles = [axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes]
-    assert titles == [f"Wisconsin breast cancer, perceptron 30-5-2 M = {M}, R = {R}" for M, R in ((2, 25), (12, 50))]
+    assert titles == [f"Breast cancer M = {M}, R = {R}" for M, R in ((2, 25), (12, 50))]
 
 
 def test_two_pairs_or_none_are_refused():

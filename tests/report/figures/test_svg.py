@@ -3,10 +3,14 @@
 from xml.etree import ElementTree as tree
 
 import numpy as np
+import pandas as pd
 import pytest
 from example_table import results_table
 
 from silodp.report.figures import error_vs_epsilon, save
+from silodp.report.figures.paired_differences import paired_differences
+from silodp.report.figures.style import styled
+from silodp.report.figures.svg import panels, svg_text
 
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 
@@ -58,6 +62,28 @@ def test_files_are_small_and_hold_no_date_and_no_id_of_another_figure(drawn, tmp
     assert used <= ids
     (other,) = save(error_vs_epsilon(results_table(), title="t"), tmp_path / "y_M2_R25", ["svg"])
     assert ids.isdisjoint({one.get("id") for one in tree.parse(other).getroot().iter()})
+
+
+def test_a_figure_of_panels_flows_as_a_picture_for_each_and_loses_nothing(drawn):
+    assert panels(drawn[1].read_text(encoding="utf-8")).count("<svg") == 1
+    pair = {"experiment": "wbcd_mlp", "reading": "", "first": "spider", "second": "minibatch_sgd", "trials": 10}
+    rows = [pair | {"M": 2, "R": R, "epsilon": 1.0, "difference": 0, "low": -1, "high": 1} for R in (25, 50, 75)]
+    figure = paired_differences(pd.DataFrame(rows).assign(tolerance=0.1), title="Title")
+    with styled():
+        whole = svg_text(figure, "x")
+    shared, *pictures = tree.fromstring(f"<div>{panels(whole)}</div>")
+    assert [picture.get("class") for picture in (shared, *pictures)] == ["shared", None, None, None, None]
+    said = ["".join(picture.itertext()) for picture in pictures]
+    assert ["50" in text for text in said] == [False, True, False, False]
+    assert "no difference found" in "".join(pictures[3].itertext())
+    # Panels are equally wide; text of 6.6 points has 10 px.
+    assert len({picture.get("style") for picture in pictures[:3]}) == 1
+    width, height = map(float, pictures[0].get("viewBox").split()[2:])
+    assert pictures[0].get("style") == f"width:{1.6 * width:.0f}px"
+    assert 150 < width < 200
+    assert 0 < height < 100
+    words = sorted("".join(one.itertext()) for one in tree.fromstring(whole).iter(f"{SVG}text"))
+    assert sorted("".join(t.itertext()) for one in (shared, *pictures) for t in one.iter(f"{SVG}text")) == words
 
 
 def test_text_is_text(drawn):

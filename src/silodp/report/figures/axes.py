@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
@@ -19,6 +18,7 @@ from silodp.report.figures.style import better_of, in_legend
 from silodp.report.figures.svg import say, say_note
 from silodp.report.numbers import plain
 
+MORE_PRIVATE = "ε  (← more private)"
 TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite are marked
 
 # Inches. The axes keep their size whatever stands around them; the page grows with title, legend and notes.
@@ -27,8 +27,6 @@ _WIDTH, _AXES_HEIGHT, _LEFT, _RIGHT = 4.6, 2.6, 0.74, 0.12
 _TITLE_LINE, _XLABEL, _LEGEND_ROW, _MARGIN = 0.19, 0.46, 0.185, 0.1
 # With a zoom panel: heights of the whole and of the part, and what stands between them.
 _OVERVIEW_HEIGHT, _ZOOM_HEIGHT, _BETWEEN = 1.2, 2.1, 0.42
-# Characters of the longest labels that two columns of the legend hold beside each other.
-_LEGEND_CHARACTERS = 51
 # How much longer one curve may make an axis.
 _STRETCH = 2.0
 # Of the ε axis: how far the first and the last of several dodged points stand apart, and how near two labels may be.
@@ -36,7 +34,8 @@ _DODGE, _NEAREST_LABELS, _END = 0.04, 0.045, 0.04
 
 # A title may come from a run file: a $ in it is no formula.
 _WORDS: dict[str, Any] = {"parse_math": False}
-_HOLLOW: dict[str, Any] = {"ls": "none", "mfc": "white", "mew": 1.4}
+# A cross is a trial or a value that diverged.
+_CROSS: dict[str, Any] = {"ls": "none", "marker": "x", "ms": 6.5, "mew": 1.4, "zorder": 6}
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -75,22 +74,27 @@ def stretching(largest: pd.Series, baseline: float = np.nan) -> str | None:
     return str(by_size.index[-1]) if by_size.iloc[-1] > _STRETCH * others else None
 
 
-def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None]) -> Figure:
-    """Set the legend below the axes, where it hides no data, and fit the page to it; notes stand beside the picture.
+def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None], marks: str = "") -> Figure:
+    """Set the legend below the axes, in one line where it fits, and the page about it; notes stand beside the picture.
 
-    A handle is an artist with a label, or a tuple of artists drawn over each other of which the last has it.
+    `marks` says, below the axis, what full, half and empty marks are; empty for nothing.
     """
     figure = axes.figure
     assert isinstance(figure, Figure)
     labels = [str((handle[-1] if isinstance(handle, tuple) else handle).get_label()) for handle in handles]
     say_note(figure, " ".join(note for note in [*notes, better_of(labels)] if note))
     labels = [in_legend(text) for text in labels]
-    rows = -(-len(labels) // 2)
-    longest = [max((len(text) for text in part), default=0) for part in (labels[:rows], labels[rows:])]
-    columns = 2 if sum(longest) <= _LEGEND_CHARACTERS else 1
-    legend_height = _LEGEND_ROW * -(-len(handles) // columns) - 0.02
-    below = _MARGIN + legend_height + _XLABEL
+    edges: dict[str, Any] = {"borderpad": 0.0, "borderaxespad": 0.0, "labelspacing": 0.35, "loc": "upper left"}
+    for columns in range(len(handles), 0, -1):
+        legend = figure.legend(handles, labels, ncols=columns, **edges)
+        if columns == 1 or legend.get_window_extent().width / figure.dpi <= _WIDTH - 2 * _MARGIN:
+            break
+        legend.remove()
+    rows = -(-len(handles) // columns) if handles else 0
     panels = figure.axes
+    if marks:
+        panels[-1].set_xlabel(f"{panels[-1].get_xlabel()}\n{marks}", linespacing=1.45, **_WORDS)
+    below = _MARGIN + _LEGEND_ROW * rows + _XLABEL + (_TITLE_LINE if marks else 0.0)
     heights = [_AXES_HEIGHT] if len(panels) == 1 else [_OVERVIEW_HEIGHT, _ZOOM_HEIGHT]
     title = _TITLE_LINE * (axes.get_title(loc="left").count("\n") + 1)
     height = below + sum(heights) + _BETWEEN * (len(panels) - 1) + title + 2 * _MARGIN
@@ -100,12 +104,8 @@ def set_page(axes: Axes, handles: Sequence[Any], notes: Iterable[str | None]) ->
     for panel, tall in zip(reversed(panels), reversed(heights), strict=True):
         panel.set_position((left / _WIDTH, bottom / height, (_WIDTH - left - _RIGHT) / _WIDTH, tall / height))
         bottom += tall + _BETWEEN
-    corner = (0.45 / _WIDTH, (below - _XLABEL) / height)
-    edges: dict[str, Any] = {"borderpad": 0.0, "borderaxespad": 0.0, "labelspacing": 0.35}
-    one_above_another = {tuple: HandlerTuple(ndivide=1)}
-    figure.legend(
-        handles, labels, loc="upper left", bbox_to_anchor=corner, ncols=columns, handler_map=one_above_another, **edges
-    )
+    if handles:
+        legend.set_bbox_to_anchor((_MARGIN / _WIDTH, (_MARGIN + _LEGEND_ROW * rows) / height))
     return figure
 
 
@@ -116,14 +116,14 @@ def draw_line(
     label: str,
     points: tuple[np.ndarray, np.ndarray],
     words: Iterable[str],
-    hollow: np.ndarray | None = None,
     bars: tuple[np.ndarray, np.ndarray] | None = None,
+    marks: bool = True,
     **style: Any,
 ) -> Line2D:
     """One curve with its markers, which its parts bear the `name` of; returns it for the legend.
 
     `points` are x and y (points,), of which a y of NaN is not drawn, `words` what rests on each, `bars` lower and upper
-    ends (points,). Where `hollow` (points,) is true a marker is empty. `style` goes over the look.
+    ends (points,). Without `marks` its points have none but in the legend. `style` goes over the look.
     """
     x, y = points
     if bars is not None:
@@ -135,28 +135,26 @@ def draw_line(
         for part in (*drawn.lines[1], *drawn.lines[2]):
             part.set_gid(f"bars:{name}")
     whole: dict[str, Any] = {"color": look.colour, "ls": look.line, "marker": look.marker, "zorder": 3} | style
-    (line,) = axes.plot(x, y, label=label, gid=f"line:{name}", **whole)
+    (line,) = axes.plot(x, y, label=label, gid=f"line:{name}", **(whole if marks else whole | {"marker": ""}))
     say(axes.figure, f"line:{name}", [value for value, height in zip(words, y, strict=True) if height == height])
-    if hollow is not None:
-        mark(axes, x[hollow], y[hollow], look, f"hollow:{name}")
-    return line
+    return line if marks else Line2D([], [], label=label, **whole)
 
 
-def mark(axes: Axes, x: np.ndarray, y: np.ndarray, look: Look, gid: str, **options: Any) -> None:
-    """Empty markers, over the filled ones of a line, on points to be taken with care."""
+def cross(axes: Axes, x: np.ndarray, y: np.ndarray, gid: str, **options: Any) -> None:
+    """Crosses over points of which trials diverged."""
     if len(x):
-        axes.plot(x, y, gid=gid, marker=look.marker, mec=look.colour, zorder=4, **_HOLLOW, **options)
+        axes.plot(x, y, gid=gid, **(_CROSS | {"color": "#000000"} | options))
 
 
-def hollow_key(text: str) -> Line2D:
-    """The legend's entry for empty markers."""
-    return Line2D([], [], marker="o", mec="#444444", label=f"hollow: {text}", **_HOLLOW)
+def cross_key() -> Line2D:
+    """The legend's entry for crosses."""
+    return Line2D([], [], color="#000000", label="trials diverged", **_CROSS)
 
 
-def mark_beyond(axes: Axes, x: np.ndarray, look: Look, name: str, words: Sequence[str] = ()) -> None:
-    """Empty markers on the upper edge, for values that are not finite."""
-    edge = {"transform": axes.get_xaxis_transform(), "clip_on": False}
-    mark(axes, x, np.full(len(x), TOP_EDGE), look, f"beyond:{name}", **edge)
+def cross_beyond(axes: Axes, x: np.ndarray, look: Look, name: str, words: Sequence[str] = ()) -> None:
+    """Crosses on the upper edge, for values that are not finite."""
+    edge = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": look.colour}
+    cross(axes, x, np.full(len(x), TOP_EDGE), f"beyond:{name}", **edge)
     if len(x) and words:
         say(axes.figure, f"beyond:{name}", words)
 

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from silodp.report.figures.axes import log_ticks, new_axes, new_figure, set_page, set_ticks
 from silodp.report.figures.style import styled
-from silodp.report.figures.svg import say, say_note, words
+from silodp.report.figures.svg import say, say_note, say_panels, words
 from silodp.report.figures.words import in_signs
 from silodp.report.numbers import count, measured, short
 from silodp.theory import THEOREMS
@@ -55,6 +55,7 @@ def rates(table: pd.DataFrame, *, title: str) -> Figure:
         figure, panels = _page(title, len(slopes), RULE, lines=3)
         for axes, (_, slope) in zip(panels, slopes.iterrows(), strict=True):
             _rate(axes, _points(table, slope), slope)
+        say_panels(figure)
         return figure
 
 
@@ -122,6 +123,7 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
             counts = group.loc[group["verdict"] != "", "verdict"].value_counts()
             words = [f"{number} of {len(group)} {word}" for word, number in counts.items()]
             _dress(axes, group.iloc[0], group["parameter"].iloc[0], group["value"].to_numpy(float), words)
+        say_panels(figure)
         return figure
 
 
@@ -150,7 +152,7 @@ def lines(table: pd.DataFrame, *, title: str, ylabel: str = "excess risk") -> Fi
         for x, y, dashes, colour in drawn:
             axes.plot(x, y, color=colour, ls=dashes, lw=0.9, zorder=1)
         axes.set_ylim(limits)
-        _ticks(axes, sorted(table.loc[table["parameter"].isin(parameters), "value"].unique()), size=8)
+        _ticks(axes, sorted(table.loc[table["parameter"].isin(parameters), "value"].unique()), size=8.5)
         log_ticks(axes.yaxis, *limits, most=9)
         notes.append(f"Bars: 95 % intervals. Dashed: stated exponent; dotted: its rivals. {_DECISION}")
         return set_page(axes, handles, notes)

@@ -1,5 +1,7 @@
 """Figures of the check-ins paper: Figure 2 with the bounds that came after it, and test error at equal central ε."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -8,21 +10,22 @@ from matplotlib.lines import Line2D
 from silodp.algorithms.base import Look
 from silodp.report.figures.axes import dodged, draw_line, new_axes, set_epsilon_axis, set_page
 from silodp.report.figures.style import styled
+from silodp.report.figures.svg import say
 from silodp.report.numbers import measured, plain
 
 _COLOURS = ("#9fd3e6", "#d9a62e", "#b3485a", "#004488", "#30102f")
 # Bound in the amplification table → its line and its words.
 LINES = {
-    "earlier bound": (":", "earlier bound [19, Theorem 7]"),
+    "earlier bound": (":", "earlier bound [19]"),
     "check-ins paper 5.1": ("-", "Theorem 5.1"),
-    "clones, closed form": ((0, (6, 2, 1, 2)), "clones, closed form (2021)"),
-    "clones, numerical": ((0, (4, 1.5)), "clones, numerical (2021)"),
+    "clones, closed form": ((0, (6, 2, 1, 2)), "clones, closed"),
+    "clones, numerical": ((0, (4, 1.5)), "clones, numerical"),
 }
 LOOKS = {
-    "none": ("no amplification", Look(0, "#6e6e6e", "x", (0, (1, 1.5)))),
+    "none": ("no amplification", Look(0, "#6e6e6e", "h", (0, (1, 1.5)))),
     "subsampling": ("subsampling", Look(1, "#30102f", "D", (0, (1.2, 1.2)))),
-    "shuffling": ("shuffling, Theorem 5.1", Look(2, "#b3485a", "o", (0, (5, 1.8)))),
-    "shuffling_clones": ("shuffling, clones", Look(3, "#9fd3e6", "X", (0, (3, 1, 1, 1)))),
+    "shuffling": ("shuffling", Look(2, "#b3485a", "o", (0, (5, 1.8)))),
+    "shuffling_clones": ("clones", Look(3, "#9fd3e6", "X", (0, (3, 1, 1, 1)))),
     "a_fix": ("A_fix", Look(4, "#004488", "s", "-")),
     "a_avg": ("A_avg", Look(5, "#d9a62e", "^", (0, (5, 1.5, 1.2, 1.5)))),
     "a_sldw": ("A_sldw", Look(6, "#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5)))),
@@ -52,46 +55,51 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
         smallest = float(rows["epsilon"].min())
         axes.set(yscale="log", xlim=limits, ylim=(smallest, 3 * limits[1]))
         handles = [Line2D([], [], color="#000000", ls=line, label=text) for line, text in LINES.values()]
-        handles.append(Line2D([], [], color="#969696", lw=2.5, label="no amplification: ε = ε0"))
+        handles.append(Line2D([], [], color="#969696", lw=2.5, label="ε = ε0"))
         handles += [
             Line2D([], [], color=colour, lw=3, label=f"n = {n:,}") for n, colour in zip(sizes, _COLOURS, strict=False)
         ]
-        note = "Above the grey line a bound says nothing. Clones: Feldman, McMillan and Talwar 2021."
+        note = (
+            "Above the grey line a bound says nothing. The earlier bound is Theorem 7 of the paper's [19]; clones are "
+            "those of Feldman, McMillan and Talwar 2021."
+        )
         return set_page(axes, handles, [note])
 
 
 def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     """Test error of every protocol against the central ε; means, with bars from the 5th to the 95th percentile.
 
-    Points whose bound amplifies nothing (ε0 = ε) are hollow; the run without noise is a horizontal line. Raises
+    Points whose bound amplifies nothing (ε0 = ε) have no mark; the run without noise is a horizontal line. Raises
     ValueError when the table has no private row.
     """
     private = table[table["epsilon"].notna()]
     if private.empty:
         raise ValueError("figure: the table has no private row")
     with styled():
-        axes = new_axes(title, "", "test error")
+        axes = new_axes(title, "", "test error (↓ better)")
         names = [name for name in LOOKS if name in set(private["protocol"])]
         handles = []
         for name, shift in zip(names, dodged(private["epsilon"], len(names)), strict=True):
             (text, look), of = LOOKS[name], private[private["protocol"] == name].sort_values("epsilon")
             columns = ["epsilon", "test_error_mean", "test_error_p05", "test_error_p95"]
+            x, y, low, high = of[columns].to_numpy(float).T
             words = [
                 f"{text} at ε = {a:g}: {measured(b)} ({measured(c)} to {measured(d)})"
                 for a, b, c, d in of[columns].to_numpy(float)
             ]
-            x, y, low, high = of[columns].to_numpy(float).T
-            # A cross has no inside.
-            hollow = ~of["amplified"].to_numpy(bool) if look.marker != "x" else None
-            handles.append(draw_line(axes, name, look, text, (x * shift, y), words, hollow=hollow, bars=(low, high)))
+            marked = np.flatnonzero(of["amplified"] | (name == "none")).tolist()
+            style: dict[str, Any] = {"bars": (low, high), "markevery": marked}
+            handles.append(draw_line(axes, name, look, text, (x * shift, y), words, **style))
+            say(axes.figure, f"line:{name}", [words[place] for place in marked])
         for value in table[table["epsilon"].isna()]["test_error_mean"]:
-            handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="without noise"))
+            handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="no noise"))
         delta, n = plain(private["delta"].iloc[0]), private["n"].iloc[0]
         set_epsilon_axis(axes, private["epsilon"])
         axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
         axes.set_ylim(bottom=0)
         note = (
-            "Bars: 5th to 95th percentile over trials. Hollow: the bound gives no amplification there, so a report "
-            "keeps ε0 = ε. All send pure reports, at the ε0 that their bound allows."
+            "Bars: 5th to 95th percentile over trials. No mark: the bound gives no amplification there, so a report "
+            "keeps ε0 = ε. Shuffling: Theorem 5.1; clones: the later bound. All send pure reports at the ε0 that their "
+            "bound allows."
         )
         return set_page(axes, handles, [note])

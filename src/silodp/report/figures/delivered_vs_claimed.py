@@ -7,40 +7,57 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from silodp.algorithms import ALGORITHMS
+from silodp.algorithms import ALGORITHMS, traits
 from silodp.algorithms.base import Look
 from silodp.report.figures.axes import dodged, log_ticks, new_axes, set_page
-from silodp.report.figures.intervals import draw_intervals, limits, standing_keys
+from silodp.report.figures.intervals import draw_intervals, limits, marks_of, open_key
 from silodp.report.figures.notes import stand, zero
 from silodp.report.figures.slices import private_rows
 from silodp.report.figures.style import label, looks, styled
 
+_MARKERS = "os^DvPX"
+YLABEL = "true ε (black line: as claimed)"
 
-def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = "true ε", note: str | None = None) -> Figure:
+
+def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = YLABEL, note: str | None = None) -> Figure:
     """Draw the interval of the true ε against the claimed ε of every private row of one (experiment, M, R, reading).
 
     An upper end of 0, which δ alone covers, is on the lower edge. Raises ValueError when the table is not such a slice
     or has no private row.
     """
-    rows = private_rows(table, ["delivered_epsilon"], "delivered_vs_claimed")
+    rows = private_rows(table, ["delivered_epsilon"], "delivered_vs_claimed", members=True)
     curves = [
         (name, look, label(name, reading=rows["reading"].iloc[0]), rows[rows["algorithm"] == name])
         for name, look in looks(rows["algorithm"]).items()
     ]
     with styled():
         axes = new_axes(title, "claimed ε", ylabel)
-        return set_page(axes, _draw(axes, curves), [note, zero(rows, "lower"), stand(rows)])
+        return set_page(axes, _draw(axes, curves), [note, zero(rows, "lower"), stand(rows)], marks_of(rows))
 
 
 def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
     """Draw one paper's rows of `silodp.experiments.formulas.formula_rows`."""
     groups = rows.rename(columns={"claimed_epsilon": "epsilon"}).groupby("formula", sort=False)
-    pairs = zip(looks(ALGORITHMS).values(), groups, strict=False)
-    curves = [(str(name), look, str(name), part) for look, (name, part) in pairs]
+    names = [(str(name), part) for name, part in groups]
+    curves = [(name, _look(name, place), _brief(name), part) for place, (name, part) in enumerate(names)]
     with styled():
-        axes = new_axes(title, "claimed ε", "true ε")
+        axes = new_axes(title, "claimed ε", YLABEL)
         first = rows.iloc[0]
-        return set_page(axes, _draw(axes, curves), [f"n = {first['n']}, R = {first['R']}, δ = 1/n²."])
+        notes = [f"n = {first['n']}, R = {first['R']}, δ = 1/n²."]
+        return set_page(axes, _draw(axes, curves), notes, marks_of(rows.rename(columns={"claimed_epsilon": "epsilon"})))
+
+
+def _brief(formula: str) -> str:
+    """A formula's name as a legend has room for: "MB-SGD, moments form" is "MB-SGD, moments"."""
+    return formula.partition(":")[0].replace(" form", "").replace(" in its range", " in range")
+
+
+def _look(formula: str, place: int) -> Look:
+    """The colour of the formula's algorithm, which is the same in all figures; markers tell formulas apart."""
+    known = {text: look for name, look in looks(ALGORITHMS).items() if (text := traits(name)[0].lower())}
+    begins = formula.split(",")[0].replace("Fed-SPIDER", "FedSPIDER").lower()
+    look = known.get(begins) or looks(["released"])["released"]
+    return look._replace(marker=_MARKERS[place % len(_MARKERS)])
 
 
 def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> list[Any]:
@@ -49,10 +66,10 @@ def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> 
     claims = table["epsilon"].to_numpy(float)
     left, right, (low, high) = claims.min() / 1.3, claims.max() * 1.3, limits(table)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, high))
-    (agree,) = axes.plot([left, right], [left, right], color="black", lw=1.0, label="true = claimed", zorder=2)
+    axes.plot([left, right], [left, right], color="black", lw=1.0, label="true = claimed", zorder=2)
     log_ticks(axes.xaxis, left, right, most=9)
     log_ticks(axes.yaxis, low, high, most=16)
     handles: list[Any] = []
     for (name, look, text, rows), shift in zip(curves, dodged(claims, len(curves)), strict=True):
         handles.append(draw_intervals(axes, name, look, text, rows, rows["epsilon"].to_numpy() * shift, upright=True))
-    return [*handles, agree, *standing_keys(table)]
+    return [*handles, *open_key(table)]

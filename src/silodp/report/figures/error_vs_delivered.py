@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from silodp.report.figures.axes import (
+    MORE_PRIVATE,
     dodged,
     draw_line,
     log_ticks,
@@ -20,7 +21,7 @@ from silodp.report.figures.axes import (
     stretching,
     zoom_axes,
 )
-from silodp.report.figures.intervals import draw_intervals, draw_rings, limits, said, standing_keys
+from silodp.report.figures.intervals import draw_intervals, draw_standings, limits, marks_of, open_key, said
 from silodp.report.figures.notes import bar_ends, not_finite, stand, trials, zero
 from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
@@ -39,7 +40,7 @@ def error_vs_delivered(
     Points with an error that is not finite are left out and counted in a note.
     Raises ValueError when the table is not such a slice or has no private row.
     """
-    rows = private_rows(table, COLUMNS, "error_vs_delivered")
+    rows = private_rows(table, COLUMNS, "error_vs_delivered", members=True)
     finite, left_out = _finite(rows)
     names = in_order(rows["algorithm"])
     ends = limits(finite)
@@ -50,11 +51,11 @@ def error_vs_delivered(
 
     notes = [note, f"{int(rows['trials'].max())} trials a point.", zero(finite, "left"), stand(rows), left_out]
     with styled():
-        axes = new_axes(title, "true ε", ylabel)
+        axes = new_axes(title, f"true {MORE_PRIVATE}", f"{ylabel} (↓ better)")
         axes.set_xscale("log")
         handles = _with_zoom(axes, panel, finite, finite)
         log_ticks(axes.xaxis, *ends, most=9)
-        return set_page(axes, handles + standing_keys(finite), [" ".join(words for words in notes if words)])
+        return set_page(axes, handles + open_key(finite), notes, marks_of(finite))
 
 
 def calibrated_vs_paper(
@@ -68,24 +69,22 @@ def calibrated_vs_paper(
     table = both_noises_of(table, ["delivered_epsilon", "test_error_mean"], "calibrated_vs_paper")
     both, left_out = _finite(table)
     with styled():
-        axes = new_axes(title, "true ε", ylabel)
+        axes = new_axes(title, f"true {MORE_PRIVATE}", f"{ylabel} (↓ better)")
         axes.set_xscale("log")
         axes.set_xlim(limits(both))
-        handles: list[Any] = [
-            _over_true(axes, both["algorithm"], of, kind)
-            for kind, name in itertools.product(("paper", "calibrated"), in_order(both["algorithm"]))
-            if len(of := both[(both["kind"] == kind) & (both["algorithm"] == name)])
-        ]
+        for kind, name in itertools.product(("paper", "calibrated"), in_order(both["algorithm"])):
+            if len(of := both[(both["kind"] == kind) & (both["algorithm"] == name)]):
+                _over_true(axes, both["algorithm"], of, kind)
         log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
         notes = [note, left_out, zero(both, "left"), stand(both[both["kind"] == "paper"], PAPER)]
-        return set_page(axes, handles + standing_keys(both), notes)
+        return set_page(axes, _keys(in_order(both["algorithm"])) + open_key(both), notes, marks_of(both))
 
 
 def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
     """Draw the readings `noise=calibrated` (full lines with bars) and "" (pale, dotted) of one (experiment, M, R).
 
-    Both stand at the ε they claim: full lines keep it, and rings mark claims of dotted ones that are violated or not
-    certified. Points with an error that is not finite are left out and counted in a note.
+    Both stand at the ε they claim; a mark is full, half or empty by how its claim stands. Points with an error that is
+    not finite are left out and counted in a note.
     Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
     both = both_noises_of(table, [*COLUMNS, "test_error_p05", "test_error_p95"], "both_noises")
@@ -102,19 +101,29 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
                 style: dict[str, Any] = {"bars": bar_ends(of)}
                 if kind == "paper":
                     style = {"color": tint(look.colour, 0.55), "ls": ":", "zorder": 2}
-                lines.append(draw_line(axes, f"{name}-{kind}", look, text, points, said(text, of), **style))
-                draw_rings(axes, f"{name}-{kind}", *points, of)
+                words, colour = said(text, of), style.get("color")
+                lines.append(draw_line(axes, f"{name}-{kind}", look, text, points, words, marks=False, **style))
+                draw_standings(axes, f"{name}-{kind}", look, *points, of, words, colour)
         set_epsilon_axis(axes, rows["epsilon"])
         axes.grid(axis="x", visible=False)
         return lines
 
     with styled():
-        axes = new_axes(title, "claimed ε", ylabel)
+        axes = new_axes(title, f"claimed {MORE_PRIVATE}", f"{ylabel} (↓ better)")
         # By the calibrated lines, which the figure is about.
-        handles = _with_zoom(axes, panel, finite, finite[finite["kind"] == "calibrated"])
+        _with_zoom(axes, panel, finite, finite[finite["kind"] == "calibrated"])
         is_paper = both["kind"] == "paper"
         notes = [note, trials(both[~is_paper]), left_out, stand(both[is_paper], PAPER)]
-        return set_page(axes, handles + standing_keys(both, ring=True), notes)
+        return set_page(axes, _keys(names), notes, marks_of(both))
+
+
+def _keys(names: list[str]) -> list[Line2D]:
+    """What the legend shows of both noises: the algorithms, then what is strong and what is pale."""
+    keys = [
+        Line2D([], [], color=look.colour, marker=look.marker, label=label(name)) for name, look in looks(names).items()
+    ]
+    keys.append(Line2D([], [], color="#444444", label="calibrated noise"))
+    return [*keys, Line2D([], [], color="#b4b4b4", ls=":", label="the paper's")]
 
 
 def _finite(rows: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:

@@ -7,46 +7,45 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from silodp.report.figures.axes import (
+    MORE_PRIVATE,
     TOP_EDGE,
+    cross,
+    cross_beyond,
+    cross_key,
     dodged,
     draw_line,
-    hollow_key,
-    mark_beyond,
     new_axes,
     set_epsilon_axis,
     set_page,
     stretching,
     zoom_axes,
 )
-from silodp.report.figures.intervals import draw_rings, standing_keys
+from silodp.report.figures.intervals import draw_standings, marks_of
 from silodp.report.figures.notes import at_edge, bar_ends, bars, beyond_axis, diverged, edges, stand, trials
-from silodp.report.figures.slices import checked
-from silodp.report.figures.style import baseline_looks, in_order, inside, label, looks, styled, tint, widths
+from silodp.report.figures.slices import TRIALS, checked
+from silodp.report.figures.style import in_order, label, looks, styled, tint, widths
 from silodp.report.numbers import interval, measured
 
-# Inside a marker: the chosen point lies at an end of its grid.
-CROSS: dict[str, Any] = {"ls": "none", "marker": "+", "ms": 4.2, "mew": 1.0, "zorder": 6}
 COLUMNS = ["delivered_epsilon", "trials", "diverged", "test_error_mean", "test_error_p05", "test_error_p95"]
 
 
 def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
     """Draw one (experiment, M, R, reading) slice of a results table (convex paper Fig. 2, non-convex paper Figs. 4–10).
 
-    Private algorithms are lines over ε, non-private ones horizontal lines with a hatched band. A point where trials
-    diverged has a hollow marker; one whose mean is not finite sits, hollow, on the upper edge; one whose claim is
-    violated or not certified has a ring of that shape; one whose step size or clip is an end of its grid is crossed,
-    if `table` has the column `edge`. Of SPIDER the reported row `spider` is drawn where it exists, else its members.
-    Where one algorithm stretches the error axis, a second panel shows the others. With fewer than 10 trials bars are
-    intervals of the mean, if `table` has them, else percentiles. Raises ValueError when the table is not such a slice.
+    Private algorithms are lines over ε, non-private ones dashed levels with a band, in the colour of the algorithm. A
+    mark is full where the claim is kept, half where it is not certified, empty where it is violated; a cross lies over
+    a point where trials diverged, and on the upper edge where the mean is not finite. Of SPIDER the reported row
+    `spider` is drawn where it exists, else its members. Where one algorithm stretches the error axis, a second panel
+    shows the others. With fewer than 10 trials bars are intervals of the mean, if `table` has them, else percentiles;
+    with fewer than 5 trials dots are the trials. Raises ValueError when the table is not such a slice.
     """
     rows = checked(table, COLUMNS)
     private = rows[rows["private"]]
     names = in_order(private["algorithm"])
     with styled():
-        axes = new_axes(title, "privacy parameter ε", ylabel)
+        axes = new_axes(title, f"claimed {MORE_PRIVATE}", f"{ylabel} (↓ better)")
         handles = _panel(axes, rows, names)
         largest = rows[["test_error_mean", *bars(rows)]].where(np.isfinite).max(axis=1)
         of_private = largest[rows["private"]].groupby(rows["algorithm"]).max()
@@ -54,14 +53,12 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
         if worst is not None and axes.get_yscale() == "linear":
             others = rows[~(rows["private"] & (rows["algorithm"] == worst))]
             _panel(zoom_axes(axes, label(worst)), others, names)
-        handles += standing_keys(private, ring=True)
         if (rows["diverged"] > 0).any():
-            handles.append(hollow_key("trials diverged"))
-        if at_edge(private).any():
-            disc = Line2D([], [], ls="none", marker="o", color="#444444")
-            handles.append((disc, Line2D([], [], label="crossed: at an end of its grid", color="white", **CROSS)))
+            handles.append(cross_key())
         beyond = beyond_axis(rows, "test_error_mean")
-        return set_page(axes, handles, [note, trials(rows), diverged(rows), beyond, stand(rows), edges(rows)])
+        notes = [note, trials(rows), diverged(rows), beyond, stand(rows), edges(rows)]
+        plain = "- - no noise" if len(private) < len(rows) else ""
+        return set_page(axes, handles, notes, "   ".join(filter(None, (marks_of(private), plain))))
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Any]:
@@ -73,7 +70,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, names: list[str]) -> list[Any]:
         of = private[private["algorithm"] == name]
         if len(of):
             handles.append(_draw(axes, name, looks(names)[name], of, shift, width))
-    handles += _draw_baselines(axes, rows[~rows["private"]])
+    _draw_baselines(axes, rows[~rows["private"]])
     values = rows[["test_error_mean", *bars(rows)]].to_numpy(float)
     values = values[np.isfinite(values)]
     # Linear, from 0 where that costs little room; logarithmic where a diverged loss would flatten everything else.
@@ -92,14 +89,13 @@ def _draw(axes: Axes, name: str, look: Any, rows: pd.DataFrame, shift: float, wi
     y = np.where(np.isfinite(y), y, np.nan)
     text = label(name, reading=rows["reading"].iloc[0])
     words = [_words(text, row) for row in rows.to_dict("records")]
-    hollow = rows["diverged"].to_numpy() > 0
-    line = draw_line(axes, name, look, text, (x, y), words, hollow=hollow, bars=bar_ends(rows), lw=width)
-    beyond = np.isnan(y)
-    mark_beyond(axes, x[beyond], look, name, [words[place] for place in np.flatnonzero(beyond)])
-    draw_rings(axes, name, x, y, rows)
-    end = at_edge(rows).to_numpy()
-    for part, colour in ((end & ~hollow, inside(look.colour)), (end & hollow, look.colour)):
-        axes.plot(x[part], y[part], gid=f"edge:{name}", color=colour, **CROSS)
+    line = draw_line(axes, name, look, text, (x, y), words, bars=bar_ends(rows), marks=False, lw=width)
+    draw_standings(axes, name, look, x, y, rows, words)
+    for at, errors in zip(x, rows.get(TRIALS, [()] * len(rows)), strict=True):
+        axes.plot([at] * len(errors), errors, ls="none", marker=".", ms=3, color=look.colour, gid=f"trials:{name}")
+    some, beyond = rows["diverged"].to_numpy() > 0, np.isnan(y)
+    cross(axes, x[some & ~beyond], y[some & ~beyond], f"diverged:{name}")
+    cross_beyond(axes, x[beyond], look, name, [words[place] for place in np.flatnonzero(beyond)])
     return line
 
 
@@ -113,21 +109,17 @@ def _words(text: str, row: dict[Any, Any]) -> str:
     return words + (f"; {int(row['diverged'])} of {int(row['trials'])} trials diverged" if row["diverged"] else "")
 
 
-def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> list[tuple[Patch, Line2D]]:
-    """A horizontal line and band for each non-private algorithm; returns legend handles."""
-    handles = []
-    for name, look in baseline_looks(rows["algorithm"]).items():
+def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> None:
+    """A dashed level and a band for each non-private algorithm."""
+    for place, (name, look) in enumerate(looks(rows["algorithm"]).items()):
         row = rows[rows["algorithm"] == name].iloc[0]
-        pale = (*tint(look.colour, 1.0), 0.07)
-        band: dict[str, Any] = {"facecolor": pale, "edgecolor": tint(look.colour, 0.35), "hatch": look.hatch, "lw": 0}
         low, high = row[[*bars(rows)]]
         if np.isfinite(low) and np.isfinite(high):
-            axes.axhspan(low, high, zorder=0.5, gid=f"band:{name}-plain", **band)
-        style: dict[str, Any] = {"color": look.colour, "ls": look.line, "lw": 1.3, "zorder": 2}
+            axes.axhspan(low, high, zorder=0.5, gid=f"band:{name}-plain", color=(*tint(look.colour, 1.0), 0.1), lw=0)
+        # Of two levels that coincide the dashes of both are seen.
+        style: dict[str, Any] = {"color": look.colour, "ls": (4 * place, (4, 2)), "lw": 1.3, "zorder": 2}
         style |= {"label": label(name, private=False), "gid": f"line:{name}-plain"}
         if np.isfinite(row["test_error_mean"]):
-            line = axes.axhline(row["test_error_mean"], **style)
+            axes.axhline(row["test_error_mean"], **style)
         else:
-            (line,) = axes.plot([0, 1], [TOP_EDGE, TOP_EDGE], transform=axes.transAxes, **style)
-        handles.append((Patch(**band), line))
-    return handles
+            axes.plot([0, 1], [TOP_EDGE, TOP_EDGE], transform=axes.transAxes, **style)

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from silodp.privacy.standing import Standing, standings
 from silodp.report.figures.axes import new_figure
-from silodp.report.figures.intervals import STANDINGS
+from silodp.report.figures.intervals import COLOURS, fill
 from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcome_looks
 from silodp.report.figures.style import in_order, label, styled
 from silodp.report.figures.svg import say
@@ -31,7 +32,7 @@ def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
     first, second = (label(str(rows[key].iloc[0])).removeprefix("ISRL-DP ") for key in ("first", "second"))
     wide = name == "wide"
     with styled():
-        figure = new_figure(WIDTHS[name], 0.55 + (0.3 if wide else 0.6) * len(rows))
+        figure = new_figure(WIDTHS[name], 0.52 + (0.26 if wide else 0.6) * len(rows))
         height = figure.get_figheight()
         left = 3.9 if wide else 0.15
         size = (left / WIDTHS[name], 0.48 / height, 1 - (left + 0.15) / WIDTHS[name], 1 - 0.52 / height)
@@ -42,10 +43,10 @@ def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
             # A mean within the tolerance is no lead.
             outcome = {AHEAD: FIRST, BEHIND: SECOND}.get(row["outcome"], UNDECIDED)
             outcome = EQUAL if abs(row["mean"]) <= row["tolerance"] and outcome != UNDECIDED else outcome
-            colour, marker, face = outcome_looks(row["first"], row["second"])[outcome]
+            colour, marker, _ = outcome_looks(row["first"], row["second"])[outcome]
             axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=3.2, solid_capstyle="butt", zorder=3)
             gid = f"mean:{row['data_set']}"
-            axes.plot(row["mean"], y, marker=marker, ms=9, mfc=face, mec=colour, mew=1.6, zorder=4, gid=gid)
+            axes.plot(row["mean"], y, marker=marker, ms=10, color=colour, mew=2.4, zorder=4, gid=gid)
             text = f"{signed(row['mean'])} [{signed(row['low'])}, {signed(row['high'])}]"
             say(figure, gid, [f"{row['data_set']}: {text}, {row['outcome']}"])
             place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 10}
@@ -78,10 +79,10 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
     names, epsilons = in_order(rows["algorithm"]), sorted(rows["epsilon"].unique())
     words = standings(rows)
     with styled():
-        figure = new_figure(WIDTHS[name], 2.1 if name == "wide" else 3.3)
+        figure = new_figure(WIDTHS[name], 1.75 if name == "wide" else 3.3)
         height = figure.get_figheight()
-        free = 0.85 if name == "wide" else 1.1
-        axes = figure.add_axes((0.62 / WIDTHS[name], 0.5 / height, 1 - 0.75 / WIDTHS[name], 1 - free / height))
+        free = 0.8 if name == "wide" else 1.25
+        axes = figure.add_axes((0.62 / WIDTHS[name], 0.46 / height, 1 - 0.75 / WIDTHS[name], 1 - free / height))
         low, high = 0.4, _MOST
         axes.axhspan(low, 1, color="#eef3f8", lw=0, zorder=0)
         axes.axhline(1, color="#000000", lw=1.0, zorder=2)
@@ -89,10 +90,11 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
             x = epsilons.index(row["epsilon"]) + 0.8 * ((names.index(row["algorithm"]) + 0.5) / len(names) - 0.5)
             ends = [row.get(key, np.nan) / row["epsilon"] for key in ("delivered_lower", "delivered_epsilon")]
             ends[0] = ends[0] if np.isfinite(ends[0]) else low
-            marker, colour = STANDINGS[words.iloc[place]]
+            colour = COLOURS[words.iloc[place]]
             axes.plot([x, x], np.clip(ends, low, high * 1.2), color=colour, lw=2.6, solid_capstyle="butt", zorder=3)
             gid = f"{words.iloc[place].name}:{place}"
-            axes.plot(x, np.clip(ends[0], low, high * 0.94), marker=marker, ms=6, color=colour, zorder=4, gid=gid)
+            style = fill(words.iloc[place], colour) | {"marker": "o", "ms": 7, "mew": 1.4, "gid": gid}
+            axes.plot(x, np.clip(ends[0], low, high * 0.94), zorder=4, **style)
             true = interval(row.get("delivered_lower"), row["delivered_epsilon"])
             say(figure, gid, [f"{label(row['algorithm'])}, claimed ε = {row['epsilon']:g}: true ε in {true}"])
         axes.set(yscale="log", ylim=(low, high), xlim=(-0.5, len(epsilons) - 0.5))
@@ -107,14 +109,13 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
 
 
 def _standing_key(figure: Figure, words: list[Standing]) -> None:
-    keys = [
-        figure.axes[0].plot([], [], ls="none", marker=STANDINGS[word][0], color=STANDINGS[word][1], label=str(word))[0]
-        for word in words
-    ]
+    style: dict[str, Any] = {"ls": "none", "marker": "o", "ms": 7, "mew": 1.4}
+    keys = [Line2D([], [], label=f"claim {word}", **style, **fill(word, COLOURS[word])) for word in words]
+    keys.append(Line2D([], [], color="#444444", lw=2.6, label="bar: where the true ε lies"))
     width, height = figure.get_size_inches()
-    options: dict[str, Any] = {"ncols": 3, "fontsize": 10, "borderpad": 0.1, "columnspacing": 1.2, "handlelength": 1.2}
+    options: dict[str, Any] = {"ncols": 4 if width > 6 else 2, "fontsize": 10, "borderpad": 0.1, "handlelength": 1.1}
     figure.legend(handles=keys, loc="upper left", bbox_to_anchor=(0.5 / width, 1.0), **options)
-    top = 1 - (0.1 if width > 6 else 0.34) / height
+    top = 1 - (0.06 if width > 6 else 0.48) / height
     figure.text(1 - 0.12 / width, top, "above the line: reveals more than claimed", ha="right", va="top", fontsize=10)
 
 

@@ -13,7 +13,7 @@ from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equa
 from silodp.report.figures.delivered_vs_claimed import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import label
-from silodp.report.figures.words import setting_words, title_of
+from silodp.report.figures.words import setting_words, short_of
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED
 
@@ -35,7 +35,7 @@ def figures_of(path: Path) -> dict[str, Figure]:
     if columns >= set(BY_ROUND_COLUMNS):
         return {
             f"{name}_M{M}_R{R}_by_round": draw_by_round(
-                part, title=f"{title_of(name)}\n{setting_words(M, R)}: ε by round"
+                part, title=f"{short_of(name)}\n{setting_words(M, R)}: ε by round"
             )
             for (name, M, R), part in rows.groupby(["experiment", "M", "R"], sort=False)
         }
@@ -49,10 +49,10 @@ def figures_of(path: Path) -> dict[str, Figure]:
             for paper, part in rows.groupby("paper", sort=False)
         }
     if columns >= {"bound", "reports", "epsilon0"}:
-        title = "Check-ins paper, Figure 2: amplification by shuffling"
+        title = "Check-ins, Figure 2: shuffling"
         return {path.stem: amplified_epsilon(rows, title=title)}
     if columns >= {"experiment", "protocol", "amplified"} and len(rows):
-        title = f"{title_of(rows['experiment'].iloc[0])}\nRandom check-ins and others at equal central ε"
+        title = f"{short_of(rows['experiment'].iloc[0])}\nCheck-ins and others at equal central ε"
         return {path.stem: error_at_equal_epsilon(rows, title=title)}
     known = "check, formulas, comparisons, privacy --by-round, checkins(-figure-2)"
     raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of {known}")

@@ -12,8 +12,8 @@ from silodp.privacy.standing import Standing, standings
 from silodp.report.figures.svg import say
 from silodp.report.numbers import interval, measured
 
-# Marker and colour of how a claim stands: shapes differ, and lightness does too.
-STANDINGS = dict(zip(Standing, (("o", "#009E73"), ("D", "#E69F00"), ("^", "#8B1A0E")), strict=True))
+# Colour of how a claim stands, where no algorithm has a colour; lightness differs too.
+COLOURS = dict(zip(Standing, ("#009E73", "#E69F00", "#8B1A0E"), strict=True))
 
 
 def limits(rows: pd.DataFrame) -> tuple[float, float]:
@@ -37,8 +37,8 @@ def draw_intervals(
     """The true ε of `rows` as bars `at` places of the other axis, with the mark of its claim; for the legend.
 
     A bar reaches from the lower to the upper end, on axes with limits; where one is not proven it runs, dotted, to the
-    edge. Thin lines join the ends. The mark stands where the bar is nearest to the claim. An ε of 0, which a
-    logarithmic axis lacks, is a mark on the edge.
+    edge. Thin lines join the ends. The mark stands where the bar is nearest to the claim, full where that is kept, half
+    where it is not certified, empty where it is violated. An ε of 0, which a logarithmic axis lacks, is on the edge.
     """
     colour, columns = colour or look.colour, ["epsilon", "delivered_lower", "delivered_epsilon"]
     claimed, low, high = rows.reindex(columns=columns).to_numpy(float).T
@@ -53,14 +53,9 @@ def draw_intervals(
         x, y = (at, ends) if upright else (ends, at)
         axes.plot(x, y, color=colour, ls=look.line, lw=0.8, gid=f"ends:{name}")
     near = np.clip(claimed, start, end)
-    found, words = standings(rows).to_numpy(), said(text, rows)
-    for word, (marker, fill) in STANDINGS.items():
-        part = np.flatnonzero(found == word)
-        x, y = (at[part], near[part]) if upright else (near[part], at[part])
-        style: dict[str, Any] = {"marker": marker, "ms": 5, "mfc": fill, "mec": colour, "zorder": 4, "clip_on": False}
-        axes.plot(x, y, ls="none", gid=f"{word.name}:{name}", **style)
-        say(axes.figure, f"{word.name}:{name}", [words[place] for place in part.tolist()])
-    return Line2D([], [], color=colour, lw=2.2, label=text)
+    x, y = (at, near) if upright else (near, at)
+    draw_standings(axes, name, look, x, y, rows, said(text, rows), colour=colour)
+    return Line2D([], [], color=colour, marker=look.marker, lw=2.2, label=text)
 
 
 def said(text: str, rows: pd.DataFrame) -> list[str]:
@@ -70,23 +65,40 @@ def said(text: str, rows: pd.DataFrame) -> list[str]:
     return [told if np.isnan(error) else f"{told}: {measured(error)}" for told, error in words]
 
 
-def standing_keys(rows: pd.DataFrame, *, ring: bool = False) -> list[Any]:
-    """The legend's entries for how the claims of `rows` stand, and for bars that are open."""
-    words = set(standings(rows)) - ({Standing.KEPT} if ring else set())
-    keys = [
-        Line2D([], [], ls="none", marker=marker, mec=colour, mfc="none" if ring else colour, label=f"claim {word}")
-        for word, (marker, colour) in STANDINGS.items()
-        if word in words
-    ]
+def fill(word: Standing, colour: Any) -> dict[str, Any]:
+    """How a mark of `colour` says how its claim stands: full where it is kept, half not certified, empty violated."""
+    if word == Standing.NOT_CERTIFIED:
+        return {"fillstyle": "left", "mfc": colour, "mfcalt": "white", "mec": colour}
+    return {"mfc": colour if word == Standing.KEPT else "white", "mec": colour}
+
+
+def draw_standings(
+    axes: Axes,
+    name: str,
+    look: Look,
+    x: np.ndarray,
+    y: np.ndarray,
+    rows: pd.DataFrame,
+    words: list[str],
+    colour: Any = None,
+) -> None:
+    """The marks of an algorithm's points, filled by how their claims stand; `words` rest on them."""
+    found = standings(rows).to_numpy()
+    for word in Standing:
+        part = np.flatnonzero((found == word) & ~np.isnan(y))
+        gid, style = f"{word.name}:{name}", fill(word, colour or look.colour)
+        axes.plot(x[part], y[part], ls="none", marker=look.marker, gid=gid, zorder=4, clip_on=False, **style)
+        say(axes.figure, gid, [words[place] for place in part.tolist()])
+
+
+def marks_of(rows: pd.DataFrame) -> str:
+    """What full, half and empty marks are, as a line below an axis; empty where all claims are kept."""
+    found = set(standings(rows))
+    return "claim " + ", ".join(word.signed for word in Standing if word in found) if found - {Standing.KEPT} else ""
+
+
+def open_key(rows: pd.DataFrame) -> list[Line2D]:
+    """The legend's entry for bars that are open; none without them."""
     low, high = rows.reindex(columns=["delivered_lower", "delivered_epsilon"]).to_numpy(float).T
-    if not ring and (np.isnan(low) & (high > 0)).any():
-        keys.append(Line2D([], [], color="#444444", ls=":", lw=2.2, label="dotted: no lower end proven, open to 0"))
-    return keys
-
-
-def draw_rings(axes: Axes, name: str, x: np.ndarray, y: np.ndarray, rows: pd.DataFrame) -> None:
-    """Rings about points whose claim is not kept, in the shape and colour of its word."""
-    for word in (Standing.NOT_CERTIFIED, Standing.VIOLATED):
-        (shape, colour), part = STANDINGS[word], standings(rows).to_numpy() == word
-        (ring,) = axes.plot(x[part], y[part], ls="none", gid=f"{word.name}:{name}", zorder=5)
-        ring.set(marker=shape, markersize=10, markerfacecolor="none", markeredgecolor=colour)
+    is_open = (np.isnan(low) & (high > 0)).any()
+    return [Line2D([], [], color="#444444", ls=":", lw=2.2, label="open to 0: no lower end")] if is_open else []

@@ -42,21 +42,21 @@ def not_finite(count: int) -> str | None:
 def trials(rows: pd.DataFrame) -> str:
     """How many trials stand behind a point, and what bars and bands are."""
     counts = sorted(set(rows["trials"].astype(int)))
-    what = "5th to 95th percentile over trials"
+    what, many = "5th to 95th percentile over trials", " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
     if counts[-1] < FEWEST_FOR_BARS:
-        return f"{' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} trials a point, too few for bars."
+        return f"{many} trials a point, too few for bars: dots are trials."
     if bars(rows) == INTERVAL:
         what = "95 % intervals of the mean (Student's t)"
     elif counts[-1] < FEWEST_FOR_PERCENTILES:
         what += ", of so few little more than the extremes"
-    return f"{' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} trials a point. Bars and bands: {what}."
+    return f"{many} trials a point. Bars and bands: {what}."
 
 
 def diverged(rows: pd.DataFrame) -> str | None:
     """How many trials diverged, and of which algorithms; None if none did."""
     some = rows[rows["diverged"] > 0]
     count = f"{int(some['diverged'].sum())} of {int(some['trials'].sum())} trials diverged there"
-    return f"Hollow: {count} ({_names(some)})." if len(some) else None
+    return f"Crossed: {count} ({_names(some)})." if len(some) else None
 
 
 def beyond_axis(rows: pd.DataFrame, column: str) -> str | None:
@@ -94,7 +94,7 @@ def edges(rows: pd.DataFrame) -> str | None:
     for name, of in _by_algorithm(rows):
         if count := int(at_edge(of).sum()):
             counts.append(f"{name} at {count} of {len(of)}{_NB}ε" if of["private"].all() else name)
-    what = "Crossed: the chosen step size or clip is an end of its grid, a better one may lie beyond"
+    what = "The chosen step size or clip is an end of its grid, a better one may lie beyond"
     return f"{what}: {', '.join(counts)}." if counts else None
 
 

@@ -8,8 +8,12 @@ import pandas as pd
 
 from silodp.algorithms import traits
 from silodp.files import with_reading
+from silodp.report.figures.notes import FEWEST_FOR_BARS
 from silodp.verdicts.comparisons import CALIBRATED
 from silodp.verdicts.statistics import mean_interval
+
+# Column with the errors of single trials, where they are too few for bars.
+TRIALS = "test_errors"
 
 
 class Slice(NamedTuple):
@@ -31,7 +35,8 @@ def slices(table: pd.DataFrame) -> Iterator[tuple[Slice, pd.DataFrame]]:
 def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """The table with `test_error_low` and `test_error_high`: 95 % intervals of the mean error, by Student's t.
 
-    `reported` has a row a trial behind its default rows; other rows, single trials and infinite errors get NaN.
+    `TRIALS` lists the errors of trials where they are fewer than `FEWEST_FOR_BARS`. `reported` has a row a trial behind
+    its default rows; other rows, single trials and infinite errors get NaN.
     """
     keys = ["algorithm", "reading", "M", "R", "epsilon"]
     found = []
@@ -40,21 +45,25 @@ def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
         low, high = mean_interval(errors)[1:] if finite else (np.nan, np.nan)
         # No error lies below 0.
         ends = {"test_error_low": max(low, 0.0) if finite else low, "test_error_high": high}
-        found.append(dict(zip(keys, key, strict=True)) | ends)
+        few = errors.tolist() if len(errors) < FEWEST_FOR_BARS else []
+        found.append(dict(zip(keys, key, strict=True)) | ends | {TRIALS: few})
     if not found:
         return table
     return with_reading(table).merge(pd.DataFrame(found), how="left", on=keys)
 
 
-def reported_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the private rows of a family, as the two SPIDERs, where the better of them is there already."""
+def reported_rows(table: pd.DataFrame, members: bool = False) -> pd.DataFrame:
+    """Without the private rows of a family, as the two SPIDERs, where the better of them is there, or without that."""
     families = {name: (traits(name).better_of or ("", 0))[0] for name in table["algorithm"].unique()}
     reported = {name for name in table.loc[table["private"], "algorithm"].unique() if name in families.values()}
-    return table[~(table["algorithm"].map(families).isin(reported) & table["private"])]
+    of = table["algorithm"].map(families).isin(reported)
+    if members and of.any():
+        return table[~table["algorithm"].isin(reported)]
+    return table[~(of & table["private"])]
 
 
-def checked(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The rows a figure draws: private ones by ε, then non-private ones.
+def checked(table: pd.DataFrame, columns: Sequence[str], members: bool = False) -> pd.DataFrame:
+    """The rows a figure draws: private ones by ε, then non-private ones; the `members` of a family, or the better.
 
     Raises ValueError when `table` is empty, lacks one of `columns`, mixes slices, or has two rows for one point.
     """
@@ -64,7 +73,7 @@ def checked(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         raise ValueError(f"figure: the table lacks the columns {', '.join(missing)}")
     if table.empty:
         raise ValueError("figure: the table has no rows")
-    table = reported_rows(with_reading(table))
+    table = reported_rows(with_reading(table), members)
     for name in ("experiment", "M", "R", "reading"):
         if table[name].nunique() > 1:
             values = ", ".join(map(str, table[name].unique()))
@@ -75,9 +84,9 @@ def checked(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table.sort_values(["private", "epsilon"], ascending=[False, True], kind="stable").reset_index(drop=True)
 
 
-def private_rows(table: pd.DataFrame, columns: Sequence[str], kind: str) -> pd.DataFrame:
+def private_rows(table: pd.DataFrame, columns: Sequence[str], kind: str, members: bool = False) -> pd.DataFrame:
     """The private rows of `checked`; ValueError, naming the `kind` of figure, where there are none."""
-    rows = checked(table, columns)
+    rows = checked(table, columns, members)
     if not rows["private"].any():
         raise ValueError(f"figure: {kind} needs private rows, the table has none")
     return rows[rows["private"]]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -33,11 +33,11 @@ RC: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "legend.fontsize": 8.3,
     "legend.frameon": False,
-    "legend.handlelength": 2.8,
-    "legend.columnspacing": 1.2,
+    "legend.handlelength": 1.4,
+    "legend.handletextpad": 0.35,
+    "legend.columnspacing": 0.55,
     "lines.linewidth": 1.5,
     "lines.markersize": 5.5,
-    "hatch.linewidth": 0.6,
     "pdf.fonttype": 3,  # text can be searched; 42, which some publishers ask for, doubles the time of a figure
     "svg.hashsalt": "silodp",
     "svg.fonttype": "none",  # text stays text: searched, read aloud, and small
@@ -49,22 +49,6 @@ _OTHER_LOOKS = [
     Look(99, "#30102f", "D", (0, (1.2, 1.2))),
     Look(99, "#6b4a9c", "P", (0, (8, 2))),
     Look(99, "#9fd3e6", "X", (0, (3, 1, 1, 1))),
-]
-
-
-class BaselineLook(NamedTuple):
-    """How figures draw a non-private algorithm: a horizontal line and a hatched band."""
-
-    colour: str
-    line: Any
-    hatch: str
-
-
-_BASELINE_LOOKS = [
-    BaselineLook("#000000", (0, (7, 2, 1, 2)), "////"),
-    BaselineLook("#6e6e6e", (0, (1, 1.5)), "\\\\\\\\"),
-    BaselineLook("#3c3c3c", (0, (3, 2)), "----"),
-    BaselineLook("#969696", (0, (9, 3)), "||||"),
 ]
 
 
@@ -108,11 +92,6 @@ def looks(algorithms: Iterable[str]) -> dict[str, Look]:
     return {name: traits(name).look or next(spare) for name in in_order(algorithms)}
 
 
-def baseline_looks(algorithms: Iterable[str]) -> dict[str, BaselineLook]:
-    """A look for each non-private algorithm, in the order of `in_order`."""
-    return dict(zip(in_order(algorithms), itertools.cycle(_BASELINE_LOOKS), strict=False))
-
-
 def widths(count: int) -> list[float]:
     """Line widths of `count` curves, each thinner than the one below it: of two that coincide both are seen."""
     return np.linspace(2.6, 1.3, count).tolist() if count > 1 else [1.5] * count
@@ -122,12 +101,6 @@ def tint(colour: str, share: float) -> tuple[float, float, float]:
     """`colour` mixed with white; opaque, because hatches in a PDF know no transparency."""
     red, green, blue = (1 - share * (1 - part) for part in matplotlib.colors.to_rgb(colour))
     return red, green, blue
-
-
-def inside(colour: str) -> str:
-    """White or black, whichever is seen inside a marker of `colour`."""
-    red, green, blue = matplotlib.colors.to_rgb(colour)
-    return "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.6 else "black"
 
 
 @contextmanager

@@ -7,14 +7,18 @@ belongs to one curve.
 import io
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 from xml.etree import ElementTree as tree
 
 import matplotlib
 from matplotlib.figure import Figure, FigureBase
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+tree.register_namespace("", _SVG)
+tree.register_namespace("xlink", _XLINK)
 _WORDS = "_silodp_words"
 _NOTE = "_silodp_note"
+_PANEL = "panel"
 _NUMBER = re.compile(r"-?\d*\.\d{3,}(?:e[-+]?\d+)?")
 
 
@@ -40,6 +44,41 @@ def words(figure: FigureBase | None) -> dict[str, Sequence[str]]:
     return getattr(figure, _WORDS)
 
 
+def say_panels(figure: Figure) -> None:
+    """Say where panels and legend of a figure stand, so that `panels` finds them: x, y, width and height in points."""
+    renderer, scale = figure.canvas.get_renderer(), 72 / figure.dpi  # type: ignore[attr-defined]
+    boxes: list[Any] = [(axes, axes.get_tightbbox(renderer), axes.get_window_extent()) for axes in figure.axes]
+    # Panels are equally wide, so that their axes stand below each other on a phone.
+    before = max(inner.x0 - box.x0 for _, box, inner in boxes)
+    width = before + max(box.x1 - inner.x0 for _, box, inner in boxes)
+    found: list[Any] = [(axes, inner.x0 - before, width, box) for axes, box, inner in boxes]
+    found += [(legend, box.x0, box.width, box) for legend in figure.legends for box in [legend.get_window_extent()]]
+    for artist, left, wide, box in found:
+        corner = left - 2, figure.bbox.height - box.y1 - 2
+        sizes = (*corner, wide + 4, box.height + 4)
+        artist.set_gid(f"{_PANEL}:{' '.join(f'{value * scale:.0f}' for value in sizes)}")
+
+
+def panels(svg: str) -> str:
+    """A figure with panels as pictures that flow: a picture each, 1.6 px a point wide; another figure as it is."""
+    root = tree.fromstring(svg)
+    found = root.findall(".//*[@data-panel]")
+    if not found:
+        return svg
+    parents = {child: parent for parent in root.iter() for child in parent}
+    pictures = [root]
+    for panel in reversed(found):
+        parents[panel].remove(panel)
+        box = panel.attrib.pop("data-panel")
+        wide = f"width:{1.6 * float(box.split()[2]):.0f}px"
+        picture = tree.Element(f"{{{_SVG}}}svg", {"viewBox": box, "style": wide})
+        picture.append(panel)
+        pictures.insert(1, picture)
+    # What is left are the title, which stands above the pictures in words, and shapes that they refer to.
+    root.set("class", "shared")
+    return "".join(tree.tostring(picture, encoding="unicode") for picture in pictures)
+
+
 def svg_text(figure: Figure, name: str) -> str:
     """The figure as SVG without dates; ids depend on `name`, so that many figures fit into one page."""
     drawn = io.StringIO()
@@ -49,13 +88,12 @@ def svg_text(figure: Figure, name: str) -> str:
     with matplotlib.rc_context({"svg.hashsalt": name}):
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(drawn, format="svg", metadata=metadata)
-    tree.register_namespace("", _SVG)
-    tree.register_namespace("xlink", _XLINK)
     root = tree.fromstring(drawn.getvalue())
     for group in root.iter(f"{{{_SVG}}}g"):
         gid = group.attrib.pop("id", "")
-        if ":" in gid:
-            group.set("data-series", gid.partition(":")[2])
+        kind, colon, name_of = gid.partition(":")
+        if colon:
+            group.set("data-panel" if kind == _PANEL else "data-series", name_of)
             for point, value in zip(group.iter(f"{{{_SVG}}}use"), words(figure).get(gid, ()), strict=False):
                 tree.SubElement(point, f"{{{_SVG}}}title").text = value
     _flatten(root)

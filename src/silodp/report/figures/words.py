@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config.loading import known_titles
+from silodp.config.loading import known_shorts, known_titles
 from silodp.config.readings import Readings
 from silodp.report.figures.style import label
 from silodp.verdicts.checks import CHECKS
@@ -76,6 +76,11 @@ _MINUS = re.compile(r"(?<![\w.−-])-(?=\.?\d)")
 def title_of(experiment: str, titles: Mapping[str, str] | None = None) -> str:
     """An experiment's title: as `titles` has it, else as config/experiments has it, else its name."""
     return (titles or {}).get(experiment) or known_titles().get(experiment) or experiment
+
+
+def short_of(experiment: str, short: str = "", title: str = "") -> str:
+    """What figures call an experiment: `short` as its run has it, else that of config/experiments, else its title."""
+    return short or known_shorts().get(experiment) or title or experiment
 
 
 def setting_words(M: object, R: object) -> str:

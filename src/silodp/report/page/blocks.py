@@ -31,7 +31,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure at `anchor`: words `about` its experiment, above and below, `svg` (None: missing), and a `note`."""
+    """A figure at `anchor`: words `about` its experiment, above and below, `svg` (None: missing), and a `note`.
+
+    With `panels` the picture is several, which flow.
+    """
 
     anchor: str
     about: str

@@ -16,6 +16,7 @@ from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS, experiments_of, read_js
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import title_of
 from silodp.report.page.blocks import Block, Figures, Section, Text
+from silodp.report.page.board import board
 from silodp.report.page.claims import protocols, read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, own_data
 from silodp.report.page.figures import Page
@@ -55,6 +56,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     found = [] if own else findings(page, comparisons, private)
     paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
     sections = [
+        *board(page),
         *([own_data(folder, experiment) for experiment in experiments if own and experiment.own_data]),
         *([] if own or plugin else by_number(page, experiments, comparisons)),
         *([Section("paired", "Every paired comparison", [Figures(paired)], folded=True)] if paired else []),

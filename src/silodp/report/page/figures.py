@@ -13,13 +13,12 @@ import pandas as pd
 from silodp.files import experiments_of, reading
 from silodp.report.figures.from_tables import FORMULAS as TITLES
 from silodp.report.figures.style import label
+from silodp.report.figures.svg import panels
 from silodp.report.figures.words import setting_words, title_of
 from silodp.report.page.blocks import Figure, Link
 from silodp.report.paper_figures import said_of_file
 
 _DESCRIPTION = re.compile(r"<desc>(.*?)</desc>", re.DOTALL)
-# Forests and bounds have many panels.
-_PANELS = re.compile(r"/bounds/|/(paired|certified|equal|noises)_[^/]*$")
 CAPTIONS = {
     "error_vs_epsilon": "Test error against claimed ε",
     "delivered_vs_claimed": "True ε against claimed ε",
@@ -63,9 +62,11 @@ class Page:
         svg = _whole(path) if path.is_file() else ""
         # The description is said below the picture.
         legend = html.unescape(found[1]) if (found := _DESCRIPTION.search(svg)) else ""
-        place, panels = anchor(path.relative_to(self.folder)), bool(_PANELS.search(path.as_posix()))
+        place = anchor(path.relative_to(self.folder))
         svg = _DESCRIPTION.sub("", svg)
-        return Figure(place, about, heading, caption, svg or None, links, note, legend, panels)
+        flows = "data-panel" in svg
+        svg = panels(svg) if flows else svg
+        return Figure(place, about, heading, caption, svg or None, links, note, legend, flows)
 
     def result(self, name: str, experiment: str, caption: str, heading: str = "", note: str = "") -> Figure:
         """A figure of an experiment's results."""

@@ -11,7 +11,7 @@ from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures import findings as pictures
 from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import svg_text
-from silodp.report.figures.words import setting_words, title_of
+from silodp.report.figures.words import setting_words, short_of, title_of
 from silodp.report.page.figures import Page, inside
 from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import data_set
@@ -21,6 +21,8 @@ from silodp.verdicts.comparisons import BY_CALIBRATED, ENDED, HEADLINE
 
 # What a finding is about, and the claim whose sentence stands beside it.
 _CLAIMED, _TRUE, _EQUAL = ("claimed", "N2"), ("true", "N6"), ("equal", "C1")
+# What a reader who knows no paper has to know of the first pair.
+_WHO = {"spider": ", the newer algorithm,", "minibatch_sgd": ", the simple one,"}
 _NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "delivered_epsilon", "delta", "claim"]
 
 
@@ -28,7 +30,7 @@ _NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "
 class Finding:
     """A sentence with what it rests on: `wide` and `narrow` are the picture as SVG, `csv` its rows, by address.
 
-    `shown` says what the marks of the picture are, where they are of a part of the rows.
+    `shown` says what the marks of the picture are.
     """
 
     anchor: str
@@ -87,21 +89,25 @@ def _accuracy(
     if shown.empty:
         return None
     ahead, behind, neither, same = (int(table[word].sum()) for word in ("ahead", "behind", "open", "same"))
-    first, second = (label(name).removeprefix("ISRL-DP ") for name in pair)
     place = {"": "At the claimed ε", ENDED: "At equal true ε"}[reading]
-    word = f"loses to {second} more often than it wins" if behind > ahead else f"beats {second} as often as it loses"
-    word = f"beats {second} more often than it loses" if ahead > behind else word
+    who, other = (f"{label(name).removeprefix('ISRL-DP ')}{_WHO.get(name, '') * (about == _CLAIMED)}" for name in pair)
+    word = f"loses to {other} more often than it wins" if behind > ahead else f"beats {other} as often as it loses"
+    word = f"beats {other} more often than it loses" if ahead > behind else word
     if not ahead + behind:
-        word = f"is not told apart from {second}"
-    sentence = f"{place}, {first} {word}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
+        word = f"is not told apart from {other}"
+    sentence = (
+        f"{place}, {who} {word.rstrip(',')}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
+    )
     sentence += f" comparisons, larger at {behind or 'none'}"
     means = "; ".join(_mean(row) for row in shown.to_dict("records"))
     detail = (
         f"At {neither} no difference is found. Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}."
     )
-    detail += f" Mean difference, with its 95 % interval: {means}. Thin strokes are single comparisons."
+    detail += f" Mean difference, with its 95 % interval: {means}."
     detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
-    return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table)
+    marks = "Thick bar: mean difference, with its 95 % interval; thin strokes: single comparisons"
+    marks += "; grey: within the tolerance." if shown["tolerance"].max() > 0 else "."
+    return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table, marks)
 
 
 def _mean(row: Mapping) -> str:
@@ -126,8 +132,8 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.in_order(part["algorithm"]))
-    shown = f"Drawn: the {len(part)} of {title_of(setting[0])}, {setting_words(*setting[1:])}. "
-    shown += f"At each claimed ε, from left: {', '.join(names)}."
+    shown = f"A mark is a result, its bar where the true ε lies. Drawn: the {len(part)} of {short_of(setting[0])}, "
+    shown += f"{setting_words(*setting[1:])}; at each claimed ε, from left: {', '.join(names)}."
     detail = "A bar holds the true ε between its proven bounds; some go on beyond the picture."
     table = rows[[name for name in _NUMBERS if name in rows]]
     return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table, shown)

@@ -77,11 +77,23 @@ def test_a_model_for_each_silo_is_not_compared_where_a_constant_model_has_no_err
 
 def test_the_axis_of_heterogeneity_has_questions_of_its_own():
     names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
-    assert {q.key for q in questions(names, axis=True)} == {
+    assert {q.key for q in questions(names, axis="p")} == {
         "dp_scaffold, minibatch_sgd",
         "dp_scaffold, local_sgd",
         "minibatch_sgd, silo_only",
     }
+
+
+def test_a_correction_pays_from_the_largest_alpha_at_which_it_wins():
+    """Planted: it wins at α = 0.1 and 0.3 and not at 1; p = 0 % beside it has a question of its own."""
+    better, same = {"minibatch_sgd": 0.3, "dp_scaffold": 0.2}, {"minibatch_sgd": 0.2, "dp_scaffold": 0.2}
+    planted = {"mnist_dirichlet_a10": better, "mnist_dirichlet_a30": better, "mnist_dirichlet_a100": same}
+    rows = [reported(errors, experiment=name) for name, errors in planted.items()]
+    table = compared(pd.concat([*rows, reported(same, experiment="mnist_share_p0")]))
+    by_share, by_alpha = sorted(verdicts(table), key=lambda line: "by α" in line)
+    assert "yes at 4, worse at 0 of 6 cells" in by_alpha
+    assert by_alpha.endswith("pays from α = 0.3 at ε = 1, from α = 0.3 at ε = 8")
+    assert by_share.endswith("pays nowhere at ε = 1, nowhere at ε = 8")
 
 
 def test_the_command_writes_table_verdicts_and_figures(tmp_path, capsys):
@@ -89,8 +101,7 @@ def test_the_command_writes_table_verdicts_and_figures(tmp_path, capsys):
     (tmp_path / "run" / "config.json").write_text('{"experiments": {}}')
     errors = ERRORS | {"dp_scaffold": 0.18, "accelerated_minibatch_sgd": 0.2, "localised_accelerated": 0.2}
     reported(ERRORS).to_csv(tmp_path / "run" / "reported" / "wbcd_leaderboard.csv", index=False)
-    for p in (0, 100):
-        name = f"mnist_share_p{p}"
+    for name in ("mnist_share_p0", "mnist_share_p100", "mnist_dirichlet_a10"):
         reported(errors, experiment=name).to_csv(tmp_path / "run" / "reported" / f"{name}.csv", index=False)
     assert main(["leaderboard", str(tmp_path / "run"), "--output", str(tmp_path / "board")]) == 0
     names = {file.name for file in (tmp_path / "board").iterdir()}

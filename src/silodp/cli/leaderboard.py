@@ -26,7 +26,7 @@ def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -
     if not files:
         raise ConfigError(f"command line: {folders[0]}: no reported/*.csv: must be the folder of a finished run")
     reported = pd.concat([read_table(file, REPORTED_COLUMNS) for file in files], ignore_index=True)
-    named = reported["experiment"].map(lambda name: name.endswith("_leaderboard") or along(name))
+    named = reported["experiment"].map(lambda name: name.endswith("_leaderboard") or bool(along(name)))
     reported = reported[named]
     table = compared(reported, [name for folder in folders for name in _constant(folder)])
     write_csv(table, output / "leaderboard.csv")
@@ -35,7 +35,7 @@ def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -
     text = "\n".join([*lines, "", *(f"- {line}." for line in verdicts(table)), ""])
     (output / "leaderboard.md").write_text(text, encoding="utf-8")
     save(error_panels(reported), output / "leaderboard", formats)
-    if reported["experiment"].map(along).any():
+    if (reported["experiment"].map(along) != "").any():
         save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", formats)
     print(text, end="")
 

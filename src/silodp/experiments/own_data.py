@@ -26,7 +26,7 @@ def own_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
     sized = not isinstance(own, str) and own.silo is None and bool(own.sizes)
     yield sized, "dataset.sizes", sized, "must be left out without dataset.silo"
     yield scheme != "column" and named, "silos.scheme", scheme, "must be column, or silo be left out of dataset"
-    yield dirichlet and isinstance(own, str), "silos.scheme", scheme, "needs a file of your own"
+    yield dirichlet and isinstance(own, str) and not dataset.class_counts, "silos.scheme", scheme, "needs classes"
     missing = plan.count is None or plan.alpha is None
     yield dirichlet and missing, "silos.scheme", scheme, "needs silos.count and silos.alpha"
     yield not dirichlet and plan.alpha is not None, "silos.alpha", plan.alpha, f"must be left out for {scheme}"

@@ -149,7 +149,8 @@ def _silo_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
     allowed = f"must be 0 for {plan.scheme}; only digit_pairs can mix its silos"
     yield bool(plan.mixed) and plan.scheme != "digit_pairs", "silos.mixed", plan.mixed, allowed
     for key, value in (("silos.per_class", plan.per_class), ("silos.official_test", plan.official_test)):
-        yield bool(value) and not by_class, key, value, f"needs silos cut by class, not {plan.scheme}"
+        first = key == "silos.per_class" and plan.scheme == "dirichlet" and isinstance(experiment.dataset, str)
+        yield bool(value) and not (by_class or first), key, value, f"needs silos cut by class, not {plan.scheme}"
     resampled = plan.official_test and any(readings.resample for readings in readings_run)
     allowed = "must be false where a reading resamples, which draws anew before a split"
     yield resampled, "silos.official_test", True, allowed

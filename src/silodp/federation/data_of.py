@@ -41,14 +41,32 @@ def number_of_silos(config: Experiment) -> int:
 
 
 def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
-    """A registered data set, with the silos that its records name where the experiment asks for these."""
+    """A registered data set, with the silos that its records name, or with Dirichlet silos, where these are asked for.
+
+    Of Dirichlet silos the sizes follow from how many records each class has, so that no record is read.
+    """
+    counts, N, alpha = dataset.class_counts, plan.count, plan.alpha
+    if plan.scheme == "dirichlet" and counts and N and alpha:
+        cut = tuple(min(count, plan.per_class or count) for count in counts)
+        sizes = np.bincount(dirichlet(np.repeat(np.arange(len(cut)), cut), len(cut), N, alpha), minlength=N).tolist()
+        read = dataset.loader
+
+        def loaded(files: dict[str, Path]) -> Data:
+            data = _firsts(read(files), plan.per_class)
+            return replace(data, silo=dirichlet(data.y, data.classes, N, alpha))
+
+        return replace(dataset, records=sum(cut), class_counts=cut, silo_records=tuple(sizes), loader=loaded)
     if dataset.silo_records is None:
         return dataset
     if plan.scheme != "column":
         return replace(dataset, silo_records=None)
-    sizes = tuple(records for records in dataset.silo_records if records >= (plan.least or 1))
-    read = dataset.loader
-    return replace(dataset, records=sum(sizes), silo_records=sizes, loader=lambda files: _only(read(files), plan.least))
+    kept, every = tuple(n for n in dataset.silo_records if n >= (plan.least or 1)), dataset.loader
+    return replace(dataset, records=sum(kept), silo_records=kept, loader=lambda files: _only(every(files), plan.least))
+
+
+def _firsts(data: Data, per_class: int | None) -> Data:
+    """The first records of each class."""
+    return _records(data, pd.Series(data.y).groupby(data.y).cumcount().to_numpy() < (per_class or len(data.y)))
 
 
 @functools.cache

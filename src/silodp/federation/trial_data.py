@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
+# Weights of a softmax up to which heterogeneity is measured on the features as they are, and parts of wider records.
+WIDEST, PARTS = 1024, 49
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def partition_and_measure(
         )
         records = fitted_records(data, config, readings, part)
         local = part.compact()[1]
-        x = _windows(records.x) if records.x.ndim > 2 else records.x
+        x = _windows(records.x) if records.x.ndim > 2 else _narrow(records.x, records.classes)
         parts.append(part)
         xs, ys = ([values[i] for i in local.train] for values in (x, records.y))
         measured.append(heterogeneity(xs, ys, dataset_of(config).task, records.classes))
@@ -121,6 +123,13 @@ def _windows(x: np.ndarray) -> np.ndarray:
     height, width = height // 4, width // 4
     cut = x[:, :, : 4 * height, : 4 * width].reshape(n, channels, 4, height, 4, width)
     return cut.mean(axis=(3, 5), dtype=np.float64).reshape(n, -1)
+
+
+def _narrow(x: np.ndarray, classes: int | None) -> np.ndarray:
+    """Means of `PARTS` runs of neighbouring features, (n, PARTS), where softmax has more than `WIDEST` weights."""
+    if (classes or 2) < 3 or x.shape[1] * (classes or 2) <= WIDEST:
+        return x
+    return np.column_stack([part.mean(axis=1) for part in np.array_split(x, PARTS, axis=1)])
 
 
 def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:

@@ -5,6 +5,7 @@ training loss stands for it, so that no test error chooses what test errors comp
 holds over all comparisons of a question.
 """
 
+import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
@@ -42,16 +43,25 @@ CORRECTED = (
 )
 # Questions between a model for each silo, tested on the silo's own records, and a single model.
 BY_SILO = ("personal", "federating")
-# End of an experiment's name on that axis: the share of records from all classes, in percent.
-MIXED = re.compile(r"_p(\d+)$")
+# End of an experiment's name on an axis: the share of records from all classes in percent, or hundredths of α.
+MIXED = re.compile(r"_([pa])(\d+)$")
+# Letter of that end → what messages call a point of the axis; the larger, the more alike silos are.
+AXES = {"p": "p = {:g} %", "a": "α = {:g}"}
 # Column of the table that a reader quotes → the question that it answers.
 GAINS = {"gain over silo_only": "federating", "successor over papers' best": "successor"}
 COLUMNS = ["question", *CELL, "first", "second", "first_error", "second_error", "difference", "low", "high", "p"]
 
 
-def along(experiment: str) -> bool:
-    """Whether an experiment is a point of the axis of heterogeneity."""
-    return bool(MIXED.search(experiment))
+def along(experiment: str) -> str:
+    """The axis of heterogeneity that an experiment is a point of, a key of `AXES`; empty where it is on none."""
+    found = MIXED.search(experiment)
+    return found[1] if found else ""
+
+
+def place(experiment: str) -> float:
+    """Where on its axis an experiment is: p in percent, or α."""
+    found = MIXED.search(experiment)
+    return math.nan if found is None else int(found[2]) / (100 if found[1] == "a" else 1)
 
 
 class Question(NamedTuple):
@@ -63,12 +73,14 @@ class Question(NamedTuple):
     second: frozenset[str]
 
 
-def questions(names: Sequence[str], axis: bool = False) -> list[Question]:
-    """The questions about algorithms `names`, of a leaderboard's data set or along the `axis` of heterogeneity."""
+def questions(names: Sequence[str], axis: str = "") -> list[Question]:
+    """The questions about algorithms `names`, of a leaderboard's data set or along an `axis` of heterogeneity."""
     private = frozenset(names)
     if axis:
         pairs = [pair for pair in CORRECTED if private.issuperset(pair)]
-        return [Question(f"{a}, {b}", f"does {a} beat {b}", frozenset({a}), frozenset({b})) for a, b in pairs]
+        # Each axis has questions of its own, so that the cells of one ask nothing more of the other's.
+        end = " by α" if axis == "a" else ""
+        return [Question(f"{a}, {b}{end}", f"does {a} beat {b}{end}", frozenset({a}), frozenset({b})) for a, b in pairs]
     papers, single = private - {*SUCCESSORS, *BASELINES}, private - {*PERSONAL}
     asked = [
         Question("successor", "does a successor beat the papers' best", single & {*SUCCESSORS}, papers),
@@ -118,15 +130,27 @@ def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
 
 def verdicts(table: pd.DataFrame) -> list[str]:
     """A line for each question: at how many cells the answer is yes, no or open, and where."""
-    words = {q.key: q.words for axis in (False, True) for q in questions(list(ALGORITHMS), axis)}
+    words = {q.key: q.words for axis in ("", *AXES) for q in questions(list(ALGORITHMS), axis)}
     lines = []
     for key, part in table.groupby("question", sort=False):
         counts = part["outcome"].value_counts()
         yes, no = int(counts.get("yes", 0)), int(counts.get("no, worse", 0))
         where = [f"{name.removesuffix('_leaderboard')} ε = {', '.join(es)}" for name, es in _places(part, "yes")]
         head = f"{words[str(key)]}: yes at {yes}, worse at {no} of {len(part)} cells after Holm"
-        lines.append(head + (f" (yes: {'; '.join(where)})" if where else ""))
+        lines.append(head + (f" (yes: {'; '.join(where)})" if where else "") + _pays(part))
     return lines
+
+
+def _pays(part: pd.DataFrame) -> str:
+    """From where a correction pays, for each ε: the largest p or α at which the answer is yes."""
+    axis = along(str(part["experiment"].iloc[0]))
+    if not axis:
+        return ""
+    said = []
+    for epsilon, cells in part.groupby("epsilon"):
+        places = cells.loc[cells["outcome"] == "yes", "experiment"].map(place)
+        said.append(f"{'from ' + AXES[axis].format(places.max()) if len(places) else 'nowhere'} at ε = {epsilon:g}")
+    return f"; pays {', '.join(said)}"
 
 
 def _places(part: pd.DataFrame, outcome: str) -> Iterator[tuple[str, list[str]]]:

@@ -12,7 +12,7 @@ from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.words import title_of
 from silodp.report.numbers import plain
-from silodp.verdicts.leaderboard import MIXED, along
+from silodp.verdicts.leaderboard import along, place
 
 # Inches of a panel with what stands around it, and of a row of the legend.
 _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
@@ -20,7 +20,7 @@ _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
 
 def error_panels(reported: pd.DataFrame) -> Figure:
     """Mean test error over trials against ε: a panel for each data set, a line for each algorithm."""
-    rows = reported[reported["epsilon"].notna() & ~reported["experiment"].map(along)]
+    rows = reported[reported["epsilon"].notna() & (reported["experiment"].map(along) == "")]
     names = list(looks(set(rows["algorithm"]) - {"spider"}))
     experiments = list(dict.fromkeys(rows["experiment"]))
     figure, panels = _panels(len(experiments), math.ceil(len(names) / 3), "Test error at equal true ε, by data set")
@@ -43,23 +43,27 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
 
     `table` is what `silodp.verdicts.leaderboard.compared` gives. Raises ValueError where no experiment is on the axis.
     """
-    rows = table.assign(p_all=pd.to_numeric(table["experiment"].str.extract(MIXED, expand=False)))
-    rows = rows[rows["p_all"].notna()].sort_values("p_all")
+    rows = table.assign(axis=table["experiment"].map(along), at=table["experiment"].map(place))
+    rows = rows[rows["axis"] != ""].sort_values(["axis", "at"], ascending=[False, True])
     if rows.empty:
-        raise ValueError("experiments: none ends in _p0 to _p100, the share of records from all classes")
-    pairs = list(rows.groupby(["first", "second"], sort=False))
+        raise ValueError(
+            "experiments: none ends in _p0 to _p100, a share in percent, or _a10, hundredths of Dirichlet's α"
+        )
+    pairs = list(rows.groupby(["first", "second", "axis"], sort=False))
     figure, panels = _panels(len(pairs), 1, "Test error with a correction minus without, by heterogeneity")
     with styled():
-        for axes, ((first, second), part) in zip(panels, pairs, strict=True):
+        for axes, ((first, second, axis), part) in zip(panels, pairs, strict=True):
             for shift, (epsilon, line) in enumerate(part.groupby("epsilon")):
                 bars = [line["difference"] - line["low"], line["high"] - line["difference"]]
-                at = line["p_all"] + 2.5 * shift
+                at = line["at"] * 1.1**shift if axis == "a" else line["at"] + 2.5 * shift
                 axes.errorbar(
                     at, line["difference"], bars, fmt="os^D"[shift % 4] + "-", ms=3, lw=1, label=f"ε = {epsilon:g}"
                 )
             axes.axhline(0, color="black", lw=0.7)
             axes.set_title(f"{first} − {second}", fontsize=7.5)
-            axes.set_xlabel("records from all classes, %", fontsize=7)
+            axes.set_xlabel("Dirichlet α" if axis == "a" else "records from all classes, %", fontsize=7)
+            if axis == "a":
+                axes.set_xscale("log")
             axes.tick_params(labelsize=6.5)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=6.5)
     return figure

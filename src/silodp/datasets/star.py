@@ -1,0 +1,49 @@
+"""Project STAR: 5,621 pupils of grade K in 74 schools; class: whether the mathematics score is at least 484.
+
+484 is the median. Pupils with a score, whose features are all known, in schools with at least 50 of them.
+Reading scores are left out.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from silodp.datasets.base import Data, Dataset
+from silodp.datasets.own_file import OwnFile, read_own
+from silodp.datasets.rdatasets import to_csv
+from silodp.datasets.tabular import read_frame
+
+MEDIAN = 484
+_COLUMNS = ("sch", "math", "cltype", "hdeg", "exp", "ses", "schtype", "sx", "eth")
+
+
+def _load(files: dict[str, Path]) -> Data:
+    (path,) = files.values()
+    frame = read_frame(path)
+    frame["math"] = pd.Series(frame["math"] >= MEDIAN).astype("Int64")
+    return read_own(OwnFile(path, target="math", silo="sch"), frame)[0]
+
+
+# Records of each silo.
+_SIZES = (
+    "66 52 95 58 59 54 117 100 119 51 56 56 58 55 105 72 79 99 78 71 130 87 63 58 50 135 130 52 59 50 108 103 "
+    "69 60 64 93 60 66 66 71 69 75 60 55 55 68 58 71 137 53 53 76 96 61 96 55 67 72 53 112 91 89 97 55 94 78 "
+    "108 64 75 82 97 59 62 54"
+)
+
+DATASET = Dataset(
+    name="star",
+    title="Project STAR, grade K",
+    task="classification",
+    embedded=False,
+    licence="GPL (>= 2), of the R package mlmRev",
+    citation="C. Achilles et al., Tennessee's Student Teacher Achievement Ratio project, 1985-1989; R package mlmRev",
+    records=5621,
+    features=17,
+    class_counts=(2816, 2805),
+    standardise_columns=("exp",),
+    silo_records=tuple(map(int, _SIZES.split())),
+    loader=_load,
+    converted=partial(to_csv, columns=_COLUMNS, rows="gr == 'K'", least=50),
+)

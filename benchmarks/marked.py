@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+# Around the tables of scale.py in RESULTS.md.
+SCALE = "<!-- scale -->", "<!-- end of scale -->"
+
 
 def write_between(page: Path, begin: str, end: str, text: str) -> None:
     """Replace what stands between two marks of a page; ValueError where it does not hold each of them once."""

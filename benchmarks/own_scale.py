@@ -8,28 +8,19 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import torch
-from torch import Tensor
 
 import memory
-from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import Algorithm
+from logistic import ROUNDS, Logistic
 from silodp.datasets.own_file import OwnFile, read_own
-from silodp.federation.messages import Messages
-from silodp.federation.models import MODELS
-from silodp.federation.rng import Streams
-from silodp.federation.server import SiloFederation
-from silodp.privacy.plan import Budget
 from timing import Work, interleaved
 
-SILOS, RECORDS, FEATURES, BATCH, POINTS, ROUNDS = 1000, 1000, 100, 100, 8, 25
+SILOS, RECORDS, FEATURES, BATCH, POINTS = 1000, 1000, 100, 100, 8
 
 
 def write(path: Path) -> None:
@@ -67,29 +58,6 @@ def partition_job(folder: Path) -> float:
     return memory.peak(["partition", str(path), "scale", "--output", str(folder / "silos")])
 
 
-def plain_round(silos: list[tuple[Tensor, Tensor]], w: Tensor, step: Tensor, clip: Tensor, noise: Tensor) -> Tensor:
-    """What one would write: for each point and silo a batch, per-record gradients, clipped, averaged, noise added."""
-    found = torch.empty_like(w)
-    for g in range(len(w)):
-        total = torch.zeros_like(w[g])
-        for x, y in silos:
-            drawn = torch.randint(len(x), (BATCH,))
-            xb, yb = x[drawn], y[drawn]
-            gradient = (torch.sigmoid(xb @ w[g]) - yb)[:, None] * xb
-            gradient = gradient * (clip[g] / gradient.norm(dim=1)).clamp(max=1.0)[:, None]
-            total += gradient.mean(0) + noise[g] * torch.randn_like(total)
-        found[g] = w[g] - step[g] * total / len(silos)
-    return found
-
-
-def rounds(method: Algorithm, federation: SiloFederation, weights: Tensor) -> Iterator[Tensor]:
-    """Models after each round."""
-    state = method.start(weights)
-    for r in range(method.rounds):
-        state = method.round(r, state, federation)
-        yield state.w
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
@@ -105,17 +73,8 @@ def main() -> None:
     reading = memory.own_peak()
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y).to(torch.float32)
     silos = [(x[one], y[one]) for one in np.array_split(np.argsort(data.silo, kind="stable"), SILOS)]
-    method, model = ALGORITHMS["minibatch_sgd"](ROUNDS), MODELS["logistic"](FEATURES, 2)
-    plan = method.plan(Budget(RECORDS, ROUNDS, 1.0, 1e-6, 1.0, BATCH))
-    step, clip = torch.linspace(0.1, 1, POINTS), torch.ones(POINTS)
-    federation = SiloFederation(
-        Messages(model, silos, Streams(1)), [[plan] * SILOS] * POINTS, step, clip, SILOS, Streams(1).child("draws")
-    )
-    start, noise = torch.zeros(POINTS, FEATURES), torch.full((POINTS,), plan.releases[0].noise)
-    stack = Work(partial(next, rounds(method, federation, start)))
-    seconds = interleaved(
-        {"stack": stack, "loop": Work(partial(plain_round, silos, start, step, clip, noise))}, repeats
-    )
+    problem = Logistic(silos, BATCH, POINTS)
+    seconds = interleaved({"stack": Work(problem.stack), "loop": Work(problem.loop)}, repeats)
     times = seconds["loop"].per(seconds["stack"]).median
     print(f"{seconds['stack'].median:.3f} s a round of the stack of {POINTS} points, the plain loop")
     print(f"{seconds['loop'].median:.3f} s, {times:.2f} times as long (medians of {repeats})")

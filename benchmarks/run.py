@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_info
 
 from convolution import FLOP as IMAGE_FLOP
 from convolution import Convolution
+from marked import SCALE as MARKS
 from memory import job_peaks
 from peers import disagreement, jacobian_run, vmap_run
 from silodp.datasets.cache import FetchError, local_files
@@ -241,6 +242,9 @@ def page(rows: list[Row], notes: list[str], arguments: list[str]) -> str:
             *(row.line() for row in rows),
             "",
             *(f"- {note}" for note in notes),
+            "",
+            # Filled by scale.py.
+            *MARKS,
             "",
         ]
     )

@@ -21,6 +21,9 @@ def test_figure_2_is_a_table(tmp_path, monkeypatch):
     for n in (1000, 10_000, 100_000):
         order = [rows[bound, n, 0.4] for bound in ("clones, numerical", "check-ins paper 5.1", "earlier bound")]
         assert order == sorted(order)
+        # Random allocation: two ends that are proven, below the theorem about the same check-ins.
+        ends = [rows[bound, n, 0.4] for bound in ("lower bound", "random allocation", "random check-ins")]
+        assert ends == sorted(set(ends))
 
 
 def test_the_comparison_writes_a_table(tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from silodp.privacy.shuffling.amplification import amplification_table
-from silodp.report.figures.checkin_lines import LINES, amplified_epsilon, error_at_equal_epsilon
+from silodp.report.figures.checkin_lines import BAND, LINES, amplified_epsilon, error_at_equal_epsilon
 from silodp.report.figures.svg import words
 
 
@@ -15,7 +15,7 @@ def drawn(figure) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def bounds() -> pd.DataFrame:
-    return amplification_table([0.3, 0.6, 2.0], [1000, 10_000], [1e-6], bounds=list(LINES))
+    return amplification_table([0.3, 0.6, 2.0], [1000, 10_000], [1e-6], bounds=[*LINES, *BAND])
 
 
 def test_every_bound_and_population_is_a_line_and_no_amplification_is_exactly_the_diagonal(bounds):
@@ -24,6 +24,14 @@ def test_every_bound_and_population_is_a_line_and_no_amplification_is_exactly_th
     assert np.allclose(lines["none"][:, 0], lines["none"][:, 1])
     rows = bounds[(bounds["bound"] == "earlier bound") & (bounds["reports"] == 1000)]
     assert np.allclose(lines["earlier bound:1000"], rows[["epsilon0", "epsilon"]])
+
+
+def test_random_allocation_is_a_band_between_its_ends(bounds):
+    bands = {band.get_gid(): band for band in amplified_epsilon(bounds, title="t").axes[0].collections}
+    assert set(bands) == {"random allocation:1000", "random allocation:10000"}
+    corners = bands["random allocation:1000"].get_paths()[0].vertices
+    ends = bounds[bounds["bound"].isin(BAND) & (bounds["reports"] == 1000)]
+    assert set(ends["epsilon"]) <= set(corners[:, 1])
 
 
 def test_a_table_without_bounds_or_with_two_deltas_is_refused(bounds):

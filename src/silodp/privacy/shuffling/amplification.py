@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from silodp.privacy.search import narrowed
+from silodp.privacy.shuffling.allocation import replaced, response_law
 from silodp.theory.checkins.privacy import fixed_window, shuffled, shuffled_earlier
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
@@ -56,6 +57,17 @@ def response_epsilon(epsilon0: float, reports: int, delta: float) -> float:
     return _invert(lambda e: response_delta(epsilon0, reports, e, delta=delta), epsilon0, delta, False)
 
 
+def allocation_epsilon(epsilon0: float, slots: int, delta: float) -> float:
+    """Upper bound on ε at δ of an ε0-private report in one of m slots, drawn in secret; neighbours replace the record.
+
+    The smaller of two zero-out steps (`allocation.replaced`) and the clones' proof, which covers random slots too
+    (docs/accounting.md); never above ε0. `response_epsilon` is a lower end: the report's counts have the same law.
+    """
+    law = response_law(epsilon0, slots)
+    steps = _invert(lambda e: replaced(law, e), epsilon0, delta, True)
+    return min(steps, clones_epsilon(epsilon0, slots, delta))
+
+
 def clones_closed_form(epsilon0: float, reports: int, delta: float, *, records: int = 1) -> float:
     """The convex paper's Theorem E.2 (n = 1: FMT 2021, 3.1); ValueError where ε0 exceeds ln(N/(16 ln(2/δ)))/n."""
     _check(epsilon0, reports, delta, records)
@@ -96,8 +108,9 @@ BOUNDS: dict[str, str] = {
     "check-ins paper 5.1": "any ε0-private reports, adaptive; one record a sender",
     "earlier bound": "Erlingsson et al. 2019 as in the check-ins paper; one record a sender",
     "random check-ins": "check-ins paper 3.2: as many slots as reports, p0 = 1; one record a sender",
+    "random allocation": "one of as many slots as reports, drawn in secret; any ε0-private reports, adaptive",
     "subsampling": "one of N reports is made, drawn by Poisson sampling at rate 1/N; add or remove one",
-    "lower bound": "randomised response over three symbols has at least this; one record a sender",
+    "lower bound": "randomised response over three symbols has at least this, shuffled or in random slots",
 }
 
 
@@ -138,6 +151,7 @@ def _bounds(e: float, N: int, delta: float, records: int, wanted: Collection[str
             "check-ins paper 5.1": lambda: shuffled(n=N, epsilon0=e, delta=delta).value,
             "earlier bound": lambda: shuffled_earlier(n=N, epsilon0=e, delta=delta).value,
             "random check-ins": lambda: fixed_window(p0=1.0, m=N, epsilon0=e, delta=delta).value,
+            "random allocation": lambda: allocation_epsilon(e, N, delta),
             "subsampling": lambda: poisson_subsampled(e, 0.0, 1 / N)[0],
             "lower bound": lambda: response_epsilon(e, N, delta),
         }

@@ -20,7 +20,10 @@ LINES = {
     "check-ins paper 5.1": ("-", "Theorem 5.1"),
     "clones, closed form": ((0, (6, 2, 1, 2)), "clones, closed"),
     "clones, numerical": ((0, (4, 1.5)), "clones, numerical"),
+    "random check-ins": ((0, (4, 1, 1, 1, 1, 1)), "check-ins, Theorem 3.2"),
 }
+# The lower and the upper end of random allocation: a band.
+BAND = ("lower bound", "random allocation")
 LOOKS = {
     "none": ("no amplification", Look(0, "#6e6e6e", "h", (0, (1, 1.5)))),
     "subsampling": ("subsampling", Look(1, "#30102f", "D", (0, (1.2, 1.2)))),
@@ -35,10 +38,10 @@ LOOKS = {
 def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     """Figure 2 of the check-ins paper: ε after shuffling against ε0, a colour for each n, a line for each bound.
 
-    `table` has rows of `amplification_table`; only bounds in `LINES` are drawn. Raises ValueError for no row to draw,
-    or several δ.
+    `table` has rows of `amplification_table`; bounds in `LINES` are drawn, and those in `BAND` as one band. Raises
+    ValueError for no row to draw, or several δ.
     """
-    rows = table[table["bound"].isin(LINES)]
+    rows = table[table["bound"].isin([*LINES, *BAND])]
     if rows.empty or rows["delta"].nunique() != 1:
         raise ValueError("figure: the table must hold shuffling bounds at one delta")
     with styled():
@@ -48,6 +51,10 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
             for bound, (line, _) in LINES.items():
                 of = rows[(rows["reports"] == n) & (rows["bound"] == bound)].sort_values("epsilon0")
                 axes.plot(of["epsilon0"], of["epsilon"], color=colour, ls=line, lw=1.3, gid=f"{bound}:{n}")
+            low, high = (rows[(rows["reports"] == n) & (rows["bound"] == b)].sort_values("epsilon0") for b in BAND)
+            if len(low) and len(low) == len(high):
+                ends, gid = (low["epsilon"].to_numpy(), high["epsilon"].to_numpy()), f"random allocation:{n}"
+                axes.fill_between(high["epsilon0"], *ends, color=colour, alpha=0.3, lw=0, gid=gid)
         limits = rows["epsilon0"].min(), rows["epsilon0"].max()
         # The line ε = ε0 is curved, as only the ε axis is logarithmic.
         diagonal = np.linspace(*limits, 200)
@@ -55,13 +62,15 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
         smallest = float(rows["epsilon"].min())
         axes.set(yscale="log", xlim=limits, ylim=(smallest, 3 * limits[1]))
         handles = [Line2D([], [], color="#000000", ls=line, label=text) for line, text in LINES.values()]
+        handles.append(Line2D([], [], color="#000000", alpha=0.3, lw=6, label="random allocation"))
         handles.append(Line2D([], [], color="#969696", lw=2.5, label="ε = ε0"))
         handles += [
             Line2D([], [], color=colour, lw=3, label=f"n = {n:,}") for n, colour in zip(sizes, _COLOURS, strict=False)
         ]
         note = (
             "Above the grey line a bound says nothing. The earlier bound is Theorem 7 of the paper's [19]; clones are "
-            "those of Feldman, McMillan and Talwar 2021."
+            "those of Feldman, McMillan and Talwar 2021. The band is random allocation to one of n slots under "
+            "replace-one (Feldman and Shenfeld 2025): upper end by two zero-out steps or by clones."
         )
         return set_page(axes, handles, [note])
 

@@ -8,7 +8,8 @@ import pytest
 import small
 
 from silodp.config.loading import Resolved
-from silodp.experiments.delivered import delivered_lookup, privacy_rows
+from silodp.experiments.delivered import privacy_rows
+from silodp.experiments.table import delivered_lookup
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
 from silodp.privacy.plan import ADJACENCY

@@ -106,13 +106,6 @@ def test_spider_needs_a_phase():
         ALGORITHMS["fedprox_spider"](3, phase_length=0)
 
 
-def test_an_unknown_algorithm_is_a_key_error():
-    with pytest.raises(KeyError):
-        ALGORITHMS["adam"]
-    assert "adam" not in ALGORITHMS
-    assert "base" not in ALGORITHMS
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
 def test_a_silo_sends_no_more_than_its_plan_counts(algorithm):
     """Counts messages (local steps one by one) against the plan's releases, over a whole run with M = N."""

@@ -48,7 +48,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "select": ("select:select", "choose points by training loss"),
         "privacy": ("privacy:privacy", "bound the true epsilon of every chosen private point"),
         "table": ("tables:table", "aggregate trials into the experiment's table"),
-        "formulas": ("tables:formulas", "bound the true epsilon of the papers' noise formulas"),
+        "formulas": ("formulas:formulas", "bound the true epsilon of the papers' noise formulas"),
         "merge": ("tables:merge", "merge the experiments' tables of privacy, by_round and audit"),
         "figure": ("figures:figure", "draw figures of an experiment's table"),
         "study": ("study:study", "judge the models of an experiment on your own file"),

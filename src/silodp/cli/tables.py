@@ -1,4 +1,4 @@
-"""The commands that make tables: table, formulas, merge."""
+"""The commands that make tables: table, merge."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,19 +9,11 @@ import pandas as pd
 from silodp.cli.experiments import experiment_of
 from silodp.cli.options import PATH, chosen, experiment, job_command, output, run_file, several
 from silodp.cli.select import CHOSEN, read_trials
-from silodp.experiments.delivered import delivered_lookup
-from silodp.experiments.formulas import formula_rows
 from silodp.experiments.selection import losses as losses_of
+from silodp.experiments.table import delivered_lookup
 from silodp.experiments.table import reported as reported_trials
 from silodp.experiments.table import table as aggregate
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet, write_csv, write_parquet
-
-
-@job_command()
-@output
-def formulas(output: Path) -> None:
-    """Bound the true epsilon of every noise formula of the papers, and of released programs."""
-    write_csv(formula_rows(), output)
 
 
 @job_command()

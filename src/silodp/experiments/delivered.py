@@ -2,20 +2,18 @@
 
 import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
 from silodp.config.experiment import Experiment
+from silodp.experiments.table import KEY
 from silodp.experiments.task import task_at
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.privacy.adversary import delivered, reached
 from silodp.privacy.plan import ADJACENCY
 from silodp.privacy.shuffling.shuffled_plan import sent_bits
 from silodp.privacy.standing import standing
-
-KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 
 
 def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
@@ -64,11 +62,3 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     row = ["algorithm", "reading", "M", "R", "epsilon", "reported"]
     frame = frame.sort_values([*row, "delivered_epsilon"], kind="stable")
     return frame.assign(reported=frame["reported"] & ~frame.duplicated(row, keep="last")).reset_index(drop=True)
-
-
-def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], tuple[float, float]]:
-    """Function from a trial row (`source` in place of its algorithm) to (upper, lower) end of its true ε in `rows`."""
-    keys = rows[KEY].astype({"M": int, "R": int, "epsilon": float, "phase_length": int})
-    ends = rows[["delivered_epsilon", "delivered_lower"]].apply(pd.to_numeric, errors="coerce")
-    values = dict(zip(*(table.itertuples(index=False, name=None) for table in (keys, ends)), strict=True))
-    return lambda row: values[tuple(row[["source", *KEY[1:]]])]

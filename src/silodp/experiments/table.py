@@ -13,6 +13,9 @@ from silodp.experiments.selection import RUN, complete, scores
 from silodp.experiments.task import POINT
 from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, TABLE_EXTRA
 
+# What a row of the privacy table is about.
+KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
+
 
 def _better(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterator[pd.DataFrame]:
     """Rows of the better of each of the `families` for each run without its algorithm, under the family's name.
@@ -156,3 +159,11 @@ def table(
     # Whole numbers that are empty where trials chose differently.
     result = pd.concat(parts, ignore_index=True).astype({"K": "Int64", "phase_length": "Int64"})
     return _sorted(result, config, [*TABLE_COLUMNS, *TABLE_EXTRA])
+
+
+def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], tuple[float, float]]:
+    """Function from a trial row (`source` in place of its algorithm) to (upper, lower) end of its true ε in `rows`."""
+    keys = rows[KEY].astype({"M": int, "R": int, "epsilon": float, "phase_length": int})
+    ends = rows[["delivered_epsilon", "delivered_lower"]].apply(pd.to_numeric, errors="coerce")
+    values = dict(zip(*(table.itertuples(index=False, name=None) for table in (keys, ends)), strict=True))
+    return lambda row: values[tuple(row[["source", *KEY[1:]]])]

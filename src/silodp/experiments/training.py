@@ -23,7 +23,6 @@ from silodp.federation.models import Model
 from silodp.federation.prox import Regulariser
 from silodp.federation.rng import Streams
 from silodp.federation.server import SiloFederation
-from silodp.federation.shuffled_sum import shuffled_summation
 from silodp.federation.trial_data import TrialData, build_model
 from silodp.privacy.plan import PrivacyPlan
 from silodp.theory.convex.schedules import Schedule
@@ -174,6 +173,8 @@ class _Trainer:
             trained = replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
         summation = None
         if any(point[0].shuffled_sum is not None for point in plans):
+            from silodp.federation.shuffled_sum import shuffled_summation  # loads scipy.stats and dp_accounting
+
             # On public data the SDP algorithms share the draws of P_vec, as published.
             draws = sent if self.task.secret else self.draws
             summation = shuffled_summation([point[0] for point in plans], model.size, draws)

@@ -155,7 +155,7 @@ class Plan(Outputs):
         return [self._claims_text(), self._code("silodp.cli.compare")]
 
     def _formulas(self) -> list:
-        return [self._code("silodp.cli.tables")]
+        return [self._code("silodp.cli.formulas")]
 
     def _merge(self) -> list:
         return [self._code("silodp.cli.tables")]

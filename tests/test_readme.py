@@ -109,6 +109,12 @@ def each_form(name: str) -> tuple[str, ...]:
     return sum(effects, sides("N2", name, "minibatch_sgd", (0, 1)))
 
 
+def on_the_board(*wanted: str) -> tuple[str, ...]:
+    """For each question in words of leaderboard.md: cells with yes, with worse, and all."""
+    text = (ROOT / "results" / "published-leaderboard" / "board" / "leaderboard.md").read_text()
+    return sum((re.search(rf"{words}: yes at (\d+), worse at (\d+) of (\d+)", text).groups() for words in wanted), ())
+
+
 def private_rows() -> tuple[str, ...]:
     """All, those that keep their claim, those that violate it, and the rest."""
     keep, violate = PRIVATE["holds"].sum(), (PRIVATE["delivered_lower"] > PRIVATE["claimed_epsilon"]).sum()
@@ -340,6 +346,9 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         )
     },
     r"With wider grids (\d+) of (\d+) chosen points lie at an edge, with the printed grids (\d+)": edges_of_wider_grids,
+    r"no successor beats the papers' best at any of (\d+) cells": lambda: on_the_board("a successor beat.*?")[2:],
+    r"the best single model at (\d+) of (\d+) cells": lambda: on_the_board("a model for each silo.*?")[::2],
+    r"it is worse at (\d+) of (\d+) cells, and better at none": lambda: on_the_board("is one pass.*?")[1:],
     r"`make paper`[^|]*\| (\d+) h (\d+) min": time_of_make_paper,
 }
 LISTED = r"(\d+)(?: \(([\d., ]+)\))?"

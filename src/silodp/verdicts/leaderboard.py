@@ -144,7 +144,7 @@ def verdicts(table: pd.DataFrame) -> list[str]:
 def _pays(part: pd.DataFrame) -> str:
     """From where a correction pays, for each ε: the largest p or α at which the answer is yes."""
     axis = along(str(part["experiment"].iloc[0]))
-    if not axis:
+    if not axis or set(part["second"]) <= {*BASELINES}:
         return ""
     said = []
     for epsilon, cells in part.groupby("epsilon"):
@@ -166,7 +166,8 @@ def headline(reported: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """
     asked = {key: part.set_index(["experiment", "epsilon"]) for key, part in table.groupby("question")}
     rows = []
-    for (experiment, epsilon), part in reported[reported["epsilon"].notna()].groupby(["experiment", "epsilon"]):
+    kept = reported[reported["epsilon"].notna() & ~reported["experiment"].map(along).astype(bool)]
+    for (experiment, epsilon), part in kept.groupby(["experiment", "epsilon"]):
         name = best(part, frozenset(part["algorithm"]) - {*PERSONAL, "spider"})
         row = {"experiment": experiment, "epsilon": epsilon, "best": name}
         row["test_error"] = part.loc[part["algorithm"] == name, "test_error"].mean()

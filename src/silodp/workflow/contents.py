@@ -28,6 +28,8 @@ KEPT = (
 ).split()
 # It makes these from them:
 REMADE = ["figures/*.svg", "bounds/*.svg", "checkins/*.svg", "claims.csv", "comparisons.csv", "report.html"]
+# `silodp leaderboard` writes these into board/ of either:
+BOARD = {f"board/leaderboard{end}" for end in (".csv", ".md", ".svg", "_heterogeneity.svg")}
 # A run has more:
 OTHERS = (
     "trials/*.parquet selection/*.parquet privacy/*.csv by_round/*.csv audit/*.csv silos/* data/*.csv "
@@ -35,7 +37,7 @@ OTHERS = (
 ).split()
 
 
-def kind(name: str, kinds: Iterable[str] = (*KEPT, *REMADE, *OTHERS)) -> str | None:
+def kind(name: str, kinds: Iterable[str] = (*KEPT, *REMADE, *OTHERS, *BOARD)) -> str | None:
     """The first pattern of `kinds` that a file's path matches; None for a file of no kind."""
     return next((pattern for pattern in kinds if fnmatchcase(name, pattern)), None)
 
@@ -84,8 +86,8 @@ def named(folder: Path, published: bool) -> tuple[set[str], set[str]]:
         for files in (plan.deliverables(), [*plan.bounds(), *plan.checkins()])
     )
     if published:
-        return set(), {name for name in required | more if kind(name, KEPT + REMADE)} | {"README.md"}
-    return required - {MANIFEST}, required | more
+        return set(), {name for name in required | more if kind(name, KEPT + REMADE)} | {"README.md", *BOARD}
+    return required - {MANIFEST}, required | more | BOARD
 
 
 def strangers(folder: Path) -> list[str]:

@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
-from silodp.report.figures.words import title_of
+from silodp.report.figures.words import short_of
 from silodp.report.numbers import plain
 from silodp.verdicts.leaderboard import along, place
 
@@ -32,7 +32,7 @@ def error_panels(reported: pd.DataFrame) -> Figure:
                 style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "ls": look.line, "lw": 1, "ms": 3}
                 axes.plot(means.index, means.to_numpy(), label=label(name).removeprefix("ISRL-DP "), **style)
             _epsilon_axis(axes, sorted(part["epsilon"].unique()))
-            axes.set_title(title_of(experiment).split(",")[0], fontsize=7.5)
+            axes.set_title(short_of(experiment).removesuffix(", leaderboard"), fontsize=7.5)
             axes.set_ylabel("test error", fontsize=7)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=6.5)
     return figure
@@ -60,7 +60,9 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
                     at, line["difference"], bars, fmt="os^D"[shift % 4] + "-", ms=3, lw=1, label=f"ε = {epsilon:g}"
                 )
             axes.axhline(0, color="black", lw=0.7)
-            axes.set_title(f"{first} − {second}", fontsize=7.5)
+            names = [label(name).removeprefix("ISRL-DP ") for name in (first, second)]
+            axes.set_title(" minus ".join(names), fontsize=7)
+            axes.set_ylabel("below 0: the first is better", fontsize=7)
             axes.set_xlabel("Dirichlet α" if axis == "a" else "records from all classes, %", fontsize=7)
             if axis == "a":
                 axes.set_xscale("log")

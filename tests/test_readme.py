@@ -115,6 +115,21 @@ def on_the_board(*wanted: str) -> tuple[str, ...]:
     return sum((re.search(rf"{words}: yes at (\d+), worse at (\d+) of (\d+)", text).groups() for words in wanted), ())
 
 
+def at_an_end(noise: str) -> tuple[str, ...]:
+    """Minibatch against local SGD on perceptrons, local SGD's noise at an end of its bracket, by data set."""
+    said: tuple[str, ...] = ()
+    for name in ("mnist_mlp_equal", "wbcd_equal"):
+        rows = pd.read_csv(ROOT / "results" / "published-perceptron" / "reported" / f"{name}.csv")
+        rows = rows[(rows["reading"] == f"noise={noise}") & rows["epsilon"].notna()]
+        errors = rows.pivot(index=["M", "epsilon"], columns=["algorithm", "trial"], values="test_error")
+        tests = [paired_test(row) for row in (errors["minibatch_sgd"] - errors["local_sgd"]).to_numpy()]
+        p = [test.p for test in tests]
+        counts = sum(test.high < 0 for test in tests), sum(test.low > 0 for test in tests)
+        keeps = sum(holm([1 - one for one in p])), sum(holm(p))
+        said += (*map(str, (*counts, *keeps)), *mean_difference(rows, "minibatch_sgd", "local_sgd"))
+    return said
+
+
 def private_rows() -> tuple[str, ...]:
     """All, those that keep their claim, those that violate it, and the rest."""
     keep, violate = PRIVATE["holds"].sum(), (PRIVATE["delivered_lower"] > PRIVATE["claimed_epsilon"]).sum()
@@ -259,6 +274,7 @@ def time_of_make_paper() -> tuple[str, ...]:
 RELEASED = "spider_q1_noise=released"
 SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 # Words around numbers → the numbers.
+ENDS = r"(\d+), (\d+) \(Holm keeps (\d+), (\d+)\) \| ([−+][\d.]+) \[([−+][\d.]+), ([−+][\d.]+)\]"
 FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"Of ([\d,]+) published private rows ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": private_rows,
     rf"than minibatch SGD at (\d+) of (\d+) comparisons and a larger error at (\d+) \(picture\); {KEEPS}": lambda: (
@@ -346,6 +362,10 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         )
     },
     r"With wider grids (\d+) of (\d+) chosen points lie at an edge, with the printed grids (\d+)": edges_of_wider_grids,
+    **{
+        rf"{end} \| {ENDS} \| {ENDS}": partial(at_an_end, noise)
+        for end, noise in (("calibrated, certified", "calibrated"), ("favourable, the other end", "favourable"))
+    },
     r"no successor beats the papers' best at any of (\d+) cells": lambda: on_the_board("a successor beat.*?")[2:],
     r"the best single model at (\d+) of (\d+) cells": lambda: on_the_board("a model for each silo.*?")[::2],
     r"it is worse at (\d+) of (\d+) cells, and better at none": lambda: on_the_board("is one pass.*?")[1:],

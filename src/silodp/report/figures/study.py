@@ -36,7 +36,7 @@ def study_figure(models: Sequence[Mapping[str, Any]], title: str, ylabel: str) -
         axes = new_axes(title, "ε of a record (smaller: more private)", ylabel)
         handles: list[Any] = []
         for name in names:
-            of = [model for model in private if model["name"] == name]
+            of = sorted((model for model in private if model["name"] == name), key=lambda model: model["epsilon"])
             x, y = (np.array([model[key] for model in of], dtype=float) for key in ("epsilon", "error"))
             said = [f"{in_words(name)} at ε = {e:g}: {measured(error)}" for e, error in zip(x, y, strict=True)]
             handles.append(draw_line(axes, name, looks(names)[name], in_words(name), (x, y), said))

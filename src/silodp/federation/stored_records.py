@@ -10,7 +10,7 @@ import numpy as np
 from silodp.files import reading, write_atomically
 
 FILE = "records.npz"
-# Numbers of a trial up to which its features are kept (16 MB); images and other wide records are made again in each job.
+# Numbers of a trial up to which its features are kept (16 MB); wide records and images are made again in each job.
 STORED = 2**21
 
 

@@ -44,8 +44,8 @@ def test_the_sentences_count_the_published_rows(published):
     rows = with_reading(pd.read_csv(PUBLISHED / "comparisons.csv"))
     rows = rows[(rows["reading"] == "") & (rows["first"] == "spider")]
     counts = rows["outcome"].value_counts()
-    words = f"smaller test error at {counts['ahead']} of {len(rows)} comparisons, larger at {counts['behind']}."
-    assert published[0].sentence.endswith(words)
+    words = f"smaller test error at {counts['ahead']} of {len(rows)} comparisons, larger at {counts['behind']}"
+    assert f"{words}, neither at {counts.drop(['ahead', 'behind']).sum()}." in published[0].sentence
     table = numbers(published[1])
     violated, more, kept = ((table["claim"] == word).sum() for word in ("violated", "not certified", "kept"))
     assert f"at {violated} of {len(table)} private results; {more} more" in published[1].sentence
@@ -79,7 +79,8 @@ def test_two_algorithms_that_are_never_ahead_are_not_told_apart():
 
 def test_the_picture_of_a_part_says_what_its_marks_are(published):
     assert "strokes: single comparisons" in published[0].shown
-    said = r"A mark is a result, .* Drawn: the \d+ of MNIST, .*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
+    said = r"A mark is at the lower bound .* Drawn: \d+ of the \d+, those of MNIST, "
+    said += r".*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
     assert re.match(said, published[1].shown)
 
 

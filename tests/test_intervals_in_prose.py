@@ -39,7 +39,6 @@ OTHERS = {
     "docs/leaderboard.md": ["2.53", "137", "138"],
     "docs/accounting.md": ["1.078", "1.154", "1.155", "1.26"],
     "docs/owndata.md": ["6.71"],
-    "docs/running.md": ["101"],
 }
 
 

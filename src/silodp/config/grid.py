@@ -13,7 +13,7 @@ WIDER = 3.0
 
 
 class Grid(Strict):
-    """Step sizes: `points` values from e^low to e^high, spaced evenly in value (linear) or exponent (exponential)."""
+    """Step sizes: `points` values from e^low to e^high."""
 
     low: Exponent = Field(description="natural logarithm of the smallest step size")
     high: Exponent = Field(description="natural logarithm of the largest step size")

@@ -32,7 +32,7 @@ class KinkedModel(_Model):
     """A linear classifier of two classes with the hinge loss, or linear regression with the absolute error."""
 
     name: Literal["hinge", "absolute"]
-    smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")
+    smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on")
 
 
 class PerceptronModel(_Model):

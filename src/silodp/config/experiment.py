@@ -87,7 +87,7 @@ class Preprocessing(Strict):
     standardise: bool | Literal["none", "bounds", "silo", "train"] = Field(
         True,
         description="mean 0 and variance 1: as the reading says (true), over training records or in each silo; bounds: "
-        "to [-1, 1], private; false, none: as it is",
+        "to [-1, 1]; false, none: as it is",
     )
     bounds: dict[str, Annotated[list[Finite], Field(min_length=2, max_length=2)]] = Field(
         default={}, description="lowest and highest value of a column; values beyond are cut"

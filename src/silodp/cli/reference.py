@@ -20,7 +20,8 @@ log = logging.getLogger("silodp")
 _PAGE = """# Configuration reference
 
 This page lists the keys of run files and experiments. `silodp config reference` makes it from `src/silodp/config/`.
-`config/schema.json` has the keys of claims too.
+`config/schema.json` has the keys of claims too. A capital word under "allowed" names a section. A key with an empty
+default may be left out.
 """
 
 
@@ -76,16 +77,18 @@ def reference_text() -> str:
     lines, definitions = [_PAGE], _definitions(Run, Experiment)
     readings = definitions["Readings"]["properties"]
     for name, schema in definitions.items():
-        alternative = " It has all keys of Readings, and:" if name == "Alternative" else ""
-        lines += [f"## {name}", "", schema.get("description", "") + alternative, ""]
-        lines += ["| key | allowed | default | meaning |", "|-|-|-|-|"]
-        for key, field in schema.get("properties", {}).items():
-            if alternative and key in readings:
-                continue
+        keys, more = dict(schema.get("properties", {})), ""
+        if name == "Alternative":
+            keys, more = {key: keys[key] for key in keys if key not in readings}, " It has all keys of Readings, and:"
+        elif "name" in keys:
+            more = f" `name`: {_allowed(keys.pop('name'))}."
+        lines += [f"## {name}", "", schema.get("description", "") + more, ""]
+        lines += ["| key | allowed | default | meaning |", "|-|-|-|-|"] if keys else []
+        for key, field in keys.items():
             default = "required" if key in schema.get("required", ()) else _default(field)
-            meaning = field.get("description") or _MEANINGS.get(key, "see its section")
+            meaning = field.get("description") or _MEANINGS.get(key, "")
             lines.append(f"| `{key}` | {_allowed(field)} | {default} | {meaning} |")
-        lines.append("")
+        lines += [""] if keys else []
     return "\n".join(lines)
 
 
@@ -94,7 +97,6 @@ _MEANINGS = {
     "model": "what is trained, by its `name`",
     "settings": "silos a round M and rounds R, one figure each",
     "algorithms": "algorithm -> its options (see AlgorithmOptions); null leaves an inherited one out",
-    "name": "chooses this section",
 }
 
 
@@ -102,7 +104,7 @@ def _default(field: dict) -> str:
     value = field.get("default")
     if "$ref" in field and isinstance(value, dict):
         return "defaults"
-    return "none" if value is None else f"`{json.dumps(value)}`"
+    return "" if value is None else f"`{json.dumps(value)}`"
 
 
 def _allowed(field: dict) -> str:

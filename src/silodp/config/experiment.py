@@ -86,8 +86,8 @@ class Preprocessing(Strict):
 
     standardise: bool | Literal["none", "bounds", "silo", "train"] = Field(
         True,
-        description="mean 0 and variance 1, not private: as the reading says (true), over training records (train) or "
-        "in each silo (silo); to [-1, 1] (bounds); as it is (false, none)",
+        description="mean 0 and variance 1: as the reading says (true), over training records or in each silo; bounds: "
+        "to [-1, 1]; false, none: as it is",
     )
     bounds: dict[str, Annotated[list[Finite], Field(min_length=2, max_length=2)]] = Field(
         default={}, description="lowest and highest value of a column; values beyond are cut"

@@ -36,11 +36,11 @@ def markdown(table: pd.DataFrame) -> str:
             theorems.setdefault(row["verdict"], []).append(claim.removeprefix("T-") + f" {part}" * bool(part))
         elif part in ("", "[corrected]"):
             words = "*corrected*" if part else row["statement"]
-            rows.append([claim, words, f"**{row['verdict']}**", number(row)])
+            rows.append([claim, words, f"**{row['verdict']}**"])
     for verdict, names in theorems.items():
         words = ", ".join(names) if verdict in NAMED else f"{len(names)} statements"
-        rows.append(["T-", words, f"**{verdict}**", len(names)])
-    return _table(["claim", "what it says", "verdict", "number"], rows)
+        rows.append(["T-", words, f"**{verdict}**"])
+    return _table(["claim", "what it says", "verdict"], rows)
 
 
 def turned(table: pd.DataFrame) -> str:

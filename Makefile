@@ -74,10 +74,10 @@ certified: .venv/installed  ## the papers' experiments at exactly the ε that th
 proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on insurance and MNIST
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
 
-leaderboard: .venv/installed  ## which algorithm at which true ε: small data, then MNIST (docs/leaderboard.md); about an hour
-	@$(MAKE) --no-print-directory reproduce RUN=leaderboard
-	@$(MAKE) --no-print-directory reproduce RUN=leaderboard-mnist
-	@$(BIN)/silodp leaderboard results/leaderboard results/leaderboard-mnist --output results/leaderboard/board
+BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successors leaderboard-natural
+leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: about three hours
+	@for run in $(BOARD); do $(MAKE) --no-print-directory reproduce RUN=$$run || exit; done
+	@$(BIN)/silodp leaderboard $(addprefix results/,$(BOARD)) --output results/leaderboard/board
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)

@@ -16,6 +16,8 @@ from silodp.verdicts.leaderboard import along, place
 
 # Inches of a panel with what stands around it, and of a row of the legend.
 _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
+# Of values of ε: colours are algorithms'.
+_GREYS = ("#111111", "#8c8c8c", "#555555", "#b5b5b5")
 
 
 def error_panels(reported: pd.DataFrame) -> Figure:
@@ -56,9 +58,8 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
             for shift, (epsilon, line) in enumerate(part.groupby("epsilon")):
                 bars = [line["difference"] - line["low"], line["high"] - line["difference"]]
                 at = line["at"] * 1.1**shift if axis == "a" else line["at"] + 2.5 * shift
-                axes.errorbar(
-                    at, line["difference"], bars, fmt="os^D"[shift % 4] + "-", ms=3, lw=1, label=f"ε = {epsilon:g}"
-                )
+                look: dict[str, Any] = {"fmt": "os^D"[shift % 4] + "-", "color": _GREYS[shift % 4], "ms": 3, "lw": 1}
+                axes.errorbar(at, line["difference"], bars, label=f"ε = {epsilon:g}", **look)
             axes.axhline(0, color="black", lw=0.7)
             names = [label(name).removeprefix("ISRL-DP ") for name in (first, second)]
             axes.set_title(" minus ".join(names), fontsize=7)
@@ -82,8 +83,8 @@ def _panels(count: int, legend: int, title: str) -> tuple[Figure, list[Axes]]:
         panels = []
         for place in range(count):
             row, column = divmod(place, columns)
-            left, low = column * width / columns + 0.55, bottom + (rows - 1 - row) * _HEIGHT + 0.45
-            size = ((width / columns - 0.65) / width, (_HEIGHT - 0.75) / height)
+            left, low = column * width / columns + 0.68, bottom + (rows - 1 - row) * _HEIGHT + 0.45
+            size = ((width / columns - 0.78) / width, (_HEIGHT - 0.75) / height)
             panels.append(figure.add_axes((left / width, low / height, *size)))
     return figure, panels
 

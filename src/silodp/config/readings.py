@@ -50,8 +50,8 @@ class Readings(Strict):
     )
     noise: Literal["paper", "calibrated", "favourable"] = Field(
         "paper",
-        description="the papers' formulas, or the least that certifies the claimed epsilon; favourable: for local SGD "
-        "the noise below which its claim is surely false",
+        description="the papers' formulas, or the least that certifies epsilon; favourable: for local SGD "
+        "the noise below which its claim is surely false, else as calibrated",
     )
     noise_at: Literal["step", "contracted_step", "end"] = Field(
         "step",

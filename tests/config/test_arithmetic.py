@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from silodp.config.arithmetic import evaluate
+from silodp.config.mechanism import evaluate
 
 
 def test_arithmetic():

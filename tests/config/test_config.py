@@ -16,8 +16,7 @@ from small import ROOT, experiment
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.reference import reference_text, schema_text
-from silodp.config.experiment import Experiment
-from silodp.config.grid import Grid
+from silodp.config.experiment import Experiment, Grid
 from silodp.config.readings import Readings
 from silodp.experiments.names import trained_as
 from silodp.experiments.task import Task

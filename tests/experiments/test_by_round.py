@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from silodp.algorithms import ALGORITHMS
-from silodp.experiments.by_round import epsilon_by_round, sent_by_round
+from silodp.experiments.delivered import epsilon_by_round, sent_by_round
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.adversary import delivered
 from silodp.privacy.plan import Budget

@@ -9,8 +9,7 @@ import yaml
 
 from silodp.cli import main
 from silodp.datasets.own_file import OwnFile
-from silodp.experiments.columns import identities, restarting
-from silodp.experiments.first_run_file import name_of, outwards
+from silodp.experiments.first_run_file import identities, name_of, outwards, restarting
 from silodp.experiments.validation import load, silo_sizes
 
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 import small
 
-from silodp.experiments.delivered import privacy_rows
-from silodp.experiments.other_epsilons import by_round_rows, with_other_epsilons
+from silodp.experiments.delivered import by_round_rows, privacy_rows, with_other_epsilons
 from silodp.experiments.task import Task
 from silodp.federation.data_of import held_by_one
 from silodp.federation.partition import partition

@@ -7,7 +7,7 @@ from jobs import prepared_of, task
 
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments import plans
-from silodp.experiments.audit.table import _points
+from silodp.experiments.audit.lower_bound import _points
 from silodp.experiments.delivered import privacy_rows
 from silodp.experiments.guard import unproven, unproven_task
 from silodp.experiments.selection import select

@@ -11,7 +11,8 @@ from silodp import files
 from silodp.algorithms import ALGORITHMS
 from silodp.config.loading import Resolved
 from silodp.experiments.validation import load
-from silodp.workflow import closure, freshness
+from silodp.workflow import closure
+from silodp.workflow import plan as planning
 from silodp.workflow.closure import Sources
 from silodp.workflow.plan import Plan
 
@@ -51,10 +52,10 @@ def edited(package):
 
 
 def test_doubled_step_sizes_retrain_every_algorithm(edited):
-    assert edited("config/grid.py", r"return np\.exp\(", "return 2 * np.exp(") >= set(ALGORITHMS)
+    assert edited("config/experiment.py", r"return np\.exp\(", "return 2 * np.exp(") >= set(ALGORITHMS)
 
 
-@pytest.mark.parametrize("file", ["federation/messages.py", "config/grid.py", "files.py", "report/figures/style.py"])
+@pytest.mark.parametrize("file", ["federation/messages.py", "config/experiment.py", "files.py", "report/figures/style.py"])
 def test_comments_and_docstrings_make_nothing_again(edited, file):
     assert edited(file, r'\A"""', '# A comment.\n\n"""Other words. ') == set()
 
@@ -94,8 +95,8 @@ def planned(tmp_path, monkeypatch, package):
     monkeypatch.setattr(files, "before_rename", [])
     run_file = tmp_path / "run.yaml"
     run_file.write_text(SETTINGS.format(seed=7))
-    plan = freshness.make_plan("run.yaml", None, frozen=False)
-    freshness.freeze(plan, "run.yaml")
+    plan = planning.make_plan("run.yaml", None, frozen=False)
+    planning.freeze(plan, "run.yaml")
     return run_file, plan
 
 
@@ -103,8 +104,8 @@ TRAIN = {"experiment": "wbcd_mlp", "algorithm": "local_sgd"}
 
 
 def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_writes(planned, package, tmp_path):
-    digest, frozen = planned[1].digest_of("train", **TRAIN), freshness.frozen_file("run.yaml")
-    freshness.hold(digest, frozen, "train", TRAIN)
+    digest, frozen = planned[1].digest_of("train", **TRAIN), planning.frozen_file("run.yaml")
+    planning.hold(digest, frozen, "train", TRAIN)
     files.write_text("as planned", tmp_path / "first")
     path = package / "algorithms" / "local_sgd.py"
     text = path.read_text(encoding="utf-8")
@@ -113,7 +114,7 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
         with pytest.raises(ValueError, match="have changed since the rebuild was planned: start the rebuild again"):
             files.write_text("something else", tmp_path / "second")
         with pytest.raises(ValueError, match=f"--digest: {digest[:12]}: "):
-            freshness.hold(digest, frozen, "train", TRAIN)
+            planning.hold(digest, frozen, "train", TRAIN)
     finally:
         path.write_text(text, encoding="utf-8")
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["first", "run.yaml"]
@@ -122,12 +123,12 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
 def test_jobs_read_the_run_file_as_it_was_when_the_rebuild_started(planned):
     run_file, plan = planned
     run_file.write_text(SETTINGS.format(seed=8))
-    frozen = freshness.make_plan("run.yaml", None, frozen=True)
+    frozen = planning.make_plan("run.yaml", None, frozen=True)
     assert frozen.run.seed == 7
     assert frozen.digest_of("train", **TRAIN) == plan.digest_of("train", **TRAIN)
-    assert freshness.make_plan("run.yaml", None, frozen=False).run.seed == 8
+    assert planning.make_plan("run.yaml", None, frozen=False).run.seed == 8
     # It may hold the password of a mirror.
-    assert freshness.frozen_file("run.yaml").stat().st_mode & 0o077 == 0
+    assert planning.frozen_file("run.yaml").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("path", sorted((small.ROOT / "config").glob("*.yaml")), ids=lambda path: path.stem)
@@ -135,8 +136,8 @@ def test_a_frozen_run_file_has_the_digests_of_the_run_file(path, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SILODP_CUDA", "1")
     plan = Plan(load(path))
-    freshness.freeze(plan, path)
-    frozen = freshness.make_plan(path, None, frozen=True)
+    planning.freeze(plan, path)
+    frozen = planning.make_plan(path, None, frozen=True)
     assert frozen.deliverables() == plan.deliverables()
     for name, config in plan.experiments.items():
         for algorithm in config.algorithms:

@@ -13,7 +13,7 @@ from silodp.files import write_csv
 from silodp.verdicts.claims import decide
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.pages import markdown, text
+from silodp.verdicts.claims.rows import markdown, text
 from silodp.verdicts.words import Verdict
 
 log = logging.getLogger("silodp")

@@ -14,8 +14,7 @@ from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.report.figures import save
 from silodp.report.figures.from_tables import figures_of
-from silodp.report.paper_figures import paper_figures
-from silodp.report.replication import replication
+from silodp.report.paper_figures import paper_figures, replication
 from silodp.workflow.cost import cost_here
 from silodp.workflow.plan import Plan
 

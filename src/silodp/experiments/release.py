@@ -19,11 +19,11 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.config.errors import ConfigError, Rule
 from silodp.config.experiment import Experiment
-from silodp.config.own import OwnData
 from silodp.config.run import Run
+from silodp.config.types import OwnData
 from silodp.datasets.own_file import categories_of
 from silodp.datasets.tabular import read_frame
-from silodp.experiments.audit.table import point_rows
+from silodp.experiments.audit.lower_bound import point_rows
 from silodp.experiments.first_run_file import MARK
 from silodp.experiments.ledger import ANY, total
 from silodp.experiments.released_model import ReleasedModel

@@ -10,7 +10,7 @@ import pandas as pd
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Partitioning
-from silodp.config.own import OwnData
+from silodp.config.types import OwnData
 from silodp.datasets import DATASETS, Data, Dataset
 from silodp.federation.partition import Partition, multiplicity, sharing
 

@@ -2,7 +2,7 @@
 
 import small
 
-from silodp.experiments.audit.table import audit_rows
+from silodp.experiments.audit.lower_bound import audit_rows
 from silodp.files import AUDIT_COLUMNS, AUDIT_EXTRA
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.shuffling import allocation
-from silodp.privacy.shuffling.amplification import allocation_epsilon, clones_epsilon, response_epsilon
+from silodp.privacy.shuffling import amplification as allocation
+from silodp.privacy.shuffling.amplification import amplification as allocation_epsilon
+from silodp.privacy.shuffling.amplification import clones_epsilon, response_epsilon
 
 
 def bits_with_and_without(slots: int, chance: float) -> tuple[np.ndarray, np.ndarray]:

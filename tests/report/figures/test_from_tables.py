@@ -7,7 +7,7 @@ import pytest
 import small
 
 from silodp.cli import main
-from silodp.experiments.checkins.figure_2 import BOUNDS
+from silodp.cli.checkins import BOUNDS
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.checkin_lines import BAND, LINES
 from silodp.report.figures.from_tables import figures_of

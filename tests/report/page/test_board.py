@@ -4,8 +4,7 @@ import pytest
 from page_run import Page
 
 from silodp.report.page import figures
-from silodp.report.page.board import board
-from silodp.report.page.build import build
+from silodp.report.page.build import board, build
 
 MADE_UP = """| experiment | epsilon | best | test_error |
 | --- | --- | --- | --- |

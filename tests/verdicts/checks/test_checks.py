@@ -15,10 +15,16 @@ from silodp.verdicts.checks.amplification import laws
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.lower_bounds import INSTANCES
 from silodp.verdicts.checks.participation import SILOS, _unbalanced
-from silodp.verdicts.checks.rates_checkins import _compared, _smooth
+from silodp.verdicts.checks.rates_checkins import (
+    _compared,
+    _smooth,
+    checked_in,
+    empty_fixed,
+    empty_sliding,
+    slotted_risk,
+)
 from silodp.verdicts.checks.rates_convex import _heterogeneous, _sweeps
 from silodp.verdicts.checks.rates_nonconvex import _prox_sgd, _silos
-from silodp.verdicts.checks.slots import checked_in, empty_fixed, empty_sliding, slotted_risk
 from silodp.verdicts.checks.upper_bounds import _drawn_silos, _lemma_d4, _linear, _small_beta
 
 SMOKE = Context(Streams(7), "smoke")

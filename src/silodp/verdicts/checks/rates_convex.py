@@ -9,8 +9,8 @@ import numpy as np
 
 from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
-from silodp.theory.convex.lemmas import message_variance
 from silodp.theory.convex.schedules import Schedule, one_stage
+from silodp.theory.convex.upper import message_variance
 from silodp.theory.problems.known import HingeOnBall, LinearOnBall, Quadratic
 from silodp.verdicts.checks.base import Array, Context, Row, Sweep, derived, formula_slope, sweep_rows, sweeps
 from silodp.verdicts.checks.prescribed_runs import (

@@ -40,7 +40,6 @@ BAD = {
     "train": "silodp train: Missing argument 'RUN_FILE'.",
     "config mend": "'mend' is not one of 'check', 'schema', 'reference'.",
     "config check": "silodp config: command line: run_file: missing: must name the file to check",
-    "list figurs": "'figurs' is not one of 'experiments', 'algorithms', 'datasets', 'figures'.",
     "fetch iris": "silodp fetch: command line: dataset: 'iris': must be one of cifar10, ",
     "replicate nonconvx-4": "; did you mean nonconvex-4?",
     "replicate nonconvex-4 --trials 0": "'--trials': 0 is not in the range x>=1.",
@@ -137,7 +136,8 @@ def test_no_command_writes_the_credentials_of_a_mirror(tmp_path, capsys, monkeyp
     assert main(["config", "check", str(broken)]) == 2
     monkeypatch.setattr("pooch.HTTPDownloader.__call__", _refused)
     assert main(["fetch", "insurance", "--run-file", str(run_file), "--listing", str(written / "insurance.csv")]) == 2
-    assert main(["fetch", "mnist", "--mirror", mirror.replace("http", "ftp"), "--cache", str(tmp_path / "cache")]) == 2
+    monkeypatch.setenv("SILODP_DATA_MIRROR", mirror.replace("http", "ftp"))
+    assert main(["fetch", "mnist"]) == 2
     shown = "".join(capsys.readouterr())
     assert "127.0.0.1:9/data" in shown
     assert json.loads((written / "config.json").read_text())["data"]["mirror"] == "http://127.0.0.1:9/data"

@@ -1,6 +1,5 @@
 """Help, overview, common options, and a quick start."""
 
-import json
 import shlex
 import subprocess
 import sys
@@ -70,20 +69,6 @@ def test_a_reader_that_leaves_early_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
-
-
-def test_lists_name_what_a_run_file_may_name(capsys):
-    assert main(["list", "--json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
-    names = {kind: {row["name"] for row in rows} for kind, rows in tables.items()}
-    assert {"mnist_mlp", "wbcd_mlp"} <= names["experiments"]
-    assert "local_sgd" in names["algorithms"]
-    assert "mnist" in names["datasets"]
-    assert {"nonconvex-4", "convex-2", "checkins-2"} <= names["figures"]
-    assert main(["list", "figures"]) == 0
-    text = capsys.readouterr().out
-    assert "nonconvex-10" in text
-    assert "algorithms:" not in text
 
 
 def test_only_near_words_are_suggested():

@@ -1,7 +1,5 @@
 """`silodp theory` lists the theorems and evaluates them."""
 
-import json
-
 from silodp.cli import main
 from silodp.theory import THEOREMS
 
@@ -36,23 +34,9 @@ def test_show_takes_a_reading_and_equals_signs(capsys):
     assert "value   0.01" in capsys.readouterr().out
 
 
-def test_theorems_are_printed_as_json(capsys):
-    assert main(["theory", "list", "checkins", "--json"]) == 0
-    keys = {theorem["key"] for theorem in json.loads(capsys.readouterr().out)}
-    assert "checkins-3.4" in keys
-    assert "convex-2.1" not in keys
-    assert main(["theory", "show", "convex-2.1", "--json"]) == 0
-    assert {"n", "d", "epsilon"} <= set(json.loads(capsys.readouterr().out)["parameters"])
-    assert main(["theory", "show", "convex-2.1", *POINT, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["value"] > 0
-
-
 def test_the_list_says_what_decides_a_theorem_or_why_nothing_does(capsys):
     assert main(["theory", "list"]) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert sum(line.startswith(("decided by ", "no check: ")) for line in lines) == len(THEOREMS)
     assert "decided by N6" in lines
-    assert main(["theory", "list", "convex", "--json"]) == 0
-    found = {row["key"]: row["decided_by"] for row in json.loads(capsys.readouterr().out)}
-    assert found["convex-2.1-noise"] == "decided by C6"
-    assert found["convex-C.1"].startswith("no check: two neighbours")
+    assert any(line.startswith("no check: two neighbours") for line in lines)

@@ -21,13 +21,9 @@ OVERRIDES = {
         ({"radius": 1}, "radius: 1.0: dp_scaffold does not project: must be left out, or dp_scaffold be"),
         (
             {"regulariser": {"name": "l1", "weight": 1}},
-            "regulariser: 'l1': dp_scaffold has no proximal step: must be none, or dp_scaffold be left out",
+            "regulariser: 'l1': dp_scaffold has no proximal step: leave out regulariser or dp_scaffold",
         ),
         ({"regulariser": {"name": "l1"}}, "regulariser.weight: missing: this key must be given"),
-        (
-            {"radius": 1, "regulariser": {"name": "ball", "radius": 2}, "algorithms": dict.fromkeys(NO_PROJECTION)},
-            "regulariser: 'ball': must not be ball beside radius, which says the same",
-        ),
         (
             {"algorithms": {"prox_sgd": {"noise": "theorem"}}, "epsilons": [200]},
             "algorithms.prox_sgd.noise: 'theorem': nonconvex-2.1-noise: conversion from zCDP: epsilon = 200",

@@ -55,7 +55,9 @@ def test_doubled_step_sizes_retrain_every_algorithm(edited):
     assert edited("config/experiment.py", r"return np\.exp\(", "return 2 * np.exp(") >= set(ALGORITHMS)
 
 
-@pytest.mark.parametrize("file", ["federation/messages.py", "config/experiment.py", "files.py", "report/figures/style.py"])
+@pytest.mark.parametrize(
+    "file", ["federation/messages.py", "config/experiment.py", "files.py", "report/figures/style.py"]
+)
 def test_comments_and_docstrings_make_nothing_again(edited, file):
     assert edited(file, r'\A"""', '# A comment.\n\n"""Other words. ') == set()
 

@@ -21,7 +21,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "release": ("release:release", "train one model of your own data with secret noise, for others to have"),
         "predict": ("release:predict", "predict records of a file by a released model"),
         "replicate": ("replicate:replicate", "train and draw one figure of a paper"),
-        "list": ("listing:listing", "list experiments, algorithms, data sets and the papers' figures"),
         "epsilon": ("practitioner:epsilon", "bound the true epsilon of a federated run"),
         "noise": ("practitioner:noise", "compute the noise for a wanted epsilon"),
         "amplification": ("practitioner:amplification", "bound the central epsilon of shuffled or sampled reports"),
@@ -73,11 +72,9 @@ class _Group(click.Group):
     """All commands; each is imported when it is needed."""
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command called `name`."""
         return _load(_PLACES[name]) if name in _PLACES else None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by section."""
         for section, commands in COMMANDS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, text) for name, (_, text) in commands.items()])

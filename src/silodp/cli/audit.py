@@ -148,7 +148,6 @@ def _audit_algorithm(
 
 
 def _with_options(name: str, rounds: int, options: Sequence[str]) -> Any:
-    """The algorithm with its `--option`s."""
     kind = ALGORITHMS[name]
     known = [field.name for field in fields(kind) if field.name != "rounds"]
     values = dict(_FEDERATION)

@@ -36,7 +36,6 @@ def figure_2(output: Path) -> None:
 
 
 def write_figure_2(path: Path) -> None:
-    """Write the table behind Figure 2 of the check-ins paper."""
     bounds = ["none", *BOUNDS]
     write_csv(amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=bounds), path)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.options import PATH, as_json, job_command, several
+from silodp.cli.options import PATH, job_command, several
 from silodp.config.errors import ConfigError, near
 from silodp.experiments.validation import load
 from silodp.files import write_csv
@@ -22,20 +22,14 @@ log = logging.getLogger("silodp")
 @job_command(epilog="Example: silodp claims results/published")
 @click.argument("run")
 @several("--experiments", help="Only these experiments (default: those of config.json).")
-@click.option("--claims", "folder", type=PATH, help="Folder of the claims' files (default: config/claims).")
 @click.option("--output", type=PATH, help="CSV file to write; without one the claims are printed.")
-@as_json
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the claims as a Markdown table.")
-def claims(
-    run: str, experiments: Sequence[str], folder: Path | None, output: Path | None, as_json: bool, as_markdown: bool
-) -> None:
+def claims(run: str, experiments: Sequence[str], output: Path | None, as_markdown: bool) -> None:
     """Judge every claim of config/claims by the tables of RUN: a results folder, a run file or a run's name."""
-    table = decide(load_claims(folder), RunFolder(_folder(run), experiments or None))
+    table = decide(load_claims(), RunFolder(_folder(run), experiments or None))
     if output:
         write_csv(table, output)
-    if as_json:
-        print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
-    elif as_markdown or not output:
+    if as_markdown or not output:
         print(markdown(table) if as_markdown else text(table))
     verdicts = table[~table["claim"].str.contains(": ")]["verdict"]
     counts = ", ".join(f"{(verdicts == verdict).sum()} {verdict}" for verdict in Verdict)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.options import PATH, as_json, command, job_command, output
+from silodp.cli.options import PATH, command, job_command, output
 from silodp.experiments import plugins
 from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.loading import load_claims
@@ -38,18 +38,14 @@ def comparisons(reported: Sequence[Path], privacy: Path | None, output: Path) ->
 @click.argument("reported", metavar="CSV", type=PATH)
 @click.argument("first")
 @click.argument("second")
-@click.option("--confidence", type=float, default=0.95, help="Of the interval.", show_default=True)
 @click.option("--output", type=PATH, help="CSV file to write; without one the table is printed.")
-@as_json
-def compare(reported: Path, first: str, second: str, confidence: float, output: Path | None, as_json: bool) -> None:
+def compare(reported: Path, first: str, second: str, output: Path | None) -> None:
     """Compare the test errors of two algorithms trial by trial: difference, interval, and which is better.
 
     One row for each reading, (M, R) and epsilon. local_sgd:non_private is the algorithm without noise.
     """
-    rows = paired(read_csv(reported, REPORTED_COLUMNS), first, second, confidence)
+    rows = paired(read_csv(reported, REPORTED_COLUMNS), first, second)
     if output:
         write_csv(rows, output)
-    elif as_json:
-        print(rows.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
     else:
         print(rows.drop(columns="experiment").to_string(index=False, float_format=lambda value: f"{value:.4g}"))

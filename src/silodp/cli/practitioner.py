@@ -111,7 +111,6 @@ class _Needed(click.Option):
         super().__init__(*arguments, required=True, **keywords)
 
     def process_value(self, context: click.Context, value: Any) -> Any:
-        """The value, or None where a mechanism stands in its place."""
         try:
             return super().process_value(context, value)
         except click.MissingParameter:
@@ -126,19 +125,12 @@ _RUN = (
     click.option("--records", type=COUNT, cls=_Needed, help="n, training records of a silo."),
     click.option("--batch", type=COUNT, cls=_Needed, help="K, records drawn in a round (local_sgd: local steps)."),
     click.option("--delta", type=DELTA, help="Delta (default 1/n^2)."),
-    click.option(
-        "--sampler",
-        type=click.Choice(("replacement", "subset")),
-        default="replacement",
-        help="Records of a message: drawn with replacement (default), or distinct.",
-    ),
     click.option("--phase-length", type=COUNT, default=1, help="q of fedprox_spider.", show_default=True),
     as_json,
 )
 
 
 def _federated_run(function: Callable) -> Callable:
-    """The options that describe a federated run."""
     for option in reversed(_RUN):
         function = option(function)
     return function
@@ -151,7 +143,6 @@ def _plan(
     records: int,
     batch: int,
     delta: float | None,
-    sampler: str,
     phase_length: int,
 ) -> tuple[Any, PrivacyPlan]:
     """The algorithm that the options describe, and its plan at a claim of `epsilon`."""
@@ -162,7 +153,6 @@ def _plan(
         raise ConfigError("command line: --delta: missing: the default 1/n^2 needs --records > 1")
     made = ALGORITHMS[algorithm].with_options({"rounds": rounds, "phase_length": phase_length})
     plan = made.plan(Budget(records, rounds, epsilon, records**-2.0 if delta is None else delta, 1.0, batch))
-    plan = plan.distinct if sampler == "subset" else plan
     # A kind of message that is never sent has no noise.
     return made, replace(plan, releases=tuple(release for release in plan.releases if release.count))
 
@@ -238,7 +228,6 @@ def epsilon(
 
 
 def _bounds(plan: PrivacyPlan) -> dict[str, Any]:
-    """The ends of the true ε of a plan, and what they rest on."""
     result = delivered(plan)
     # Whatever is claimed, the lower end is wanted.
     lower = reached(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
@@ -274,10 +263,7 @@ def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
 @several("--reports", type=int, required=True, help="N, shuffled reports.")
 @several("--delta", type=float, required=True, help="Central delta.")
 @click.option("--records", type=int, default=1, help="n, records of a report's sender.", show_default=True)
-@as_json
-def amplification(
-    epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int, as_json: bool
-) -> None:
+def amplification(epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int) -> None:
     """Bound the central epsilon of N local reports behind a shuffler (or sampled, or sent at random times).
 
     Neighbours replace one record of one sender. Where the assumptions of a bound fail, the table says why.
@@ -286,9 +272,6 @@ def amplification(
         table = amplification_table(epsilon0, reports, delta, records=records)
     except ValueError as error:
         raise ConfigError(f"command line: --{str(error).replace(' = ', ': ', 1)}") from error
-    if as_json:
-        print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
-        return
     rows = []
     for row in table.to_dict("records"):
         side = "down" if row["bound"] == "lower bound" else "up"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.options import PATH, as_json, command, job_command, run_file, several
+from silodp.cli.options import PATH, command, job_command, run_file, several
 from silodp.config.errors import project_root
 from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
@@ -64,16 +64,12 @@ runs = click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 
 @command(epilog="Example: silodp verify results/published")
 @runs
-@as_json
-def verify(runs: Sequence[str], as_json: bool) -> int:
+def verify(runs: Sequence[str]) -> int:
     """Check that every file of finished runs is there and unchanged, by the run's manifest.
 
     RUN is a run's name or a results folder. Prints a line for each fault; exit code 1 where there is one.
     """
     seen = {str(folder): contents.verified(folder) for folder in map(contents.results_folder, runs)}
-    if as_json:
-        print(json.dumps(seen, indent=1))
-        return int(any(run["problems"] for run in seen.values()))
     for folder, run in seen.items():
         for line in run["problems"]:
             print(line)
@@ -91,12 +87,10 @@ def verify(runs: Sequence[str], as_json: bool) -> int:
 @runs
 @click.option("--all", "whole", is_flag=True, help="Remove the run's whole folder.")
 @click.option("--dry-run", is_flag=True, help="Name what would be removed, and remove nothing.")
-@as_json
-def clean(runs: Sequence[str], whole: bool, dry_run: bool, as_json: bool) -> None:
+def clean(runs: Sequence[str], whole: bool, dry_run: bool) -> None:
     """Remove files of experiments, settings and readings that a run's config.json no longer names; or the whole run.
 
-    RUN is a run's name or a results folder. A publication is never removed. JSON lists the removed files by folder,
-    "." for the folder itself.
+    RUN is a run's name or a results folder. A publication is never removed.
     """
     # All folders are checked before the first is touched.
     folders = map(contents.results_folder, runs)
@@ -104,8 +98,5 @@ def clean(runs: Sequence[str], whole: bool, dry_run: bool, as_json: bool) -> Non
     for folder, names in chosen.items():
         if not dry_run:
             contents.remove(folder, names)
-        for name in [] if as_json else names:
+        for name in names:
             print(folder / name)
-    if as_json:
-        removed = {str(folder): names for folder, names in chosen.items()}
-        print(json.dumps({"dry_run": dry_run, "removed": removed}, indent=1))

@@ -1,12 +1,11 @@
 """The command `silodp theory`."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from silodp.cli.options import as_json, command
+from silodp.cli.options import command
 from silodp.config.errors import ConfigError, near
 from silodp.theory import THEOREMS, Symbol, Theorem, describe, list_theorems
 from silodp.theory.registry import PAPERS
@@ -19,20 +18,19 @@ from silodp.theory.registry import PAPERS
 @click.argument("action", type=click.Choice(("list", "show")))
 @click.argument("key", required=False)
 @click.argument("numbers", metavar="[--NAME VALUE]...", nargs=-1, type=click.UNPROCESSED)
-@as_json
-def theory(action: str, key: str | None, numbers: Sequence[str], as_json: bool) -> None:
+def theory(action: str, key: str | None, numbers: Sequence[str]) -> None:
     """List the papers' theorems, all or those of the paper KEY, or evaluate the theorem KEY.
 
     With numbers for its parameters, `show` prints the theorem's value, terms and checked assumptions; without, its
     statement and a worked example.
     """
     if action == "list":
-        _list(key, numbers, as_json)
+        _list(key, numbers)
     else:
-        _show(key or "", numbers, as_json)
+        _show(key or "", numbers)
 
 
-def _list(paper: str | None, extra: Sequence[str], as_json: bool) -> None:
+def _list(paper: str | None, extra: Sequence[str]) -> None:
     if extra:
         raise ConfigError(f"command line: {extra[0]}: theory list takes a paper and nothing else")
     if paper is not None and paper not in PAPERS:
@@ -40,38 +38,22 @@ def _list(paper: str | None, extra: Sequence[str], as_json: bool) -> None:
     from silodp.verdicts.claims.loading import coverage  # `show` needs none of it
 
     theorems, decided = list_theorems(paper), coverage()
-    if as_json:
-        about = [_about(theorem) | {"decided_by": decided[theorem.key]} for theorem in theorems]
-        print(json.dumps(about, indent=1, ensure_ascii=False))
-        return
     for theorem in theorems:
         options = (f"--{name}" if name in theorem.required else f"[--{name}]" for name in theorem.parameters)
         print(f"{theorem.key:<30} {PAPERS[theorem.paper]}, {theorem.place}\n    {theorem.statement}")
         print(f"    {' '.join(options)}\n    {decided[theorem.key]}")
 
 
-def _about(theorem: Theorem) -> dict[str, Any]:
-    parameters = {name: f"{symbol.meaning}: {symbol.allowed}" for name, symbol in theorem.parameters.items()}
-    about = {"key": theorem.key, "paper": PAPERS[theorem.paper], "place": theorem.place}
-    return about | {"statement": theorem.statement, "parameters": parameters, "required": list(theorem.required)}
-
-
-def _show(key: str, words: Sequence[str], as_json: bool) -> None:
+def _show(key: str, words: Sequence[str]) -> None:
     if key not in THEOREMS:
         hint = near(key, THEOREMS)
         raise ConfigError(f"command line: key: {key!r}: must be a theorem's key, as `silodp theory list` prints{hint}")
     theorem = THEOREMS[key]
     if not words:
-        print(json.dumps(_about(theorem), indent=1, ensure_ascii=False) if as_json else describe(key))
+        print(describe(key))
         return
     parameters = _parameters(theorem, words)
     result = theorem(**parameters)
-    if as_json:
-        about = {"key": key, "statement": theorem.statement, "constants": theorem.constant}
-        about |= {"source": f"{PAPERS[theorem.paper]}, {theorem.place}"}
-        values = {"value": result.value, "terms": dict(result.terms), "parameters": parameters}
-        print(json.dumps(about | values | {"notes": list(result.notes)}, indent=1, ensure_ascii=False))
-        return
     constant = "" if theorem.constant == "printed" else " (a rate: the paper hides its constant, here 1)"
     print(f"{key}: {theorem.statement}\n  source  {PAPERS[theorem.paper]}, {theorem.place}")
     print(f"  value   {result.value:.10g}{constant}")
@@ -107,7 +89,6 @@ class _Value(click.ParamType):
 
 
 def _parameters(theorem: Theorem, words: Sequence[str]) -> dict[str, Any]:
-    """The values that follow the options `--name`."""
     options: list[click.Parameter] = [
         click.Option([f"--{name}", name], type=_Value(symbol), required=name in theorem.required)
         for name, symbol in theorem.parameters.items()

@@ -292,7 +292,6 @@ class Experiment(Strict):
 
     @property
     def data_name(self) -> str:
-        """The data set as messages call it."""
         return self.dataset if isinstance(self.dataset, str) else self.dataset.file
 
     def batch_of(self, n: int) -> int | None:
@@ -302,7 +301,6 @@ class Experiment(Strict):
         return self.batch_records
 
     def delta_of(self, n: int) -> float:
-        """δ for a silo of n training records."""
         return n**-2.0 if self.delta == "1/n^2" else self.delta
 
     def variants(self) -> dict[str, Readings]:

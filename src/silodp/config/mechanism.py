@@ -175,7 +175,6 @@ class Mechanism(Strict):
         return names
 
     def numbers(self, place: int, key: Literal["sd", "moves", "coordinates"], names: dict) -> tuple[float, float]:
-        """(least, most) of a key of an entry."""
         text = getattr(self.released[place], key)
         ends = text if isinstance(text, list) else [text]
         values = [self._at(f"released[{place}].{key}", end, names, {}) for end in ends]
@@ -190,7 +189,6 @@ class Mechanism(Strict):
 
 
 def mechanism_path(name: str) -> Path:
-    """The preset called `name`, else the file."""
     for path in (Path(name), SYSTEMS / f"{name}.yaml"):
         if path.is_file():
             return path

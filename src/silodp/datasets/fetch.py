@@ -92,7 +92,6 @@ class _Fetcher:
     least_speed: float
 
     def missing(self) -> list[Source]:
-        """Files that are absent from the cache, or wrong there."""
         paths = {source: self.folder / source.file for source in sources(self.name).files}
         return [source for source, path in paths.items() if not path.is_file() or mismatch(path, source)]
 
@@ -131,7 +130,6 @@ class _Fetcher:
         raise FetchError(f"{self.name}: {source.file} could not be fetched: {'; '.join(failures)}")
 
     def _mirrored(self, source: Source) -> list[str]:
-        """Where the user's mirror has the file, if there is a mirror."""
         parts = urlsplit(self.mirror)
         if parts.scheme in ("http", "https"):
             return [below(self.mirror, source.file)]

@@ -147,7 +147,6 @@ def kind_of(column: pd.Series) -> str:
 
 
 def is_number(column: pd.Series) -> bool:
-    """Whether a column holds numbers, or true and false."""
     return pd.api.types.is_numeric_dtype(column)
 
 

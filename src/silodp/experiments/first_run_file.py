@@ -56,7 +56,6 @@ class Survey:
     warnings: list[str]
 
     def text(self) -> str:
-        """The survey, a line each; no cell of the file is in it."""
         data = self.data
         binary = len(data.feature_names) - len(self.numbers)
         lines = [f"{self.file.path}: {len(data.y)} records" + (f", {self.dropped} dropped" if self.dropped else "")]

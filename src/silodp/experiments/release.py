@@ -96,7 +96,6 @@ class Release:
 
     @property
     def delta(self) -> float:
-        """The largest of the silos'."""
         return max(plan.budget.delta for plan in self.plans)
 
     @property
@@ -217,7 +216,6 @@ def _kept(asked: Release) -> Release:
 
 
 def described(config: Experiment) -> Described:
-    """What the run file and the header of its data file say."""
     own, dataset = config.dataset, dataset_of(config)
     assert not isinstance(own, str)
     file, frame, data = own_file(own), read_frame(Path(own.file), own.encoding), dataset.load()
@@ -326,7 +324,6 @@ def audited(asked: Release) -> dict[str, Any]:
 
 
 def model_of(asked: Release, weights: np.ndarray) -> ReleasedModel:
-    """The weights, rounded, with all that a prediction needs."""
     steps, promise = asked.task.config.preprocess, {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit}
     about = dataclasses.asdict(asked.data) | {"silos": list(asked.data.silos), "promise": promise}
     about |= {"model": asked.task.config.model.model_dump(mode="json"), "target": asked.own.target}

@@ -211,7 +211,6 @@ def study(
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy as those of Python, infinite ones as None."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):

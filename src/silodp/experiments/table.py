@@ -110,7 +110,6 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], tuple[float, 
 
 
 def _common(values: pd.Series) -> float:
-    """The one value of all trials; NaN where they differ."""
     return values.iloc[0] if values.nunique() == 1 else math.nan
 
 

@@ -65,7 +65,6 @@ def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
 
 
 def _firsts(data: Data, per_class: int | None) -> Data:
-    """The first records of each class."""
     return _records(data, pd.Series(data.y).groupby(data.y).cumcount().to_numpy() < (per_class or len(data.y)))
 
 
@@ -109,7 +108,6 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
 
 
 def own_file(own: OwnData) -> "OwnFile":
-    """What a run file says of a data file, for its reader."""
     from silodp.datasets.own_file import OwnFile
 
     keys = own.model_dump(exclude={"file", "ignore", "classes", "person_limit", "sizes"})
@@ -128,7 +126,6 @@ def _only(data: Data, least: int | None) -> Data:
 
 
 def _records(data: Data, kept: np.ndarray) -> Data:
-    """The records marked in `kept` (n,)."""
     arrays = {name: getattr(data, name) for name in ("x", "y", "official_test", "silo", "person")}
     return replace(data, **{name: values[kept] for name, values in arrays.items() if len(values)})
 

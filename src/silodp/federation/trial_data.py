@@ -41,11 +41,9 @@ class TrialData:
 
     @property
     def sizes(self) -> list[int]:
-        """Training records of each silo."""
         return [len(y) for _, y in self.train]
 
     def of(self, silos: list[int]) -> "TrialData":
-        """The records of some silos."""
         return replace(self, train=[self.train[silo] for silo in silos], test=[self.test[silo] for silo in silos])
 
 
@@ -133,7 +131,6 @@ def _narrow(x: np.ndarray, classes: int | None) -> np.ndarray:
 
 
 def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
-    """Preprocess the records and hand them to the silos."""
     return hand_over(fitted_records(data, config, readings, part), config, part, run)
 
 

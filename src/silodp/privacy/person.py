@@ -60,7 +60,6 @@ def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int =
 
 
 def _largest(values: list[float]) -> float:
-    """The largest; NaN, which is not proven, beats all."""
     return math.nan if np.isnan(values).any() else max(values)
 
 

@@ -30,13 +30,11 @@ class PaperFigure:
 
     @property
     def paper(self) -> str:
-        """Short name of the paper."""
         return PAPERS[self.name.partition("-")[0]]
 
 
 @functools.cache
 def paper_figures() -> tuple[PaperFigure, ...]:
-    """All of them, a panel each, in the order of the file."""
     rows = pd.read_csv(project_root() / "config" / "figures.csv", dtype=str, keep_default_na=False).to_dict("records")
     return tuple(PaperFigure(**row | {key: int(row[key]) if row[key] else None for key in "MR"}) for row in rows)
 
@@ -75,12 +73,10 @@ class Replication:
 
     @property
     def run(self) -> str:
-        """Name of the run, and of its folder below results/."""
         return f"figure-{self.name}" + (f"-{self.trials}-trials" if self.trials else "")
 
     @property
     def files(self) -> list[str]:
-        """The figure's files, without a suffix."""
         return [f"results/{self.run}/{panel.file}" for panel in self.panels]
 
     def run_file(self) -> dict[str, Any]:

@@ -54,7 +54,6 @@ class Symbol:
         return f"{'an integer' if self.integer else 'a number'} in {left}{ends[0]}, {ends[1]}{right}"
 
     def holds(self, value: Any) -> bool:
-        """Whether `value` lies in the allowed range."""
         if self.choices:
             return value in self.choices
         if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or not math.isfinite(value):
@@ -75,7 +74,6 @@ def at_least(low: float, meaning: str, unit: str, typical: float, integer: bool 
 
 
 def fraction(meaning: str, unit: str, typical: float) -> Symbol:
-    """A symbol of a number in (0, 1)."""
     return Symbol(meaning, unit, typical, low=0.0, high=1.0, low_open=True, high_open=True)
 
 
@@ -125,12 +123,10 @@ class Result:
         return float(self.value)
 
     def beside(self, **terms: float) -> "Result":
-        """The same value with more terms."""
         return replace(self, terms={**self.terms, **terms})
 
 
 def total(*notes: str, **terms: float) -> Result:
-    """The sum of the terms."""
     return Result(sum(terms.values()), terms, notes)
 
 

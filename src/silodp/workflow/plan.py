@@ -65,7 +65,6 @@ class Plan(Outputs):
         return self.sources.digest(entries, (*BY_VALUE, *excluded))
 
     def _entries(self, package: str, names: Iterable[str]) -> list[str]:
-        """Modules of a registry's entries, a plug-in's included."""
         brought = {entry.name: entry.place.split(":")[0] for entry in plugins.in_use() if entry.registry == package}
         return [brought.get(name, f"{package}.{name}") for name in names]
 

@@ -154,7 +154,6 @@ def test_the_papers_networks_have_the_papers_sizes():
     ("name", "classes", "options", "message"),
     [
         ("logistic", 3, {}, "logistic: classes = 3: must be 2"),
-        ("hinge", 3, {}, "hinge: classes = 3: must be 2"),
         ("softmax", None, {}, "softmax: classes = None: must be at least 2"),
         ("perceptron", 1, {"hidden": 3}, "perceptron: classes = 1: must be at least 2"),
     ],

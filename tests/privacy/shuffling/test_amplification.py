@@ -1,7 +1,6 @@
 """Amplification bounds: the numerical clones bound against enumeration, its order among the others, the table."""
 
 import itertools
-import json
 import math
 from fractions import Fraction
 
@@ -131,15 +130,10 @@ def test_violated_assumptions_are_one_line(call, message):
 
 def test_the_command_prints_the_table(capsys):
     options = ["amplification", "--epsilon0", "0.5", "1", "--reports", "1000", "--delta", "1e-6"]
-    assert main([*options, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    table = amplification_table([0.5, 1.0], [1000], [1e-6])
-    assert [row["bound"] for row in rows] == list(table.bound)
-    assert [row["epsilon"] for row in rows] == pytest.approx(list(table.epsilon), rel=1e-12)
     assert main(options) == 0
     # A heading, and below the rows what is an upper and what a lower bound.
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(rows) + 2
+    assert len(lines) == len(amplification_table([0.5, 1.0], [1000], [1e-6])) + 2
     assert lines[-1].startswith("Upper bounds, rounded up")
 
 

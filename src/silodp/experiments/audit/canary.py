@@ -84,13 +84,11 @@ CANARIES = (linear_canary, perceptron_canary)
 
 
 def canary_for(plan: PrivacyPlan) -> Canary:
-    """The canary that suits what a plan releases."""
     turning = any(release.gradients > 1 or release.local or release.joint for release in plan.releases if release.count)
     return (linear_canary if turning else perceptron_canary)(plan.budget.n)
 
 
 def check_noise(algorithm: Algorithm, plans: list[PrivacyPlan]) -> None:
-    """ValueError for a plan that has nothing to audit."""
     if any(not release.noise > 0 for plan in plans for release in plan.releases if release.count):
         raise ValueError(f"plan of {algorithm.name}: has no noise: there is nothing to audit")
 

@@ -68,7 +68,6 @@ def in_random_order(n: int, shape: Shape, generator: np.random.Generator) -> Slo
 
 
 def sampled(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
-    """n slots, in each a client drawn uniformly from all."""
     return list(generator.integers(0, n, n)[:, None])
 
 
@@ -216,7 +215,6 @@ def train(
 
 
 def _walk_tensors(model: Model, weights: Tensor, walk: Walk) -> Tensor:
-    """The walk for any model."""
     report, clip, free = 0, torch.full_like(walk.steps, walk.clip), walk.free
     for slot, clients in enumerate(walk.slots):
         if not len(clients) and not walk.dummies:

@@ -87,7 +87,6 @@ class Perceptron(Classifier):
         return self.hidden * self.features
 
     def _forward(self, weights: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden activations (G, B, hidden) and logits (G, B, classes)."""
         w, b, v, c = self.unpacked(weights)
         a = torch.relu(torch.einsum("bf,ghf->gbh", x, w) + b[:, None])
         return a, torch.bmm(a, v.mT) + c[:, None]

@@ -188,7 +188,6 @@ def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> Line2D:
 
 
 def _at(row: dict[Any, Any]) -> str:
-    """What rests on a point."""
     text = f"{in_signs(row['parameter'])} = {row['value']:g}: {measured(row['measured'])}"
     if np.isfinite(row["measured_low"]):
         text += f" ({measured(row['measured_low'])} to {measured(row['measured_high'])})"
@@ -214,7 +213,6 @@ def _dress(axes: Axes, row: pd.Series, parameter: str, x: np.ndarray, below: Seq
 
 
 def _ticks(axes: Axes, values: Sequence[float], size: float) -> None:
-    """Ticks at the points."""
     span = np.log10(values[-1] / values[0]) or 1.0
     set_ticks(axes, {value: count(value) for value in values}, lambda text: span * 0.05 * (1 + len(text)) * size / 8)
     axes.tick_params(axis="x", labelsize=size, pad=2)

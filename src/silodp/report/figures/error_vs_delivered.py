@@ -127,7 +127,6 @@ def _keys(names: list[str]) -> list[Line2D]:
 
 
 def _finite(rows: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
-    """The rows with a finite error, and the note about the others."""
     finite = rows[np.isfinite(rows["test_error_mean"])]
     return finite, not_finite(len(rows) - len(finite))
 

@@ -110,7 +110,6 @@ def _words(text: str, row: dict[Any, Any]) -> str:
 
 
 def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> None:
-    """A dashed level and a band for each non-private algorithm."""
     for place, (name, look) in enumerate(looks(rows["algorithm"]).items()):
         row = rows[rows["algorithm"] == name].iloc[0]
         low, high = row[[*bars(rows)]]

@@ -176,7 +176,6 @@ def pack(text: str) -> str:
 
 
 def _experiments(folder: Path, described: Mapping[str, Any]) -> list[RunExperiment]:
-    """Those of config.json, then those that only have a table."""
     named = experiments_of(folder)
     tables = {
         path.stem: with_reading(read_table(path, TABLE_COLUMNS))

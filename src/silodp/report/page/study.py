@@ -49,7 +49,6 @@ class Study:
         )
 
     def amount(self, model: Model) -> str:
-        """A model's error in words."""
         if model["error"] is None:
             return "an error without bound"
         share = f"{100 * model['error']:.3g} %"
@@ -71,7 +70,6 @@ def _finite(model: Model) -> float:
 
 
 def paragraph(study: Study) -> list[str]:
-    """The sentences at the top of the page."""
     told, plain, guess = study.told, study.plain, study.guess
     silos, splits = len(study.found["silos"]), study.found["trials"]
     said = "predicting the mean" if study.regression else "always saying the most frequent class"
@@ -130,7 +128,6 @@ def _learnt(study: Study, told: Model) -> list[str]:
 
 
 def _warnings(study: Study) -> list[str]:
-    """δ of small silos, and points at the end of their grid."""
     words = []
     if weak := study.found["weak"]:
         n, delta = min(weak), study.found["delta"]

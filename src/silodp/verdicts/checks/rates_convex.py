@@ -35,7 +35,6 @@ FREE_ROUNDS = 30
 
 
 def rates_convex(context: Context) -> list[Row]:
-    """Rows of all sweeps."""
     return [row for sweep in _sweeps(context) for row in sweep_rows(sweep, context.streams)] + _free(context)
 
 

@@ -21,7 +21,6 @@ SPIDER = {"epsilon": (-4 / 3, (-1.0, -2.0)), "n": (-4 / 3, (-1.0, -2.0)), "M": (
 
 
 def rates_nonconvex(context: Context) -> list[Row]:
-    """Rows of all sweeps."""
     silos = _silos(context)
     rates = [*_prox_sgd(context), *silos, *_spider(context)]
     return [row for sweep in rates for row in sweep_rows(sweep, context.streams)] + [_printed(context, silos[0])]

@@ -38,7 +38,6 @@ EPSILONS = (1.0, 2.0, 4.0, 8.0)
 
 
 def upper_bounds(context: Context) -> list[Row]:
-    """Rows of all theorems."""
     # Names of random streams: a new name is a new table.
     parts = {
         "_linear": _linear,
@@ -64,7 +63,6 @@ class Population:
 
     @classmethod
     def of(cls, problem: Problem, streams: Streams, count: int) -> "Population":
-        """`count` records of the problem."""
         rows = problem.draw(count, streams.generator("population"))
         return cls(problem, rows, problem.optimum(rows))
 

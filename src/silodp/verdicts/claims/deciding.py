@@ -37,7 +37,6 @@ _CELL = ["M", "R", "epsilon", "algorithm"]
 
 
 def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
-    """The table that `silodp.verdicts.claims.decide` returns."""
     rows = []
     for claim in claims:
         findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)
@@ -95,7 +94,6 @@ class UnderOneReading(RunFolder):
         self.run, self.reading, self.other = run, reading, other
 
     def reported(self, experiment: str) -> pd.DataFrame | None:
-        """One row a trial under the reading; None without any."""
         table = self.run.reported(experiment)
         if table is None:
             return None
@@ -108,7 +106,6 @@ class UnderOneReading(RunFolder):
         return None if rows.empty else rows.assign(reading="")
 
     def privacy(self) -> pd.DataFrame | None:
-        """Claimed and delivered ε under the reading."""
         table = self.run.privacy()
         return None if table is None else table[table["reading"] == self.reading].assign(reading="")
 
@@ -117,7 +114,6 @@ class UnderOneReading(RunFolder):
         return []
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:
-        """The claim's files for one place, under the reading."""
         return super().evidence(claim, {**place, "reading": self.reading})
 
 

@@ -74,7 +74,6 @@ class Mean:
 
 
 def _means(lines: Sequence[Line]) -> list[Mean]:
-    """The test of every pair on every data set."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if len(line.rows):
@@ -201,7 +200,6 @@ def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolde
 
 
 def _of_data_set(statistic: PairedDifference, mean: Mean, details: Sequence[Finding], surrogate: bool) -> Finding:
-    """The one test of a data set, with what its grid says."""
     line, (value, low, high, p, exact) = mean.lines[0], mean.test
     verdict, _, spoken = _decided(statistic, mean.lines, [mean])
     text = f"one test: mean over ε and {len(mean.lines)} settings in every trial, {mean.text} (one-sided p for larger: "

@@ -67,7 +67,6 @@ class Change:
 
     @property
     def turns(self) -> bool:
-        """Whether the noise or the protocol alone changes the verdict."""
         return self.before != self.after
 
 
@@ -82,7 +81,6 @@ def protocol_changes(table: pd.DataFrame) -> list[Change]:
 
 
 def _changes(table: pd.DataFrame, before: str, after: str) -> list[Change]:
-    """Raises ValueError for an unknown verdict."""
     found = []
     for name, claim in with_columns(table).groupby("name", sort=False):
         whole = claim[claim["part"] == ""]
@@ -171,7 +169,6 @@ def _table(heading: list[str], rows: Iterable[list]) -> str:
 
 
 def text(table: pd.DataFrame) -> str:
-    """One line a claim, and how many have each verdict."""
     rows = whole(table)
     width = max((len(name) for name in rows["claim"]), default=0)
     lines = [f"{row['claim']:<{width}}  {row['verdict']:<21}  {number(row)}" for row in rows.to_dict("records")]

@@ -9,7 +9,6 @@ import small
 
 from silodp import __version__
 from silodp.cli import COMMANDS, main, silodp
-from silodp.cli.options import near
 
 NAMES = [name for section in COMMANDS.values() for name in section]
 
@@ -61,19 +60,6 @@ def test_the_overview_loads_no_library_and_a_check_no_heavy_one():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=small.ROOT)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_reader_that_leaves_early_is_no_error():
-    command = [sys.executable, "-c", "import sys; from silodp.cli import main; sys.exit(main(['theory', 'list']))"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 1
-
-
-def test_only_near_words_are_suggested():
-    assert near("zzz", ["epsilon", "noise"]) == ""
-    assert near("epslion", ["epsilon", "noise"]) == "; did you mean epsilon?"
 
 
 @pytest.mark.parametrize("cores", [[], ["--cores", "2"]])

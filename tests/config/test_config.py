@@ -10,7 +10,6 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
-from pydantic import ValidationError
 from runfiles import message, overriding, project, write
 from small import ROOT, experiment
 
@@ -79,13 +78,6 @@ def test_names_that_would_be_commands_or_paths_are_refused(root):
     (root / "config/experiments/.hidden.yaml").write_text(base)
     for name in ("../experiments/cancer", "cancer/../cancer", ".hidden", ""):
         assert "no such experiment" in message(root, {"run": "r", "experiments": {name: {}}})
-
-
-def test_a_configuration_does_not_change_once_made():
-    with pytest.raises(ValidationError):
-        experiment().trials = 9
-    with pytest.raises(ValidationError):
-        Readings().batch = "per_eps"
 
 
 # Values

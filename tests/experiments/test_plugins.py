@@ -129,11 +129,6 @@ def test_two_plugins_of_one_name_are_refused(root):
     assert len(load(write(root, toy(["toy_sign.py", "toy_sign.py", "../toy_sign.py"])), root).plugins) == 1
 
 
-def test_a_broken_plugin_of_the_command_line_ends_with_exit_code_2(tmp_path, capsys):
-    assert main(["theory", "list", "--plugin", str(tmp_path / "none.py")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 def edited(root, old: str, new: str) -> set[str]:
     """Jobs that are done again when the toy's file changes."""
 

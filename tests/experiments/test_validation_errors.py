@@ -135,13 +135,6 @@ def test_a_wrong_run_file_is_one_line_that_names_it(root, content, wanted):
     assert message(root, content).startswith(f"{root}/config/run.yaml: {wanted}")
 
 
-def test_long_values_and_keys_are_cut(root):
-    assert len(message(root, overriding(title=[1] * 500))) < 300
-    text = message(root, overriding(algorithms={"local_sgd": {"x" * 5000: 1}}))
-    assert "experiments.cancer.algorithms.local_sgd.xxx" in text
-    assert len(text) < 800
-
-
 def _places(value, place=()):
     """Where values are in nested mappings."""
     if place:

@@ -31,15 +31,6 @@ def test_silos_count_equally_whatever_their_size() -> None:
     assert result.value == pytest.approx(4.0)
 
 
-def test_softmax_by_hand() -> None:
-    # Mean label shares (1/2, 1/4, 1/4); silo 1 holds only labels 0 and 1, silo 2 only 0 and 2, half of each:
-    # gradients (0, -1/4, 1/4) and (0, 1/4, -1/4), each of squared norm 1/8.
-    ones = np.ones((2, 1))
-    result = heterogeneity([ones, ones], [np.array([0, 1]), np.array([0, 2])], "classification", 3)
-    assert result.value == pytest.approx(1 / 8)
-    assert result.converged
-
-
 @pytest.mark.parametrize("classes", [2, 4])
 def test_agrees_with_a_general_minimiser(classes: int) -> None:
     x, y = noisy_labels(300, 5, classes, seed=4)

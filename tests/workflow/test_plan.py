@@ -52,11 +52,6 @@ def test_trials_are_cut_into_jobs_without_gap_or_overlap(trials, size):
     assert max(len(chunk) for chunk in found) - min(len(chunk) for chunk in found) <= 1
 
 
-def test_an_experiments_cut_goes_before_the_runs():
-    assert plan(trials=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-1", "2-3"]
-    assert plan(trials=4, trials_per_job=4, run=small.run(trials_per_job=2)).chunks("small") == ["0-3"]
-
-
 def test_a_race_has_a_file_for_each_rung_and_each_waits_for_those_before_it():
     reports = [{"selection": "pooled", "evaluation": "fresh"}]
     one = plan(trials=3, tuning="race", race={"searches": 1, "kept": [2, 1]}, reports=reports)
@@ -84,13 +79,6 @@ def test_readings_are_names_of_files():
         "resample-true": "resample=true",
     }
     assert all("/" not in name for name in one.readings("small"))
-
-
-def test_a_task_is_found_by_its_names():
-    one = plan(settings=[{"M": 1, "R": 3}, {"M": 2, "R": 3}], alternatives=[{"batch": "per_eps"}])
-    task = one.task("small", "local_sgd", "M1_R3", "batch-per_eps")
-    assert (task.experiment, task.algorithm, task.setting.M, task.label) == ("small", "local_sgd", 1, "batch=per_eps")
-    assert task.readings.batch == "per_eps"
 
 
 def test_only_readings_with_other_silos_or_preprocessing_have_a_partition_of_their_own():

@@ -70,11 +70,6 @@ def test_names_of_random_streams_are_fixed():
     }
 
 
-def test_trials_must_have_equally_many_clients():
-    with pytest.raises(ValueError, match="one number of clients"):
-        compare("toy", [trial(1), trial(2, n=50)], [1.0], Streams(3))
-
-
 def test_every_record_is_a_client_or_a_test_record():
     config = Experiment(
         **{

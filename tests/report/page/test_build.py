@@ -69,25 +69,6 @@ def links(page):
     return [unquote(a["href"]) for a in page.all("a") if not a["href"].startswith(("#", "https:", "data:"))]
 
 
-def test_heading_names_run_time_and_version(page):
-    assert "Run smoke" in page.text
-    assert "finished 2025-01-02T03:04:05Z · silodp 0.1.0 · commit cccccccccccc with uncommitted changes" in page.text
-    assert "Breast cancer" in page.text
-    assert "non-convex paper, Figure 8" in page.text
-
-
-def test_provenance_is_shown_without_empty_values(page):
-    tree = page.text.partition("Code, lock, data and machine")[2]
-    assert re.search(r"packages\s*numpy 2\.4\.6", tree)
-    assert "nothing" not in tree
-    assert "notes" not in tree
-
-
-def test_facts_of_several_runs_stand_beside_each_other(run):
-    (run / "provenance.json").write_text(json.dumps({"runs": {"a": {"finished": "today"}, "b": {}}}))
-    assert "a: finished today, version not recorded" in built(run).text
-
-
 def test_every_figure_is_on_the_page_once_and_every_link_leads_to_a_file(whole_run, page):
     stems = {path.stem for path in (whole_run / "figures").glob("*.svg")}
     assert sorted(figure["id"] for figure in page.all("figure")) == sorted(
@@ -118,25 +99,6 @@ def test_links_are_relative_to_where_the_page_is_written(run, tmp_path):
     page = built(run, tmp_path / "pages" / "deep" / "r.html")
     assert links(page)
     assert all((tmp_path / "pages" / "deep" / link).is_file() for link in links(page))
-
-
-def test_a_figure_has_its_paper_number_once(page):
-    assert page.text.count("Figure 8 · Breast cancer, M = 2, R = 25") == 3  # contents, heading, tabs
-    assert "M = 12, R = 50" in page.text
-
-
-def test_figures_stand_in_the_papers_order(run):
-    # Figures 5, 4 and 9 of the non-convex paper.
-    settings = ((12, 25), (25, 25), (12, 50))
-    parts = pd.concat([results("mnist_mlp", *setting) for setting in settings], ignore_index=True)
-    write_csv(parts, run / "tables" / "mnist_mlp.csv")
-    for M, R in settings:
-        shutil.copy(run / "figures" / "wbcd_mlp_M2_R25.svg", run / "figures" / f"mnist_mlp_M{M}_R{R}.svg")
-    about = {"mnist_mlp": {"paper": "non-convex paper"}}
-    (run / "config.json").write_text(json.dumps({"run": "smoke", "experiments": about}))
-    text = built(run).text
-    places = [text.index(heading) for heading in ("Figure 4 · MNIST", "Figure 5 · MNIST", "Figure 9 · MNIST")]
-    assert places == sorted(places)
 
 
 def test_the_page_loads_nothing_and_runs_its_own_script_alone(whole_run, page):

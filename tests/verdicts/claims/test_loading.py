@@ -15,7 +15,7 @@ from planted import folder, noisy, trials
 from silodp.cli import main
 from silodp.cli.reference import schema_text
 from silodp.config.errors import ConfigError
-from silodp.verdicts.claims import decide, expressions
+from silodp.verdicts.claims import expressions
 from silodp.verdicts.claims.deciding import STATISTICS
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.models import EXPRESSIONS, Claim, Claims, Statistic
@@ -157,18 +157,3 @@ def test_claims_are_printed_as_text_or_as_a_markdown_table(tmp_path, capsys):
     assert ["**refuted**" in line for line in lines if line.startswith("| N2 |")] == [True]
     assert main(["-q", "claims", str(run.path)]) == 0
     assert "refuted" in capsys.readouterr().out
-
-
-def test_a_run_is_named_by_folder_file_or_name(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    planted(tmp_path / "results")
-    assert main(["-q", "claims", "run", "--output", "a.csv"]) == 0
-    assert main(["claims", "gone"]) == 2
-    assert "run: 'gone': must be a results folder" in capsys.readouterr().err
-
-
-def test_a_table_that_is_none_is_named(tmp_path):
-    run = planted(tmp_path)
-    (run.path / "reported" / "wbcd_mlp.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"wbcd_mlp\.csv: columns: lacks"):
-        decide(load_claims(), type(run)(run.path))

@@ -48,7 +48,8 @@ def records(experiment):
 
 def test_every_schedule_belongs_to_one_algorithm():
     names = [name for algorithm in ALGORITHMS.values() for name in algorithm.schedules]
-    assert sorted(names) == sorted(SCHEDULES)
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(SCHEDULES)
     assert not ALGORITHMS["local_sgd"].schedules
 
 

@@ -259,19 +259,16 @@ def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
 
 
 @command(epilog="Example: silodp amplification --epsilon0 0.5 1 --reports 10000 --delta 1e-6")
-@several("--epsilon0", type=float, required=True, help="Epsilon of a report.")
-@several("--reports", type=int, required=True, help="N, shuffled reports.")
-@several("--delta", type=float, required=True, help="Central delta.")
-@click.option("--records", type=int, default=1, help="n, records of a report's sender.", show_default=True)
+@several("--epsilon0", type=Number(min=0, max=500, min_open=True), required=True, help="Epsilon of a report.")
+@several("--reports", type=COUNT, required=True, help="N, shuffled reports.")
+@several("--delta", type=DELTA, required=True, help="Central delta.")
+@click.option("--records", type=COUNT, default=1, help="n, records of a report's sender.", show_default=True)
 def amplification(epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int) -> None:
     """Bound the central epsilon of N local reports behind a shuffler (or sampled, or sent at random times).
 
     Neighbours replace one record of one sender. Where the assumptions of a bound fail, the table says why.
     """
-    try:
-        table = amplification_table(epsilon0, reports, delta, records=records)
-    except ValueError as error:
-        raise ConfigError(f"command line: --{str(error).replace(' = ', ': ', 1)}") from error
+    table = amplification_table(epsilon0, reports, delta, records=records)
     rows = []
     for row in table.to_dict("records"):
         side = "down" if row["bound"] == "lower bound" else "up"

@@ -44,11 +44,8 @@ class ConvNet(Classifier):
     @classmethod
     def build(cls, features: int, classes: int | None, workspace_mb: int = 256) -> "ConvNet":
         """The paper's network for square images of three channels, `features` values each, and `classes` ≥ 2."""
-        if classes is None or classes < 2:
-            raise ValueError(f"convnet: classes = {classes}: must be at least 2")
+        assert classes is not None
         side = math.isqrt(features // 3)
-        if 3 * side**2 != features or side < 16:
-            raise ValueError(f"convnet: features = {features}: must be 3·s² for images of side s ≥ 16")
         return cls(side, classes, workspace=workspace_mb * 2**20)
 
     @property

@@ -24,8 +24,6 @@ class Linear(Model):
     @classmethod
     def build(cls, features: int, classes: int | None, **options: Any) -> Self:
         """The model for records of `features` features; `options` are fields that the config names."""
-        if cls.two_classes and classes != 2:
-            raise ValueError(f"{cls.__name__.lower()}: classes = {classes}: must be 2")
         return cls(features, **options)
 
     @property

@@ -34,8 +34,7 @@ class Perceptron(Classifier):
     @classmethod
     def build(cls, features: int, classes: int | None, hidden: int) -> "Perceptron":
         """The model for records of `features` features and `classes` ≥ 2 classes."""
-        if classes is None or classes < 2:
-            raise ValueError(f"perceptron: classes = {classes}: must be at least 2")
+        assert classes is not None
         return cls(features, hidden, classes)
 
     @property

@@ -61,8 +61,6 @@ def rates(table: pd.DataFrame, *, title: str) -> Figure:
 
 def _slopes(table: pd.DataFrame) -> pd.DataFrame:
     slopes = table[table["parameter"].str.startswith(SLOPE)]
-    if slopes.empty:
-        raise ValueError("figure: the table has no slopes")
     return slopes
 
 
@@ -109,8 +107,6 @@ def _through(points: pd.DataFrame, exponent: float) -> np.ndarray:
 def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
     """One panel for each theorem, form and parameter: measured means with intervals between lower and upper bounds."""
     groups = [group for _, group in table.groupby(["theorem", "form", "parameter"], sort=False) if len(group) > 1]
-    if not groups:
-        raise ValueError("figure: the table has no theorem with two values of a parameter")
     with styled():
         figure, panels = _page(title, len(groups), BETWEEN, lines=2)
         for axes, group in zip(panels, groups, strict=True):

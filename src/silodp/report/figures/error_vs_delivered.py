@@ -26,7 +26,6 @@ from silodp.report.figures.notes import bar_ends, not_finite, stand, trials, zer
 from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
 
-COLUMNS = ["delivered_epsilon", "trials", "test_error_mean"]
 Panel = Callable[[Axes, pd.DataFrame], list[Line2D]]
 PAPER = "Claims under the paper's noise"
 
@@ -40,7 +39,7 @@ def error_vs_delivered(
     Points with an error that is not finite are left out and counted in a note.
     Raises ValueError when the table is not such a slice or has no private row.
     """
-    rows = private_rows(table, COLUMNS, "error_vs_delivered", members=True)
+    rows = private_rows(table, members=True)
     finite, left_out = _finite(rows)
     names = in_order(rows["algorithm"])
     ends = limits(finite)
@@ -66,7 +65,7 @@ def calibrated_vs_paper(
     A vertical line compares them at equal true ε. Points with an error that is not finite are left out and counted in
     a note. Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
-    table = both_noises_of(table, ["delivered_epsilon", "test_error_mean"], "calibrated_vs_paper")
+    table = both_noises_of(table)
     both, left_out = _finite(table)
     with styled():
         axes = new_axes(title, f"true {MORE_PRIVATE}", f"{ylabel} (↓ better)")
@@ -87,7 +86,7 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
     not finite are left out and counted in a note.
     Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
-    both = both_noises_of(table, [*COLUMNS, "test_error_p05", "test_error_p95"], "both_noises")
+    both = both_noises_of(table)
     finite, left_out = _finite(both)
     names = in_order(finite["algorithm"])
 

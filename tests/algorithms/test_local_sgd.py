@@ -8,9 +8,7 @@ import torch
 from silodp.algorithms.local_sgd import LocalSGD
 from silodp.federation.messages import Messages
 from silodp.federation.models.base import Steps, sequential_steps
-from silodp.federation.models.linear import Linear
-from silodp.federation.models.logistic import Logistic
-from silodp.federation.models.sigmoid import Sigmoid
+from silodp.federation.models.linear import Linear, Logistic, Sigmoid
 from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.accounting import delivered_epsilon

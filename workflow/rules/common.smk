@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from silodp.datasets.addresses import without_credentials
+from silodp.datasets.sources import without_credentials
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.loading import load_claims
 from silodp.workflow import engine, plan as planning

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from silodp.datasets.addresses import without_credentials
+from silodp.datasets.sources import without_credentials
 from silodp.experiments import plugins
 from silodp.workflow.engine import set_environment
 

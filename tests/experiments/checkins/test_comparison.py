@@ -11,7 +11,7 @@ from silodp.config.experiment import Experiment
 from silodp.datasets import DATASETS
 from silodp.experiments.checkins.comparison import COLUMNS, NON_PRIVATE, Trial, clients_of, compare
 from silodp.experiments.checkins.protocols import PROTOCOLS
-from silodp.federation.models.logistic import Logistic
+from silodp.federation.models.linear import Logistic
 from silodp.federation.rng import Streams
 
 STEPS = (0.25, 1.0)

@@ -20,8 +20,7 @@ from silodp.experiments.checkins.protocols import (
     sliding,
     train,
 )
-from silodp.federation.models.linear import Linear
-from silodp.federation.models.logistic import Logistic
+from silodp.federation.models.linear import Linear, Logistic
 from silodp.federation.rng import Streams
 from silodp.privacy.shuffling.amplification import clones_epsilon
 from silodp.privacy.shuffling.unit_vectors import best_cap

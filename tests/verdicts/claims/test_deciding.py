@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from paired import claims, rows, run
 
-from silodp.verdicts.claims import decide
+from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import (
     AT_CLAIM,

@@ -36,7 +36,8 @@ _DECISIVE = {Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE}
 _CELL = ["M", "R", "epsilon", "algorithm"]
 
 
-def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
+def decide(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
+    """`rows.COLUMNS`: each claim, then its parts (`N1: <part>`). Raises ValueError for a file that cannot be read."""
     rows = []
     for claim in claims:
         findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)

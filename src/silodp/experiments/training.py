@@ -285,11 +285,7 @@ def regulariser(config: Experiment) -> Regulariser:
 
 
 def _probe(prepared: TrialData, model: Model, start: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """The first records of every silo, as one part where each silo has as many, which gives the same mean faster.
-
-    A record whose loss is not finite at the start is left out: it contributes nothing to any message, and must not
-    decide alone that every run has diverged.
-    """
+    """The first records of every silo, as one part where each silo has as many, which gives the same mean faster."""
     parts = []
     for x, y in ((x[:PROBE], y[:PROBE]) for x, y in prepared.train):
         sound = torch.isfinite(model.losses(model.outputs(start[None], x), y)[0])

@@ -41,10 +41,7 @@ def number_of_silos(config: Experiment) -> int:
 
 
 def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
-    """A registered data set, with the silos that its records name, or with Dirichlet silos, where these are asked for.
-
-    Of Dirichlet silos the sizes follow from how many records each class has, so that no record is read.
-    """
+    """A registered data set, with the silos that its records name, or with Dirichlet silos, where asked for."""
     counts, N, alpha = dataset.class_counts, plan.count, plan.alpha
     if plan.scheme == "dirichlet" and counts and N and alpha:
         cut = tuple(min(count, plan.per_class or count) for count in counts)

@@ -113,10 +113,7 @@ def fitted_records(data: Data, config: Experiment, readings: Readings, part: Par
 
 
 def _windows(x: np.ndarray) -> np.ndarray:
-    """Means of every channel over a 4×4 grid of windows, (n, 16·channels) for images (n, channels, height, width).
-
-    Images' heterogeneity is measured on them: with all pixels the linear model's Hessian would take gigabytes.
-    """
+    """Means of every channel over a 4×4 grid of windows, (n, 16·channels) for images (n, channels, height, width)."""
     n, channels, height, width = x.shape
     height, width = height // 4, width // 4
     cut = x[:, :, : 4 * height, : 4 * width].reshape(n, channels, 4, height, 4, width)

@@ -163,10 +163,7 @@ class Server(Federation):
         return self.seen
 
     def _rounds(self, algorithm: Algorithm, streams: Streams) -> range:
-        """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order.
-
-        Where noise is mixed, all rounds' messages tell of the canary's.
-        """
+        """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order."""
         release = next(iter(self.releases[0].values()))
         if release.sampler != "disjoint":
             return range(algorithm.rounds)

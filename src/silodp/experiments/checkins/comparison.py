@@ -108,10 +108,7 @@ def _protocol(name: str) -> Protocol:
 
 
 def _trained(trials: Sequence[Trial], rows: pd.DataFrame, streams: Streams) -> pd.DataFrame:
-    """The rows with training losses and test errors, (trials,) each, and means of losses, updates and dummy updates.
-
-    Protocols that share a schedule are trained as one stack.
-    """
+    """The rows with training losses and test errors, (trials,) each, and means of losses, updates and dummy updates."""
     parts = []
     for (schedule, shape), stack in rows.groupby(["schedule", "shape"], sort=False):
         protocol = _protocol(stack["protocol"].iloc[0])

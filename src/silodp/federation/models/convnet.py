@@ -152,10 +152,7 @@ def _exact() -> AbstractContextManager:
 
 
 class _Pass:
-    """Forward and backward pass of g points over b records; layouts are (b, g·filters, …) for images, (g, b, …) after.
-
-    Weights are (g, d), records (b, channels, side, side) or flat.
-    """
+    """Forward and backward pass of g points over b records: (b, g·filters, …) for images, (g, b, …) after."""
 
     def __init__(self, net: ConvNet, weights: Tensor, x: Tensor):
         self.net, self.g, self.b = net, len(weights), len(x)

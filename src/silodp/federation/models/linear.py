@@ -1,4 +1,4 @@
-"""Linear models without an intercept of their own (append a constant column for one): squared, logistic, sigmoid loss."""
+"""Linear models, squared, logistic and sigmoid loss; no intercept of their own (append a constant column for one)."""
 
 import math
 from dataclasses import dataclass

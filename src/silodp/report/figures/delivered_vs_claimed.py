@@ -22,8 +22,7 @@ YLABEL = "true ε (black line: as claimed)"
 def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = YLABEL, note: str | None = None) -> Figure:
     """Draw the interval of the true ε against the claimed ε of every private row of one (experiment, M, R, reading).
 
-    An upper end of 0, which δ alone covers, is on the lower edge. Raises ValueError when the table is not such a slice
-    or has no private row.
+    An upper end of 0, which δ alone covers, is on the lower edge.
     """
     rows = private_rows(table, members=True)
     curves = [

@@ -37,7 +37,6 @@ def error_vs_delivered(
 
     A vertical line compares algorithms at equal true ε, whatever their noise formulas claim, where it meets their bars.
     Points with an error that is not finite are left out and counted in a note.
-    Raises ValueError when the table is not such a slice or has no private row.
     """
     rows = private_rows(table, members=True)
     finite, left_out = _finite(rows)
@@ -63,7 +62,7 @@ def calibrated_vs_paper(
     """Draw the readings `noise=calibrated` and "" (pale) of one (experiment, M, R) over the intervals of their true ε.
 
     A vertical line compares them at equal true ε. Points with an error that is not finite are left out and counted in
-    a note. Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
+    a note.
     """
     table = both_noises_of(table)
     both, left_out = _finite(table)
@@ -84,7 +83,6 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
 
     Both stand at the ε they claim; a mark is full, half or empty by how its claim stands. Points with an error that is
     not finite are left out and counted in a note.
-    Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
     both = both_noises_of(table)
     finite, left_out = _finite(both)

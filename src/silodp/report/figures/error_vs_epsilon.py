@@ -37,7 +37,7 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
     a point where trials diverged, and on the upper edge where the mean is not finite. Of SPIDER the reported row
     `spider` is drawn where it exists, else its members. Where one algorithm stretches the error axis, a second panel
     shows the others. With fewer than 10 trials bars are intervals of the mean, if `table` has them, else percentiles;
-    with fewer than 5 trials dots are the trials. Raises ValueError when the table is not such a slice.
+    with fewer than 5 trials dots are the trials.
     """
     rows = drawn_rows(table)
     private = rows[rows["private"]]

@@ -50,7 +50,7 @@ def outcome_looks(first: str, second: str) -> dict[str, tuple[str, str, float]]:
 def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str] | None = None) -> Figure:
     """A forest plot of one pair: a panel for each (experiment, M, R), a line for each ε, the tolerance as a band.
 
-    `names` are what the two are called in place of their labels. Raises ValueError for no rows, or several pairs.
+    `names` are what the two are called in place of their labels.
     """
     pairs = rows[["first", "second"]].drop_duplicates()
     first, second = names or tuple(label(name).removeprefix("ISRL-DP ") for name in pairs.iloc[0])

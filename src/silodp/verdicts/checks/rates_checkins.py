@@ -166,11 +166,7 @@ def _smooth(context: Context) -> list[Sweep]:
 
 
 def _compared(context: Context) -> Sweep:
-    """Risk of A_avg over A_fix at one central ε, where noise leads: √(n/m), so that A_fix is ahead for m ≪ n.
-
-    As the paper compares them after Theorem 4.2: A_fix with p0 = m/n and σ = p0/(ε√m), A_avg with σ = 1/(ε√m), up to
-    logarithms and the factor e^(3ε0/2) of its privacy.
-    """
+    """Risk of A_avg over A_fix at one central ε, where noise leads: √(n/m), so that A_fix is ahead for m ≪ n."""
     n, p, sizes = 16_000, 10, [250, 500, 1000, 2000, 4000]
     # ε so small that both risks are of the noise.
     epsilon = 0.002

@@ -132,11 +132,7 @@ def _labelled(findings: Sequence[Finding], label: str) -> list[Finding]:
 
 
 def _same_rows(claim: Claim, run: RunFolder) -> list[Finding]:
-    """The claim under its paper's protocol, once for every variant: on the experiments, settings and ε of the variant.
-
-    The statistic itself finds the verdict under the variant; beside that verdict, nothing but the protocol differs.
-    Noise is none of the variants meant here: `_certified` has it. Parts are kept where they are few.
-    """
+    """The claim under its paper's protocol, once for every variant: on the variant's experiments, settings and ε."""
     if claim.kind != "experiment":
         return []
     tables = [table for name in claim.experiments if (table := run.reported(name)) is not None]

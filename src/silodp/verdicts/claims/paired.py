@@ -155,10 +155,7 @@ def _differences(
 def _decided(
     statistic: PairedDifference, lines: Sequence[Line], means: Sequence[Mean] = ()
 ) -> tuple[Verdict, dict[str, int], str]:
-    """The lines' verdict, how their intervals speak, and that in words: raw and Holm's counts of both tests.
-
-    `means`, the tests of data sets, are corrected by themselves; one above 0 contradicts a claim about every ε.
-    """
+    """The lines' verdict, how their intervals speak, and that in words: raw and Holm's counts of both tests."""
     outcomes, totals = [line.outcomes for line in lines], [len(line.rows) + len(line.same) for line in lines]
     counts = {word: sum(line.count(word) for line in outcomes) for word in (SUPPORTS, OPEN, CONTRADICTS)}
     p, exact = ([x for line in lines for x in line.rows[name]] for name in ("p", "p_sign_flip"))

@@ -136,18 +136,6 @@ def _refused(download, url, *_):
     raise ValueError(f"no connection (Max retries exceeded with url: {url})")
 
 
-@pytest.mark.parametrize("place", ["silodp.cli.import_module", "silodp.cli.theory.list_theorems"])
-def test_ctrl_c_is_one_line_at_any_moment(place, monkeypatch, capsys):
-    """Also while libraries are loading, which takes a second."""
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(place, interrupt)
-    assert main(["theory", "list"]) == 130
-    assert capsys.readouterr().err.strip() == "silodp: interrupted"
-
-
 def test_characters_that_the_locale_lacks_are_escaped(tmp_path, monkeypatch):
     """As with LC_ALL=C, and as for a file name that is not UTF-8."""
     streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii") for name in ("stdout", "stderr")}

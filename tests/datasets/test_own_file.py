@@ -146,16 +146,6 @@ def test_stray_words_between_numbers_are_missing_and_categories_stay(read):
     assert "ward=unknown" in data.feature_names
 
 
-def test_lists_are_no_feature_and_no_target(tmp_path):
-    path = tmp_path / "a.parquet"
-    patients(scan=[[1.0, 2.0]] * RECORDS).to_parquet(path)
-    with pytest.raises(TableError, match="column 'scan': neither numbers nor words: must be listed under ignore"):
-        read_own(OwnFile(path, "readmitted"))
-    with pytest.raises(TableError, match="column 'scan': neither numbers nor words: must hold"):
-        read_own(OwnFile(path, "scan"))
-    assert len(read_own(OwnFile(path, "readmitted", ignore=("scan",)))[0].y) == RECORDS
-
-
 def test_a_decimal_comma_is_read_where_semicolons_stand_between_columns(read):
     frame = patients(age=20.5 + np.arange(RECORDS))
     wanted = read(frame)[0]

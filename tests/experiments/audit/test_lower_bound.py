@@ -12,10 +12,11 @@ from scipy.stats import binom
 
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.audit.canary import CLIP, linear_canary, perceptron_canary
-from silodp.experiments.audit.lower_bound import audit, epsilon_bounds, lower_epsilon
+from silodp.experiments.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_epsilon
 from silodp.experiments.audit.profile import Rates
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
+from silodp.files import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget
@@ -145,3 +146,14 @@ def test_canary_pulls_as_far_as_clipping_allows(make):
     torch.testing.assert_close(replacement, same, rtol=0, atol=4e-3 * CLIP)
     for pull in pulls:
         assert float(pull.norm()) == pytest.approx(CLIP)
+
+
+def test_algorithms_that_assume_a_smooth_loss_have_no_row():
+    """Noise that follows the step is private if every record's loss is as smooth as it says: nothing to be audited."""
+    own = {"minibatch_sgd": {}, "fedprox_spider": {"options": {"smoothness": 2.0}}}
+    rows = audit_rows(small.run(), "small", small.experiment(algorithms=own), [20, 20], runs=8)
+    assert set(rows["algorithm"]) == {"minibatch_sgd"}
+    alone = small.experiment(algorithms={"fedprox_spider": own["fedprox_spider"]})
+    rows = audit_rows(small.run(), "small", alone, [20, 20], runs=8)
+    assert rows.empty
+    assert list(rows.columns) == [*AUDIT_COLUMNS, *AUDIT_EXTRA]

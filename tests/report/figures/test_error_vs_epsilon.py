@@ -214,21 +214,6 @@ def test_legend_notes_and_title_are_on_the_page_and_off_the_axes(table):
     assert not legend.overlaps(axes)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t.drop(columns="diverged"), "lacks the columns diverged"),
-        (lambda t: t.iloc[:0], "no rows"),
-        (lambda t: t.assign(M=[1, *t["M"][1:]]), "shows one M, the table has 1, 2"),
-        (lambda t: pd.concat([t, t.iloc[:1]]), "two rows for minibatch_sgd at ε = 0.75"),
-    ],
-)
-def test_a_table_that_is_no_slice_is_refused_in_one_line(table, change, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        error_vs_epsilon(change(table), title="t")
-    assert "\n" not in str(caught.value)
-
-
 @settings(deadline=None, max_examples=6)
 @given(
     epsilons=st.lists(st.floats(0.01, 1e4), min_size=1, max_size=9, unique=True),

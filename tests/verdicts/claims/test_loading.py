@@ -147,13 +147,3 @@ def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_pat
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     assert output.read_bytes() == first
     assert capsys.readouterr().out == ""
-
-
-def test_claims_are_printed_as_text_or_as_a_markdown_table(tmp_path, capsys):
-    run = planted(tmp_path)
-    assert main(["-q", "claims", str(run.path), "--markdown"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert all(line.count("|") - line.count("\\|") == 5 for line in lines)
-    assert ["**refuted**" in line for line in lines if line.startswith("| N2 |")] == [True]
-    assert main(["-q", "claims", str(run.path)]) == 0
-    assert "refuted" in capsys.readouterr().out

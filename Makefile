@@ -122,14 +122,14 @@ bench: .venv/installed .peer/installed  ## speed and memory against targets and 
 	PYTHONPATH=.peer $(BIN)/python benchmarks/scale.py --output benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/own_scale.py
 
-audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of docs/audit.md
-	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/audit_power.py --output docs/audit.md
+audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of benchmarks/PRIVACY.md
+	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/audit_power.py --output benchmarks/PRIVACY.md
 
-attacks: .venv/installed  ## attacks on models of own data, before and now: table of docs/privacy.md
-	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/attacks.py --output docs/privacy.md
+attacks: .venv/installed  ## attacks on models of own data, before and now: table of benchmarks/PRIVACY.md
+	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/attacks.py --output benchmarks/PRIVACY.md
 
-accounting: .venv/installed  ## both ends of ε at 500 random events beside a composition of its own: table of docs/accounting.md
-	$(BIN)/python benchmarks/accounting.py --output docs/accounting.md
+accounting: .venv/installed  ## both ends of ε at 500 random events beside a composition of its own: table of benchmarks/PRIVACY.md
+	$(BIN)/python benchmarks/accounting.py --output benchmarks/PRIVACY.md
 
 # Released federated systems in an environment of their own, so that their pins bind nothing else; FL4Health asks for
 # Python 3.10, and what is run of it needs no more than its accountant.

@@ -1,4 +1,4 @@
-"""Both ends of a delivered ε over random events, beside a composition of its own; the table of docs/accounting.md.
+"""Both ends of a delivered ε over random events, beside a composition of its own; the table of benchmarks/PRIVACY.md.
 
 `python benchmarks/accounting.py` takes some minutes of one core. What is here uses nothing of
 `silodp.privacy.accounting` but the function under test: two neighbours that can be written down, the replaced record
@@ -220,7 +220,7 @@ def table(found: list[Found], extremes: list[Found]) -> str:
     """The table in Markdown."""
     lines = [
         f"{len(found)} random events: n from 20 to 100,000, up to 500 rounds, or 100,000 steps of one record,",
-        "δ from 1e-9 to 1e-2. Ratios where ε > 0.01: median / 90 % / largest. Reached: ε of the two neighbours above,",
+        "δ from 1e-9 to 1e-2. Ratios where ε > 0.01: median / 90 % / largest. Reached: ε of the lower end's two,",
         "by a composition written in the benchmark. Seconds of CPU for both ends; last row:",
         f"{len(extremes)} events of any size that the accountant takes.",
         "",
@@ -258,7 +258,7 @@ def table(found: list[Found], extremes: list[Found]) -> str:
 def main() -> None:
     """Write the table between its marks in a page; exit code 1 where an end is wrong or late."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("docs/accounting.md"))
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/PRIVACY.md"))
     parser.add_argument("--cases", type=int, default=CASES)
     parser.add_argument("--extremes", type=int, default=EXTREMES)
     parser.add_argument("--processes", type=int, default=2)

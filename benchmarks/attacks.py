@@ -1,4 +1,4 @@
-"""Attacks on models of own data, with what a release does against them switched off and on: a table of docs/privacy.md.
+"""Attacks on models of own data, with a release's defences switched off and on: a table of benchmarks/PRIVACY.md.
 
 Two silos of 40 records of a made-up file; 60 seeds an attack. `make attacks` takes about two minutes on two cores.
 """
@@ -264,7 +264,7 @@ def table(folder: Path) -> str:
 def main() -> None:
     """Write the table between its marks in a page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("docs/privacy.md"))
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/PRIVACY.md"))
     output = parser.parse_args().output
     with tempfile.TemporaryDirectory() as folder:
         text = table(Path(folder))

@@ -1,4 +1,4 @@
-"""What the audit finds: its tables of docs/audit.md.
+"""What the audit finds: its tables of benchmarks/PRIVACY.md.
 
 How near the audited ε comes to the proven upper end, noise of half its size at every published claim, every plant by
 either test, and false alarms of honest audits. `make audit-power` takes some minutes on two cores.
@@ -181,7 +181,7 @@ def table(told: dict[tuple[str, str], tuple[int, bool | None]], left: list[tuple
 def main() -> None:
     """Write the tables between their marks in a page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("docs/audit.md"))
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/PRIVACY.md"))
     parser.add_argument("--repeats", type=int, default=3, help="audits of each plant")
     parser.add_argument("--honest", type=int, default=1000, help="honest audits")
     parser.add_argument("--processes", type=int, default=2)

@@ -1,4 +1,4 @@
-"""Attacks on models of own data, as the table of docs/privacy.md has them."""
+"""Attacks on models of own data, as the table of benchmarks/PRIVACY.md has them."""
 
 import attacks
 

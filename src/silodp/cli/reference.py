@@ -19,8 +19,9 @@ log = logging.getLogger("silodp")
 
 _PAGE = """# Configuration reference
 
-All keys of run files and experiments, made from the models in `src/silodp/config/` by `silodp config reference`.
-Do not edit by hand. `config/schema.json` has the keys of claims too.
+This page lists the keys of run files and experiments. `silodp config reference` makes it from `src/silodp/config/`.
+`config/schema.json` has the keys of claims too. A capital word under "allowed" names a section. A key with an empty
+default may be left out.
 """
 
 
@@ -76,15 +77,18 @@ def reference_text() -> str:
     lines, definitions = [_PAGE], _definitions(Run, Experiment)
     readings = definitions["Readings"]["properties"]
     for name, schema in definitions.items():
-        alternative = " It has all keys of Readings, and:" if name == "Alternative" else ""
-        lines += [f"## {name}", "", schema.get("description", "") + alternative, ""]
-        lines += ["| key | allowed | default | meaning |", "| --- | --- | --- | --- |"]
-        for key, field in schema.get("properties", {}).items():
-            if alternative and key in readings:
-                continue
+        keys, more = dict(schema.get("properties", {})), ""
+        if name == "Alternative":
+            keys, more = {key: keys[key] for key in keys if key not in readings}, " It has all keys of Readings, and:"
+        elif "name" in keys:
+            more = f" `name`: {_allowed(keys.pop('name'))}."
+        lines += [f"## {name}", "", schema.get("description", "") + more, ""]
+        lines += ["| key | allowed | default | meaning |", "|-|-|-|-|"] if keys else []
+        for key, field in keys.items():
             default = "required" if key in schema.get("required", ()) else _default(field)
-            lines.append(f"| `{key}` | {_allowed(field)} | {default} | {_meaning(key, field, definitions)} |")
-        lines.append("")
+            meaning = field.get("description") or _MEANINGS.get(key, "")
+            lines.append(f"| `{key}` | {_allowed(field)} | {default} | {meaning} |")
+        lines += [""] if keys else []
     return "\n".join(lines)
 
 
@@ -93,22 +97,14 @@ _MEANINGS = {
     "model": "what is trained, by its `name`",
     "settings": "silos a round M and rounds R, one figure each",
     "algorithms": "algorithm -> its options (see AlgorithmOptions); null leaves an inherited one out",
-    "name": "chooses this section",
 }
-
-
-def _meaning(key: str, field: dict, definitions: dict[str, dict]) -> str:
-    """A key's own words, else the first sentence about the section that it holds."""
-    held = definitions.get(field.get("$ref", "").rsplit("/", 1)[-1], {}).get("description", "")
-    sentence = held.partition(". ")[0].partition("\n")[0].removesuffix(".")
-    return field.get("description") or _MEANINGS.get(key) or sentence[:1].lower() + sentence[1:]
 
 
 def _default(field: dict) -> str:
     value = field.get("default")
     if "$ref" in field and isinstance(value, dict):
         return "defaults"
-    return "none" if value is None else f"`{json.dumps(value)}`"
+    return "" if value is None else f"`{json.dumps(value)}`"
 
 
 def _allowed(field: dict) -> str:
@@ -120,11 +116,11 @@ def _allowed(field: dict) -> str:
         return field["$ref"].rsplit("/", 1)[-1]
     for key in ("anyOf", "oneOf"):
         if key in field:
-            return " or ".join(_allowed(option) for option in field[key])
+            return " or ".join(_allowed(option) for option in field[key] if option.get("type") != "null")
     if field.get("type") == "array":
         return f"list of {_allowed(field['items'])}"
     kind = field.get("type", "any")
-    text = {"null": "none", "string": "text"}.get(kind, kind)
+    text = {"string": "text"}.get(kind, kind)
     bounds = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
     limits = [f"{sign} {field[key]}" for key, sign in bounds.items() if key in field and field[key] < 1e6]
     return " ".join([text, *limits]).replace("|", "\\|")

@@ -31,7 +31,7 @@ WIDER = 3.0
 
 
 class Grid(Strict):
-    """Step sizes: `points` values from e^low to e^high, spaced evenly in value (linear) or exponent (exponential)."""
+    """Step sizes: `points` values from e^low to e^high."""
 
     low: Exponent = Field(description="natural logarithm of the smallest step size")
     high: Exponent = Field(description="natural logarithm of the largest step size")
@@ -88,13 +88,13 @@ class Setting(Strict):
 
     M: Count = Field(description="silos drawn in each round")
     participants: list[Count] | None = Field(
-        None, min_length=1, description="values of a random M_r, each as likely; M is then their harmonic mean, rounded"
+        None, min_length=1, description="values of a random M_r, each as likely; M is their harmonic mean, rounded"
     )
     R: Count = Field(description="rounds of communication")
     phase_lengths: list[Count] | None = Field(
         None, min_length=1, description="rounds of a phase; default: the experiment's"
     )
-    stepsizes: Grid | None = Field(None, description="step sizes in this setting; default: the experiment's")
+    stepsizes: Grid | None = Field(None, description="step sizes; default: the experiment's")
 
     _grid = field_validator("phase_lengths")(_distinct)
 
@@ -109,18 +109,16 @@ class Partitioning(Strict):
 
     scheme: Literal["digit_pairs", "by_class", "sorted_target", "iid", "column", "dirichlet"] = Field(
         "column",
-        description="digit_pairs: 25 (even, odd) pairs; by_class: one class a silo; sorted_target: parts by target; "
-        "column, dirichlet (your own files): by the silo column, or shares of each class drawn from Dir(alpha)",
+        description="25 (even, odd) pairs; a class a silo; parts by target; at random; the file's silo column; shares "
+        "of each class drawn from Dir(alpha)",
     )
     count: Count | None = Field(None, description="number of silos N, where the scheme does not fix it")
     alpha: Positive | None = Field(None, description="of dirichlet: the smaller, the more silos differ")
-    least: Count | None = Field(
-        None, description="fewest records of a silo of the silo column; smaller silos are left out; default: 1"
-    )
+    least: Count | None = Field(None, description="smaller silos of the silo column are left out")
     mixed: float = Field(0.0, ge=0, le=1, description="share p of a silo's records drawn from all digits")
     per_class: Count | None = Field(None, description="first k records of each class; default: all")
     train_share: float = Field(0.8, gt=0, lt=1, description="share of a silo's records used for training")
-    official_test: bool = Field(False, description="test on the data set's own test part; train_share is of the rest")
+    official_test: bool = Field(False, description="test on the data set's test part; train_share is of the rest")
 
 
 class Preprocessing(Strict):
@@ -128,16 +126,16 @@ class Preprocessing(Strict):
 
     standardise: bool | Literal["none", "bounds", "silo", "train"] = Field(
         True,
-        description="mean 0 and variance 1, per feature: true as the reading says, train over all training records, "
-        "silo in each silo by its own (none of them private); bounds to [-1, 1] by given bounds; false, none: as it is",
+        description="mean 0 and variance 1: as the reading says (true), over training records or in each silo; bounds: "
+        "to [-1, 1]; false, none: as it is",
     )
     bounds: dict[str, Annotated[list[Finite], Field(min_length=2, max_length=2)]] = Field(
-        default={}, description="lowest and highest value of a number, and of a target; values beyond are cut"
+        default={}, description="lowest and highest value of a column; values beyond are cut"
     )
     bounds_from: Literal["knowledge", "file"] = Field(
-        "knowledge", description="where the bounds come from; file: read off the records, hence not private"
+        "knowledge", description="file: read off the records, hence not private"
     )
-    pca: Count | None = Field(None, description="number of principal components kept; default: no PCA")
+    pca: Count | None = Field(None, description="principal components kept")
     constant_column: bool = Field(False, description="append a column of ones (the intercept of a linear model)")
 
 
@@ -145,28 +143,28 @@ class AlgorithmOptions(Strict):
     """Options of one algorithm; the experiment's own values stand for those left out."""
 
     private: Literal["both", "private", "non_private"] = Field(
-        "both", description="train the private form, the baseline without noise, or both"
+        "both", description="the private form, the baseline without noise, or both"
     )
-    stepsizes: Grid | None = Field(None, description="the algorithm's own step sizes")
-    clips: list[Clip] | None = Field(None, min_length=1, description="the algorithm's own clip thresholds")
+    stepsizes: Grid | None = Field(None, description="default: the experiment's")
+    clips: list[Clip] | None = Field(None, min_length=1, description="default: the experiment's")
     phase_lengths: list[Count] | None = Field(
         None, min_length=1, description="rounds of a phase: q of FedProx-SPIDER, Q of Prox-SVRG"
     )
     noise: Literal["moments", "theorem", "calibrated"] | Positive = Field(
         "moments",
-        description="moments form, the theorem's sigma^2, or sigma / L (minibatch, Prox and SDP algorithms); "
-        "calibrated: the least that certifies the claimed epsilon (any algorithm)",
+        description="moments form, the theorem's, the least that certifies epsilon, or sigma / L (minibatch, Prox, "
+        "SDP)",
     )
-    restarts: Count = Field(2, description="S of Prox-PL-SVRG: runs that start from an iterate of the run before")
+    restarts: Count = Field(2, description="S of Prox-PL-SVRG: runs, each from an iterate of the last")
     mu: NonNegative = Field(0.0, description="strong convexity: weights of the average, steps of accelerated SGD")
     regularisation: NonNegative = Field(0.0, description="lambda of accelerated SGD's added lambda/2 norm(w)^2")
     stages: list[StageOptions] = Field(default=[], description="stages of accelerated SGD; default: one")
     schedule: str | None = Field(
-        None, description="theorem that gives rounds (at most R), K, sigma, steps and output, as in theorem-2.1"
+        None, description="theorem that gives rounds (at most R), K, sigma, steps, output, as in theorem-2.1"
     )
     constants: Constants | None = Field(None, description="constants that the schedule's theorem needs")
     options: dict[str, bool | int | Finite | str] = Field(
-        default={}, description="parameters of a plug-in's algorithm that have no key here"
+        default={}, description="further parameters of a plug-in's algorithm"
     )
 
     _grid = field_validator("clips", "phase_lengths")(_distinct)
@@ -176,7 +174,7 @@ class Report(Strict):
     """How a point is chosen and on which runs it is reported."""
 
     selection: SELECTION = Field(
-        "pooled", description="smallest training loss by the mean over trials, or in each trial"
+        "pooled", description="smallest training loss in the mean over trials, or in each trial"
     )
     evaluation: EVALUATION = Field(
         "fresh", description="train the chosen point again, or report the runs that chose it"
@@ -184,12 +182,12 @@ class Report(Strict):
 
 
 class Race(Strict):
-    """How a race over the grid goes: a coarse grid, searches around its best points, then more trials for the best."""
+    """How a race over the grid goes (docs/results.md, Tuning by race)."""
 
-    stride: Count = Field(3, description="the coarse grid has every stride-th step size, every second of all else")
-    searches: Count = Field(3, description="times that points next to the best two of an epsilon are tried")
+    stride: Count = Field(3, description="of the coarse grid's step sizes")
+    searches: Count = Field(3, description="searches around the best points")
     kept: list[Count] = Field(
-        [3, 2], min_length=1, description="points of an epsilon that run a further trial each time"
+        [3, 2], min_length=1, description="points of an epsilon in the second trial, the third, …"
     )
 
     @field_validator("kept")
@@ -209,19 +207,15 @@ class Experiment(Strict):
     """One experiment: data, silos, model, settings, grids and algorithms."""
 
     title: Title = Field(description="a line for the report")
-    short: Title = Field("", max_length=40, description="the title in figures; default: the title")
+    short: Title = Field("", max_length=40, description="a short title for figures")
     paper: Title = Field("", description="the figure that this replicates")
     dataset: Source = Field(description="a registered data set, or your own file")
     label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")
     silos: Partitioning = Partitioning()
     preprocess: Preprocessing = Preprocessing()
     model: ModelConfig
-    radius: Positive | None = Field(
-        None, description="radius D of the ball around 0 that weights are projected onto; default: none"
-    )
-    regulariser: Penalty | None = Field(
-        None, description="convex part f1 of the objective, dealt with by its proximal map; default: none"
-    )
+    radius: Positive | None = Field(None, description="radius D of the ball around 0 that weights are projected onto")
+    regulariser: Penalty | None = Field(None, description="convex part f1 of the objective, by its proximal map")
     settings: list[Setting] = Field(min_length=1)
     epsilons: list[Epsilon] = Field(min_length=1, description="claimed epsilon of the private algorithms")
     delta: Annotated[float, Field(gt=0, lt=1)] | Literal["1/n^2"] = Field("1/n^2", description="delta, or 1/n^2")
@@ -229,10 +223,8 @@ class Experiment(Strict):
     batch_epsilon: Epsilon | None = Field(
         None, description="epsilon in K = floor(n sqrt(epsilon) / (2 sqrt(R))) under batch: eps_max"
     )
-    batch_records: Count | None = Field(None, description="K given directly in place of the formula")
-    batch_share: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        None, description="K as a share of each silo's n, in place of the formula"
-    )
+    batch_records: Count | None = Field(None, description="K in place of the formula")
+    batch_share: Annotated[float, Field(gt=0, le=1)] | None = Field(None, description="K as a share of each silo's n")
     log_term: Literal["1/delta", "2/delta"] = Field(
         "1/delta", description="log term of MB-SGD's noise as the paper has it"
     )
@@ -247,15 +239,13 @@ class Experiment(Strict):
     reports: list[Report] = Field(
         default=[Report()], min_length=1, description="the first is the default row of a table"
     )
-    allow_unproven: bool = Field(
-        False, description="run private algorithms whose claim is violated or not certified; their rows are marked"
-    )
+    allow_unproven: bool = Field(False, description="run private algorithms whose claim is violated or not certified")
     tuning: Literal["full", "race"] = Field(
-        "full", description="train the whole grid in every trial, or drop points on the way as `race` says"
+        "full", description="train the whole grid in every trial, or drop points as `race` says"
     )
     race: Race = Race()
     trials_per_job: Count | None = Field(None, description="trials in one training job; default: the run's")
-    device: Device | None = Field(None, description="the experiment's own device; default: the run's")
+    device: Device | None = Field(None, description="default: the run's")
 
     _grid = field_validator("epsilons", "clips", "phase_lengths", "reports")(_distinct)
 

@@ -139,7 +139,7 @@ class About(Strict):
     limits: str = Field("", description="what the system's own documents say of the limit, quoted")
     right: str = Field(description="what the system does right")
     finding: str = Field(description="what the computed interval rests on")
-    reply: str = Field("none known", description="the project's reply or fix")
+    reply: str = Field("none", description="the project's reply or fix")
     fix: str = Field("", description="what would help, for the text to the project; none where nothing is asked of it")
     group: Literal["keeps", "open", "scope", "exceeds", "unbounded"] = Field(description="order in the table")
 

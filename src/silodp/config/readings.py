@@ -8,13 +8,13 @@ from silodp.config.types import Strict
 
 
 class Readings(Strict):
-    """Choices where the papers and the released programs are silent or at odds: protocol variants."""
+    """Choices where papers and released programs are silent or at odds: protocol variants."""
 
     stepsize_grid: Literal["as_given", "linear", "exponential"] = Field(
         "as_given", description="spacing of every step size grid; as_given: each grid's own"
     )
     grid: Literal["as_given", "widened"] = Field(
-        "as_given", description="widened: step sizes and clips beyond both ends of every grid, the given ones included"
+        "as_given", description="widened: step sizes and clips also beyond both ends of every grid"
     )
     spider_q1_noise: Literal["own", "minibatch", "released"] = Field(
         "own",
@@ -23,48 +23,46 @@ class Readings(Strict):
     )
     records: Literal["equal", "own", "rounded"] = Field(
         "equal",
-        description="n of unequal silos: the smallest for all, or each its own; rounded: its own rounded down to a "
-        "power of 1.25, so that many silos have one plan",
+        description="n of unequal silos: the smallest, each silo's, or each silo's rounded down to a power of 1.25",
     )
     server_update: Literal["mean", "sum"] = Field("mean", description="the server averages messages, or adds them up")
     log_term: Literal["paper", "1/delta", "2/delta"] = Field(
         "paper", description="log term of MB-SGD's moments-form noise; paper: the experiment's log_term"
     )
     batch: Literal["eps_max", "per_eps"] = Field("eps_max", description="K from batch_epsilon, or from each epsilon")
-    fed_spider_releases: Literal["R", "2R-1"] = Field("R", description="releases the noise of Fed-SPIDER is made for")
-    resample: bool = Field(False, description="draw records with replacement before splitting (train and test overlap)")
+    fed_spider_releases: Literal["R", "2R-1"] = Field("R", description="releases that Fed-SPIDER's noise is made for")
+    resample: bool = Field(False, description="draw records with replacement before the split: train and test overlap")
     split: Literal["by_record", "per_silo"] = Field(
         "by_record",
-        description="a record that several silos hold is on the same side in all of them, or each silo splits its own "
-        "records (a silo's test record may train another's model)",
+        description="a record that several silos hold is on the same side in all, or each silo splits its own records",
     )
     standardise: Literal["train", "all", "silo"] = Field(
         "train", description="records that standardisation and PCA are fitted on; silo: each silo's own (PCA: train)"
     )
     output: Literal["last", "mean_of_last_8", "own"] = Field(
-        "last", description="iterate that is evaluated; own: what the paper's algorithm returns (average or random one)"
+        "last", description="iterate that is evaluated; own: what the paper's algorithm returns"
     )
     sampler: Literal["replacement", "subset"] = Field(
-        "replacement", description="a silo's K records of a message: drawn with replacement, or distinct ones"
+        "replacement", description="a silo's K records of a message: drawn with replacement, or distinct"
     )
     clipping: Literal["record", "per_tensor", "batch_mean"] = Field(
         "record", description="what is clipped; per_tensor and batch_mean are not private as claimed"
     )
     noise: Literal["paper", "calibrated", "favourable"] = Field(
         "paper",
-        description="noise by the papers' formulas, or the least that certifies the claimed epsilon; favourable: of "
-        "local SGD the noise below which its claim is surely false, else as calibrated",
+        description="the papers' formulas, or the least that certifies the claimed epsilon; favourable: for local SGD "
+        "the noise below which its claim is surely false",
     )
     noise_at: Literal["step", "contracted_step", "end"] = Field(
         "step",
-        description="where local SGD adds noise; contracted_step: steps that cannot expand distances; end: once, "
-        "after a round of such steps (both: linear and logistic models)",
+        description="where local SGD adds noise: each step, each step that cannot expand distances, or the end of a "
+        "round of such steps (linear and logistic models)",
     )
     summation: Literal["ideal", "shuffled"] = Field(
-        "ideal", description="sums of the SDP algorithms: Gaussian by a trusted party, or the shuffle protocol P_vec"
+        "ideal", description="sums of the SDP algorithms: by a trusted party, or by P_vec"
     )
     clip_rule: Literal["grid", "max_norm"] = Field(
-        "grid", description="clip thresholds; max_norm: twice the longest training record, hence not private as claimed"
+        "grid", description="clip thresholds; max_norm: twice the longest training record, not private"
     )
 
 

@@ -12,15 +12,15 @@ class DataConfig(Strict):
 
     mirror: str | None = Field(None, description="folder or address tried before the official one (SILODP_DATA_MIRROR)")
     cache: str | None = Field(None, description="folder of downloaded files (SILODP_DATA_CACHE)")
-    deadline_seconds: Positive = Field(3600, description="time for all attempts to get one file from one address")
-    least_bytes_per_second: Positive = Field(1000, description="a download that is slower on average, 30 s aside, ends")
+    deadline_seconds: Positive = Field(3600, description="time for all attempts to get a file from an address")
+    least_bytes_per_second: Positive = Field(1000, description="a slower download ends (average after 30 s)")
 
 
 class Bounds(Strict):
     """How the papers' bounds are checked against runs (target `bounds`)."""
 
     scale: Literal["smoke", "default", "paper"] = Field(
-        "default", description="trials: smoke has a tenth of the default's, paper ten times the default's"
+        "default", description="trials: smoke a tenth of the default's, paper ten times as many"
     )
 
 
@@ -28,9 +28,9 @@ class Limits(Strict):
     """Above these a rebuild is refused before its first job; `silodp cost` says what a run file asks for."""
 
     jobs: Positive = Field(100_000, description="jobs of the workflow")
-    runs: Positive = Field(100_000_000, description="trained runs: points of all grids times trials")
+    runs: Positive = Field(100_000_000, description="trained runs: grid points times trials")
     operations: Positive = Field(1e18, description="multiplications and additions of all training")
-    hours: Positive | None = Field(None, description="expected time on this machine's cores; default: any")
+    hours: Positive | None = Field(None, description="expected time on this machine's cores")
     disk_mb: Positive | None = Field(None, description="expected size of the results; default: what is free here")
 
 
@@ -41,21 +41,21 @@ class Run(Strict):
     seed: int = Field(2023, ge=0, lt=2**63, description="the only entropy of a run")
     device: Device = Field("cpu", description="cpu, cuda or cuda:<index>")
     dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
-    threads: Count = Field(1, description="threads of one job; jobs run side by side")
-    trials_per_job: Count = Field(5, description="trials trained in one job")
+    threads: Count = Field(1, description="threads of a job; jobs run side by side")
+    trials_per_job: Count = Field(5, description="trials trained in a job")
     audit_runs: Annotated[int, Field(ge=4, le=1_000_000)] = Field(
-        100, description="runs of an audit with the canary, and as many without; the first of them choose thresholds"
+        100, description="runs of an audit with the canary, and as many without"
     )
-    memory_mb: Annotated[int, Field(ge=256, le=100_000_000)] = Field(4000, description="memory bound of one job")
-    runtime_minutes: Count = Field(240, description="time limit of one training job on a cluster, in minutes")
+    memory_mb: Annotated[int, Field(ge=256, le=100_000_000)] = Field(4000, description="memory bound of a job")
+    runtime_minutes: Count = Field(240, description="time limit of a training job on a cluster")
     data: DataConfig = DataConfig()
     bounds: Bounds = Bounds()
     limits: Limits = Field(Limits(), description="what a rebuild may take")
     plugins: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
-        [], description="Python files with your algorithms and data sets; paths are relative to this file's folder"
+        [], description="Python files with your algorithms and data sets, relative to this file's folder"
     )
     targets: list[Literal["bounds", "checkins"]] = Field(
-        [], description="further results for claims and page: bounds checked against runs, random check-ins"
+        [], description="further results: bounds checked against runs, random check-ins"
     )
     experiments: dict[str, dict[str, Any] | None] = Field(
         min_length=1, description="experiment -> overrides of its file"

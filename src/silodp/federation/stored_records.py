@@ -10,8 +10,8 @@ import numpy as np
 from silodp.files import reading, write_atomically
 
 FILE = "records.npz"
-# Numbers of a trial up to which its features are kept (8 MB); images and other wide records are made again in each job.
-STORED = 2**20
+# Numbers of a trial up to which its features are kept (16 MB); wide records and images are made again in each job.
+STORED = 2**21
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
+from silodp.experiments.audit.table import TESTED
 from silodp.experiments.names import trained_as
-from silodp.experiments.race import play
+from silodp.experiments.race import play, rungs
 from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
 from silodp.federation.data_of import dataset_of
@@ -29,8 +30,12 @@ _FIRST, _LATER = 4, 6
 _ONCE_EACH, _ONCE = 4, 9
 # Training reaches this share of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
 _SHARE = 0.55
-# Seconds that a job takes beside training, on average and from above: starting, accounting, audits, drawing.
-_START = 5.0
+# Seconds that a job takes beside training, on average: starting, accounting, drawing.
+_START = 4.0
+# Seconds of a silo's round and of each of its releases beside arithmetic, however many points are in the stack.
+_ROUND, _RELEASE = 4e-4, 35e-6
+# A run of the mechanism test plays two silos three times.
+_PLAYED = 6
 # Seconds of a run beside its jobs: Snakemake's start and end, kernels compiled for the first time.
 _AROUND = 30.0
 # Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
@@ -78,7 +83,8 @@ def measured_rate(products: int = 2000) -> float:
 
 def estimate(plan: Plan, cores: int, rate: float) -> Cost:
     """The cost of a run on `cores` cores that each do `rate` operations a second."""
-    jobs, runs, operations, files = _jobs(plan), 0, 0.0, len(plan.wanted())
+    jobs, runs, operations, overhead, files = _jobs(plan), 0, 0.0, 0.0, len(plan.wanted())
+    played: dict[tuple[str, str, int], float] = {}
     for name, config in plan.experiments.items():
         files += len(plan.grids(name)) + len(plan.figure_names(name)) * 2 + 20
         silos, smallest = silo_sizes(config)
@@ -91,9 +97,17 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                     by_phase = _runs(config, task.own_points([smallest] * silos))
                     runs += round(by_phase.sum())
                     each = float(_of_a_gradient(config) * min(setting.M, silos))
-                    for phase, number in by_phase.items():
-                        operations += number * each * _gradients(task, int(str(phase)), smallest)
-    seconds = (operations / (_SHARE * rate) + _START * jobs) / cores + _AROUND
+                    stacks = (config.trials + _rungs(config)) * min(setting.M, silos)
+                    for phase, number in sorted(by_phase.items()):
+                        releases, gradients = _counts(task, int(str(phase)), smallest)
+                        operations += number * each * gradients
+                        silo = _ROUND * setting.R + _RELEASE * releases
+                        overhead += stacks * silo
+                    # The mechanism test plays a default reading at its longest phase, in one setting of each R.
+                    if label == "" and config.algorithms[algorithm].private != "non_private":
+                        played[name, algorithm, setting.R] = _PLAYED * min(plan.run.audit_runs, TESTED) * silo
+    overhead += sum(played.values())
+    seconds = (operations / (_SHARE * rate) + overhead + _START * jobs) / cores + _AROUND
     disk = (_PER_RUN * runs + _PER_FILE * files) / 1e6
     return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
 
@@ -136,13 +150,19 @@ def _runs(config: Experiment, grid: pd.DataFrame) -> pd.Series:
     return raced["phase_length"].value_counts() * (1 + fresh / len(raced))
 
 
-def _gradients(task: Task, phase_length: int, records: int) -> int:
-    """Gradients of records that a silo of n = `records` takes in a run, when it takes part in every round."""
+def _rungs(config: Experiment) -> int:
+    """Rungs of a race, each in one trial."""
+    return len(rungs(config.race)) if config.tuning == "race" else 0
+
+
+def _counts(task: Task, phase_length: int, records: int) -> tuple[int, int]:
+    """Releases, and gradients of records, of a silo of n = `records` in a run, when it takes part in every round."""
     # Batches do not depend on the noise; a schedule of a theorem has none without an ε.
     scheduled = task.config.algorithms[task.algorithm].schedule is not None
     epsilon = float(task.grid()["epsilon"].dropna().iloc[0]) if scheduled else math.nan
     (plan,) = task.plans(epsilon, phase_length, [records])
-    return sum(release.count * release.records * release.gradients for release in plan.releases)
+    counts = [(release.count, release.count * release.records * release.gradients) for release in plan.releases]
+    return sum(count for count, _ in counts), sum(gradients for _, gradients in counts)
 
 
 def _of_a_gradient(config: Experiment) -> int:

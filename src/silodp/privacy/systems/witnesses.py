@@ -70,7 +70,7 @@ WITNESSES: dict[str, Witness] = {
         _known,
     ),
     "cancels": Witness(
-        "Two messages carry the same noise. Their difference has none: replace a record of one silo and the difference "
+        "Two messages carry the same noise, so their difference has none. Replace a record of a silo: the difference "
         "changes from one exact value to another.",
         _cancels,
     ),

@@ -98,15 +98,19 @@ def _accuracy(
     sentence = (
         f"{place}, {who} {word.rstrip(',')}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
     )
-    sentence += f" comparisons, larger at {behind or 'none'}"
+    sentence += f" comparisons, larger at {behind or 'none'}, neither at {neither or 'none'}"
     means = "; ".join(_mean(row) for row in shown.to_dict("records"))
-    detail = (
-        f"At {neither} no difference is found. Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}."
-    )
+    detail = f"Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}."
     detail += f" Mean difference, with its 95 % interval: {means}."
     detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
-    marks = "Thick bar: mean difference, with its 95 % interval; thin strokes: single comparisons"
-    marks += "; grey: within the tolerance." if shown["tolerance"].max() > 0 else "."
+    marks = "Thick bar: mean difference with its 95 % interval, an arrow where that leaves out 0; "
+    marks += "thin strokes: single comparisons"
+    tolerance = shown["tolerance"].max()
+    marks += (
+        f"single comparisons; grey band: within the tolerance of {tolerance:g}."
+        if tolerance > 0
+        else "single comparisons."
+    )
     return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table, marks)
 
 
@@ -132,9 +136,10 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.in_order(part["algorithm"]))
-    shown = f"A mark is a result, its bar where the true ε lies. Drawn: the {len(part)} of {short_of(setting[0])}, "
+    shown = "A mark is at the lower bound of a result’s true ε, its bar ends at the upper bound, some off the picture. "
+    shown += f"Drawn: {len(part)} of the {len(rows):,}, those of {short_of(setting[0])}, "
     shown += f"{setting_words(*setting[1:])}; at each claimed ε, from left: {', '.join(names)}."
-    detail = "A bar holds the true ε between its proven bounds; some go on beyond the picture."
+    detail = "Both bounds on the true ε are proven."
     table = rows[[name for name in _NUMBERS if name in rows]]
     return _finding(_TRUE, sentence, detail, lambda width: pictures.true_epsilon(part, width), table, shown)
 

@@ -117,6 +117,10 @@ def _why(before: pd.Series, after: pd.Series, parts: Sequence[pd.DataFrame]) -> 
     return "; ".join(words)
 
 
+# Theorems with these verdicts are named in the table; claims.csv names the others.
+NAMED = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.VACUOUS)
+
+
 def whole(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the claims themselves, and of the readings under which they were decided beside."""
     part = table["claim"].str.partition(": ")[2]
@@ -132,7 +136,7 @@ def number(row: Mapping) -> str:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A Markdown table of the claims, and of their corrected forms; theorems (T-…) by their verdict."""
+    """A Markdown table of the claims and their corrected forms; theorems (T-…) by verdict, those at fault by name."""
     rows: list[list] = []
     theorems: dict[str, list[str]] = {}
     for row in table.to_dict("records"):
@@ -141,17 +145,17 @@ def markdown(table: pd.DataFrame) -> str:
             theorems.setdefault(row["verdict"], []).append(claim.removeprefix("T-") + f" {part}" * bool(part))
         elif part in ("", "[corrected]"):
             words = "*corrected*" if part else row["statement"]
-            rows.append([claim, words, f"**{row['verdict']}**", number(row)])
-    rows += [["T-", ", ".join(names), f"**{verdict}**", len(names)] for verdict, names in theorems.items()]
-    return _table(["claim", "what it says", "verdict", "number"], rows)
+            rows.append([claim, words, f"**{row['verdict']}**"])
+    for verdict, names in theorems.items():
+        words = ", ".join(names) if verdict in NAMED else f"{len(names)} statements"
+        rows.append(["T-", words, f"**{verdict}**"])
+    return _table(["claim", "what it says", "verdict"], rows)
 
 
 def turned(table: pd.DataFrame) -> str:
-    """A Markdown table of the claims that were decided again at exactly the claimed ε, those that turn first."""
-    rows = [
-        [row.claim, row.reading, row.headline, row.before, f"**{row.after}**" if row.turns else row.after]
-        for row in noise_changes(table)
-    ]
+    """A Markdown table of the claims that turn when they are decided again at exactly the claimed ε."""
+    changes = [change for change in noise_changes(table) if change.turns]
+    rows = [[row.claim, row.reading, row.headline, row.before, f"**{row.after}**"] for row in changes]
     return _table(["claim", "variant", "headline", "paper's noise, same trials", "calibrated noise"], rows)
 
 

@@ -28,7 +28,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("compare:compare", "compare two algorithms trial by trial"),
         "leaderboard": ("leaderboard:leaderboard", "make the leaderboard's table, verdicts and figures from runs"),
         "theory": ("theory:theory", "list the papers' theorems, or evaluate one"),
-        "claims": ("claims:claims", "judge the papers' claims by a finished run"),
+        "claims": ("compare:claims", "judge the papers' claims by a finished run"),
         "verify": ("records:verify", "check that a finished run is complete and unchanged"),
         "doctor": ("doctor:doctor", "show what works on this machine"),
         "clean": ("records:clean", "remove files that a run's configuration no longer names, or a whole run"),

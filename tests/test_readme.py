@@ -19,7 +19,7 @@ from silodp.cli import main
 from silodp.files import with_reading
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.pages import markdown, turned, under_variants
+from silodp.verdicts.claims.rows import markdown, turned, under_variants
 from silodp.verdicts.comparisons import ENDED, compare
 from silodp.verdicts.statistics import paired_test
 

@@ -105,7 +105,6 @@ def write_parquet(frame: pd.DataFrame, path: Path | str) -> None:
 
 
 def write_text(text: str, path: Path | str) -> None:
-    """Write `text` as UTF-8."""
     with write_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

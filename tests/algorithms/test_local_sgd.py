@@ -8,9 +8,7 @@ import torch
 from silodp.algorithms.local_sgd import LocalSGD
 from silodp.federation.messages import Messages
 from silodp.federation.models.base import Steps, sequential_steps
-from silodp.federation.models.linear import Linear
-from silodp.federation.models.logistic import Logistic
-from silodp.federation.models.nonsmooth import Hinge
+from silodp.federation.models.linear import Linear, Logistic, Sigmoid
 from silodp.federation.query import Query
 from silodp.federation.rng import Streams
 from silodp.privacy.accounting import delivered_epsilon
@@ -127,5 +125,5 @@ def test_the_kernel_contracts_as_plain_steps_do(model):
 
 
 def test_a_model_whose_steps_may_expand_distances_is_refused():
-    with pytest.raises(ValueError, match="hinge: local steps of this model may expand distances"):
-        model_after_a_round(Hinge(3), "end", silo(0), 0.5, 1e-2)
+    with pytest.raises(ValueError, match="sigmoid: local steps of this model may expand distances"):
+        model_after_a_round(Sigmoid(3), "end", silo(0), 0.5, 1e-2)

@@ -59,11 +59,3 @@ def test_a_silos_model_does_not_move_with_another_silos_records(monkeypatch):
     before, after = (trained(job, records, monkeypatch)[1] for records in (prepared, other))
     assert torch.equal(before[:, 0], after[:, 0])
     assert not torch.equal(before[:, 1], after[:, 1])
-
-
-def test_the_guarantee_is_that_of_minibatch_sgd():
-    job = the_job("perceptron")
-    other = jobs.task("minibatch_sgd", **jobs.CASES["perceptron"])
-    for one, two in zip(job.plans(1.0, 1, [50, 80]), other.plans(1.0, 1, [50, 80]), strict=True):
-        assert one.releases == two.releases
-        assert one.budget == two.budget

@@ -7,15 +7,7 @@ import torch
 
 import memory
 import run
-from marked import write_between
-from timing import Figure, Work, interleaved
-
-
-def test_ratios_are_taken_within_a_turn():
-    first, second = Figure((1.0, 4.0, 9.0)), Figure((1.0, 2.0, 3.0))
-    assert first.per(second).values == (1.0, 2.0, 3.0)
-    assert first.median == 4.0
-    assert first.map(lambda v: -v).values == (-1.0, -4.0, -9.0)
+from timing import Work, interleaved
 
 
 def test_work_takes_turns_and_the_first_turn_is_not_counted():
@@ -40,21 +32,6 @@ def test_the_bench_measures_what_it_lists():
     text = run.page(rows, notes, ["--quick"])
     assert text.count("\n| ") == len(rows) + 2
     assert "benchmarks/run.py --quick" in text
-
-
-def test_a_target_is_held_against_the_median():
-    figure = Figure((1.0, 2.0, 30.0))
-    assert run._at_least("", "", figure, 2.0).met
-    assert not run._at_least("", "", figure, 2.1).met
-    assert run._at_most("", "", figure, 2.0).met
-    assert "**no**" in run._at_most("", "", figure, 1.9).line()
-
-
-def test_a_table_goes_between_its_marks(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- a -->\nold\n<!-- b -->\nafter\n")
-    write_between(page, "<!-- a -->", "<!-- b -->", "new")
-    assert page.read_text() == "before\n<!-- a -->\nnew\n<!-- b -->\nafter\n"
 
 
 @pytest.mark.slow

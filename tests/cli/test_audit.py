@@ -23,13 +23,6 @@ def test_an_algorithm_is_audited_by_both_tests(capsys, tmp_path):
     assert len(table) == 2
 
 
-def test_the_table_is_printed(capsys):
-    assert main(["audit", "one_pass_accelerated_sgd", "--records", "20", "--runs", "40", "--epsilon", "2"]) == 0
-    text = capsys.readouterr().out
-    assert "one_pass_accelerated_sgd: n = 20, R = 20" in text
-    assert AS_PLANNED in text
-
-
 @pytest.mark.slow
 def test_an_option_reaches_the_algorithm(capsys):
     """q = 3 of 3 rounds: one fresh gradient, two differences."""

@@ -4,13 +4,12 @@ import pandas as pd
 import runfiles
 import yaml
 
-from silodp.cli import main
-from silodp.experiments.checkins import figure_2
+from silodp.cli import checkins, main
 
 
 def test_figure_2_is_a_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(figure_2, "EPSILON0", (0.2, 0.4, 1.0))
-    monkeypatch.setattr(figure_2, "CLIENTS", (1000, 10_000, 100_000))
+    monkeypatch.setattr(checkins, "EPSILON0", (0.2, 0.4, 1.0))
+    monkeypatch.setattr(checkins, "CLIENTS", (1000, 10_000, 100_000))
     assert main(["checkins-figure-2", "--output", str(tmp_path / "figure_2.csv")]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"figure_2.csv"}
     rows = pd.read_csv(tmp_path / "figure_2.csv").set_index(["bound", "reports", "epsilon0"])["epsilon"]

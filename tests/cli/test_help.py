@@ -1,6 +1,5 @@
 """Help, overview, common options, and a quick start."""
 
-import json
 import shlex
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import small
 
 from silodp import __version__
 from silodp.cli import COMMANDS, main, silodp
-from silodp.cli.options import near
 
 NAMES = [name for section in COMMANDS.values() for name in section]
 
@@ -62,33 +60,6 @@ def test_the_overview_loads_no_library_and_a_check_no_heavy_one():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=small.ROOT)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_reader_that_leaves_early_is_no_error():
-    command = [sys.executable, "-c", "import sys; from silodp.cli import main; sys.exit(main(['theory', 'list']))"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 1
-
-
-def test_lists_name_what_a_run_file_may_name(capsys):
-    assert main(["list", "--json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
-    names = {kind: {row["name"] for row in rows} for kind, rows in tables.items()}
-    assert {"mnist_mlp", "wbcd_mlp"} <= names["experiments"]
-    assert "local_sgd" in names["algorithms"]
-    assert "mnist" in names["datasets"]
-    assert {"nonconvex-4", "convex-2", "checkins-2"} <= names["figures"]
-    assert main(["list", "figures"]) == 0
-    text = capsys.readouterr().out
-    assert "nonconvex-10" in text
-    assert "algorithms:" not in text
-
-
-def test_only_near_words_are_suggested():
-    assert near("zzz", ["epsilon", "noise"]) == ""
-    assert near("epslion", ["epsilon", "noise"]) == "; did you mean epsilon?"
 
 
 @pytest.mark.parametrize("cores", [[], ["--cores", "2"]])

@@ -1,12 +1,13 @@
 """`silodp epsilon --mechanism`: presets, files, the table by round, budgets, and bad input in one line."""
 
 import json
+import math
 
 import pytest
 import yaml
 
 from silodp.cli import main
-from silodp.config.mechanism import SYSTEMS, load_mechanism
+from silodp.config.mechanism import SYSTEMS, evaluate, load_mechanism
 
 FILE = {
     "claim": {"epsilon": 1, "delta": 1.0e-5, "scope": "message"},
@@ -100,3 +101,25 @@ def test_presets_are_short_and_quote_at_most_fifteen_words(path):
     assert mechanism.about.right
     text = path.read_text(encoding="utf-8")
     assert len(text[text.index("\nclaim:") :].strip().splitlines()) <= 30
+
+
+def test_arithmetic():
+    names = {"C": 2.0, "delta": 1e-5}
+    assert evaluate("2*C*sqrt(2*ln(1.25/delta))", names) == pytest.approx(4 * math.sqrt(2 * math.log(1.25e5)))
+    assert evaluate("-C**2 + max(1, 3) - floor(2.5)", names) == -3
+    assert evaluate(0.5, {}) == 0.5
+    assert evaluate("twice(C)", names, {"twice": lambda x: 2 * x}) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("__import__('os')", "().__class__", "C.real", "C[0]", "[1]", "lambda: 1", "C if C else 1", "'a'", "True"),
+        *("open('x')", "sqrt(x=1)", "1 < 2", "C; C", "", "1/0", "exp(1e9)", "1e999", "unknown", "sqrt(-1)", "sqrt()"),
+        "(" * 300,
+    ],
+)
+def test_anything_else_is_refused_in_one_line(text):
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        evaluate(text, {"C": 2.0})
+    assert "\n" not in str(refused.value)

@@ -53,9 +53,3 @@ def test_an_unknown_figure_and_a_damaged_table_are_one_line(folder, tmp_path, ca
     files = ["--table", tmp_path / "cut.csv", "--folder", tmp_path / "figures"]
     assert call("figure", folder / "tiny.yaml", "wbcd_mlp", "wbcd_mlp_M1_R4", *files) == 2
     assert f"{tmp_path}/cut.csv: file: damaged (lacks the columns algorithm, " in capsys.readouterr().err
-
-
-def test_embedded_data_need_no_fetch(capsys, tmp_path):
-    assert call("fetch", "wbcd", "digits", "--listing", tmp_path / "files.csv") == 0
-    assert "ships with scikit-learn, nothing to fetch" in capsys.readouterr().err
-    assert (tmp_path / "files.csv").read_text().count("\n") == 1

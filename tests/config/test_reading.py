@@ -46,11 +46,6 @@ def test_what_is_no_mapping_of_plain_values_is_one_line_at_once(tmp_path, text, 
     assert len(line) < 1000
 
 
-def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(ConfigError, match="missing: must be a readable YAML file"):
-        read_yaml(tmp_path)
-
-
 def test_numbers_may_have_an_exponent_without_a_point(tmp_path):
     (tmp_path / "a.yaml").write_text("a: [1e-3, 1E3, 1.5e2, -2e+1, 3]")
     assert read_yaml(tmp_path / "a.yaml") == {"a": [0.001, 1000.0, 150.0, -20.0, 3]}

@@ -11,10 +11,8 @@ import pytest
 
 from silodp.datasets import DATASETS, Data, label_classes, labels
 from silodp.datasets.cifar10 import read_batch
-from silodp.datasets.mnist import read_idx
 from silodp.datasets.sources import sources
 
-EMBEDDED = sorted(name for name, dataset in DATASETS.items() if dataset.embedded)
 DOWNLOADED = sorted(name for name, dataset in DATASETS.items() if not dataset.embedded)
 
 
@@ -106,22 +104,3 @@ def test_unpickler_refuses_what_a_batch_does_not_need(
     with pytest.raises(ValueError, match="is not allowed in a CIFAR-10 batch"):
         read_batch(tmp_path / "batch")
     assert not (tmp_path / "harm").exists()
-
-
-def test_unpickler_reads_arrays(tmp_path: Path) -> None:
-    pixels = np.arange(12, dtype=np.uint8).reshape(2, 6)
-    (tmp_path / "batch").write_bytes(pickle.dumps({b"data": pixels, b"labels": [3, 1]}, protocol=3))
-    batch = read_batch(tmp_path / "batch")
-    np.testing.assert_array_equal(batch[b"data"], pixels)
-    assert batch[b"labels"] == [3, 1]
-
-
-def test_idx_with_missing_values_is_refused(tmp_path: Path) -> None:
-    import gzip
-
-    path = tmp_path / "images.gz"
-    path.write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x03" + b"abc"))
-    assert read_idx(path).tolist() == [97, 98, 99]
-    path.write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x04" + b"abc"))
-    with pytest.raises(ValueError, match=r"promises \(4,\) values, the file holds 3"):
-        read_idx(path)

@@ -3,12 +3,10 @@
 import pytest
 import small
 import yaml
-from runfiles import message, overriding, project, write
 
 from silodp.cli import main
 from silodp.experiments.guard import unproven, unproven_task
 from silodp.experiments.task import Task
-from silodp.experiments.validation import load
 from silodp.privacy.accounting.accountant import upper_epsilon
 
 SIZES = [60, 80]
@@ -69,12 +67,6 @@ def test_calibrated_noise_keeps_the_papers_proportions_and_draws():
     assert factors[0] != pytest.approx(1, abs=0.01)
     assert [one.drawn for one in after.releases] == [one.drawn for one in before.releases]
     assert after is plan_of(calibrated, 3.0)  # worked out once
-
-
-def test_one_line_names_file_key_value_and_what_is_allowed(tmp_path):
-    text = message(project(tmp_path), overriding(epsilons=[40.0], allow_unproven=False))
-    assert "run.yaml: experiments.cancer.allow_unproven: False: must be true, as" in text
-    load(write(tmp_path, overriding(epsilons=[40.0], allow_unproven=True)), tmp_path)
 
 
 def test_commands_stop_with_exit_code_2(tmp_path, capsys):

@@ -45,11 +45,6 @@ def test_every_run_and_epsilon_has_its_first_point_of_least_loss(runs):
             assert table[own].sort_values("trial")["stepsize"].tolist() == wanted[kind]
 
 
-def test_an_unknown_selection_is_refused():
-    with pytest.raises(ValueError, match="selection = 'best': must be pooled or per_trial"):
-        choose(rows("minibatch_sgd", [[1.0]]), "best")
-
-
 def test_every_selection_that_a_report_asks_for_is_made_once():
     reports = [{"selection": "per_trial"}, {"selection": "per_trial", "evaluation": "same"}, {"selection": "pooled"}]
     found = select(rows("minibatch_sgd", [[1.0, 2.0]]), experiment(reports=reports))

@@ -145,19 +145,6 @@ def test_chosen_points_at_an_end_of_their_grid_are_named(chosen, clip, edge):
     assert at_edge(pd.DataFrame({"stepsize": [0.1], "clip": 1.0}), tried[tried["stepsize"] == 0.1]) == ""
 
 
-def test_edges_refer_to_the_grid_of_the_row():
-    grid, fresh = full()
-    config = experiment()
-    found = table(grid, fresh, select(grid, config), config, delivered)
-    steps = grid.groupby("algorithm")["stepsize"].agg(["min", "max"])
-    for row in found[found["algorithm"] != "spider"].to_dict("records"):
-        low, high = steps.loc[row["algorithm"]]
-        assert ("lowest stepsize" in row["edge"]) == (row["stepsize"] == low)
-        assert ("highest stepsize" in row["edge"]) == (row["stepsize"] == high)
-    assert (found["edge"] != "").any()
-    assert (found["edge"] == "").any()
-
-
 def test_readings_without_effect_show_the_default_runs():
     config = experiment(alternatives=[{"spider_q1_noise": "minibatch"}, {"batch": "per_eps"}])
     labels = ["", "spider_q1_noise=minibatch", "batch=per_eps"]

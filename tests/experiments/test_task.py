@@ -1,9 +1,23 @@
 """What is known of a task before a trial is cut."""
 
+import collections
+import typing
+
+import pandas as pd
 import pytest
 import small
+from jobs import prepared_of, same, task, train
 
+from silodp.algorithms import ALGORITHMS
+from silodp.config.readings import BY_POINT, Readings
+from silodp.experiments import plans
+from silodp.experiments.audit.lower_bound import _points
+from silodp.experiments.delivered import privacy_rows
+from silodp.experiments.guard import unproven, unproven_task
+from silodp.experiments.names import trained_as
+from silodp.experiments.selection import complete, select
 from silodp.experiments.task import _ONE_WEIGHT, dimension
+from silodp.experiments.training import run_trials, stacks
 from silodp.experiments.validation import load
 from silodp.federation.models import MODELS
 
@@ -27,3 +41,109 @@ def test_a_model_of_several_layers_is_refused():
     config = load(CONFIG / "default.yaml").experiments["digits_mlp"]
     with pytest.raises(ValueError, match="must be ideal unless the model is one of linear, logistic, sigmoid, so that"):
         dimension(config)
+
+
+def test_guard_training_table_and_audit_share_one_plan(monkeypatch):
+    """Each is made once, whoever asks, and nothing comes of it but what was made."""
+    made, kind = collections.Counter(), ALGORITHMS["fedprox_spider"]
+    plain = kind.plan
+    plans.complete_plan.cache_clear()
+    monkeypatch.setattr(kind, "plan", lambda self, budget: made.update([(self, budget)]) or plain(self, budget))
+    readings = {"noise": "calibrated", "clipping": "per_tensor"}
+    changes = {"readings": readings, "allow_unproven": False, "epsilons": [8.0], "phase_lengths": [2]}
+    job = task("fedprox_spider", algorithms={"fedprox_spider": {}}, **changes)
+    prepared = prepared_of(job, small.run())
+    sizes = prepared(0).sizes
+    assert unproven("small", job.config, sizes) is None
+    assert unproven_task(job, sizes) is None
+    trained = run_trials(job, small.run(), prepared, [0, 1])
+    privacy_rows("small", job.config, select(trained, job.config), sizes)
+    audited = [plan for _, each, _ in stacks(job, _points(job), sizes) for plan in each]
+    assert set(made.values()) == {1}
+    assert len(made) == len(job.grid()[["epsilon", "phase_length"]].drop_duplicates())
+    assert audited[0][0] is job.plans(audited[0][0].budget.epsilon, 2, sizes)[1]
+
+
+def test_silos_of_one_size_have_one_plan_and_others_their_own():
+    equal = task().plans(2.0, 1, [169, 285, 169])
+    assert equal[0] is equal[1] is equal[2]
+    own = task(readings={"records": "own"}).plans(2.0, 1, [169, 285, 169])
+    assert own[0] is own[2]
+    assert own[1].budget.n == 285
+
+
+GRID = {"low": -3, "high": 0, "points": 3}
+SIZES = [120, 90]
+
+
+def variants(**changes):
+    """(default, variant) of every algorithm that a variant is trained of, the variant's change."""
+    for algorithm in ALGORITHMS:
+        job = task(algorithm, stepsizes=GRID, alternatives=[changes])
+        (label,) = job.config.changes()
+        if trained_as(job.config, algorithm, label) == label:
+            yield pytest.param(algorithm, changes, label, id=f"{algorithm} {label}")
+
+
+SHARED = [
+    *variants(stepsize_grid="exponential"),
+    *variants(grid="widened"),
+    *variants(spider_q1_noise="minibatch"),
+    *variants(stepsize_grid="exponential", spider_q1_noise="minibatch"),
+]
+
+
+def test_every_variant_by_points_has_a_case():
+    assert {key for case in SHARED for key in case.values[1]} == BY_POINT
+    assert set(Readings.model_fields) > BY_POINT
+
+
+@pytest.mark.parametrize(("algorithm", "changes", "label"), SHARED)
+def test_shared_run_equals_the_run_that_training_would_give(algorithm, changes, label):
+    """To the last bit: the perceptron's points are trained one by one."""
+    keys = {"stepsizes": {**GRID, "spacing": "linear"}, "alternatives": [changes], "epsilons": [2.0], "trials": 2}
+    default, job = (task(algorithm, reading, **keys) for reading in ("", label))
+    of_default, own = train(default, range(2)), train(job, range(2))
+    assert "trained" not in of_default
+    assert 0 < (~own["trained"]).sum() < len(own)
+    lacking = own[~own["trained"]]
+    assert lacking[["train_loss", "test_error"]].isna().all(axis=None)
+    found = complete(pd.concat([of_default, own], ignore_index=True), job.config)
+    whole = train(job, range(2), points=job.grid())
+    same(found[found["reading"] == label], whole, check_exact=True)
+    same(found[found["reading"] == ""], of_default, check_exact=True)
+
+
+def test_noise_of_its_own_at_phases_of_one_round_is_trained_and_nothing_else():
+    keys = {"alternatives": [{"spider_q1_noise": "minibatch"}], "phase_lengths": [1, 2, 3]}
+    job = task("fedprox_spider", "spider_q1_noise=minibatch", **keys)
+    own = job.own_points(SIZES)
+    assert set(own["phase_length"]) == {1}
+    assert own["epsilon"].notna().all(), "without noise the two are alike"
+    shared = job.grid().drop(own.index)
+    assert set(shared[shared["epsilon"].notna()]["phase_length"]) == {2, 3}
+
+
+@pytest.mark.parametrize("key", sorted(set(Readings.model_fields) - BY_POINT))
+def test_other_variants_train_their_whole_grid(key):
+    field = Readings.model_fields[key]
+    value = next((value for value in typing.get_args(field.annotation) if value != field.default), not field.default)
+    for alternative in ({key: value}, {key: value, "stepsize_grid": "exponential"}):
+        (label,) = task("minibatch_sgd", alternatives=[alternative]).config.changes()
+        job = task("minibatch_sgd", label, alternatives=[alternative])
+        pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
+
+
+def test_race_covers_every_grid():
+    job = task(
+        "minibatch_sgd", "stepsize_grid=exponential", alternatives=[{"stepsize_grid": "exponential"}], tuning="race"
+    )
+    pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
+
+
+def test_missing_default_run_is_an_error():
+    keys = {"stepsizes": {**GRID, "spacing": "linear"}, "alternatives": [{"stepsize_grid": "exponential"}]}
+    default, job = (task("minibatch_sgd", reading, **keys) for reading in ("", "stepsize_grid=exponential"))
+    trials = pd.concat([train(default, [0]).iloc[1:], train(job, [0])], ignore_index=True)
+    with pytest.raises(ValueError, match=r"^1 points of other readings: must have a run of the default"):
+        complete(trials, job.config)

@@ -5,10 +5,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 
-from silodp.datasets import DATASETS
 from silodp.federation.heterogeneity import heterogeneity
-from silodp.federation.partition import partition
-from silodp.federation.preprocessing import fitted
 
 
 def noisy_labels(n: int, d: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -29,15 +26,6 @@ def test_silos_count_equally_whatever_their_size() -> None:
     # Ten records at 1 and one at 5 give the same two mean losses as above.
     result = heterogeneity([np.ones((10, 1)), np.ones((1, 1))], [np.ones(10), np.array([5.0])], "regression")
     assert result.value == pytest.approx(4.0)
-
-
-def test_softmax_by_hand() -> None:
-    # Mean label shares (1/2, 1/4, 1/4); silo 1 holds only labels 0 and 1, silo 2 only 0 and 2, half of each:
-    # gradients (0, -1/4, 1/4) and (0, 1/4, -1/4), each of squared norm 1/8.
-    ones = np.ones((2, 1))
-    result = heterogeneity([ones, ones], [np.array([0, 1]), np.array([0, 2])], "classification", 3)
-    assert result.value == pytest.approx(1 / 8)
-    assert result.converged
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -73,17 +61,3 @@ def test_separable_classes_have_no_minimiser(classes: int) -> None:
     result = heterogeneity([x[::2], x[1::2]], [y[::2], y[1::2]], "classification", classes)
     assert not result.converged
     assert np.isfinite(result.value)
-
-
-def test_mixing_lowers_heterogeneity_on_digits() -> None:
-    data = DATASETS["digits"].load()
-    values = []
-    for mixed in (0.0, 0.5, 1.0):
-        silos = partition(data.y, scheme="digit_pairs", silos=25, mixed=mixed, generator=np.random.default_rng(0))
-        x = fitted(data.x, silos.train_records(), pca=32)
-        result = heterogeneity(
-            [x[train] for train in silos.train], [data.y[train] % 2 for train in silos.train], "classification", 2
-        )
-        assert result.converged
-        values.append(result.value)
-    assert values[0] > 2 * values[1] > 4 * values[2] > 0

@@ -15,7 +15,6 @@ from silodp.federation.heterogeneity import Heterogeneity
 from silodp.federation.partition import (
     DIGIT_PAIRS,
     Partition,
-    label_counts,
     multiplicity,
     partition,
     read_partition,
@@ -158,22 +157,6 @@ def test_share_is_rounded_down_despite_rounding_of_products() -> None:
     # 0.29 · 100 is 28.999999999999996 in binary.
     result = partition(np.zeros(100), scheme="iid", silos=1, train_share=0.29, generator=rng())
     assert len(result.train[0]) == 29
-
-
-def test_label_counts_by_hand() -> None:
-    result = Partition(((np.array([0, 1, 2]), np.array([3])), (np.array([4, 4]), np.array([5]))))
-    frame = label_counts(result, np.array([7, 7, 8, 7, 8, 8]))
-    expected = [
-        (0, "train", 7, 2),
-        (0, "train", 8, 1),
-        (0, "test", 7, 1),
-        (1, "train", 8, 2),
-        (1, "test", 8, 1),
-    ]
-    assert list(frame.itertuples(index=False, name=None)) == expected
-    targets = label_counts(result, np.array([1.0, 2.0, 6.0, 4.0, 5.0, 0.5]))
-    assert tuple(targets.iloc[0]) == (0, "train", 3, 1.0, 3.0, 6.0)
-    assert list(targets.columns) == ["silo", "part", "count", "min", "mean", "max"]
 
 
 @pytest.mark.parametrize("resample", [False, True])

@@ -94,18 +94,6 @@ def test_the_average_is_over_the_silos_of_the_round():
     assert added.average(7, send, add_up=False).tolist() == found.tolist()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-@pytest.mark.parametrize("rounds", [0, -3])
-def test_an_algorithm_needs_a_round(name, rounds):
-    with pytest.raises(ValueError, match=f"rounds = {rounds}: must be at least 1"):
-        ALGORITHMS[name](rounds)
-
-
-def test_spider_needs_a_phase():
-    with pytest.raises(ValueError, match="phase_length = 0: must be at least 1"):
-        ALGORITHMS["fedprox_spider"](3, phase_length=0)
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHM_CASES)
 def test_a_silo_sends_no_more_than_its_plan_counts(algorithm):
     """Counts messages (local steps one by one) against the plan's releases, over a whole run with M = N."""

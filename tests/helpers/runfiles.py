@@ -7,6 +7,7 @@ import yaml
 from small import experiment
 
 from silodp.config.errors import ConfigError
+from silodp.experiments import plugins
 from silodp.experiments.validation import load
 
 
@@ -44,3 +45,9 @@ def message(root: Path, content) -> str:
     text = str(caught.value)
     assert "\n" not in text
     return text
+
+
+def deactivate_plugins() -> None:
+    for registry, name in plugins._ACTIVE:
+        plugins._entries(registry).pop(name)
+    plugins._ACTIVE.clear()

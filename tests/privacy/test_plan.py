@@ -2,12 +2,9 @@
 
 import dataclasses
 import math
-from fractions import Fraction
 
 import dp_accounting
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from silodp.algorithms import ALGORITHMS
 from silodp.privacy.plan import Budget, PrivacyPlan
@@ -19,7 +16,6 @@ BUDGET = Budget(100, 25, 2.0, 1e-4, 16.0)
 OWN = {"one_pass_accelerated_sgd", "shuffled_minibatch_sgd", "minibatch_sgd_correlated", "localised_accelerated"}
 OWN |= {name for name in ALGORITHMS if name.startswith(("prox_", "sdp_prox_", "dp_mu2"))}
 FORMULAS = sorted(set(ALGORITHMS) - OWN)
-LN1, LN2 = 9.210340371976184, 9.903487552536127
 
 
 def made(name, budget=BUDGET, **options) -> PrivacyPlan:
@@ -109,16 +105,6 @@ def test_batch_sizes(n, R, epsilon, K):
     for name in FORMULAS:
         plan = made(name, Budget(n, R, 1.0, 1e-5, epsilon))
         assert plan.releases[0].drawn == K
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.integers(1, 5000), st.integers(1, 300), st.integers(1, 320).map(lambda k: Fraction(k, 8)))
-def test_batch_sizes_by_whole_numbers(n, R, epsilon):
-    """⌊n√ε/(2√R)⌋ = ⌊√(n²ε/(4R))⌋, in exact arithmetic."""
-    exact = n * n * epsilon / (4 * R)
-    wanted = min(max(math.isqrt(exact.numerator // exact.denominator), 1), n)
-    assert Budget(n, R, 1.0, 1e-5, float(epsilon)).batch() == wanted
-    assert made("fedprox_spider", Budget(n, R, 1.0, 1e-5, float(epsilon)))["gradient"].records == wanted
 
 
 def test_a_batch_that_is_given_is_taken():

@@ -8,8 +8,7 @@ import yaml
 
 from silodp.cli import main
 from silodp.experiments.validation import load
-from silodp.report.paper_figures import heading_of, paper_figures
-from silodp.report.replication import replication
+from silodp.report.paper_figures import heading_of, paper_figures, replication
 from silodp.workflow.plan import Plan
 
 NAMES = sorted(

@@ -77,12 +77,6 @@ def test_a_form_without_noise_stands_against_every_epsilon():
     assert both["better"].tolist() == ["a:non_private"]
 
 
-def test_only_shared_epsilons_and_readings_are_compared():
-    rows = reported(trials("a", 1.0, A), trials("a", 2.0, A), trials("b", 2.0, B), trials("b", 2.0, B, "other"))
-    found = compare(rows, "a", "b")
-    assert found[["reading", "epsilon"]].to_numpy().tolist() == [["", 2.0]]
-
-
 def test_a_diverged_trial_leaves_the_row_undecided():
     found = compare(reported(trials("a", 1.0, [0.1, math.inf]), trials("b", 1.0, [0.2, 0.3])), "a", "b")
     assert found["better"].tolist() == ["undecided"]
@@ -100,11 +94,6 @@ def test_a_diverged_trial_leaves_the_row_undecided():
 def test_what_cannot_be_compared_is_refused(rows, first, message):
     with pytest.raises(ValueError, match=message):
         compare(pd.DataFrame(rows), first, "b")
-
-
-def test_a_table_of_another_kind_is_refused():
-    with pytest.raises(ValueError, match="lacks the columns experiment, "):
-        compare(pd.DataFrame({"a": [1]}), "a", "b")
 
 
 def experiment(name, errors):

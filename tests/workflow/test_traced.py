@@ -26,7 +26,7 @@ EXPERIMENTS = {
 }
 # What starts a command, and what happens in every command alike before its job.
 AROUND = ("silodp.cli", "silodp.cli.__init__", "silodp.cli.options", "silodp.cli.parser", "silodp.cli.running")
-AROUND += ("silodp.workflow.engine", "silodp.experiments.plugins", "silodp.datasets.addresses")
+AROUND += ("silodp.workflow.engine", "silodp.experiments.plugins", "silodp.datasets.sources")
 
 
 class Recorded(Sources):

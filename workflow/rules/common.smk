@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from silodp.datasets.addresses import without_credentials
+from silodp.datasets.sources import without_credentials
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.loading import load_claims
-from silodp.workflow import engine, freshness
+from silodp.workflow import engine, plan as planning
 from silodp.workflow.digests import from_here
 
 # A job takes the place of its shell, and ends when Snakemake does.
@@ -31,12 +31,12 @@ if max(len(given), len(workflow.configfiles)) > 1 or workflow.config_settings.co
 RUN_FILE = from_here((workflow.configfiles or [RUN_FILE])[0])
 FOLDER = FOLDER and from_here(FOLDER)
 # What jobs read: the run file as it was when the rebuild started.
-FROZEN = str(freshness.frozen_file(RUN_FILE))
+FROZEN = str(planning.frozen_file(RUN_FILE))
 
 try:
     engine.set_environment()
     load_claims()
-    PLAN = freshness.make_plan(RUN_FILE, FOLDER, frozen=not workflow.is_main_process)
+    PLAN = planning.make_plan(RUN_FILE, FOLDER, frozen=not workflow.is_main_process)
 except ValueError as error:
     refuse(str(error))
 
@@ -54,7 +54,7 @@ def begin():
         engine.lock()
     except ValueError as error:
         refuse(str(error))
-    freshness.freeze(PLAN, RUN_FILE)
+    planning.freeze(PLAN, RUN_FILE)
 
 
 def digest_of(job):

@@ -21,7 +21,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "release": ("release:release", "train one model of your own data with secret noise, for others to have"),
         "predict": ("release:predict", "predict records of a file by a released model"),
         "replicate": ("replicate:replicate", "train and draw one figure of a paper"),
-        "list": ("listing:listing", "list experiments, algorithms, data sets and the papers' figures"),
         "epsilon": ("practitioner:epsilon", "bound the true epsilon of a federated run"),
         "noise": ("practitioner:noise", "compute the noise for a wanted epsilon"),
         "amplification": ("practitioner:amplification", "bound the central epsilon of shuffled or sampled reports"),
@@ -29,10 +28,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("compare:compare", "compare two algorithms trial by trial"),
         "leaderboard": ("leaderboard:leaderboard", "make the leaderboard's table, verdicts and figures from runs"),
         "theory": ("theory:theory", "list the papers' theorems, or evaluate one"),
-        "claims": ("claims:claims", "judge the papers' claims by a finished run"),
-        "verify": ("folders:verify", "check that a finished run is complete and unchanged"),
+        "claims": ("compare:claims", "judge the papers' claims by a finished run"),
+        "verify": ("records:verify", "check that a finished run is complete and unchanged"),
         "doctor": ("doctor:doctor", "show what works on this machine"),
-        "clean": ("folders:clean", "remove files that a run's configuration no longer names, or a whole run"),
+        "clean": ("records:clean", "remove files that a run's configuration no longer names, or a whole run"),
         "cost": ("run:cost", "estimate jobs, time, memory and disk of a rebuild"),
         "config": ("reference:config", "check a run file, or print the schema or the reference of all keys"),
         "contract": ("contract:contract", "test your own algorithm or data set against the registry's contract"),
@@ -48,7 +47,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "select": ("select:select", "choose points by training loss"),
         "privacy": ("privacy:privacy", "bound the true epsilon of every chosen private point"),
         "table": ("tables:table", "aggregate trials into the experiment's table"),
-        "formulas": ("formulas:formulas", "bound the true epsilon of the papers' noise formulas"),
+        "formulas": ("checkins:formulas", "bound the true epsilon of the papers' noise formulas"),
         "merge": ("tables:merge", "merge the experiments' tables of privacy, by_round and audit"),
         "figure": ("figures:figure", "draw figures of an experiment's table"),
         "study": ("study:study", "judge the models of an experiment on your own file"),
@@ -73,11 +72,9 @@ class _Group(click.Group):
     """All commands; each is imported when it is needed."""
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command called `name`."""
         return _load(_PLACES[name]) if name in _PLACES else None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by section."""
         for section, commands in COMMANDS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, text) for name, (_, text) in commands.items()])

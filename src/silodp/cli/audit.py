@@ -16,7 +16,7 @@ from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_comman
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
-from silodp.experiments.audit.table import AUDITED, audit_rows, point_rows
+from silodp.experiments.audit.lower_bound import AUDITED, audit_rows, point_rows
 from silodp.federation.partition import read_partition
 from silodp.federation.rng import Streams
 from silodp.files import AS_PLANNED, write_csv
@@ -148,7 +148,6 @@ def _audit_algorithm(
 
 
 def _with_options(name: str, rounds: int, options: Sequence[str]) -> Any:
-    """The algorithm with its `--option`s."""
     kind = ALGORITHMS[name]
     known = [field.name for field in fields(kind) if field.name != "rounds"]
     values = dict(_FEDERATION)

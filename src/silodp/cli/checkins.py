@@ -1,4 +1,4 @@
-"""The commands of random check-ins: Figure 2 of their paper, and the comparison at equal central ε."""
+"""Commands that need no training: Figure 2 of the check-ins paper, check-ins at equal central ε, noise formulas."""
 
 import logging
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from pathlib import Path
 from silodp.cli.experiments import experiment_of
 from silodp.cli.options import Number, experiment, job_command, output, run_file, several
 from silodp.config.errors import ConfigError
-from silodp.experiments.checkins import figure_2 as figure
 from silodp.experiments.checkins.comparison import clients_of, compare
+from silodp.experiments.formulas import formula_rows
 from silodp.federation.rng import Streams
 from silodp.federation.trial_data import load_dataset
 from silodp.files import write_csv
@@ -17,6 +17,15 @@ from silodp.privacy.shuffling.amplification import amplification_table
 log = logging.getLogger("silodp")
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+# What is on the axes of Figure 2 of the check-ins paper.
+DELTA = 1e-6
+CLIENTS = (1_000, 10_000, 100_000, 1_000_000)
+EPSILON0 = tuple(step / 5 for step in range(1, 21))
+# Beside no amplification at all; the last two are both ends of random allocation.
+BOUNDS = (
+    *("earlier bound", "check-ins paper 5.1", "clones, closed form", "clones, numerical", "random check-ins"),
+    *("random allocation", "lower bound"),
+)
 
 
 @job_command("checkins-figure-2")
@@ -27,9 +36,8 @@ def figure_2(output: Path) -> None:
 
 
 def write_figure_2(path: Path) -> None:
-    """Write the table behind Figure 2 of the check-ins paper."""
-    bounds = ["none", *figure.BOUNDS]
-    write_csv(amplification_table(figure.EPSILON0, figure.CLIENTS, [figure.DELTA], bounds=bounds), path)
+    bounds = ["none", *BOUNDS]
+    write_csv(amplification_table(EPSILON0, CLIENTS, [DELTA], bounds=bounds), path)
 
 
 @job_command()
@@ -45,6 +53,13 @@ def checkins(run_file: Path, experiment: str, epsilons: Sequence[float], output:
     streams = Streams(run.seed).child(experiment, "checkins")
     data = load_dataset(config, run)
     clients = [clients_of(data, config, run, streams.child(trial)) for trial in range(config.trials)]
-    table = compare(experiment, clients, sorted(set(epsilons)), streams, delta=figure.DELTA)
+    table = compare(experiment, clients, sorted(set(epsilons)), streams, delta=DELTA)
     write_csv(table, output)
     log.info("%s: %d protocols at %d epsilons", experiment, table["protocol"].nunique(), len(epsilons))
+
+
+@job_command()
+@output
+def formulas(output: Path) -> None:
+    """Bound the true epsilon of every noise formula of the papers, and of released programs."""
+    write_csv(formula_rows(), output)

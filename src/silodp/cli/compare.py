@@ -1,17 +1,25 @@
-"""The commands that compare algorithms trial by trial: comparisons, compare."""
+"""The commands that judge: comparisons and compare trial by trial, claims by the tables of a run."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from silodp.cli.options import PATH, as_json, command, job_command, output
+from silodp.cli.options import PATH, command, job_command, output, several
 from silodp.experiments import plugins
 from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
+from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.models import PairedDifference
+from silodp.verdicts.claims.rows import markdown, text
 from silodp.verdicts.comparisons import compare as paired
 from silodp.verdicts.comparisons import headline
+from silodp.verdicts.words import Verdict
+from silodp.workflow.contents import results_folder
+
+log = logging.getLogger("silodp")
 
 
 @job_command()
@@ -38,18 +46,31 @@ def comparisons(reported: Sequence[Path], privacy: Path | None, output: Path) ->
 @click.argument("reported", metavar="CSV", type=PATH)
 @click.argument("first")
 @click.argument("second")
-@click.option("--confidence", type=float, default=0.95, help="Of the interval.", show_default=True)
 @click.option("--output", type=PATH, help="CSV file to write; without one the table is printed.")
-@as_json
-def compare(reported: Path, first: str, second: str, confidence: float, output: Path | None, as_json: bool) -> None:
+def compare(reported: Path, first: str, second: str, output: Path | None) -> None:
     """Compare the test errors of two algorithms trial by trial: difference, interval, and which is better.
 
     One row for each reading, (M, R) and epsilon. local_sgd:non_private is the algorithm without noise.
     """
-    rows = paired(read_csv(reported, REPORTED_COLUMNS), first, second, confidence)
+    rows = paired(read_csv(reported, REPORTED_COLUMNS), first, second)
     if output:
         write_csv(rows, output)
-    elif as_json:
-        print(rows.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
     else:
         print(rows.drop(columns="experiment").to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+
+
+@job_command(epilog="Example: silodp claims results/published")
+@click.argument("run")
+@several("--experiments", help="Only these experiments (default: those of config.json).")
+@click.option("--output", type=PATH, help="CSV file to write; without one the claims are printed.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the claims as a Markdown table.")
+def claims(run: str, experiments: Sequence[str], output: Path | None, as_markdown: bool) -> None:
+    """Judge every claim of config/claims by the tables of RUN: a results folder or a run's name."""
+    table = decide(load_claims(), RunFolder(results_folder(run), experiments or None))
+    if output:
+        write_csv(table, output)
+    if as_markdown or not output:
+        print(markdown(table) if as_markdown else text(table))
+    verdicts = table[~table["claim"].str.contains(": ")]["verdict"]
+    counts = ", ".join(f"{(verdicts == verdict).sum()} {verdict}" for verdict in Verdict)
+    log.info("%d claims: %s", len(verdicts), counts)

@@ -24,22 +24,18 @@ log = logging.getLogger("silodp")
 
 @job_command(epilog="Example: silodp fetch mnist")
 @click.argument("names", metavar="DATASET...", nargs=-1, required=True)
-@click.option("--cache", help="Folder of the files (default: SILODP_DATA_CACHE, else the user's cache).")
-@click.option("--mirror", help="Folder or address that is tried first (default: SILODP_DATA_MIRROR).")
 @click.option("--run-file", type=PATH, help="Run file whose `data` names cache, mirror and limits.")
 @click.option("--listing", type=PATH, help="CSV file for the files' names and checksums.")
-def fetch(
-    names: Sequence[str], cache: str | None, mirror: str | None, run_file: Path | None, listing: Path | None
-) -> None:
+def fetch(names: Sequence[str], run_file: Path | None, listing: Path | None) -> None:
     """Download the files of data sets, or of `all`, and check their SHA-256.
 
-    A mirror is tried first, then the official address.
+    The mirror (SILODP_DATA_MIRROR) is tried first, then the official address; SILODP_DATA_CACHE names their folder.
     """
-    places: dict = {"cache": cache, "mirror": mirror}
+    places: dict = {}
     if run_file:
         data = load(run_file).run.data
-        places = {"cache": cache or data.cache, "mirror": mirror or data.mirror}
-        places |= {"deadline": data.deadline_seconds, "least_speed": data.least_bytes_per_second}
+        places = {"cache": data.cache, "mirror": data.mirror, "deadline": data.deadline_seconds}
+        places |= {"least_speed": data.least_bytes_per_second}
     rows = []
     for name in DATASETS if list(names) == ["all"] else names:
         among("dataset", name, DATASETS)

@@ -1,6 +1,5 @@
 """The command `silodp doctor`."""
 
-import json
 import os
 import shutil
 import sys
@@ -9,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 from silodp import __version__
-from silodp.cli.options import as_json, command
+from silodp.cli.options import command
 from silodp.config.errors import project_root
 from silodp.datasets import DATASETS
 from silodp.datasets.cache import cache_folder
@@ -18,8 +17,7 @@ from silodp.workflow import provenance
 
 
 @command()
-@as_json
-def doctor(as_json: bool) -> int:
+def doctor() -> int:
     """Show what works on this machine, for a bug report: environment, cores, disk, data, CUDA, Slurm.
 
     Exit code 0 where the default run will work, else 1. The text names no person and no host.
@@ -43,17 +41,9 @@ def doctor(as_json: bool) -> int:
     }
     # What only some runs need.
     (cuda, device), slurm = _cuda(), shutil.which("sinfo")
-    extras = {
-        "data": _data(),
-        "CUDA": (cuda, device),
-        "Slurm": (slurm is not None, slurm or "no sinfo"),
-    }
-    if as_json:
-        rows = {name: {"works": works, "found": text} for name, (works, text) in (checks | extras).items()}
-        print(json.dumps(rows, indent=1))
-    else:
-        for name, (works, text) in (checks | extras).items():
-            print(f"{'ok' if works else 'no' if name in extras else 'BAD':<4}{name:<16} {text}")
+    extras = {"data": _data(), "CUDA": (cuda, device), "Slurm": (slurm is not None, slurm or "no sinfo")}
+    for name, (works, text) in (checks | extras).items():
+        print(f"{'ok' if works else 'no' if name in extras else 'BAD':<4}{name:<16} {text}")
     return 0 if all(works for works, _ in checks.values()) else 1
 
 

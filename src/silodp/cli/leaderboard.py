@@ -10,7 +10,7 @@ from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
 from silodp.files import REPORTED_COLUMNS, read_json, read_table, write_csv
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
-from silodp.report.figures.style import FORMATS, save
+from silodp.report.figures.style import save
 from silodp.verdicts.leaderboard import along, compared, headline, verdicts
 
 
@@ -19,8 +19,7 @@ from silodp.verdicts.leaderboard import along, compared, headline, verdicts
 )
 @click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
 @click.option("--output", type=PATH, required=True, help="Folder for leaderboard.csv, .md and figures.")
-@click.option("--formats", type=click.Choice(FORMATS), multiple=True, default=("svg",), help="Of figures (svg).")
-def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -> None:
+def leaderboard(folders: Sequence[Path], output: Path) -> None:
     """Make the leaderboard's table, verdicts and figures from finished runs, by the rules of docs/leaderboard.md."""
     files = sorted(file for folder in folders for file in (folder / "reported").glob("*.csv"))
     if not files:
@@ -34,9 +33,9 @@ def leaderboard(folders: Sequence[Path], output: Path, formats: Sequence[str]) -
     lines = [_row(top.columns), _row(["---"] * len(top.columns)), *(_row(row) for row in top.fillna("").to_numpy())]
     text = "\n".join([*lines, "", *(f"- {line}." for line in verdicts(table)), ""])
     (output / "leaderboard.md").write_text(text, encoding="utf-8")
-    save(error_panels(reported), output / "leaderboard", formats)
+    save(error_panels(reported), output / "leaderboard", ["svg"])
     if (reported["experiment"].map(along) != "").any():
-        save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", formats)
+        save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", ["svg"])
     print(text, end="")
 
 

@@ -18,12 +18,10 @@ class Command(click.Command):
         self.params += COMMON
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Read the words of the command line."""
         names = {name for option in self.params if isinstance(option, _Several) for name in option.opts}
         return super().parse_args(context, list(_spread(words, names)))
 
     def invoke(self, context: click.Context) -> int:
-        """Run the command; returns its exit code."""
         # By name, as the digest of a job covers what its command imports, and starting is not part of the job.
         return context.obj["load"]("running:run")(context, super().invoke)
 
@@ -68,7 +66,6 @@ COMMON: list[click.Parameter] = [
 
 
 def command(name: str | None = None, **keywords: Any) -> Callable[[Callable], Command]:
-    """Make a function a command."""
     return click.command(name, cls=Command, **keywords)
 
 
@@ -90,7 +87,6 @@ class Number(click.FloatRange):
     """A finite number in a range."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
-        """Read a number."""
         number = super().convert(value, parameter, context)
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number.", parameter, context)

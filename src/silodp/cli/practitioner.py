@@ -11,9 +11,9 @@ import click
 from tabulate import tabulate
 
 from silodp.algorithms import ALGORITHMS
-from silodp.cli.mechanism import print_answer
 from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, several
 from silodp.config.errors import ConfigError
+from silodp.config.mechanism import Mechanism, load_mechanism, mechanism_path
 from silodp.privacy.adversary import delivered, reached
 from silodp.privacy.calibration import calibrated_plan
 from silodp.privacy.person import person_epsilon
@@ -21,6 +21,87 @@ from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.amplification import amplification_table
 from silodp.privacy.standing import standing
+from silodp.privacy.systems.bounds import Answer, answer, most_rounds, noise_factor
+from silodp.privacy.systems.rounding import ends, outward
+from silodp.privacy.systems.witnesses import VIEWS, WITNESSES
+
+# Rounds of the table by round, up to those of the run.
+_MARKS = [mark * 10**power for power in range(7) for mark in (1, 2, 5)]
+
+
+def print_answer(
+    name: str,
+    rounds: int | None,
+    records: int | None,
+    settings: tuple[str, ...],
+    by_round: bool,
+    budget: float | None,
+    as_json: bool,
+) -> None:
+    """Print what a mechanism claims and gives away over a run, the entry that dominates, and a witness of ∞."""
+    path = mechanism_path(name)
+    mechanism = load_mechanism(path)
+    changed = _changed(mechanism, settings) | ({} if records is None else {"n": float(records)})
+    if records is not None and "n" not in mechanism.settings:
+        raise ConfigError(f"command line: --records: {records}: the mechanism has no setting n")
+
+    def checked(function: Callable, *arguments: Any) -> Any:
+        try:
+            return function(mechanism, *arguments)
+        except ValueError as error:
+            raise ConfigError(f"{path}: {error}") from None
+
+    total = rounds or mechanism.steps.rounds
+    result: Answer = checked(answer, total, changed)
+    marks = [*(mark for mark in _MARKS if mark < total), total] if by_round else []
+    table = {mark: ends(*checked(answer, mark, changed).interval[:2]) for mark in marks}
+    kept: tuple[int, float] | None = None
+    if budget is not None:
+        fits = 0 if math.isinf(result.interval.upper) else checked(most_rounds, budget, changed)
+        kept = fits, checked(noise_factor, budget, total, changed)
+    if as_json:
+        lower, upper, witness = result.interval
+        values: dict[str, Any] = {"claimed": result.claimed, "delta": result.delta, "entry": result.entry}
+        values |= {"rounds": total, "lower": lower, "upper": upper, "witness": witness or None}
+        values |= {"also": result.special, "by_round": table, "rounds_and_noise_for_budget": kept}
+        # JSON knows no ∞.
+        print(json.dumps(json.loads(json.dumps(values), parse_constant=lambda name: None), indent=1))
+        return
+    rows = _rows(mechanism, result, total) + [(f"by round {mark}", text, "") for mark, text in table.items()]
+    if kept is not None:
+        more = f"× {outward(kept[1], up=True)}" if math.isfinite(kept[1]) else "none"
+        rows.append((f"rounds for ε = {budget:g}", str(kept[0]), "the most whose upper end keeps it"))
+        rows.append((f"noise for ε = {budget:g}", more, f"what all noise is multiplied by, for {total} rounds"))
+    print(tabulate(rows, tablefmt="plain", disable_numparse=True))
+
+
+def _changed(mechanism: Mechanism, settings: tuple[str, ...]) -> dict[str, float]:
+    known = [*mechanism.settings, "epsilon", "delta", "local", "rate", "silos"]
+    changed = {}
+    for setting in settings:
+        key, _, text = setting.partition("=")
+        if key not in known:
+            raise ConfigError(f"command line: --set: {setting!r}: must be NAME=NUMBER, NAME one of {', '.join(known)}")
+        try:
+            changed[key] = float(text)
+        except ValueError:
+            raise ConfigError(f"command line: --set: {setting!r}: {text!r} must be a number") from None
+    return changed
+
+
+def _rows(mechanism: Mechanism, result: Answer, total: int) -> list[tuple[str, str, str]]:
+    claim, about, witness = mechanism.claim, mechanism.about, result.interval.witness
+    said = "no number" if result.claimed is None else outward(result.claimed, up=True)
+    unit = {"replace": "replaced", "add_remove": "added or removed"}[claim.adjacency]
+    rows = [("system", about.title, about.version)] if about else []
+    rows += [
+        ("claimed ε", said, f"for a {claim.scope}" + (f": “{about.words}”" if about else "")),
+        ("true ε", ends(*result.interval[:2]), f"over {total} rounds, for {VIEWS[mechanism.view]}"),
+        ("neighbours", f"one {claim.unit}", f"{unit}; δ = {result.delta:g}"),
+        ("rests on", result.entry, "the entry that gives away most"),
+    ]
+    rows += [("witness of ∞", witness, WITNESSES[witness].words)] if witness else []
+    return rows + [(f"∞ where {when}", name, WITNESSES[why].words) for name, when, why in result.special if why]
 
 
 class _Needed(click.Option):
@@ -30,7 +111,6 @@ class _Needed(click.Option):
         super().__init__(*arguments, required=True, **keywords)
 
     def process_value(self, context: click.Context, value: Any) -> Any:
-        """The value, or None where a mechanism stands in its place."""
         try:
             return super().process_value(context, value)
         except click.MissingParameter:
@@ -45,19 +125,12 @@ _RUN = (
     click.option("--records", type=COUNT, cls=_Needed, help="n, training records of a silo."),
     click.option("--batch", type=COUNT, cls=_Needed, help="K, records drawn in a round (local_sgd: local steps)."),
     click.option("--delta", type=DELTA, help="Delta (default 1/n^2)."),
-    click.option(
-        "--sampler",
-        type=click.Choice(("replacement", "subset")),
-        default="replacement",
-        help="Records of a message: drawn with replacement (default), or distinct.",
-    ),
     click.option("--phase-length", type=COUNT, default=1, help="q of fedprox_spider.", show_default=True),
     as_json,
 )
 
 
 def _federated_run(function: Callable) -> Callable:
-    """The options that describe a federated run."""
     for option in reversed(_RUN):
         function = option(function)
     return function
@@ -70,7 +143,6 @@ def _plan(
     records: int,
     batch: int,
     delta: float | None,
-    sampler: str,
     phase_length: int,
 ) -> tuple[Any, PrivacyPlan]:
     """The algorithm that the options describe, and its plan at a claim of `epsilon`."""
@@ -81,7 +153,6 @@ def _plan(
         raise ConfigError("command line: --delta: missing: the default 1/n^2 needs --records > 1")
     made = ALGORITHMS[algorithm].with_options({"rounds": rounds, "phase_length": phase_length})
     plan = made.plan(Budget(records, rounds, epsilon, records**-2.0 if delta is None else delta, 1.0, batch))
-    plan = plan.distinct if sampler == "subset" else plan
     # A kind of message that is never sent has no noise.
     return made, replace(plan, releases=tuple(release for release in plan.releases if release.count))
 
@@ -147,7 +218,7 @@ def epsilon(
     if tries is not None:
         more["epsilon_selection"] = selection_epsilon([plan], tries)
     if by_round:
-        from silodp.experiments.by_round import epsilon_by_round  # loads PyTorch
+        from silodp.experiments.delivered import epsilon_by_round  # loads PyTorch
 
         more["by_round"] = [value for _, value in epsilon_by_round(algorithm, plan)]
     values = _bounds(plan) | {"releases": sum(release.count for release in releases)}
@@ -157,7 +228,6 @@ def epsilon(
 
 
 def _bounds(plan: PrivacyPlan) -> dict[str, Any]:
-    """The ends of the true ε of a plan, and what they rest on."""
     result = delivered(plan)
     # Whatever is claimed, the lower end is wanted.
     lower = reached(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
@@ -189,25 +259,16 @@ def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
 
 
 @command(epilog="Example: silodp amplification --epsilon0 0.5 1 --reports 10000 --delta 1e-6")
-@several("--epsilon0", type=float, required=True, help="Epsilon of a report.")
-@several("--reports", type=int, required=True, help="N, shuffled reports.")
-@several("--delta", type=float, required=True, help="Central delta.")
-@click.option("--records", type=int, default=1, help="n, records of a report's sender.", show_default=True)
-@as_json
-def amplification(
-    epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int, as_json: bool
-) -> None:
+@several("--epsilon0", type=Number(min=0, max=500, min_open=True), required=True, help="Epsilon of a report.")
+@several("--reports", type=COUNT, required=True, help="N, shuffled reports.")
+@several("--delta", type=DELTA, required=True, help="Central delta.")
+@click.option("--records", type=COUNT, default=1, help="n, records of a report's sender.", show_default=True)
+def amplification(epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int) -> None:
     """Bound the central epsilon of N local reports behind a shuffler (or sampled, or sent at random times).
 
     Neighbours replace one record of one sender. Where the assumptions of a bound fail, the table says why.
     """
-    try:
-        table = amplification_table(epsilon0, reports, delta, records=records)
-    except ValueError as error:
-        raise ConfigError(f"command line: --{str(error).replace(' = ', ': ', 1)}") from error
-    if as_json:
-        print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
-        return
+    table = amplification_table(epsilon0, reports, delta, records=records)
     rows = []
     for row in table.to_dict("records"):
         side = "down" if row["bound"] == "lower bound" else "up"

@@ -1,6 +1,7 @@
-"""The commands that record what a finished run is: provenance, crate, publish."""
+"""The commands on finished runs: provenance, crate, publish, verify, clean."""
 
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from silodp.config.errors import project_root
 from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import read_csv, write_text
+from silodp.workflow import contents
 from silodp.workflow import crate as crates
 from silodp.workflow import provenance as records
 from silodp.workflow.digests import checksum
@@ -53,3 +55,48 @@ def provenance(run_file: Path, listings: Sequence[Path], output: Path) -> None:
 def crate(folder: Path) -> None:
     """Write the manifest of a finished run: an RO-Crate with its inputs, its outputs and every checksum."""
     crates.renew(folder)
+
+
+log = logging.getLogger("silodp")
+
+runs = click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+
+
+@command(epilog="Example: silodp verify results/published")
+@runs
+def verify(runs: Sequence[str]) -> int:
+    """Check that every file of finished runs is there and unchanged, by the run's manifest.
+
+    RUN is a run's name or a results folder. Prints a line for each fault; exit code 1 where there is one.
+    """
+    seen = {str(folder): contents.verified(folder) for folder in map(contents.results_folder, runs)}
+    for folder, run in seen.items():
+        for line in run["problems"]:
+            print(line)
+        if strangers := run["strangers"]:
+            shown = ", ".join(strangers[:3]) + (", …" if strangers[3:] else "")
+            log.warning(
+                "%s: %d files that config.json does not name (%s): see `silodp clean`", folder, len(strangers), shown
+            )
+        if not run["problems"]:
+            log.info("%s: %d files are complete and unchanged", folder, run["files"])
+    return int(any(run["problems"] for run in seen.values()))
+
+
+@command(epilog="Example: silodp clean default --dry-run")
+@runs
+@click.option("--all", "whole", is_flag=True, help="Remove the run's whole folder.")
+@click.option("--dry-run", is_flag=True, help="Name what would be removed, and remove nothing.")
+def clean(runs: Sequence[str], whole: bool, dry_run: bool) -> None:
+    """Remove files of experiments, settings and readings that a run's config.json no longer names; or the whole run.
+
+    RUN is a run's name or a results folder. A publication is never removed.
+    """
+    # All folders are checked before the first is touched.
+    folders = map(contents.results_folder, runs)
+    chosen = {folder: contents.removable(folder) if whole else contents.leftovers(folder) for folder in folders}
+    for folder, names in chosen.items():
+        if not dry_run:
+            contents.remove(folder, names)
+        for name in names:
+            print(folder / name)

@@ -14,8 +14,7 @@ from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.report.figures import save
 from silodp.report.figures.from_tables import figures_of
-from silodp.report.paper_figures import paper_figures
-from silodp.report.replication import replication
+from silodp.report.paper_figures import paper_figures, replication
 from silodp.workflow.cost import cost_here
 from silodp.workflow.plan import Plan
 
@@ -28,7 +27,7 @@ from silodp.workflow.plan import Plan
 @click.option("--dry-run", is_flag=True, help="Show what would be done and what it costs.")
 @click.pass_obj
 def replicate(state: dict, figure: str, trials: int | None, cores: str | None, profile: str, dry_run: bool) -> int:
-    """Train and draw one figure of a paper, and nothing else; `silodp list figures` lists the names.
+    """Train and draw one figure of a paper, and nothing else; docs/replicate.md has the names.
 
     The cost is printed first. The run's folder is results/figure-<name>; a second start keeps what is finished.
     """

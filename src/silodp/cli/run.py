@@ -1,7 +1,5 @@
 """The commands of run files: rebuild, cost."""
 
-import dataclasses
-import json
 import logging
 import os
 import shlex
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.options import as_json, command, run_file
+from silodp.cli.options import command, run_file
 from silodp.config.errors import ConfigError, project_root
 from silodp.config.reading import read_yaml
 from silodp.experiments.validation import load
@@ -30,12 +28,11 @@ profile = click.option("--profile", default="workflow/profiles/default", help="S
 @command(epilog="Example: silodp cost config/default.yaml")
 @run_file
 @click.option("--cores", help="Cores used at once (default: all).")
-@as_json
-def cost(run_file: Path, cores: str | None, as_json: bool) -> None:
+def cost(run_file: Path, cores: str | None) -> None:
     """Estimate a rebuild from nothing; refused, as the rebuild is, above the run file's limits."""
     plan = Plan(load(run_file))
     estimate = costs.cost_here(plan, cores)
-    print(json.dumps(dataclasses.asdict(estimate), indent=1) if as_json else estimate.text())
+    print(estimate.text())
     costs.refuse(plan, estimate, Path.cwd())
 
 

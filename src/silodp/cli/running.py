@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from silodp.datasets.addresses import without_credentials
+from silodp.datasets.sources import without_credentials
 from silodp.experiments import plugins
 from silodp.workflow.engine import set_environment
 
@@ -27,12 +27,12 @@ def run(context: click.Context, function: Callable[[click.Context], int | None])
             plugins.set_command_line(context.meta["plugin"])
         plugins.activate()
         if digest := context.meta.get("digest"):
-            from silodp.workflow import freshness  # plans the run, which other commands need not do
+            from silodp.workflow.plan import hold  # plans the run, which other commands need not do
 
             options, command = context.params, context.info_name or ""
             folder = options.get("run", options.get("folder")) if command in ("claims", "report") else None
             plan = context.meta.get("plan") or options["run_file"]
-            freshness.hold(digest, plan, command, options, folder)
+            hold(digest, plan, command, options, folder)
         code = function(context) or 0
         sys.stdout.flush()
         return code

@@ -13,7 +13,6 @@ class ConfigError(ValueError):
 
 
 def project_root() -> Path:
-    """The checkout this package lies in."""
     return Path(__file__).resolve().parents[3]
 
 
@@ -24,6 +23,5 @@ def near(word: object, allowed: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """`value` as messages show it, at most 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

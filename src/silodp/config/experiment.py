@@ -1,13 +1,13 @@
 """The keys of run files and experiments: one Pydantic model is the source of defaults, schema and reference page."""
 
 import itertools
+import math
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Discriminator, Field, Tag, field_serializer, field_validator, model_validator
 
-from silodp.config.grid import Grid
 from silodp.config.models import ModelConfig, Penalty
-from silodp.config.own import OwnData
 from silodp.config.readings import Alternative, Readings, short
 from silodp.config.types import (
     Clip,
@@ -15,14 +15,54 @@ from silodp.config.types import (
     Count,
     Device,
     Epsilon,
+    Exponent,
     Finite,
     NonNegative,
+    OwnData,
     Positive,
     StageOptions,
     Strict,
     Title,
     at_least,
 )
+
+# How far beyond both ends of a grid its widened form goes, in the exponent.
+WIDER = 3.0
+
+
+class Grid(Strict):
+    """Step sizes: `points` values from e^low to e^high."""
+
+    low: Exponent = Field(description="natural logarithm of the smallest step size")
+    high: Exponent = Field(description="natural logarithm of the largest step size")
+    points: Annotated[int, Field(ge=1, le=10_000)] = Field(description="number of step sizes")
+    spacing: Literal["linear", "exponential"] = Field(
+        "exponential", description="evenly spaced in value or in exponent"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Grid":
+        if self.low > self.high:
+            raise ValueError("low must be at most high")
+        return self
+
+    def values(self, spacing: str | None = None) -> list[float]:
+        """The step sizes, ascending; `spacing` overrides the grid's own (reading `stepsize_grid`)."""
+        if (spacing or self.spacing) == "linear":
+            return np.linspace(math.exp(self.low), math.exp(self.high), self.points).tolist()
+        return np.exp(np.linspace(self.low, self.high, self.points)).tolist()
+
+    def widened(self, spacing: str | None = None) -> list[float]:
+        """The same with values beyond both ends, down to e^(low − 3) and up to e^(high + 3) or just past them.
+
+        They go on in the exponent with the grid's own distance, or a distance of 1 where values are evenly spaced.
+        """
+        even = (spacing or self.spacing) == "linear" or self.points == 1
+        apart = max(1.0 if even else (self.high - self.low) / (self.points - 1), 1e-3)
+        beyond = [apart * step for step in range(1, math.ceil(WIDER / apart) + 1)]
+        below, above = [self.low - one for one in reversed(beyond)], [self.high + one for one in beyond]
+        return [*np.exp(below).tolist(), *self.values(spacing), *np.exp(above).tolist()]
+
 
 SELECTION = Literal["pooled", "per_trial"]
 EVALUATION = Literal["fresh", "same"]
@@ -242,7 +282,6 @@ class Experiment(Strict):
 
     @property
     def data_name(self) -> str:
-        """The data set as messages call it."""
         return self.dataset if isinstance(self.dataset, str) else self.dataset.file
 
     def batch_of(self, n: int) -> int | None:
@@ -252,7 +291,6 @@ class Experiment(Strict):
         return self.batch_records
 
     def delta_of(self, n: int) -> float:
-        """δ for a silo of n training records."""
         return n**-2.0 if self.delta == "1/n^2" else self.delta
 
     def variants(self) -> dict[str, Readings]:

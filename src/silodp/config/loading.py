@@ -57,12 +57,10 @@ def layers_of(folder: Path, source: Path) -> list[tuple[Path, dict]]:
 
 
 def merged(layers: Sequence[tuple[Path, dict]]) -> dict:
-    """The keys of all layers, the first on top."""
     return functools.reduce(lambda below, layer: merge(below, layer[1]), reversed(layers), {})
 
 
 def read_experiment(folder: Path, source: Path) -> dict:
-    """The experiment's file, laid over the file that it `extends`."""
     return merged(layers_of(folder, source))
 
 
@@ -123,8 +121,8 @@ def key_of(location: Sequence[str | int]) -> str:
 
 # Parts of Pydantic's error locations that name an alternative and are no keys.
 _TAGS = {
-    *("linear", "logistic", "softmax", "perceptron", "convnet", "hinge", "absolute", "sigmoid"),
-    *("none", "l1", "l2", "ball", "str", "owndata", "bool", "literal['none','bounds','silo','train']"),
+    *("linear", "logistic", "softmax", "perceptron", "convnet", "sigmoid"),
+    *("str", "owndata", "bool", "literal['none','bounds','silo','train']"),
     *("constrained-float", "literal['1/n^2']", "literal['moments','theorem','calibrated']", "float"),
     *("paired_difference", "relative_improvement", "price_of_privacy", "delivered_epsilon", "bounds_verdicts"),
     *("exact_expression", "same_iterates"),
@@ -137,7 +135,6 @@ def keys_of(error: ErrorDetails) -> tuple[str | int, ...]:
 
 
 def in_file(path: Path) -> Callable[[tuple], str]:
-    """Location of a key of the file at `path` → "file: key"."""
     return lambda location: f"{path}: {key_of(location)}"
 
 

@@ -13,10 +13,7 @@ _DEEPEST = 100
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe loader, but for keys given twice, which it refuses, and two readings.
-
-    1e-3 is a number, and a key without a value holds an empty section: only `null` takes a key of an experiment away.
-    """
+    """The safe loader, but for keys given twice, which it refuses, and two readings."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         mapping = super().construct_mapping(node, deep)

@@ -1,7 +1,7 @@
 """Types and small sections of the configuration models, apart from `silodp.config.loading` which puts them together."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -61,3 +61,31 @@ class StageOptions(Strict):
     rounds: Count = Field(description="its rounds; all stages together have R")
     upsilon: Positive = Field(description="factor of its steps, eta_r = 4 upsilon / (r (r+1))")
     mu: NonNegative = Field(0.0, description="strong convexity its steps use")
+
+
+class OwnData(Strict):
+    """A CSV or Parquet file with one record a row."""
+
+    file: str = Field(min_length=1, max_length=1000, description="its path, relative to the run file")
+    target: str = Field(description="column that is predicted")
+    silo: str | None = Field(None, description="column that names a record's silo; default: silos cut by `silos`")
+    person: str | None = Field(None, description="column that names a record's person; default: a record a person")
+    person_limit: Count = Field(
+        20,
+        description="records of a person in all silos; of more records this many are drawn",
+    )
+    categories: dict[str, list[str]] = Field(
+        default={}, description="column of words -> its categories, known beforehand; default: read off the records"
+    )
+    classes: list[str] | None = Field(
+        None, min_length=2, description="classes of the target, known beforehand; default: read off the records"
+    )
+    sizes: dict[str, Count] = Field(
+        default={}, description="silo -> number of records, drawn anew, that a release trains on; default: all"
+    )
+    ignore: list[str] = Field(default=[], description="columns that are not used")
+    missing: Literal["refuse", "drop", "mean"] = Field(
+        "refuse", description="a missing value: refuse the file, drop the record, or take the training mean"
+    )
+    encoding: str | None = Field(None, description="of a text file, as in latin-1; default: UTF-8")
+    task: Literal["classification", "regression"] | None = Field(None, description="default: inferred from the target")

@@ -16,9 +16,7 @@ from silodp.datasets.base import Data, Dataset
 __all__ = ["DATASETS", "Data", "Dataset", "label_classes", "labels"]
 
 # Files of this folder that declare no dataset; those that download are slow to import.
-_MACHINERY = frozenset(
-    {"addresses", "base", "bundled", "cache", "fetch", "own_file", "rdatasets", "sources", "tabular"}
-)
+_MACHINERY = frozenset({"base", "bundled", "cache", "fetch", "own_file", "rdatasets", "sources", "tabular"})
 
 
 def _scan() -> dict[str, Dataset]:

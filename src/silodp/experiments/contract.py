@@ -50,7 +50,6 @@ def must(holds: bool, what: str) -> None:
 
 
 def made(kind: Kind, rounds: int = 6, phase_length: int = 2) -> Algorithm:
-    """The algorithm with what every one is told."""
     return kind.with_options({"rounds": rounds, "phase_length": phase_length, "silos": 2, "cohort": 1})
 
 

@@ -33,7 +33,6 @@ def unproven(name: str, experiment: Experiment, sizes: list[int]) -> str | None:
 
 
 def unproven_task(task: Task, sizes: list[int]) -> str | None:
-    """The same for one task."""
     if task.config.allow_unproven:
         return None
     grid = task.grid().dropna(subset="epsilon").sort_values("epsilon", ascending=False, kind="stable")

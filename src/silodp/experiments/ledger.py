@@ -67,7 +67,6 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def of_file(lines: pd.DataFrame, about: Mapping[str, str]) -> list[Plans]:
-    """Plans of all releases of a file."""
     same = pd.Series(False, index=lines.index)
     for key in ("file", "sha256", "columns"):
         same |= lines[key] == about[key]
@@ -75,19 +74,16 @@ def of_file(lines: pd.DataFrame, about: Mapping[str, str]) -> list[Plans]:
 
 
 def append(path: Path, lines: pd.DataFrame, line: Mapping[str, Any]) -> None:
-    """Write the ledger with one more line."""
     write_csv(pd.concat([lines, pd.DataFrame([line]).astype(str)])[COLUMNS], path)
 
 
 def mechanism_of(plans: Plans) -> str:
-    """Plans as a cell of the ledger."""
     distinct = list(dict.fromkeys(plans.values()))
     stored = [dataclasses.asdict(plan) for plan in distinct]
     return json.dumps({"plans": stored, "silos": {name: distinct.index(plan) for name, plan in plans.items()}})
 
 
 def plans_of(text: str) -> Plans:
-    """Plans from a cell of the ledger."""
     cell, plans = json.loads(text), []
     for keys in cell["plans"]:
         # JSON has no tuples.

@@ -43,7 +43,6 @@ def own_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
 
 
 def _bound_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
-    """Bounds of every number and of a target, and of nothing else."""
     steps, own, columns = experiment.preprocess, experiment.dataset, dataset.standardise_columns
     how, given, key = steps.standardise, sorted(steps.bounds), "preprocess.standardise"
     unnamed = how in ("bounds", "silo") and (dataset.images or columns is None)

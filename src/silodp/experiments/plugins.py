@@ -63,12 +63,6 @@ def brought_by(path: Path) -> list[Plugin]:
     return [plugin for plugin in _ACTIVE.values() if plugin.root == path.resolve()]
 
 
-def deactivate_all() -> None:
-    for registry, name in _ACTIVE:
-        _entries(registry).pop(name)
-    _ACTIVE.clear()
-
-
 def set_command_line(paths: Iterable[str]) -> None:
     """From now on these files are plug-ins of this process and of those it starts, beside those of run files."""
     os.environ[VARIABLE] = os.pathsep.join(os.path.abspath(path) for path in paths)

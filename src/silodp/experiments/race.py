@@ -86,10 +86,7 @@ def play(race: Race, grid: pd.DataFrame, train: Callable[[pd.DataFrame], pd.Data
 
 
 class _Lines:
-    """A grid as lines of one ε each, the line without noise last; a point is its place on the axes of its line.
-
-    `line` and `place` are of every row of the grid, in its order; `private` is the number of lines with noise.
-    """
+    """A grid as lines of one ε each, the line without noise last; a point is its place on the axes of its line."""
 
     def __init__(self, grid: pd.DataFrame):
         self.grid = grid.reset_index(drop=True)

@@ -19,11 +19,11 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.config.errors import ConfigError, Rule
 from silodp.config.experiment import Experiment
-from silodp.config.own import OwnData
 from silodp.config.run import Run
+from silodp.config.types import OwnData
 from silodp.datasets.own_file import categories_of
 from silodp.datasets.tabular import read_frame
-from silodp.experiments.audit.table import point_rows
+from silodp.experiments.audit.lower_bound import point_rows
 from silodp.experiments.first_run_file import MARK
 from silodp.experiments.ledger import ANY, total
 from silodp.experiments.released_model import ReleasedModel
@@ -96,7 +96,6 @@ class Release:
 
     @property
     def delta(self) -> float:
-        """The largest of the silos'."""
         return max(plan.budget.delta for plan in self.plans)
 
     @property
@@ -217,7 +216,6 @@ def _kept(asked: Release) -> Release:
 
 
 def described(config: Experiment) -> Described:
-    """What the run file and the header of its data file say."""
     own, dataset = config.dataset, dataset_of(config)
     assert not isinstance(own, str)
     file, frame, data = own_file(own), read_frame(Path(own.file), own.encoding), dataset.load()
@@ -326,7 +324,6 @@ def audited(asked: Release) -> dict[str, Any]:
 
 
 def model_of(asked: Release, weights: np.ndarray) -> ReleasedModel:
-    """The weights, rounded, with all that a prediction needs."""
     steps, promise = asked.task.config.preprocess, {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit}
     about = dataclasses.asdict(asked.data) | {"silos": list(asked.data.silos), "promise": promise}
     about |= {"model": asked.task.config.model.model_dump(mode="json"), "target": asked.own.target}

@@ -35,12 +35,10 @@ class ReleasedModel:
     about: Mapping[str, Any]
 
     def save(self, path: Path) -> None:
-        """Write the model as one npz file."""
         with write_atomically(path) as temporary, temporary.open("wb") as handle:
             np.savez(handle, weights=self.weights, about=np.array(json.dumps(dict(self.about), ensure_ascii=False)))
 
     def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
-        """Column → records whose category the model does not know."""
         known = self.about["categories"]
         return {name: int((~frame[name].astype(str).isin(known[name])).sum()) for name in known}
 

@@ -63,8 +63,6 @@ def choose(trials: pd.DataFrame, selection: str, numbers: Iterable[int] | None =
     if selection == "per_trial":
         ranked = frame.sort_values([*by, "trial", "score", "order"], kind="stable")
         return ranked.groupby([*by, "trial"], dropna=False).head(1)[[*RUN, "trial", *POINT]].reset_index(drop=True)
-    if selection != "pooled":
-        raise ValueError(f"selection = {selection!r}: must be pooled or per_trial")
     means = frame.groupby([*by, "stepsize", "clip", "phase_length"], dropna=False, as_index=False).agg(
         score=("score", "mean"), order=("order", "first")
     )

@@ -18,10 +18,7 @@ KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
 
 
 def _better(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterator[pd.DataFrame]:
-    """Rows of the better of each of the `families` for each run without its algorithm, under the family's name.
-
-    `rows` are evaluated rows of the chosen points, `losses` the rows of the runs that chose them.
-    """
+    """Rows of the better of each of the `families` for each run without its algorithm, under the family's name."""
     by = ["experiment", "reading", "M", "R", "epsilon"] + (["trial"] if selection == "per_trial" else [])
     for family, names in families(losses["algorithm"].unique()).items():
         members = losses[losses["algorithm"].isin(names)]
@@ -110,7 +107,6 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], tuple[float, 
 
 
 def _common(values: pd.Series) -> float:
-    """The one value of all trials; NaN where they differ."""
     return values.iloc[0] if values.nunique() == 1 else math.nan
 
 

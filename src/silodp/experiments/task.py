@@ -90,7 +90,6 @@ class Task:
         }
 
     def own_parameters(self) -> list[str]:
-        """Parameters of the algorithm that no key but `options` sets."""
         known = {*self._known_options(), "phase_length", "schedule", "clip"}
         return [field.name for field in dataclasses.fields(ALGORITHMS[self.algorithm]) if field.name not in known]
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Partitioning
-from silodp.config.own import OwnData
+from silodp.config.types import OwnData
 from silodp.datasets import DATASETS, Data, Dataset
 from silodp.federation.partition import Partition, multiplicity, sharing
 
@@ -41,10 +41,7 @@ def number_of_silos(config: Experiment) -> int:
 
 
 def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
-    """A registered data set, with the silos that its records name, or with Dirichlet silos, where these are asked for.
-
-    Of Dirichlet silos the sizes follow from how many records each class has, so that no record is read.
-    """
+    """A registered data set, with the silos that its records name, or with Dirichlet silos, where asked for."""
     counts, N, alpha = dataset.class_counts, plan.count, plan.alpha
     if plan.scheme == "dirichlet" and counts and N and alpha:
         cut = tuple(min(count, plan.per_class or count) for count in counts)
@@ -65,7 +62,6 @@ def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
 
 
 def _firsts(data: Data, per_class: int | None) -> Data:
-    """The first records of each class."""
     return _records(data, pd.Series(data.y).groupby(data.y).cumcount().to_numpy() < (per_class or len(data.y)))
 
 
@@ -109,7 +105,6 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
 
 
 def own_file(own: OwnData) -> "OwnFile":
-    """What a run file says of a data file, for its reader."""
     from silodp.datasets.own_file import OwnFile
 
     keys = own.model_dump(exclude={"file", "ignore", "classes", "person_limit", "sizes"})
@@ -128,7 +123,6 @@ def _only(data: Data, least: int | None) -> Data:
 
 
 def _records(data: Data, kept: np.ndarray) -> Data:
-    """The records marked in `kept` (n,)."""
     arrays = {name: getattr(data, name) for name in ("x", "y", "official_test", "silo", "person")}
     return replace(data, **{name: values[kept] for name, values in arrays.items() if len(values)})
 

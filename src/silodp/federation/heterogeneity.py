@@ -113,7 +113,6 @@ def _residuals(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _hessian(probabilities: np.ndarray, x: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Second derivatives of the loss, shape (outputs·d, outputs·d)."""
     outputs, d = probabilities.shape[1], x.shape[1]
     hessian = np.empty((outputs, d, outputs, d))
     for a in range(outputs):

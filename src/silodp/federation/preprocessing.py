@@ -74,7 +74,6 @@ def within(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float
 
 
 def _principal(features: np.ndarray, learnt: np.ndarray, components: int) -> np.ndarray:
-    """Principal components (n, components)."""
     # An eigendecomposition of the covariance: exact, without random starts, and quick when records outnumber features.
     model = PCA(components, svd_solver="covariance_eigh").fit(features[learnt])
     largest = np.abs(model.components_).argmax(axis=1)

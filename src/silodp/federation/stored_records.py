@@ -24,7 +24,6 @@ class Records:
 
     @property
     def small(self) -> bool:
-        """Whether they are small enough to be kept in a file."""
         return self.x.ndim == 2 and self.x.size <= STORED
 
 

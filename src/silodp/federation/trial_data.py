@@ -41,11 +41,9 @@ class TrialData:
 
     @property
     def sizes(self) -> list[int]:
-        """Training records of each silo."""
         return [len(y) for _, y in self.train]
 
     def of(self, silos: list[int]) -> "TrialData":
-        """The records of some silos."""
         return replace(self, train=[self.train[silo] for silo in silos], test=[self.test[silo] for silo in silos])
 
 
@@ -115,10 +113,7 @@ def fitted_records(data: Data, config: Experiment, readings: Readings, part: Par
 
 
 def _windows(x: np.ndarray) -> np.ndarray:
-    """Means of every channel over a 4×4 grid of windows, (n, 16·channels) for images (n, channels, height, width).
-
-    Images' heterogeneity is measured on them: with all pixels the linear model's Hessian would take gigabytes.
-    """
+    """Means of every channel over a 4×4 grid of windows, (n, 16·channels) for images (n, channels, height, width)."""
     n, channels, height, width = x.shape
     height, width = height // 4, width // 4
     cut = x[:, :, : 4 * height, : 4 * width].reshape(n, channels, 4, height, 4, width)
@@ -133,7 +128,6 @@ def _narrow(x: np.ndarray, classes: int | None) -> np.ndarray:
 
 
 def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
-    """Preprocess the records and hand them to the silos."""
     return hand_over(fitted_records(data, config, readings, part), config, part, run)
 
 

@@ -25,9 +25,6 @@ def person_epsilon(plan: PrivacyPlan, silos: int = 1, records: int = 1) -> float
 
     NaN behind a shuffler or with shuffled sums; infinite without noise; ValueError for impossible numbers.
     """
-    if silos < 1 or not 1 <= records <= plan.budget.n:
-        limits = f"must be at least 1, records at most n = {plan.budget.n}"
-        raise ValueError(f"silos = {silos}, records = {records}: {limits}")
     if not plan.private or plan.assumption:
         return math.inf
     if plan.shuffler is not None or plan.shuffled_sum is not None:
@@ -60,7 +57,6 @@ def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int =
 
 
 def _largest(values: list[float]) -> float:
-    """The largest; NaN, which is not proven, beats all."""
     return math.nan if np.isnan(values).any() else max(values)
 
 

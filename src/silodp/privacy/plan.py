@@ -118,7 +118,6 @@ class Release:
 
     @property
     def local(self) -> bool:
-        """Whether a message is the model after local steps."""
         return self.steps > 1 or self.contracted
 
     @property

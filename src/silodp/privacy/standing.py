@@ -13,19 +13,16 @@ class Word(StrEnum):
     meaning: str
 
     def __new__(cls, word: str, sign: str = "", meaning: str = "") -> Self:
-        """A member whose value is its word."""
         member = str.__new__(cls, word)
         member._value_, member.sign, member.meaning = word, sign, meaning
         return member
 
     @property
     def signed(self) -> str:
-        """The mark and the word."""
         return f"{self.sign} {self}"
 
     @property
     def style(self) -> str:
-        """The word as a class name of a page."""
         return self.value.replace(" ", "-")
 
 

@@ -1,11 +1,13 @@
-"""Which experiment and setting stands behind a figure of a paper: `config/figures.csv`."""
+"""Which experiment and setting stands behind a figure of a paper (`config/figures.csv`), and the run that trains it."""
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from silodp.config.errors import project_root
+from silodp.config.loading import read_yaml
 
 PAPERS = {"convex": "convex paper", "nonconvex": "non-convex paper", "checkins": "check-ins paper"}
 
@@ -28,13 +30,11 @@ class PaperFigure:
 
     @property
     def paper(self) -> str:
-        """Short name of the paper."""
         return PAPERS[self.name.partition("-")[0]]
 
 
 @functools.cache
 def paper_figures() -> tuple[PaperFigure, ...]:
-    """All of them, a panel each, in the order of the file."""
     rows = pd.read_csv(project_root() / "config" / "figures.csv", dtype=str, keep_default_na=False).to_dict("records")
     return tuple(PaperFigure(**row | {key: int(row[key]) if row[key] else None for key in "MR"}) for row in rows)
 
@@ -58,3 +58,41 @@ def heading_of(experiment: str, M: int, R: int) -> str:
     """The paper's words for a setting, as in "Figure 4: M = 25, R = 25"; the setting alone where no figure shows it."""
     figure = _of_setting(experiment, M, R)
     return (f"{figure.title}: " if figure else "") + f"M = {M}, R = {R}"
+
+
+SEED = 2023
+
+
+@dataclass(frozen=True)
+class Replication:
+    """What `silodp replicate` runs for one figure: its panels, a setting each, with so many trials or with all."""
+
+    name: str
+    panels: tuple[PaperFigure, ...]
+    trials: int | None = None
+
+    @property
+    def run(self) -> str:
+        return f"figure-{self.name}" + (f"-{self.trials}-trials" if self.trials else "")
+
+    @property
+    def files(self) -> list[str]:
+        return [f"results/{self.run}/{panel.file}" for panel in self.panels]
+
+    def run_file(self) -> dict[str, Any]:
+        """The run file: the experiments of the panels with the default report and no other setting or variant."""
+        experiments: dict[str, Any] = {}
+        for panel in self.panels:
+            settings = read_yaml(project_root() / "config" / "experiments" / f"{panel.experiment}.yaml")["settings"]
+            reports = [{"selection": "pooled", "evaluation": "fresh"}]
+            empty: dict[str, Any] = {"settings": [], "alternatives": [], "reports": reports}
+            empty |= {"trials": self.trials} if self.trials else {}
+            overrides = experiments.setdefault(panel.experiment, empty)
+            overrides["settings"] += [each for each in settings if (each["M"], each["R"]) == (panel.M, panel.R)]
+        return {"run": self.run, "seed": SEED, "memory_mb": 4000, "experiments": experiments}
+
+
+def replication(name: str, trials: int | None = None) -> Replication | None:
+    """What replicates the figure called `name`; None where no paper has one of that name."""
+    panels = tuple(panel for panel in paper_figures() if panel.name == name)
+    return Replication(name, panels, trials) if panels else None

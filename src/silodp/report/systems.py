@@ -34,24 +34,20 @@ class System:
 
     @cached_property
     def answer(self) -> Answer:
-        """Both ends over the preset's rounds."""
         return answer(self.mechanism)
 
     @property
     def about(self) -> About:
-        """Version, evidence and words."""
         assert self.mechanism.about is not None, self.name
         return self.mechanism.about
 
     @property
     def claimed(self) -> str:
-        """The claimed ε and its scope."""
         scope = self.mechanism.claim.scope
         return "no number" if self.answer.claimed is None else f"{outward(self.answer.claimed, up=True)} a {scope}"
 
     @property
     def neighbours(self) -> str:
-        """Unit and adjacency."""
         claim = self.mechanism.claim
         return f"{claim.unit} {'replaced' if claim.adjacency == 'replace' else 'added or removed'}"
 

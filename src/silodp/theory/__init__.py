@@ -9,12 +9,9 @@ from types import MappingProxyType
 
 # Each of these enters its theorems when it is imported.
 import silodp.theory.checkins.privacy
-import silodp.theory.checkins.utility
-import silodp.theory.convex.lemmas
 import silodp.theory.convex.lower
 import silodp.theory.convex.privacy
 import silodp.theory.convex.upper
-import silodp.theory.nonconvex.lemmas
 import silodp.theory.nonconvex.privacy
 import silodp.theory.nonconvex.upper  # noqa: F401
 from silodp.theory.convex.schedules import SCHEDULES, Schedule, Stage

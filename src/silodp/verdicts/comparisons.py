@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from silodp.files import NON_PRIVATE, REPORTED_COLUMNS
+from silodp.files import NON_PRIVATE
 from silodp.verdicts.statistics import paired_test
 
 _KEY = ["experiment", "reading", "M", "R"]
@@ -63,13 +63,8 @@ def compare(
     without noise, as in `local_sgd:non_private`, with every ε. The interval is two-sided, by Student's t; `better` has
     the smaller error where it leaves out 0, else "undecided", as where a trial diverged. p: `PairedTest`.
     With the `privacy` table, whose rows `same_algorithm` reads, `outcome` finds such rows. Raises ValueError for an
-    algorithm, form or column that the table lacks.
+    algorithm or form that the table lacks.
     """
-    missing = [name for name in REPORTED_COLUMNS if name not in reported]
-    if missing:
-        raise ValueError(f"reported: lacks the columns {', '.join(missing)}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence: {confidence}: must lie between 0 and 1")
     reported = reported.assign(reading=reported["reading"].fillna(""))
     same = set() if privacy is None else same_algorithm(reported, privacy, first, second)
     rows = []

@@ -79,10 +79,6 @@ def slope_interval(x: ArrayLike, samples: Sequence[ArrayLike], generator: np.ran
     resampled independently.
     """
     values = [_checked(sample) for sample in samples]
-    if len(values) != np.size(x) or len(values) < 3:
-        raise ValueError(f"slope: {len(values)} samples at {np.size(x)} positions: at least 3, one a position")
-    if min(sample.mean() for sample in values) <= 0:
-        raise ValueError("slope: a mean is not positive: a power law needs means above 0")
 
     def statistic(*resampled: NDArray, axis: int = -1) -> NDArray:
         return slope(x, np.stack([part.mean(axis=axis) for part in resampled], axis=-1))

@@ -57,7 +57,6 @@ class Sources:
         self.source = functools.cache(self._source)
 
     def save(self, snapshot: Path) -> None:
-        """Write the state of all source files to `snapshot`."""
         for name, root in self.roots.items():
             for file in root.rglob("*.py") if root.is_dir() else ():
                 parts = file.relative_to(root).with_suffix("").parts
@@ -87,7 +86,6 @@ class Sources:
         return self._parsed[content]
 
     def _imported(self, module: str) -> set[str]:
-        """Modules that a module imports, with the packages around them."""
         path = self.path(module)
         package = module if path is not None and path.name == "__init__.py" else module.rpartition(".")[0]
         names = {resolve_name(name, package) for name in self.source(module).imports} | {module}
@@ -129,7 +127,6 @@ class Sources:
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: bytes) -> Source:
-    """What counts of a file that holds `text`."""
     tree = _Quiet().visit(ast.parse(text))
     imports, words = set(), set()
     for node in ast.walk(tree):

@@ -66,7 +66,6 @@ def manifest(folder: Path) -> dict[str, str]:
 
 
 def is_publication(folder: Path) -> bool:
-    """Whether `publish` made a folder."""
     return PUBLISHED.items() <= entities(folder).get("./", {}).items()
 
 
@@ -97,7 +96,6 @@ def strangers(folder: Path) -> list[str]:
 
 
 def problems(folder: Path) -> list[str]:
-    """Where a folder differs from its manifest, one line each."""
     checksums = manifest(folder)
     if not checksums:
         return [f"{folder / MANIFEST}: missing: the rebuild did not come to its end"]

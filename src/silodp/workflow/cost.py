@@ -57,7 +57,6 @@ class Cost:
     disk_mb: float
 
     def text(self) -> str:
-        """One line."""
         hours = f"{self.seconds / 3600:.1f} h" if self.seconds > 5400 else f"{math.ceil(self.seconds / 60)} min"
         return (
             f"{self.jobs} jobs, {self.runs} trained runs, {self.operations:.2g} operations, about {hours} here, "

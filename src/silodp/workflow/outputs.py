@@ -37,11 +37,9 @@ class Outputs:
         self.formats: tuple[str, ...] = ("svg",) if self.published else ("pdf", "png", "svg")
 
     def readings(self, experiment: str) -> dict[str, str]:
-        """Name in paths → label, for every reading of the experiment."""
         return readings_of(self.experiments[experiment])
 
     def task(self, experiment: str, algorithm: str, setting: str, reading: str) -> Task:
-        """The task behind a training job's wildcards."""
         return task_of(experiment, self.experiments[experiment], algorithm, setting, reading)
 
     def silos(self, experiment: str, reading: str) -> str:
@@ -49,11 +47,9 @@ class Outputs:
         return f"{self.folder}/silos/{experiment}/{self.partitioned_as(experiment, reading)}"
 
     def partitioned_as(self, experiment: str, reading: str) -> str:
-        """The reading whose partition `reading` trains on, as in paths."""
         return partitioned_as(self.experiments[experiment], reading)
 
     def chunks(self, experiment: str) -> list[str]:
-        """Trials of each training job, as in 0-4."""
         config = self.experiments[experiment]
         size = config.trials_per_job or self.run.trials_per_job
         jobs = math.ceil(config.trials / size)
@@ -61,7 +57,6 @@ class Outputs:
         return [f"{first}-{last - 1}" for first, last in itertools.pairwise(bounds)]
 
     def device(self, experiment: str) -> str:
-        """Where the experiment trains: its own device, else the run's."""
         return self.experiments[experiment].device or self.run.device
 
     def gpus(self, experiment: str) -> int | None:
@@ -101,7 +96,6 @@ class Outputs:
         return self._trained(experiment, names)
 
     def partitions(self, experiment: str) -> list[str]:
-        """Files of the silos that an experiment's readings train on."""
         folders = sorted({self.silos(experiment, reading) for reading in self.readings(experiment)})
         return [f"{folder}/{name}" for folder in folders for name in PARTITION_FILES]
 
@@ -126,7 +120,6 @@ class Outputs:
         return list(dict.fromkeys(files))
 
     def tables(self) -> list[str]:
-        """All tables."""
         return [f"{self.folder}/tables/{name}.csv" for name in self.experiments]
 
     def owned(self, experiment: str) -> bool:
@@ -144,11 +137,9 @@ class Outputs:
         return ["formulas.csv", "claims.csv"] if of_papers else []
 
     def figure_names(self, experiment: str) -> dict[str, dict]:
-        """Figure → what it shows: kind, M, R, reading."""
         return {} if self.owned(experiment) else figure_names(experiment, self.experiments[experiment])
 
     def figures(self) -> list[str]:
-        """All figures, in all formats."""
         return [
             f"{self.folder}/figures/{name}.{suffix}"
             for experiment in self.experiments
@@ -209,7 +200,6 @@ class Outputs:
         return drawn
 
     def reported(self) -> list[str]:
-        """One row a trial behind the default rows, of every experiment."""
         return [f"{self.folder}/reported/{name}.csv" for name in self.experiments]
 
     def redrawn(self) -> dict[str, list[str]]:
@@ -223,7 +213,6 @@ class Outputs:
         return {f"{self.folder}/{name}.csv": stems for name, stems in drawn.items() if stems}
 
     def listings(self) -> list[str]:
-        """Files that say which data files the run was made from."""
         return sorted({file for experiment in self.experiments for file in self.data_files(experiment)})
 
     def data_files(self, experiment: str) -> list[str]:
@@ -254,7 +243,6 @@ class Outputs:
         return [file for target in targets for file in {"bounds": self.bounds, "checkins": self.checkins}[target]()]
 
     def claims_files(self) -> list[str]:
-        """The claims."""
         return sorted(from_here(file) for file in (project_root() / "config" / "claims").glob("*.yaml"))
 
     def _beside(self) -> list[Path]:

@@ -1,22 +1,29 @@
 """The digest of every job of a run: it changes when the job would compute something else (docs/running.md).
 
 The Snakefile asks a `Plan` and computes nothing itself; a job asks the same plan, and refuses where it differs.
+A rebuild freezes its plan, so that what runs is what was planned.
 """
 
 import functools
 import inspect
-from collections.abc import Iterable, Sequence
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from silodp import files
 from silodp.algorithms import families, traits
+from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
-from silodp.config.loading import known_titles
-from silodp.config.own import OwnData
+from silodp.config.loading import PLUGIN_COPIES, known_titles
+from silodp.config.types import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
 from silodp.experiments import plugins
 from silodp.experiments.names import trained_as
+from silodp.experiments.validation import load
 from silodp.federation.registry import MODULES
 from silodp.workflow.closure import Sources
 from silodp.workflow.digests import checksum, digest
@@ -58,7 +65,6 @@ class Plan(Outputs):
         return self.sources.digest(entries, (*BY_VALUE, *excluded))
 
     def _entries(self, package: str, names: Iterable[str]) -> list[str]:
-        """Modules of a registry's entries, a plug-in's included."""
         brought = {entry.name: entry.place.split(":")[0] for entry in plugins.in_use() if entry.registry == package}
         return [brought.get(name, f"{package}.{name}") for name in names]
 
@@ -155,7 +161,7 @@ class Plan(Outputs):
         return [self._claims_text(), self._code("silodp.cli.compare")]
 
     def _formulas(self) -> list:
-        return [self._code("silodp.cli.formulas")]
+        return [self._code("silodp.cli.checkins")]
 
     def _merge(self) -> list:
         return [self._code("silodp.cli.tables")]
@@ -197,3 +203,53 @@ class Plan(Outputs):
 
     def _beside_text(self) -> list:
         return [[file.name, checksum(file)] for file in self._beside()]
+
+
+_FOLDER = Path(".snakemake") / "silodp"
+_SOURCES = "sources.json"
+
+
+def frozen_file(run_file: Path | str) -> Path:
+    """Where the plan of a run file is frozen; a name without any character of the run file's."""
+    return _FOLDER / f"{zlib.crc32(os.fspath(run_file).encode()):08x}" / "run.json"
+
+
+def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> Plan:
+    """The plan of a run file, the one that the rebuild froze if `frozen`; ConfigError where the run file is wrong."""
+    place = frozen_file(run_file)
+    frozen = frozen and place.is_file()
+    plan = Plan(load(place if frozen else run_file), folder=folder)
+    plan.sources = Sources(plan.plugin_roots(), snapshot=place.parent / _SOURCES, frozen=frozen)
+    return plan
+
+
+def freeze(plan: Plan, run_file: Path | str) -> None:
+    """Write what jobs read: the checked run file, copies of its plug-ins, and the state of the source files."""
+    place = frozen_file(run_file)
+    for plugin in plan.resolved.plugins:
+        files.write_text(plugin.read_text(encoding="utf-8"), place.parent / PLUGIN_COPIES / plugin.name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # The address of a mirror may hold a password.
+    temporary = place.with_suffix(f".{os.getpid()}")
+    temporary.touch(mode=0o600)
+    temporary.write_text(json.dumps(plan.resolved.dump()), encoding="utf-8")
+    temporary.replace(place)
+    plan.sources.save(place.parent / _SOURCES)
+
+
+def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:
+    """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
+    plan = Plan(load(run_file))
+    if folder is not None and Path(folder) != Path(plan.folder):
+        plan = Plan(plan.resolved, folder=os.fspath(folder))
+
+    def check() -> None:
+        plan.sources = Sources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)
+        if plan.digest_of(job, **options) != digest:
+            raise ConfigError(
+                f"command line: --digest: {digest[:12]}: code, data or claims have changed since the rebuild was "
+                "planned: start the rebuild again"
+            )
+
+    check()
+    files.before_rename.append(check)

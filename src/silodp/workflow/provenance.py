@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 import silodp
-from silodp.datasets.addresses import without_credentials
+from silodp.datasets.sources import without_credentials
 from silodp.files import read_json, write_text
 from silodp.workflow.digests import checksum, digest
 

@@ -12,10 +12,11 @@ from scipy.stats import binom
 
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.audit.canary import CLIP, linear_canary, perceptron_canary
-from silodp.experiments.audit.lower_bound import audit, epsilon_bounds, lower_epsilon
+from silodp.experiments.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_epsilon
 from silodp.experiments.audit.profile import Rates
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
+from silodp.files import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget
@@ -116,23 +117,6 @@ def test_bound_holds_as_often_as_it_says():
     assert max(audits) > 0
 
 
-def test_either_side_of_the_threshold_is_tried():
-    """Where the canary shows by small values of the statistic, the complement is the event."""
-    generator = np.random.default_rng(5)
-    present = np.where(generator.random(2000) < 0.5, 0.0, 5.0) + generator.normal(0, 0.1, 2000)
-    absent = generator.normal(0, 0.1, 2000)
-    # "canary" is right only half the time but never wrong; "no canary" says little: ln 2.
-    assert lower_epsilon(present, absent, 0.0) > 3.0
-    assert lower_epsilon(absent, present, 0.0) == 0.0
-    assert lower_epsilon(-absent, -present, 0.0) > 3.0
-
-
-@pytest.mark.parametrize(("present", "absent"), [(3, 3), (10, 8)])
-def test_runs_must_fit(present, absent):
-    with pytest.raises(ValueError, match="runs"):
-        lower_epsilon(np.zeros(present), np.zeros(absent), 0.1)
-
-
 def test_plans_without_noise_and_noise_by_smoothness_are_refused():
     algorithm, plan = made(small.ALGORITHM_CASES["minibatch_sgd"], epsilon=None)
     with pytest.raises(ValueError, match="no noise"):
@@ -162,3 +146,14 @@ def test_canary_pulls_as_far_as_clipping_allows(make):
     torch.testing.assert_close(replacement, same, rtol=0, atol=4e-3 * CLIP)
     for pull in pulls:
         assert float(pull.norm()) == pytest.approx(CLIP)
+
+
+def test_algorithms_that_assume_a_smooth_loss_have_no_row():
+    """Noise that follows the step is private if every record's loss is as smooth as it says: nothing to be audited."""
+    own = {"minibatch_sgd": {}, "fedprox_spider": {"options": {"smoothness": 2.0}}}
+    rows = audit_rows(small.run(), "small", small.experiment(algorithms=own), [20, 20], runs=8)
+    assert set(rows["algorithm"]) == {"minibatch_sgd"}
+    alone = small.experiment(algorithms={"fedprox_spider": own["fedprox_spider"]})
+    rows = audit_rows(small.run(), "small", alone, [20, 20], runs=8)
+    assert rows.empty
+    assert list(rows.columns) == [*AUDIT_COLUMNS, *AUDIT_EXTRA]

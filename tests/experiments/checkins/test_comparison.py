@@ -11,7 +11,7 @@ from silodp.config.experiment import Experiment
 from silodp.datasets import DATASETS
 from silodp.experiments.checkins.comparison import COLUMNS, NON_PRIVATE, Trial, clients_of, compare
 from silodp.experiments.checkins.protocols import PROTOCOLS
-from silodp.federation.models.logistic import Logistic
+from silodp.federation.models.linear import Logistic
 from silodp.federation.rng import Streams
 
 STEPS = (0.25, 1.0)
@@ -68,11 +68,6 @@ def test_names_of_random_streams_are_fixed():
         "a_avg": "averaging",
         "a_sldw": "sliding",
     }
-
-
-def test_trials_must_have_equally_many_clients():
-    with pytest.raises(ValueError, match="one number of clients"):
-        compare("toy", [trial(1), trial(2, n=50)], [1.0], Streams(3))
 
 
 def test_every_record_is_a_client_or_a_test_record():

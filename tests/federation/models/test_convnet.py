@@ -266,17 +266,3 @@ def test_local_steps_follow_the_plain_chain():
             step = textbook.clip_to(textbook.gradient(of, w, x[k], y[k]), clip[g].item())
             w = w - stepsize[g] * (step + noise[g] * base[k])
         assert textbook.relative_error(found[g], w) <= 1e-10
-
-
-@pytest.mark.parametrize(
-    ("features", "classes", "message"),
-    [
-        (3072, None, "classes = None: must be at least 2"),
-        (3072, 1, "classes = 1: must be at least 2"),
-        (784, 10, "features = 784: must be 3·s²"),
-        (3 * 15**2, 10, "features = 675: must be 3·s²"),
-    ],
-)
-def test_data_that_it_cannot_read_are_refused(features, classes, message):
-    with pytest.raises(ValueError, match=f"convnet: {message}"):
-        MODELS["convnet"](features, classes)

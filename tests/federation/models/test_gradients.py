@@ -148,17 +148,3 @@ def test_the_papers_networks_have_the_papers_sizes():
     """50-64-2 has 3,394 parameters, 30-5-2 has 167 (non-convex paper, Appendix H)."""
     assert MODELS["perceptron"](50, 2, hidden=64).size == 3394
     assert MODELS["perceptron"](30, 2, hidden=5).size == 30 * 5 + 5 + 5 * 2 + 2
-
-
-@pytest.mark.parametrize(
-    ("name", "classes", "options", "message"),
-    [
-        ("logistic", 3, {}, "logistic: classes = 3: must be 2"),
-        ("hinge", 3, {}, "hinge: classes = 3: must be 2"),
-        ("softmax", None, {}, "softmax: classes = None: must be at least 2"),
-        ("perceptron", 1, {"hidden": 3}, "perceptron: classes = 1: must be at least 2"),
-    ],
-)
-def test_a_model_that_does_not_fit_the_labels_is_refused(name, classes, options, message):
-    with pytest.raises(ValueError, match=message):
-        MODELS[name](4, classes, **options)

@@ -10,8 +10,7 @@ from small import DTYPES
 
 from silodp.federation.models import MODELS, kernels
 from silodp.federation.models.base import Steps, sequential_steps, zero_unless_finite
-from silodp.federation.models.linear import Linear
-from silodp.federation.models.logistic import Logistic
+from silodp.federation.models.linear import Linear, Logistic
 from silodp.federation.models.perceptron import Perceptron
 from silodp.federation.models.threads import use_threads
 

@@ -1,7 +1,6 @@
 """Amplification bounds: the numerical clones bound against enumeration, its order among the others, the table."""
 
 import itertools
-import json
 import math
 from fractions import Fraction
 
@@ -11,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.cli import main
+from silodp.privacy.shuffling import amplification as allocation
 from silodp.privacy.shuffling.amplification import (
     BOUNDS,
+    allocation_epsilon,
     amplification_table,
     clones_closed_form,
     clones_delta,
@@ -114,13 +115,8 @@ def test_the_table_has_every_bound_and_says_why_one_is_missing():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: clones_epsilon(0.0, 10, 1e-6), "epsilon0 = 0.0: must lie above 0"),
-        (lambda: clones_epsilon(1.0, 0, 1e-6), "reports = 0: must be an integer and at least 1"),
-        (lambda: clones_epsilon(1.0, 10, 0.0), "delta = 0.0: must lie strictly"),
-        (lambda: clones_epsilon(1.0, 10, 1e-6, records=0), "records = 0: must be an integer and at least 1"),
         (lambda: clones_closed_form(1.0, 100, 1e-6), "enough silos"),
         (lambda: clones_closed_form(9.0, 10_000, 1e-6), "limit on a silo's message"),
-        (lambda: amplification_table([], [10], [1e-6]), "epsilon0: empty"),
     ],
 )
 def test_violated_assumptions_are_one_line(call, message):
@@ -131,15 +127,10 @@ def test_violated_assumptions_are_one_line(call, message):
 
 def test_the_command_prints_the_table(capsys):
     options = ["amplification", "--epsilon0", "0.5", "1", "--reports", "1000", "--delta", "1e-6"]
-    assert main([*options, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    table = amplification_table([0.5, 1.0], [1000], [1e-6])
-    assert [row["bound"] for row in rows] == list(table.bound)
-    assert [row["epsilon"] for row in rows] == pytest.approx(list(table.epsilon), rel=1e-12)
     assert main(options) == 0
     # A heading, and below the rows what is an upper and what a lower bound.
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(rows) + 2
+    assert len(lines) == len(amplification_table([0.5, 1.0], [1000], [1e-6])) + 2
     assert lines[-1].startswith("Upper bounds, rounded up")
 
 
@@ -154,3 +145,31 @@ def test_sampled_steps_compose_as_randomised_response_does(records, steps, epsil
         q = math.prod(1 - truth if answer else truth for answer in answers)
         delta += max(p - math.exp(epsilon) * q, 0)
     assert sampled_delta(0.8, records, steps, epsilon) == pytest.approx(delta, rel=1e-8, abs=1e-15)
+
+
+def bits_with_and_without(slots: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of all sequences of bits, with the record in a uniform slot, and without."""
+    sequences = np.array(list(itertools.product([0, 1], repeat=slots)))
+    one = np.where(sequences == 1, chance, 1 - chance)
+    flipped = np.where(sequences == 1, 1 - chance, chance)
+    without = one.prod(1)
+    return np.mean([without * flipped[:, slot] / one[:, slot] for slot in range(slots)], axis=0), without
+
+
+@pytest.mark.parametrize("slots", [1, 3, 7])
+@pytest.mark.parametrize("epsilon0", [0.3, 2.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.6])
+def test_slots_of_randomised_response_are_the_enumerated_divergences(slots, epsilon0, epsilon):
+    with_it, without = bits_with_and_without(slots, 1 / (1 + math.exp(epsilon0)))
+    law, weight = allocation.response_law(epsilon0, slots), math.exp(epsilon)
+    exact = [np.maximum(p - weight * q, 0).sum() for p, q in ((with_it, without), (without, with_it))]
+    found = [allocation.removed(law, epsilon), allocation.added(law, epsilon)]
+    assert found == pytest.approx(exact, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon0", "slots"), [(0.2, 1000), (2.0, 1000), (4.0, 1000), (4.0, 10_000)])
+def test_replacing_has_two_proofs_above_an_explicit_pair(epsilon0, slots):
+    lower, upper = response_epsilon(epsilon0, slots, 1e-6), allocation_epsilon(epsilon0, slots, 1e-6)
+    law = allocation.response_law(epsilon0, slots)
+    steps = allocation.smallest(lambda e: allocation.replaced(law, e), 1e-6)[1]
+    assert lower < upper == pytest.approx(min(steps, clones_epsilon(epsilon0, slots, 1e-6)), rel=1e-5)

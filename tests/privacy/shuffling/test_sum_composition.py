@@ -12,7 +12,7 @@ from small_sums import coordinate_law
 
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.shuffling.p_vec import SumParameters
-from silodp.privacy.shuffling.sum_composition import (
+from silodp.privacy.shuffling.shuffled_plan import (
     SumRelease,
     _convex,
     calibrated_sums,

@@ -4,7 +4,6 @@ import pytest
 from example_table import results_table
 
 from silodp.report.figures import both_noises, calibrated_vs_paper, error_vs_epsilon
-from silodp.report.figures.svg import note_of
 from silodp.verdicts.comparisons import CALIBRATED
 
 
@@ -28,26 +27,6 @@ def test_both_noises_stand_over_their_true_epsilon(both):
         drawn = np.array([segment for one in bars for segment in one.get_segments()])
         np.testing.assert_array_equal(drawn[:, 1, 0], rows["delivered_epsilon"])
         np.testing.assert_array_equal(drawn[:, 0, 1], rows["test_error_mean"])
-
-
-def test_claims_are_marked_by_their_word(both):
-    both["delivered_lower"] = both["delivered_epsilon"] / 2
-    figure = calibrated_vs_paper(both, title="t")
-    marks = {line.get_gid(): len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_gid()}
-    assert marks["VIOLATED:minibatch_sgd-paper"] == marks["KEPT:minibatch_sgd-calibrated"] == 7
-    assert marks["VIOLATED:minibatch_sgd-calibrated"] == 0
-    assert figure.axes[0].get_xlabel().endswith("claim ● kept, ○ violated")
-
-
-def test_an_error_that_is_not_finite_is_counted(both):
-    both.loc[0, "test_error_mean"] = np.inf
-    assert "left out: 1 points" in note_of(calibrated_vs_paper(both, title="t"))
-
-
-@pytest.mark.parametrize("draw", [calibrated_vs_paper, both_noises])
-def test_a_table_without_calibrated_rows_is_refused(draw):
-    with pytest.raises(ValueError, match=f"{draw.__name__} needs rows"):
-        draw(results_table(), title="t")
 
 
 def test_both_noises_stand_at_the_epsilon_they_claim(both):

@@ -61,12 +61,6 @@ def test_a_mark_stands_where_the_bar_is_nearest_to_the_claim(table):
     assert "Farthest above: true ε in [0.800, 0.900] for 0.75 (ISRL-DP MB-SGD)." in said
 
 
-@pytest.mark.parametrize("kind", ["delivered_vs_claimed", "error_vs_delivered"])
-def test_a_table_without_private_rows_is_refused(table, kind):
-    with pytest.raises(ValueError, match=f"{kind} needs private rows"):
-        FIGURES[kind](table[~table["private"]], title="t")
-
-
 @pytest.mark.parametrize("kind", ["delivered_vs_claimed", "error_vs_delivered", "calibrated_vs_paper"])
 @pytest.mark.parametrize("every", [False, True])
 def test_a_true_epsilon_of_0_is_drawn_on_the_edge_and_named(table, kind, every, tmp_path):

@@ -1,13 +1,11 @@
 """`silodp redraw`: a table is told by its columns, and its figures come from it alone."""
 
-import itertools
-
 import pandas as pd
 import pytest
 import small
 
 from silodp.cli import main
-from silodp.experiments.checkins.figure_2 import BOUNDS
+from silodp.cli.checkins import BOUNDS
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.checkin_lines import BAND, LINES
 from silodp.report.figures.from_tables import figures_of
@@ -72,15 +70,6 @@ def test_titles_are_words_and_stay_on_the_page():
     (figure,) = figures_of(PUBLISHED / "bounds" / "lower_bounds.csv").values()
     title = figure.texts[0]
     assert title.get_window_extent(figure.canvas.get_renderer()).x1 <= figure.bbox.x1
-
-
-def test_no_axis_has_more_labels_than_it_has_room_for():
-    (axes,) = figures_of(PUBLISHED / "formulas.csv")["formulas_convex"].axes
-    axes.figure.canvas.draw()
-    boxes = [text.get_window_extent() for text in axes.get_yticklabels() if text.get_text()]
-    inside = [box for box in boxes if axes.bbox.y0 <= box.y0 <= axes.bbox.y1]
-    assert len(inside) > 5
-    assert not any(one.overlaps(other) for one, other in itertools.pairwise(inside))
 
 
 def test_what_has_no_figure_is_refused_in_one_line(tmp_path, capsys):

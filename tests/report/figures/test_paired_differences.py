@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcomes, paired_differences
 from silodp.report.figures.svg import note_of
@@ -68,11 +67,3 @@ def test_panels_are_named_by_titles_and_settings_in_words():
     figure = paired_differences(comparisons().assign(experiment="wbcd_mlp"), title="t")
     titles = [axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes]
     assert titles == [f"Breast cancer M = {M}, R = {R}" for M, R in ((2, 25), (12, 50))]
-
-
-def test_two_pairs_or_none_are_refused():
-    rows = comparisons()
-    with pytest.raises(ValueError, match="0 pairs"):
-        paired_differences(rows[:0], title="t")
-    with pytest.raises(ValueError, match="2 pairs"):
-        paired_differences(pd.concat([rows, rows.assign(first="local_sgd")]), title="t")

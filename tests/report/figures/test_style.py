@@ -1,18 +1,15 @@
-import io
 import os
 from xml.etree import ElementTree
 
 import matplotlib
-import numpy as np
 import pandas as pd
 import pytest
 from example_table import results_table
-from PIL import Image
 
 from silodp.algorithms import ALGORITHMS, traits
 from silodp.algorithms.base import Look
 from silodp.report.figures import FIGURES, save
-from silodp.report.figures.style import in_order, label, looks, styled
+from silodp.report.figures.style import in_order, label, looks
 
 # Kinds that need rows of the default reading and of calibrated noise.
 BOTH_NOISES = ("both_noises", "calibrated_vs_paper")
@@ -42,35 +39,6 @@ def test_files_hold_their_fonts_and_no_date_and_keep_dots_in_their_name(tmp_path
     assert b"CreationDate" not in pdf.read_bytes()
     width = int.from_bytes(png.read_bytes()[16:20], "big")
     assert width == round(4.6 * 150)
-
-
-def test_a_png_file_is_small_white_behind_and_as_drawn(tmp_path):
-    figure = FIGURES["error_vs_epsilon"](results_table(), title="t")
-    png = save(figure, tmp_path / "x")[1]
-    full = io.BytesIO()
-    with styled():
-        figure.savefig(full, format="png")
-    with Image.open(png) as written, Image.open(full) as drawn:
-        assert (written.mode, round(written.info["dpi"][0])) == ("P", 150)
-        ours, theirs = (np.asarray(image.convert("RGB")).astype(int) for image in (written, drawn))
-    assert ours.shape == theirs.shape
-    assert (ours[0, 0] == 255).all()
-    assert np.abs(ours - theirs).max() <= 32
-    assert png.stat().st_size < 0.6 * len(full.getvalue())
-
-
-@pytest.mark.parametrize(
-    ("name", "private", "text"),
-    [
-        ("minibatch_sgd", True, "ISRL-DP MB-SGD"),
-        ("local_sgd", True, "ISRL-DP Local SGD"),
-        ("spider", True, "ISRL-DP SPIDER"),
-        ("minibatch_sgd", False, "MB-SGD (non-private)"),
-        ("noisy_dp_gd", True, "ISRL-DP noisy_dp_gd"),
-    ],
-)
-def test_labels(name, private, text):
-    assert label(name, private) == text
 
 
 def test_every_algorithm_brings_a_look_of_its_own_and_one_without_takes_a_spare_one_at_the_end(monkeypatch):

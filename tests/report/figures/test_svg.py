@@ -43,13 +43,6 @@ def test_every_point_says_its_values(drawn):
     assert "true ε in [0, 1.35]" in said[2]
 
 
-def test_a_point_on_the_edge_has_its_own_words_and_moves_no_others(drawn):
-    said = points(drawn[0], "minibatch_sgd")
-    assert len(said) == 7
-    assert [one.split(":")[0].rsplit(" ", 1)[1] for one in said] == ["0.75", "1", "3", "6", "12", "18", "1.5"]
-    assert "∞" in said[-1]
-
-
 def test_files_are_small_and_hold_no_date_and_no_id_of_another_figure(drawn, tmp_path):
     root, path = drawn
     text = path.read_text(encoding="utf-8")
@@ -84,10 +77,3 @@ def test_a_figure_of_panels_flows_as_a_picture_for_each_and_loses_nothing(drawn)
     assert 0 < height < 100
     words = sorted("".join(one.itertext()) for one in tree.fromstring(whole).iter(f"{SVG}text"))
     assert sorted("".join(t.itertext()) for one in (shared, *pictures) for t in one.iter(f"{SVG}text")) == words
-
-
-def test_text_is_text(drawn):
-    root, _ = drawn
-    texts = ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
-    assert "A & B" in texts
-    assert "MB-SGD" in texts

@@ -6,7 +6,7 @@ import pytest
 
 from silodp.config.loading import known_shorts, known_titles
 from silodp.config.readings import Readings
-from silodp.report.figures.words import VARIANTS, in_signs, in_words, short_of, title_of, variant_words
+from silodp.report.figures.words import VARIANTS, in_words, short_of, variant_words
 
 
 def test_every_choice_of_a_run_file_has_words():
@@ -39,13 +39,6 @@ def test_every_choice_of_a_run_file_has_words():
 )
 def test_keys_in_a_sentence_become_words(keys, words):
     assert in_words(keys, {"mine": "Mine, too"}) == words
-
-
-def test_a_title_is_the_runs_own_else_the_experiments_files_else_the_name():
-    assert title_of("wbcd_mlp", {"wbcd_mlp": "mine"}) == "mine"
-    assert title_of("wbcd_mlp") == known_titles()["wbcd_mlp"] == "Wisconsin breast cancer, perceptron 30-5-2"
-    assert title_of("patients") == "patients"
-    assert in_signs("slope in beta (n, l1)") == "slope in β (n, ℓ1)"
 
 
 def test_figures_call_every_experiment_by_a_short_title_of_its_own():

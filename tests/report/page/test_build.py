@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import itertools
 import json
 import re
 import shutil
@@ -15,7 +14,8 @@ from page_run import Page, privacy, results
 
 from silodp.files import PRIVACY_COLUMNS, write_csv
 from silodp.report.figures import delivered_vs_claimed, error_vs_epsilon, save, slices
-from silodp.report.page.build import build
+from silodp.report.page import figures
+from silodp.report.page.build import board, build
 
 EVIL = '"><script>alert(1)</script><img src=http://x>'
 
@@ -69,25 +69,6 @@ def links(page):
     return [unquote(a["href"]) for a in page.all("a") if not a["href"].startswith(("#", "https:", "data:"))]
 
 
-def test_heading_names_run_time_and_version(page):
-    assert "Run smoke" in page.text
-    assert "finished 2025-01-02T03:04:05Z · silodp 0.1.0 · commit cccccccccccc with uncommitted changes" in page.text
-    assert "Breast cancer" in page.text
-    assert "non-convex paper, Figure 8" in page.text
-
-
-def test_provenance_is_shown_without_empty_values(page):
-    tree = page.text.partition("Code, lock, data and machine")[2]
-    assert re.search(r"packages\s*numpy 2\.4\.6", tree)
-    assert "nothing" not in tree
-    assert "notes" not in tree
-
-
-def test_facts_of_several_runs_stand_beside_each_other(run):
-    (run / "provenance.json").write_text(json.dumps({"runs": {"a": {"finished": "today"}, "b": {}}}))
-    assert "a: finished today, version not recorded" in built(run).text
-
-
 def test_every_figure_is_on_the_page_once_and_every_link_leads_to_a_file(whole_run, page):
     stems = {path.stem for path in (whole_run / "figures").glob("*.svg")}
     assert sorted(figure["id"] for figure in page.all("figure")) == sorted(
@@ -107,36 +88,10 @@ def test_every_place_that_is_linked_exists_once(page):
     assert {a["href"][1:] for a in page.all("a") if a["href"].startswith("#")} <= set(places)
 
 
-def test_headings_skip_no_level(page):
-    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h\d", tag)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
-
-
 def test_links_are_relative_to_where_the_page_is_written(run, tmp_path):
     page = built(run, tmp_path / "pages" / "deep" / "r.html")
     assert links(page)
     assert all((tmp_path / "pages" / "deep" / link).is_file() for link in links(page))
-
-
-def test_a_figure_has_its_paper_number_once(page):
-    assert page.text.count("Figure 8 · Breast cancer, M = 2, R = 25") == 3  # contents, heading, tabs
-    assert "M = 12, R = 50" in page.text
-
-
-def test_figures_stand_in_the_papers_order(run):
-    # Figures 5, 4 and 9 of the non-convex paper.
-    settings = ((12, 25), (25, 25), (12, 50))
-    parts = pd.concat([results("mnist_mlp", *setting) for setting in settings], ignore_index=True)
-    write_csv(parts, run / "tables" / "mnist_mlp.csv")
-    for M, R in settings:
-        shutil.copy(run / "figures" / "wbcd_mlp_M2_R25.svg", run / "figures" / f"mnist_mlp_M{M}_R{R}.svg")
-    about = {"mnist_mlp": {"paper": "non-convex paper"}}
-    (run / "config.json").write_text(json.dumps({"run": "smoke", "experiments": about}))
-    text = built(run).text
-    places = [text.index(heading) for heading in ("Figure 4 · MNIST", "Figure 5 · MNIST", "Figure 9 · MNIST")]
-    assert places == sorted(places)
 
 
 def test_the_page_loads_nothing_and_runs_its_own_script_alone(whole_run, page):
@@ -190,16 +145,6 @@ def test_a_missing_part_is_named_and_the_others_stay(run, part, line):
     assert len(page.all("figure")) == len(list((run / "figures").glob("*.svg")))
 
 
-def test_an_empty_run_makes_a_page_and_no_run_makes_none(tmp_path):
-    (tmp_path / "empty").mkdir()
-    page = built(tmp_path / "empty")
-    assert "Run empty" in page.text
-    assert "No results" in page.text
-    with pytest.raises(ValueError, match="no such run folder"):
-        build(tmp_path / "none", tmp_path / "none.html")
-    assert not (tmp_path / "none.html").exists()
-
-
 @pytest.mark.parametrize(
     ("part", "text", "words"),
     [
@@ -222,3 +167,33 @@ def test_the_same_run_gives_the_same_page(whole_run, page):
     first = (whole_run.parent / "report.html").read_bytes()
     build(whole_run, whole_run.parent / "again.html")
     assert (whole_run.parent / "again.html").read_bytes() == first
+
+
+MADE_UP = """| experiment | epsilon | best | test_error |
+| --- | --- | --- | --- |
+| wbcd_mlp | 1 | minibatch_sgd | 0.06 |
+| wbcd_mlp | 3 | local_sgd | 0.05 |
+
+- does federating beat training alone: yes at 2, worse at 0 of 2 cells after Holm.
+"""
+
+
+@pytest.mark.parametrize("place", ["board", "."])
+def test_a_board_is_a_section_with_verdicts_table_and_figure(tmp_path, place):
+    folder = tmp_path / place
+    folder.mkdir(exist_ok=True)
+    (folder / "leaderboard.csv").write_text("question,experiment\n")
+    (folder / "leaderboard.md").write_text(MADE_UP)
+    (folder / "leaderboard.svg").write_text("<svg>drawn</svg>\n")
+    build(tmp_path, tmp_path / "report.html")
+    text = Page((tmp_path / "report.html").read_text()).text
+    assert "Leaderboard" in text
+    assert "Does federating beat training alone: yes at 2, worse at 0 of 2 cells after Holm." in text
+    assert "Wisconsin breast cancer" in text
+    assert "MB-SGD" in text
+    assert "Test error against true ε, by data set" in text
+    assert "with a correction minus without it" not in text
+
+
+def test_a_run_without_a_board_has_no_section(tmp_path):
+    assert board(figures.Page(tmp_path, tmp_path)) == []

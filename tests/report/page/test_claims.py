@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -13,10 +12,8 @@ from small import ROOT
 
 from silodp.files import write_csv
 from silodp.report.page.build import build
-from silodp.report.page.papers import cards
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, PAPER_NOISE, SAME_ROWS
-from silodp.verdicts.words import Verdict
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M 0 0" /></svg>'
 
@@ -97,23 +94,6 @@ def test_evidence_is_linked_where_it_is(page):
 def test_an_unknown_verdict_is_an_error(tmp_path):
     with pytest.raises(ValueError, match=r"claims\.csv: verdict: 'probably': must be one of confirmed"):
         built(tmp_path, [row("N1", "probably")])
-
-
-def test_a_card_of_each_paper_counts_its_verdicts():
-    claims = [
-        SimpleNamespace(source=source, verdict=Verdict(verdict))
-        for source, verdict in [
-            ("non-convex paper, Figure 4", "confirmed"),
-            ("non-convex paper, Figure 8", "refuted"),
-            ("check-ins paper, Figure 2", "derivation"),
-        ]
-    ]
-    shown = cards(claims, ["convex paper, Figure 2", "scaled-down surrogate"])
-    assert [(paper.arxiv, sentence) for paper, sentence in shown] == [
-        ("2106.09779", "This run decides no claim of this paper."),
-        ("2203.06735", "Verdicts on its claims: 1 refuted, 1 confirmed."),
-        ("2007.06605", "Verdicts on its claims: 1 derivation."),
-    ]
 
 
 def changed(tmp_path, rows):

@@ -56,17 +56,6 @@ def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     assert second[3:7] == ["1", "0", "1", "[18.0, 19.1] for 18"]  # bounds are rounded outwards
 
 
-def test_silos_are_summed_up(tmp_path):
-    silos = folder(tmp_path) / "silos" / "wbcd_mlp" / "default"
-    spread = pd.DataFrame({"trial": [0, 1], "value": [0.01, 0.03], "converged": [True, False]})
-    write_csv(spread, silos / "heterogeneity.csv")
-    held = {"trial": 0, "silo": [0, 0, 1], "part": ["train", "test", "train"], "count": [7, 2, 11]}
-    write_csv(pd.DataFrame(held), silos / "labels.csv")
-    text = built(tmp_path).text
-    assert "2 silos of 9 to 11 records in the first trial" in text
-    assert "0.0200 (0.0100 to 0.0300 over 2 trials); Newton's method did not converge in 1" in text
-
-
 @pytest.mark.parametrize(("lower", "shown", "holds"), [(0.4567, "0.456", "1 of 1"), (0.6, "0.600", "0 of 1")])
 def test_audits_stand_beside_what_is_proven(tmp_path, lower, shown, holds):
     """Each bound is rounded to its own safe side; a lower one above the upper one is an alarm."""
@@ -78,12 +67,6 @@ def test_audits_stand_beside_what_is_proven(tmp_path, lower, shown, holds):
     assert f"{holds} hold" in page.text
     assert f"by audit and proof the true ε is in [{shown}, 0.535]" in page.text
     assert ({"class": "alarm"} in page.all("p")) == (lower > 0.5349)
-
-
-def test_a_run_that_tunes_by_race_says_so(tmp_path):
-    assert "chosen by a race" not in built(folder(tmp_path)).text
-    describe(tmp_path, tuning="race")
-    assert "Points of Breast cancer were chosen by a race" in built(tmp_path).text
 
 
 @pytest.fixture(scope="module")
@@ -113,21 +96,6 @@ def test_checks_have_their_figure_and_their_verdicts_by_theorem(tmp_path, rates)
     assert ["Convex Theorem 2.1", "✓ confirmed", "1"] in [row["cells"] for row in page.rows]
     assert [figure["id"] for figure in page.all("figure")] == ["figure-bounds-rates_convex"]
     assert {"bounds/rates_convex.svg", "bounds/rates_convex.csv"} <= {a["href"] for a in page.all("a")}
-
-
-def test_a_rate_panel_names_claim_measurement_and_verdict(rates):
-    figure = BOUNDS_FIGURES["rates_convex"](rates, title="Rates")
-    heading, words = (text.get_text() for text in figure.axes[0].texts)
-    assert heading == "Convex Theorem 2.1\nexcess risk"
-    assert all(part in words for part in ("stated −0.5", "rivals −1, 0", "confirmed"))
-    assert figure.axes[0].get_xscale() == "log"
-
-
-@pytest.mark.parametrize("name", sorted(BOUNDS_FIGURES))
-def test_figures_refuse_a_table_without_what_they_draw(name):
-    empty = pd.DataFrame({"theorem": ["x"], "form": [""], "parameter": ["n"], "value": [1.0]})
-    with pytest.raises(ValueError, match="the table has no"):
-        BOUNDS_FIGURES[name](empty, title="Empty")
 
 
 def test_a_run_on_a_users_file_opens_with_its_promises_and_shows_no_claims(tmp_path):

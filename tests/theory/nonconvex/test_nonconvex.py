@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from silodp.theory import THEOREMS, AssumptionError
-from silodp.theory.nonconvex.svrg_schedule import theorem_e_2
+from silodp.theory.nonconvex.upper import theorem_e_2
 
 DELTA = exp(-4)  # ln(1/δ) = 4
 

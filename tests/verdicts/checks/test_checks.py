@@ -15,10 +15,15 @@ from silodp.verdicts.checks.amplification import laws
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.lower_bounds import INSTANCES
 from silodp.verdicts.checks.participation import SILOS, _unbalanced
-from silodp.verdicts.checks.rates_checkins import _compared, _smooth
+from silodp.verdicts.checks.rates_checkins import (
+    _compared,
+    _smooth,
+    empty_fixed,
+    empty_sliding,
+    slotted_risk,
+)
 from silodp.verdicts.checks.rates_convex import _heterogeneous, _sweeps
 from silodp.verdicts.checks.rates_nonconvex import _prox_sgd, _silos
-from silodp.verdicts.checks.slots import checked_in, empty_fixed, empty_sliding, slotted_risk
 from silodp.verdicts.checks.upper_bounds import _drawn_silos, _lemma_d4, _linear, _small_beta
 
 SMOKE = Context(Streams(7), "smoke")
@@ -77,13 +82,6 @@ def test_empty_slots_by_hand():
     assert empty_sliding(2, 2, 4000, generator).mean() == pytest.approx(0.25, abs=0.04)
 
 
-def test_clients_check_in_once_at_most():
-    counts = checked_in(50, 10, 0.4, 300, np.random.default_rng(2))
-    assert counts.shape == (300, 10)
-    assert counts.sum(axis=1).max() <= 50
-    assert counts.sum(axis=1).mean() == pytest.approx(20, abs=1)
-
-
 @pytest.mark.parametrize("average", [True, False])
 def test_slots_without_noise_walk_straight_to_the_minimiser(average):
     counts = np.ones((3, 9), dtype=int)
@@ -96,15 +94,6 @@ def test_an_empty_slot_moves_a_fixed_window_by_noise_alone_and_an_averaging_wind
     options = {"p": 3, "sigma": 1.0, "generator": np.random.default_rng(1)}
     assert slotted_risk(empty, 0.5, average=True, **options) == pytest.approx([1.0, 1.0])
     assert (slotted_risk(empty, 0.5, average=False, **options) != 1.0).all()
-
-
-def test_renaming_a_part_of_a_check_changes_none_of_its_random_numbers(monkeypatch):
-    """Literals name the streams: a part that is replaced by a function of another name has the same stream."""
-    names = [f"_{part}" for part in ("linear", "logistic", "hinge", "lemma_d4", "lemma_d5", "recursion", "spider")]
-    names += ["_small_beta", "_drawn_silos"]
-    for name in names:
-        monkeypatch.setattr(upper_bounds, name, lambda context: [{"stream": context.streams.path}])
-    assert [row["stream"] for row in upper_bounds.upper_bounds(SMOKE)] == [(name,) for name in names]
 
 
 def test_lower_bounds_are_met_and_a_bound_a_hundred_times_as_large_is_refuted():

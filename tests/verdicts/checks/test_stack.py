@@ -6,7 +6,7 @@ import torch
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.messages import Messages
-from silodp.federation.models.logistic import Logistic
+from silodp.federation.models.linear import Logistic
 from silodp.federation.prox import ball
 from silodp.federation.query import Query
 from silodp.federation.rng import Streams

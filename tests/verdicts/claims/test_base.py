@@ -8,10 +8,9 @@ from small import ROOT
 from silodp.config.loading import read_experiment
 from silodp.verdicts.claims.base import data_set, holm, left_out
 from silodp.verdicts.claims.delivered import delivered_epsilon
-from silodp.verdicts.claims.improvement import relative_improvement
+from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.paired import paired_difference
-from silodp.verdicts.claims.price import price_of_privacy
 
 # Of insurance_linear: M = 10 and 5, eight ε.
 EPSILONS = (0.125, 0.25, 0.5, 1, 2, 3, 5, 10)

@@ -4,10 +4,18 @@ import pandas as pd
 import pytest
 from paired import claims, rows, run
 
-from silodp.verdicts.claims import decide
+from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.pages import turned, under_variants
-from silodp.verdicts.claims.rows import AT_CLAIM, PAPER_NOISE, SAME_ROWS, noise_changes, protocol_changes, with_columns
+from silodp.verdicts.claims.rows import (
+    AT_CLAIM,
+    PAPER_NOISE,
+    SAME_ROWS,
+    noise_changes,
+    protocol_changes,
+    turned,
+    under_variants,
+    with_columns,
+)
 
 AT_ONE = (
     "{name: paired_difference, least_epsilon: 1, most_epsilon: 1, pairs: [{first: minibatch_sgd, second: local_sgd}]}"

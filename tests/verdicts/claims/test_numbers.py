@@ -6,8 +6,7 @@ from planted import by_part, claim, folder, noisy, trials
 
 from silodp.verdicts.claims import improvement as improvement_of
 from silodp.verdicts.claims.delivered import delivered_epsilon
-from silodp.verdicts.claims.improvement import relative_improvement
-from silodp.verdicts.claims.price import price_of_privacy
+from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
 
 IMPROVEMENT = {"name": "relative_improvement", "target": "a", "stated": {"b": 10.0}, "tolerance": 2.0}
 PRICE = {"name": "price_of_privacy", "algorithms": ["a"], "small": 1.0, "large": 10.0, "tolerance": 0.02}

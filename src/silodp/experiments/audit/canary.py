@@ -84,13 +84,11 @@ CANARIES = (linear_canary, perceptron_canary)
 
 
 def canary_for(plan: PrivacyPlan) -> Canary:
-    """The canary that suits what a plan releases."""
     turning = any(release.gradients > 1 or release.local or release.joint for release in plan.releases if release.count)
     return (linear_canary if turning else perceptron_canary)(plan.budget.n)
 
 
 def check_noise(algorithm: Algorithm, plans: list[PrivacyPlan]) -> None:
-    """ValueError for a plan that has nothing to audit."""
     if any(not release.noise > 0 for plan in plans for release in plan.releases if release.count):
         raise ValueError(f"plan of {algorithm.name}: has no noise: there is nothing to audit")
 
@@ -165,10 +163,7 @@ class Server(Federation):
         return self.seen
 
     def _rounds(self, algorithm: Algorithm, streams: Streams) -> range:
-        """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order.
-
-        Where noise is mixed, all rounds' messages tell of the canary's.
-        """
+        """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order."""
         release = next(iter(self.releases[0].values()))
         if release.sampler != "disjoint":
             return range(algorithm.rounds)
@@ -188,8 +183,7 @@ class Server(Federation):
         self._planned(query, silo)
         before = None
         if query.previous is not None:
-            if self.canary.previous is None:
-                raise ValueError(f"message {kind}: this canary has no point to take a difference from")
+            assert self.canary.previous is not None
             before = self.canary.previous.repeat(len(self.query), 1)
         asked = Query(self.query, query.round, kind, before, factors=query.factors)
         self.seen.append(Seen(kind, silo, self.honest.answer(asked, silo)))

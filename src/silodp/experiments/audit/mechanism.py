@@ -66,7 +66,6 @@ class Mechanism:
 
     @property
     def words(self) -> str:
-        """The worst test in a few words, or "as planned"."""
         return f"{self.worst.test} ({self.worst.where})" if self.broken else AS_PLANNED
 
 
@@ -85,7 +84,6 @@ class Transcripts:
     moves: np.ndarray
 
     def places(self) -> dict[str, list[int]]:
-        """Kind → which messages are of it."""
         return {kind: [m for m, of in enumerate(self.kinds) if of == kind] for kind in dict.fromkeys(self.kinds)}
 
 
@@ -121,7 +119,6 @@ def _played(
     messages: type[Messages],
     together: bool,
 ) -> Iterator[Transcripts]:
-    """Transcripts of every point."""
     canary, size = canary_for(plans[0]), runs if together else 1
     make = stacked(messages, runs) if together else messages
     noisy = Server(canary, 0, plans, make, runs=size, others=1)

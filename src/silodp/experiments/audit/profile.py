@@ -205,10 +205,7 @@ def _exceeds(plan: PrivacyPlan, scale: float, epsilon: float, delta: float) -> b
 
 
 def _least_noise(plan: PrivacyPlan, claims: list[tuple[float, float]]) -> float:
-    """Least noise, as a multiple of the plan's, that the refuted (ε′, δ′) farthest beyond the plan's profile refutes.
-
-    Infinite where none is refuted.
-    """
+    """Least noise, a multiple of the plan's, that the refuted (ε′, δ′) farthest beyond the plan's profile refutes."""
     epsilon, delta = max(claims, key=lambda claim: claim[0] / max(delivered_at(plan, 1.0, claim[1]), 1e-9))
     low, high = 1.0, 1.0
     if _exceeds(plan, 1.0, epsilon, delta):

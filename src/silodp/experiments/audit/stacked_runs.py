@@ -31,10 +31,7 @@ class StackedRuns(Messages):
         self._groups: dict[int, list[Tensor]] = {}
 
     def _records(self, silo: int, records: int, round: int, kind: str, sampler: Sampler) -> tuple[Tensor, Tensor]:
-        """Index (K, runs) of the drawn records, and the silo they are of.
-
-        "disjoint" gives the batch that holds record 0 first: nothing is claimed for the secrecy of its turn.
-        """
+        """Index (K, runs) of the drawn records, and the silo they are of."""
         n = len(self.silos[silo][0])
         generator = self.streams.generator("records", silo, round, kind)
         if sampler == "all":

@@ -70,12 +70,8 @@ def compare(
     """One row for each protocol and ε, and one without privacy (empty ε); `COLUMNS`.
 
     `report_norm` is B, the length of a report over L; `amplified` says whether ε0 comes from the bound, or is ε itself.
-    ValueError: no trials, trials with different numbers of clients, or values without meaning.
     """
-    sizes = {len(trial.train[1]) for trial in trials}
-    if len(sizes) != 1:
-        raise ValueError(f"trials: clients {sorted(sizes)}: must be one number of clients in every trial")
-    n = sizes.pop()
+    n = len(trials[0].train[1])
     claims = []
     for name, protocol in PROTOCOLS.items():
         for shape in protocol.shapes:
@@ -112,10 +108,7 @@ def _protocol(name: str) -> Protocol:
 
 
 def _trained(trials: Sequence[Trial], rows: pd.DataFrame, streams: Streams) -> pd.DataFrame:
-    """The rows with training losses and test errors, (trials,) each, and means of losses, updates and dummy updates.
-
-    Protocols that share a schedule are trained as one stack.
-    """
+    """The rows with training losses and test errors, (trials,) each, and means of losses, updates and dummy updates."""
     parts = []
     for (schedule, shape), stack in rows.groupby(["schedule", "shape"], sort=False):
         protocol = _protocol(stack["protocol"].iloc[0])

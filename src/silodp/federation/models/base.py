@@ -40,7 +40,6 @@ class Steps(NamedTuple):
     curvature: float = 0.0
 
     def of(self, points: Tensor) -> "Steps":
-        """The steps of the points marked in `points` (G,)."""
         return self._replace(clip=self.clip[points], stepsize=self.stepsize[points], noise=self.noise[points])
 
 

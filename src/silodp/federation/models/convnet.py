@@ -44,11 +44,8 @@ class ConvNet(Classifier):
     @classmethod
     def build(cls, features: int, classes: int | None, workspace_mb: int = 256) -> "ConvNet":
         """The paper's network for square images of three channels, `features` values each, and `classes` ≥ 2."""
-        if classes is None or classes < 2:
-            raise ValueError(f"convnet: classes = {classes}: must be at least 2")
+        assert classes is not None
         side = math.isqrt(features // 3)
-        if 3 * side**2 != features or side < 16:
-            raise ValueError(f"convnet: features = {features}: must be 3·s² for images of side s ≥ 16")
         return cls(side, classes, workspace=workspace_mb * 2**20)
 
     @property
@@ -155,10 +152,7 @@ def _exact() -> AbstractContextManager:
 
 
 class _Pass:
-    """Forward and backward pass of g points over b records; layouts are (b, g·filters, …) for images, (g, b, …) after.
-
-    Weights are (g, d), records (b, channels, side, side) or flat.
-    """
+    """Forward and backward pass of g points over b records: (b, g·filters, …) for images, (g, b, …) after."""
 
     def __init__(self, net: ConvNet, weights: Tensor, x: Tensor):
         self.net, self.g, self.b = net, len(weights), len(x)

@@ -268,7 +268,6 @@ def map_gradients(sizes, filters2, patches, d2, at2, a1, at1, scratch, gradients
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def add(part, values, out):
-    """out += part·values."""
     for i in range(len(values)):
         out[i] += part * values[i]
 

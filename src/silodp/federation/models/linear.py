@@ -1,10 +1,12 @@
-"""Linear regression: half the squared error, no intercept of its own (append a constant column for one)."""
+"""Linear models, squared, logistic and sigmoid loss; no intercept of their own (append a constant column for one)."""
 
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import torch
 from torch import Tensor
+from torch.nn import functional
 
 from silodp.federation.models import kernels
 from silodp.federation.models.base import Block, Model, Steps, clip_factors, square_sums, squares, zero_unless_finite
@@ -24,8 +26,6 @@ class Linear(Model):
     @classmethod
     def build(cls, features: int, classes: int | None, **options: Any) -> Self:
         """The model for records of `features` features; `options` are fields that the config names."""
-        if cls.two_classes and classes != 2:
-            raise ValueError(f"{cls.__name__.lower()}: classes = {classes}: must be 2")
         return cls(features, **options)
 
     @property
@@ -68,3 +68,35 @@ class TwoClasses:
 
     def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
         return ((outputs > 0) != (y > 0)).to(outputs.dtype)
+
+
+@dataclass(frozen=True)
+class Logistic(TwoClasses, Linear):
+    """Loss log(1 + exp(z)) − y·z with z = ⟨w, x⟩; its gradient is (1/(1 + e^{−z}) − y)·x."""
+
+    link: int | None = kernels.LOGISTIC
+    curvature: ClassVar[float | None] = 0.25
+
+    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return functional.softplus(outputs) - y * outputs
+
+    def residuals(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return torch.sigmoid(outputs) - y[:, None]
+
+
+@dataclass(frozen=True)
+class Sigmoid(TwoClasses, Linear):
+    """Loss 1/(1 + e^m) of the margin m = ±⟨w, x⟩ for the classes 1, 0; no intercept of its own.
+
+    A record's gradient is ∓s(1 − s)·x with s the loss: L = ‖x‖/4, and β = ‖x‖²/(6√3), the largest |s''| by m.
+    """
+
+    link: int | None = None
+    curvature: ClassVar[float | None] = None
+
+    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return torch.sigmoid((1 - 2 * y) * outputs)
+
+    def residuals(self, outputs: Tensor, y: Tensor) -> Tensor:
+        # Both factors by themselves, as 1 − s loses all digits where the margin is large.
+        return (1 - 2 * y)[:, None] * torch.sigmoid(outputs) * torch.sigmoid(-outputs)

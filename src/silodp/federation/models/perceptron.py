@@ -34,8 +34,7 @@ class Perceptron(Classifier):
     @classmethod
     def build(cls, features: int, classes: int | None, hidden: int) -> "Perceptron":
         """The model for records of `features` features and `classes` ≥ 2 classes."""
-        if classes is None or classes < 2:
-            raise ValueError(f"perceptron: classes = {classes}: must be at least 2")
+        assert classes is not None
         return cls(features, hidden, classes)
 
     @property
@@ -87,7 +86,6 @@ class Perceptron(Classifier):
         return self.hidden * self.features
 
     def _forward(self, weights: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden activations (G, B, hidden) and logits (G, B, classes)."""
         w, b, v, c = self.unpacked(weights)
         a = torch.relu(torch.einsum("bf,ghf->gbh", x, w) + b[:, None])
         return a, torch.bmm(a, v.mT) + c[:, None]

@@ -25,8 +25,7 @@ class Softmax(Classifier):
     @classmethod
     def build(cls, features: int, classes: int | None) -> "Softmax":
         """The model for records of `features` features and `classes` ≥ 2 classes."""
-        if classes is None or classes < 2:
-            raise ValueError(f"softmax: classes = {classes}: must be at least 2")
+        assert classes is not None
         return cls(features, classes)
 
     @property

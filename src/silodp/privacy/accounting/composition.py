@@ -31,12 +31,10 @@ class Composition:
 
     @property
     def count(self) -> int:
-        """Releases in all."""
         return sum(count for _, count in self.parts)
 
     @property
     def infinite(self) -> float:
-        """Probability of an infinite loss."""
         return -math.expm1(sum(count * math.log1p(-min(part.infinite, 1 - 1e-16)) for part, count in self.parts))
 
     def log_moment(self, order: float) -> float:

@@ -28,12 +28,10 @@ class LossPmf:
 
     @cached_property
     def losses(self) -> np.ndarray:
-        """(N,) the finite losses."""
         return self.offset + (self.first + np.arange(len(self.masses))) * self.step
 
     @cached_property
     def log_masses(self) -> np.ndarray:
-        """(N,) ln of the masses."""
         with np.errstate(divide="ignore"):
             return np.log(self.masses)
 

@@ -10,13 +10,57 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from silodp.privacy.search import narrowed
-from silodp.privacy.shuffling.allocation import replaced, response_law
 from silodp.theory.checkins.privacy import fixed_window, shuffled, shuffled_earlier
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
+
+# Masses (k,) of the mean ratio without the record, and its values.
+Law = tuple[NDArray[np.float64], NDArray[np.float64]]
+# Charged for what a law leaves out, in either direction, and for rounding.
+LEFT_OUT = 1e-11
+
+
+def response_law(epsilon0: float, slots: int) -> Law:
+    """The worst law of slots that are ε0-private with and without the record: m bits of randomised response."""
+    one = 1 / (1 + math.exp(epsilon0))
+    low, high = binom.ppf(LEFT_OUT / 9, slots, one), binom.isf(LEFT_OUT / 9, slots, one)
+    # The record's own bit adds one at most.
+    ones = np.arange(max(low - 1, 0), min(high + 2, slots) + 1)
+    return binom.pmf(ones, slots, one), (ones * math.exp(epsilon0) + (slots - ones) * math.exp(-epsilon0)) / slots
+
+
+def removed(law: Law, epsilon: float) -> float:
+    """δ at ε of the law with the record against that without."""
+    return float((law[0] * np.maximum(law[1] - math.exp(epsilon), 0)).sum())
+
+
+def added(law: Law, epsilon: float) -> float:
+    """δ at ε of the law without the record against that with it."""
+    return float((law[0] * np.maximum(1 - math.exp(epsilon) * law[1], 0)).sum())
+
+
+def replaced(law: Law, epsilon: float) -> float:
+    """Upper bound on δ at ε where neighbours replace the record: it leaves at ε₁, another comes at ε − ε₁.
+
+    δ ≤ δ_removed(ε₁) + e^ε₁ δ_added(ε − ε₁) for every ε₁; the smallest found counts.
+    """
+
+    def at(first: float) -> float:
+        weight = math.exp(first)
+        return removed(law, first) + weight * added(law, epsilon - first) + (1 + weight) * LEFT_OUT
+
+    return float(minimize_scalar(at, bounds=(0, epsilon), method="bounded").fun)
+
+
+def smallest(delta_at: Callable[[float], float], delta: float, most: float = 60.0) -> tuple[float, float]:
+    """Between which two ε a decreasing δ(ε) passes `delta`, to 1e-6 of them; ε is at most `most` in any case."""
+    return narrowed(lambda e: delta_at(e) <= delta, 0.0, most, lambda low, high: high - low > 1e-6 * high)
+
 
 # Relative error granted to each tail probability; SciPy's are good to 1e-13 and better.
 _ROUNDING = 1e-11
@@ -34,14 +78,12 @@ def clones_delta(
     E.2. The reports may be adaptive. Errs upwards, or downwards if not `upper`; a millionth of `delta` may be spent on
     improbable numbers of clones.
     """
-    _check(epsilon0, reports, delta, records)
     keep = 1 / (1 + math.exp(-epsilon0))
     return _counts_delta(reports, math.exp(-records * epsilon0), keep, 1 - keep, epsilon, upper, delta)
 
 
 def response_delta(epsilon0: float, reports: int, epsilon: float, *, delta: float = 1e-15) -> float:
     """δ at ε that shuffled randomised response over three symbols has at least: no bound for all reports is below."""
-    _check(epsilon0, reports, delta)
     other = 1 / (math.exp(epsilon0) + 2)
     return _counts_delta(reports, 2 * other, 1 - 2 * other, other, epsilon, False, delta)
 
@@ -53,7 +95,6 @@ def clones_epsilon(epsilon0: float, reports: int, delta: float, *, records: int 
 
 def response_epsilon(epsilon0: float, reports: int, delta: float) -> float:
     """Lower bound on ε at δ that any bound for shuffled ε0-private reports must have (see `response_delta`)."""
-    _check(epsilon0, reports, delta)
     return _invert(lambda e: response_delta(epsilon0, reports, e, delta=delta), epsilon0, delta, False)
 
 
@@ -70,7 +111,6 @@ def allocation_epsilon(epsilon0: float, slots: int, delta: float) -> float:
 
 def clones_closed_form(epsilon0: float, reports: int, delta: float, *, records: int = 1) -> float:
     """The convex paper's Theorem E.2 (n = 1: FMT 2021, 3.1); ValueError where ε0 exceeds ln(N/(16 ln(2/δ)))/n."""
-    _check(epsilon0, reports, delta, records)
     return shuffled_round(N=reports, n=records, epsilon0=epsilon0, delta0=_PURE, delta=delta).value
 
 
@@ -91,7 +131,6 @@ def sampled_delta(epsilon0: float, records: int, steps: int, epsilon: float) -> 
     A step is ln(1 + (e^ε0 − 1)/n)-private (Balle, Barthe and Gaboardi 2018, Theorem 9); randomised response composes
     worst (Kairouz, Oh and Viswanath 2015, Theorem 3.3), with a binomial sum as δ.
     """
-    _check(epsilon0, records, 0.5)
     step = poisson_subsampled(epsilon0, 0.0, 1 / records)[0]
     truths = np.arange(steps + 1)
     loss = (2 * truths - steps) * step
@@ -124,19 +163,26 @@ def amplification_table(
 ) -> pd.DataFrame:
     """Every bound, or those named, at every (ε0, N, δ): epsilon0, reports, records, delta, bound, epsilon, note.
 
-    ε is NaN with the violated assumption as note where a bound says nothing. ValueError for values without meaning.
+    ε is NaN with the violated assumption as note where a bound says nothing.
     """
     for name, values in (("epsilon0", epsilon0), ("reports", reports), ("delta", delta)):
         if len(values) == 0:
             raise ValueError(f"{name}: empty: must hold at least one value")
     points = list(itertools.product(epsilon0, reports, delta))
     for e, N, at in points:
-        _check(e, N, at, records)
-    rows = [
-        {"epsilon0": e, "reports": N, "records": records, "delta": at, "bound": bound, "epsilon": value, "note": note}
-        for e, N, at in points
-        for bound, (value, note) in _bounds(e, N, at, records, bounds).items()
-    ]
+        rows = [
+            {
+                "epsilon0": e,
+                "reports": N,
+                "records": records,
+                "delta": at,
+                "bound": bound,
+                "epsilon": value,
+                "note": note,
+            }
+            for e, N, at in itertools.product(epsilon0, reports, delta)
+            for bound, (value, note) in _bounds(e, N, at, records, bounds).items()
+        ]
     return pd.DataFrame(rows)
 
 
@@ -204,13 +250,3 @@ def _invert(delta_at: Callable[[float], float], epsilon0: float, delta: float, u
         return 0.0
     low, high = narrowed(lambda e: delta_at(e) <= delta, 0.0, epsilon0, lambda a, b: b - a > _PRECISION * b)
     return high if upper else low
-
-
-def _check(epsilon0: float, reports: int, delta: float, records: int = 1) -> None:
-    if not 0 < epsilon0 <= 500:
-        raise ValueError(f"epsilon0 = {epsilon0}: must lie above 0 and be at most 500")
-    for name, value in (("reports", reports), ("records", records)):
-        if value < 1 or value != int(value):
-            raise ValueError(f"{name} = {value}: must be an integer and at least 1")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")

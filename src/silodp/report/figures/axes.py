@@ -46,7 +46,6 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> Axes:
-    """Axes on a page of their own."""
     axes = new_figure(_WIDTH, _AXES_HEIGHT).add_subplot()
     axes.set_title("\n".join(line for part in title.splitlines() for line in textwrap.wrap(part, 46)), **_WORDS)
     axes.set_xlabel(xlabel, **_WORDS)
@@ -141,13 +140,11 @@ def draw_line(
 
 
 def cross(axes: Axes, x: np.ndarray, y: np.ndarray, gid: str, **options: Any) -> None:
-    """Crosses over points of which trials diverged."""
     if len(x):
         axes.plot(x, y, gid=gid, **(_CROSS | {"color": "#000000"} | options))
 
 
 def cross_key() -> Line2D:
-    """The legend's entry for crosses."""
     return Line2D([], [], color="#000000", label="trials diverged", **_CROSS)
 
 

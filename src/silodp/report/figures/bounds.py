@@ -61,8 +61,6 @@ def rates(table: pd.DataFrame, *, title: str) -> Figure:
 
 def _slopes(table: pd.DataFrame) -> pd.DataFrame:
     slopes = table[table["parameter"].str.startswith(SLOPE)]
-    if slopes.empty:
-        raise ValueError("figure: the table has no slopes")
     return slopes
 
 
@@ -109,8 +107,6 @@ def _through(points: pd.DataFrame, exponent: float) -> np.ndarray:
 def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
     """One panel for each theorem, form and parameter: measured means with intervals between lower and upper bounds."""
     groups = [group for _, group in table.groupby(["theorem", "form", "parameter"], sort=False) if len(group) > 1]
-    if not groups:
-        raise ValueError("figure: the table has no theorem with two values of a parameter")
     with styled():
         figure, panels = _page(title, len(groups), BETWEEN, lines=2)
         for axes, group in zip(panels, groups, strict=True):
@@ -188,7 +184,6 @@ def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> Line2D:
 
 
 def _at(row: dict[Any, Any]) -> str:
-    """What rests on a point."""
     text = f"{in_signs(row['parameter'])} = {row['value']:g}: {measured(row['measured'])}"
     if np.isfinite(row["measured_low"]):
         text += f" ({measured(row['measured_low'])} to {measured(row['measured_high'])})"
@@ -214,7 +209,6 @@ def _dress(axes: Axes, row: pd.Series, parameter: str, x: np.ndarray, below: Seq
 
 
 def _ticks(axes: Axes, values: Sequence[float], size: float) -> None:
-    """Ticks at the points."""
     span = np.log10(values[-1] / values[0]) or 1.0
     set_ticks(axes, {value: count(value) for value in values}, lambda text: span * 0.05 * (1 + len(text)) * size / 8)
     axes.tick_params(axis="x", labelsize=size, pad=2)

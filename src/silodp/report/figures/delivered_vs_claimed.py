@@ -22,10 +22,9 @@ YLABEL = "true ε (black line: as claimed)"
 def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = YLABEL, note: str | None = None) -> Figure:
     """Draw the interval of the true ε against the claimed ε of every private row of one (experiment, M, R, reading).
 
-    An upper end of 0, which δ alone covers, is on the lower edge. Raises ValueError when the table is not such a slice
-    or has no private row.
+    An upper end of 0, which δ alone covers, is on the lower edge.
     """
-    rows = private_rows(table, ["delivered_epsilon"], "delivered_vs_claimed", members=True)
+    rows = private_rows(table, members=True)
     curves = [
         (name, look, label(name, reading=rows["reading"].iloc[0]), rows[rows["algorithm"] == name])
         for name, look in looks(rows["algorithm"]).items()

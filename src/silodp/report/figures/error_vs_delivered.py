@@ -26,7 +26,6 @@ from silodp.report.figures.notes import bar_ends, not_finite, stand, trials, zer
 from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
 
-COLUMNS = ["delivered_epsilon", "trials", "test_error_mean"]
 Panel = Callable[[Axes, pd.DataFrame], list[Line2D]]
 PAPER = "Claims under the paper's noise"
 
@@ -38,9 +37,8 @@ def error_vs_delivered(
 
     A vertical line compares algorithms at equal true ε, whatever their noise formulas claim, where it meets their bars.
     Points with an error that is not finite are left out and counted in a note.
-    Raises ValueError when the table is not such a slice or has no private row.
     """
-    rows = private_rows(table, COLUMNS, "error_vs_delivered", members=True)
+    rows = private_rows(table, members=True)
     finite, left_out = _finite(rows)
     names = in_order(rows["algorithm"])
     ends = limits(finite)
@@ -64,9 +62,9 @@ def calibrated_vs_paper(
     """Draw the readings `noise=calibrated` and "" (pale) of one (experiment, M, R) over the intervals of their true ε.
 
     A vertical line compares them at equal true ε. Points with an error that is not finite are left out and counted in
-    a note. Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
+    a note.
     """
-    table = both_noises_of(table, ["delivered_epsilon", "test_error_mean"], "calibrated_vs_paper")
+    table = both_noises_of(table)
     both, left_out = _finite(table)
     with styled():
         axes = new_axes(title, f"true {MORE_PRIVATE}", f"{ylabel} (↓ better)")
@@ -85,9 +83,8 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
 
     Both stand at the ε they claim; a mark is full, half or empty by how its claim stands. Points with an error that is
     not finite are left out and counted in a note.
-    Raises ValueError when the table has no calibrated rows, or is not one (experiment, M, R).
     """
-    both = both_noises_of(table, [*COLUMNS, "test_error_p05", "test_error_p95"], "both_noises")
+    both = both_noises_of(table)
     finite, left_out = _finite(both)
     names = in_order(finite["algorithm"])
 
@@ -127,7 +124,6 @@ def _keys(names: list[str]) -> list[Line2D]:
 
 
 def _finite(rows: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
-    """The rows with a finite error, and the note about the others."""
     finite = rows[np.isfinite(rows["test_error_mean"])]
     return finite, not_finite(len(rows) - len(finite))
 

@@ -24,11 +24,9 @@ from silodp.report.figures.axes import (
 )
 from silodp.report.figures.intervals import draw_standings, marks_of
 from silodp.report.figures.notes import at_edge, bar_ends, bars, beyond_axis, diverged, edges, stand, trials
-from silodp.report.figures.slices import TRIALS, checked
+from silodp.report.figures.slices import TRIALS, drawn_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint, widths
 from silodp.report.numbers import interval, measured
-
-COLUMNS = ["delivered_epsilon", "trials", "diverged", "test_error_mean", "test_error_p05", "test_error_p95"]
 
 
 def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
@@ -39,9 +37,9 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
     a point where trials diverged, and on the upper edge where the mean is not finite. Of SPIDER the reported row
     `spider` is drawn where it exists, else its members. Where one algorithm stretches the error axis, a second panel
     shows the others. With fewer than 10 trials bars are intervals of the mean, if `table` has them, else percentiles;
-    with fewer than 5 trials dots are the trials. Raises ValueError when the table is not such a slice.
+    with fewer than 5 trials dots are the trials.
     """
-    rows = checked(table, COLUMNS)
+    rows = drawn_rows(table)
     private = rows[rows["private"]]
     names = in_order(private["algorithm"])
     with styled():
@@ -110,7 +108,6 @@ def _words(text: str, row: dict[Any, Any]) -> str:
 
 
 def _draw_baselines(axes: Axes, rows: pd.DataFrame) -> None:
-    """A dashed level and a band for each non-private algorithm."""
     for place, (name, look) in enumerate(looks(rows["algorithm"]).items()):
         row = rows[rows["algorithm"] == name].iloc[0]
         low, high = row[[*bars(rows)]]

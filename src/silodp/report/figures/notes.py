@@ -35,7 +35,6 @@ def bar_ends(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def not_finite(count: int) -> str | None:
-    """How many points are left out; None for none."""
     return f"Not finite, left out: {count} points." if count else None
 
 
@@ -108,7 +107,6 @@ def _names(rows: pd.DataFrame) -> str:
 
 
 def _where(rows: pd.DataFrame) -> str:
-    """Algorithms with the ε of their rows."""
     found = []
     for name, of in _by_algorithm(rows):
         values = ", ".join(f"{value:g}" for value in of["epsilon"].dropna())

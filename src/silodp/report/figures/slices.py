@@ -1,6 +1,6 @@
 """Cutting a results table into what one figure shows, and the name of that figure's files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -62,40 +62,19 @@ def reported_rows(table: pd.DataFrame, members: bool = False) -> pd.DataFrame:
     return table[~(of & table["private"])]
 
 
-def checked(table: pd.DataFrame, columns: Sequence[str], members: bool = False) -> pd.DataFrame:
-    """The rows a figure draws: private ones by ε, then non-private ones; the `members` of a family, or the better.
-
-    Raises ValueError when `table` is empty, lacks one of `columns`, mixes slices, or has two rows for one point.
-    """
-    needed = ["experiment", "algorithm", "reading", "private", "M", "R", "epsilon", *columns]
-    missing = [name for name in needed if name not in table.columns]
-    if missing:
-        raise ValueError(f"figure: the table lacks the columns {', '.join(missing)}")
-    if table.empty:
-        raise ValueError("figure: the table has no rows")
+def drawn_rows(table: pd.DataFrame, members: bool = False) -> pd.DataFrame:
+    """The rows a figure draws: private ones by ε, then non-private ones; the `members` of a family, or the better."""
     table = reported_rows(with_reading(table), members)
-    for name in ("experiment", "M", "R", "reading"):
-        if table[name].nunique() > 1:
-            values = ", ".join(map(str, table[name].unique()))
-            raise ValueError(f"figure: a figure shows one {name}, the table has {values}")
-    twice = table[table.duplicated(["algorithm", "private", "epsilon"])]
-    for row in twice.to_dict("records"):
-        raise ValueError(f"figure: two rows for {row['algorithm']} at ε = {row['epsilon']}, allowed: one")
     return table.sort_values(["private", "epsilon"], ascending=[False, True], kind="stable").reset_index(drop=True)
 
 
-def private_rows(table: pd.DataFrame, columns: Sequence[str], kind: str, members: bool = False) -> pd.DataFrame:
-    """The private rows of `checked`; ValueError, naming the `kind` of figure, where there are none."""
-    rows = checked(table, columns, members)
-    if not rows["private"].any():
-        raise ValueError(f"figure: {kind} needs private rows, the table has none")
-    return rows[rows["private"]]
+def private_rows(table: pd.DataFrame, members: bool = False) -> pd.DataFrame:
+    """The private rows of `drawn_rows`."""
+    return drawn_rows(table, members).query("private")
 
 
-def both_noises_of(table: pd.DataFrame, columns: Sequence[str], kind: str) -> pd.DataFrame:
-    """Private rows, each `checked`, of the default reading and of calibrated noise, as `kind`: paper, calibrated."""
+def both_noises_of(table: pd.DataFrame) -> pd.DataFrame:
+    """`private_rows` of the default reading and of calibrated noise, as `kind`: paper, calibrated."""
     table = with_reading(table)
     found = {name: table[table["reading"] == reading] for name, reading in (("paper", ""), ("calibrated", CALIBRATED))}
-    if any(rows.empty for rows in found.values()):
-        raise ValueError(f"figure: {kind} needs rows of the default reading and of {CALIBRATED}")
-    return pd.concat([private_rows(rows, columns, kind).assign(kind=name) for name, rows in found.items()])
+    return pd.concat([private_rows(rows).assign(kind=name) for name, rows in found.items()])

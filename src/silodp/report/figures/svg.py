@@ -33,7 +33,6 @@ def say_note(figure: FigureBase | None, note: str) -> None:
 
 
 def note_of(figure: FigureBase) -> str:
-    """What `say_note` said of a figure; empty for nothing."""
     return getattr(figure, _NOTE, "")
 
 
@@ -111,7 +110,6 @@ def svg_text(figure: Figure, name: str) -> str:
 
 
 def _flatten(element: tree.Element) -> None:
-    """Replace groups that say nothing by what they hold."""
     children = []
     for child in element:
         _flatten(child)

@@ -84,7 +84,6 @@ def short_of(experiment: str, short: str = "", title: str = "") -> str:
 
 
 def setting_words(M: object, R: object) -> str:
-    """As in "M = 25, R = 50"."""
     return f"M = {M}, R = {R}"
 
 

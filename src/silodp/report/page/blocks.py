@@ -48,7 +48,6 @@ class Figure:
 
     @property
     def label(self) -> str:
-        """All its words, for a reader who does not see it."""
         return ", ".join(words for words in (self.about, self.heading, self.caption) if words)
 
 
@@ -88,7 +87,6 @@ class Section:
     folded: bool = False
 
     def figures(self) -> Iterator[Figure]:
-        """Every figure in it."""
         for block in self.blocks:
             if isinstance(block, Numbered):
                 yield from (figure for _, figure in block.tabs)

@@ -12,11 +12,19 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS, experiments_of, read_json, read_table, with_reading, write_text
+from silodp.files import (
+    PRIVACY_COLUMNS,
+    TABLE_COLUMNS,
+    experiments_of,
+    read_json,
+    read_table,
+    reading,
+    with_reading,
+    write_text,
+)
 from silodp.privacy.standing import Standing, counts_of
-from silodp.report.figures.words import title_of
-from silodp.report.page.blocks import Block, Figures, Section, Text
-from silodp.report.page.board import board
+from silodp.report.figures.words import in_words, title_of
+from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
 from silodp.report.page.claims import protocols, read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, own_data
 from silodp.report.page.figures import Page
@@ -25,6 +33,43 @@ from silodp.report.page.papers import ORDER, cards, paper_of
 from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
+
+NAME = "leaderboard"
+CAPTIONS = {
+    NAME: "Test error against true ε, by data set",
+    f"{NAME}_heterogeneity": "Test error with a correction minus without it, by heterogeneity",
+}
+
+
+def board(page: Page) -> list[Section]:
+    """Verdicts, table and figures of leaderboard.md and .svg; no section where a run has no leaderboard.csv."""
+    folder = next((one for one in (page.folder / "board", page.folder) if (one / f"{NAME}.csv").is_file()), None)
+    if folder is None:
+        return []
+    path = folder / f"{NAME}.md"
+    with reading(path):
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
+    verdicts = [in_words(line[2:], page.titles) for line in lines if line.startswith("- ")]
+    heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
+    cells = [[in_words(cell, page.titles) for cell in row] for row in rows]
+    figures = [page.picture(folder / f"{name}.svg", text) for name, text in CAPTIONS.items()]
+    return [
+        Section(
+            NAME,
+            "Leaderboard",
+            [
+                Text("At each true ε the best algorithm of each data set, by rules that were written before the run."),
+                *(Text(f"{text[:1].upper()}{text[1:]}") for text in verdicts),
+                Table(
+                    "The best single model; gains are differences of test error, n.s.: not after Holm", heading, cells
+                ),
+                Figures([figure for figure in figures if figure.svg]),
+                Text("", "settings", links),
+            ],
+        )
+    ]
+
 
 COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
 FOLDER = Path(__file__).parent
@@ -131,7 +176,6 @@ def pack(text: str) -> str:
 
 
 def _experiments(folder: Path, described: Mapping[str, Any]) -> list[RunExperiment]:
-    """Those of config.json, then those that only have a table."""
     named = experiments_of(folder)
     tables = {
         path.stem: with_reading(read_table(path, TABLE_COLUMNS))

@@ -192,7 +192,6 @@ def certified(
         f"noise: {counts[0]}; under the paper's: {counts[1]}. These verdicts replace none of the claims' own."
     )
     changes = noise_changes(claims) if claims is not None else []
-    changes = noise_changes(claims) if claims is not None else []
     pairs = page.forests("equal_", "Paired differences in test error at equal true ε, trial by trial")
     pairs += page.forests("certified_", "Paired differences in test error at exactly the claimed ε, trial by trial")
     pairs += page.forests("noises_", "Test error under calibrated noise minus that under the paper's, trial by trial")

@@ -52,11 +52,9 @@ class Page:
         return quote(Path(os.path.relpath(path, self.base)).as_posix()) if path.is_file() else None
 
     def csv(self, path: Path, words: str = "CSV") -> list[Link]:
-        """A link to a table; nothing where the file is missing."""
         return [(words, self.link(path))] if path.is_file() else []
 
     def picture(self, path: Path, caption: str, heading: str = "", about: str = "", note: str = "") -> Figure:
-        """A figure of the folder, with links to its files."""
         files = [path.with_name(f"{path.stem}.{kind}") for kind in ("svg", "png", "pdf")]
         links = [(file.suffix[1:].upper(), self.link(file)) for file in files if file.is_file()]
         svg = _whole(path) if path.is_file() else ""
@@ -69,7 +67,6 @@ class Page:
         return Figure(place, about, heading, caption, svg or None, links, note, legend, flows)
 
     def result(self, name: str, experiment: str, caption: str, heading: str = "", note: str = "") -> Figure:
-        """A figure of an experiment's results."""
         self.shown.add(name)
         path = self.folder / "figures" / f"{name}.svg"
         return self.picture(path, caption, heading, title_of(experiment, self.titles), note)
@@ -99,7 +96,6 @@ class Page:
         return found
 
     def checkins(self) -> list[Figure]:
-        """Figures about random check-ins."""
         found = []
         for path in sorted((self.folder / "checkins").glob("*.svg")):
             name, heading = path.stem, ""
@@ -120,7 +116,6 @@ def inside(rows: pd.DataFrame) -> str:
 
 
 def _whole(path: Path) -> str:
-    """The text of an SVG file, checked to be a whole one."""
     with reading(path):
         text = path.read_text(encoding="utf-8")
         if "<svg" not in text[:500] or not text.rstrip().endswith("</svg>"):

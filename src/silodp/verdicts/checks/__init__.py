@@ -31,7 +31,6 @@ CHECKS = {
 
 
 def run_check(name: str, context: "Context") -> "pd.DataFrame":
-    """The bounds table of the check called `name`."""
     from silodp.verdicts.checks.base import against_nulls, table
 
     check = getattr(importlib.import_module(f"silodp.verdicts.checks.{name}"), name)

@@ -44,7 +44,6 @@ class Context:
         return max(8, round(default * FACTORS[self.scale]))
 
     def child(self, *names: object) -> "Context":
-        """The same check's part called `names`."""
         return Context(self.streams.child(*names), self.scale, self.theorems)
 
     def evaluate(self, theorem: str, **known: Any) -> Result:
@@ -88,7 +87,6 @@ def row(
 
 
 def table(check: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Rows of a check as the table that its CSV file holds."""
     return pd.DataFrame(rows).assign(check=check)[BOUNDS_COLUMNS]
 
 

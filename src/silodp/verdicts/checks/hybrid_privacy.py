@@ -81,10 +81,7 @@ def _printed(right: Row) -> Row:
 
 
 def _matched(context: Context) -> list[Row]:
-    """Slope in N of (49) over the lower bound that the text names, the convex paper's (13) at n = 1: 0 if it matches.
-
-    Both are computed; no run stands behind it.
-    """
+    """Slope in N of (49) over the lower bound that the text names, the convex paper's (13) at n = 1: 0 is a match."""
     sizes, constants = [2.0**power for power in range(14, 19)], {"L": 1.0, "D": 1.0, "beta": 1.0, "mu": 1.0}
     rows = []
     for form, reading in ((AS_PRINTED, "printed"), (CORRECTED, "right")):

@@ -46,7 +46,6 @@ class Instance:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """N and n."""
         return CENTRAL if self.central else LOCAL
 
 

@@ -59,10 +59,7 @@ def _risk(context: Context, cohort: int | Sequence[int]) -> Array:
 
 
 def _unbalanced(context: Context, name: str, n: tuple[int, int], epsilon: tuple[float, float]) -> list[Row]:
-    """Half of the silos owe more noise than the others: variance of a round's noise, and risk of the complete theorem.
-
-    On the linear loss with constant records, its hard instance: noise is all there is.
-    """
+    """Half of the silos owe more noise than the others: variance of a round's noise, risk of the complete theorem."""
     R, step, terms = _rounds_and_step(n, epsilon)
     noises = np.sqrt([256 * R * privacy_term(a, R, e, DELTA) for a, e in zip(n, epsilon, strict=True)] * (TOTAL // 2))
 

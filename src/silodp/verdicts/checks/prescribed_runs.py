@@ -37,7 +37,6 @@ def circle(N: int) -> Array:
 
 
 def algorithm_for(name: str, rounds: int, **options: Any) -> Algorithm:
-    """The registered algorithm with these options."""
     return ALGORITHMS[name](rounds, **options)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from silodp.federation.prox import ball
 from silodp.privacy.plan import Release
-from silodp.theory.convex.lemmas import message_variance
 from silodp.theory.convex.schedules import Schedule, one_stage
+from silodp.theory.convex.upper import message_variance
 from silodp.theory.problems.known import HingeOnBall, LinearOnBall, Quadratic
 from silodp.verdicts.checks.base import Array, Context, Row, Sweep, derived, formula_slope, sweep_rows, sweeps
 from silodp.verdicts.checks.prescribed_runs import (
@@ -35,7 +35,6 @@ FREE_ROUNDS = 30
 
 
 def rates_convex(context: Context) -> list[Row]:
-    """Rows of all sweeps."""
     return [row for sweep in _sweeps(context) for row in sweep_rows(sweep, context.streams)] + _free(context)
 
 
@@ -122,10 +121,7 @@ def _risk(context: Context, problem: LinearOnBall | Quadratic | HingeOnBall, pla
 
 
 def _heterogeneous(context: Context) -> list[Sweep]:
-    """What M < N heterogeneous silos add in Theorem D.1, D·√((N−M)/((N−1)M))·Υ/√R, without noise: along Υ, M and R.
-
-    Silo i's gradient is −e_1 plus Υ in a direction of its own, that of all silos −e_1: the loss is linear on the ball.
-    """
+    """What M < N heterogeneous silos add in Theorem D.1, D·√((N−M)/((N−1)M))·Υ/√R, without noise: along Υ, M and R."""
     N = 32
     axes = {
         "upsilon": (1.0, (0.5, 2.0), [2.0, 4.0, 8.0, 16.0]),
@@ -197,10 +193,7 @@ def _noiseless(context: Context, problem: Any, n: int, M: int, rounds: int, step
 
 
 def _free(context: Context) -> list[Row]:
-    """Privacy for free: slopes of the n from which 1/√n leads in Theorem 2.1's maximum. No run has more to say.
-
-    A run has the theorem's noise put in: wherever its risk is all noise and sample mean, it has these slopes as well.
-    """
+    """Privacy for free: slopes of the n from which 1/√n leads in Theorem 2.1's maximum. No run has more to say."""
     rows, base = [], {"d": 4, "epsilon": 1.0}
     for axis, exponent, values in (("d", 1.0, _doubled(1)), ("epsilon", -2.0, _doubled(0.5))):
         points = [base | {axis: value} for value in values]

@@ -21,18 +21,13 @@ SPIDER = {"epsilon": (-4 / 3, (-1.0, -2.0)), "n": (-4 / 3, (-1.0, -2.0)), "M": (
 
 
 def rates_nonconvex(context: Context) -> list[Row]:
-    """Rows of all sweeps."""
     silos = _silos(context)
     rates = [*_prox_sgd(context), *silos, *_spider(context)]
     return [row for sweep in rates for row in sweep_rows(sweep, context.streams)] + [_printed(context, silos[0])]
 
 
 def _prox_sgd(context: Context) -> list[Sweep]:
-    """Prox-SGD in one pass, K = n/R, with σ² of Theorem E.1, M = N: on a quadratic, and on least squares with ℓ1.
-
-    A silo's records are few distinct ones, repeated, in an order in which every batch holds each equally often: a batch
-    has the mean of the whole, and only the noise is random.
-    """
+    """Prox-SGD in one pass, K = n/R, with σ² of Theorem E.1, M = N: on a quadratic, and on least squares with ℓ1."""
     values: dict[str, list[float]] = {
         "epsilon": [0.5, 1, 2, 4, 8],
         "n": [1000, 2000, 4000, 8000, 16000],
@@ -96,10 +91,7 @@ def _quadratic(context: Context, epsilon: float, n: int, M: int, d: int) -> Arra
 
 
 def _sparse(context: Context, epsilon: float, n: int, M: int, d: int) -> Array:
-    """Excess risk on records that all silos share, from w_0 = 0; β of the mean loss scales the step, η = 1/(2β).
-
-    The start's part of the bound, Δ(1 − μ/2β)^R, has to be gone.
-    """
+    """Excess risk on records that all silos share, from w_0 = 0; β of the mean loss scales the step, η = 1/(2β)."""
     problem = SparseLeastSquares(4, penalty=0.02, D=2.0)
     records = problem.draw(64, context.child("data").streams.generator("data"))
     best = problem.optimum(records)

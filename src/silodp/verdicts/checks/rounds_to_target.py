@@ -58,10 +58,7 @@ def rounds_to_target(context: Context) -> list[Row]:
 
 
 def _rounds(context: Context, name: str, beta: float) -> Array:
-    """First round after which the model's excess risk is at most the target, in each trial, (trials,).
-
-    Both algorithms add the same noise to a message, in units of L: the moments form's for 400 rounds.
-    """
+    """First round after which the model's excess risk is at most the target, in each trial, (trials,)."""
     problem = Quadratic(30, mu=LEAST, beta=beta, bias=0.9)
     noise = math.sqrt(8 * 400 * math.log(1 / POINT["delta"])) / (POINT["n"] * POINT["epsilon"])
     first = np.full(context.trials(50), np.inf)

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from silodp.privacy.plan import Release
-from silodp.theory.nonconvex.svrg_schedule import SVRGSchedule, theorem_e_2
+from silodp.theory.nonconvex.upper import SVRGSchedule, theorem_e_2
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.checks.base import Array, Context, Row, formula_slope, row, slope_row, sweep_rows, sweeps
 from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, run_alike

@@ -38,7 +38,6 @@ EPSILONS = (1.0, 2.0, 4.0, 8.0)
 
 
 def upper_bounds(context: Context) -> list[Row]:
-    """Rows of all theorems."""
     # Names of random streams: a new name is a new table.
     parts = {
         "_linear": _linear,
@@ -64,7 +63,6 @@ class Population:
 
     @classmethod
     def of(cls, problem: Problem, streams: Streams, count: int) -> "Population":
-        """`count` records of the problem."""
         rows = problem.draw(count, streams.generator("population"))
         return cls(problem, rows, problem.optimum(rows))
 
@@ -99,10 +97,7 @@ def _logistic(context: Context) -> list[Row]:
 
 
 def _hinge(context: Context) -> list[Row]:
-    """Theorem 2.2 takes M·min{n, 1/(dΞ)} rounds, and its 545 LD/√(nM) is below the largest loss, 2, from 75,000 on.
-
-    Only the paper scale runs so many.
-    """
+    """Theorem 2.2 takes M·min{n, 1/(dΞ)} rounds, and its 545 LD/√(nM) is below the largest loss, 2, from 75,000 on."""
     sizes = {"n": 90_000, "d": 1, "M": 1} if context.scale == "paper" else {"n": 128, "d": 1, "M": 8}
     return _margin(context, "hinge", "2.2", HingeOnBall(sizes["d"]), {}, sizes, (8.0,))
 
@@ -255,12 +250,7 @@ def _small_beta(context: Context) -> list[Row]:
 
 
 def _drawn_silos(context: Context) -> list[Row]:
-    """What drawing M < N silos does to Theorem F.1 of the non-convex paper (errata).
-
-    The variance of a round's gradient has a part that no n removes, where the proof's 2L²/(Mn) has none. With the
-    proof's step, 1/(2β), the gradient keeps a floor: silos βw²/2 ± aw, one a round, no noise, have E‖∇F‖² → a²/3. The
-    theorem says that parameters exist; with a small step it is met there.
-    """
+    """What drawing M < N silos does to Theorem F.1 of the non-convex paper (errata)."""
     return [*_silo_variance(context.child("variance")), *_two_silos(context)]
 
 

@@ -85,7 +85,6 @@ class RunFolder:
         return of_experiment and self.experiments is not None and path.stem not in self.experiments
 
     def reported(self, experiment: str) -> pd.DataFrame | None:
-        """One row a trial behind the default rows of an experiment."""
         table = self.table(f"reported/{experiment}.csv", tuple(REPORTED_COLUMNS))
         return None if table is None else with_reading(table)
 
@@ -106,7 +105,6 @@ class RunFolder:
         return [name for name in claim.experiments if name not in have] + gaps
 
     def privacy(self) -> pd.DataFrame | None:
-        """Claimed and true ε of every private row."""
         table = self.table("privacy.csv", tuple(PRIVACY_COLUMNS))
         return None if table is None else with_reading(table)
 
@@ -174,7 +172,6 @@ def group_name(reading: str, surrogate: bool = False) -> str:
 
 
 def merged(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The evidence of several findings, each file once."""
     return tuple(dict.fromkeys(name for finding in findings for name in finding.evidence))
 
 

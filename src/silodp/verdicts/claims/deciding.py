@@ -15,10 +15,9 @@ from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.delivered import delivered_epsilon
 from silodp.verdicts.claims.expressions import exact_expression, formula_values
 from silodp.verdicts.claims.identity import same_iterates
-from silodp.verdicts.claims.improvement import relative_improvement
+from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
 from silodp.verdicts.claims.models import Claim, RelativeImprovement
 from silodp.verdicts.claims.paired import paired_difference
-from silodp.verdicts.claims.price import price_of_privacy
 from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, DEFAULT, FEW, PAPER_NOISE, SAME_ROWS, TALLY, row_label
 from silodp.verdicts.words import Verdict
 
@@ -37,8 +36,8 @@ _DECISIVE = {Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE}
 _CELL = ["M", "R", "epsilon", "algorithm"]
 
 
-def decided(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
-    """The table that `silodp.verdicts.claims.decide` returns."""
+def decide(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
+    """`rows.COLUMNS`: each claim, then its parts (`N1: <part>`). Raises ValueError for a file that cannot be read."""
     rows = []
     for claim in claims:
         findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)
@@ -96,7 +95,6 @@ class UnderOneReading(RunFolder):
         self.run, self.reading, self.other = run, reading, other
 
     def reported(self, experiment: str) -> pd.DataFrame | None:
-        """One row a trial under the reading; None without any."""
         table = self.run.reported(experiment)
         if table is None:
             return None
@@ -109,7 +107,6 @@ class UnderOneReading(RunFolder):
         return None if rows.empty else rows.assign(reading="")
 
     def privacy(self) -> pd.DataFrame | None:
-        """Claimed and delivered ε under the reading."""
         table = self.run.privacy()
         return None if table is None else table[table["reading"] == self.reading].assign(reading="")
 
@@ -118,7 +115,6 @@ class UnderOneReading(RunFolder):
         return []
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:
-        """The claim's files for one place, under the reading."""
         return super().evidence(claim, {**place, "reading": self.reading})
 
 
@@ -136,11 +132,7 @@ def _labelled(findings: Sequence[Finding], label: str) -> list[Finding]:
 
 
 def _same_rows(claim: Claim, run: RunFolder) -> list[Finding]:
-    """The claim under its paper's protocol, once for every variant: on the experiments, settings and ε of the variant.
-
-    The statistic itself finds the verdict under the variant; beside that verdict, nothing but the protocol differs.
-    Noise is none of the variants meant here: `_certified` has it. Parts are kept where they are few.
-    """
+    """The claim under its paper's protocol, once for every variant: on the variant's experiments, settings and ε."""
     if claim.kind != "experiment":
         return []
     tables = [table for name in claim.experiments if (table := run.reported(name)) is not None]

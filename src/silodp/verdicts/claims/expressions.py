@@ -39,7 +39,6 @@ def expression(name: str) -> Finding:
 
 
 def formula_values(claim: Claim, run: RunFolder) -> list[Finding]:
-    """What the formulas of the claim's statistic come to."""
     assert isinstance(claim.statistic, FormulaValues)
     return [replace(evaluated(claim.statistic.rows), evidence=run.evidence(claim, {}))]
 

@@ -52,11 +52,9 @@ class AnyStatistic(Strict):
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """All of them."""
         return 0.0, math.inf
 
     def instead(self, name: str, other: str) -> Self:
-        """The same statistic of another algorithm."""
         return type(self).model_validate_json(self.model_dump_json().replace(f'"{name}"', f'"{other}"'))
 
 
@@ -71,7 +69,6 @@ class PairedDifference(AnyStatistic):
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """Those that the claim is about."""
         return self.least_epsilon, math.inf if self.most_epsilon is None else self.most_epsilon
 
 
@@ -97,7 +94,6 @@ class PriceOfPrivacy(AnyStatistic):
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """The large one: without the small one a setting has no part."""
         return self.large, self.large
 
 

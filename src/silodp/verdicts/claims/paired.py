@@ -74,7 +74,6 @@ class Mean:
 
 
 def _means(lines: Sequence[Line]) -> list[Mean]:
-    """The test of every pair on every data set."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if len(line.rows):
@@ -156,10 +155,7 @@ def _differences(
 def _decided(
     statistic: PairedDifference, lines: Sequence[Line], means: Sequence[Mean] = ()
 ) -> tuple[Verdict, dict[str, int], str]:
-    """The lines' verdict, how their intervals speak, and that in words: raw and Holm's counts of both tests.
-
-    `means`, the tests of data sets, are corrected by themselves; one above 0 contradicts a claim about every ε.
-    """
+    """The lines' verdict, how their intervals speak, and that in words: raw and Holm's counts of both tests."""
     outcomes, totals = [line.outcomes for line in lines], [len(line.rows) + len(line.same) for line in lines]
     counts = {word: sum(line.count(word) for line in outcomes) for word in (SUPPORTS, OPEN, CONTRADICTS)}
     p, exact = ([x for line in lines for x in line.rows[name]] for name in ("p", "p_sign_flip"))
@@ -201,7 +197,6 @@ def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolde
 
 
 def _of_data_set(statistic: PairedDifference, mean: Mean, details: Sequence[Finding], surrogate: bool) -> Finding:
-    """The one test of a data set, with what its grid says."""
     line, (value, low, high, p, exact) = mean.lines[0], mean.test
     verdict, _, spoken = _decided(statistic, mean.lines, [mean])
     text = f"one test: mean over ε and {len(mean.lines)} settings in every trial, {mean.text} (one-sided p for larger: "

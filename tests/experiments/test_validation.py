@@ -3,11 +3,15 @@
 import copy
 import functools
 import math
+from pathlib import Path
 
 import pytest
+import small
 import yaml
 from runfiles import message, overriding, project, write
 
+from silodp.config import loading as config
+from silodp.config.errors import ConfigError
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
 
@@ -17,9 +21,52 @@ def root(tmp_path):
     return project(tmp_path)
 
 
+SCHEDULED = {"schedule": "theorem-2.1", "private": "private", "clips": [1], "constants": {"d": 30, "beta": 1}}
 # What stands after the file and "experiments.<name>.".
 OVERRIDES = {
     "cancer": [
+        ({"radius": 1}, "radius: 1.0: dp_scaffold does not project: must be left out, or dp_scaffold be"),
+        (
+            {"regulariser": {"name": "l1", "weight": 1}},
+            "regulariser: 'l1': dp_scaffold has no proximal step: leave out regulariser or dp_scaffold",
+        ),
+        ({"regulariser": {"name": "l1"}}, "regulariser.weight: missing: this key must be given"),
+        (
+            {"algorithms": {"prox_sgd": {"noise": "theorem"}}, "epsilons": [200]},
+            "algorithms.prox_sgd.noise: 'theorem': nonconvex-2.1-noise: conversion from zCDP: epsilon = 200",
+        ),
+        (
+            {"settings": [{"M": 2, "R": 5, "participants": [1, 3]}]},
+            "settings[0].participants: [1, 3]: must be at most N = 2, the number of silos",
+        ),
+        (
+            {"settings": [{"M": 2, "R": 5, "participants": [1, 2]}]},
+            "settings[0].M: 2: must be the harmonic mean of participants, 1.333, rounded",
+        ),
+        (
+            {"algorithms": {"accelerated_minibatch_sgd": {"stages": [{"rounds": 2, "upsilon": 1}]}}},
+            "algorithms.accelerated_minibatch_sgd.stages: 2: rounds of the stages must add up to R = 3",
+        ),
+        (
+            {"algorithms": {"local_sgd": {"schedule": "theorem-2.1"}}},
+            "algorithms.local_sgd.schedule: 'theorem-2.1': schedules of local_sgd: none",
+        ),
+        (
+            {"algorithms": {"minibatch_sgd": {"schedule": "theorem-2.3"}}},
+            "algorithms.minibatch_sgd.schedule: 'theorem-2.3': schedules of minibatch_sgd: theorem-2.1, ",
+        ),
+        (
+            {"algorithms": {"minibatch_sgd": SCHEDULED | {"private": "both"}}},
+            "algorithms.minibatch_sgd.private: 'both': must be private, as the schedule's theorem is about an epsilon",
+        ),
+        (
+            {"algorithms": {"minibatch_sgd": SCHEDULED | {"clips": [1, 2]}}},
+            "algorithms.minibatch_sgd.clips: [1.0, 2.0]: must be one value, the theorem's L",
+        ),
+        (
+            {"algorithms": {"minibatch_sgd": SCHEDULED}},
+            "algorithms.minibatch_sgd.schedule: 'theorem-2.1': theorem-2.1 asks for radius",
+        ),
         ({"epsilon": [1]}, "epsilon: [1]: unknown key; see docs/configuration.md for the keys allowed here"),
         ({"epsilons": [0]}, "epsilons[0]: 0: Input should be greater than 0"),
         ({"epsilons": [1, -2]}, "epsilons[1]: -2: Input should be greater than 0"),
@@ -135,13 +182,6 @@ def test_a_wrong_run_file_is_one_line_that_names_it(root, content, wanted):
     assert message(root, content).startswith(f"{root}/config/run.yaml: {wanted}")
 
 
-def test_long_values_and_keys_are_cut(root):
-    assert len(message(root, overriding(title=[1] * 500))) < 300
-    text = message(root, overriding(algorithms={"local_sgd": {"x" * 5000: 1}}))
-    assert "experiments.cancer.algorithms.local_sgd.xxx" in text
-    assert len(text) < 800
-
-
 def _places(value, place=()):
     """Where values are in nested mappings."""
     if place:
@@ -205,3 +245,59 @@ def test_an_experiments_mistake_is_not_blamed_on_an_override_beside_it(root):
     assert text.startswith(f"{path}: silos.count: 3")
     # As two values may be at odds of which each file has one.
     assert text.endswith(f"(beside what {root / 'config' / 'run.yaml'} overrides)")
+
+
+def test_an_experiment_may_extend_another(root):
+    """Keys are laid over the other's; None removes one."""
+    text = "extends: cancer\nmodel: {name: logistic}\nphase_lengths: [3]\nalgorithms: {fed_spider: null}\n"
+    (root / "config" / "experiments" / "again.yaml").write_text(text)
+    found = load(
+        write(root, {"run": "r", "experiments": {"cancer": None, "again": {"trials": 7}}}),
+        root,
+    ).experiments
+    assert found["again"].model.name == "logistic"
+    assert found["again"].trials == 7
+    assert found["again"].phase_lengths == [3]
+    assert set(found["again"].algorithms) == set(found["cancer"].algorithms) - {"fed_spider"}
+    assert found["again"].silos == found["cancer"].silos
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("extends: nothing", "extends: 'nothing': must name another experiment's file"),
+        ("extends: chain", "extends: 'chain': must be an experiment that extends none itself"),
+    ],
+)
+def test_what_is_extended_must_be_there_and_stand_by_itself(root, text, wanted):
+    folder = root / "config" / "experiments"
+    (folder / "chain.yaml").write_text("extends: cancer")
+    (folder / "again.yaml").write_text(text)
+    found = message(root, {"run": "r", "experiments": {"again": None}})
+    assert found == f"{folder}/again.yaml: {wanted}"
+
+
+PAPER = small.ROOT / "config" / "paper.yaml"
+
+
+@pytest.mark.parametrize(
+    ("said", "here", "kept"), [("", False, False), ("", True, True), ("1", False, True), ("0", True, False)]
+)
+def test_an_experiment_on_cuda_is_kept_where_a_device_can_be_had(monkeypatch, said, here, kept):
+    monkeypatch.setenv("SILODP_CUDA", said)
+    monkeypatch.setattr(config.Path, "exists", lambda path: here)
+    found = load(PAPER)
+    assert ("cifar10_cnn" in found.experiments) == kept
+    assert found.left_out == ([] if kept else ["cifar10_cnn"])
+    assert "mnist_mlp" in found.experiments
+
+
+def test_nothing_left_and_a_variable_of_another_kind_are_refused(monkeypatch, tmp_path):
+    path = Path(tmp_path / "run.yaml")
+    path.write_text("run: r\nexperiments: {cifar10_cnn: {device: cuda}}\n")
+    monkeypatch.setenv("SILODP_CUDA", "0")
+    with pytest.raises(ConfigError, match=r"run\.yaml: experiments: cifar10_cnn: must be run where there is a CUDA"):
+        load(path)
+    monkeypatch.setenv("SILODP_CUDA", "yes")
+    with pytest.raises(ConfigError, match="environment: SILODP_CUDA: 'yes': must be 0 or 1"):
+        load(path)

@@ -55,7 +55,7 @@ def compare(
 
 
 def test_every_registered_model_and_algorithm_is_compared():
-    compared = {case.registered for case in MODEL_CASES.values()}
+    compared = {case.registered for case in (MODEL_CASES | small.KINKED_CASES).values()}
     assert compared == set(MODELS) - small.IMAGE_MODELS
     assert {case.registered for case in ALGORITHM_CASES.values()} == set(ALGORITHMS)
 

@@ -10,12 +10,19 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import runfiles
 import yaml
+from example_table import results_table
 from small import ROOT
 
 from silodp.cli import main
+from silodp.federation.partition import Partition, write_partition
+from silodp.federation.stored_records import Records, write_records
+from silodp.files import write_csv, write_parquet, write_text
+from silodp.report.figures import error_vs_epsilon, save
 from silodp.workflow import engine
 
 SMOKE = ROOT / "config" / "smoke.yaml"
@@ -194,3 +201,43 @@ def test_without_a_home_caches_are_private_and_data_stay_in_place(tmp_path, monk
     # A job inherits the folder and makes no other.
     engine.set_environment()
     assert os.environ["XDG_CACHE_HOME"] == str(cache)
+
+
+@pytest.mark.parametrize("place", ["silodp.cli.import_module", "silodp.cli.theory.list_theorems"])
+def test_ctrl_c_is_one_line_at_any_moment(place, monkeypatch, capsys):
+    """Also while libraries are loading, which takes a second."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, interrupt)
+    assert main(["theory", "list"]) == 130
+    assert capsys.readouterr().err.strip() == "silodp: interrupted"
+
+
+def _silos(folder: Path) -> None:
+    part = np.arange(100)
+    write_partition(folder, [Partition(((part, part + 100), (part + 200, part + 300)))], y=np.arange(400) % 2)
+
+
+FRAME = pd.DataFrame({"a": np.arange(5000.0)})
+WRITERS = {
+    "text": lambda folder: write_text("x" * 5000, folder / "a.txt"),
+    "table": lambda folder: write_csv(FRAME, folder / "a.csv"),
+    "trials": lambda folder: write_parquet(FRAME, folder / "a.parquet"),
+    "records": lambda folder: write_records(folder, [Records(np.ones((50, 20)), np.zeros(50), 20)]),
+    "silos": _silos,
+    "figure": lambda folder: save(error_vs_epsilon(results_table(), title="t"), folder / "a", ["svg"]),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_full_disk_leaves_no_half_file(kind, tmp_path):
+    with full_disk(), pytest.raises(OSError, match="too large") as caught:
+        WRITERS[kind](tmp_path)
+    assert caught.value.errno in (errno.EFBIG, None)
+    left = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    WRITERS[kind](tmp_path)
+    whole = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    # A file that is small enough is there, and whole.
+    assert left.items() < whole.items()

@@ -78,3 +78,13 @@ def test_a_rebuild_passes_targets_to_snakemake_as_targets(cores, monkeypatch, tm
     # In a folder that is no checkout the checkout's workflow and profile are used.
     assert command[command.index("--snakefile") + 1] == str(small.ROOT / "Snakefile")
     assert command[command.index("--profile") + 1] == str(small.ROOT / "workflow" / "profiles" / "default")
+
+
+def test_lists_name_what_a_run_file_may_name(capsys):
+    assert main(["list"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in ("mnist_mlp", "wbcd_mlp", "local_sgd", "mnist", "convex-2", "checkins-2"))
+    assert main(["list", "figures"]) == 0
+    text = capsys.readouterr().out
+    assert "nonconvex-10" in text
+    assert "algorithms:" not in text

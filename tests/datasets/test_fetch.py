@@ -5,6 +5,7 @@ import gc
 import hashlib
 import io
 import logging
+import multiprocessing
 import socket
 import struct
 import tarfile
@@ -237,6 +238,32 @@ def test_a_bad_answer_ends_in_one_line_and_in_time(table: Server, cache: Path, m
     assert fetch("insurance", cache=cache)[0].read_bytes() == CONTENT
 
 
+def test_a_slow_download_ends_before_the_deadline(table: Server, cache: Path, monkeypatch) -> None:
+    monkeypatch.setattr(fetching, "_TIMEOUT", 0.2)
+    table.answers["/official"] = drips
+    assert "not complete within 0.3 s" in failure(cache, least_speed=len(CONTENT) / 0.1)
+
+
+def _fetch_in_another_process(table: Path, cache: Path, start: object) -> None:
+    known = read_sources(table)
+    sources_module._table = lambda: known  # type: ignore[assignment]
+    start.wait()  # type: ignore[attr-defined]
+    fetch("insurance", cache=cache)
+
+
+def test_two_processes_download_once(table: Server, cache: Path, tmp_path: Path) -> None:
+    table.answers["/official"] = lambda to: time.sleep(0.5) or to.sendall(reply(CONTENT))
+    context = multiprocessing.get_context("spawn")
+    arguments = (tmp_path / "t.csv", cache, context.Barrier(2))
+    jobs = [context.Process(target=_fetch_in_another_process, args=arguments) for _ in range(2)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join(60)
+    assert [job.exitcode for job in jobs] == [0, 0]
+    assert table.requests == ["/official"]
+
+
 def test_a_mirror_folder_needs_no_network(table: Server, cache: Path, tmp_path: Path) -> None:
     mirror = mirror_folder(tmp_path / "a mirror", {FILE: CONTENT})
     for number, place in enumerate((mirror, mirror.as_uri())):
@@ -343,6 +370,21 @@ def test_a_bad_archive_is_one_line_and_leaves_nothing_wrong(packed, cache: Path,
         fetch("insurance", cache=cache)
     assert "\n" not in str(caught.value)
     assert set(in_cache(cache)) <= {"insurance/one"}
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        (("a/b", "http://x/b", "abc"), "64 hex digits"),
+        (("a/b", "http://x/b", ""), "only an archive may go without"),
+        (("../b", "http://x/b", b"abc"), "must be a path below the cache folder"),
+        (("a/b", "http://[x#b", b"abc"), "Invalid IPv6 URL"),
+        (("a/b", "http://x/all.tar#b", b"abc"), "taken from http://x/all.tar, which has no row"),
+    ],
+)
+def test_a_bad_row_of_the_table_is_one_line(tmp_path: Path, row, wanted: str) -> None:
+    with pytest.raises(ValueError, match=rf"t\.csv: not a table of data files: .*{wanted}"):
+        table_of(tmp_path / "t.csv", row)
 
 
 def test_real_files_from_a_mirror(needs_data: Callable[[str], Path], cache: Path) -> None:

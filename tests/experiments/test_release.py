@@ -383,12 +383,27 @@ def test_a_card_says_where_delta_is_weak(folder, release, small, words):
     assert (words or "") in text
 
 
+def test_a_silos_plan_is_for_the_records_that_train(folder):
+    patients.write_records(folder / "patients.csv", {"North": 60, "Tiny": 5, "South": 40})
+    path = patients.run_file(folder, silos={"least": 20})
+    _, asked = patients.asked(path)
+    assert asked.data.silos == {"North": 60, "South": 40}
+    assert [plan.budget.n for plan in asked.plans] == [60, 40]
+
+
 @pytest.mark.parametrize("algorithm", ["mr_mtl", "silo_only"])
 def test_an_algorithm_with_a_model_for_each_silo_is_refused(folder, release, algorithm):
     patients.run_file(folder, algorithms={algorithm: {}})
     words = ["--algorithm", algorithm, "--epsilon", "1", "--stepsize", "0.5", "--clip", "1"]
     assert main(["release", "patients.yaml", *words]) == 2
     assert not (folder / "ledger.csv").exists()
+
+
+def test_records_rounded_with_sums_or_shuffles_are_refused(folder):
+    for algorithm in ("sdp_prox_sgd", "shuffled_minibatch_sgd"):
+        keys = {"algorithms": {algorithm: {}}, "readings": {"records": "rounded"}}
+        with pytest.raises(ConfigError, match=r"readings\.records: 'rounded': must be equal"):
+            patients.asked(patients.run_file(folder, **keys), algorithm=algorithm)
 
 
 def test_predictions_are_those_of_the_model_and_unseen_categories_are_counted(release, folder, capsys):
@@ -411,6 +426,16 @@ def test_predictions_are_those_of_the_model_and_unseen_categories_are_counted(re
     assert main(["predict", place, "new.csv", "--output", "out.csv"]) == 2
     assert "new.csv: column 'age': missing" in capsys.readouterr().err
     assert main(["predict", "patients.csv", "new.csv", "--output", "out.csv"]) != 0
+
+
+def test_a_file_in_another_encoding_is_released_and_predicted(folder, release):
+    text = (folder / "patients.csv").read_text().replace("North", "Zürich")
+    (folder / "patients.csv").write_bytes(text.encode("latin-1"))
+    dataset = patients.experiment()["dataset"] | {"encoding": "latin-1"}
+    assert release(changes={"dataset": dataset})[0] == 0
+    words = ["predict", "releases/patients_1/model.npz", "patients.csv", "--output", "out.csv"]
+    assert main(words) == 0
+    assert silodp.load_model("releases/patients_1/model.npz").about["silos"] == ["South", "Zürich"]
 
 
 def test_released_weights_are_multiples_of_a_step_far_below_the_noise(folder):

@@ -73,7 +73,9 @@ def test_too_many_rounds_are_refused():
     ("algorithm", "schedule", "model"),
     [
         ("minibatch_sgd", "theorem-2.1", "logistic"),
+        ("minibatch_sgd", "theorem-2.2", "hinge"),
         ("accelerated_minibatch_sgd", "theorem-D.1", "logistic"),
+        ("accelerated_minibatch_sgd", "theorem-2.4", "hinge"),
         ("one_pass_accelerated_sgd", "theorem-2.3", "logistic"),
         ("one_pass_accelerated_sgd", "theorem-2.3-strong", "logistic"),
     ],

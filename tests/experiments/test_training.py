@@ -179,6 +179,17 @@ def test_evaluation_is_the_mean_over_silos_of_each_silos_mean():
         assert error[g].item() == pytest.approx(wrong, rel=1e-6)
 
 
+def test_evaluation_in_parts_is_evaluation_at_once(monkeypatch):
+    case = MODEL_CASES["perceptron-2"]
+    model, silos = case.model(), small.records(case, (30, 11), torch.float32)
+    weights = torch.stack([small.start(model, torch.float32, seed) for seed in range(7)])
+    whole = evaluate(model, weights, silos)
+    monkeypatch.setattr("silodp.experiments.training.EVALUATED", 70)
+    parts = evaluate(model, weights, silos)
+    assert torch.equal(whole[0], parts[0])
+    assert torch.equal(whole[1], parts[1])
+
+
 @pytest.mark.parametrize("name", MODEL_CASES)
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_model_that_is_not_finite_is_wrong_everywhere(name, value):

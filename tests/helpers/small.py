@@ -55,6 +55,14 @@ MODEL_CASES = {
 IMAGE_MODELS = {"convnet"}
 
 
+# Losses with kinks: their own tests are in tests/federation/models/test_nonsmooth.py.
+KINKED_CASES = {
+    "absolute": ModelCase("absolute", None, (), textbook.absolute),
+    "hinge": ModelCase("hinge", 2, (), textbook.hinge),
+    "l1": ModelCase("l1", None, (), textbook.l1),
+}
+
+
 @dataclass(frozen=True)
 class AlgorithmCase:
     """A registered algorithm with its options, and the plain loop that it must agree with.

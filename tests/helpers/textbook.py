@@ -51,9 +51,24 @@ def perceptron(hidden: int, classes: int) -> Loss:
     return loss
 
 
+def absolute(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Absolute error of ⟨w, x⟩."""
+    return (torch.dot(w, x) - y).abs()
+
+
 def sigmoid(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Probability that a logistic model gives to the wrong class."""
     return torch.sigmoid(-torch.dot(w, x) if int(y) == 1 else torch.dot(w, x))
+
+
+def hinge(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """What a margin of ±⟨w, x⟩, + for class 1, lacks to 1."""
+    return torch.relu(1 - (torch.dot(w, x) if int(y) == 1 else -torch.dot(w, x)))
+
+
+def l1(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Sum of absolute differences to the record."""
+    return (w - x).abs().sum()
 
 
 def gradient(loss: Loss, w: Tensor, x: Tensor, y: Tensor) -> Tensor:

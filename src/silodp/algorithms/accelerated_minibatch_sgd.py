@@ -50,7 +50,7 @@ class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
     name = "accelerated_minibatch_sgd"
     label = "Acc. MB-SGD"
     look = Look(5, "#30102f", "D", (0, (1.2, 1.2)))
-    schedules = frozenset({"theorem-D.1", "theorem-D.1-strong"})
+    schedules = frozenset({"theorem-D.1", "theorem-D.1-strong", "theorem-2.4", "theorem-2.4-strong"})
     variants = frozenset({"clipping", "log_term", "sampler"})
 
     def __post_init__(self) -> None:

@@ -72,7 +72,7 @@ class MinibatchSGD(Algorithm[AveragedState]):
     name = "minibatch_sgd"
     label = "MB-SGD"
     look = Look(0, "#b3485a", "o", (0, (5, 1.8)))
-    schedules = frozenset({"theorem-2.1", "theorem-2.1-strong"})
+    schedules = frozenset({"theorem-2.1", "theorem-2.1-strong", "theorem-2.2", "theorem-2.2-strong"})
     variants = frozenset({"clipping", "log_term", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:

@@ -28,6 +28,13 @@ class SmoothModel(_Model):
     name: Literal["linear", "logistic", "softmax", "sigmoid"]
 
 
+class KinkedModel(_Model):
+    """A linear classifier of two classes with the hinge loss, or linear regression with the absolute error."""
+
+    name: Literal["hinge", "absolute"]
+    smoothing: Positive | None = Field(None, description="beta of the Moreau envelope trained on; default: none")
+
+
 class PerceptronModel(_Model):
     """A perceptron with one hidden ReLU layer and cross-entropy loss."""
 
@@ -42,11 +49,27 @@ class ConvNetModel(_Model):
     workspace_mb: Count = Field(256, description="temporary memory of a gradient, in MB; a GPU is faster with more")
 
 
-ModelConfig = Annotated[SmoothModel | PerceptronModel | ConvNetModel, Field(discriminator="name")]
+ModelConfig = Annotated[SmoothModel | KinkedModel | PerceptronModel | ConvNetModel, Field(discriminator="name")]
 
 
-class Penalty(Strict):
+class NoPenalty(Strict):
+    """No convex part: the proximal map leaves weights where they are."""
+
+    name: Literal["none"]
+
+
+class NormPenalty(Strict):
     """l1: weight * norm_1(w), by the soft threshold; l2: weight / 2 * norm_2(w)^2, by shrinking."""
 
     name: Literal["l1", "l2"]
     weight: Positive = Field(description="lambda")
+
+
+class BallPenalty(Strict):
+    """The ball of `radius` around 0, by projection; the same as the experiment's `radius`."""
+
+    name: Literal["ball"]
+    radius: Positive = Field(description="radius D")
+
+
+Penalty = Annotated[NoPenalty | NormPenalty | BallPenalty, Field(discriminator="name")]

@@ -165,8 +165,12 @@ class _Trainer:
         sent: Streams,
         cohort: int | list[int],
     ) -> _Outcome:
+        """Train on some silos and evaluate on the same."""
         model, records = self.model, self.prepared.of(silos)
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
+        trained = model
+        if schedule is not None and schedule.envelope is not None:
+            trained = replace(model, smoothing=schedule.envelope)  # type: ignore[type-var]
         summation = None
         if any(point[0].shuffled_sum is not None for point in plans):
             from silodp.federation.shuffled_sum import shuffled_summation  # loads scipy.stats and dp_accounting
@@ -176,7 +180,7 @@ class _Trainer:
             summation = shuffled_summation([point[0] for point in plans], model.size, draws)
         stepsize, clip = (torch.tensor(values).to(self.start) for values in self._steps_and_clips(stack, schedule))
         federation = SiloFederation(
-            Messages(model, records.train, sent),
+            Messages(trained, records.train, sent),
             [[point[silo] for silo in silos] for point in plans],
             stepsize,
             clip,
@@ -279,9 +283,13 @@ def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
 
 
 def regulariser(config: Experiment) -> Regulariser:
-    """f¹ of an experiment: its penalty and its ball."""
+    """f¹ of an experiment: its penalty, and the ball that either of two keys gives."""
     penalty = config.regulariser
-    return Regulariser(**({penalty.name: penalty.weight} if penalty else {}), radius=config.radius)
+    if penalty is None or penalty.name == "none":
+        return Regulariser(radius=config.radius)
+    if penalty.name == "ball":
+        return Regulariser(radius=penalty.radius)
+    return Regulariser(**{penalty.name: penalty.weight}, radius=config.radius)
 
 
 def _probe(prepared: TrialData, model: Model, start: Tensor) -> list[tuple[Tensor, Tensor]]:

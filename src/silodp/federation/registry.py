@@ -15,6 +15,9 @@ _PLACES = {
     "softmax": "softmax:Softmax",
     "perceptron": "perceptron:Perceptron",
     "convnet": "convnet:ConvNet",
+    "absolute": "nonsmooth:Absolute",
+    "hinge": "nonsmooth:Hinge",
+    "l1": "nonsmooth:L1",
 }
 # Model → the module that holds it.
 MODULES = {name: f"silodp.federation.models.{place.partition(':')[0]}" for name, place in _PLACES.items()}

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from runs import ROOT, TINY, checkout, contents, environment, rebuild, rebuild_in, run
+from runs import ROOT, TINY, VOLATILE_COLUMNS, checkout, contents, environment, rebuild, rebuild_in, run
 
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
@@ -102,6 +103,28 @@ def test_paths_are_words_and_no_commands_or_wildcards(tmp_path):
     assert not [name for name in ("X", "Y", "Z") if list(folder.rglob(name))]
 
 
+def test_a_job_refuses_when_the_code_is_not_what_was_planned(rebuilt):
+    silos = "results/tiny/silos/wbcd_mlp/default"
+    job = ["train", "config/tiny.yaml", "wbcd_mlp", "minibatch_sgd", "M2_R5", "--silos", silos]
+    job += ["--output", "results/other.parquet", "--digest", "0" * 64]
+    command = [sys.executable, "-m", "silodp.cli", *job]
+    done = subprocess.run(command, cwd=rebuilt, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "have changed since the rebuild was planned: start the rebuild again" in done.stderr.strip().splitlines()[-1]
+    assert not (rebuilt / "results/other.parquet").exists()
+
+
+def test_jobs_read_the_frozen_run_file(rebuilt):
+    """An edit of the run file in mid-run concerns no job of that run."""
+    text = output(run(rebuilt, "--configfile", "config/tiny.yaml", "--dry-run", "--forceall", "--printshellcmds"))
+    commands = [line for line in text.splitlines() if "silodp " in line and "--digest" in line]
+    assert len(commands) > 10
+    assert not [line for line in commands if "config/tiny.yaml" in line]
+    assert {Path(word).name for line in commands for word in line.split() if ".snakemake/silodp/" in word} == {
+        "run.json"
+    }
+
+
 def test_an_edited_claim_is_decided_by_the_next_rebuild(rebuilt, tmp_path, monkeypatch):
     for name in ("src", "config"):
         shutil.copytree(ROOT / name, tmp_path / name)
@@ -152,6 +175,32 @@ def test_finished_jobs_go_on_in_another_checkout(rebuilt, tmp_path):
     assert planned.count("rule train:") == 1
     assert name in planned
     assert "rule partition:" not in planned
+
+
+def test_the_cut_into_jobs_does_not_change_the_tables(rebuilt, tmp_path):
+    folder = checkout(tmp_path)
+    (folder / "config" / "tiny.yaml").write_text(TINY.format(trials_per_job=1))
+    output(rebuild_in(folder))
+    ours, theirs = contents(folder / "results" / "tiny"), contents(rebuilt / "results" / "tiny")
+    shared = {
+        name for name in theirs if name.split("/")[0] in ("tables", "privacy.csv", "selection", "figures", "silos")
+    }
+    assert shared
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
+
+
+def test_nor_does_the_cut_of_the_final_trainings_of_a_race(tmp_path):
+    """One job for all four trials, or one a trial."""
+    table, tables = "results/tiny/tables/wbcd_mlp.csv", []
+    for size, jobs in ((4, 1), (1, 4)):
+        (folder := tmp_path / str(size)).mkdir()
+        text = TINY.format(trials_per_job=size).replace(", {selection: per_trial, evaluation: same}", "")
+        (checkout(folder) / "config" / "tiny.yaml").write_text(text + "    tuning: race\n")
+        output(run(folder, table, "--configfile", "config/tiny.yaml"))
+        fresh = list((folder / "results/tiny/trials/wbcd_mlp").glob("*/M2_R5/default_fresh*.parquet"))
+        assert len(fresh) == jobs * len(list((folder / "results/tiny/trials/wbcd_mlp").iterdir()))
+        tables.append(pd.read_csv(folder / table).drop(columns=VOLATILE_COLUMNS))
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
 def test_a_cosmetic_change_redraws_and_trains_nothing(rebuilt):

@@ -236,3 +236,10 @@ def test_points_at_an_end_of_their_grid_are_named_and_said(table):
     assert said[0].endswith("; at the lowest step size and highest clip of its grid")
     assert "of its grid" not in said[1]
     assert "end of its grid" not in notes(error_vs_epsilon(table.assign(edge=""), title="t"))
+
+
+def test_the_legend_of_a_papers_figure_is_one_line():
+    table = results_table(("minibatch_sgd", "local_sgd", "accelerated_minibatch_sgd", "one_pass_accelerated_sgd"))
+    table["delivered_lower"] = 2 * table["epsilon"]
+    legend = error_vs_epsilon(table, title="t").legends[0]
+    assert len({round(text.get_window_extent().y0) for text in legend.get_texts()}) == 1

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -74,3 +75,16 @@ def test_two_algorithms_that_are_never_ahead_are_not_told_apart():
     rows = with_reading(pd.read_csv(PUBLISHED / "comparisons.csv")).query("experiment == 'wbcd_mlp'")
     (found, *_) = findings(Page(PUBLISHED, PUBLISHED), rows, pd.DataFrame(columns=PRIVACY_COLUMNS))
     assert "not told apart from MB-SGD, the simple one: smaller test error at none of 7" in found.sentence
+
+
+def test_the_picture_of_a_part_says_what_its_marks_are(published):
+    assert "strokes: single comparisons" in published[0].shown
+    said = r"A mark is at the lower bound .* Drawn: \d+ of the \d+, those of MNIST, "
+    said += r".*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
+    assert re.match(said, published[1].shown)
+
+
+def test_a_reader_of_no_paper_is_told_which_algorithm_is_the_newer(published):
+    assert published[0].sentence.startswith(
+        "At the claimed ε, SPIDER, the newer algorithm, loses to MB-SGD, the simple"
+    )

@@ -18,6 +18,7 @@ from silodp.verdicts.checks.participation import SILOS, _unbalanced
 from silodp.verdicts.checks.rates_checkins import (
     _compared,
     _smooth,
+    checked_in,
     empty_fixed,
     empty_sliding,
     slotted_risk,
@@ -236,3 +237,19 @@ def test_a_theorem_with_a_planted_wrong_exponent_is_refuted():
     sweep = next(sweep for sweep in _prox_sgd(planted(SMOKE, "nonconvex-2.1", squared)) if sweep.axis == "M")
     row = last_row(sweep, SMOKE)
     assert (row["verdict"], row["detail"][:30]) == ("refuted", "the formula's own slope is -2.")
+
+
+def test_renaming_a_part_of_a_check_changes_none_of_its_random_numbers(monkeypatch):
+    """Literals name the streams: a part that is replaced by a function of another name has the same stream."""
+    names = [f"_{part}" for part in ("linear", "logistic", "hinge", "lemma_d4", "lemma_d5", "recursion", "spider")]
+    names += ["_small_beta", "_drawn_silos"]
+    for name in names:
+        monkeypatch.setattr(upper_bounds, name, lambda context: [{"stream": context.streams.path}])
+    assert [row["stream"] for row in upper_bounds.upper_bounds(SMOKE)] == [(name,) for name in names]
+
+
+def test_clients_check_in_once_at_most():
+    counts = checked_in(50, 10, 0.4, 300, np.random.default_rng(2))
+    assert counts.shape == (300, 10)
+    assert counts.sum(axis=1).max() <= 50
+    assert counts.sum(axis=1).mean() == pytest.approx(20, abs=1)

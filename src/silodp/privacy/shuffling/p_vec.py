@@ -35,6 +35,7 @@ class SumParameters:
 
     @property
     def trials(self) -> int:
+        """Noise bits of all participants in one coordinate, Nb."""
         return self.participants * self.noise_bits
 
     def bits(self, dimension: int) -> int:

@@ -356,7 +356,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         rf"{end} \| {ENDS} \| {ENDS}": partial(at_an_end, noise)
         for end, noise in (("calibrated, certified", "calibrated"), ("favourable, the other end", "favourable"))
     },
-    r"no successor beats the papers' best at any of (\d+) cells": lambda: on_the_board("a successor beat.*?")[2:],
+    r"successor beats the papers' best at (\d+) of (\d+) cells": lambda: on_the_board("a successor beat.*?")[::2],
     r"the best single model at (\d+) of (\d+) cells": lambda: on_the_board("a model for each silo.*?")[::2],
     r"it is worse at (\d+) of (\d+) cells, and better at none": lambda: on_the_board("is one pass.*?")[1:],
     r"`make paper`[^|]*\| (\d+) h (\d+) min": time_of_make_paper,

@@ -372,21 +372,6 @@ def test_a_bad_archive_is_one_line_and_leaves_nothing_wrong(packed, cache: Path,
     assert set(in_cache(cache)) <= {"insurance/one"}
 
 
-@pytest.mark.parametrize(
-    ("row", "wanted"),
-    [
-        (("a/b", "http://x/b", "abc"), "64 hex digits"),
-        (("a/b", "http://x/b", ""), "only an archive may go without"),
-        (("../b", "http://x/b", b"abc"), "must be a path below the cache folder"),
-        (("a/b", "http://[x#b", b"abc"), "Invalid IPv6 URL"),
-        (("a/b", "http://x/all.tar#b", b"abc"), "taken from http://x/all.tar, which has no row"),
-    ],
-)
-def test_a_bad_row_of_the_table_is_one_line(tmp_path: Path, row, wanted: str) -> None:
-    with pytest.raises(ValueError, match=rf"t\.csv: not a table of data files: .*{wanted}"):
-        table_of(tmp_path / "t.csv", row)
-
-
 def test_real_files_from_a_mirror(needs_data: Callable[[str], Path], cache: Path) -> None:
     paths = fetch("insurance", cache=cache, mirror=needs_data("insurance"))
     assert [path.stat().st_size for path in paths] == [55_628]

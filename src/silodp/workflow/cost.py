@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
-from silodp.experiments.audit.table import TESTED
+from silodp.experiments.audit.lower_bound import TESTED
 from silodp.experiments.names import trained_as
 from silodp.experiments.race import play, rungs
 from silodp.experiments.task import Task

@@ -182,7 +182,7 @@ class Plan(Outputs):
 
     def _claims(self) -> list:
         """Bounds and check-ins that the run file does not ask for are read where they are there, and are not made."""
-        return [self._claims_text(), self._beside_text(), self._code("silodp.cli.claims")]
+        return [self._claims_text(), self._beside_text(), self._code("silodp.cli.compare")]
 
     def _report(self) -> list:
         places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}

@@ -22,6 +22,7 @@ from silodp.experiments import plugins
 from silodp.experiments.contract import ALGORITHM_CHECKS, DATASET_CHECKS, made
 from silodp.federation.models import MODELS
 
+ALL_MODELS = MODEL_CASES | small.KINKED_CASES
 CONFIGURED = [
     name
     for kind in typing.get_args(typing.get_args(ModelConfig)[0])
@@ -112,7 +113,7 @@ def test_plugins_without_fault_pass(contract):
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - small.IMAGE_MODELS))
 def test_a_model_says_what_it_computes(name):
-    (case,) = [case for case in MODEL_CASES.values() if case.registered == name][:1]
+    (case,) = [case for case in ALL_MODELS.values() if case.registered == name][:1]
     model = case.model()
     assert inspect.getmodule(type(model)).__doc__.strip()
     assert type(model).__doc__.strip()
@@ -126,7 +127,7 @@ def test_a_model_says_what_it_computes(name):
 @pytest.mark.parametrize("name", CONFIGURED)
 def test_the_configuration_knows_how_many_tensors_a_model_has(name):
     config = TypeAdapter(ModelConfig).validate_python({"name": name} | ({"hidden": 3} if name == "perceptron" else {}))
-    case = next((case for case in MODEL_CASES.values() if case.registered == name), None)
+    case = next((case for case in ALL_MODELS.values() if case.registered == name), None)
     model = case.model() if case else MODELS[name](3 * 32 * 32, 10)
     assert config.tensors == len(model.blocks)
 

@@ -52,24 +52,8 @@ class ConvNetModel(_Model):
 ModelConfig = Annotated[SmoothModel | KinkedModel | PerceptronModel | ConvNetModel, Field(discriminator="name")]
 
 
-class NoPenalty(Strict):
-    """No convex part: the proximal map leaves weights where they are."""
-
-    name: Literal["none"]
-
-
-class NormPenalty(Strict):
+class Penalty(Strict):
     """l1: weight * norm_1(w), by the soft threshold; l2: weight / 2 * norm_2(w)^2, by shrinking."""
 
     name: Literal["l1", "l2"]
     weight: Positive = Field(description="lambda")
-
-
-class BallPenalty(Strict):
-    """The ball of `radius` around 0, by projection; the same as the experiment's `radius`."""
-
-    name: Literal["ball"]
-    radius: Positive = Field(description="radius D")
-
-
-Penalty = Annotated[NoPenalty | NormPenalty | BallPenalty, Field(discriminator="name")]

@@ -283,13 +283,9 @@ def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
 
 
 def regulariser(config: Experiment) -> Regulariser:
-    """f¹ of an experiment: its penalty, and the ball that either of two keys gives."""
+    """f¹ of an experiment: its penalty and its ball."""
     penalty = config.regulariser
-    if penalty is None or penalty.name == "none":
-        return Regulariser(radius=config.radius)
-    if penalty.name == "ball":
-        return Regulariser(radius=penalty.radius)
-    return Regulariser(**{penalty.name: penalty.weight}, radius=config.radius)
+    return Regulariser(**({penalty.name: penalty.weight} if penalty else {}), radius=config.radius)
 
 
 def _probe(prepared: TrialData, model: Model, start: Tensor) -> list[tuple[Tensor, Tensor]]:

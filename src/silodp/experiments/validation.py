@@ -52,7 +52,6 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
 
 
 def _name_rules(name: str, experiment: Experiment) -> Iterator[Rule]:
-    """Registered names, and options of single algorithms."""
     data = experiment.dataset
     allowed = f"must be one of {_listed(DATASETS)}{near(data, DATASETS)}"
     yield isinstance(data, str) and data not in DATASETS, "dataset", data, allowed
@@ -94,7 +93,6 @@ def _refusal(function: Callable, *arguments: object, **options: object) -> str:
 
 
 def _rules(name: str, experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
-    """All that needs the data set."""
     yield from own_rules(experiment, dataset)
     yield from _model_rules(experiment, dataset)
     yield from _silo_rules(experiment, dataset)
@@ -126,7 +124,6 @@ def _rules(name: str, experiment: Experiment, dataset: Dataset) -> Iterator[Rule
 
 
 def _model_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
-    """Model, label and preprocessing fit the records."""
     model, label, data = experiment.model.name, experiment.label, experiment.data_name
     regression, steps = dataset.task == "regression", experiment.preprocess
     allowed = f"must fit the task of {data}, which is {dataset.task}"
@@ -143,7 +140,6 @@ def _model_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
 
 
 def _silo_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
-    """Options that go with the scheme, and silos that can be cut."""
     plan, readings_run = experiment.silos, experiment.variants().values()
     by_class, counts = plan.scheme in ("digit_pairs", "by_class"), dataset.counts(plan.official_test)
     allowed = f"must be 0 for {plan.scheme}; only digit_pairs can mix its silos"
@@ -183,15 +179,12 @@ def _silo_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
 
 
 def _objective_rules(experiment: Experiment) -> Iterator[Rule]:
-    """f¹ is given once, for algorithms that heed it."""
     radius, penalty = experiment.radius, experiment.regulariser
     fixed = next((name for name in experiment.algorithms if not ALGORITHMS[name].proximal), None)
     allowed = f"{fixed} does not project: must be left out, or {fixed} be"
     yield bool(radius is not None and fixed), "radius", radius, allowed
-    if penalty is not None and penalty.name != "none":
-        twice = penalty.name == "ball" and radius is not None
-        yield twice, "regulariser", penalty.name, "must not be ball beside radius, which says the same"
-        allowed = f"{fixed} has no proximal step: must be none, or {fixed} be left out"
+    if penalty is not None:
+        allowed = f"{fixed} has no proximal step: leave out regulariser or {fixed}"
         yield fixed is not None, "regulariser", penalty.name, allowed
 
 

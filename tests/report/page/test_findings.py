@@ -78,7 +78,7 @@ def test_two_algorithms_that_are_never_ahead_are_not_told_apart():
 
 
 def test_the_picture_of_a_part_says_what_its_marks_are(published):
-    assert "strokes: single comparisons" in published[0].shown
+    assert "strokes: single comparisons; grey band: within the tolerance of 0.005." in published[0].shown
     said = r"A mark is at the lower bound .* Drawn: \d+ of the \d+, those of MNIST, "
     said += r".*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
     assert re.match(said, published[1].shown)

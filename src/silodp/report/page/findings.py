@@ -104,13 +104,9 @@ def _accuracy(
     detail += f" Mean difference, with its 95 % interval: {means}."
     detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
     marks = "Thick bar: mean difference with its 95 % interval, an arrow where that leaves out 0; "
-    marks += "thin strokes: single comparisons"
     tolerance = shown["tolerance"].max()
-    marks += (
-        f"single comparisons; grey band: within the tolerance of {tolerance:g}."
-        if tolerance > 0
-        else "single comparisons."
-    )
+    marks += "thin strokes: single comparisons"
+    marks += f"; grey band: within the tolerance of {tolerance:g}." if tolerance > 0 else "."
     return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table, marks)
 
 

@@ -4,6 +4,7 @@ A number is found by the words around it, in whichever page has them: pages may 
 """
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -16,18 +17,22 @@ import pytest
 from small import ROOT
 
 from silodp.cli import main
+from silodp.experiments.validation import load, silo_sizes
 from silodp.files import with_reading
+from silodp.report.figures.findings import signed
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import markdown, turned, under_variants
 from silodp.verdicts.comparisons import ENDED, compare
 from silodp.verdicts.statistics import paired_test
+from silodp.workflow.plan import Plan
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
 # In one line, without the marks of lists and emphasis that may stand between words.
 WORDS = {page: " ".join(text.replace("**", "").split()) for page, text in TEXT.items()}
 PUBLISHED = ROOT / "results" / "published"
+BOARD = ROOT / "results" / "published-leaderboard"
 CLAIMS = pd.read_csv(PUBLISHED / "claims.csv").fillna({"source": ""})
 PRIVATE = with_reading(pd.read_csv(PUBLISHED / "privacy.csv"))
 # A row of the table at equal true ε.
@@ -111,8 +116,34 @@ def each_form(name: str) -> tuple[str, ...]:
 
 def on_the_board(*wanted: str) -> tuple[str, ...]:
     """For each question in words of leaderboard.md: cells with yes, with worse, and all."""
-    text = (ROOT / "results" / "published-leaderboard" / "board" / "leaderboard.md").read_text()
+    text = (BOARD / "board" / "leaderboard.md").read_text()
     return sum((re.search(rf"{words}: yes at (\d+), worse at (\d+) of (\d+)", text).groups() for words in wanted), ())
+
+
+def gradients(algorithm: str, R: int | None = None) -> list[float]:
+    """Gradients that a silo takes in all rounds over its n, for data sets of the leaderboard: the successors' own
+    comparison in R rounds, or all others."""
+    plan, found = Plan(load(BOARD / "config.json"), folder=str(BOARD), published=True), []
+    for name, config in plan.experiments.items():
+        setting, n = config.settings[0], silo_sizes(config)[1]
+        if name.endswith("_leaderboard") and (setting.R if "successors" in name else None) == R:
+            (of,) = plan.task(name, algorithm, setting.name, "default").plans(math.nan, 1, [n])
+            found.append(sum(release.count * release.records * release.gradients for release in of.releases) / n)
+    return sorted(found)
+
+
+def of_the_successors(M: int, R: int, epsilon: float) -> tuple[str, ...]:
+    """Mean test errors in the successors' own comparison, by algorithm."""
+    rows = pd.concat(map(pd.read_csv, (BOARD / "tables").glob("mnist_successors_*.csv")))
+    rows = rows[(rows["M"] == M) & (rows["R"] == R) & (rows["epsilon"] == epsilon)].set_index("algorithm")
+    names = ("minibatch_sgd", "localised_accelerated", "dp_mu2", "dp_mu2_difference", "dp_mu2_correlated")
+    return tuple(f"{rows['test_error_mean'][name]:.3f}" for name in names)
+
+
+def on_the_board_at(question: str, experiment: str, epsilon: float) -> tuple[str, ...]:
+    """Difference of a question's groups at a cell, with its interval."""
+    rows = pd.read_csv(BOARD / "board" / "leaderboard.csv").set_index(["question", "experiment", "epsilon"])
+    return tuple(signed(rows.loc[(question, experiment, epsilon), key]) for key in ("difference", "low", "high"))
 
 
 def at_an_end(noise: str) -> tuple[str, ...]:
@@ -357,9 +388,23 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         for end, noise in (("calibrated, certified", "calibrated"), ("favourable, the other end", "favourable"))
     },
     r"successor beats the papers' best at (\d+) of (\d+) cells": lambda: on_the_board("a successor beat.*?")[::2],
+    r"It takes ([\d.]+)n gradients there": lambda: (f"{gradients('localised_accelerated', 25)[0]:.1f}",),
+    r"cells, with ([\d.]+) times its gradients": lambda: (f"{gradients('localised_accelerated', 25)[0]:.1f}",),
+    r"localised acceleration takes ([\d.]+)n, and": lambda: (f"{gradients('localised_accelerated', 3)[0]:.2f}",),
+    r"Minibatch SGD takes ([\d.]+)n to ([\d.]+)n gradients": lambda: tuple(
+        f"{gradients('minibatch_sgd')[end]:.1f}" for end in (0, -1)
+    ),
+    rf"ahead of minibatch SGD: {INTERVAL} for M = 50 and ε = 8": lambda: on_the_board_at(
+        "successor", "mnist_successors_m50_leaderboard", 8
+    ),
+    rf"on STAR at ε = 4: {INTERVAL}": lambda: on_the_board_at("successor", "star_leaderboard", 4),
     r"the best single model at (\d+) of (\d+) cells": lambda: on_the_board("a model for each silo.*?")[::2],
     r"it is worse at (\d+) of (\d+) cells, and better at none": lambda: on_the_board("is one pass.*?")[1:],
     r"`make paper`[^|]*\| (\d+) h (\d+) min": time_of_make_paper,
+}
+FACTS |= {
+    rf"\| {M}, {R}, {epsilon:g}(?: \(ρ = 8\))? " + r"\| ([\d.]+) " * 5: partial(of_the_successors, M, R, epsilon)
+    for M, R, epsilon in ((50, 25, 1), (50, 25, 8), (50, 25, 65.32), (20, 25, 65.32), (80, 25, 65.32), (50, 3, 65.32))
 }
 LISTED = r"(\d+)(?: \(([\d., ]+)\))?"
 FACTS |= {

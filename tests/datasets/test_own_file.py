@@ -1,10 +1,12 @@
 """Files of one's own: what is inferred, and one line for whatever cannot be used."""
 
+import bz2
 import gzip
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from silodp.datasets.own_file import OwnFile, read_own
@@ -69,6 +71,13 @@ def test_a_target_of_numbers_is_a_regression_unless_told(read):
     assert read(patients(readmitted=i))[0].classes is None
     assert read(patients(readmitted=i % 5))[0].classes == 5
     assert read(patients(readmitted=i % 5), task="regression")[0].classes is None
+
+
+def test_the_order_of_records_changes_no_code(read):
+    straight, turned = read(patients())[0], read(patients()[::-1])[0]
+    np.testing.assert_array_equal(straight.x, turned.x[::-1])
+    np.testing.assert_array_equal(straight.silo, turned.silo[::-1])
+    np.testing.assert_array_equal(straight.y, turned.y[::-1])
 
 
 def test_missing_values_are_refused_dropped_or_left_to_be_filled(read):
@@ -138,12 +147,34 @@ def test_what_cannot_be_used_is_one_line_without_a_cell(read, case):
     assert "\n" not in line
 
 
+def test_packed_latin_and_short_floats_are_read(read, tmp_path):
+    frame = patients(hospital=np.where(np.arange(RECORDS) % 3 == 0, "Süd", "Nord"))
+    wanted, text = read(frame)[0], frame.to_csv(index=False)
+    for name, packed in (
+        ("a.csv.bz2", bz2.compress(text.encode())),
+        ("a.csv.zst", pa.compress(text.encode(), "zstd", asbytes=True)),
+    ):
+        np.testing.assert_array_equal(read(frame, name, packed)[0].x, wanted.x)
+    np.testing.assert_array_equal(read(frame, "a.csv", text.encode("latin-1"), encoding="latin-1")[0].x, wanted.x)
+    np.testing.assert_array_equal(read(frame.astype({"age": np.float16}), "a.parquet")[0].x, wanted.x)
+
+
 def test_stray_words_between_numbers_are_missing_and_categories_stay(read):
     frame = patients(age=[" ? ", "n/a", *map(str, range(58))], ward=["unknown"] * 30 + ["A"] * 30)
     data = read(frame, missing="mean")[0]
     assert np.isnan(data.x[:2, 0]).all()
     assert data.x[2, 0] == 0
     assert "ward=unknown" in data.feature_names
+
+
+def test_lists_are_no_feature_and_no_target(tmp_path):
+    path = tmp_path / "a.parquet"
+    patients(scan=[[1.0, 2.0]] * RECORDS).to_parquet(path)
+    with pytest.raises(TableError, match="column 'scan': neither numbers nor words: must be listed under ignore"):
+        read_own(OwnFile(path, "readmitted"))
+    with pytest.raises(TableError, match="column 'scan': neither numbers nor words: must hold"):
+        read_own(OwnFile(path, "scan"))
+    assert len(read_own(OwnFile(path, "readmitted", ignore=("scan",)))[0].y) == RECORDS
 
 
 def test_a_decimal_comma_is_read_where_semicolons_stand_between_columns(read):
@@ -154,9 +185,24 @@ def test_a_decimal_comma_is_read_where_semicolons_stand_between_columns(read):
         np.testing.assert_array_equal(found.x, wanted.x)
 
 
+def test_whole_numbers_beyond_what_a_float_holds_are_not_shown(read):
+    codes = np.random.default_rng(0).integers(2**60, 2**61, RECORDS)
+    np.testing.assert_allclose(read(patients(age=codes))[0].x[:, 0], codes, rtol=1e-6)
+
+
 def test_a_file_that_is_not_there_or_no_table_is_one_line(tmp_path):
     for name, wanted in (("a.csv", "no such file"), ("a.xlsx", "must end in"), ("a.parquet", "not a Parquet file")):
         if "such" not in wanted:
             (tmp_path / name).write_bytes(b"nonsense")
         with pytest.raises(TableError, match=wanted):
             read_own(OwnFile(Path(tmp_path / name), "y"))
+
+
+def test_a_column_that_is_numbers_in_its_first_megabyte_only_is_words(read):
+    rows = 120_000
+    frame = pd.DataFrame({"hospital": "N", "age": np.arange(rows) % 7, "code": 7, "readmitted": np.arange(rows) % 2})
+    frame = frame.astype({"code": object})
+    frame.loc[rows - 20 :, "code"] = "late"
+    data, numbers, _ = read(frame)
+    assert numbers == ("age",)
+    assert data.feature_names == ("age", "code=late")

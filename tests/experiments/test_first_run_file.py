@@ -9,7 +9,7 @@ import yaml
 
 from silodp.cli import main
 from silodp.datasets.own_file import OwnFile
-from silodp.experiments.first_run_file import name_of, outwards, restarting
+from silodp.experiments.first_run_file import identities, name_of, outwards, restarting
 from silodp.experiments.validation import load, silo_sizes
 
 
@@ -97,6 +97,12 @@ def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
     assert init("--silo", "hospital", "--missing", "drop", age=np.where(i == 7, np.nan, i % 50))[0] == 0
 
 
+def test_a_person_column_is_counted(init, tmp_path):
+    _, said, _ = init("--silo", "hospital", "--person", "who", who=np.arange(300) // 2)
+    assert "persons: 150, with at most 2 records" in said
+    assert load(tmp_path / "config" / "patients.yaml").experiments["patients"].dataset.person == "who"
+
+
 def test_what_a_file_hides_is_named(init, tmp_path):
     i = np.arange(300)
     more = {"patient_nr": i % 7, "code": i * 3 + 11, "age": np.where(i == 5, 1e6, 20 + i % 60), "ward": i % 2}
@@ -113,6 +119,13 @@ def test_what_a_file_hides_is_named(init, tmp_path):
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
     assert config.silos.count == 3
     assert config.preprocess.bounds["age"][1] < 200
+
+
+def test_names_of_identities_are_told_from_words_that_end_alike(tmp_path):
+    ids = ["id", "ID", "patient_nr", "PatientID", "zip_code", "postcode", "ward no", "visitId"]
+    words = ["acid", "fluid", "casino", "covid", "kidney", "nitrogen", "GRID"]
+    frame = pd.DataFrame({name: np.arange(9) % 4 for name in [*ids, *words, "y"]})
+    assert list(identities(frame, OwnFile(tmp_path, "y"))) == ids
 
 
 @pytest.mark.parametrize("word", ["", "p"])

@@ -10,6 +10,7 @@ import yaml
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
+from silodp.experiments.own_data import preprocessing_guarantee
 from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
@@ -70,6 +71,15 @@ def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path
     assert config.data_name == str(tmp_path / "patients.csv")
     assert dataset_of(config).silo_records == (21, 100, 40)
     assert silo_sizes(config) == (3, 16)
+
+
+def test_an_algorithm_with_nothing_behind_its_colon_takes_its_defaults(loaded, tmp_path):
+    loaded()
+    text = (tmp_path / "patients.yaml").read_text()
+    keys = yaml.safe_load(text)
+    keys["experiments"]["patients"]["algorithms"] = {"minibatch_sgd": None}
+    (tmp_path / "patients.yaml").write_text(yaml.safe_dump(keys))
+    assert load(tmp_path / "patients.yaml").experiments["patients"].algorithms["minibatch_sgd"].private == "both"
 
 
 def test_each_silo_has_its_own_n_k_delta_and_noise(loaded):
@@ -264,3 +274,23 @@ def test_the_record_of_a_run_has_the_files_checksum_and_no_path_to_it(loaded, tm
     assert main(["provenance", "patients.yaml", "--output", str(output)]) == 0
     wanted = hashlib.sha256((tmp_path / "patients.csv").read_bytes()).hexdigest()
     assert f"sha256:{wanted}" in output.read_text()
+
+
+@pytest.mark.parametrize(
+    ("steps", "missing", "wanted"),
+    [
+        ({"standardise": "bounds", "bounds_from": "file"}, "refuse", "not private: bounds were read off"),
+        ({"standardise": "bounds"}, "mean", "is private"),
+        ({"standardise": "none"}, "mean", "Not so what fills in missing values"),
+        ({"standardise": "train"}, "refuse", "not private: means and variances"),
+        ({}, "refuse", "not private: means and variances"),
+        ({"standardise": "none", "pca": 3}, "refuse", "not private: principal components"),
+    ],
+)
+def test_the_statement_about_preprocessing_follows_its_options(steps, missing, wanted):
+    told = preprocessing_guarantee(steps, missing)
+    assert wanted in told
+    assert "does not declare are read off the records: not private" in told
+    assert "Labels decide which silo" in preprocessing_guarantee(steps, missing, "dirichlet")
+    assert "Labels" not in told
+    assert "change the sizes" in preprocessing_guarantee(steps, "drop")

@@ -50,6 +50,8 @@ def test_what_cannot_be_reached_is_said() -> None:
         noise_multiplier(lambda noise: dp.ComposedDpEvent([fixed, dp.GaussianDpEvent(noise)]), 0.1, 1e-5)
     with pytest.raises(ValueError, match="reached with any noise multiplier"):
         noise_multiplier(lambda noise: fixed, 100.0, 1e-5)
+    with pytest.raises(ValueError, match="epsilon = 0: must be positive"):
+        noise_multiplier(dp.GaussianDpEvent, 0, 1e-5)
 
 
 def test_favourable_noise_is_where_the_lower_end_is_the_claim():

@@ -86,3 +86,9 @@ def test_what_is_not_known_is_not_said():
     assert math.isnan(person_epsilon(shuffled.plan(Budget(N, 3, 1.0, DELTA, 1.0)), 2))
     bare = dataclasses.replace(plan(), budget=Budget(N, 5, None, DELTA, 1.0))
     assert person_epsilon(bare) == math.inf
+
+
+@pytest.mark.parametrize(("silos", "records"), [(0, 1), (1, 0), (1, N + 1)])
+def test_a_person_has_records(silos, records):
+    with pytest.raises(ValueError, match=f"silos = {silos}, records = {records}: must be at least 1"):
+        person_epsilon(plan(), silos, records)

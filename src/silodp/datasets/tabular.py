@@ -73,7 +73,15 @@ def _empty(column: pd.Series) -> pd.Series:
 
 
 def _read_parquet(path: Path) -> tuple[list[str], pd.DataFrame]:
-    return pyarrow.parquet.read_schema(path).names, pd.read_parquet(path, dtype_backend="numpy_nullable")
+    """Names and columns; numbers of 16 bits, for which pandas has no type, become numbers of 32."""
+    schema = pyarrow.parquet.read_schema(path)
+    halves = [field.name for field in schema if field.type == pa.float16()]
+    others = [name for name in schema.names if name not in halves]
+    frame = pd.read_parquet(path, columns=others if halves else None, dtype_backend="numpy_nullable")
+    for name in halves:
+        values = pyarrow.parquet.read_table(path, columns=[name])[name].cast(pa.float32())
+        frame[name] = values.to_pandas().astype("Float32")
+    return schema.names, frame[schema.names] if halves else frame
 
 
 def _read_csv(path: Path, encoding: str) -> tuple[list[str], pd.DataFrame]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
@@ -30,6 +30,7 @@ from silodp.federation.trial_data import TrialData, build_model
 MOST_ALONE = 20
 # Classes up to which a table shows which is taken for which.
 MOST_CONFUSED = 10
+CALIBRATION_BINS = 5
 
 # What a model says of the test records of each silo: probabilities (n, classes), or values (n,).
 Said = list[np.ndarray]
@@ -127,7 +128,7 @@ def baselines(trials: Trials) -> dict[str, list[Said]]:
 
 
 def judged(trials: Trials, said: Sequence[Said]) -> dict[str, Any]:
-    """Errors of trials and silos; of classes also balanced accuracy and which is taken for which.
+    """Errors of trials and silos; of classes also balanced accuracy, AUC, calibration and which is taken for which.
 
     `most` is how many test records of all trials get the class that is said most often, and how many there are.
     """
@@ -135,17 +136,30 @@ def judged(trials: Trials, said: Sequence[Said]) -> dict[str, Any]:
     found: dict[str, Any] = {"error": errors.mean(), "errors": errors.tolist(), "silos": silos.tolist()}
     if trials.classes is None:
         return found
-    classes, tables = range(trials.classes), []
+    classes, tables, areas, pairs = range(trials.classes), [], [], []
     for test, one in zip(trials.test, said, strict=True):
         y, values = np.concatenate([y for _, y in test]).astype(int), np.nan_to_num(np.concatenate(one))
         tables.append(confusion_matrix(y, values.argmax(axis=1), labels=list(classes)))
+        pairs.append((y, values))
+        if trials.classes == 2 and 0 < y.sum() < len(y):
+            areas.append(roc_auc_score(y, values[:, 1]))
     table = np.sum(tables, axis=0)
     recalls = table.diagonal() / np.maximum(table.sum(axis=1), 1)
     found |= {"balanced": recalls[table.sum(axis=1) > 0].mean(), "most": [table.sum(0).max(), table.sum()]}
     found |= {"most_class": table.sum(0).argmax()}
+    if areas:
+        found["auc"] = np.mean(areas)
+        y, values = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        found["calibration"] = _calibration(y, values[:, 1])
     if trials.classes <= MOST_CONFUSED:
         found["confusion"] = table.tolist()
     return found
+
+
+def _calibration(y: np.ndarray, said: np.ndarray) -> list[list[float]]:
+    """[mean probability said, share found, records] of records in bins of the probability that they are of class 1."""
+    bins = np.minimum((said * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
+    return [[said[bins == b].mean(), y[bins == b].mean(), int((bins == b).sum())] for b in np.unique(bins)]
 
 
 def chosen_rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -197,6 +211,7 @@ def study(
 
 
 def _plain(value: Any) -> Any:
+    """Numbers of numpy as those of Python, infinite ones as None."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -29,6 +29,8 @@ def last_iterate_epsilon(steps: int, rounds: int, n: int, noise_multiplier: floa
 
     Each step draws one of n records uniformly, with replacement; replace-one neighbours. ValueError for K or n below 1.
     """
+    if min(steps, rounds, n) < 1:
+        raise ValueError(f"steps = {steps}, rounds = {rounds}, n = {n}: must be at least 1")
     mechanism = occurrence_exponents(steps, n, _NEGLIGIBLE * delta / rounds)
     shift = 1 / noise_multiplier
     reach = shift * math.sqrt(mechanism[1][-1])

@@ -25,6 +25,8 @@ def noise_multiplier(
     It errs to the private side: upper ε at z ≤ `epsilon` < upper ε at z/(1 + tolerance). ValueError for ε or δ out of
     range, or no z between 1e-6 and 1e9.
     """
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon = {epsilon}: must be positive and finite")
 
     def excess(log_noise: float) -> float:
         """ln of upper ε over the wanted one: positive where noise is too small."""

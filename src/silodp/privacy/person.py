@@ -25,6 +25,9 @@ def person_epsilon(plan: PrivacyPlan, silos: int = 1, records: int = 1) -> float
 
     NaN behind a shuffler or with shuffled sums; infinite without noise; ValueError for impossible numbers.
     """
+    if silos < 1 or not 1 <= records <= plan.budget.n:
+        limits = f"must be at least 1, records at most n = {plan.budget.n}"
+        raise ValueError(f"silos = {silos}, records = {records}: {limits}")
     if not plan.private or plan.assumption:
         return math.inf
     if plan.shuffler is not None or plan.shuffled_sum is not None:

@@ -171,6 +171,20 @@ def test_a_drawing_is_saved_as_a_png(browser, page):
     assert picture.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
 
 
+def test_points_say_their_values_and_folded_parts_open_by_the_keyboard(browser, page):
+    browser.open(page)
+    words = browser.run("return document.querySelector('.finding use title').textContent")
+    assert "MNIST: +0.0095" in words or "CIFAR-10" in words
+    unfold(browser)
+    words = browser.run("return document.querySelector('.numbered use title').textContent")
+    assert "at ε =" in words
+    assert "true ε in [" in words
+    browser.open(page)
+    (summary, *_) = browser.find(".finding details summary")
+    browser.type(summary, driver.ENTER)
+    assert browser.run("return document.querySelector('.finding details').open")
+
+
 def test_every_link_leads_somewhere(browser, page):
     browser.open(page)
     unfold(browser)
@@ -184,3 +198,31 @@ def test_every_link_leads_somewhere(browser, page):
     files = [unquote(link) for link in links if not link.startswith(("#", "https:", "data:"))]
     assert files
     assert [file for file in files if not (page.parent / file).is_file()] == []
+
+
+def test_a_link_to_a_claim_opens_its_numbers(browser, page):
+    browser.open(page)
+    place = browser.run("return document.querySelector('[id^=claim-]').id")
+    browser.run("location.hash = encodeURIComponent(arguments[0])", place)
+    assert wait(browser, "return document.getElementById(arguments[0]).open", place)
+    assert wait(browser, "return document.getElementById(arguments[0]).textContent.includes('Rule:')", place)
+    assert browser.run("return document.getElementById(arguments[0]).getBoundingClientRect().height", place) > 0
+
+
+def test_it_is_dark_where_the_system_asks_for_it(browser, page):
+    browser.open(page)
+    light = browser.run("return getComputedStyle(document.body).backgroundColor")
+    browser.scheme("dark")
+    dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+    browser.scheme("light")
+    assert (light, dark) == ("rgb(255, 255, 255)", "rgb(22, 24, 27)")
+
+
+def test_it_prints_on_few_pages(browser, page, tmp_path):
+    browser.open(page)
+    browser.media("print")
+    assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
+    browser.media("")
+    text = browser.printed(page, tmp_path)
+    assert text.startswith(b"%PDF")
+    assert 3 < len(re.findall(rb"/Type\s*/Page[^s]", text)) < 50

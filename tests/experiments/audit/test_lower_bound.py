@@ -157,3 +157,9 @@ def test_algorithms_that_assume_a_smooth_loss_have_no_row():
     rows = audit_rows(small.run(), "small", alone, [20, 20], runs=8)
     assert rows.empty
     assert list(rows.columns) == [*AUDIT_COLUMNS, *AUDIT_EXTRA]
+
+
+@pytest.mark.parametrize(("present", "absent"), [(3, 3), (10, 8)])
+def test_runs_must_fit(present, absent):
+    with pytest.raises(ValueError, match="runs"):
+        lower_epsilon(np.zeros(present), np.zeros(absent), 0.1)

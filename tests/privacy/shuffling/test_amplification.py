@@ -116,6 +116,11 @@ def test_the_table_has_every_bound_and_says_why_one_is_missing():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: clones_epsilon(0.0, 10, 1e-6), "epsilon0 = 0.0: must lie above 0"),
+        (lambda: clones_epsilon(1.0, 0, 1e-6), "reports = 0: must be an integer and at least 1"),
+        (lambda: clones_epsilon(1.0, 10, 0.0), "delta = 0.0: must lie strictly"),
+        (lambda: clones_epsilon(1.0, 10, 1e-6, records=0), "records = 0: must be an integer and at least 1"),
+        (lambda: amplification_table([], [10], [1e-6]), "epsilon0: empty"),
         (lambda: clones_closed_form(1.0, 100, 1e-6), "enough silos"),
         (lambda: clones_closed_form(9.0, 10_000, 1e-6), "limit on a silo's message"),
     ],

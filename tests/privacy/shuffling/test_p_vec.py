@@ -110,3 +110,19 @@ def test_without_noise_nothing_is_private():
     assert bare.delta(1, 5.0) == bare.delta(3, 5.0) == 1.0
     assert bare.epsilon(3, 1e-6) == (math.inf, math.inf)
     assert vector_delta(8, 0.5, 10, 2, 1.0, 1e-9) == 1.0, "fewer noise bits than the shift"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SumParameters(0, 1, 1), "participants = 0: must be at least 1"),
+        (lambda: SumParameters(1, 0, 1), "levels = 0: must be at least 1"),
+        (lambda: SumParameters(1, 1, -1), "noise_bits = -1: must be at least 0"),
+        (lambda: SumParameters(1, 1, 1, 0.6), "chance = 0.6: must lie above 0"),
+        (lambda: calibrate(10, 2, 1.0, 1.0), "delta = 1.0: must lie strictly"),
+    ],
+)
+def test_bad_input_is_one_line(make, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)

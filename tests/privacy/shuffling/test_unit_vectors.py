@@ -44,3 +44,9 @@ def test_quantiles_have_the_cap_s_probability_and_the_mean_that_the_scale_undoes
     assert np.abs(along).max() <= 1
     assert (along >= one.height).mean() == pytest.approx(one.hit, abs=1e-5)
     assert one.scale * along.mean() == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(("epsilon0", "d", "word"), [(0.0, 5, "epsilon0"), (501, 5, "epsilon0"), (1.0, 1, "d = 1")])
+def test_values_without_meaning_are_refused(epsilon0, d, word):
+    with pytest.raises(ValueError, match=word):
+        best_cap(epsilon0, d)

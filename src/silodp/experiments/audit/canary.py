@@ -183,7 +183,8 @@ class Server(Federation):
         self._planned(query, silo)
         before = None
         if query.previous is not None:
-            assert self.canary.previous is not None
+            if self.canary.previous is None:
+                raise ValueError(f"message {kind}: this canary has no point to take a difference from")
             before = self.canary.previous.repeat(len(self.query), 1)
         asked = Query(self.query, query.round, kind, before, factors=query.factors)
         self.seen.append(Seen(kind, silo, self.honest.answer(asked, silo)))

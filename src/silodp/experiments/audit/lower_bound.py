@@ -53,9 +53,12 @@ def lower_epsilon(present: np.ndarray, absent: np.ndarray, delta: float, confide
 
     The first half of the runs chooses threshold and event, the second half is counted.
 
-    `present` and `absent` are the statistic of independent runs, (runs,) each, with the canary and its replacement.
+    `present` and `absent` are the statistic of independent runs, (runs,) each, with the canary and its replacement;
+    ValueError for fewer than four runs, or unequal numbers of them.
     """
     runs = len(present)
+    if runs != len(absent) or runs < 4:
+        raise ValueError(f"runs = {runs}, {len(absent)}: must be the same in both worlds, and at least 4")
     half = runs // 2
     places = np.unique(np.concatenate([present[:half], absent[:half]]))
     thresholds = (places[1:] + places[:-1]) / 2 if len(places) > 1 else places

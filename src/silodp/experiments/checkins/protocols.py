@@ -155,8 +155,12 @@ PROTOCOLS: dict[str, Protocol] = {
 def local_epsilon(protocol: Protocol, n: int, shape: Shape, epsilon: float, delta: float) -> tuple[float, bool]:
     """Largest ε0 (to 1e-6 of it) whose reports make the whole (ε, δ)-private, and whether amplification gave it.
 
-    Where the bound gives less than ε itself, a protocol in which clients report once keeps ε0 = ε.
+    Where the bound gives less than ε itself, a protocol in which clients report once keeps ε0 = ε. ValueError: ε or δ
+    without meaning, or no clients.
     """
+    if not (n >= 1 and 0 < epsilon < LARGEST and 0 < delta < 1):
+        limits = f"n must be at least 1, epsilon above 0 and below {LARGEST:g}, delta strictly between 0 and 1"
+        raise ValueError(f"n = {n}, epsilon = {epsilon}, delta = {delta}: {limits}")
     low, high = 0.0, LARGEST
     while high - low > 1e-6 * high and high > 1e-12:
         middle = (low + high) / 2

@@ -107,12 +107,14 @@ def clones_delta(
     E.2. The reports may be adaptive. Errs upwards, or downwards if not `upper`; a millionth of `delta` may be spent on
     improbable numbers of clones.
     """
+    _check(epsilon0, reports, delta, records)
     keep = 1 / (1 + math.exp(-epsilon0))
     return _counts_delta(reports, math.exp(-records * epsilon0), keep, 1 - keep, epsilon, upper, delta)
 
 
 def response_delta(epsilon0: float, reports: int, epsilon: float, *, delta: float = 1e-15) -> float:
     """δ at ε that shuffled randomised response over three symbols has at least: no bound for all reports is below."""
+    _check(epsilon0, reports, delta)
     other = 1 / (math.exp(epsilon0) + 2)
     return _counts_delta(reports, 2 * other, 1 - 2 * other, other, epsilon, False, delta)
 
@@ -130,7 +132,7 @@ def response_epsilon(epsilon0: float, reports: int, delta: float) -> float:
 def allocation_epsilon(epsilon0: float, slots: int, delta: float) -> float:
     """Upper bound on ε at δ of an ε0-private report in one of m slots, drawn in secret; neighbours replace the record.
 
-    The smaller of two zero-out steps (`allocation.replaced`) and the clones' proof, which covers random slots too
+    The smaller of two zero-out steps (`replaced`) and the clones' proof, which covers random slots too
     (docs/accounting.md); never above ε0. `response_epsilon` is a lower end: the report's counts have the same law.
     """
     law = response_law(epsilon0, slots)
@@ -140,6 +142,7 @@ def allocation_epsilon(epsilon0: float, slots: int, delta: float) -> float:
 
 def clones_closed_form(epsilon0: float, reports: int, delta: float, *, records: int = 1) -> float:
     """The convex paper's Theorem E.2 (n = 1: FMT 2021, 3.1); ValueError where ε0 exceeds ln(N/(16 ln(2/δ)))/n."""
+    _check(epsilon0, reports, delta, records)
     return shuffled_round(N=reports, n=records, epsilon0=epsilon0, delta0=_PURE, delta=delta).value
 
 
@@ -160,6 +163,7 @@ def sampled_delta(epsilon0: float, records: int, steps: int, epsilon: float) -> 
     A step is ln(1 + (e^ε0 − 1)/n)-private (Balle, Barthe and Gaboardi 2018, Theorem 9); randomised response composes
     worst (Kairouz, Oh and Viswanath 2015, Theorem 3.3), with a binomial sum as δ.
     """
+    _check(epsilon0, records, 0.5)
     step = poisson_subsampled(epsilon0, 0.0, 1 / records)[0]
     truths = np.arange(steps + 1)
     loss = (2 * truths - steps) * step
@@ -192,26 +196,19 @@ def amplification_table(
 ) -> pd.DataFrame:
     """Every bound, or those named, at every (ε0, N, δ): epsilon0, reports, records, delta, bound, epsilon, note.
 
-    ε is NaN with the violated assumption as note where a bound says nothing.
+    ε is NaN with the violated assumption as note where a bound says nothing. ValueError for values without meaning.
     """
     for name, values in (("epsilon0", epsilon0), ("reports", reports), ("delta", delta)):
         if len(values) == 0:
             raise ValueError(f"{name}: empty: must hold at least one value")
     points = list(itertools.product(epsilon0, reports, delta))
     for e, N, at in points:
-        rows = [
-            {
-                "epsilon0": e,
-                "reports": N,
-                "records": records,
-                "delta": at,
-                "bound": bound,
-                "epsilon": value,
-                "note": note,
-            }
-            for e, N, at in itertools.product(epsilon0, reports, delta)
-            for bound, (value, note) in _bounds(e, N, at, records, bounds).items()
-        ]
+        _check(e, N, at, records)
+    rows = [
+        {"epsilon0": e, "reports": N, "records": records, "delta": at, "bound": bound, "epsilon": value, "note": note}
+        for e, N, at in points
+        for bound, (value, note) in _bounds(e, N, at, records, bounds).items()
+    ]
     return pd.DataFrame(rows)
 
 
@@ -279,3 +276,13 @@ def _invert(delta_at: Callable[[float], float], epsilon0: float, delta: float, u
         return 0.0
     low, high = narrowed(lambda e: delta_at(e) <= delta, 0.0, epsilon0, lambda a, b: b - a > _PRECISION * b)
     return high if upper else low
+
+
+def _check(epsilon0: float, reports: int, delta: float, records: int = 1) -> None:
+    if not 0 < epsilon0 <= 500:
+        raise ValueError(f"epsilon0 = {epsilon0}: must lie above 0 and be at most 500")
+    for name, value in (("reports", reports), ("records", records)):
+        if value < 1 or value != int(value):
+            raise ValueError(f"{name} = {value}: must be an integer and at least 1")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")

@@ -33,6 +33,13 @@ class SumParameters:
     noise_bits: int
     chance: float = 0.5
 
+    def __post_init__(self) -> None:
+        for name, least in (("participants", 1), ("levels", 1), ("noise_bits", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} = {getattr(self, name)}: must be at least {least}")
+        if not 0 < self.chance <= 0.5:
+            raise ValueError(f"chance = {self.chance}: must lie above 0 and be at most 1/2")
+
     @property
     def trials(self) -> int:
         """Noise bits of all participants in one coordinate, Nb."""

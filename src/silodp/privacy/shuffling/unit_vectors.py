@@ -40,6 +40,10 @@ class Cap:
 
 def best_cap(epsilon0: float, d: int) -> Cap:
     """The cap with the smallest scale among those that are ε0-private; ValueError for ε0 not in (0, 500], or d < 2."""
+    if not 0 < epsilon0 <= 500:
+        raise ValueError(f"epsilon0 = {epsilon0}: must lie above 0 and be at most 500")
+    if d < 2 or d != int(d):
+        raise ValueError(f"d = {d}: must be an integer and at least 2")
     # The scale has one minimum in γ; a grid finds its neighbourhood, also where it is close to 1.
     grid = np.linspace(0, 1, 101)[:-1]
     best = float(grid[int(np.argmin([cap(epsilon0, d, height).scale for height in grid]))])

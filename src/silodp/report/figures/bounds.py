@@ -49,7 +49,7 @@ _ABOVE, _XAXIS, _LINE, _TOP = 0.5, 0.42, 0.115, 0.3
 
 
 def rates(table: pd.DataFrame, *, title: str) -> Figure:
-    """A log–log panel for each slope: means, fitted line, stated exponent, rivals. Raises ValueError without slopes."""
+    """A log–log panel for each slope: means, fitted line, stated exponent, rivals."""
     slopes = _slopes(table)
     with styled():
         figure, panels = _page(title, len(slopes), RULE, lines=3)

@@ -8,7 +8,7 @@ from silodp.report.figures.style import label, looks, styled
 
 
 def draw_by_round(rows: pd.DataFrame, *, title: str) -> Figure:
-    """ε against the round, a line an algorithm, dotted: claimed (NaN for nothing). Raises ValueError without rows."""
+    """ε against the round, a line an algorithm, dotted: claimed (NaN for nothing)."""
     with styled():
         axes = new_axes(title, "round", "true ε so far")
         # Local SGD's is tens of times the others'.

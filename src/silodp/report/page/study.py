@@ -16,6 +16,8 @@ from silodp.verdicts.statistics import paired_test
 MOSTLY = 0.99
 # Share of a pooled fit's gain over guessing that federated training without noise may lose.
 LOST = 0.05
+# AUC from which a model ranks records better than by chance.
+RANKS = 0.6
 SILOS_SHOWN = 40
 ALONE = "silo_only"
 _BASELINES = ("guess", "pooled", "best silo")
@@ -47,6 +49,7 @@ class Study:
         )
 
     def amount(self, model: Model) -> str:
+        """A model's error in words."""
         if model["error"] is None:
             return "an error without bound"
         share = f"{100 * model['error']:.3g} %"
@@ -68,6 +71,7 @@ def _finite(model: Model) -> float:
 
 
 def paragraph(study: Study) -> list[str]:
+    """The sentences at the top of the page."""
     told, plain, guess = study.told, study.plain, study.guess
     silos, splits = len(study.found["silos"]), study.found["trials"]
     said = "predicting the mean" if study.regression else "always saying the most frequent class"
@@ -104,7 +108,15 @@ def _learnt(study: Study, told: Model) -> list[str]:
         name, (count, whole) = study.found["classes"][told["most_class"]], told["most"]
         words.append(f"It says “{name}” for {count:,} of {whole:,} test records of all splits.")
     if study.better(study.pooled, study.guess) < 1:
-        words.append("Nor is a linear model with all records in one place and no noise: it does not learn these data.")
+        ranks = study.pooled.get("auc") or 0.5
+        words.append(
+            "Nor is a linear model with all records in one place and no noise"
+            + (
+                f", yet it ranks records (AUC {measured(ranks)})."
+                if ranks > RANKS
+                else ": it does not learn these data."
+            )
+        )
     elif study.plain is not None:
         gain = study.guess["error"] - study.pooled["error"]
         lost = (_finite(study.plain) - study.pooled["error"]) / gain
@@ -118,6 +130,7 @@ def _learnt(study: Study, told: Model) -> list[str]:
 
 
 def _warnings(study: Study) -> list[str]:
+    """δ of small silos, and points at the end of their grid."""
     words = []
     if weak := study.found["weak"]:
         n, delta = min(weak), study.found["delta"]
@@ -153,11 +166,12 @@ def study_page(page: Page, experiments: Sequence[Any], promised: Any) -> tuple[l
 def _results(page: Page, path: Path, experiment: Any, study: Study) -> Section:
     error = "error / guessing's" if study.regression else "wrong answers"
     heading = ["model", "ε", error] + ([] if study.regression else ["balanced accuracy"])
-    heading += ["rounds"]
+    heading += ["AUC", "rounds"] if len(study.found["classes"]) == 2 else ["rounds"]
     rows, names = [], [model["name"] for model in study.models]
     for model in sorted(study.models, key=lambda one: (names.index(one["name"]), one.get("epsilon") or math.inf)):
         row = [in_words(model["name"]), exact(model.get("epsilon")), measured(_finite(model))]
         row += [] if study.regression else [measured(model["balanced"])]
+        row += [measured(model.get("auc"))] if "AUC" in heading else []
         rows.append([*row, exact(model.get("rounds"))])
     rows = [["no\u00a0noise" if cell == "–" and place == 1 else cell for place, cell in enumerate(row)] for row in rows]
     links = page.csv(path, "all numbers (JSON)") + page.csv(page.folder / "tables" / f"{experiment.name}.csv")
@@ -195,13 +209,17 @@ def _by_silo(study: Study) -> Table:
 
 
 def _by_class(study: Study, told: Model) -> list[Block]:
-    """Which class is taken for which, of the model that the page speaks of."""
+    """Which class is taken for which, and whether probabilities are right, of the model that the page speaks of."""
     blocks: list[Block] = []
     classes, about = study.found["classes"], f"the federated model at ε = {exact(told['epsilon'])}, all splits"
     if "confusion" in told:
         rows = [[name, *map(str, counts)] for name, counts in zip(classes, told["confusion"], strict=True)]
         heading = ["is", *(f"said to be {name}" for name in classes)]
         blocks.append(Table(f"Test records by class, {about}", heading, rows))
+    if "calibration" in told:
+        rows = [[measured(said), measured(found), str(count)] for said, found, count in told["calibration"]]
+        heading = [f"probability of “{classes[1]}” said", "share found", "test records"]
+        blocks.append(Table(f"Are probabilities right? {about}", heading, rows))
     return blocks
 
 

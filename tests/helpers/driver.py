@@ -56,9 +56,23 @@ class Browser:
         """What a script returns."""
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
+    def scheme(self, name):
+        """Show the page as where the system wishes for light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self._call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
+
+    def find(self, selector):
+        """Elements that a CSS selector matches, to be clicked or typed into."""
+        found = self._call("POST", "/elements", {"using": "css selector", "value": selector})
+        return [one[ELEMENT] for one in found]
+
     def click(self, element):
         """A pointer's click, after scrolling there."""
         self._call("POST", f"/element/{element}/click", {})
+
+    def type(self, element, text):
+        """Focus the element and press keys."""
+        self._call("POST", f"/element/{element}/value", {"text": text})
 
     def log(self, kind):
         """Entries since the last call: of the console ("browser") or of the network ("performance")."""
@@ -68,6 +82,20 @@ class Browser:
         """Every address that was asked for."""
         events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
         return [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
+
+    def media(self, name):
+        """Show the page as on this medium, as in print; with an empty name as on the screen again."""
+        self._call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"media": name}})
+
+    @staticmethod
+    def printed(path, folder):
+        """A page as a PDF, as it would be printed; by Chromium itself, as the driver gives a long page ten seconds."""
+        target = Path(folder) / "printed.pdf"
+        program = next(found for name in CHROMIUM if (found := shutil.which(name)))
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000"]
+        address = Path(path).resolve().as_uri()
+        subprocess.run([program, *options, f"--print-to-pdf={target}", address], check=True, timeout=300)
+        return target.read_bytes()
 
     def close(self):
         """End the browser and its driver."""

@@ -135,7 +135,7 @@ def verdicts(table: pd.DataFrame) -> list[str]:
     for key, part in table.groupby("question", sort=False):
         counts = part["outcome"].value_counts()
         yes, no = int(counts.get("yes", 0)), int(counts.get("no, worse", 0))
-        where = [f"{name.removesuffix('_leaderboard')} ε = {', '.join(es)}" for name, es in _places(part, "yes")]
+        where = [f"{name} ε = {', '.join(es)}" for name, es in _places(part, "yes")]
         head = f"{words[str(key)]}: yes at {yes}, worse at {no} of {len(part)} cells after Holm"
         lines.append(head + (f" (yes: {'; '.join(where)})" if where else "") + _pays(part))
     return lines

@@ -32,8 +32,9 @@ _ONCE_EACH, _ONCE = 4, 9
 _SHARE = 0.55
 # Seconds that a job takes beside training, on average: starting, accounting, drawing.
 _START = 4.0
-# Seconds of a silo's round and of each of its releases beside arithmetic, however many points are in the stack.
-_ROUND, _RELEASE = 4e-4, 35e-6
+# Seconds of a silo's round, of each of its releases, and of each coordinate of a release's noise, beside arithmetic,
+# however many points are in the stack.
+_ROUND, _RELEASE, _DRAW = 4e-4, 15e-6, 8e-9
 # A run of the mechanism test plays two silos three times.
 _PLAYED = 6
 # Seconds of a run beside its jobs: Snakemake's start and end, kernels compiled for the first time.
@@ -87,7 +88,7 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
     played: dict[tuple[str, str, int], float] = {}
     for name, config in plan.experiments.items():
         files += len(plan.grids(name)) + len(plan.figure_names(name)) * 2 + 20
-        silos, smallest = silo_sizes(config)
+        d, (silos, smallest) = _weights(config), silo_sizes(config)
         for algorithm in config.algorithms:
             for setting in config.settings:
                 for reading, label in plan.readings(name).items():
@@ -101,7 +102,7 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
                     for phase, number in sorted(by_phase.items()):
                         releases, gradients = _counts(task, int(str(phase)), smallest)
                         operations += number * each * gradients
-                        silo = _ROUND * setting.R + _RELEASE * releases
+                        silo = _ROUND * setting.R + (_RELEASE + _DRAW * d) * releases
                         overhead += stacks * silo
                     # The mechanism test plays a default reading at its longest phase, in one setting of each R.
                     if label == "" and config.algorithms[algorithm].private != "non_private":
@@ -178,3 +179,8 @@ def _of_a_gradient(config: Experiment) -> int:
         case "convnet":
             return _FIRST * 28 * 28 * 6 * 75 + _LATER * (10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10)
     return _FIRST * inputs
+
+
+def _weights(config: Experiment) -> int:
+    """Weights of a model, those of a convolution once."""
+    return 62_006 if config.model.name == "convnet" else _of_a_gradient(config) // _FIRST

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from silodp.config.loading import known_shorts
 from silodp.files import (
     PRIVACY_COLUMNS,
     TABLE_COLUMNS,
@@ -50,9 +51,10 @@ def board(page: Page) -> list[Section]:
     with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
-    verdicts = [in_words(line[2:], page.titles) for line in lines if line.startswith("- ")]
+    called = {name: short.removesuffix(f", {NAME}") for name, short in known_shorts().items()}
+    verdicts = [in_words(line[2:], called) for line in lines if line.startswith("- ")]
     heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
-    cells = [[in_words(cell, page.titles) for cell in row] for row in rows]
+    cells = [[in_words(cell, called) for cell in row] for row in rows]
     figures = [page.picture(folder / f"{name}.svg", text) for name, text in CAPTIONS.items()]
     return [
         Section(

@@ -1,7 +1,7 @@
 """No sentence quotes the upper end of an interval as if it were the true ε.
 
 The rule: outside brackets [lower, upper] no number of three digits or more equals, as rounded, the upper end of a row
-of `results/published*/privacy.csv` whose claim is not kept. Numbers with a unit are errors, sizes and counts ("1,260 keep"), no ε.
+of `results/published*/privacy.csv` whose claim is not kept. Numbers with a unit and counts are no ε.
 """
 
 import json

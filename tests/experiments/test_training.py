@@ -25,13 +25,13 @@ PAIRS += [(case, algorithm) for case in CASES if case != "perceptron" for algori
 
 @pytest.mark.parametrize(("case", "algorithm"), PAIRS)
 def test_cutting_trials_into_jobs_does_not_change_the_table(case, algorithm):
-    job = task(algorithm, trials=3, settings=[{"M": 1, "R": 2}], **CASES[case])
-    whole = train(job, range(3))
-    assert len(whole) == 3 * len(job.grid())
-    parts = [train(job, [trial]) for trial in range(3)]
+    job = task(algorithm, trials=2, settings=[{"M": 1, "R": 2}], **CASES[case])
+    whole = train(job, range(2))
+    assert len(whole) == 2 * len(job.grid())
+    parts = [train(job, [trial]) for trial in range(2)]
     same(pd.concat(parts, ignore_index=True), whole, check_exact=True)
-    order = train(job, [2, 0])
-    same(order, pd.concat([parts[2], parts[0]], ignore_index=True), check_exact=True)
+    order = train(job, [1, 0])
+    same(order, pd.concat(parts[::-1], ignore_index=True), check_exact=True)
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_the_same_run_gives_the_same_page(whole_run, page):
 MADE_UP = """| experiment | epsilon | best | test_error |
 | --- | --- | --- | --- |
 | wbcd_mlp | 1 | minibatch_sgd | 0.06 |
-| wbcd_mlp | 3 | local_sgd | 0.05 |
+| tv16_leaderboard | 3 | local_sgd | 0.05 |
 
 - does federating beat training alone: yes at 2, worse at 0 of 2 cells after Holm.
 """
@@ -189,7 +189,9 @@ def test_a_board_is_a_section_with_verdicts_table_and_figure(tmp_path, place):
     text = Page((tmp_path / "report.html").read_text()).text
     assert "Leaderboard" in text
     assert "Does federating beat training alone: yes at 2, worse at 0 of 2 cells after Holm." in text
-    assert "Wisconsin breast cancer" in text
+    assert "Breast cancer" in text
+    assert "Votes by state" in text
+    assert "tv16" not in text
     assert "MB-SGD" in text
     assert "Test error against true ε, by data set" in text
     assert "with a correction minus without it" not in text

@@ -25,7 +25,7 @@ def made(name):
     return algorithm, algorithm.plan(Budget(N, R, EPSILON, N**-2.0, 4.0))
 
 
-def verdict(name, streams, mechanism=Messages, runs=300, together=True):
+def verdict(name, streams, mechanism=Messages, runs=200, together=True):
     algorithm, plan = made(name)
     return mechanism_test(algorithm, [plan], streams, runs=runs, messages=mechanism, together=together)[0]
 
@@ -49,7 +49,7 @@ def test_every_plant_is_caught(fault, name):
     if not PLANTS[fault].applies(kinds):
         pytest.skip("nothing in this algorithm's messages can have this fault")
     plant = PLANTS[fault]
-    runs = 40 if plant.alone else 300
+    runs = 40 if plant.alone else 200
     found = verdict(name, STREAMS.child(fault, name), plant.mechanism, runs, together=not plant.alone)
     assert found.broken, found
     assert found.p < 1e-5

@@ -31,7 +31,7 @@ _ONCE_EACH, _ONCE = 4, 9
 # Training reaches this share of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
 _SHARE = 0.55
 # Seconds that a job takes beside training, on average: starting, accounting, drawing.
-_START = 4.0
+_START = 3.0
 # Seconds of a silo's round, of each of its releases, and of each coordinate of a release's noise, beside arithmetic,
 # however many points are in the stack.
 _ROUND, _RELEASE, _DRAW = 4e-4, 15e-6, 8e-9

@@ -75,7 +75,7 @@ proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on in
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
 
 BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successors leaderboard-natural
-leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: about three hours
+leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: 4.2 hours
 	@for run in $(BOARD); do $(MAKE) --no-print-directory reproduce RUN=$$run || exit; done
 	@$(BIN)/silodp leaderboard $(addprefix results/,$(BOARD)) --output results/leaderboard/board
 

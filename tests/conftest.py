@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_collection_finish() -> None:
-    """The garbage collector leaves out libraries and tests, which stay: a twelfth of the suite's time."""
+    """The garbage collector leaves out libraries and tests, which stay till the end."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 

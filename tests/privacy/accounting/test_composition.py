@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting.composition import Composition, epsilon_at
+from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
 from silodp.privacy.accounting.losses import LossPmf, pair_losses
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.accounting.profiles import gaussian_occurrences, with_replacement
@@ -53,6 +53,7 @@ def test_mixture_agrees_with_simulated_transcripts() -> None:
     st.integers(1, 7),
     st.floats(1e-9, 0.4),
 )
+@example([1.0, 1.0], 2, 1, 0.375)
 @settings(deadline=None, max_examples=80)
 def test_composition_of_small_distributions_is_exact(raw: list[float], first: int, count: int, delta: float) -> None:
     masses = np.array(raw) / sum(raw)
@@ -69,7 +70,9 @@ def test_composition_of_small_distributions_is_exact(raw: list[float], first: in
     lower = epsilon_at(Composition([(part, count)]), delta, upper=False)
     assert lower <= upper + 1e-12
     assert divergence(upper + 1e-12) <= delta * (1 + 1e-12)
-    if upper > 0 and math.log(count) + math.log(masses.max()) < 0:
+    assert upper <= max(chernoff_order(Composition([(part, count)]).log_moment, delta)[1], 0) + 1e-12
+    # Below every loss δ is so large that the upper end may be Chernoff's.
+    if upper > max(losses[0], 0) and math.log(count) + math.log(masses.max()) < 0:
         assert divergence(max(upper - 1e-3, 0)) >= delta * (1 - 1e-6)
     if lower > 0:
         assert divergence(max(lower - 1e-12, 0)) >= delta * (1 - 1e-12)

@@ -76,7 +76,7 @@ def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
     above = np.flatnonzero(log_divergence > math.log(delta))
     if upper:
         if len(below) == 0 or below[0] == 0:
-            return max(crude if len(below) == 0 else float(law.losses[0]), 0.0)
+            return max(min(crude, float(law.losses[0])) if len(below) else crude, 0.0)
         k = int(below[0])
     else:  # far below ε the errors drown the lower estimate, so the last place counts
         if len(above) == 0 or above[-1] == len(law.losses) - 1:

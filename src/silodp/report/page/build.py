@@ -51,7 +51,7 @@ def board(page: Page) -> list[Section]:
     with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
-    called = {**page.titles} | {name: short.removesuffix(f", {NAME}") for name, short in known_shorts().items()}
+    called = dict(page.titles) | {name: short.removesuffix(f", {NAME}") for name, short in known_shorts().items()}
     verdicts = [in_words(line[2:], called) for line in lines if line.startswith("- ")]
     heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
     cells = [[in_words(cell, called) for cell in row] for row in rows]

@@ -146,6 +146,20 @@ def on_the_board_at(question: str, experiment: str, epsilon: float) -> tuple[str
     return tuple(signed(rows.loc[(question, experiment, epsilon), key]) for key in ("difference", "low", "high"))
 
 
+def printed_k() -> tuple[str, ...]:
+    """SPIDER against minibatch SGD with K by each ε, and with one K, then the largest change of a mean error by K."""
+    reported = ROOT / "results" / "published-per-eps" / "reported"
+    rows = with_reading(pd.concat(map(pd.read_csv, reported.glob("*.csv"))))
+    runs = [rows[rows["reading"] == reading] for reading in ("batch=per_eps", "")]
+    each = [compare(run, *SPIDER)["outcome"].tolist() for run in runs]
+    said = [str(part.count(word)) for part in each for word in ("behind", "ahead")]
+    cells = rows[rows["epsilon"].notna()].groupby(["experiment", "algorithm", "trial", "reading"])["test_error"].mean()
+    trials = cells.unstack("reading").pipe(lambda means: means["batch=per_eps"] - means[""])
+    tests = [paired_test(part.to_numpy()) for _, part in trials.groupby(["experiment", "algorithm"])]
+    assert all(test.low < 0 < test.high for test in tests)
+    return said[0], str(len(each[0])), *said[1:], f"{max(abs(test.value) for test in tests):.4f}"
+
+
 def at_an_end(noise: str) -> tuple[str, ...]:
     """Minibatch against local SGD on perceptrons, local SGD's noise at an end of its bracket, by data set."""
     said: tuple[str, ...] = ()
@@ -307,6 +321,8 @@ SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 # Words around numbers → the numbers.
 ENDS = r"(\d+), (\d+) \(Holm keeps (\d+), (\d+)\) \| ([−+][\d.]+) \[([−+][\d.]+), ([−+][\d.]+)\]"
 FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
+    r"With the printed K SPIDER is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+), with the "
+    r"other K at (\d+) and (\d+)\. The printed K .*? at most ([\d.]+)": printed_k,
     r"Of ([\d,]+) published private rows ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": private_rows,
     rf"than minibatch SGD at (\d+) of (\d+) comparisons and a larger error at (\d+) \(picture\); {KEEPS}": lambda: (
         *sides("N2", *SPIDER, (0, 2, 1)),

@@ -178,6 +178,19 @@ MADE_UP = """| experiment | epsilon | best | test_error |
 """
 
 
+def test_a_plug_ins_run_opens_with_its_curve(run):
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps(config | {"plugins": ["source/plugins/mine.py"]}))
+    page = built(run)
+    stems = [path.stem for path in (run / "figures").glob("*.svg")]
+    assert sorted(figure["id"] for figure in page.all("figure")) == sorted(
+        f"figure-figures-{stem.replace('=', '-')}" for stem in stems
+    )
+    places = [tag.get("id") for _, tag in page.tags]
+    curve = places.index("figure-figures-wbcd_mlp_M2_R25")
+    assert curve < places.index("finding-true") < places.index("experiments")
+
+
 @pytest.mark.parametrize("place", ["board", "."])
 def test_a_board_is_a_section_with_verdicts_table_and_figure(tmp_path, place):
     folder = tmp_path / place

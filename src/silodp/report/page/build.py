@@ -27,7 +27,7 @@ from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import in_words, title_of
 from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
 from silodp.report.page.claims import protocols, read_claims, shown_claims
-from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, own_data
+from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, curves, own_data
 from silodp.report.page.figures import Page
 from silodp.report.page.findings import findings
 from silodp.report.page.papers import ORDER, cards, paper_of
@@ -100,6 +100,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     raced = [experiment.title for experiment in experiments if experiment.about.get("tuning") == "race"]
     path = folder / "privacy.csv"
     private = read_table(path, PRIVACY_COLUMNS) if path.is_file() else pd.DataFrame(columns=PRIVACY_COLUMNS)
+    first: list[Block] = [curves(page, experiments)] if plugin and not own else []
     found = [] if own else findings(page, comparisons, private)
     paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
     sections = [
@@ -124,7 +125,6 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     claims = None
     if table is not None:
         claims = shown_claims(page, table, [figure for section in sections for figure in section.figures()])
-    first: list[Block] = []
     if own or not found:
         first.append(_alarm(private, bool(beside)))
     if table is None and not own and not plugin:

@@ -89,6 +89,18 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
     ]
 
 
+def curves(page: Page, experiments: Sequence[RunExperiment]) -> Figures:
+    """Test error against claimed ε at the first setting of each experiment."""
+    kind, found = "error_vs_epsilon", []
+    for experiment in experiments:
+        if experiment.table is not None and len(experiment.table):
+            M, R, _ = next(iter(slices(experiment.table)))[0]
+            heading = f"{experiment.title}, {setting_words(M, R)}"
+            stem = figure_name(experiment.name, M, R, "", kind)
+            found.append(page.result(stem, experiment.name, CAPTIONS[kind], heading))
+    return Figures(found)
+
+
 def by_experiment(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
     """Each experiment with the figures that stand nowhere before; folded where the papers' figures stand before."""
     folded = bool(page.shown)

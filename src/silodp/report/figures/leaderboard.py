@@ -10,8 +10,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
+from silodp.report.figures.svg import say_panels
 from silodp.report.figures.words import short_of
-from silodp.report.numbers import plain
 from silodp.verdicts.leaderboard import along, place
 
 # Inches of a panel with what stands around it, and of a row of the legend.
@@ -25,7 +25,7 @@ def error_panels(reported: pd.DataFrame) -> Figure:
     rows = reported[reported["epsilon"].notna() & (reported["experiment"].map(along) == "")]
     names = list(looks(set(rows["algorithm"]) - {"spider"}))
     experiments = list(dict.fromkeys(rows["experiment"]))
-    figure, panels = _panels(len(experiments), math.ceil(len(names) / 3), "Test error at equal true ε, by data set")
+    figure, panels = _panels(len(experiments), math.ceil(len(names) / 2), "Test error at equal true ε, by data set")
     with styled():
         for axes, experiment in zip(panels, experiments, strict=True):
             part = rows[rows["experiment"] == experiment]
@@ -35,8 +35,9 @@ def error_panels(reported: pd.DataFrame) -> Figure:
                 axes.plot(means.index, means.to_numpy(), label=label(name).removeprefix("ISRL-DP "), **style)
             _epsilon_axis(axes, sorted(part["epsilon"].unique()))
             axes.set_title(short_of(experiment).removesuffix(", leaderboard"), fontsize=7.5)
-            axes.set_ylabel("test error", fontsize=7)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=6.5)
+            axes.set_ylabel("test error (↓ better)", fontsize=7)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=2, fontsize=7)
+        say_panels(figure)
     return figure
 
 
@@ -68,7 +69,8 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
             if axis == "a":
                 axes.set_xscale("log")
             axes.tick_params(labelsize=6.5)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=6.5)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=7)
+        say_panels(figure)
     return figure
 
 
@@ -93,6 +95,6 @@ def _epsilon_axis(axes: Axes, values: list[float]) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticklabels([plain(value) for value in values])
+    axes.set_xticklabels([f"{value:.3g}" for value in values])
     axes.set_xlabel("true ε", fontsize=7)
     axes.tick_params(labelsize=6.5)

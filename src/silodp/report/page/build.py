@@ -33,6 +33,7 @@ from silodp.report.page.findings import findings
 from silodp.report.page.papers import ORDER, cards, paper_of
 from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
+from silodp.verdicts.leaderboard import along
 from silodp.verdicts.words import Verdict
 
 NAME = "leaderboard"
@@ -52,21 +53,29 @@ def board(page: Page) -> list[Section]:
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
     called = dict(page.titles) | {name: short.removesuffix(f", {NAME}") for name, short in known_shorts().items()}
-    verdicts = [in_words(line[2:], called) for line in lines if line.startswith("- ")]
+    answers = [in_words(line[2:], called).split(": ", 1) for line in lines if line.startswith("- ")]
+    answers = [[f"{question[:1].upper()}{question[1:]}?", answer] for question, answer in answers]
+    # Lines stand in the table's order: those of the data sets, then those along an axis of heterogeneity.
+    questions = read_table(folder / f"{NAME}.csv", ["question", "experiment"]).drop_duplicates("question")
+    first = int((questions["experiment"].map(along) == "").sum())
     heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
     cells = [[in_words(cell, called) for cell in row] for row in rows]
-    figures = [page.picture(folder / f"{name}.svg", text) for name, text in CAPTIONS.items()]
+    errors, corrections = (
+        Figures([figure for figure in [page.picture(folder / f"{name}.svg", text)] if figure.svg])
+        for name, text in CAPTIONS.items()
+    )
     return [
         Section(
             NAME,
             "Leaderboard",
             [
-                Text("At each true ε the best algorithm of each data set, by rules that were written before the run."),
-                *(Text(f"{text[:1].upper()}{text[1:]}") for text in verdicts),
+                Table("By rules that were written before the run", ["question", "answer"], answers[:first]),
+                errors,
                 Table(
                     "The best single model; gains are differences of test error, n.s.: not after Holm", heading, cells
                 ),
-                Figures([figure for figure in figures if figure.svg]),
+                Table("Corrections along heterogeneity", ["question", "answer"], answers[first:]),
+                corrections,
                 Text("", "settings", links),
             ],
         )
@@ -103,14 +112,15 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     first: list[Block] = [curves(page, experiments)] if plugin and not own else []
     found = [] if own else findings(page, comparisons, private)
     paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
+    boards = board(page)
     sections = [
-        *board(page),
+        *boards,
         *([own_data(folder, experiment) for experiment in experiments if own and experiment.own_data]),
         *([] if own or plugin else by_number(page, experiments, comparisons)),
         *([Section("paired", "Every paired comparison", [Figures(paired)], folded=True)] if paired else []),
         *certified(page, beside, table),
         *(protocols(page, table) if table is not None else []),
-        *by_experiment(page, experiments, comparisons),
+        *by_experiment(page, experiments, comparisons, bool(boards or page.shown)),
         results(page, tables, raced),
         privacy(page),
         *bounds(page),
@@ -121,7 +131,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     # The papers' formulas say nothing of one's own data.
     if others := page.others(formulas=not own):
         title = "ε by round" if own else "Noise formulas, and ε by round"
-        sections.append(Section("others", title, [Figures(others, "" if own else title)]))
+        sections.append(Section("others", title, [Figures(others, "" if own and not boards else title)]))
     claims = None
     if table is not None:
         claims = shown_claims(page, table, [figure for section in sections for figure in section.figures()])
@@ -132,13 +142,16 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     if any((folder / "study").glob("*.json")):
         first, sections = study_page(page, [one for one in experiments if one.own_data], own_data)
     run = config.get("run") or provenance.get("run") or folder.resolve().name
+    title = f"Run {run}" if own or plugin else "Differentially private federated learning, replicated"
+    title = "Private federated learning at equal true ε" if boards else title
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     text = _template().render(
         run=run,
-        title=f"Run {run}" if own or plugin else "Differentially private federated learning, replicated",
+        title=title,
         facts=facts(provenance),
         papers=[] if own else cards(claims or [], [experiment.paper for experiment in experiments]),
-        own=own,
+        introduced=bool(boards) or not own,
+        board=bool(boards),
         findings=found,
         first=first,
         claims=claims and [claim for claim in claims if claim.kind == "experiment"],

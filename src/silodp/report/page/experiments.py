@@ -101,9 +101,10 @@ def curves(page: Page, experiments: Sequence[RunExperiment]) -> Figures:
     return Figures(found)
 
 
-def by_experiment(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
-    """Each experiment with the figures that stand nowhere before; folded where the papers' figures stand before."""
-    folded = bool(page.shown)
+def by_experiment(
+    page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None, folded: bool
+) -> list[Section]:
+    """Each experiment with the figures that stand nowhere before; folded where other figures stand before."""
     inner = [section_of(page, experiment, comparisons, folded) for experiment in experiments]
     return [Section("experiments", "Experiments, with all their figures", [], inner)] if inner else []
 

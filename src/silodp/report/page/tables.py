@@ -44,7 +44,8 @@ def results(page: Page, tables: Mapping[str, pd.DataFrame], raced: list[str]) ->
     blocks: list[Block] = [Text(text)]
     if raced:
         words = "were chosen by a race over the grid: not every point ran in every trial (docs/results.md)."
-        blocks.append(Text(f"Points of {'; '.join(raced)} {words}"))
+        of = "all experiments" if len(raced) == len(tables) else "; ".join(raced)
+        blocks.append(Text(f"Points of {of} {words}"))
     rows: list[list[str]] = []
     alarms = []
     for name, table in tables.items():

@@ -14,7 +14,7 @@ TAKEN = ("report.html", "*.csv", *(f"{folder}/*.svg" for folder in ("figures", "
 TAKEN += tuple(f"{folder}/*.csv" for folder in ("bounds", "checkins", "tables", "reported"))
 # Names with brackets, which Markdown would take for links.
 _BRACKETS = re.compile(r"(?<!\\)\[(A-Za-z0-9[^\]]*)\]")
-_LINK = re.compile(r"\]\((\.\./[^)#\s]*)(#[^)\s]*)?\)")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((\.\./[^)#\s]*)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -30,10 +30,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Fill in the findings; a link to a file that the site does not have becomes a name."""
 
     def target(link: re.Match[str]) -> str:
-        path = link[1].removeprefix("../results/")
+        picture, words, path, place = link.groups()
+        path = path.removeprefix("../results/")
         if files.get_file_from_path(path):
-            return f"]({path}{link[2] or ''})"
-        return f'](index.md "{link[1].removeprefix("../")} in the repository")'
+            return f"{picture}[{words}]({path}{place or ''})"
+        return words
 
     markdown = markdown.replace("<!-- findings -->", findings())
     return _LINK.sub(target, _BRACKETS.sub(r"\\[\1\\]", markdown))

@@ -37,6 +37,8 @@ PUBLISHED = ROOT / "results" / "published"
 BOARD = ROOT / "results" / "published-leaderboard"
 CLAIMS = pd.read_csv(PUBLISHED / "claims.csv").fillna({"source": ""})
 PRIVATE = with_reading(pd.read_csv(PUBLISHED / "privacy.csv"))
+OF_PAPERS = PRIVATE.query("reading == ''")
+OF_PAPERS = OF_PAPERS[OF_PAPERS["experiment"].isin({figure.experiment for figure in paper_figures()})]
 # A row of the table at equal true ε.
 COUNTED = r"(\d+), (\d+) \((?:mean )?(−[\d.]+)\)"
 EQUAL = rf"\| \[([\d.]+), ([\d.]+)\] \| (?:minibatch SGD )?{COUNTED} \| {COUNTED}"
@@ -185,11 +187,10 @@ def private_rows() -> tuple[str, ...]:
 
 def rows_of_the_papers() -> tuple[str, ...]:
     """The private rows behind the papers' figures: all, and how many claims are kept, violated, not certified."""
-    drawn = {figure.experiment for figure in paper_figures()}
-    rows = PRIVATE[PRIVATE["experiment"].isin(drawn) & (PRIVATE["reading"] == "")]
-    counts = counts_of(rows)
-    words = (Standing.KEPT, Standing.VIOLATED, Standing.NOT_CERTIFIED)
-    return str(len(rows)), *(str(counts[word]) for word in words)
+    counts = counts_of(OF_PAPERS)
+    return str(len(OF_PAPERS)), *(
+        str(counts[word]) for word in (Standing.KEPT, Standing.VIOLATED, Standing.NOT_CERTIFIED)
+    )
 
 
 def without_lower_bound() -> tuple[str, ...]:
@@ -199,13 +200,17 @@ def without_lower_bound() -> tuple[str, ...]:
 
 def local_below_minibatch() -> tuple[str, ...]:
     """Points of local SGD with both bounds, and by how many percent its true ε can be below minibatch SGD's at most."""
-    drawn = {figure.experiment for figure in paper_figures()}
-    rows = PRIVATE[PRIVATE["experiment"].isin(drawn) & (PRIVATE["reading"] == "")].set_index(
-        ["experiment", "M", "R", "epsilon"]
-    )
+    rows = OF_PAPERS.set_index(["experiment", "M", "R", "epsilon"])
     lower = rows.loc[rows["algorithm"] == "local_sgd", "delivered_lower"].dropna()
     upper = rows.loc[rows["algorithm"] == "minibatch_sgd", "delivered_epsilon"]
-    return str(len(lower)), f"{100 * (1 - lower / upper).max():.0f}"
+    return str(len(lower)), str(ceil(100 * (1 - lower / upper).max()))
+
+
+def edges_when_certified(algorithm: str) -> tuple[str, ...]:
+    """Chosen points at calibrated noise that lie at an edge of the thinned grids, of all."""
+    rows = with_reading(pd.concat(map(pd.read_csv, (PUBLISHED / "tables").glob("*_certified*.csv"))))
+    rows = rows.query("reading == 'noise=calibrated' and algorithm == @algorithm and private")
+    return str(rows["edge"].notna().sum()), str(len(rows))
 
 
 def on_wide_grids() -> tuple[str, ...]:
@@ -277,6 +282,11 @@ def ahead_at_equal_epsilon() -> tuple[str, ...]:
     rows = rows[(rows["reading"] == ENDED) & (rows["second"] == "local_sgd")]
     ahead, behind = ((rows["better"] == name).sum() for name in SGD)
     return str(ahead), str(len(rows)), str(behind), *kept(rows)
+
+
+def without_total(found: tuple[str, ...]) -> tuple[str, ...]:
+    """Of numbers "ahead, of all, behind, …": without the second."""
+    return found[0], *found[2:]
 
 
 def taken_apart(kind: str, reading: str, second: str = "minibatch_sgd") -> tuple[list[str], list[str]]:
@@ -377,20 +387,21 @@ SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 # Words around numbers → the numbers.
 ENDS = r"(\d+), (\d+) \(Holm keeps (\d+), (\d+)\) \| ([−+][\d.]+) \[([−+][\d.]+), ([−+][\d.]+)\]"
 FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
-    r"Of (\d+) private results behind the papers' figures (\d+) keep .*?, (\d+) provably violate it, "
+    r"Of (\d+) private results of the papers' experiments.*? (\d+) keep .*?, (\d+) provably violate it, "
     r"and (\d+) cannot": rows_of_the_papers,
     r"Of these (\d+) have no lower bound": without_lower_bound,
-    r"At the (\d+) points of local SGD that have both bounds its true ε is at most (\d+) %": local_below_minibatch,
+    rf"edge of the thinned grids at {OF} points": partial(edges_when_certified, "fed_spider"),
+    rf"Its choice lies at an edge at {OF} points": partial(edges_when_certified, "local_sgd"),
+    rf"it is ahead at (\d+) and behind at (\d+); {KEEPS}": lambda: without_total(ahead_at_equal_epsilon()),
+    r"At the (\d+) points of local SGD that have both bounds its true ε can be at most (\d+) %": local_below_minibatch,
     rf"wide grids of \S+, where {OF} choices lie at an edge, it is behind at {OF} comparisons and ahead at (\d+); "
     rf"Holm's correction keeps (\d+)\. There the mean difference is {INTERVAL} on MNIST and {INTERVAL}": on_wide_grids,
     rf"wide grids Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons .*? ahead at (\d+); {KEPT}": lambda: (
         on_wide_grids()[2:6]
     ),
     rf"With the papers' noise on the same grids and trials it is ahead at (\d+) and behind at (\d+); {KEPT}: "
-    rf"{INTERVAL} and {INTERVAL}": lambda: tuple(x for n, x in enumerate(with_the_papers_noise()) if n != 1),
-    rf"On equal grids minibatch SGD is ahead at {OF} comparisons and behind at (\d+)": lambda: with_the_papers_noise()[
-        :3
-    ],
+    rf"{INTERVAL} and {INTERVAL}": lambda: without_total(with_the_papers_noise()),
+    rf"equal grids minibatch SGD is ahead at {OF} comparisons and behind at (\d+)": lambda: with_the_papers_noise()[:3],
     r"With the printed K SPIDER is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+), with the "
     r"other K at (\d+) and (\d+)\. The printed K .*? at most ([\d.]+)": printed_k,
     r"Of ([\d,]+) published private rows, .*?, ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": (
@@ -408,7 +419,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         *kept(compared("N2", "spider", "local_sgd")),
     ),
     **{
-        rf"{form}.{{,60}} is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+); {KEPT}": partial(
+        rf"{form}\*\*.{{,60}} is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+); {KEPT}": partial(
             behind_when_certified, name
         )
         for form, name in (("Fed-SPIDER", "fed_spider"), ("Local SGD", "local_sgd"))

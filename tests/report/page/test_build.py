@@ -215,7 +215,7 @@ def test_a_board_is_a_section_with_verdicts_table_and_figure(tmp_path, place):
     assert "Votes by state" in text
     assert "tv16" not in text
     assert "MB-SGD" in text
-    assert "Test error against true ε, by data set" in text
+    assert "Test error against certified ε, by data set" in text
     assert "with a correction minus without it" not in text
 
 

@@ -1,4 +1,4 @@
-"""The leaderboard's figures: every algorithm's error against true ε, and what corrections gain along heterogeneity."""
+"""The leaderboard's figures: error against certified ε, and what corrections gain along heterogeneity."""
 
 import math
 from typing import Any
@@ -25,7 +25,9 @@ def error_panels(reported: pd.DataFrame) -> Figure:
     rows = reported[reported["epsilon"].notna() & (reported["experiment"].map(along) == "")]
     names = list(looks(set(rows["algorithm"]) - {"spider"}))
     experiments = list(dict.fromkeys(rows["experiment"]))
-    figure, panels = _panels(len(experiments), math.ceil(len(names) / 2), "Test error at equal true ε, by data set")
+    figure, panels = _panels(
+        len(experiments), math.ceil(len(names) / 2), "Test error at equal certified ε, by data set"
+    )
     with styled():
         for axes, experiment in zip(panels, experiments, strict=True):
             part = rows[rows["experiment"] == experiment]
@@ -96,5 +98,5 @@ def _epsilon_axis(axes: Axes, values: list[float]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([f"{value:.3g}" for value in values])
-    axes.set_xlabel("true ε", fontsize=7)
+    axes.set_xlabel("certified ε", fontsize=7)
     axes.tick_params(labelsize=6.5)

@@ -38,7 +38,7 @@ from silodp.verdicts.words import Verdict
 
 NAME = "leaderboard"
 CAPTIONS = {
-    NAME: "Test error against true ε, by data set",
+    NAME: "Test error against certified ε, by data set",
     f"{NAME}_heterogeneity": "Test error with a correction minus without it, by heterogeneity",
 }
 
@@ -69,12 +69,12 @@ def board(page: Page) -> list[Section]:
             NAME,
             "Leaderboard",
             [
-                Table("By rules that were written before the run", ["question", "answer"], answers[:first]),
+                Table("By rules that were written before the run", QUESTIONS, answers[:first]),
                 errors,
                 Table(
                     "The best single model; gains are differences of test error, n.s.: not after Holm", heading, cells
                 ),
-                Table("Corrections along heterogeneity", ["question", "answer"], answers[first:]),
+                *([Table("Corrections along heterogeneity", QUESTIONS, answers[first:])] if answers[first:] else []),
                 corrections,
                 Text("", "settings", links),
             ],
@@ -82,6 +82,7 @@ def board(page: Page) -> list[Section]:
     ]
 
 
+QUESTIONS = ["question", "answer"]
 COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
 FOLDER = Path(__file__).parent
 
@@ -143,14 +144,13 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         first, sections = study_page(page, [one for one in experiments if one.own_data], own_data)
     run = config.get("run") or provenance.get("run") or folder.resolve().name
     title = f"Run {run}" if own or plugin else "Differentially private federated learning, replicated"
-    title = "Private federated learning at equal true ε" if boards else title
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     text = _template().render(
         run=run,
-        title=title,
+        title="Private federated learning at equal certified ε" if boards else title,
         facts=facts(provenance),
         papers=[] if own else cards(claims or [], [experiment.paper for experiment in experiments]),
-        introduced=bool(boards) or not own,
+        own=own,
         board=bool(boards),
         findings=found,
         first=first,

@@ -419,10 +419,10 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         *kept(compared("N2", "spider", "local_sgd")),
     ),
     **{
-        rf"{form}\*\*.{{,60}} is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+); {KEPT}": partial(
+        rf"{form}.{{,60}} is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+); {KEPT}": partial(
             behind_when_certified, name
         )
-        for form, name in (("Fed-SPIDER", "fed_spider"), ("Local SGD", "local_sgd"))
+        for form, name in (("Fed-SPIDER, whose", "fed_spider"), ("Local SGD", "local_sgd"))
     },
     rf"The mean difference is {INTERVAL} on MNIST \(behind at {OF}\), {INTERVAL} on CIFAR-10 \({OF}\) and "
     rf"{INTERVAL} on breast cancer \({OF}\)": partial(certified_by_data_set, "fed_spider"),

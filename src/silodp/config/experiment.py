@@ -211,8 +211,8 @@ class Experiment(Strict):
     paper: Title = Field("", description="the figure that this replicates")
     dataset: Source = Field(description="a registered data set, or your own file")
     label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")
-    silos: Partitioning = Partitioning()
-    preprocess: Preprocessing = Preprocessing()
+    silos: Partitioning = Field(Partitioning(), description="how records are dealt to silos")
+    preprocess: Preprocessing = Field(Preprocessing(), description="scaling and reduction of features")
     model: ModelConfig
     radius: Positive | None = Field(None, description="radius D of the ball around 0 that weights are projected onto")
     regulariser: Penalty | None = Field(None, description="convex part f1 of the objective, by its proximal map")
@@ -228,13 +228,13 @@ class Experiment(Strict):
     log_term: Literal["1/delta", "2/delta"] = Field(
         "1/delta", description="log term of MB-SGD's noise as the paper has it"
     )
-    stepsizes: Grid
+    stepsizes: Grid = Field(description="step sizes to choose from")
     clips: list[Clip] = Field(min_length=1, description="clip thresholds L; .inf for none (non-private only)")
     phase_lengths: list[Count] = Field(
         default=[1], min_length=1, description="rounds of a phase: q of FedProx-SPIDER, Q of Prox-SVRG"
     )
     algorithms: dict[str, AlgorithmOptions] = Field(min_length=1)
-    readings: Readings = Readings()
+    readings: Readings = Field(Readings(), description="how what the papers leave open is read")
     alternatives: list[Alternative] = Field(default=[], description="readings that are run beside the default ones")
     reports: list[Report] = Field(
         default=[Report()], min_length=1, description="the first is the default row of a table"
@@ -243,7 +243,7 @@ class Experiment(Strict):
     tuning: Literal["full", "race"] = Field(
         "full", description="train the whole grid in every trial, or drop points as `race` says"
     )
-    race: Race = Race()
+    race: Race = Field(Race(), description="how `tuning: race` drops points")
     trials_per_job: Count | None = Field(None, description="trials in one training job; default: the run's")
     device: Device | None = Field(None, description="default: the run's")
 

@@ -48,8 +48,8 @@ class Run(Strict):
     )
     memory_mb: Annotated[int, Field(ge=256, le=100_000_000)] = Field(4000, description="memory bound of a job")
     runtime_minutes: Count = Field(240, description="time limit of a training job on a cluster")
-    data: DataConfig = DataConfig()
-    bounds: Bounds = Bounds()
+    data: DataConfig = Field(DataConfig(), description="where data files come from")
+    bounds: Bounds = Field(Bounds(), description="how target `bounds` checks the papers' bounds")
     limits: Limits = Field(Limits(), description="what a rebuild may take")
     plugins: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
         [], description="Python files with your algorithms and data sets, relative to this file's folder"

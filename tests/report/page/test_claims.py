@@ -12,6 +12,8 @@ from small import ROOT
 
 from silodp.files import write_csv
 from silodp.report.page.build import build
+from silodp.report.page.claims import read_claims, shown_claims
+from silodp.report.page.figures import Page as Folder
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, PAPER_NOISE, SAME_ROWS
 
@@ -139,3 +141,12 @@ def test_verdicts_that_turn_with_the_protocol_stand_first(tmp_path):
     names = [line["cells"][0] for line in page.rows if line["cells"][-1].endswith("in the mean")]
     assert names == ["N1", "N2"]
     assert "1 of 2 verdicts turn with the choice alone" in page.text
+
+
+def test_a_claims_line_has_a_number_for_each_pair_and_the_setting_that_speaks_against_it():
+    folder = ROOT / "results" / "published"
+    shown = {claim.name: claim.effects for claim in shown_claims(Folder(folder, folder), read_claims(folder), [])}
+    assert [unit for _, unit in shown["N3"]] == ["% of the test error, Local SGD", "% of the test error, MB-SGD"]
+    (mean, _), (against, place) = shown["C1"]
+    assert [mean[0], against[0] == "−"] == ["−", False]
+    assert "M=3 R=35" in place

@@ -90,3 +90,10 @@ def test_a_reader_of_no_paper_is_told_which_algorithm_is_the_newer(published):
     assert published[0].sentence.startswith(
         "At the claimed ε, SPIDER, the newer algorithm, loses to MB-SGD, the simple"
     )
+
+
+def test_what_holm_keeps_is_counted_by_direction(published):
+    """N2's line has the same counts by the same rule."""
+    claims = pd.read_csv(PUBLISHED / "claims.csv").set_index("claim")
+    ahead, behind = re.search(r"Holm: (\d+) ahead, (\d+) behind", claims.loc["N2", "tally"]).groups()
+    assert f"keeps {ahead} of the 6 smaller and {behind} of the 23 larger errors" in published[0].detail

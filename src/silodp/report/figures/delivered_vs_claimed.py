@@ -1,5 +1,6 @@
 """The true ε against the claimed one, of trained algorithms and of the papers' noise formulas, with their equality."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ from silodp.report.figures.notes import stand, zero
 from silodp.report.figures.slices import private_rows
 from silodp.report.figures.style import label, looks, styled
 
-_MARKERS = "os^DvPX"
+# Of an algorithm's further formulas.
+_MARKERS = "*dp8H"
 YLABEL = "true ε (black line: as claimed)"
 
 
@@ -38,7 +40,8 @@ def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
     """Draw one paper's rows of `silodp.experiments.formulas.formula_rows`."""
     groups = rows.rename(columns={"claimed_epsilon": "epsilon"}).groupby("formula", sort=False)
     names = [(str(name), part) for name, part in groups]
-    curves = [(name, _look(name, place), _brief(name), part) for place, (name, part) in enumerate(names)]
+    of = _looks([name for name, _ in names])
+    curves = [(name, look, _brief(name), part) for look, (name, part) in zip(of, names, strict=True)]
     with styled():
         axes = new_axes(title, "claimed ε", YLABEL)
         first = rows.iloc[0]
@@ -51,12 +54,14 @@ def _brief(formula: str) -> str:
     return formula.partition(":")[0].replace(" form", "").replace(" in its range", " in range")
 
 
-def _look(formula: str, place: int) -> Look:
-    """The colour of the formula's algorithm, which is the same in all figures; markers tell formulas apart."""
+def _looks(formulas: Sequence[str]) -> list[Look]:
+    """Colour and marker of each formula's algorithm as in all figures; its further formulas have other markers."""
     known = {text: look for name, look in looks(ALGORITHMS).items() if (text := traits(name)[0].lower())}
-    begins = formula.split(",")[0].replace("Fed-SPIDER", "FedSPIDER").lower()
-    look = known.get(begins) or looks(["released"])["released"]
-    return look._replace(marker=_MARKERS[place % len(_MARKERS)])
+    begins = [formula.split(",")[0].replace("Fed-SPIDER", "FedSPIDER").lower() for formula in formulas]
+    own = [known.get(name) or looks(["released"])["released"] for name in begins]
+    spare = itertools.cycle(_MARKERS)
+    first = [begins.index(name) == place for place, name in enumerate(begins)]
+    return [look if new else look._replace(marker=next(spare)) for look, new in zip(own, first, strict=True)]
 
 
 def _draw(axes: Axes, curves: Sequence[tuple[str, Look, str, pd.DataFrame]]) -> list[Any]:

@@ -67,7 +67,6 @@ class Numbered:
     kind: ClassVar[str] = "numbered"
     anchor: str
     heading: str
-    note: str
     command: str
     csv: str
     tabs: Sequence[tuple[str, Figure]]

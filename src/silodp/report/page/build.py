@@ -155,6 +155,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         findings=found,
         first=first,
         claims=claims and [claim for claim in claims if claim.kind == "experiment"],
+        decided={claim.name for claim in claims or [] if claim.verdict != Verdict.NOT_TESTABLE},
         theorems=[claim for claim in claims or [] if claim.kind != "experiment"],
         order=ORDER,
         csv=page.csv(folder / "claims.csv", "All rows (CSV)"),

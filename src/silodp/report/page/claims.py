@@ -46,7 +46,10 @@ class Row:
 
 @dataclass
 class ShownClaim(Row):
-    """A claim with its rule, the verdicts beside its own and its parts; `variants` are those of one line."""
+    """A claim with its rule, the verdicts beside its own and its parts; `variants` are those of one line.
+
+    `effects` are numbers with their units, one for each pair of algorithms.
+    """
 
     name: str
     source: str
@@ -55,8 +58,7 @@ class ShownClaim(Row):
     rule: str
     quote: str
     reply: str
-    effect: str
-    unit: str
+    effects: Sequence[tuple[str, str]]
     tally: str
     variants: Sequence[Row]
     readings: Sequence[Row]
@@ -101,12 +103,10 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
         said = {key: records[0][key] for key in ("name", "source", "statement", "kind")}
         said |= {key: getattr(claim, key, "") for key in ("rule", "quote", "reply")}
         own = [row["rows"] in ("", AT_CLAIM) for row in records[1:]]
-        effect, unit = _effect(records, claim, page)
         shown = ShownClaim(
             **vars(head),
             **said,
-            effect=effect,
-            unit=unit,
+            effects=_effects(records, claim, page),
             tally=str(records[0].get(TALLY) or ""),
             variants=[part for part, *both in zip(others, beside, own, strict=True) if all(both)],
             readings=[part for part, whole in zip(others, beside, strict=True) if whole],
@@ -116,27 +116,41 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
     return sorted(claims, key=lambda claim: (claim.kind != "experiment", ORDER.index(claim.verdict)))
 
 
-def _effect(records: Sequence[Mapping[str, Any]], claim: Claim | None, page: Page) -> tuple[str, str]:
-    """The number that a claim's line shows, and its unit: of several data sets the one that decides most clearly."""
+def _effects(records: Sequence[Mapping[str, Any]], claim: Claim | None, page: Page) -> list[tuple[str, str]]:
+    """The numbers that a claim's line shows, with units: for each pair the data set that decides most clearly.
+
+    Where a setting alone speaks against the claim it follows.
+    """
     head, name = records[0], claim.statistic.name if claim else ""
     unit = _UNITS.get(name, "")
     if name not in ("paired_difference", "relative_improvement", "price_of_privacy"):
-        return _number(head["value"], head["low"], head["high"]), unit
+        return [(_number(head["value"], head["low"], head["high"]), unit)]
     protocols = ("", claim.protocol) if claim else ("",)
     rows = [row for row in records[1:] if not row["rows"] and row["reading"] in protocols and row["part"]]
     rows = [row for row in rows if pd.notna(row["low"])]
     of_data_sets = [row for row in rows if _PAIR.fullmatch(row["part"])] or rows
+    against: list[Mapping[str, Any]] = []
     if name == "paired_difference" and head["verdict"] in (Verdict.REFUTED, Verdict.DEPENDS):
-        # What speaks against the claim: a data set where one does, else a setting.
-        against = [[row for row in some if row["low"] > 0] for some in (of_data_sets, rows)]
-        of_data_sets = against[0] or against[1] or of_data_sets
-    if not of_data_sets:
-        return "", ""
-    row = max(of_data_sets, key=lambda row: abs(row["value"]) / max(row["high"] - row["low"], 1e-12))
-    place, _, what = row["part"].rpartition(", ")
+        against = [row for row in rows if row["low"] > 0]
+    shown = []
+    for pair in dict.fromkeys(row["part"].rpartition(", ")[2] for row in of_data_sets):
+        some = [row for row in of_data_sets if row["part"].endswith(pair)]
+        shown.append(_clearest([row for row in some if row in against] or some))
+    if against and not any(row in against for row in shown):
+        shown.append(_clearest(against))
+    return [(_number(row["value"], row["low"], row["high"]), f"{unit}, {_where(row['part'], page)}") for row in shown]
+
+
+def _clearest(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return max(rows, key=lambda row: abs(row["value"]) / max(row["high"] - row["low"], 1e-12))
+
+
+def _where(part: str, page: Page) -> str:
+    """The data set or setting of a part of a claim, and its pair."""
+    place, _, what = part.rpartition(", ")
     named = next((title for key, title in page.titles.items() if place and key.startswith(place.split()[0])), "")
     where = " ".join(filter(None, (named.partition(",")[0], place.partition(" ")[2])))
-    return _number(row["value"], row["low"], row["high"]), f"{unit}, {': '.join(filter(None, (where, in_words(what))))}"
+    return ": ".join(filter(None, (where, in_words(what))))
 
 
 def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,8 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
         M, R = figure.M or 0, figure.R or 0
         if figure.experiment not in tables or figure_name(figure.experiment, M, R) not in page.figures:
             continue
-        tabs, rows = [], []
+        tabs: list[tuple[str, Figure]] = []
+        rows = []
         for word, kind, reading, names in (
             ("claimed ε", "error_vs_epsilon", "", [figure.experiment]),
             ("true ε", "error_vs_delivered", "", [figure.experiment]),
@@ -74,14 +75,16 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
                     of = tables[name]
                     drawn = of["reading"].isin({reading, ""})
                     rows.append(of[drawn & (of["M"] == M) & (of["R"] == R)])
-                    tabs.append((word, page.result(stem, name, CAPTIONS[kind])))
+                    # What the paper says, and the comparisons beside it, are about the claimed ε.
+                    note = "" if tabs else beside(figure.experiment, M, R, comparisons)
+                    tabs.append((word, replace(page.result(stem, name, CAPTIONS[kind]), note=note)))
         title = title_of(figure.experiment, page.titles)
         silos = re.findall(r"N = \d+", title)
         heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
-        note, number = beside(figure.experiment, M, R, comparisons), len(page.shown)
+        number = len(page.shown)
         drawn_rows = pd.concat(rows).drop_duplicates()
         csv = inside(drawn_rows[[column for column in DRAWN_COLUMNS if column in drawn_rows]])
-        numbered = Numbered(f"numbered-{number}", heading, note, f"make figure FIG={figure.name}", csv, tabs)
+        numbered = Numbered(f"numbered-{number}", heading, f"make figure FIG={figure.name}", csv, tabs)
         papers.setdefault(figure.paper, []).append(numbered)
     return [
         Section(f"figures-{place}", f"Figures of the {paper}", blocks)

@@ -100,7 +100,9 @@ def _accuracy(
     )
     sentence += f" comparisons, larger at {behind or 'none'}, neither at {neither or 'none'}"
     means = "; ".join(_mean(row) for row in shown.to_dict("records"))
-    detail = f"Holm’s correction keeps {table['kept'].sum()} of the {ahead + behind}."
+    equal, kept, lost = (int(table[word].sum()) for word in ("equal", "ahead_kept", "behind_kept"))
+    detail = f"Holm’s correction keeps {kept} of the {ahead} smaller and {lost} of the {behind} larger errors."
+    detail += f" Of the {neither} others {equal} are equal within the tolerance." if equal else ""
     detail += f" Mean difference, with its 95 % interval: {means}."
     detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
     marks = "Thick bar: mean difference with its 95 % interval, an arrow where that leaves out 0; "

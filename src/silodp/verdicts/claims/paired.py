@@ -236,11 +236,13 @@ def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.
 
     `rows` are those of comparisons.csv, `reported` maps their experiments to a row a trial. Columns: data_set, first,
     second, tolerance, mean, low, high, outcome, trials, and how many comparisons are ahead, behind, open and same;
-    `kept` are the ahead and the behind that Holm's method keeps over all rows.
+    of the open ones `equal` lie within the tolerance, and of the ahead and the behind Holm's method keeps
+    `ahead_kept` and `behind_kept` over all rows.
     """
     counted_rows = rows[(rows["outcome"] != SAME) & np.isfinite(rows["difference"])]
     p = counted_rows["p"].to_numpy()
-    kept = pd.Series(np.array(holm(p)) | np.array(holm(1 - p)), counted_rows.index, dtype=bool)
+    kept = {AHEAD: holm(1 - p), BEHIND: holm(p)}
+    kept_rows = {word: pd.Series(flags, counted_rows.index, dtype=bool) for word, flags in kept.items()}
     found = []
     for name, part in rows.groupby(rows["experiment"].map(data_set), sort=False):
         pair = Pair(first=part["first"].iloc[0], second=part["second"].iloc[0], tolerance=part["tolerance"].max())
@@ -256,6 +258,7 @@ def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.
             | {"mean": test.value, "low": test.low, "high": test.high, "trials": int(part["trials"].min())}
             | {"outcome": outcome_of(test.low, test.high, pair.tolerance), **counts}
             | {"open": len(ours) - sum(counts.values()), "same": len(part) - len(ours)}
-            | {"kept": int(kept[ours.index].sum())}
+            | {"equal": int(ours["outcome"].str.startswith("equal").sum())}
+            | {f"{word}_kept": int(flags[ours.index].sum()) for word, flags in kept_rows.items()}
         )
     return pd.DataFrame(found)

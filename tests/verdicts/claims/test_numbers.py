@@ -143,6 +143,11 @@ def test_an_algorithm_is_no_improvement_over_itself(tmp_path):
     found = by_part(relative_improvement(known, folder(tmp_path / "same", rows, plans)))["minibatch_sgd"]
     assert (found.value, found.verdict) == (pytest.approx(50, abs=2), "inconclusive")
     assert "over 1 (setting, ε) of e; at 1 more they are the same algorithm" in found.statistic
+    # Another experiment, in which they are the same algorithm at every ε, is not missing.
+    alone = [row | {"experiment": "f"} for row in rows if row["epsilon"] == 1]
+    two = folder(tmp_path / "two", rows + alone, plans + [plan | {"experiment": "f"} for plan in plans])
+    whole, *_ = relative_improvement(claim(statistic, experiments=["e", "f"]), two)
+    assert "needs f" not in whole.statistic
     plans[1]["noise_multiplier"] = 1.4
     other = by_part(relative_improvement(known, folder(tmp_path / "other", rows, plans)))["minibatch_sgd"]
     assert other.value == pytest.approx(25, abs=2)

@@ -63,6 +63,8 @@ VARIANTS = {
     "evaluation=fresh": "errors of new runs at the point",
     "evaluation=same": "errors of the runs that chose the point",
 }
+_DATA_SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10", "wbcd": "breast cancer"}
+_DATA_SET = re.compile(rf"\b({'|'.join(_DATA_SETS)})\b")
 _SIGNS = {"epsilon0": "ε0", "epsilon": "ε", "sigma": "σ", "beta": "β", "delta": "δ", "kappa": "κ", "upsilon": "υ*"}
 _SIGNS["l1"] = "ℓ1"
 _SIGN = re.compile(rf"\b({'|'.join(_SIGNS)})\b")
@@ -98,7 +100,7 @@ def in_signs(parameter: str) -> str:
 
 
 def in_words(text: str, titles: Mapping[str, str] | None = None) -> str:
-    """Keys of experiments, algorithms, variants and checks in a sentence replaced by what readers call them."""
+    """Keys of experiments, data sets, algorithms, variants and checks in a sentence, as readers call them."""
     known = {**known_titles(), **(titles or {})}
 
     def titled(key: re.Match[str]) -> str:
@@ -107,6 +109,7 @@ def in_words(text: str, titles: Mapping[str, str] | None = None) -> str:
         return name + (f", {setting_words(key[2], key[3])}" if key[2] else "") + (":" if key[4] else "")
 
     text = _experiment(tuple(sorted(known, key=len, reverse=True))).sub(titled, text)
+    text = _DATA_SET.sub(lambda name: _DATA_SETS[name[1]], text)
     text = re.sub(r"\bcheck (\w+)", lambda check: CHECKS.get(check[1], check[0]), text)
     text = _VARIANT.sub(lambda variant: variant_words(variant[0]), text)
     text = _NAMED.sub(lambda name: label(name[1], private=not name[2]).removeprefix("ISRL-DP "), text)

@@ -1,7 +1,7 @@
 """What a report page consists of: sections with paragraphs, tables, figures and folded parts, shown by one template."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 # Words of a link and its address; None where the file is missing.
@@ -88,7 +88,7 @@ class Section:
     def figures(self) -> Iterator[Figure]:
         for block in self.blocks:
             if isinstance(block, Numbered):
-                yield from (figure for _, figure in block.tabs)
+                yield from (replace(figure, about=block.heading) for _, figure in block.tabs)
             yield from block.figures if isinstance(block, Figures) else ()
         for section in self.sections:
             yield from section.figures()

@@ -48,7 +48,7 @@ class Row:
 class ShownClaim(Row):
     """A claim with its rule, the verdicts beside its own and its parts; `variants` are those of one line.
 
-    `effects` are numbers with their units, one for each pair of algorithms.
+    `measures` says what `number` is; `effects` are numbers with their units, one for each pair of algorithms.
     """
 
     name: str
@@ -58,6 +58,7 @@ class ShownClaim(Row):
     rule: str
     quote: str
     reply: str
+    measures: str
     effects: Sequence[tuple[str, str]]
     tally: str
     variants: Sequence[Row]
@@ -72,6 +73,11 @@ _UNITS = {
     "price_of_privacy": "test error",
     "delivered_epsilon": "true ε over claimed ε",
     "same_iterates": "distance of iterates",
+}
+# What a claim's number is; of a part of it, see `_UNITS`.
+_MEASURES = {
+    "paired_difference": "of comparisons support it",
+    "delivered_epsilon": "is true over claimed ε",
 }
 _PAIR = re.compile(r"\w+, (\w[\w:]* − \w[\w:]*)")
 
@@ -106,6 +112,7 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
         shown = ShownClaim(
             **vars(head),
             **said,
+            measures=_MEASURES.get(claim.statistic.name, "") if claim else "",
             effects=_effects(records, claim, page),
             tally=str(records[0].get(TALLY) or ""),
             variants=[part for part, *both in zip(others, beside, own, strict=True) if all(both)],

@@ -41,15 +41,16 @@ def _group(
     for baseline, stated in statistic.stated.items():
         errors, alike = {}, 0
         for name in experiments:
-            table = run.reported(name)
+            table, itself = run.reported(name), 0
             if table is not None and privacy is not None:
                 same = same_algorithm(table, privacy, statistic.target, baseline)
-                alike += sum(cell[1] == reading for cell in same)
+                itself = sum(cell[1] == reading for cell in same)
                 table = table[~pd.MultiIndex.from_frame(table[CELL]).isin(same)]
             cut = None if table is None else _errors(table, reading, statistic.target, baseline)
-            if cut is None:
+            alike += itself
+            if cut is None and not itself:
                 gaps.add(name)
-            else:
+            elif cut is not None:
                 errors[name] = cut
                 evidence.update(run.evidence(claim, {"experiment": name}))
         if not errors:

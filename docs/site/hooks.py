@@ -1,4 +1,4 @@
-"""The documentation site: the published run beside docs/, and the findings of the README on the home page."""
+"""The documentation site: the published runs beside docs/, and the findings of the README on the home page."""
 
 import re
 from pathlib import Path
@@ -9,19 +9,19 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
-# Files of the published run that the site has, below published/.
-TAKEN = ("report.html", "*.csv", *(f"{folder}/*.svg" for folder in ("figures", "bounds", "checkins")))
-TAKEN += tuple(f"{folder}/*.csv" for folder in ("bounds", "checkins", "tables", "reported"))
+# Files of a published run that the site has, below the run's name.
+TAKEN = ("report.html", "*.csv", *(f"{folder}/*.svg" for folder in ("figures", "board", "bounds", "checkins")))
+TAKEN += tuple(f"{folder}/*.csv" for folder in ("board", "bounds", "checkins", "tables", "reported", "silos/*/*"))
 # Names with brackets, which Markdown would take for links.
 _BRACKETS = re.compile(r"(?<!\\)\[(A-Za-z0-9[^\]]*)\]")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((\.\./[^)#\s]*)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the published run, and what lays white figures on a mat in the dark."""
+    """Add the published runs, and what lays white figures on a mat in the dark."""
     files.append(File.generated(config, "mat.css", abs_src_path=str(ROOT / "docs" / "site" / "mat.css")))
     for pattern in TAKEN:
-        for path in sorted((RESULTS / "published").glob(pattern)):
+        for path in sorted(RESULTS.glob(f"published*/{pattern}")):
             files.append(File.generated(config, path.relative_to(RESULTS).as_posix(), abs_src_path=str(path)))
     return files
 

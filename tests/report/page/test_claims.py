@@ -59,7 +59,7 @@ def test_claims_stand_by_meaning_with_signs_numbers_rules_and_parts(page):
     # Experiments first: open, confirmed, not tested; then what a theorem's check refuted.
     assert places == sorted(places)
     claim = page[page.index("<b>N1</b>") : places[2]]
-    for words in ("✓ confirmed", "says N1", "−0.0123 (−0.0200 to −0.0100)", "Rule: ", "<td>e M=2 R=5, a − b</td>"):
+    for words in ("✓ confirmed", "says N1", "−0.0123 [−0.0200, −0.0100]", "Rule: ", "<td>e M=2 R=5, a − b</td>"):
         assert words in claim
     assert "<b>grid=other</b>" in claim
     assert "✗ refuted" in claim

@@ -180,7 +180,7 @@ def _number(value: float, low: float, high: float) -> str:
     text = "" if pd.isna(value) else measured(value)
     if pd.isna(low) and not pd.isna(high):
         return f"{text} (at most {measured(high)})"
-    return text if pd.isna(low) else f"{text} ({measured(low)} to {measured(high)})"
+    return text if pd.isna(low) else f"{text} [{measured(low)}, {measured(high)}]"
 
 
 def _evidence(name: str, page: Page, labels: Mapping[str, str]) -> Link:

@@ -241,8 +241,8 @@ def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.
     """
     counted_rows = rows[(rows["outcome"] != SAME) & np.isfinite(rows["difference"])]
     p = counted_rows["p"].to_numpy()
-    kept = {AHEAD: holm(1 - p), BEHIND: holm(p)}
-    kept_rows = {word: pd.Series(flags, counted_rows.index, dtype=bool) for word, flags in kept.items()}
+    sides = ((AHEAD, 1 - p), (BEHIND, p))
+    kept = {word: pd.Series(holm(side), counted_rows.index, dtype=bool) for word, side in sides}
     found = []
     for name, part in rows.groupby(rows["experiment"].map(data_set), sort=False):
         pair = Pair(first=part["first"].iloc[0], second=part["second"].iloc[0], tolerance=part["tolerance"].max())
@@ -259,6 +259,6 @@ def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.
             | {"outcome": outcome_of(test.low, test.high, pair.tolerance), **counts}
             | {"open": len(ours) - sum(counts.values()), "same": len(part) - len(ours)}
             | {"equal": int(ours["outcome"].str.startswith("equal").sum())}
-            | {f"{word}_kept": int(flags[ours.index].sum()) for word, flags in kept_rows.items()}
+            | {f"{word}_kept": int(flags[ours.index].sum()) for word, flags in kept.items()}
         )
     return pd.DataFrame(found)

@@ -67,9 +67,8 @@ cifar: .venv/installed  ## CIFAR-10 by a race over its grid: a working day on tw
 variants: .venv/installed  ## protocol variants that the papers leave open, on thin grids
 	@$(MAKE) --no-print-directory reproduce RUN=variants
 
-certified: .venv/installed  ## the papers' experiments at exactly the ε that they claim, beside the papers' noise
+certified: .venv/installed  ## the non-convex paper's experiments at exactly the ε that they claim, beside the papers' noise
 	@$(MAKE) --no-print-directory reproduce RUN=certified
-	@$(MAKE) --no-print-directory reproduce RUN=certified-mnist
 
 proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on insurance and MNIST
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper

@@ -48,8 +48,8 @@ figures: .venv/installed  ## the published figures drawn again from their tables
 report: .venv/installed  ## the published report page made again from its tables; trains nothing
 	@$(PUBLISHED)
 
-publish: .venv/installed  ## copy tables and figures of RUN, or of several ("a b"), to results/published (TO), with their page; BESIDE=1 keeps others there
-	$(BIN)/silodp publish $(if $(BESIDE),--beside) --output results/$(TO) $(addprefix results/,$(RUN))
+publish: .venv/installed  ## copy tables and figures of RUN, or of several ("a b"), to results/published (TO), with their page; BESIDE=1 keeps others there, but for those WITHOUT="a b" made
+	$(BIN)/silodp publish $(if $(BESIDE),--beside) $(addprefix --without ,$(WITHOUT)) --output results/$(TO) $(addprefix results/,$(RUN))
 	@$(PUBLISHED)
 
 bounds: .venv/installed  ## the papers' bounds held against runs: tables and figures of RUN

@@ -124,6 +124,25 @@ def test_run_is_published_again_beside_others_whose_folders_are_gone(runs, tmp_p
     assert "tables/wbcd_mlp.csv: checksum: differs" in capsys.readouterr().err
 
 
+def test_what_a_run_made_is_published_no_longer(runs, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert publish(runs / "a", runs / "b", output=out) == 0
+    for name, known in (("c", "(a, b)"), ("d", "(a, b)")):
+        assert publish(runs / "c", output=out, options=["--beside", "--without", name]) == 2
+        assert f"--without: '{name}': must be a run that is published there {known}" in capsys.readouterr().err
+    # All that b made is gone, also the experiment that a made before it; c has another of its own.
+    assert publish(runs / "c", output=out, options=["--beside", "--without", "b"]) == 0
+    made_by = {"wbcd_calibrated": "a", "diabetes_linear": "c"}
+    assert origins(out, "tables/*.csv") == origins(out, "reported/*.csv") == made_by
+    assert not any("wbcd_mlp" in name for name in held(out))
+    for name in ("privacy.csv", "by_round.csv", "audit.csv"):
+        assert (out / name).read_text().splitlines()[1:] == ["wbcd_calibrated,a,", "diabetes_linear,c,"]
+    assert set(json.loads((out / "config.json").read_text())["experiments"]) == set(made_by)
+    record = json.loads((out / "provenance.json").read_text())
+    assert (record["made_by"], set(record["runs"])) == (made_by, {"a", "c"})
+    assert main(["verify", str(out)]) == 0
+
+
 def test_runs_with_different_seeds_are_not_published_together(runs, tmp_path, capsys):
     assert publish(runs / "a", runs / "d", output=tmp_path / "out") == 2
     assert "seed: 7: must be 2023, as in" in capsys.readouterr().err

@@ -23,9 +23,10 @@ from silodp.workflow.publishing import publish as copy
 @click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
 @click.option("--output", type=PATH, default="results/published", help="Folder to write.", show_default=True)
 @click.option("--beside", is_flag=True, help="Keep experiments of other runs that are published there.")
-def publish(folders: Sequence[Path], output: Path, beside: bool) -> None:
+@click.option("--without", multiple=True, help="With --beside: a run whose experiments are no longer published there.")
+def publish(folders: Sequence[Path], output: Path, beside: bool, without: Sequence[str]) -> None:
     """Copy tables, figures and provenance of finished runs, as in results/paper, to a folder that is committed."""
-    copy(folders, output, beside=beside)
+    copy(folders, output, beside=beside, without=without)
 
 
 @job_command()

@@ -31,13 +31,15 @@ checksum of every file: `silodp verify results/{folder}`.
 """
 
 
-def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> None:
+def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, without: Sequence[str] = ()) -> None:
     """Copy tables, figures and provenance of finished runs to `output`; what was there before is replaced.
 
     Of several runs, an experiment, and what belongs to none, is taken from the last that has it; with `beside`, what
-    else is published there stays. Verdicts, comparisons and page are made by `make publish`.
+    else is published there stays, but for what the runs `without` made. Verdicts, comparisons and page are made by
+    `make publish`.
     """
     _check_output(output, folders, beside)
+    gone = _made_by(output, without) if without else set()
     sources = [output, *folders] if beside else list(folders)
     for source in sources:
         if wrong := problems(source):
@@ -48,10 +50,11 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> N
     for source in sources:
         record = read_json(source / "provenance.json")
         runs |= provenance.runs_of(record)
-        made_by |= record.get("made_by") or _parts(source, record["run"])
+        parts = record.get("made_by") or _parts(source, record["run"])
+        made_by |= {part: run for part, run in parts.items() if source != output or part not in gone}
     # A run of which no experiment is left has no record.
     runs = {name: record for name, record in runs.items() if name in made_by.values()}
-    config = _joined_config(sources) | {"run": "-".join(runs)}
+    config = _joined_config(sources, gone) | {"run": "-".join(runs)}
     with _replaced(output) as built:
         for source in sources:
             for name in manifest(source):
@@ -60,7 +63,8 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> N
                     # Times come along: a figure stays younger than its table.
                     shutil.copy2(source / name, built / name)
         for table in JOINED:
-            write_csv(_joined(sources, table), built / table)
+            rows = _joined(sources, table)
+            write_csv(rows[rows["experiment"].isin(list(config["experiments"]))], built / table)
         write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", built / "config.json")
         provenance.write(built / "provenance.json", {"runs": runs, "made_by": made_by})
         write_text(_readme(runs, made_by, output.name), built / "README.md")
@@ -69,6 +73,15 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False) -> N
         for name in set(present(built)) - allowed:
             (built / name).unlink()
         crate.write(built, published=True)
+
+
+def _made_by(output: Path, runs: Sequence[str]) -> set[str]:
+    """What these runs made of an earlier publication; ValueError for a run of which it has nothing."""
+    made_by = read_json(output / "provenance.json")["made_by"] if is_publication(output) else {}
+    if unknown := [name for name in runs if name not in made_by.values()]:
+        known = ", ".join(sorted(set(made_by.values()))) or "none, without --beside"
+        raise ValueError(f"command line: --without: {unknown[0]!r}: must be a run that is published there ({known})")
+    return {part for part, run in made_by.items() if run in runs}
 
 
 def _parts(folder: Path, run: str) -> dict[str, str]:
@@ -115,10 +128,13 @@ def _replaced(output: Path) -> Iterator[Path]:
     shutil.rmtree(former, ignore_errors=True)
 
 
-def _joined_config(folders: Sequence[Path]) -> dict[str, Any]:
-    """The runs' options as those of one run; ValueError where the runs differ in what is not an experiment's."""
+def _joined_config(folders: Sequence[Path], gone: set[str]) -> dict[str, Any]:
+    """The runs' options as those of one run; ValueError where the runs differ in what is not an experiment's.
+
+    Without the experiments `gone` of the first folder.
+    """
     first, *others = (read_json(folder / "config.json") for folder in folders)
-    joined = first
+    joined = first | {"experiments": {name: of for name, of in first["experiments"].items() if name not in gone}}
     for folder, config in zip(folders[1:], others, strict=True):
         for key in ("seed", "dtype"):
             if config[key] != first[key]:

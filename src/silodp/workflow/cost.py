@@ -58,7 +58,7 @@ class Cost:
     disk_mb: float
 
     def text(self) -> str:
-        hours = f"{self.seconds / 3600:.1f} h" if self.seconds > 5400 else f"{math.ceil(self.seconds / 60)} min"
+        hours = f"{self.seconds / 3600:.1f} h" if self.seconds > 5400 else f"{max(1, round(self.seconds / 60))} min"
         return (
             f"{self.jobs} jobs, {self.runs} trained runs, {self.operations:.2g} operations, about {hours} here, "
             f"memory up to {self.memory_mb} MB, disk about {self.disk_mb:.0f} MB"

@@ -207,7 +207,7 @@ def local_below_minibatch() -> tuple[str, ...]:
 
 
 def edges_when_certified(algorithm: str) -> tuple[str, ...]:
-    """Chosen points at calibrated noise that lie at an edge of the thinned grids, of all."""
+    """Chosen points at calibrated noise that lie at an edge of their grid, of all."""
     rows = with_reading(pd.concat(map(pd.read_csv, (PUBLISHED / "tables").glob("*_certified*.csv"))))
     rows = rows.query("reading == 'noise=calibrated' and algorithm == @algorithm and private")
     return str(rows["edge"].notna().sum()), str(len(rows))
@@ -390,14 +390,14 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"Of (\d+) private results of the papers' experiments.*? (\d+) keep .*?, (\d+) provably violate it, "
     r"and (\d+) cannot": rows_of_the_papers,
     r"Of these (\d+) have no lower bound": without_lower_bound,
-    rf"edge of the thinned grids at {OF} points": partial(edges_when_certified, "fed_spider"),
+    rf"edge of its grid at {OF} points": partial(edges_when_certified, "fed_spider"),
     rf"Its choice lies at an edge at {OF} points": partial(edges_when_certified, "local_sgd"),
     rf"it is ahead at (\d+) and behind at (\d+); {KEEPS}": lambda: without_total(ahead_at_equal_epsilon()),
     r"At the (\d+) points of local SGD that have both bounds its true ε can be at most (\d+) %": local_below_minibatch,
-    rf"wide grids of \S+, where {OF} choices lie at an edge, it is behind at {OF} comparisons and ahead at (\d+); "
+    rf"In the run \S+, where {OF} choices lie at an edge, it is behind at {OF} comparisons and ahead at (\d+); "
     rf"Holm's correction keeps (\d+)\. There the mean difference is {INTERVAL} on MNIST and {INTERVAL}": on_wide_grids,
-    rf"wide grids Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons .*? ahead at (\d+); {KEPT}": lambda: (
-        on_wide_grids()[2:6]
+    rf"calibrated noise Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons .*? ahead at (\d+); {KEPT}": partial(
+        behind_when_certified, "fed_spider"
     ),
     rf"With the papers' noise on the same grids and trials it is ahead at (\d+) and behind at (\d+); {KEPT}: "
     rf"{INTERVAL} and {INTERVAL}": lambda: without_total(with_the_papers_noise()),

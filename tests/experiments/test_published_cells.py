@@ -28,8 +28,8 @@ QUICK = [
 ]
 CELLS = [
     ("wbcd_certified", "local_sgd", CALIBRATED, 2, 25, 0.75, 6),
-    ("insurance_certified_n5", "local_sgd", CALIBRATED, 5, 35, 10.0, 8),
-    ("insurance_certified", "minibatch_sgd", CALIBRATED, 5, 35, 1.0, 2),
+    ("insurance_equal_n5", "local_sgd", CALIBRATED, 5, 35, 10.0, 8),
+    ("insurance_equal", "minibatch_sgd", CALIBRATED, 5, 35, 1.0, 2),
     ("wbcd_mlp", "local_sgd", "", 2, 25, 3.0, 3),
     ("wbcd_mlp", "minibatch_sgd", "", 2, 25, math.nan, 4),
     ("insurance_linear_n3", "minibatch_sgd", "", 3, 35, 2.0, 0),

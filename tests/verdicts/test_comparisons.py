@@ -133,7 +133,7 @@ def test_the_command_finds_comparisons_of_an_algorithm_with_itself(tmp_path):
     for options, outcomes in (([], {"no difference found"}), (["--privacy", f"{published}/privacy.csv"], {SAME})):
         assert main(["-q", "comparisons", str(reported), *options, "--output", str(tmp_path / "c.csv")]) == 0
         found = pd.read_csv(tmp_path / "c.csv").query("first == 'spider' and second == 'minibatch_sgd'")
-        assert len(found) == 10
+        assert len(found) == 20
         assert outcomes <= set(found["outcome"])
         assert (SAME in set(found["outcome"])) == (outcomes == {SAME} == set(found["outcome"]))
 

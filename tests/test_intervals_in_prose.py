@@ -32,7 +32,8 @@ def upper_ends(rows: pd.DataFrame) -> np.ndarray:
 
 UPPER = upper_ends(ROWS)
 BRACKETS = re.compile(r"\[[^\[\]]*,[^\[\]]*\]")
-UNIT = r"(?:[\d.]+ (?:to|and|against) )?[\d.,]+ (?:%|Mbit)"
+# A percentage or a size, or a count of rows.
+UNIT = r"(?:[\d.]+ (?:to|and|against) )?[\d.,]+ (?:%|Mbit)|\b[\d,]+ of [\d,]+ hold"
 NUMBER = re.compile(r"(?<![\w.,^/−=-])\d[\d,]*(?:\.\d+)?(?![\w./]|,\d)")
 # Numbers of other things that happen to be equal: claims, noise, ratios of bounds, batches, files.
 OTHERS = {

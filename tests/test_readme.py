@@ -396,9 +396,8 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"At the (\d+) points of local SGD that have both bounds its true ε can be at most (\d+) %": local_below_minibatch,
     rf"In the run \S+, where {OF} choices lie at an edge, it is behind at {OF} comparisons and ahead at (\d+); "
     rf"Holm's correction keeps (\d+)\. There the mean difference is {INTERVAL} on MNIST and {INTERVAL}": on_wide_grids,
-    rf"calibrated noise Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons .*? ahead at (\d+) \(CIFAR-10\); {KEPT}": partial(
-        behind_when_certified, "fed_spider"
-    ),
+    rf"calibrated noise Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons .*? ahead at (\d+) \(CIFAR-10\); "
+    rf"{KEPT}": partial(behind_when_certified, "fed_spider"),
     rf"With the papers' noise on the same grids and trials it is ahead at (\d+) and behind at (\d+); {KEPT}: "
     rf"{INTERVAL} and {INTERVAL}": lambda: without_total(with_the_papers_noise()),
     rf"equal grids minibatch SGD is ahead at {OF} comparisons and behind at (\d+)": lambda: with_the_papers_noise()[:3],

@@ -28,7 +28,8 @@ QUICK = [
 ]
 CELLS = [
     ("wbcd_certified", "local_sgd", CALIBRATED, 2, 25, 0.75, 6),
-    ("insurance_equal_n5", "local_sgd", CALIBRATED, 5, 35, 10.0, 8),
+    # With steps of 0.63, chosen at ε = 3 and 10, local steps expand distances, and float32 is up to 4 % off this loop.
+    ("insurance_equal_n5", "local_sgd", CALIBRATED, 5, 35, 1.0, 8),
     ("insurance_equal", "minibatch_sgd", CALIBRATED, 5, 35, 1.0, 2),
     ("wbcd_mlp", "local_sgd", "", 2, 25, 3.0, 3),
     ("wbcd_mlp", "minibatch_sgd", "", 2, 25, math.nan, 4),

@@ -71,19 +71,39 @@ def kept(rows: pd.DataFrame) -> tuple[str, str]:
     return str(sum(holm((1 - rows["p"]).tolist()))), str(sum(holm(rows["p"].tolist())))
 
 
-def certified(first: str) -> pd.DataFrame:
-    """Comparisons with minibatch SGD at calibrated noise, of the runs with the papers' algorithms."""
-    files = (PUBLISHED / "reported").glob("*_certified*.csv")
-    tables = [with_reading(pd.read_csv(path)).query("reading == 'noise=calibrated'") for path in files]
-    tables = [table for table in tables if first in set(table["algorithm"])]
-    return pd.concat(compare(table, first, "minibatch_sgd") for table in tables)
+def certified(first: str, reading: str = "noise=calibrated") -> pd.DataFrame:
+    """Comparisons with minibatch SGD in the runs at calibrated noise, which have the papers' noise beside it."""
+    files = (PUBLISHED / "reported").glob("*_certified.csv")
+    tables = [with_reading(pd.read_csv(path)) for path in files]
+    return pd.concat(compare(table[table["reading"] == reading], first, "minibatch_sgd") for table in tables)
 
 
-def behind_when_certified(first: str) -> tuple[str, ...]:
-    """Against minibatch SGD at calibrated noise: behind, of all, ahead, and what Holm keeps of those behind."""
-    rows = certified(first)
+def behind_when_certified(first: str, reading: str = "noise=calibrated") -> tuple[str, ...]:
+    """Against minibatch SGD in those runs: behind, of all, ahead, and what Holm keeps of those behind and ahead."""
+    rows = certified(first, reading)
     counts = rows["outcome"].value_counts()
-    return str(counts["behind"]), str(len(rows)), str(counts.get("ahead", 0)), kept(rows)[1]
+    return str(counts["behind"]), str(len(rows)), str(counts.get("ahead", 0)), *reversed(kept(rows))
+
+
+def in_certified(experiment: str, first: str, second: str, reading: str = "noise=calibrated") -> tuple[str, ...]:
+    """The mean difference in one of those runs."""
+    rows = with_reading(pd.read_csv(PUBLISHED / "reported" / f"{experiment}_certified.csv"))
+    return mean_difference(rows[rows["reading"] == reading], first, second)
+
+
+def sides_on_cifar_when_certified() -> tuple[str, ...]:
+    """ε at which Fed-SPIDER is behind minibatch SGD, and ahead, then FedProx-SPIDER's difference from it."""
+    rows = certified("fed_spider").query("experiment.str.startswith('cifar')").set_index("epsilon")["outcome"]
+    sides = (tuple(f"{e:g}" for e in rows.index[rows == word]) for word in ("behind", "ahead"))
+    return *sum(sides, ()), *in_certified("cifar10_cnn", "fedprox_spider", "minibatch_sgd")
+
+
+def beside_non_private() -> tuple[str, ...]:
+    """C3 at calibrated noise: ahead, of all, and the single comparison without a difference."""
+    (row,) = CLAIMS[CLAIMS["claim"] == "C3: [at exactly the claimed ε: noise=calibrated]"]["statistic"]
+    every, ahead, none = re.search(r"of (\d+) comparisons (\d+) ahead, (\d+) no difference found", row).groups()
+    assert int(every) - int(ahead) == int(none) == 1
+    return ahead, every
 
 
 def certified_by_data_set(first: str) -> tuple[str, ...]:
@@ -211,20 +231,6 @@ def edges_when_certified(algorithm: str) -> tuple[str, ...]:
     rows = with_reading(pd.concat(map(pd.read_csv, (PUBLISHED / "tables").glob("*_certified*.csv"))))
     rows = rows.query("reading == 'noise=calibrated' and algorithm == @algorithm and private")
     return str(rows["edge"].notna().sum()), str(len(rows))
-
-
-def on_wide_grids() -> tuple[str, ...]:
-    """Fed-SPIDER with calibrated noise on wide grids: edges, points, behind, all, ahead, kept, mean differences."""
-    names = ("mnist_mlp_spider", "wbcd_spider")
-    rows = [with_reading(pd.read_csv(PUBLISHED / "reported" / f"{name}.csv")) for name in names]
-    rows = [part.query("reading == 'noise=calibrated' and epsilon.notna()") for part in rows]
-    table = with_reading(pd.concat(pd.read_csv(PUBLISHED / "tables" / f"{name}.csv") for name in names))
-    table = table.query("reading == 'noise=calibrated' and algorithm == 'fed_spider' and private")
-    pairs = compare(pd.concat(rows), "fed_spider", "minibatch_sgd")
-    behind, ahead = (str((pairs["outcome"] == word).sum()) for word in ("behind", "ahead"))
-    counts = str(table["edge"].notna().sum()), str(len(table)), behind, str(len(pairs)), ahead, kept(pairs)[1]
-    means = (mean_difference(part, "fed_spider", "minibatch_sgd") for part in rows)
-    return *counts, *(number for mean in means for number in mean)
 
 
 def with_the_papers_noise() -> tuple[str, ...]:
@@ -394,10 +400,17 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"Its choice lies at an edge at {OF} points": partial(edges_when_certified, "local_sgd"),
     rf"it is ahead at (\d+) and behind at (\d+); {KEEPS}": lambda: without_total(ahead_at_equal_epsilon()),
     r"At the (\d+) points of local SGD that have both bounds its true ε can be at most (\d+) %": local_below_minibatch,
-    rf"In the run \S+, where {OF} choices lie at an edge, it is behind at {OF} comparisons and ahead at (\d+); "
-    rf"Holm's correction keeps (\d+)\. There the mean difference is {INTERVAL} on MNIST and {INTERVAL}": on_wide_grids,
-    rf"calibrated noise Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons .*? ahead at (\d+) \(CIFAR-10\); "
-    rf"{KEPT}": partial(behind_when_certified, "fed_spider"),
+    rf"calibrated noise Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons\. It is ahead at (\d+) \(CIFAR-10, .*?\); "
+    rf"{KEEPS}": partial(behind_when_certified, "fed_spider"),
+    r"There Fed-SPIDER is behind at ε = ([\d.]+), ([\d.]+) and ([\d.]+) and ahead at (\d+) and (\d+)\. FedProx-SPIDER, "
+    rf"the same algorithm as minibatch SGD, differs from it by {INTERVAL}": sides_on_cifar_when_certified,
+    rf"grids SPIDER is behind minibatch SGD at {OF} comparisons and ahead at (\d+); {KEEPS}\. On MNIST the mean "
+    rf"difference is {INTERVAL}, and {INTERVAL} against local SGD": lambda: (
+        *behind_when_certified("spider", ""),
+        *in_certified("mnist_mlp", "spider", "minibatch_sgd", ""),
+        *in_certified("mnist_mlp", "spider", "local_sgd", ""),
+    ),
+    rf"with calibrated noise, it is ahead at {OF} comparisons, and no difference": beside_non_private,
     rf"With the papers' noise on the same grids and trials it is ahead at (\d+) and behind at (\d+); {KEPT}: "
     rf"{INTERVAL} and {INTERVAL}": lambda: without_total(with_the_papers_noise()),
     rf"equal grids minibatch SGD is ahead at {OF} comparisons and behind at (\d+)": lambda: with_the_papers_noise()[:3],
@@ -418,7 +431,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         *kept(compared("N2", "spider", "local_sgd")),
     ),
     **{
-        rf"{form}.{{,60}} is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+); {KEPT}": partial(
+        rf"{form}.{{,60}} is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+); {KEEPS}": partial(
             behind_when_certified, name
         )
         for form, name in (("Fed-SPIDER, whose", "fed_spider"), ("Local SGD", "local_sgd"))

@@ -39,7 +39,9 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
     `make publish`.
     """
     _check_output(output, folders, beside)
-    gone = _made_by(output, without) if without else set()
+    if without and not beside:
+        raise ValueError("command line: --without: goes with --beside")
+    gone = _made_by(output, without) if beside else set()
     sources = [output, *folders] if beside else list(folders)
     for source in sources:
         if wrong := problems(source):
@@ -77,9 +79,9 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
 
 def _made_by(output: Path, runs: Sequence[str]) -> set[str]:
     """What these runs made of an earlier publication; ValueError for a run of which it has nothing."""
-    made_by = read_json(output / "provenance.json")["made_by"] if is_publication(output) else {}
+    made_by = read_json(output / "provenance.json")["made_by"]
     if unknown := [name for name in runs if name not in made_by.values()]:
-        known = ", ".join(sorted(set(made_by.values()))) or "none, without --beside"
+        known = ", ".join(sorted(set(made_by.values())))
         raise ValueError(f"command line: --without: {unknown[0]!r}: must be a run that is published there ({known})")
     return {part for part, run in made_by.items() if run in runs}
 

@@ -95,6 +95,8 @@ def sides_on_cifar_when_certified() -> tuple[str, ...]:
     """ε at which Fed-SPIDER is behind minibatch SGD, and ahead, then FedProx-SPIDER's difference from it."""
     rows = certified("fed_spider").query("experiment.str.startswith('cifar')").set_index("epsilon")["outcome"]
     sides = (tuple(f"{e:g}" for e in rows.index[rows == word]) for word in ("behind", "ahead"))
+    same = certified("fedprox_spider").query("experiment.str.startswith('cifar')").set_index("epsilon")["outcome"]
+    assert same.index[same == "ahead"].tolist() == rows.index[rows == "ahead"].tolist()
     return *sum(sides, ()), *in_certified("cifar10_cnn", "fedprox_spider", "minibatch_sgd")
 
 
@@ -400,8 +402,8 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"Its choice lies at an edge at {OF} points": partial(edges_when_certified, "local_sgd"),
     rf"it is ahead at (\d+) and behind at (\d+); {KEEPS}": lambda: without_total(ahead_at_equal_epsilon()),
     r"At the (\d+) points of local SGD that have both bounds its true ε can be at most (\d+) %": local_below_minibatch,
-    rf"calibrated noise Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons\. It is ahead at (\d+) \(CIFAR-10, .*?\); "
-    rf"{KEEPS}": partial(behind_when_certified, "fed_spider"),
+    rf"calibrated noise Fed-SPIDER, .*? behind minibatch SGD at {OF} comparisons\. It is ahead at (\d+) \(CIFAR-10, "
+    rf".*?\); {KEEPS}": partial(behind_when_certified, "fed_spider"),
     r"There Fed-SPIDER is behind at ε = ([\d.]+), ([\d.]+) and ([\d.]+) and ahead at (\d+) and (\d+)\. FedProx-SPIDER, "
     rf"the same algorithm as minibatch SGD, differs from it by {INTERVAL}": sides_on_cifar_when_certified,
     rf"grids SPIDER is behind minibatch SGD at {OF} comparisons and ahead at (\d+); {KEEPS}\. On MNIST the mean "

@@ -292,6 +292,19 @@ def ahead_at_equal_epsilon() -> tuple[str, ...]:
     return str(ahead), str(len(rows)), str(behind), *kept(rows)
 
 
+def means_at_equal_epsilon() -> tuple[str, ...]:
+    """Minibatch minus local SGD at equal true ε: the mean differences of insurance and MNIST."""
+    files = {name: (PUBLISHED / "reported").glob(f"{name}_equal*.csv") for name in ("insurance", "mnist_logistic")}
+    tables = (with_reading(pd.concat(map(pd.read_csv, sorted(found)))) for found in files.values())
+    return sum((mean_difference(rows[rows["reading"] == ENDED], *SGD) for rows in tables), ())
+
+
+def price_at_ten() -> tuple[str, ...]:
+    """Of minibatch SGD on insurance, M = 10, at equal true ε: the private minus the non-private error."""
+    name = "C2: insurance_equal M=10 R=35, minibatch_sgd, [at exactly the claimed ε: noise=calibrated;noise_at=end]"
+    return tuple(signed(x) for x in CLAIMS.set_index("claim").loc[name, ["value", "low", "high"]])
+
+
 def without_total(found: tuple[str, ...]) -> tuple[str, ...]:
     """Of numbers "ahead, of all, behind, …": without the second."""
     return found[0], *found[2:]
@@ -453,6 +466,8 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"at {OF} comparisons, with a grid of clips at (\d+), and behind at (\d+)\. {BOTH}": clips_of_the_paper,
     r"have ([\d,]+) runs a row or more\. For (\d+) of (\d+) algorithms .*? between ([\d.]+) .*? and ([\d.]+)\.": audits,
     rf"minibatch SGD is ahead at {OF} comparisons and behind at (\d+); {KEEPS}": ahead_at_equal_epsilon,
+    rf"mean difference is {INTERVAL} for insurance(?:,| and) {INTERVAL} for MNIST": means_at_equal_epsilon,
+    rf"at ε = 10 \(claim C2\) is {INTERVAL} for": price_at_ten,
     **{
         rf"{words} \| (\d+), (\d+) \| {INTERVAL} \| (\d+), (\d+) \| {INTERVAL}": lambda asked=asked: tuple(
             taken_apart(*asked)[0]

@@ -64,4 +64,9 @@ def table(
     if reported:
         write_csv(reported_trials(grid_trials, fresh_trials, points, config), reported)
     if losses:
-        write_parquet(losses_of(grid_trials), losses)
+        write_parquet(losses_of(trained_rows(grid_trials)), losses)
+
+
+def trained_rows(trials: pd.DataFrame) -> pd.DataFrame:
+    """Rows that were trained; of several files those of a whole grid have no column that says so."""
+    return trials[~trials["trained"].eq(False)].drop(columns="trained") if "trained" in trials else trials

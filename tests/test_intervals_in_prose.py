@@ -41,7 +41,7 @@ OTHERS = {
     "docs/accounting.md": ["1.078", "1.26", "1.37"],
     "docs/atlas.md": ["19.1"],
     "docs/errata.md": ["1.342"],
-    "docs/results.md": ["12.5", "104"],
+    "docs/results.md": ["12.5", "104", "105"],
     "docs/owndata.md": ["6.71"],
 }
 

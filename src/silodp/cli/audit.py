@@ -17,9 +17,10 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.audit.lower_bound import AUDITED, audit_rows, point_rows
+from silodp.experiments.validation import load
 from silodp.federation.partition import read_partition
 from silodp.federation.rng import Streams
-from silodp.files import AS_PLANNED, write_csv
+from silodp.files import AS_PLANNED, read_csv, write_csv
 from silodp.privacy.plan import Budget
 
 log = logging.getLogger("silodp")
@@ -40,10 +41,10 @@ _HEADINGS = {
 
 
 @job_command(epilog="Example: silodp audit minibatch_sgd --epsilon 1")
-@click.argument("subject", metavar="ALGORITHM|RUN_FILE")
+@click.argument("subject", metavar="ALGORITHM|RUN_FILE|PUBLICATION")
 @click.argument("experiment", required=False)
 @click.option("--silos", type=PATH, help="With a run file: folder that `silodp partition` wrote.")
-@click.option("--output", type=PATH, help="CSV file to write; required with a run file.")
+@click.option("--output", type=PATH, help="CSV file to write; required with a run file or a publication.")
 @click.option(
     "--runs", type=click.IntRange(min=4), help=f"Runs with the canary, as many without ({_RUNS}, or audit_runs)."
 )
@@ -62,34 +63,55 @@ def audit(
 ) -> int:
     """Bound epsilon from below, beside the proven bounds, and test whether messages are made as the plan says.
 
-    With RUN_FILE, every private algorithm of the experiment, at a few points. Exit code 1 where a plan is broken.
+    With RUN_FILE, every private algorithm of the experiment, at a few points; with the folder of a PUBLICATION, of all
+    its experiments or of one, from its tables alone. Exit code 1 where a plan is broken.
     """
     if subject in ALGORITHMS:
         if experiment is not None or silos is not None:
             raise ConfigError(f"command line: {subject} is an algorithm: it takes no experiment and no --silos")
         return _audit_algorithm(subject, runs or _RUNS, output, **more)
+    if Path(subject).is_dir():
+        if silos is not None or output is None:
+            raise ConfigError("command line: a publication is audited with --output and without --silos")
+        return _audit_publication(Path(subject), experiment, output, runs)
     if experiment is None:
         known = ", ".join(sorted(ALGORITHMS))
         raise ConfigError(
-            f"command line: {subject!r}: must be an algorithm ({known}), or a run file with an experiment"
+            f"command line: {subject!r}: must be an algorithm ({known}), a publication, or a run file with experiment"
         )
     if silos is None or output is None:
         missing = "--silos" if silos is None else "--output"
         raise ConfigError(f"command line: {missing}: missing: required with a run file")
     run, config = experiment_of(Path(subject), experiment)
     sizes = [len(records) for records in read_partition(silos, 0).train]
-    write_audit(run, experiment, config, sizes, output, runs)
-    return 0
+    table = audit_of(run, experiment, config, sizes, runs)
+    write_csv(table, output)
+    return _broken(table)
 
 
-def write_audit(
-    run: Run, experiment: str, config: Experiment, sizes: list[int], output: Path, runs: int | None = None
-) -> None:
-    """Audit every private algorithm of an experiment, and write their rows."""
+def audit_of(run: Run, experiment: str, config: Experiment, sizes: list[int], runs: int | None = None) -> pd.DataFrame:
+    """Audits of every private algorithm of an experiment; the log has those that fail."""
     rows = audit_rows(run, experiment, config, sizes, runs)
     for row in rows.to_dict("records"):
         _warn(f"{row['experiment']} {row['algorithm']}", row)
-    write_csv(rows, output)
+    return rows
+
+
+def _audit_publication(folder: Path, experiment: str | None, output: Path, runs: int | None) -> int:
+    """Its tables say how many silos there are and how many records the smallest one trains on: no data is read."""
+    tables = []
+    for name in [experiment] if experiment else load(folder / "config.json").experiments:
+        run, config = experiment_of(folder / "config.json", name)
+        silos = read_csv(folder / f"tables/{name}.csv", ("N", "n")).iloc[0]
+        tables.append(audit_of(run, name, config, [int(silos["n"])] * int(silos["N"]), runs))
+        log.info("%s: %d audits", name, len(tables[-1]))
+    table = pd.concat(tables)
+    write_csv(table, output)
+    return _broken(table)
+
+
+def _broken(table: pd.DataFrame) -> int:
+    return int(not (table["holds"] & table["profile_holds"] & table["mechanism"].eq(AS_PLANNED)).all())
 
 
 def _warn(name: str, row: dict) -> None:
@@ -144,7 +166,7 @@ def _audit_algorithm(
         print(shown.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for row in rows:
         _warn(algorithm.name, row)
-    return int(not all(row["holds"] and row["profile_holds"] and row["mechanism"] == AS_PLANNED for row in rows))
+    return _broken(table)
 
 
 def _with_options(name: str, rounds: int, options: Sequence[str]) -> Any:

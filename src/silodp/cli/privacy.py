@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.audit import write_audit
+from silodp.cli.audit import audit_of
 from silodp.cli.experiments import experiment_of
 from silodp.cli.options import PATH, chosen, experiment, job_command, output, run_file, silos
 from silodp.cli.select import CHOSEN
@@ -34,4 +34,4 @@ def privacy(
     if by_round:
         write_csv(by_round_rows(experiment, config, sizes), by_round)
     if audit:
-        write_audit(run, experiment, config, sizes, audit)
+        write_csv(audit_of(run, experiment, config, sizes), audit)

@@ -53,6 +53,7 @@ def test_the_sentences_count_the_published_rows(published):
     assert f"at {violated} of {len(table)} private results; {more} more" in published[1].sentence
     assert f"{kept} keep it" in published[1].sentence
     assert "never outperformed" in published[0].quote
+    assert [each.paper for each in published] == ["The non-convex paper"] * 2 + ["The convex paper"]
 
 
 def test_a_plug_ins_pairs_come_first_and_alone(tmp_path):
@@ -80,7 +81,8 @@ def test_two_algorithms_that_are_never_ahead_are_not_told_apart():
 
 
 def test_the_picture_of_a_part_says_what_its_marks_are(published):
-    assert "strokes: single comparisons; grey band: within the tolerance of 0.005." in published[0].shown
+    strokes = "strokes: single comparisons, which count as smaller or larger where their 95 % intervals leave out 0"
+    assert f"{strokes}; grey band: within the tolerance of 0.005." in published[0].shown
     said = r"A mark is at the lower bound .* Drawn: \d+ of the \d+, those of MNIST, "
     said += r".*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
     assert re.match(said, published[1].shown)

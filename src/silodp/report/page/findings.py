@@ -41,6 +41,7 @@ class Finding:
     csv: str
     claim: str = ""
     quote: str = ""
+    paper: str = ""
     shown: str = ""
 
 
@@ -107,7 +108,7 @@ def _accuracy(
     detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
     marks = "Thick bar: mean difference with its 95 % interval, an arrow where that leaves out 0; "
     tolerance = shown["tolerance"].max()
-    marks += "thin strokes: single comparisons"
+    marks += "thin strokes: single comparisons, which count as smaller or larger where their 95 % intervals leave out 0"
     marks += f"; grey band: within the tolerance of {tolerance:g}." if tolerance > 0 else "."
     return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table, marks)
 
@@ -134,7 +135,8 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
     names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.in_order(part["algorithm"]))
-    shown = "A mark is at the lower bound of a result’s true ε, its bar ends at the upper bound, some off the picture. "
+    shown = "A mark is at the lower bound of a result’s true ε, its bar ends at the upper bound, some off the picture; "
+    shown += "close bounds have no visible bar. "
     shown += f"Drawn: {len(part)} of the {len(rows):,}, those of {short_of(setting[0])}, "
     shown += f"{setting_words(*setting[1:])}; at each claimed ε, from left: {', '.join(names)}."
     detail = "Both bounds on the true ε are proven."
@@ -162,5 +164,6 @@ def _finding(
     anchor, claim = about
     with styled():
         wide, narrow = (svg_text(draw(width), f"{anchor}-{width}").strip() for width in pictures.WIDTHS)
-    quote = next((each.quote for each in load_claims() if each.id == claim), "")
-    return Finding(f"finding-{anchor}", sentence, detail, wide, narrow, inside(table), claim, quote, shown)
+    quote, paper = next(((each.quote, each.source) for each in load_claims() if each.id == claim), ("", ""))
+    paper = f"The {paper.partition(' paper')[0]} paper"
+    return Finding(f"finding-{anchor}", sentence, detail, wide, narrow, inside(table), claim, quote, paper, shown)

@@ -20,6 +20,17 @@ from silodp.federation.trial_data import build_model, prepare
 PAIRS = [("perceptron", algorithm) for algorithm in ALGORITHMS]
 PAIRS += [(case, algorithm) for case in CASES if case != "perceptron" for algorithm in ("minibatch_sgd", "local_sgd")]
 
+@pytest.mark.parametrize("algorithm", ["minibatch_sgd", "local_sgd"])
+def test_where_every_gradient_is_clipped_only_step_times_clip_counts(algorithm):
+    """So the lowest clip of a grid is no edge where the chosen product lies inside (docs/results.md)."""
+    grid = {"low": -math.log(10), "high": 0, "points": 2, "spacing": "exponential"}
+    job = task(algorithm, stepsizes=grid, clips=[1e-6, 1e-5], epsilons=[2.0])
+    rows = train(job, [0], small.run(dtype="float64")).query("epsilon.notna()")
+    errors = rows.pivot(index="stepsize", columns="clip", values="train_loss").to_numpy()
+    assert errors[1, 0] == pytest.approx(errors[0, 1], rel=1e-9)
+    assert len(np.unique(errors.round(12))) == 3
+
+
 # Cuts of the work
 
 

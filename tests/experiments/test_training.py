@@ -20,6 +20,7 @@ from silodp.federation.trial_data import build_model, prepare
 PAIRS = [("perceptron", algorithm) for algorithm in ALGORITHMS]
 PAIRS += [(case, algorithm) for case in CASES if case != "perceptron" for algorithm in ("minibatch_sgd", "local_sgd")]
 
+
 @pytest.mark.parametrize("algorithm", ["minibatch_sgd", "local_sgd"])
 def test_where_every_gradient_is_clipped_only_step_times_clip_counts(algorithm):
     """So the lowest clip of a grid is no edge where the chosen product lies inside (docs/results.md)."""

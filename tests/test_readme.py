@@ -312,7 +312,7 @@ def without_total(found: tuple[str, ...]) -> tuple[str, ...]:
 def taken_apart(kind: str, reading: str, second: str = "minibatch_sgd") -> tuple[list[str], list[str]]:
     """FedProx-SPIDER of the run `spider`: ahead, behind and the mean difference, and the mean improvement in %."""
     found, gains = [], []
-    for dataset in ("mnist_mlp", "wbcd"):
+    for dataset in ("mnist_mlp", "wbcd", *(["cifar10_cnn"] if kind == "spider" else [])):
         rows = with_reading(pd.read_csv(PUBLISHED / "reported" / f"{dataset}_{kind}.csv"))
         rows = rows.query("reading == @reading and epsilon.notna()")
         outcomes = compare(rows, "fedprox_spider", second)["outcome"].tolist()
@@ -467,8 +467,8 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"mean difference is {INTERVAL} for insurance(?:,| and) {INTERVAL} for MNIST": means_at_equal_epsilon,
     rf"at ε = 10 \(claim C2\) is {INTERVAL} for": price_at_ten,
     **{
-        rf"{words} \| (\d+), (\d+) \| {INTERVAL} \| (\d+), (\d+) \| {INTERVAL}": lambda asked=asked: tuple(
-            taken_apart(*asked)[0]
+        rf"{words}" + rf" \| (\d+), (\d+) \| {INTERVAL}" * (3 if asked[0] == "spider" else 2): lambda asked=asked: (
+            tuple(taken_apart(*asked)[0])
         )
         for words, asked in (
             ("2 to 4 rounds, the papers'", ("spider", "")),

@@ -1,6 +1,7 @@
 # What every workflow of a run starts with: its run file checked, its plan made. RUN_FILE is the Snakefile's default,
 # FOLDER where a publication lies, None for a run.
 import sys
+import threading
 from pathlib import Path
 
 from silodp.datasets.sources import without_credentials
@@ -55,6 +56,21 @@ def begin():
     except ValueError as error:
         refuse(str(error))
     planning.freeze(PLAN, RUN_FILE)
+
+
+def stop_timers():
+    """What waits to look for ready jobs again, a timespan after each job that ended, would hold up Snakemake's end."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
+
+
+onsuccess:
+    stop_timers()
+
+
+onerror:
+    stop_timers()
 
 
 def digest_of(job):

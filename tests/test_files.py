@@ -36,23 +36,16 @@ def test_the_users_umask_decides_who_may_read_a_file(tmp_path, umask, mode):
     assert stat.S_IMODE((tmp_path / "a.yaml").stat().st_mode) == mode
 
 
-def test_a_failure_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError, match="stop"), write_atomically(tmp_path / "a.csv") as temporary:  # noqa: PT012
-        temporary.write_text("half")
-        assert temporary.suffix == ".csv"
-        assert temporary.parent == tmp_path
-        raise RuntimeError("stop")
-    assert listing(tmp_path) == []
-
-
-def test_a_failure_leaves_what_was_there(tmp_path):
-    path = tmp_path / "a.txt"
-    write_text("old", path)
-    with pytest.raises(KeyboardInterrupt), write_atomically(path) as temporary:  # noqa: PT012
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("before", [{}, {"a.csv": "old"}])
+def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path, before, error):
+    for name, text in before.items():
+        write_text(text, tmp_path / name)
+    with pytest.raises(error, match="stop"), write_atomically(tmp_path / "a.csv") as temporary:  # noqa: PT012
         temporary.write_text("new, but half")
-        raise KeyboardInterrupt
-    assert path.read_text() == "old"
-    assert listing(tmp_path) == ["a.txt"]
+        assert (temporary.suffix, temporary.parent) == (".csv", tmp_path)
+        raise error("stop")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
 
 
 def test_nothing_is_seen_under_the_name_before_it_is_whole(tmp_path):
@@ -147,4 +140,4 @@ def test_a_copy_of_a_temporary_file_that_somebody_made_is_left_and_in_nobodys_wa
     for name in copies:
         (tmp_path / name).write_text("kept")
     write_text("2", tmp_path / "x.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["x.csv", *copies])
+    assert listing(tmp_path) == sorted(["x.csv", *copies])

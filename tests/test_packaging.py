@@ -13,6 +13,7 @@ from small import ROOT
 
 from silodp.cli import doctor
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAPERS = {"2106.09779", "2203.06735", "2007.06605"}
 
 
@@ -22,22 +23,22 @@ def pinned(path: Path) -> dict[str, str]:
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
 
 
+LOCKED = pinned(ROOT / "requirements.lock")
+
+
 def test_the_lock_with_hashes_is_the_lock_and_every_entry_has_a_hash():
     """PyTorch as its CPU build alone: PyPI's asks for libraries that no lock has, and pip would take it first."""
     hashed = ROOT / "requirements-hashes.lock"
-    locked = pinned(ROOT / "requirements.lock")
-    assert pinned(hashed) == locked | {"torch": f"{locked['torch']}+cpu"}
+    assert pinned(hashed) == LOCKED | {"torch": f"{LOCKED['torch']}+cpu"}
     entries = re.split(r"^(?=[A-Za-z0-9])", hashed.read_text(), flags=re.MULTILINE)[1:]
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
 
 
 def test_direct_dependencies_are_locked_at_the_version_that_is_asked_for():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    more = project["optional-dependencies"]
-    wanted = [Requirement(line) for line in [*project["dependencies"], *more["dev"], *more["cluster"]]]
-    locked = pinned(ROOT / "requirements.lock")
+    more = PROJECT["optional-dependencies"]
+    wanted = [Requirement(line) for line in [*PROJECT["dependencies"], *more["dev"], *more["cluster"]]]
     assert {one.name.lower(): str(one.specifier) for one in wanted} == {
-        one.name.lower(): f"=={locked[one.name.lower()]}" for one in wanted
+        one.name.lower(): f"=={LOCKED[one.name.lower()]}" for one in wanted
     }
 
 
@@ -50,14 +51,13 @@ def test_generated_files_are_as_generated():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: make derived"
     pins = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
     assert {Requirement(pin).name for pin in pins} >= {"torch", "snakemake", "numpy"}
-    assert len(pins) == len(pinned(ROOT / "requirements.lock"))
+    assert len(pins) == len(LOCKED)
 
 
 def test_citation_and_package_agree():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert (project["version"], project["license"]) == (citation["version"], citation["license"])
-    assert "authors" not in project
+    assert (PROJECT["version"], PROJECT["license"]) == (citation["version"], citation["license"])
+    assert "authors" not in PROJECT
     assert {paper["url"].rpartition("/")[2] for paper in citation["references"]} == PAPERS
 
 
@@ -73,7 +73,7 @@ def test_commands_of_the_artifact_guide_are_there():
 
 
 def test_every_place_names_the_same_pythons():
-    wanted = SpecifierSet(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"])
+    wanted = SpecifierSet(PROJECT["requires-python"])
     minors = [minor for minor in range(30) if f"3.{minor}.1" in wanted]
     assert minors == list(range(minors[0], minors[-1] + 1))
     (tried,) = re.findall(r"for one in ((?:python3\.\d+ ?)+);", (ROOT / "Makefile").read_text())

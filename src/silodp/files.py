@@ -119,12 +119,9 @@ def figure_name(experiment: str, M: int, R: int, reading: str = "", kind: str = 
 
     Characters of the reading that are awkward in a file name become "-". The kind error_vs_epsilon is not named.
     """
-    parts = [experiment, f"M{M}", f"R{R}"]
-    if reading:
-        parts.append(re.sub(r"[^A-Za-z0-9_.=+-]+", "-", reading))
-    if kind != "error_vs_epsilon":
-        parts.append(kind)
-    return "_".join(parts)
+    named = "" if kind == "error_vs_epsilon" else kind
+    parts = [experiment, f"M{M}", f"R{R}", re.sub(r"[^A-Za-z0-9_.=+-]+", "-", reading), named]
+    return "_".join(filter(None, parts))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -197,5 +194,4 @@ def experiments_of(folder: Path) -> set[str] | None:
 
     A table or figure of another experiment was left by an earlier run file and is nobody's result.
     """
-    config = read_json(folder / "config.json")
-    return set(config.get("experiments") or {}) or None
+    return set(read_json(folder / "config.json").get("experiments") or {}) or None

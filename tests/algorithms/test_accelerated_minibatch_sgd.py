@@ -1,4 +1,4 @@
-"""Algorithm 2 of the convex paper: its closed form, its stages, and its rate against that of Algorithm 1."""
+"""Algorithm 2 of the convex paper: its closed form, its stages, and the noise of its one-pass form."""
 
 import math
 
@@ -63,22 +63,15 @@ def test_stages_make_the_textbooks_iterates(radius):
     model, silos = case.model(), small.records(case, (7, 5, 9), torch.float64)
     method = ALGORITHMS["accelerated_minibatch_sgd"](7, stages=STAGES)
     more = {} if radius is None else {"prox": ball(radius)}
+    plain = {} if radius is None else {"prox": lambda w, eta: w * min(1.0, radius / float(w.norm()))}
     plans, first = small.plans(method, points, (7, 5, 9)), small.start(model, torch.float64) * 0.1
     found = small.iterates(method, small.federation(model, silos, plans, points, 2, **more), first, 2)
-
-    def project(w, eta):
-        return w * min(1.0, radius / float(w.norm()))
-
-    plain = {} if radius is None else {"prox": project}
     for g, point in enumerate(points):
         problem = small.problem(case.loss, silos, plans[g], point, 2, **plain)
         stages = [(stage.rounds, stage.upsilon, stage.mu) for stage in STAGES]
         wanted = textbook.accelerated(problem, first, 7, stages=stages)
         for ours, theirs in zip(found, wanted, strict=True):
             assert textbook.relative_error(ours[g], theirs) <= 1e-10
-
-
-SIZES = (6, 6, 6)
 
 
 def test_noise_of_theorem_2_3_where_it_is_proven_and_of_the_exact_mechanism_beyond():
@@ -92,17 +85,6 @@ def test_noise_of_theorem_2_3_where_it_is_proven_and_of_the_exact_mechanism_beyo
     for epsilon in (1.5, 3.0, 18.0):
         found = delivered_epsilon(method.plan(Budget(100, 100, epsilon, 1e-4, 1.0)), 1e-4)
         assert epsilon * (1 - 1e-6) <= found.upper <= epsilon
-
-
-def test_the_pass_is_over_with_the_smallest_silo():
-    method, sizes, point = ALGORITHMS["one_pass_accelerated_sgd"](6), (6, 3), [Point(1.0, 0.1, 1.0)]
-    case = MODEL_CASES["linear"]
-    silos, plans = small.records(case, sizes, torch.float64), small.plans(method, point, sizes)
-    assert [plan["gradient"].count for plan in plans[0]] == [6, 3]
-    federation = small.federation(case.model(), silos, plans, point)
-    found = small.iterates(method, federation, small.start(case.model(), torch.float64), 1)
-    assert all(torch.equal(w, found[2]) for w in found[3:])
-    assert not torch.equal(found[1], found[2])
 
 
 def test_training_takes_as_many_rounds_as_the_smallest_silo_has_records():

@@ -27,13 +27,13 @@ POINTS = [
 
 
 def compare(
-    model, algorithm, dtype, *, points=POINTS, sizes=SIZES, M=None, server="mean", prox=None, device="cpu", **budget
+    model, algorithm, dtype, *, points=POINTS, sizes=SIZES, M=None, server="mean", prox=None, device="cpu", **options
 ):
     """Run both and compare every iterate of every point; returns the textbook's gradient norms, point by point."""
     case, plain = MODEL_CASES[model], ALGORITHM_CASES[algorithm]
     made, silos = case.model(), small.records(case, sizes, DTYPES[dtype])
-    method = plain.make(ROUNDS)
-    plans = small.plans(method, points, sizes, **budget)
+    method = plain.make(ROUNDS, **options)
+    plans = small.plans(method, points, sizes)
     first = small.start(made, DTYPES[dtype])
     stack_prox = {} if prox is None else {"prox": prox}
     there = [(x.to(device), y.to(device)) for x, y in silos]
@@ -45,7 +45,7 @@ def compare(
     norms = []
     for g, point in enumerate(points):
         problem = small.problem(case.loss, silos, plans[g], point, M, add_up=server == "sum", **stack_prox)
-        wanted = plain.run(problem, first.double(), ROUNDS)
+        wanted = plain.run(problem, first.double(), ROUNDS, **options)
         assert len(found) == len(wanted) == ROUNDS
         for r in range(ROUNDS):
             error = textbook.relative_error(found[r][g], wanted[r])
@@ -97,16 +97,7 @@ def test_server_update_and_a_proximal_map(algorithm, server):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("smoothness", [0.01, 0.5, 1e6])
 def test_spider_scales_a_differences_noise_by_the_last_move_where_smoothness_is_known(smoothness, dtype):
-    case, points = MODEL_CASES["logistic"], POINTS[2:]
-    model, silos = case.model(), small.records(case, SIZES, DTYPES[dtype])
-    algorithm = ALGORITHM_CASES["fedprox_spider-q3"].make(ROUNDS, smoothness=smoothness)
-    plans, first = small.plans(algorithm, points, SIZES), small.start(model, DTYPES[dtype])
-    found = small.iterates(algorithm, small.federation(model, silos, plans, points), first, len(points))
-    for g, point in enumerate(points):
-        problem = small.problem(case.loss, silos, plans[g], point)
-        wanted = textbook.fedprox_spider(problem, first.double(), ROUNDS, 3, smoothness)
-        for r in range(ROUNDS):
-            assert textbook.relative_error(found[r][g], wanted[r]) <= TOLERANCE[dtype]
+    compare("logistic", "fedprox_spider-q3", dtype, points=POINTS[2:], smoothness=smoothness)
 
 
 @pytest.mark.parametrize("output", ["last", "mean_of_last_8"])
@@ -123,54 +114,34 @@ def test_training_a_stack_returns_the_last_iterate_or_the_mean_of_the_last_eight
         assert textbook.relative_error(found[g], expected) <= 1e-10
 
 
-ROUNDS_IDENTITIES = 5
-SIZES_IDENTITIES = (6, 8, 5)
-
-
 @pytest.mark.parametrize(("log_term", "dtype"), [("1/delta", "float64"), ("2/delta", "float32")])
 @pytest.mark.parametrize("model", MODEL_CASES)
 def test_spider_with_phases_of_one_round_and_the_noise_of_minibatch_sgd_is_minibatch_sgd(model, log_term, dtype):
     case = MODEL_CASES[model]
     points = [Point(None, 0.2, math.inf), Point(1.0, 0.2, 0.5), Point(6.0, 0.05, 3.0)]
-    silos, made = small.records(case, SIZES_IDENTITIES, DTYPES[dtype]), case.model()
-    spider = ALGORITHMS["fedprox_spider"](
-        ROUNDS_IDENTITIES, phase_length=1, spider_q1_noise="minibatch", log_term=log_term
-    )
-    minibatch = ALGORITHMS["minibatch_sgd"](ROUNDS_IDENTITIES, log_term=log_term)
+    silos, made = small.records(case, SIZES, DTYPES[dtype]), case.model()
+    spider = ALGORITHMS["fedprox_spider"](ROUNDS, phase_length=1, spider_q1_noise="minibatch", log_term=log_term)
+    minibatch = ALGORITHMS["minibatch_sgd"](ROUNDS, log_term=log_term)
     first = small.start(made, DTYPES[dtype])
-    a, b = (
-        small.iterates(
-            algorithm,
-            small.federation(made, silos, small.plans(algorithm, points, SIZES_IDENTITIES), points, 2),
-            first,
-            len(points),
-        )
-        for algorithm in (spider, minibatch)
-    )
-    for ours, theirs in zip(a, b, strict=True):
+
+    def played(method):
+        federation = small.federation(made, silos, small.plans(method, points, SIZES), points, 2)
+        return small.iterates(method, federation, first, len(points))
+
+    for ours, theirs in zip(played(spider), played(minibatch), strict=True):
         assert torch.equal(ours, theirs)
 
 
 @pytest.mark.parametrize(("model", "algorithm"), small.PAIRS)
 def test_no_noise_and_a_clip_above_every_gradient_is_the_baseline(model, algorithm):
     """A point with a claimed ε whose noise is set to zero, beside one that is not private and has no clip."""
-    case, method = MODEL_CASES[model], ALGORITHM_CASES[algorithm].make(ROUNDS_IDENTITIES)
+    case, method = MODEL_CASES[model], ALGORITHM_CASES[algorithm].make(ROUNDS)
     points = [Point(1.0, 0.1, 1e6), Point(None, 0.1, math.inf)]
-    silos, made = small.records(case, SIZES_IDENTITIES, torch.float64), case.model()
-    federation = small.federation(made, silos, small.plans(method, points, SIZES_IDENTITIES), points, 2)
+    silos, made = small.records(case, SIZES, torch.float64), case.model()
+    federation = small.federation(made, silos, small.plans(method, points, SIZES), points, 2)
     federation.noise = [{kind: noise * 0 for kind, noise in kinds.items()} for kinds in federation.noise]
     for both in small.iterates(method, federation, small.start(made, torch.float64), 2):
         torch.testing.assert_close(both[0], both[1], rtol=1e-13, atol=0)
-
-
-def logistic_gradients(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Gradient of each record's logistic loss, (n, d)."""
-    return (1 / (1 + np.exp(-x @ w)) - y)[:, None] * x
-
-
-def clipped(gradients: np.ndarray, clip: float) -> np.ndarray:
-    norms = np.linalg.norm(gradients, axis=1, keepdims=True)
-    return gradients / np.maximum(1, norms / clip)
 
 
 @pytest.mark.parametrize("name", ["minibatch_sgd", "fedprox_spider"])
@@ -178,16 +149,18 @@ def test_one_silo_is_central_dp_sgd(name):
     """DP-SGD as everyone writes it: sample, clip each gradient, average, add Gaussian noise, step."""
     case, point, n = MODEL_CASES["logistic"], Point(3.0, 0.3, 0.8), 23
     (silo,), made = small.records(case, (n,), torch.float64), case.model()
-    method = ALGORITHMS[name](ROUNDS_IDENTITIES)
+    method = ALGORITHMS[name](ROUNDS)
     plan = small.plans(method, [point], (n,))
     first = small.start(made, torch.float64)
     found = small.iterates(method, small.federation(made, [silo], plan, [point]), first, 1)
     x, y, w = silo[0].numpy(), silo[1].numpy(), first.numpy().copy()
     batch, sigma = plan[0][0]["gradient"].records, plan[0][0]["gradient"].noise * point.clip
     streams = small.STREAMS.child("messages")
-    for r in range(ROUNDS_IDENTITIES):
+    for r in range(ROUNDS):
         index = streams.generator("records", 0, r, "gradient").integers(0, n, size=batch)
-        mean = clipped(logistic_gradients(w, x[index], y[index]), point.clip).mean(axis=0)
+        gradients = (1 / (1 + np.exp(-x[index] @ w)) - y[index])[:, None] * x[index]
+        norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+        mean = (gradients / np.maximum(1, norms / point.clip)).mean(axis=0)
         noise = sigma * streams.generator("noise", 0, r, "gradient", 0).standard_normal(len(w))
         w = w - point.stepsize * (mean + noise)
         np.testing.assert_allclose(found[r][0].numpy(), w, rtol=1e-12)

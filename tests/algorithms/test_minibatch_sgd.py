@@ -1,4 +1,4 @@
-"""Algorithm 1 of the convex paper: its averages, its projection, its noise, and what a theorem prescribes."""
+"""Algorithm 1 of the convex paper: its averages, its noise, and what a theorem prescribes."""
 
 import math
 
@@ -10,7 +10,6 @@ from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.training import train_stack
-from silodp.federation.prox import ball
 from silodp.privacy.plan import Budget
 from silodp.theory.convex.schedules import SCHEDULES
 
@@ -18,36 +17,18 @@ ROUNDS, SIZES = 6, (7, 5)
 POINTS = [Point(None, 0.2, math.inf), Point(4.0, 0.05, 0.7)]
 
 
-def run(method, **more):
-    case = MODEL_CASES["logistic"]
-    model, silos = case.model(), small.records(case, SIZES, torch.float64)
-    first = small.start(model, torch.float64)
-
-    def fresh():
-        return small.federation(model, silos, small.plans(method, POINTS, SIZES), POINTS, **more)
-
-    output, _ = train_stack(method, fresh(), model, first, silos, "own")
-    return small.iterates(method, fresh(), first, len(POINTS)), output
-
-
 @pytest.mark.parametrize("mu", [0.0, 0.3, 4.0])
 def test_the_average_is_weighted_by_gamma(mu):
     """Σγ_r w_r/Σγ_r over w_1 … w_R, γ_r = (1 − μη)^−(r+1), each point by its own η."""
-    iterates, output = run(ALGORITHMS["minibatch_sgd"](ROUNDS, average=True, mu=mu))
+    method, case = ALGORITHMS["minibatch_sgd"](ROUNDS, average=True, mu=mu), MODEL_CASES["logistic"]
+    model, silos = case.model(), small.records(case, SIZES, torch.float64)
+    plans, first = small.plans(method, POINTS, SIZES), small.start(model, torch.float64)
+    output, _ = train_stack(method, small.federation(model, silos, plans, POINTS), model, first, silos, "own")
+    iterates = small.iterates(method, small.federation(model, silos, plans, POINTS), first, len(POINTS))
     for g, point in enumerate(POINTS):
         gamma = (1 - mu * point.stepsize) ** -np.arange(1.0, ROUNDS + 1)
         wanted = sum(c * w[g] for c, w in zip(gamma / gamma.sum(), iterates, strict=True))
         torch.testing.assert_close(output[g], wanted, rtol=1e-10, atol=1e-14)
-
-
-def test_projection_keeps_every_iterate_in_the_ball_and_changes_nothing_inside():
-    free, _ = run(ALGORITHMS["minibatch_sgd"](ROUNDS))
-    radius = 0.9 * float(free[-1].norm(dim=1).min())
-    held, _ = run(ALGORITHMS["minibatch_sgd"](ROUNDS), prox=ball(radius))
-    assert max(float(w.norm(dim=1).max()) for w in held) <= radius * (1 + 1e-12)
-    assert float(held[-1].norm(dim=1).max()) == pytest.approx(radius)
-    wide, _ = run(ALGORITHMS["minibatch_sgd"](ROUNDS), prox=ball(1e6))
-    assert all(torch.equal(a, b) for a, b in zip(wide, free, strict=True))
 
 
 def test_noise_may_be_the_theorems_or_a_number():

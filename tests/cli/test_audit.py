@@ -46,11 +46,3 @@ def test_a_publication_is_audited_from_its_tables_alone(tmp_path, monkeypatch):
     assert main(["audit", str(published), "wbcd_leaderboard", *options]) == 0
     again = pd.read_csv(tmp_path / "audit.csv")
     pd.testing.assert_frame_equal(again, table, check_exact=False, rtol=1e-3)
-
-
-@pytest.mark.parametrize(
-    "arguments", [["results/published-leaderboard"], ["results/published-leaderboard", "--silos", "x", "--output", "y"]]
-)
-def test_a_publication_is_audited_into_a_file(arguments, capsys):
-    assert main(["audit", *arguments]) == 2
-    assert "a publication is audited with --output and without --silos" in capsys.readouterr().err

@@ -31,6 +31,9 @@ EPSILON = f"epsilon {RUN} --sigma=0.03 --clip=2"
 NOISE = f"noise {RUN}"
 AUDIT = "audit minibatch_sgd"
 CHECKINS = "checkins {run} digits_logistic --output {folder}/o.csv"
+FILES = " --silos {folder}/silos --output {folder}/o.parquet -q"
+TRAIN = "train {tiny} wbcd_mlp local_sgd M1_R4" + FILES
+FIGURE = " --table {folder}/cut.csv --folder {folder}/figures"
 
 # Words → a part of the line.
 BAD = {
@@ -39,11 +42,26 @@ BAD = {
     "train": "silodp train: Missing argument 'RUN_FILE'.",
     "config mend": "'mend' is not one of 'check', 'schema', 'reference'.",
     "config check": "silodp config: command line: run_file: missing: must name the file to check",
+    "config check {folder}/no.yaml": "silodp config: {folder}/no.yaml: file: missing: must be a readable YAML file",
+    "config check {wrong}": "silodp config: {wrong}: experiments.wbcd_mlp.epsilom: [1]: unknown key; "
+    "see docs/configuration.md for the keys allowed here; did you mean epsilon?",
     "fetch iris": "silodp fetch: command line: dataset: 'iris': must be one of cifar10, ",
     "replicate nonconvx-4": "; did you mean nonconvex-4?",
     "replicate nonconvex-4 --trials 0": "'--trials': 0 is not in the range x>=1.",
     "report {folder}/none --output r.html": "/none': must be a run's results folder",
     "select {run} digits_logistic --trials {folder}/a b.parquet --output o": "/a: must be a readable file",
+    # Jobs called by hand: what a run lacks
+    "train {tiny} nope local_sgd M1_R4" + FILES: "experiments.nope: not in this run: must be one of wbcd_mlp",
+    "train {tiny} wbcd_mlp adam M1_R4" + FILES: "command line: algorithm: 'adam': must be one of minibatch_sgd, ",
+    "train {tiny} wbcd_mlp local_sgd M9_R9" + FILES: "command line: setting: 'M9_R9': must be one of M1_R4, M2_R3",
+    f"{TRAIN} --reading x": "reading: 'x': must be one of default",
+    f"{TRAIN} --trials 2": "--trials: '2': must be all",
+    f"{TRAIN} --trials 1-0": "--trials: '1-0': must be all",
+    f"{TRAIN} --trials=": "--trials: '': must be all",
+    f"{TRAIN} --silos none": "none/indices.parquet: no such file",
+    f"{TRAIN} --chosen none.parquet": "none.parquet",
+    "figure {tiny} wbcd_mlp nope" + FIGURE: "command line: name: 'nope': must be one of wbcd_mlp_M1_R4, ",
+    "figure {tiny} wbcd_mlp wbcd_mlp_M1_R4" + FIGURE: "{folder}/cut.csv: file: damaged (lacks the columns algorithm, ",
     # epsilon, noise
     f"{EPSILON} --bathc=2": "No such option '--bathc'. Did you mean '--batch'?",
     f"{EPSILON} --algorithm=locl_sgd": "; did you mean local_sgd?",
@@ -57,10 +75,14 @@ BAD = {
     f"{EPSILON} --algorithm=fed_spider": "--sigma-difference: missing: fed_spider also sends differences",
     f"{EPSILON} --person-records=1235": "--person-records: 1235: must be at most --records = 1234",
     f"{NOISE} --epsilon=-1": "'--epsilon': -1.0 is not in the range x>0.",
+    "epsilon --rounds 2": "Missing option",
+    "epsilon --mechanism nobody": "flower-local-dp",
     # audit
     "audit sgd": "'sgd': must be an algorithm",
     f"{AUDIT} wbcd_mlp": "takes no experiment",
     "audit config/default.yaml wbcd_mlp": "--silos: missing",
+    "audit results/published-leaderboard": "a publication is audited with --output and without --silos",
+    "audit results/published-leaderboard --silos x --output y": "is audited with --output and without --silos",
     f"{AUDIT} --runs 3": "'--runs': 3 is not in the range x>=4.",
     f"{AUDIT} --epsilon 1 -1": "'--epsilon': -1.0 is not in the range x>0.",
     f"{AUDIT} --batch 400": "--batch: 400: must be at most --records = 169",
@@ -87,8 +109,13 @@ def error_line(capsys) -> str:
 def places(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bad")
     files = {"run": ("digits_logistic", {"trials": 2}), "linear": ("diabetes_linear", {})}
+    files["tiny"] = ("wbcd_mlp", {"trials": 2, "settings": [{"M": 1, "R": 4}, {"M": 2, "R": 3}]})
+    files["wrong"] = ("wbcd_mlp", {"epsilom": [1]})
     for name, (experiment, keys) in files.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(runfiles.overriding(experiment, **keys) | {"seed": 1}))
+    (folder / "cut.csv").write_text("experiment,epsilom\n")
+    silos = ["--output", str(folder / "silos"), "-q"]
+    assert main(["partition", str(folder / "tiny.yaml"), "wbcd_mlp", *silos]) == 0
     return {name: folder / f"{name}.yaml" for name in files} | {"folder": folder}
 
 
@@ -98,19 +125,8 @@ def test_bad_input_is_one_line_and_exit_code_2(words, places, capsys):
     assert main(words.format(**places).split()) == 2
     line = error_line(capsys)
     assert line.startswith("silodp")
-    assert BAD[words] in line
+    assert BAD[words].format(**places) in line
     assert list(places["folder"].iterdir()) == before
-
-
-def test_a_wrong_run_file_is_one_line_and_exit_code_2(tmp_path, capsys):
-    path = tmp_path / "run.yaml"
-    assert main(["config", "check", str(path)]) == 2
-    assert error_line(capsys) == f"silodp config: {path}: file: missing: must be a readable YAML file"
-    path.write_text(yaml.safe_dump({"run": "r", "experiments": {"wbcd_mlp": {"epsilom": [1]}}}))
-    assert main(["config", "check", str(path)]) == 2
-    line = error_line(capsys)
-    assert line.startswith(f"silodp config: {path}: experiments.wbcd_mlp.epsilom: [1]: unknown key; ")
-    assert line.endswith("; did you mean epsilon?")
 
 
 def test_no_command_writes_the_credentials_of_a_mirror(tmp_path, capsys, monkeypatch):

@@ -54,18 +54,14 @@ def test_epsilon_counts_every_local_step(capsys):
     assert values["delta"] == 1e-4
 
 
-def test_epsilon_of_two_kinds_of_messages(capsys):
-    options = ["--algorithm", "fedprox_spider", "--phase-length", "5", *RUN, "--clip", "1", "--sigma", "0.02"]
-    values = answer(capsys, "epsilon", *options, "--sigma-difference", "0.05")
+def test_epsilon_of_two_kinds_of_messages_and_of_one_where_phases_have_one_round(capsys):
+    options = ["--algorithm", "fedprox_spider", *RUN, "--clip", "1", "--sigma", "0.02"]
+    assert answer(capsys, "epsilon", *options)["delivered_epsilon"] == hand_made(Release("gradient", 25, 604, 0.02))
+    values = answer(capsys, "epsilon", *options, "--phase-length", "5", "--sigma-difference", "0.05")
     wanted = hand_made(Release("gradient", 5, 604, 0.02), Release("difference", 20, 604, 0.05, gradients=2))
     assert values["delivered_epsilon"] == wanted
     assert values["releases"] == 25
     assert values["noise_multiplier"] == pytest.approx(min(0.02 * 604 / 2, 0.05 * 604 / 4))
-
-
-def test_phases_of_one_round_send_no_differences(capsys):
-    values = answer(capsys, "epsilon", "--algorithm", "fedprox_spider", *RUN, "--clip", "1", "--sigma", "0.02")
-    assert values["delivered_epsilon"] == hand_made(Release("gradient", 25, 604, 0.02))
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -115,10 +115,9 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def mirror_folder(folder: Path, files: dict[str, bytes]) -> Path:
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+def mirror_folder(folder: Path, content: bytes) -> Path:
+    (folder / FILE).parent.mkdir(parents=True)
+    (folder / FILE).write_bytes(content)
     return folder
 
 
@@ -213,7 +212,6 @@ def redirects_in_a_circle(to: socket.socket) -> None:
 MISDEEDS: dict[str, tuple[Answer, str]] = {
     "a page": (reply(PAGE, Content_Type="text/html; charset=utf-8"), "an HTML page in place of the file"),
     "other bytes": (reply(bytes(len(CONTENT))), "does not match the known hash"),
-    "too few": (reply(CONTENT[:-1]), "does not match the known hash"),
     "broken off": (reply(CONTENT[:999], length=len(CONTENT)), "IncompleteRead"),
     "a length that is no number": (reply(PAGE).replace(b"54", b"xy"), ""),
     "bad chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\nabc\r\nzz\r\n", "Connection"),
@@ -265,7 +263,7 @@ def test_two_processes_download_once(table: Server, cache: Path, tmp_path: Path)
 
 
 def test_a_mirror_folder_needs_no_network(table: Server, cache: Path, tmp_path: Path) -> None:
-    mirror = mirror_folder(tmp_path / "a mirror", {FILE: CONTENT})
+    mirror = mirror_folder(tmp_path / "a mirror", CONTENT)
     for number, place in enumerate((mirror, mirror.as_uri())):
         assert fetch("insurance", cache=cache / str(number), mirror=place)[0].read_bytes() == CONTENT
     assert table.requests == []
@@ -282,7 +280,7 @@ def test_mirror_and_cache_from_the_environment(table: Server, cache: Path, monke
 
 def test_a_wrong_file_in_the_users_mirror_is_an_error(table: Server, cache: Path, tmp_path: Path) -> None:
     table.answers |= {f"/pub/{FILE}": reply(CONTENT[:-1]), "/official": reply(CONTENT)}
-    mirror = mirror_folder(tmp_path / "mirror", {FILE: CONTENT[:-1]})
+    mirror = mirror_folder(tmp_path / "mirror", CONTENT[:-1])
     for place, shown in ((mirror, str(mirror / FILE)), (f"{table.base}/pub", f"{table.base}/pub/{FILE}")):
         text = failure(cache, mirror=place)
         assert f"{shown}: SHA256 hash of downloaded file (insurance.csv) does not match" in text
@@ -290,7 +288,7 @@ def test_a_wrong_file_in_the_users_mirror_is_an_error(table: Server, cache: Path
 
 
 def test_a_wrong_file_in_the_cache_is_never_loaded_and_is_fetched_again(table: Server, cache: Path) -> None:
-    mirror_folder(cache, {FILE: b"age,charges\n"})
+    mirror_folder(cache, b"age,charges\n")
     with pytest.raises(FetchError, match=r"insurance/insurance.csv in .* is not the published file: wrong checksum"):
         DATASETS["insurance"].load(cache)
     failure(cache)
@@ -301,17 +299,17 @@ def test_a_wrong_file_in_the_cache_is_never_loaded_and_is_fetched_again(table: S
 MEMBERS = {"insurance/one": CONTENT[:5000], "insurance/two": CONTENT[5000:9000]}
 
 
-def tarred(entries: dict[str, bytes], links: tuple[tuple[str, str], ...] = ()) -> bytes:
+def tarred(entries: dict[str, bytes], link: str = "") -> bytes:
+    """An archive of files, of which `link` is a link out of it."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as tar:
         for name, content in entries.items():
             entry = tarfile.TarInfo(name)
-            entry.size = len(content)
+            if name == link:
+                entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            else:
+                entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
-        for name, target in links:
-            entry = tarfile.TarInfo(name)
-            entry.type, entry.linkname = tarfile.SYMTYPE, target
-            tar.addfile(entry)
     return stream.getvalue()
 
 
@@ -355,14 +353,13 @@ def test_an_archive_gives_its_members_and_nothing_else(packed, tmp_path: Path, c
     [
         tarred({"insurance/one": MEMBERS["insurance/one"]}),
         tarred({**MEMBERS, "insurance/two": b"wrong"}),
-        tarred({"insurance/one": MEMBERS["insurance/one"]}, (("insurance/two", "/etc/passwd"),)),
+        tarred(MEMBERS, link="insurance/two"),
         tarred(MEMBERS)[:-3000],
         zipped({"insurance/one": MEMBERS["insurance/one"]}),
-        zipped({**MEMBERS, "insurance/two": b"wrong"}),
         zipped(MEMBERS)[:-30],
         b"not an archive",
     ],
-    ids=["lacks", "wrong", "link", "short", "zip lacks", "zip wrong", "zip short", "none"],
+    ids=["lacks", "wrong", "link", "short", "zip lacks", "zip short", "none"],
 )
 def test_a_bad_archive_is_one_line_and_leaves_nothing_wrong(packed, cache: Path, content: bytes) -> None:
     packed(content)

@@ -9,22 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from silodp.datasets import DATASETS, Data, label_classes, labels
+from silodp.datasets import DATASETS, label_classes, labels
 from silodp.datasets.cifar10 import read_batch
 from silodp.datasets.sources import sources
 
 DOWNLOADED = sorted(name for name, dataset in DATASETS.items() if not dataset.embedded)
 
 
-@pytest.fixture(scope="module", params=sorted(DATASETS))
-def loaded(request: pytest.FixtureRequest, needs_data: Callable[[str], Path]) -> tuple[str, Data]:
-    name = request.param
-    return name, DATASETS[name].load(None if DATASETS[name].embedded else needs_data(name))
-
-
-def test_loaded_data_are_as_declared(loaded: tuple[str, Data]) -> None:
-    name, data = loaded
+@pytest.mark.parametrize("name", sorted(DATASETS))
+def test_loaded_data_are_as_declared(name: str, needs_data: Callable[[str], Path]) -> None:
     dataset = DATASETS[name]
+    data = dataset.load(None if dataset.embedded else needs_data(name))
     assert len(data.x) == len(data.y) == len(data.official_test) == dataset.records
     assert data.x.dtype in (np.float32, np.float64)
     assert np.isfinite(data.x).all()
@@ -96,9 +91,7 @@ class _Harmful:
 
 
 @pytest.mark.parametrize("content", [_Harmful(), sys.exit, np.int64])
-def test_unpickler_refuses_what_a_batch_does_not_need(
-    content: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unpickler_refuses_what_a_batch_does_not_need(content: object, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "batch").write_bytes(pickle.dumps(content, protocol=2))
     with pytest.raises(ValueError, match="is not allowed in a CIFAR-10 batch"):

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import shutil
 import time
 from collections import Counter
 from pathlib import Path
@@ -53,15 +54,12 @@ def files(tmp_path, monkeypatch):
     resolved = tmp_path / "config.json"
     write_text(pd.io.json.ujson_dumps(load(run, root).dump(), indent=1), resolved)
     found["config.json"] = (resolved, lambda: load(resolved, root))
-    claims = tmp_path / "claims/convex.yaml"
-    claims.parent.mkdir()
-    claims.write_bytes((ROOT / "config/claims/convex.yaml").read_bytes())
+    (tmp_path / "claims").mkdir()
+    claims = Path(shutil.copy(ROOT / "config/claims/convex.yaml", tmp_path / "claims"))
     found["claims"] = (claims, lambda: load_claims(claims.parent))
-    table = tmp_path / "datasets.csv"
-    table.write_bytes((ROOT / "config/datasets.csv").read_bytes())
+    table = Path(shutil.copy(ROOT / "config/datasets.csv", tmp_path))
     found["datasets.csv"] = (table, lambda: read_sources(table))
-    record = tmp_path / "provenance.json"
-    record.write_bytes((ROOT / "results/published/provenance.json").read_bytes())
+    record = Path(shutil.copy(ROOT / "results/published/provenance.json", tmp_path))
     found["provenance.json"] = (record, lambda: read_json(record))
     for name, columns in (("tables/wbcd_mlp.csv", TABLE_COLUMNS), ("privacy.csv", PRIVACY_COLUMNS)):
         path = tmp_path / Path(name).name
@@ -81,9 +79,8 @@ def files(tmp_path, monkeypatch):
     found["silos"] = (silos / "indices.parquet", lambda: read_partition(silos, 0))
     write_records(silos, [Records(np.ones((5, 2)), np.zeros(5), 2)])
     found["records"] = (silos / "records.npz", lambda: read_records(silos, 0))
-    picture = tmp_path / "run/figures/a.svg"
-    picture.parent.mkdir(parents=True)
-    picture.write_bytes((ROOT / "results/published/figures/formulas_convex.svg").read_bytes())
+    (tmp_path / "run/figures").mkdir(parents=True)
+    picture = Path(shutil.copy(ROOT / "results/published/figures/formulas_convex.svg", tmp_path / "run/figures"))
     found["picture"] = (picture, lambda: Page(picture.parents[1], tmp_path).picture(picture, ""))
     data = tmp_path / "cache/insurance/insurance.csv"
     data.parent.mkdir(parents=True)

@@ -3,15 +3,14 @@
 import dataclasses
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import small
+from jobs import task
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config.loading import Resolved
 from silodp.experiments.delivered import (
     by_round_rows,
     epsilon_by_round,
@@ -21,8 +20,6 @@ from silodp.experiments.delivered import (
 )
 from silodp.experiments.table import delivered_lookup
 from silodp.experiments.task import Task
-from silodp.federation.data_of import held_by_one
-from silodp.federation.partition import partition
 from silodp.files import BY_ROUND_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
@@ -30,33 +27,17 @@ from silodp.privacy.adversary import delivered
 from silodp.privacy.person import person_epsilon, persons_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget
 from silodp.privacy.selection import selection_epsilon
-from silodp.workflow.plan import Plan
 
 SIZES = [169, 285]
 
 
-def plan(**changes) -> Plan:
-    return Plan(Resolved(Path("run.yaml"), small.run(), {"small": small.experiment(**changes)}))
+def point(algorithm="minibatch_sgd", epsilon=2.0, q=1, **other):
+    named = {"experiment": "small", "algorithm": algorithm, "reading": "", "M": 2, "R": 3, "epsilon": epsilon}
+    return named | {"trial": 0, "stepsize": 0.1, "clip": 1.0, "phase_length": q, "selection": "pooled"} | other
 
 
-def point(algorithm="minibatch_sgd", epsilon=2.0, q=1, selection="pooled", reading="", trial=0, stepsize=0.1, clip=1.0):
-    return {
-        "experiment": "small",
-        "algorithm": algorithm,
-        "reading": reading,
-        "M": 2,
-        "R": 3,
-        "trial": trial,
-        "epsilon": epsilon,
-        "stepsize": stepsize,
-        "clip": clip,
-        "phase_length": q,
-        "selection": selection,
-    }
-
-
-def rows(*points, sizes=SIZES, **changes):
-    return privacy_rows("small", plan(**changes).experiments["small"], pd.DataFrame(points), sizes)
+def rows(*points, **changes):
+    return privacy_rows("small", small.experiment(**changes), pd.DataFrame(points), SIZES)
 
 
 def stand_in(one) -> float:
@@ -80,8 +61,7 @@ def accountant(monkeypatch):
 
 def test_delivered_epsilon_is_the_accountants_upper_end():
     (row,) = rows(point()).to_dict("records")
-    task = plan().task("small", "minibatch_sgd", "M2_R3", "default")
-    wanted = task.plans(2.0, 1, SIZES)[0]
+    wanted = task().plans(2.0, 1, SIZES)[0]
     result = delivered_epsilon(wanted, 169**-2.0)
     assert row["delivered_epsilon"] == result.upper
     assert row["accountant"] == result.method
@@ -99,8 +79,7 @@ def test_delivered_epsilon_is_the_accountants_upper_end():
 )
 def test_lower_end_is_given_only_where_proven(accountant, M, change, known):
     """Not where a silo may not be drawn, where a record counts several times, or where the clipping is another one."""
-    settings = [{"M": M, "R": 3}]
-    (row,) = rows(point() | {"M": M}, readings=change, settings=settings).to_dict("records")
+    (row,) = rows(point(M=M), readings=change, settings=[{"M": M, "R": 3}]).to_dict("records")
     assert (row["delivered_lower"] == row["delivered_epsilon"] / 2) if known else math.isnan(row["delivered_lower"])
     assert not change.get("resample") or (row["delivered_epsilon"] == math.inf and not row["holds"])
 
@@ -109,7 +88,7 @@ def test_lower_end_is_given_only_where_proven(accountant, M, change, known):
 def test_lower_end_of_local_sgd_sees_only_ends_of_rounds(noise):
     readings = {"noise": noise}
     (row,) = rows(point("local_sgd", epsilon=18.0), readings=readings).to_dict("records")
-    one = plan(readings=readings).task("small", "local_sgd", "M2_R3", "default").plans(18.0, 1, SIZES)[0]
+    one = task("local_sgd", readings=readings).plans(18.0, 1, SIZES)[0]
     (release,) = one.releases
     assert (row["delivered_epsilon"] <= 18) == (noise == "calibrated")
     assert release.count == 3 * release.steps
@@ -131,8 +110,7 @@ def test_every_private_point_has_one_row(accountant):
 
 def test_worst_silo_is_reported_when_plans_differ(accountant):
     found = rows(point(), readings={"records": "own"})
-    task = plan(readings={"records": "own"}).task("small", "minibatch_sgd", "M2_R3", "default")
-    values = {one.budget.n: stand_in(one) for one in task.plans(2.0, 1, SIZES)}
+    values = {one.budget.n: stand_in(one) for one in task(readings={"records": "own"}).plans(2.0, 1, SIZES)}
     assert len(accountant) == 2
     assert found["delivered_epsilon"].tolist() == [max(values.values())]
     worst = max(values, key=values.get)
@@ -149,18 +127,21 @@ def test_largest_epsilon_is_reported_when_trials_chose_different_phases(accounta
 
 
 @pytest.mark.parametrize(
-    ("upper", "word"),
-    [(1.9, "kept"), (2.0, "kept"), (2.1, "not certified"), (math.inf, "not certified"), (math.nan, "not certified")],
+    ("lower", "upper", "word"),
+    [
+        (0.1, 1.9, "kept"),
+        (0.1, 2.0, "kept"),
+        (0.1, 2.1, "not certified"),
+        (0.1, math.inf, "not certified"),
+        (0.1, math.nan, "not certified"),
+        (2.1, 2.3, "violated"),
+    ],
 )
-def test_a_claim_is_kept_when_the_upper_end_is_at_most_the_claim(upper, word, monkeypatch):
-    monkeypatch.setattr("silodp.privacy.adversary.delivered_epsilon", lambda *_: DeliveredEpsilon(0.1, 1.0, upper, "m"))
-    found = rows(point())
-    assert (found["holds"].tolist(), found["claim"].tolist()) == ([word == "kept"], [word])
-
-
-def test_a_claim_is_violated_when_the_lower_end_is_above_it(monkeypatch):
-    monkeypatch.setattr("silodp.privacy.adversary.delivered_epsilon", lambda *_: DeliveredEpsilon(2.1, 2.2, 2.3, "m"))
-    assert rows(point())["claim"].tolist() == ["violated"]
+def test_a_claim_is_judged_by_both_ends(lower, upper, word, monkeypatch):
+    found = DeliveredEpsilon(lower, 2.2, upper, "stand-in")
+    monkeypatch.setattr("silodp.privacy.adversary.delivered_epsilon", lambda *_: found)
+    (row,) = rows(point()).to_dict("records")
+    assert (row["holds"], row["claim"]) == (word == "kept", word)
 
 
 def test_a_trial_row_finds_its_delivered_epsilon(accountant, tmp_path):
@@ -181,14 +162,15 @@ BUDGET = Budget(60, 6, 2.0, 1e-3, 4.0)
 
 
 def made(name):
+    """An algorithm and its plan."""
     more = {"noise": 0.4} if name.startswith("shuffled") else {}
-    return ALGORITHMS[name].with_options({"rounds": 6, "phase_length": 2, "restarts": 2, **more})
+    algorithm = ALGORITHMS[name].with_options({"rounds": 6, "phase_length": 2, "restarts": 2, **more})
+    return algorithm, algorithm.plan(BUDGET)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_at_the_end_everything_has_been_sent(name):
-    algorithm = made(name)
-    plan = algorithm.plan(BUDGET)
+    algorithm, plan = made(name)
     sent = sent_by_round(algorithm, plan)
     assert len(sent) == 6
     assert sent[-1] == {release.kind: release.count for release in plan.releases}
@@ -197,8 +179,7 @@ def test_at_the_end_everything_has_been_sent(name):
 
 @pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd", "fed_spider", "prox_svrg", "sdp_fedprox_spider"])
 def test_epsilon_grows_to_the_runs(name):
-    algorithm = made(name)
-    plan = algorithm.plan(BUDGET)
+    algorithm, plan = made(name)
     found = epsilon_by_round(algorithm, plan, (1, 3, 6))
     values = [value for _, value in found]
     assert [number for number, _ in found] == [1, 3, 6]
@@ -206,29 +187,22 @@ def test_epsilon_grows_to_the_runs(name):
 
 
 def test_disjoint_batches_cost_nothing_after_the_first():
-    algorithm = made("prox_sgd")
-    plan = algorithm.plan(BUDGET)
+    algorithm, plan = made("prox_sgd")
     assert {value for _, value in epsilon_by_round(algorithm, plan)} == {delivered(plan).upper}
 
 
 def test_messages_on_all_records_have_a_closed_form():
-    algorithm = made("minibatch_sgd")
-    plan = algorithm.plan(BUDGET)
+    algorithm, plan = made("minibatch_sgd")
     plan = dataclasses.replace(plan, releases=(dataclasses.replace(plan.releases[0], sampler="all"),))
     for number, value in epsilon_by_round(algorithm, plan):
         assert value == pytest.approx(gaussian_epsilon(1e-3, number**0.5 / plan.noise_multiplier), rel=1e-9)
 
 
-SIZES_OTHER_EPSILONS = [285, 169]
-
-
-def rows_other_epsilons(algorithm="minibatch_sgd", held=(1, 1), **changes):
-    config = small.experiment(**changes)
-    point = {"experiment": "small", "algorithm": algorithm, "reading": "", "M": 2, "R": 3, "trial": 0, "epsilon": 2.0}
-    chosen = pd.DataFrame([point | {"stepsize": 0.1, "clip": 0.5, "phase_length": 1, "selection": "pooled"}])
-    before = privacy_rows("small", config, chosen, SIZES_OTHER_EPSILONS)
-    (row,) = with_other_epsilons(before, "small", config, SIZES_OTHER_EPSILONS, held).to_dict("records")
-    return row, Task("small", config, algorithm, config.settings[0]).plans(2.0, 1, SIZES_OTHER_EPSILONS)[0]
+def rows_other_epsilons(held=(1, 1), **changes):
+    one = task(**changes)
+    before = privacy_rows("small", one.config, pd.DataFrame([point()]), SIZES)
+    (row,) = with_other_epsilons(before, "small", one.config, SIZES, held).to_dict("records")
+    return row, one.plans(2.0, 1, SIZES)[0]
 
 
 def test_person_with_one_record_has_the_delivered_epsilon():
@@ -256,11 +230,11 @@ def test_person_epsilon_is_finite_for_resampled_records():
 def test_by_round_ends_at_the_delivered_epsilon():
     algorithms = {"minibatch_sgd": {}, "fed_spider": {}, "local_sgd": {"private": "non_private"}}
     config = small.experiment(algorithms=algorithms, epsilons=[1.0, 2.0, 8.0])
-    found = by_round_rows("small", config, SIZES_OTHER_EPSILONS)
+    found = by_round_rows("small", config, SIZES)
     assert list(found.columns) == BY_ROUND_COLUMNS
     assert list(found["algorithm"].unique()) == ["minibatch_sgd", "fed_spider"]
     for name, of in found.groupby("algorithm"):
-        plan = Task("small", config, name, config.settings[0]).plans(2.0, 1, SIZES_OTHER_EPSILONS)[0]
+        plan = Task("small", config, name, config.settings[0]).plans(2.0, 1, SIZES)[0]
         assert list(of["round"]) == [1, 2, 3]
         assert of["epsilon"].is_monotonic_increasing
         assert of["epsilon"].iloc[-1] == delivered(plan).upper
@@ -269,12 +243,11 @@ def test_by_round_ends_at_the_delivered_epsilon():
 
 def test_by_round_has_no_rows_without_a_proof():
     config = small.experiment(algorithms={"minibatch_sgd": {}}, readings={"clip_rule": "max_norm"})
-    assert by_round_rows("small", config, SIZES_OTHER_EPSILONS).empty
+    assert by_round_rows("small", config, SIZES).empty
 
 
 def test_person_in_silos_with_unequal_plans_sums_the_worst():
-    task = Task("small", small.experiment(readings={"records": "own"}), "minibatch_sgd", small.experiment().settings[0])
-    plans = list(dict.fromkeys(task.plans(2.0, 1, SIZES_OTHER_EPSILONS)))
+    plans = list(dict.fromkeys(task(readings={"records": "own"}).plans(2.0, 1, SIZES)))
     assert len(plans) == 2
     assert persons_epsilon(plans, 1, 2) == max(person_epsilon(plan, 1, 2) for plan in plans)
     found = persons_epsilon(plans, 2, 2)
@@ -282,21 +255,3 @@ def test_person_in_silos_with_unequal_plans_sums_the_worst():
     assert found > 2 * persons_epsilon(plans, 1, 2)
     assert found >= max(person_epsilon(plan, 2, 2) for plan in plans)
     assert persons_epsilon(plans, 1, 169) == np.inf, "a person who is a whole silo"
-
-
-def test_person_column_decides_how_records_are_counted(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    own = {"file": "a.csv", "target": "y", "silo": "s", "person": "p"}
-    frame = pd.DataFrame({"s": ["a"] * 20 + ["b"] * 20, "x": range(40), "p": [*range(10)] * 4, "y": [0, 1] * 20})
-    frame.to_csv("a.csv", index=False)
-    config = small.experiment(dataset=own, silos={"scheme": "column"})
-    part = partition(
-        frame["y"].to_numpy(),
-        scheme="column",
-        silos=2,
-        generator=np.random.default_rng(0),
-        assigned=np.repeat([0, 1], 20),
-    )
-    assert held_by_one(config, part) == (2, 2)
-    own.pop("person")
-    assert held_by_one(small.experiment(dataset=own | {"ignore": ["p"]}, silos={"scheme": "column"}), part) == (1, 1)

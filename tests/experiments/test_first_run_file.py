@@ -12,21 +12,19 @@ from silodp.datasets.own_file import OwnFile
 from silodp.experiments.first_run_file import identities, name_of, outwards, restarting
 from silodp.experiments.validation import load, silo_sizes
 
-
-def write(path, target=None, **more):
-    i = np.arange(300)
-    columns = {"hospital": np.where(i < 12, "Tiny", np.where(i % 3 == 0, "North", "South")), "age": 20.0 + i % 60}
-    columns |= {"smoker": np.where(i % 2 == 0, "yes", "no"), "note": [f"Zz-secret {n}" for n in i]}
-    columns |= {"readmitted": np.where(i % 4 == 0, "yes", "no") if target is None else target(i)} | more
-    pd.DataFrame(columns).to_csv(path, index=False)
+ROW = np.arange(300)
+HOSPITALS = np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South"))
+COLUMNS = {"hospital": HOSPITALS, "age": 20.0 + ROW % 60, "smoker": np.where(ROW % 2 == 0, "yes", "no")}
+COLUMNS |= {"note": [f"Zz-secret {n}" for n in ROW], "readmitted": np.where(ROW % 4 == 0, "yes", "no")}
 
 
 @pytest.fixture
 def init(tmp_path, monkeypatch, capsys):
+    """Exit code, output and errors of `silodp init` on a file with these columns."""
     monkeypatch.chdir(tmp_path)
 
-    def one(*words, target=None, **more):
-        write(tmp_path / "patients.csv", target, **more)
+    def one(*words, **columns):
+        pd.DataFrame(COLUMNS | columns).to_csv("patients.csv", index=False)
         code = main(["init", "patients.csv", "--target", "readmitted", *words])
         said = capsys.readouterr()
         return code, said.out, said.err
@@ -46,8 +44,9 @@ def test_the_file_is_described_and_the_run_file_loads(init, tmp_path):
     path = tmp_path / "config" / "patients.yaml"
     text = path.read_text()
     assert "Zz-secret" not in text
-    resolved = load(path)
-    config = resolved.experiments["patients"]
+    assert 'sizes: {"North": 96, "South": 190}   # from the data' in text
+    config = load(path).experiments["patients"]
+    assert config.dataset.sizes["South"] == 190
     assert silo_sizes(config) == (2, 76)
     assert config.preprocess.bounds == {"age": [10.0, 80.0]}
     assert config.preprocess.bounds_from == "file"
@@ -70,13 +69,13 @@ def test_seeds_are_drawn_and_no_file_is_written_over(init, tmp_path):
 @pytest.mark.parametrize(
     ("target", "model"),
     [
-        pytest.param(lambda i: 100.0 + 1.5 * i, "linear", marks=pytest.mark.slow),
-        pytest.param(lambda i: i % 3, "softmax", marks=pytest.mark.slow),
-        (None, "logistic"),
+        pytest.param(100.0 + 1.5 * ROW, "linear", marks=pytest.mark.slow),
+        pytest.param(ROW % 3, "softmax", marks=pytest.mark.slow),
+        (COLUMNS["readmitted"], "logistic"),
     ],
 )
 def test_the_model_follows_from_the_target_and_silos_are_cut_without_a_column(init, tmp_path, target, model):
-    assert init(target=target)[0] == 0
+    assert init(readmitted=target)[0] == 0
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
     assert config.model.name == model
     assert config.silos.scheme == "iid"
@@ -84,29 +83,28 @@ def test_the_model_follows_from_the_target_and_silos_are_cut_without_a_column(in
 
 
 def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
-    i = np.arange(300)
+    gap = {"age": np.where(ROW == 7, np.nan, ROW % 50)}
     for words, more, wanted in (
         (["--silo", "clinic"], {}, "no column is called 'clinic'"),
-        (["--silo", "hospital"], {"age": np.where(i == 7, np.nan, i % 50)}, "row 8, column 'age': missing"),
+        (["--silo", "hospital"], gap, "row 8, column 'age': missing"),
         (["--silo", "note"], {}, "no silo has 20 records"),
     ):
         code, _, error = init(*words, **more)
         assert (code, error.count("\n")) == (2, 1)
         assert wanted in error
         assert not (tmp_path / "config" / "patients.yaml").exists()
-    assert init("--silo", "hospital", "--missing", "drop", age=np.where(i == 7, np.nan, i % 50))[0] == 0
+    assert init("--silo", "hospital", "--missing", "drop", **gap)[0] == 0
 
 
 def test_a_person_column_is_counted(init, tmp_path):
-    _, said, _ = init("--silo", "hospital", "--person", "who", who=np.arange(300) // 2)
+    _, said, _ = init("--silo", "hospital", "--person", "who", who=ROW // 2)
     assert "persons: 150, with at most 2 records" in said
     assert load(tmp_path / "config" / "patients.yaml").experiments["patients"].dataset.person == "who"
 
 
 def test_what_a_file_hides_is_named(init, tmp_path):
-    i = np.arange(300)
-    more = {"patient_nr": i % 7, "code": i * 3 + 11, "age": np.where(i == 5, 1e6, 20 + i % 60), "ward": i % 2}
-    more |= {"leak": (i % 4 == 0) * 1, "who": i // 30, "weight": np.where(i == 8, "?", (i % 50).astype(str))}
+    more = {"patient_nr": ROW % 7, "code": ROW * 3 + 11, "age": np.where(ROW == 5, 1e6, 20 + ROW % 60), "ward": ROW % 2}
+    more |= {"leak": (ROW % 4 == 0) * 1, "who": ROW // 30, "weight": np.where(ROW == 8, "?", (ROW % 50).astype(str))}
     code, said, error = init("--person", "who", "--person-limit", "29", "--missing", "mean", "--silos", "3", **more)
     assert code == 0, error
     assert "ignored: patient_nr: its name is that of an identity" in said
@@ -137,18 +135,9 @@ def test_ids_that_restart_in_each_centre_are_asked_about(tmp_path, word):
     assert restarting(again.assign(who=[f"{word}{i // 2 + i % 9 // 8}" for i in range(60)]), file) == ""
 
 
-def test_sizes_are_declared_to_two_digits(init, tmp_path):
-    init("--silo", "hospital")
-    text = (tmp_path / "config" / "patients.yaml").read_text()
-    assert 'sizes: {"North": 96, "South": 190}   # from the data' in text
-    assert load(tmp_path / "config" / "patients.yaml").experiments["patients"].dataset.sizes["South"] == 190
-
-
 def test_small_silos_have_a_weak_delta(init):
-    assert (
-        "with 16 training records δ = 1/n² = 0.0039 allows"
-        in init("--silo", "centre", centre=np.where(np.arange(300) < 20, "Tiny", "Large"))[1]
-    )
+    said = init("--silo", "centre", centre=np.where(ROW < 20, "Tiny", "Large"))[1]
+    assert "with 16 training records δ = 1/n² = 0.0039 allows" in said
 
 
 def test_bounds_are_wider_than_the_values_and_never_one_of_them():
@@ -169,7 +158,7 @@ def test_bounds_are_wider_than_the_values_and_never_one_of_them():
 
 def test_the_run_file_quotes_names_that_yaml_would_read_otherwise(init, tmp_path):
     names = ["two words", "it's", 'a "b"', "yes", "1", "# x", "a: b", "null", "[x", "é{{x}}", "back\\slash"]
-    columns = {name: np.arange(300) % 50 + place for place, name in enumerate(names)}
+    columns = {name: ROW % 50 + place for place, name in enumerate(names)}
     code, _, error = init("--silo", "hospital", **columns)
     assert code == 0, error
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]

@@ -35,10 +35,8 @@ def test_the_theorem_is_claimed_where_it_assumes_and_holds_there(rows):
 
 def test_per_tensor_clipping_is_half_the_noise(rows):
     """Noise goes with 1/ε and the batch is fixed: √4 times the sensitivity gives what twice the claim does."""
-    plain, released = (
-        of(rows, "nonconvex", "MB-SGD, moments form"),
-        of(rows, "nonconvex", "released: tensors clipped one by one"),
-    )
+    plain = of(rows, "nonconvex", "MB-SGD, moments form")
+    released = of(rows, "nonconvex", "released: tensors clipped one by one")
     for claim in (0.75, 1.5, 3.0, 6.0):
         assert released[claim] == pytest.approx(plain[2 * claim], rel=1e-3)
 

@@ -1,20 +1,18 @@
 """A claim that is not proven is refused before any work, unless the experiment says that it may stand."""
 
+import jobs
 import pytest
-import small
 import yaml
 
 from silodp.cli import main
 from silodp.experiments.guard import unproven, unproven_task
-from silodp.experiments.task import Task
 from silodp.privacy.accounting.accountant import upper_epsilon
 
 SIZES = [60, 80]
 
 
 def task(algorithm="minibatch_sgd", **changes):
-    config = small.experiment(**({"allow_unproven": False, "algorithms": {algorithm: {}}} | changes))
-    return Task("small", config, algorithm, config.settings[0], "")
+    return jobs.task(algorithm, **{"allow_unproven": False, "algorithms": {algorithm: {}}} | changes)
 
 
 def plan_of(one, epsilon, q=1):
@@ -57,10 +55,8 @@ def test_calibrated_noise_delivers_the_claim_and_no_less(algorithm, where):
 
 
 def test_calibrated_noise_keeps_the_papers_proportions_and_draws():
-    paper, calibrated = (
-        task("fed_spider", epsilons=[3.0]),
-        task("fed_spider", epsilons=[3.0], readings={"noise": "calibrated"}),
-    )
+    paper = task("fed_spider", epsilons=[3.0])
+    calibrated = task("fed_spider", epsilons=[3.0], readings={"noise": "calibrated"})
     before, after = plan_of(paper, 3.0), plan_of(calibrated, 3.0)
     factors = [new.noise / old.noise for new, old in zip(after.releases, before.releases, strict=True)]
     assert factors[0] == pytest.approx(factors[1])

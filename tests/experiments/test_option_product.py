@@ -67,9 +67,8 @@ def test_every_combination_is_refused_or_covers_what_its_run_reveals(name):
     """Of 192 combinations each; noise is calibrated only where nothing else is unusual, as that takes a search."""
     accepted, held = 0, {}
     for setting, readings, noise in combinations():
-        config = small.experiment(
-            **BASE, settings=[setting], readings=readings, algorithms={name: {"noise": noise, "private": "private"}}
-        )
+        algorithms = {name: {"noise": noise, "private": "private"}}
+        config = small.experiment(**BASE, settings=[setting], readings=readings, algorithms=algorithms)
         refused = refusals(name, setting, readings, noise)
         if refused:
             with pytest.raises(ConfigError) as raised:

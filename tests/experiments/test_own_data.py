@@ -1,12 +1,11 @@
 """Experiments on a file of one's own: run files, silos, sizes, preprocessing, digests."""
 
-import dataclasses
 import hashlib
 
 import numpy as np
 import pandas as pd
+import patients
 import pytest
-import yaml
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
@@ -14,55 +13,36 @@ from silodp.experiments.own_data import preprocessing_guarantee
 from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
-from silodp.federation.data_of import dataset_of, dirichlet
+from silodp.federation.data_of import dataset_of, dirichlet, held_by_one
 from silodp.federation.partition import partition
 from silodp.federation.trial_data import partition_and_measure, prepare
 from silodp.workflow.plan import Plan
 
 SIZES = {"North": 100, "South": 40, "East": 21}
-
-
-def write_records(path, sizes=SIZES, target=lambda i: np.where(i % 4 == 0, "yes", "no")):
-    i = np.arange(sum(sizes.values()))
-    frame = pd.DataFrame({"hospital": np.repeat(list(sizes), list(sizes.values())), "age": 20.0 + i % 60})
-    frame["person"], frame["readmitted"] = i // 2, target(i)
-    frame.to_csv(path, index=False)
-
-
-def experiment(**changes):
-    content = {
-        "title": "patients",
-        "dataset": {"file": "patients.csv", "target": "readmitted", "silo": "hospital", "ignore": ["person"]},
-        "preprocess": {"standardise": "bounds", "bounds": {"age": [0, 120]}, "constant_column": True},
-        "model": {"name": "logistic"},
-        "settings": [{"M": 3, "R": 5}],
-        "epsilons": [1],
-        "trials": 2,
-        "batch_share": 0.1,
-        "stepsizes": {"low": -1, "high": 1, "points": 2},
-        "clips": [1],
-        "algorithms": {"minibatch_sgd": {"private": "both"}},
-        "readings": {"records": "own", "noise": "calibrated"},
-    }
-    for key, value in changes.items():
-        deep = isinstance(value, dict) and isinstance(content.get(key), dict) and key not in ("model", "preprocess")
-        content[key] = {k: v for k, v in (content[key] | value).items() if v is not None} if deep else value
-    return content
+DATASET = {"file": "patients.csv", "target": "readmitted", "silo": "hospital", "ignore": ["person"]}
 
 
 @pytest.fixture
 def loaded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def one(sizes=SIZES, target=None, **changes):
-        write_records(tmp_path / "patients.csv", sizes, **({"target": target} if target else {}))
-        path = tmp_path / "patients.yaml"
-        path.write_text(
-            yaml.safe_dump({"run": "patients", "seed": 7, "experiments": {"patients": experiment(**changes)}})
-        )
-        return load(path)
+    def one(sizes=SIZES, dataset=None, **changes):
+        i = np.arange(sum(sizes.values()))
+        columns = {"person": i // 2, "readmitted": np.where(i % 4 == 0, "yes", "no")}
+        patients.write_records(tmp_path / "patients.csv", sizes, **columns)
+        keys = {"settings": [{"M": 3, "R": 5}], "trials": 2, "batch_share": 0.1}
+        keys["dataset"] = {key: value for key, value in (DATASET | (dataset or {})).items() if value is not None}
+        return load(patients.run_file(tmp_path, **keys | changes))
 
     return one
+
+
+def first_trial(resolved):
+    """(experiment, data, first trial's silos, its records) of a run."""
+    config = resolved.experiments["patients"]
+    data = dataset_of(config).load()
+    part = partition_and_measure("patients", config, config.readings, resolved.run, data)[0][0]
+    return config, data, part, prepare(data, config, config.readings, part, resolved.run)
 
 
 def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path):
@@ -73,13 +53,9 @@ def test_a_run_file_holds_the_experiment_and_a_path_from_itself(loaded, tmp_path
     assert silo_sizes(config) == (3, 16)
 
 
-def test_an_algorithm_with_nothing_behind_its_colon_takes_its_defaults(loaded, tmp_path):
-    loaded()
-    text = (tmp_path / "patients.yaml").read_text()
-    keys = yaml.safe_load(text)
-    keys["experiments"]["patients"]["algorithms"] = {"minibatch_sgd": None}
-    (tmp_path / "patients.yaml").write_text(yaml.safe_dump(keys))
-    assert load(tmp_path / "patients.yaml").experiments["patients"].algorithms["minibatch_sgd"].private == "both"
+def test_an_algorithm_with_nothing_behind_its_colon_takes_its_defaults(loaded):
+    config = loaded(algorithms={"minibatch_sgd": None}).experiments["patients"]
+    assert config.algorithms["minibatch_sgd"].private == "both"
 
 
 def test_each_silo_has_its_own_n_k_delta_and_noise(loaded):
@@ -99,17 +75,13 @@ def test_sizes_are_rounded_down_by_a_quarter_at_most():
 
 
 def test_a_tables_delta_is_the_largest_of_the_plans_also_where_sizes_are_rounded(loaded):
-    resolved = loaded(readings={"records": "rounded"})
-    config = resolved.experiments["patients"]
-    data = dataset_of(config).load()
-    part = partition_and_measure("patients", config, config.readings, resolved.run, data)[0][0]
-    trial = prepare(data, config, config.readings, part, resolved.run)
+    resolved = loaded(readings={"records": "rounded", "noise": "calibrated"})
+    config, _, _, trial = first_trial(resolved)
     task = task_of("patients", config, "minibatch_sgd", "M3_R5", "default")
     points = pd.DataFrame([(1.0, 1.0, 1.0, 1)], columns=POINT)
     (delta,) = run_trial(task, resolved.run, trial, 0, points, "fresh")["delta"]
-    assert (
-        delta == max(one.budget.delta for one in task.plans(1.0, 1, trial.sizes)) == rounded_down(16) ** -2.0 > 16**-2
-    )
+    largest = max(plan.budget.delta for plan in task.plans(1.0, 1, trial.sizes))
+    assert delta == largest == rounded_down(16) ** -2.0 > 16**-2
 
 
 def test_silos_keep_their_records_in_every_trial(loaded):
@@ -144,9 +116,7 @@ def test_dirichlet_silos_depend_on_the_records_alone_and_differ_more_with_a_smal
     y = np.arange(400) % 4
     few, many = (dirichlet(y, 4, 5, alpha) for alpha in (0.1, 100.0))
     np.testing.assert_array_equal(few, dirichlet(y, 4, 5, 0.1))
-    spread = [
-        np.std([np.bincount(one, minlength=5) for one in (part[y == c] for c in range(4))]) for part in (few, many)
-    ]
+    spread = [np.std([np.bincount(part[y == c], minlength=5) for c in range(4)]) for part in (few, many)]
     assert spread[0] > 3 * spread[1]
     assert np.bincount(few, minlength=5).min() >= 2
     assert len(set(dirichlet(np.linspace(0, 1, 100), None, 4, 0.5))) == 4
@@ -199,34 +169,26 @@ def test_what_does_not_fit_is_one_line(loaded, changes, wanted):
 
 
 def test_standardising_by_silo_makes_each_silos_training_records_mean_0_and_variance_1(loaded):
-    resolved = loaded(preprocess={"standardise": "silo"})
-    config = resolved.experiments["patients"]
-    data = dataset_of(config).load()
-    part = partition_and_measure("patients", config, config.readings, resolved.run, data)[0][0]
-    trial = prepare(data, config, config.readings, part, resolved.run)
+    trial = first_trial(loaded(preprocess={"standardise": "silo"}))[-1]
     for x, _ in trial.train:
         assert abs(float(x[:, 0].mean())) < 1e-5
         assert abs(float(x[:, 0].std(correction=0)) - 1) < 1e-5
 
 
-def test_missing_numbers_become_the_training_mean_and_under_bounds_the_middle(loaded, tmp_path):
-    for steps, wanted in (
-        ({"standardise": "none"}, None),
-        ({"standardise": "bounds", "bounds": {"age": [0, 120]}}, 0.0),
-    ):
-        resolved = loaded(preprocess=steps, dataset={"missing": "mean"})
-        frame = pd.read_csv(tmp_path / "patients.csv")
-        frame.loc[3, "age"] = np.nan
-        frame.to_csv(tmp_path / "patients.csv", index=False)
-        config = resolved.experiments["patients"]
-        data = dataset_of(config).load()
-        part = partition_and_measure("patients", config, config.readings, resolved.run, data)[0][0]
-        trial = prepare(data, config, config.readings, part, resolved.run)
-        x = np.concatenate([one[:, 0].numpy() for one, _ in (*trial.train, *trial.test)])
-        order = np.concatenate([*part.train, *part.test])
-        ages = data.x[np.unique(np.concatenate(part.train)), 0]
-        mean = np.nanmean(ages) if wanted is None else wanted
-        assert x[order == 3] == pytest.approx(mean, rel=1e-5)
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [({"standardise": "none"}, None), ({"standardise": "bounds", "bounds": {"age": [0, 120]}}, 0.0)],
+)
+def test_missing_numbers_become_the_training_mean_and_under_bounds_the_middle(loaded, tmp_path, steps, wanted):
+    resolved = loaded(preprocess=steps, dataset={"missing": "mean"})
+    frame = pd.read_csv(tmp_path / "patients.csv")
+    frame.loc[3, "age"] = np.nan
+    frame.to_csv(tmp_path / "patients.csv", index=False)
+    _, data, part, trial = first_trial(resolved)
+    x = np.concatenate([one[:, 0].numpy() for one, _ in (*trial.train, *trial.test)])
+    order = np.concatenate([*part.train, *part.test])
+    mean = np.nanmean(data.x[np.concatenate(part.train), 0]) if wanted is None else wanted
+    assert x[order == 3] == pytest.approx(mean, rel=1e-5)
 
 
 def test_a_changed_cell_makes_the_silos_and_the_training_stale(loaded, tmp_path):
@@ -245,16 +207,14 @@ def test_a_changed_cell_makes_the_silos_and_the_training_stale(loaded, tmp_path)
 
 
 def test_held_counts_silos_and_records_of_a_person(loaded):
+    """Where the file names no person, a person is a record."""
     sizes = {"North": 101, "South": 40, "East": 21}
-    config = loaded(sizes, dataset={"ignore": [], "person": "person"}).experiments["patients"]
-    assert dataset_of(config).held == (2, 2)
-    other = loaded(
-        dataset={"ignore": ["hospital"], "person": "person", "silo": None},
-        silos={"scheme": "iid", "count": 4},
-        settings=[{"M": 4, "R": 5}],
-    ).experiments["patients"]
-    assert dataset_of(other).held == (2, 2)
-    assert dataclasses.replace(dataset_of(other), held=None).held is None
+    config, _, part, _ = first_trial(loaded(sizes, dataset={"ignore": [], "person": "person"}))
+    assert dataset_of(config).held == held_by_one(config, part) == (2, 2)
+    cut = {"silos": {"scheme": "iid", "count": 4}, "settings": [{"M": 4, "R": 5}]}
+    other = loaded(dataset={"ignore": ["hospital"], "person": "person", "silo": None}, **cut)
+    assert dataset_of(other.experiments["patients"]).held == (2, 2)
+    assert held_by_one(loaded(sizes).experiments["patients"], part) == (1, 1)
 
 
 def test_a_persons_records_above_the_limit_are_drawn_and_always_the_same(loaded):

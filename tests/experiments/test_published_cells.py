@@ -141,12 +141,10 @@ def trained_again(experiment, algorithm, reading, M, R, epsilon, trial):
     own, last = streams.child(algorithm, f"M{M}_R{R}", "fresh"), []
 
     def noise(silo, r, kind, steps):
-        drawn = [
-            own.generator("noise", silo, r, kind, block).standard_normal(
-                (min(64, steps - 64 * block), len(w)), np.float32
-            )
-            for block in range(-(-steps // 64))
-        ]
+        drawn = []
+        for block, first in enumerate(range(0, steps, 64)):
+            shape = (min(64, steps - first), len(w))
+            drawn.append(own.generator("noise", silo, r, kind, block).standard_normal(shape, np.float32))
         return np.concatenate(drawn).astype(float)
 
     for r in range(R):
@@ -162,9 +160,8 @@ def trained_again(experiment, algorithm, reading, M, R, epsilon, trial):
                 local = w.copy()
                 added = noise(silo, r, kind, K) if scale else np.zeros((K, len(w)))
                 for k, record in enumerate(drawn):
-                    local -= step * (
-                        clipped(own_gradient(model, hidden, local, x[record], y[record]), clip) + scale * added[k]
-                    )
+                    gradient = clipped(own_gradient(model, hidden, local, x[record], y[record]), clip)
+                    local -= step * (gradient + scale * added[k])
                 total += local / M
             else:
                 gradients = np.zeros_like(w)
@@ -188,19 +185,13 @@ def trained_again(experiment, algorithm, reading, M, R, epsilon, trial):
     return loss, error, row, flip
 
 
-def held_against(cell):
+@pytest.mark.parametrize(
+    "cell",
+    [*QUICK, *(pytest.param(cell, marks=pytest.mark.slow) for cell in CELLS)],
+    ids=lambda cell: f"{cell[0]}-{cell[1]}-{cell[5]:g}",
+)
+def test_plain_loop_reproduces_published_cells(cell):
     loss, error, row, flip = trained_again(*cell)
     assert loss == pytest.approx(row["train_loss"], rel=1e-5)
     # A record whose two outputs are all but equal may fall to either side in single precision.
     assert error == pytest.approx(row["test_error"], rel=1e-6, abs=1.01 * flip)
-
-
-@pytest.mark.parametrize("cell", QUICK, ids=lambda cell: f"{cell[0]}-{cell[1]}-{cell[5]:g}")
-def test_plain_loop_reproduces_published_cells(cell):
-    held_against(cell)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell[0]}-{cell[1]}-{cell[5]:g}")
-def test_plain_loop_reproduces_more_published_cells(cell):
-    held_against(cell)

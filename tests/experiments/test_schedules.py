@@ -1,72 +1,46 @@
 """`schedule: theorem-…` in an experiment: the theorem's numbers reach the run."""
 
-import functools
 import math
 
 import numpy as np
 import pytest
 import small
 import torch
+from jobs import prepared_of, task, train
 
 from silodp.algorithms import ALGORITHMS
-from silodp.datasets import DATASETS
 from silodp.experiments.schedules import prescribe
-from silodp.experiments.task import Task
-from silodp.experiments.training import run_trials
-from silodp.federation.partition import partition
-from silodp.federation.rng import Streams
-from silodp.federation.trial_data import prepare
 from silodp.theory.convex.schedules import SCHEDULES
 
 CONSTANTS = {"d": 30, "beta": 8.0, "mu": 0.1}
 
 
-def config(algorithm, schedule, model="logistic", **more):
+def scheduled(algorithm, schedule, model="logistic"):
+    """A task with a theorem's schedule, on two silos of which the smaller has 169 records."""
     options = {"schedule": schedule, "private": "private", "constants": CONSTANTS}
-    return small.experiment(
-        model={"name": model},
-        settings=[{"M": 2, "R": 100_000}],
-        clips=[2.0],
-        radius=0.5,
-        delta=1e-4,
-        algorithms={algorithm: options},
-        **{"epsilons": [0.5, 1.0]} | more,
-    )
+    keys = {"settings": [{"M": 2, "R": 100_000}], "epsilons": [0.5, 1.0], "clips": [2.0], "radius": 0.5, "delta": 1e-4}
+    return task(algorithm, model={"name": model}, algorithms={algorithm: options}, **keys)
 
 
-@functools.cache
-def silos(trial):
-    return partition(
-        DATASETS["wbcd"].load().y, scheme="by_class", silos=2, generator=Streams(1).generator("partition", trial)
-    )
-
-
-def records(experiment):
-    data, run = DATASETS["wbcd"].load(), small.run()
-    return lambda trial: prepare(data, experiment, experiment.readings, silos(trial), run)
+def prescribed(job, epsilon, setting=None):
+    return prescribe(job.config, job.algorithm, setting or job.setting, N=2, n=169, epsilon=epsilon, delta=1e-4)
 
 
 def test_every_schedule_belongs_to_one_algorithm():
     names = [name for algorithm in ALGORITHMS.values() for name in algorithm.schedules]
     assert len(set(names)) == len(names)
-    assert set(names) <= set(SCHEDULES)
-    assert not ALGORITHMS["local_sgd"].schedules
 
 
 def test_constants_reach_the_theorem():
-    experiment = config("minibatch_sgd", "theorem-2.1")
-    found = prescribe(experiment, "minibatch_sgd", experiment.settings[0], N=2, n=169, epsilon=0.5, delta=1e-4)
     wanted = SCHEDULES["theorem-2.1"](n=169, d=30, M=2, L=2.0, D=0.5, beta=8.0, epsilon=0.5, delta=1e-4)
-    assert found == wanted
+    assert prescribed(scheduled("minibatch_sgd", "theorem-2.1"), 0.5) == wanted
 
 
 def test_too_many_rounds_are_refused():
-    experiment = config("minibatch_sgd", "theorem-2.1-strong")
-    short = experiment.settings[0].model_copy(update={"R": 2})
-    with pytest.raises(
-        ValueError, match=r"theorem-2.1-strong asks for \d+ rounds at epsilon = 0.5, R = 2 allows fewer"
-    ):
-        prescribe(experiment, "minibatch_sgd", short, N=2, n=169, epsilon=0.5, delta=1e-4)
+    job = scheduled("minibatch_sgd", "theorem-2.1-strong")
+    allowed = r"theorem-2.1-strong asks for \d+ rounds at epsilon = 0.5, R = 2 allows fewer"
+    with pytest.raises(ValueError, match=allowed):
+        prescribed(job, 0.5, job.setting.model_copy(update={"R": 2}))
 
 
 @pytest.mark.parametrize(
@@ -82,17 +56,13 @@ def test_too_many_rounds_are_refused():
 )
 def test_a_run_by_theorem(algorithm, schedule, model):
     """The plan has the theorem's rounds, batch and noise, and the result keeps to the ball."""
-    experiment = config(algorithm, schedule, model)
-    task = Task("small", experiment, algorithm, experiment.settings[0])
-    sizes = [len(records) for records in silos(0).train]
+    job = scheduled(algorithm, schedule, model)
     for epsilon in (0.5, 1.0):
-        wanted = prescribe(
-            experiment, algorithm, experiment.settings[0], N=2, n=min(sizes), epsilon=epsilon, delta=1e-4
-        )
-        release = task.plans(epsilon, 1, sizes)[0]["gradient"]
+        wanted = prescribed(job, epsilon)
+        release = job.plans(epsilon, 1, [169, 285])[0]["gradient"]
         assert (release.count, release.records) == (wanted.rounds, wanted.batch)
         assert release.noise * 2.0 == pytest.approx(math.sqrt(wanted.sigma2))
-    found = run_trials(task, small.run(), records(experiment), range(1))
+    found = train(job, range(1))
     assert found["epsilon"].tolist() == [0.5, 1.0]
     assert found["stepsize"].isna().all()
     assert np.isfinite(found["train_loss"]).all()
@@ -101,14 +71,10 @@ def test_a_run_by_theorem(algorithm, schedule, model):
 
 def test_a_clip_read_off_the_data_is_twice_the_longest_record():
     """Training with L = 2·max‖x‖ given as a number makes the same models."""
-    base = {"model": {"name": "logistic"}, "algorithms": {"minibatch_sgd": {}}}
-    rule = small.experiment(**base, readings={"clip_rule": "max_norm"})
-    task = Task("small", rule, "minibatch_sgd", rule.settings[0])
-    assert task.grid()["clip"].isna().all()
-    longest = max(float(torch.linalg.vector_norm(x, dim=1).max()) for x, _ in records(rule)(0).train)
-    given = small.experiment(**base, clips=[2 * longest])
-    found, wanted = (
-        run_trials(Task("small", one, "minibatch_sgd", one.settings[0]), small.run(), records(one), range(1))
-        for one in (rule, given)
-    )
+    keys = {"model": {"name": "logistic"}, "algorithms": {"minibatch_sgd": {}}}
+    rule = task(**keys, readings={"clip_rule": "max_norm"})
+    assert rule.grid()["clip"].isna().all()
+    silos = prepared_of(rule, small.run())(0).train
+    longest = max(float(torch.linalg.vector_norm(x, dim=1).max()) for x, _ in silos)
+    found, wanted = (train(job, range(1)) for job in (rule, task(**keys, clips=[2 * longest])))
     assert found["train_loss"].tolist() == pytest.approx(wanted["train_loss"].tolist(), rel=1e-5)

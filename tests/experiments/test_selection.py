@@ -24,10 +24,8 @@ def test_every_run_and_epsilon_has_its_first_point_of_least_loss(runs):
     """By plain loops, whatever the test error; a loss that is not finite is worse than any that is."""
     names = [{"epsilon": 1.0}, {"epsilon": NAN}, {"epsilon": 1.0, "reading": "batch=per_eps"}]
     order = [0.3, 0.1, 0.4, 0.2]  # the grid's order counts, not the order of the numbers
-    grids = zip(runs, names, strict=True)
-    frame = pd.concat(
-        [rows("minibatch_sgd", losses, stepsizes=order, **name) for losses, name in grids], ignore_index=True
-    )
+    grids = [rows("minibatch_sgd", losses, stepsizes=order, **name) for losses, name in zip(runs, names, strict=True)]
+    frame = pd.concat(grids, ignore_index=True)
     chosen = {kind: choose(frame, kind) for kind in ("pooled", "per_trial")}
     for losses, name in zip(runs, names, strict=True):
         finite = [[math.inf if math.isnan(loss) else loss for loss in trial] for trial in losses]
@@ -52,10 +50,9 @@ def test_every_selection_that_a_report_asks_for_is_made_once():
 
 
 def test_spider_is_the_form_of_smaller_training_loss():
-    frame = pd.concat(
-        [spiders([[1.0], [1.0]], [[0.5], [2.0]], epsilon=1.0), spiders([[5.0], [5.0]], [[4.0], [4.0]], epsilon=8.0)],
-        ignore_index=True,
-    )
+    one = spiders([[1.0], [1.0]], [[0.5], [2.0]], epsilon=1.0)
+    eight = spiders([[5.0], [5.0]], [[4.0], [4.0]], epsilon=8.0)
+    frame = pd.concat([one, eight], ignore_index=True)
     found = reported(frame)
     spider = found[found["algorithm"] == "spider"]
     assert spider[spider["epsilon"] == 1]["source"].tolist() == ["fedprox_spider"] * 2

@@ -13,7 +13,7 @@ from silodp.config.experiment import AlgorithmOptions
 from silodp.config.readings import Readings
 from silodp.experiments import release as releases
 from silodp.experiments import training
-from silodp.experiments.task import POINT, Task, dimension
+from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load
 from silodp.federation.data_of import dataset_of
@@ -88,6 +88,8 @@ def test_no_two_runs_of_a_study_of_own_data_share_a_draw(study, drawn, monkeypat
                 seen.update(dict.fromkeys(drawn, 1) if name.endswith(("correlated", "difference")) else drawn)
     assert len(seen) > 2000
     assert {name for name, count in seen.items() if count > 1} == set()
+    summed = {part for name in seen if "shuffled sum" in name for part in name}
+    assert {"sdp_prox_svrg", "sdp_prox_pl_svrg"} <= summed
 
 
 class _Labelled(Task):
@@ -96,19 +98,6 @@ class _Labelled(Task):
     @property
     def readings(self):
         return self.config.readings
-
-
-def test_shuffled_sums_of_two_algorithms_share_no_draw(study, drawn):
-    run, config, prepared = study
-    config = config.model_copy(update={"readings": Readings(summation="shuffled")})
-    forms = ("sdp_prox_svrg", "sdp_prox_pl_svrg")
-    for name in forms:
-        task = Task("patients", config, name, config.settings[0])
-        assert dimension(config) == 3
-        run_trial(task, run, prepared, 0, points_of(task).dropna().head(1), "fresh")
-    sums = [name for name in drawn if "shuffled sum" in name]
-    assert all(sum(form in name for name in sums) for form in forms)
-    assert all(drawn[name] == 1 for name in sums)
 
 
 def test_points_that_share_a_stack_are_step_sizes_and_clips_of_one_epsilon(study, drawn):

@@ -64,14 +64,6 @@ def test_guard_training_table_and_audit_share_one_plan(monkeypatch):
     assert audited[0][0] is job.plans(audited[0][0].budget.epsilon, 2, sizes)[1]
 
 
-def test_silos_of_one_size_have_one_plan_and_others_their_own():
-    equal = task().plans(2.0, 1, [169, 285, 169])
-    assert equal[0] is equal[1] is equal[2]
-    own = task(readings={"records": "own"}).plans(2.0, 1, [169, 285, 169])
-    assert own[0] is own[2]
-    assert own[1].budget.n == 285
-
-
 GRID = {"low": -3, "high": 0, "points": 3}
 SIZES = [120, 90]
 
@@ -136,9 +128,8 @@ def test_other_variants_train_their_whole_grid(key):
 
 
 def test_race_covers_every_grid():
-    job = task(
-        "minibatch_sgd", "stepsize_grid=exponential", alternatives=[{"stepsize_grid": "exponential"}], tuning="race"
-    )
+    keys = {"alternatives": [{"stepsize_grid": "exponential"}], "tuning": "race"}
+    job = task("minibatch_sgd", "stepsize_grid=exponential", **keys)
     pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
 
 

@@ -18,8 +18,6 @@ from silodp.federation.rng import Streams
 from silodp.federation.trial_data import build_model, prepare
 from silodp.privacy.accounting import delivered_epsilon
 
-# What a job is made of
-
 
 def test_a_trial_is_the_textbooks_run_on_the_real_records():
     """Data, start, silos of a round, batches, noise and plan, wired from the task to the table."""
@@ -55,11 +53,9 @@ def test_rows_say_what_was_trained_and_points_may_be_chosen_trial_by_trial():
     assert list(whole.columns[:6]) == ["experiment", "algorithm", "reading", "M", "R", "trial"]
     named = whole[["experiment", "algorithm", "reading", "M", "R", "N", "n", "delta"]].drop_duplicates()
     assert named.to_numpy().tolist() == [["small", "minibatch_sgd", "", 2, 3, 2, 169, 169**-2.0]]
-    for row in found.to_dict("records"):
-        other = whole[
-            (whole[["trial", *POINT]].astype(str) == pd.Series(row)[["trial", *POINT]].astype(str)).all(axis=1)
-        ]
-        assert other["train_loss"].item() == pytest.approx(row["train_loss"], rel=1e-5)
+    both = found.merge(whole, on=["trial", *POINT], suffixes=("", "_whole"))
+    assert len(both) == len(found)
+    assert both["train_loss"].tolist() == pytest.approx(both["train_loss_whole"].tolist(), rel=1e-5)
 
 
 def test_fresh_runs_share_data_but_no_random_draws():
@@ -68,10 +64,8 @@ def test_fresh_runs_share_data_but_no_random_draws():
     grid, fresh = train(job), train(job, purpose="fresh")
     assert not np.isclose(grid["train_loss"], fresh["train_loss"], rtol=1e-6).any()
     same(fresh, train(job, purpose="fresh"), check_exact=True)
-    same(
-        grid[["trial", *POINT, "K", "N", "n", "delta", "seconds"]],
-        fresh[["trial", *POINT, "K", "N", "n", "delta", "seconds"]],
-    )
+    shared = ["trial", *POINT, "K", "N", "n", "delta", "seconds"]
+    same(grid[shared], fresh[shared])
 
 
 def test_algorithms_of_a_trial_share_data_but_not_noise():
@@ -86,9 +80,6 @@ def test_the_seed_changes_everything_and_nothing_else_does():
     job = task()
     assert not np.isclose(train(job)["train_loss"], train(job, run=small.run(seed=1))["train_loss"]).any()
     same(train(job), train(job, run=small.run(threads=2, trials_per_job=1)), check_exact=True)
-
-
-# Options
 
 
 def test_the_grid_holds_private_points_then_baselines():
@@ -159,11 +150,9 @@ def test_batches_of_their_own_are_trained_beside_each_other():
 
 
 def test_summing_server_equals_a_longer_step():
-    added = train(task(readings={"server_update": "sum"}), [0], run=small.run(dtype="float64"))
-    job = task()
-    longer = train(
-        job, [0], run=small.run(dtype="float64"), points=job.grid().assign(stepsize=2 * job.grid()["stepsize"])
-    )
+    job, run = task(), small.run(dtype="float64")
+    added = train(task(readings={"server_update": "sum"}), [0], run)
+    longer = train(job, [0], run, points=job.grid().assign(stepsize=2 * job.grid()["stepsize"]))
     np.testing.assert_allclose(added["train_loss"], longer["train_loss"], rtol=1e-6)
 
 

@@ -68,7 +68,6 @@ OVERRIDES = {
             "algorithms.minibatch_sgd.schedule: 'theorem-2.1': theorem-2.1 asks for radius",
         ),
         ({"epsilon": [1]}, "epsilon: [1]: unknown key; see docs/configuration.md for the keys allowed here"),
-        ({"epsilons": [0]}, "epsilons[0]: 0: Input should be greater than 0"),
         ({"epsilons": [1, -2]}, "epsilons[1]: -2: Input should be greater than 0"),
         ({"settings": [{"M": 3, "R": 5}]}, "settings[0].M: 3: must be at most N = 2, the number of silos"),
         ({"batch_records": 170}, "batch_records: 170: K must be at most n = 169, the records of a silo"),
@@ -124,6 +123,10 @@ OVERRIDES = {
             {"tuning": "race", "trials": 2, "reports": [{"selection": "pooled", "evaluation": "fresh"}]},
             "trials: 2: must be more than the 2 numbers of race.kept",
         ),
+        ({"race": {"kept": [1, 2]}}, "race.kept: [1, 2]: kept must not grow"),
+        ({"race": {"kept": []}}, "race.kept: []: List should have at least 1 item"),
+        ({"tuning": "half"}, "tuning: 'half': Input should be 'full' or 'race'"),
+        ({"readings": {"records": "rounded"}}, "readings.records: 'rounded': must be equal for "),
         ({"clips": [math.inf]}, "clips: [inf]: private training needs a finite clip threshold"),
     ],
     "pairs": [
@@ -202,11 +205,8 @@ def test_a_wrong_value_is_reported_with_the_file_that_holds_it(root, file, overr
     path = root / "config" / "run.yaml" if file == "run" else folder / f"{file}.yaml"
     run = overriding() | {"experiments": {"cancer": overrides}}
     content = run["experiments"]["cancer"] if file == "run" else yaml.safe_load(path.read_text())
-    upper = {
-        "run": [],
-        "cancer": [overrides],
-        "base": [overrides, yaml.safe_load((folder / "cancer.yaml").read_text())],
-    }
+    extending = yaml.safe_load((folder / "cancer.yaml").read_text())
+    upper = {"run": [], "cancer": [overrides], "base": [overrides, extending]}
     hidden = {place for above in upper[file] for place in _places(above or {}) if place != ("silos",)}
     refused = 0
     for place in _places(content or {}):
@@ -251,10 +251,8 @@ def test_an_experiment_may_extend_another(root):
     """Keys are laid over the other's; None removes one."""
     text = "extends: cancer\nmodel: {name: logistic}\nphase_lengths: [3]\nalgorithms: {fed_spider: null}\n"
     (root / "config" / "experiments" / "again.yaml").write_text(text)
-    found = load(
-        write(root, {"run": "r", "experiments": {"cancer": None, "again": {"trials": 7}}}),
-        root,
-    ).experiments
+    run = {"run": "r", "experiments": {"cancer": None, "again": {"trials": 7}}}
+    found = load(write(root, run), root).experiments
     assert found["again"].model.name == "logistic"
     assert found["again"].trials == 7
     assert found["again"].phase_lengths == [3]

@@ -13,22 +13,15 @@ def test_random_participants_are_refused(name):
         train(job, [0])
 
 
-@pytest.mark.parametrize("name", ["shuffled_minibatch_sgd", "sdp_prox_svrg"])
-def test_silos_with_noise_of_their_own_are_refused(name):
-    job = task(name, readings={"records": "own"}, algorithms={name: {}} if name.startswith("sdp") else SHUFFLED)
-    plans = job.plans(2.0, 1, [150, 285]) if name.startswith("sdp") else mixed()
-    with pytest.raises(ValueError, match="silos with different noise or batches"):
-        check_accounted(plans, plans[0].trusted_sum or plans[0].shuffler.M)
-
-
-SHUFFLED = {"shuffled_minibatch_sgd": {"noise": 0.4}}
-
-
-def mixed():
-    """Two silos behind one shuffler, the second with twice the noise."""
-    job = task("shuffled_minibatch_sgd", algorithms=SHUFFLED)
-    louder = task("shuffled_minibatch_sgd", algorithms={"shuffled_minibatch_sgd": {"noise": 0.8}})
-    return [*job.plans(2.0, 1, [150]), *louder.plans(2.0, 1, [150])]
+def test_silos_with_noise_of_their_own_are_refused():
+    quiet, loud = (
+        task("shuffled_minibatch_sgd", algorithms={"shuffled_minibatch_sgd": {"noise": noise}}).plans(2.0, 1, [150])
+        for noise in (0.4, 0.8)
+    )
+    summed = task("sdp_prox_svrg", readings={"records": "own"}).plans(2.0, 1, [150, 285])
+    for plans in ([*quiet, *loud], summed):
+        with pytest.raises(ValueError, match="silos with different noise or batches"):
+            check_accounted(plans, plans[0].trusted_sum or plans[0].shuffler.M)
 
 
 def test_other_numbers_of_silos_than_the_shufflers_are_refused():

@@ -14,18 +14,13 @@ def noisy_labels(n: int, d: int, classes: int, seed: int) -> tuple[np.ndarray, n
     return x, np.argmax(x @ rng.normal(size=(d, classes)) + rng.gumbel(size=(n, classes)), axis=1)
 
 
-def test_two_silos_of_one_record_by_hand() -> None:
+@pytest.mark.parametrize("size", [1, 10])
+def test_two_silos_by_hand_which_count_equally_whatever_their_size(size: int) -> None:
     # F_1 = (w - 1)²/2, F_2 = (w - 5)²/2: w* = 3, gradients 2 and -2, mean square 4.
-    result = heterogeneity([np.ones((1, 1)), np.ones((1, 1))], [np.array([1.0]), np.array([5.0])], "regression")
+    result = heterogeneity([np.ones((size, 1)), np.ones((1, 1))], [np.ones(size), np.array([5.0])], "regression")
     assert result.value == pytest.approx(4.0)
     assert result.converged
     assert result.gradient_norm < 1e-12
-
-
-def test_silos_count_equally_whatever_their_size() -> None:
-    # Ten records at 1 and one at 5 give the same two mean losses as above.
-    result = heterogeneity([np.ones((10, 1)), np.ones((1, 1))], [np.ones(10), np.array([5.0])], "regression")
-    assert result.value == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("classes", [2, 4])

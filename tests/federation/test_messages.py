@@ -17,7 +17,6 @@ from silodp.algorithms import ALGORITHMS
 from silodp.federation.messages import Messages
 from silodp.federation.query import Query
 from silodp.federation.rng import Streams
-from silodp.federation.server import TOGETHER
 from silodp.privacy.plan import Budget, Release
 
 STREAMS = Streams(11).child("messages")
@@ -176,9 +175,6 @@ def test_the_vectors_of_a_shuffled_sum_are_those_that_a_message_averages(sampler
     assert (vectors.norm(dim=2) <= 2 * clip + 1e-12).all()
 
 
-STREAMS_MESSAGES_NOISE = Streams(11).child("messages")
-
-
 def noise_of(messages, w, clip, scale, silo, r, kind, K=3, previous=None):
     """A message's noise: what is left when the same message without it is taken away; (G, d)."""
     loud = small.sent(messages, w, silo, K, clip, scale, round=r, kind=kind, previous=previous)
@@ -186,55 +182,44 @@ def noise_of(messages, w, clip, scale, silo, r, kind, K=3, previous=None):
     return (loud - quiet).double()
 
 
-def wide(dtype, features=400, silos=3):
-    """Least squares on many features with zero records, so that a message is its noise."""
-    case = MODEL_CASES["linear"]
-    zero = [(torch.zeros((4, features), dtype=dtype), torch.zeros(4, dtype=dtype)) for _ in range(silos)]
-    return Messages(case.model(features), zero, STREAMS_MESSAGES_NOISE), torch.zeros((1, features), dtype=dtype)
+def wide(dtype):
+    """Least squares on 400 features with zero records, so that a message is its noise; and the weights 0."""
+    zero = [(torch.zeros((4, 400), dtype=dtype), torch.zeros(4, dtype=dtype)) for _ in range(3)]
+    return Messages(MODEL_CASES["linear"].model(400), zero, STREAMS), torch.zeros((1, 400), dtype=dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("name", "kinds"), [("minibatch_sgd", ["gradient"]), ("fed_spider", ["gradient", "difference"])]
+    ("name", "kind"),
+    [("minibatch_sgd", "gradient"), ("fed_spider", "gradient"), ("fed_spider", "difference"), ("local_sgd", "step")],
 )
-def test_noise_has_the_plans_standard_deviation_and_is_gaussian(name, kinds, dtype):
-    """16,000 draws: the deviation within 4 standard errors (2.2 %), Kolmogorov–Smirnov at level 0.001."""
-    rounds, clip = 40, 1.7
-    method, point = ALGORITHMS[name](rounds), Point(0.8, 0.1, clip)
+def test_noise_has_the_plans_standard_deviation_and_is_gaussian(name, kind, dtype):
+    """16,000 draws: the deviation within 4 standard errors (2.2 %), Kolmogorov–Smirnov at level 0.001.
+
+    K local steps on zero records move a model by −η·σ·Σz: variance K·(ησ)².
+    """
+    rounds, clip, eta, K = 40, 1.7, 0.3, 3
     messages, w = wide(DTYPES[dtype])
-    federation = small.federation(messages.model, messages.silos, small.plans(method, [point], (4, 4, 4)), [point])
-    plan = method.plan(Budget(4, rounds, 0.8, 0.02, 9.0))
-    for kind in kinds:
-        draws = torch.cat(
-            [
-                federation.message(w, 1, r, kind, previous=w if kind == "difference" else None)[0].double()
-                for r in range(rounds)
-            ]
-        ).numpy()
-        sigma = plan[kind].noise * clip
-        assert len(draws) == 16_000
-        assert draws.std() == pytest.approx(sigma, rel=4 / math.sqrt(2 * len(draws)))
-        assert abs(draws.mean()) <= 4 * sigma / math.sqrt(len(draws))
-        assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3
-
-
-def test_a_local_steps_noise_has_the_plans_standard_deviation():
-    """On zero records the model moves by −η·σ·Σz over K steps: variance K·(ησ)²."""
-    rounds, clip, eta = 40, 1.7, 0.3
-    method, point = ALGORITHMS["local_sgd"](rounds), Point(0.8, eta, clip)
-    messages, w = wide(torch.float64)
-    plans = small.plans(method, [point], (4, 4, 4), batch_records=3)
+    point = Point(0.8, eta, clip)
+    plans = small.plans(ALGORITHMS[name](rounds), [point], (4, 4, 4), batch_records=K)
     federation = small.federation(messages.model, messages.silos, plans, [point])
-    draws = torch.cat([federation.local_model(w, 1, r)[0] for r in range(rounds)]).numpy()
-    sigma = plans[0][1]["step"].noise * clip * eta * math.sqrt(3)
+    sigma = plans[0][1][kind].noise * clip
+    if kind == "step":
+        sigma *= eta * math.sqrt(K)
+        sent = [federation.local_model(w, 1, r) for r in range(rounds)]
+    else:
+        sent = [federation.message(w, 1, r, kind, w if kind == "difference" else None) for r in range(rounds)]
+    draws = torch.cat([message[0].double() for message in sent]).numpy()
+    assert len(draws) == 16_000
     assert draws.std() == pytest.approx(sigma, rel=4 / math.sqrt(2 * len(draws)))
+    assert abs(draws.mean()) <= 4 * sigma / math.sqrt(len(draws))
     assert stats.kstest(draws / sigma, "norm").pvalue > 1e-3
 
 
 def test_noise_is_independent_over_silos_rounds_kinds_and_purposes():
     """Correlations of 400 coordinates of 24 messages: none beyond what 276 pairs allow (level 0.001)."""
     messages, w = wide(torch.float64)
-    other = Messages(messages.model, messages.silos, STREAMS_MESSAGES_NOISE.child("fresh"))
+    other = Messages(messages.model, messages.silos, STREAMS.child("fresh"))
     scale = torch.tensor([1.0], dtype=torch.float64)
     draws = np.stack(
         [
@@ -257,7 +242,7 @@ def test_points_share_one_draw_up_to_their_scale_and_a_point_without_noise_has_n
     w = small.start(model, DTYPES[dtype]).expand(4, -1).clone()
     clip = torch.tensor([1.0, 1.0, math.inf, 1.0], dtype=torch.float64).to(DTYPES[dtype])
     scale = torch.tensor([1.0, 2.5, 0.0, 0.0], dtype=torch.float64).to(DTYPES[dtype])
-    messages = Messages(model, silos, STREAMS_MESSAGES_NOISE)
+    messages = Messages(model, silos, STREAMS)
     noise = noise_of(messages, w, clip, scale, 0, 3, "gradient")
     assert float(noise[0].norm()) > 0
     torch.testing.assert_close(noise[1], 2.5 * noise[0], rtol=1e-5, atol=1e-6)
@@ -271,58 +256,28 @@ def test_points_share_one_draw_up_to_their_scale_and_a_point_without_noise_has_n
     assert not torch.isclose(loud[:2], quiet[:2]).any()
 
 
-def test_records_are_drawn_uniformly_with_replacement():
-    """χ² over 5 records in 6,000 draws, and repetitions within a batch larger than the silo."""
-    case = MODEL_CASES["linear"]
-    x = torch.arange(5, dtype=torch.float64)[:, None].expand(5, 4).contiguous()
-    messages = Messages(case.model(), [(x, x[:, 0])], STREAMS_MESSAGES_NOISE)
-    counts = torch.zeros(5, dtype=torch.int64)
-    for r in range(600):
-        features, labels = messages._draw(0, 10, r, "gradient")
-        assert torch.equal(features[:, 0], labels)
-        counts += torch.bincount(labels.long(), minlength=5)
-    assert int(counts.sum()) == 6000
-    assert stats.chisquare(counts.numpy()).pvalue > 1e-3
-
-
-SIZES = (6, 6, 6)
-POINTS = [Point(None, 0.1, math.inf), Point(1.0, 0.1, 0.5), Point(6.0, 0.2, 3.0)]
-KINDS = {
-    "minibatch_sgd": ["gradient"],
-    "fedprox_spider": ["gradient", "difference"],
-    "one_pass_accelerated_sgd": ["gradient"],
-}
-
-
-def pair(name, model, dtype, sizes=SIZES, **options):
-    """Two federations that differ only in whether small messages are made together."""
-    case = MODEL_CASES[model]
-    silos, made, method = small.records(case, sizes, DTYPES[dtype]), case.model(), ALGORITHMS[name](3)
-    plans = small.plans(method, POINTS, sizes)
-    together, apart = (small.federation(made, silos, plans, POINTS, 2, **options) for _ in range(2))
-    apart.together = set()
-    start = small.start(made, DTYPES[dtype])
-    return together, apart, start.expand(len(POINTS), -1) + torch.arange(len(POINTS))[:, None].to(start) / 10
-
-
 @pytest.mark.parametrize(("dtype", "update"), [("float64", "mean"), ("float32", "sum")])
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("minibatch_sgd", "gradient"),
+        ("fedprox_spider", "gradient"),
+        ("fedprox_spider", "difference"),
+        ("one_pass_accelerated_sgd", "gradient"),
+    ],
+)
 @pytest.mark.parametrize("model", MODEL_CASES)
-def test_the_mean_is_that_of_the_messages(model, name, dtype, update):
-    together, apart, weights = pair(name, model, dtype, server_update=update)
-    for kind in KINDS[name]:
-        assert kind in together.together
-        previous = weights - 0.2 if kind == "difference" else None
-        factor = torch.tensor([1.0, 0.5, 2.0]).to(weights) if kind == "difference" else None
-        ours, theirs = (f.mean_message(weights, 1, kind, previous, factor) for f in (together, apart))
-        scale = float(theirs.abs().max())
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * scale)
-        assert not torch.equal(ours[1], ours[2])
-
-
-def test_only_messages_alike_and_small_are_made_together():
-    alike = pair("minibatch_sgd", "linear", "float64")[0]
-    assert alike.together == {"gradient"}
-    assert pair("minibatch_sgd", "linear", "float64", sizes=(6, 9, 6))[0].together == set()
-    assert pair("minibatch_sgd", "linear", "float64", sizes=(TOGETHER * 4,) * 3)[0].together == set()
-    assert pair("minibatch_sgd", "linear", "float64", sizes=(6,))[0].together == set()
+def test_the_mean_is_that_of_the_messages(model, name, kind, dtype, update):
+    """Of small messages that are made together, and of the same messages made one by one."""
+    points, sizes = [Point(None, 0.1, math.inf), Point(1.0, 0.1, 0.5), Point(6.0, 0.2, 3.0)], (6, 6, 6)
+    silos, made = small.records(MODEL_CASES[model], sizes, DTYPES[dtype]), MODEL_CASES[model].model()
+    plans, start = small.plans(ALGORITHMS[name](3), points, sizes), small.start(made, DTYPES[dtype])
+    together, apart = (small.federation(made, silos, plans, points, 2, server_update=update) for _ in range(2))
+    assert kind in together.together
+    apart.together = set()
+    weights = start.expand(3, -1) + torch.arange(3)[:, None].to(start) / 10
+    previous = weights - 0.2 if kind == "difference" else None
+    factor = torch.tensor([1.0, 0.5, 2.0]).to(weights) if kind == "difference" else None
+    ours, theirs = (f.mean_message(weights, 1, kind, previous, factor) for f in (together, apart))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * float(theirs.abs().max()))
+    assert not torch.equal(ours[1], ours[2])

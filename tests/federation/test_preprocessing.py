@@ -10,12 +10,8 @@ X = np.random.default_rng(3).normal(5.0, 2.0, size=(60, 6)) * np.arange(1, 7)
 TRAIN = np.arange(40)
 
 
-def preprocess(x, train, **how):
-    return fitted(x, train, **how)
-
-
 def test_training_records_are_standardised() -> None:
-    out = preprocess(X, TRAIN)
+    out = fitted(X, TRAIN)
     assert out.dtype == np.float64
     np.testing.assert_allclose(out[TRAIN].mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(out[TRAIN].std(axis=0), 1)
@@ -27,17 +23,17 @@ def test_training_records_are_standardised() -> None:
 def test_test_records_do_not_change_training_features(pca: int | None) -> None:
     changed = X.copy()
     changed[40:] *= 100
-    np.testing.assert_array_equal(preprocess(X, TRAIN, pca=pca)[:40], preprocess(changed, TRAIN, pca=pca)[:40])
-    with_all = [preprocess(x, TRAIN, pca=pca, standardise="all")[:40] for x in (X, changed)]
+    np.testing.assert_array_equal(fitted(X, TRAIN, pca=pca)[:40], fitted(changed, TRAIN, pca=pca)[:40])
+    with_all = [fitted(x, TRAIN, pca=pca, standardise="all")[:40] for x in (X, changed)]
     assert np.abs(with_all[0] - with_all[1]).max() > 0.1
 
 
 def test_repeated_records_count_once() -> None:
-    np.testing.assert_array_equal(preprocess(X, np.concatenate([TRAIN, TRAIN[:9]])), preprocess(X, TRAIN))
+    np.testing.assert_array_equal(fitted(X, np.concatenate([TRAIN, TRAIN[:9]])), fitted(X, TRAIN))
 
 
 def test_columns_and_constant() -> None:
-    out = preprocess(X, TRAIN, columns=[0, 2], constant_column=True)
+    out = fitted(X, TRAIN, columns=[0, 2], constant_column=True)
     assert out.shape == (60, 7)
     np.testing.assert_array_equal(out[:, [1, 3, 4, 5]], X[:, [1, 3, 4, 5]])
     np.testing.assert_allclose(out[TRAIN][:, [0, 2]].std(axis=0), 1)
@@ -47,15 +43,15 @@ def test_columns_and_constant() -> None:
 def test_constant_feature_is_finite() -> None:
     x = X.copy()
     x[:, 1] = 7
-    assert not preprocess(x, TRAIN)[:, 1].any()
+    assert not fitted(x, TRAIN)[:, 1].any()
 
 
 def test_components_are_uncorrelated_ordered_and_signed() -> None:
-    out = preprocess(X, TRAIN, pca=4)
+    out = fitted(X, TRAIN, pca=4)
     covariance = np.cov(out[TRAIN].T)
     np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-12)
     assert (np.diff(np.diag(covariance)) < 0).all()
-    standard = preprocess(X, TRAIN)
+    standard = fitted(X, TRAIN)
     loadings = np.linalg.lstsq(standard[TRAIN], out[TRAIN], rcond=None)[0]
     largest = np.abs(loadings).argmax(axis=0)
     assert (loadings[largest, np.arange(4)] > 0).all()
@@ -64,16 +60,16 @@ def test_components_are_uncorrelated_ordered_and_signed() -> None:
 def test_signs_do_not_depend_on_the_order_of_records() -> None:
     x = DATASETS["digits"].load().x
     order = np.random.default_rng(0).permutation(len(x))
-    straight = preprocess(x, np.arange(len(x)), pca=16)
-    shuffled = preprocess(x[order], np.arange(len(x)), pca=16)
+    straight = fitted(x, np.arange(len(x)), pca=16)
+    shuffled = fitted(x[order], np.arange(len(x)), pca=16)
     np.testing.assert_allclose(shuffled, straight[order], atol=1e-8)
 
 
 def test_images_are_normalised_by_channel() -> None:
     x = np.random.default_rng(0).random((20, 3, 4, 4)).astype(np.float32) * np.array([1, 2, 5])[None, :, None, None]
     x = x.astype(np.float32)
-    out = preprocess(x, np.arange(15))
+    out = fitted(x, np.arange(15))
     assert (out.shape, out.dtype) == (x.shape, np.float32)
     np.testing.assert_allclose(out[:15].mean(axis=(0, 2, 3)), 0, atol=1e-5)
     np.testing.assert_allclose(out[:15].std(axis=(0, 2, 3)), 1, atol=1e-5)
-    np.testing.assert_array_equal(preprocess(x, np.arange(15), standardise="none"), x)
+    np.testing.assert_array_equal(fitted(x, np.arange(15), standardise="none"), x)

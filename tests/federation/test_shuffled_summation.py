@@ -33,28 +33,27 @@ CASES = {
 KINDS = [(name, kind) for name, (_, kinds) in CASES.items() for kind in kinds]
 
 
-def method(name, rounds=4):
-    return ALGORITHMS[name].with_options({"rounds": rounds, "silos": 3, "cohort": 3} | CASES[name][0])
+def method(name):
+    return ALGORITHMS[name].with_options({"rounds": 4, "silos": 3, "cohort": 3} | CASES[name][0])
 
 
-def federation(name, summation=None, streams=small.STREAMS):
+def sampled(plan, sampler):
+    """The plan with this sampler for what is not disjoint."""
+    drawn = (one if one.sampler == "disjoint" else dataclasses.replace(one, sampler=sampler) for one in plan.releases)
+    return dataclasses.replace(plan, releases=tuple(drawn))
+
+
+def federation(name, summation=None):
     """Three silos, the last with a record more than the plans know of; drawn as under shuffled sums."""
     silos = small.records(MODEL_CASES["linear"], SIZES, torch.float64)
-    plans = small.plans(method(name), POINTS, (12, 12, 12))
-    for own in plans:
-        for i, plan in enumerate(own):
-            drawn = [
-                dataclasses.replace(one, sampler=one.sampler if one.sampler == "disjoint" else "subset")
-                for one in plan.releases
-            ]
-            own[i] = dataclasses.replace(plan, releases=tuple(drawn))
-    return small.federation(MODEL_CASES["linear"].model(), silos, plans, POINTS, summation=summation, streams=streams)
+    plans = [[sampled(plan, "subset") for plan in own] for own in small.plans(method(name), POINTS, (12, 12, 12))]
+    return small.federation(MODEL_CASES["linear"].model(), silos, plans, POINTS, summation=summation)
 
 
-def mean(name, kind, summation=None, factor=None, streams=small.STREAMS):
+def mean(name, kind, summation=None, factor=None):
     weights = small.start(MODEL_CASES["linear"].model(), torch.float64).expand(2, -1)
     previous = -weights if kind == "difference" else None
-    return federation(name, summation, streams).mean_message(weights, 1, kind, previous, factor).numpy()
+    return federation(name, summation).mean_message(weights, 1, kind, previous, factor).numpy()
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)
@@ -114,9 +113,9 @@ def test_one_record_moves_one_vector_by_at_most_the_range(name, kind):
         assert ((moved > 0).sum((0, 1)) <= 1).all(), "and one sum a run"
 
 
-def made(name="sdp_prox_sgd", epsilon=2.0, rounds=10):
-    plan = ALGORITHMS[name].with_options({"rounds": rounds, "silos": 5, "cohort": 5, "phase_length": 5})
-    return shuffled_plan(plan.plan(Budget(70, rounds, epsilon, 1e-4, 9.0)), 5, 3)
+def made(name):
+    algorithm = ALGORITHMS[name].with_options({"rounds": 10, "silos": 5, "cohort": 5, "phase_length": 5})
+    return shuffled_plan(algorithm.plan(Budget(70, 10, 2.0, 1e-4, 9.0)), 5, 3)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -159,9 +158,7 @@ def test_the_noise_of_a_plan_is_what_the_federation_adds(name):
 
 def test_records_drawn_with_replacement_prove_nothing():
     """A record that is drawn twice is two participants of a sum, which no bound here covers."""
-    plan = made("sdp_prox_svrg")
-    repeated = tuple(dataclasses.replace(one, sampler="replacement") for one in plan.releases)
-    found = delivered(dataclasses.replace(plan, releases=repeated))
+    found = delivered(sampled(made("sdp_prox_svrg"), "replacement"))
     assert found.upper == np.inf
     assert "several participants" in found.method
 
@@ -202,24 +199,12 @@ STREAMS = Streams(11)
 CLIP = torch.tensor([1.5])
 
 
-def vectors(participants: int, dimension: int, length: float) -> torch.Tensor:
-    rows = STREAMS.generator("vectors").standard_normal((participants, 1, dimension))
-    return torch.from_numpy(length * rows / np.linalg.norm(rows, axis=2, keepdims=True))
-
-
-def ones(estimates: np.ndarray, parameters: SumParameters, clip: float) -> np.ndarray:
-    """How many bits were 1, from estimates of the sum."""
-    counts = (estimates + parameters.participants * clip) * parameters.levels / (2 * clip)
-    counts += parameters.trials * parameters.chance
-    assert np.allclose(counts, np.round(counts), atol=1e-6)
-    return np.round(counts).astype(int)
-
-
 @pytest.mark.parametrize("way", ["binomial", "bitwise"])
 def test_both_ways_have_the_enumerated_law(way):
     """Chi-square of 3,000 draws against the convolution of all bits; both coordinates."""
     parameters = SumParameters(3, levels=4, noise_bits=5, chance=0.3)
-    messages = vectors(3, 2, 1.2)
+    rows = STREAMS.generator("vectors").standard_normal((3, 1, 2))
+    messages = torch.from_numpy(1.2 * rows / np.linalg.norm(rows, axis=2, keepdims=True))
     generator = STREAMS.generator("law", way)
     drawn = []
     for _ in range(3000):
@@ -228,7 +213,10 @@ def test_both_ways_have_the_enumerated_law(way):
         else:
             bits = vector_messages(messages, CLIP, parameters, generator)
             drawn.append(analyse(shuffle(bits, generator), CLIP, parameters))
-    counts = ones(torch.stack(drawn)[:, 0].numpy(), parameters, 1.5)
+    # How many bits were 1, from estimates of the sum.
+    ones = (torch.stack(drawn)[:, 0].numpy() + 3 * 1.5) * parameters.levels / 3 + parameters.trials * parameters.chance
+    counts = np.round(ones).astype(int)
+    assert np.allclose(ones, counts, atol=1e-6)
     for j in range(2):
         law = coordinate_law(messages[:, 0, j].numpy() + 1.5, parameters, 3.0)
         seen = np.bincount(counts[:, j], minlength=len(law))

@@ -9,14 +9,14 @@ from pathlib import Path
 import requests
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ENTER = "\ue007"
 
 
 def missing():
     """What is not installed, in words; empty where all is."""
-    lacking = [] if any(map(shutil.which, CHROMIUM)) else ["chromium"]
-    return " and ".join(lacking + ([] if shutil.which("chromedriver") else ["chromedriver"]))
+    programs = {"chromium": CHROMIUM, "chromedriver": shutil.which("chromedriver")}
+    return " and ".join(name for name, path in programs.items() if path is None)
 
 
 class Browser:
@@ -31,8 +31,7 @@ class Browser:
         # No name is resolved: a page that asks for anything fails, and the log shows it.
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         arguments += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
-        options = {"args": [*arguments, f"--window-size={width},{height}"]}
-        options["binary"] = next(path for name in CHROMIUM if (path := shutil.which(name)))
+        options = {"args": [*arguments, f"--window-size={width},{height}"], "binary": CHROMIUM}
         if width < 600:
             options["mobileEmulation"] = {"deviceMetrics": {"width": width, "height": height, "pixelRatio": 2.0}}
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
@@ -49,7 +48,6 @@ class Browser:
         return answer
 
     def open(self, path, fragment=""):
-        """Open a file."""
         self._call("POST", "/url", {"url": Path(path).resolve().as_uri() + fragment})
 
     def run(self, script, *arguments):
@@ -91,10 +89,9 @@ class Browser:
     def printed(path, folder):
         """A page as a PDF, as it would be printed; by Chromium itself, as the driver gives a long page ten seconds."""
         target = Path(folder) / "printed.pdf"
-        program = next(found for name in CHROMIUM if (found := shutil.which(name)))
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000"]
         address = Path(path).resolve().as_uri()
-        subprocess.run([program, *options, f"--print-to-pdf={target}", address], check=True, timeout=300)
+        subprocess.run([CHROMIUM, *options, f"--print-to-pdf={target}", address], check=True, timeout=300)
         return target.read_bytes()
 
     def close(self):

@@ -27,11 +27,9 @@ def rows(algorithm, losses, *, epsilon=1.0, stepsizes=None, q=1, M=2, R=3, readi
 
 
 def experiment(**changes):
-    changes.setdefault("reports", [{"selection": "pooled", "evaluation": "same"}])
-    changes.setdefault(
-        "algorithms", {name: {} for name in ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")}
-    )
-    return small.experiment(**changes)
+    names = ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider")
+    keys = {"reports": [{"selection": "pooled", "evaluation": "same"}], "algorithms": {name: {} for name in names}}
+    return small.experiment(**keys | changes)
 
 
 def spiders(prox, fed, **more):

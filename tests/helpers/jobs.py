@@ -71,6 +71,5 @@ def train(job, trials=range(3), run=None, **more):
 
 def same(a, b, **how):
     """Hold two tables together, all columns but `seconds`."""
-    pd.testing.assert_frame_equal(
-        a.drop(columns="seconds").reset_index(drop=True), b.drop(columns="seconds").reset_index(drop=True), **how
-    )
+    tables = (table.drop(columns="seconds").reset_index(drop=True) for table in (a, b))
+    pd.testing.assert_frame_equal(*tables, **how)

@@ -42,7 +42,6 @@ def folder(path, reported=(), privacy=(), bounds=(), **files):
 
 
 def claim(statistic, **other):
-    """A claim with this statistic."""
     about = {"id": "X1", "source": "a paper", "statement": "a statement", "rule": "a rule"}
     return Claim(**about, statistic=statistic, **other)
 

@@ -78,19 +78,14 @@ def _only(last: bool) -> Callable[[Tensor], Tensor]:
     return halved
 
 
-class SameEveryRound(Messages):
-    def _noise(self, rows, like, silo, round, kind):
-        return super()._noise(rows, like, silo, 0, kind)
+def _noise_as_of(**fixed: Any) -> type[Messages]:
+    """The noise of one silo, round or kind for all."""
 
+    class Same(Messages):
+        def _noise(self, rows, like, silo, round, kind):
+            return super()._noise(rows, like, **{"silo": silo, "round": round, "kind": kind} | fixed)
 
-class SameForAllSilos(Messages):
-    def _noise(self, rows, like, silo, round, kind):
-        return super()._noise(rows, like, 0, round, kind)
-
-
-class SameForAllKinds(Messages):
-    def _noise(self, rows, like, silo, round, kind):
-        return super()._noise(rows, like, silo, round, "any")
+    return Same
 
 
 class SameEveryRun(Messages):
@@ -163,9 +158,9 @@ PLANTS: dict[str, Plant] = {
         _noise_made_by(lambda z: (torch.special.ndtr(z) - 0.5) * 12**0.5),
         _no_steps,
     ),
-    "the same noise in every round": Plant(SameEveryRound),
-    "the same noise at all silos": Plant(SameForAllSilos),
-    "the same noise in both kinds of message": Plant(SameForAllKinds, _has("difference")),
+    "the same noise in every round": Plant(_noise_as_of(round=0)),
+    "the same noise at all silos": Plant(_noise_as_of(silo=0)),
+    "the same noise in both kinds of message": Plant(_noise_as_of(kind="any"), _has("difference")),
     "the same noise in every run": Plant(SameEveryRun, alone=True),
     "half the noise where the record is drawn": Plant(LessWhereDrawn),
     "no clipping": Plant(_clipped_by(lambda clip: torch.full_like(clip, torch.inf)), alone=True),

@@ -16,13 +16,12 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "config" / "experiments"
     folder.mkdir(parents=True)
     base = experiment().model_dump(mode="json", exclude_none=True)
-    (folder / "cancer.yaml").write_text(yaml.safe_dump(base))
-    pairs = base | {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs"}}
+    pairs = {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs"}}
     pairs |= {"model": {"name": "logistic"}, "settings": [{"M": 25, "R": 3}]}
-    (folder / "pairs.yaml").write_text(yaml.safe_dump(pairs))
-    patients = base | {"dataset": "diabetes", "label": "target", "silos": {"scheme": "sorted_target", "count": 5}}
+    patients = {"dataset": "diabetes", "label": "target", "silos": {"scheme": "sorted_target", "count": 5}}
     patients |= {"model": {"name": "linear"}, "settings": [{"M": 5, "R": 3}]}
-    (folder / "patients.yaml").write_text(yaml.safe_dump(patients))
+    for name, changes in {"cancer": {}, "pairs": pairs, "patients": patients}.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(base | changes))
     return tmp_path
 
 

@@ -75,11 +75,9 @@ def contents(results: Path) -> dict[str, object]:
         name = path.relative_to(results).as_posix()
         if not path.is_file() or name.startswith("logs/"):
             continue
-        if path.suffix == ".parquet":
-            frame = pd.read_parquet(path)
-            found[name] = frame.drop(columns=VOLATILE_COLUMNS, errors="ignore").to_csv()
-        elif path.suffix == ".csv":
-            frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if path.suffix in (".parquet", ".csv"):
+            as_text = {"dtype": str, "keep_default_na": False}
+            frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, **as_text)
             found[name] = frame.drop(columns=VOLATILE_COLUMNS, errors="ignore").to_csv()
         elif name == "provenance.json":
             record = json.loads(path.read_text())

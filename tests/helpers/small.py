@@ -67,93 +67,72 @@ KINKED_CASES = {
 class AlgorithmCase:
     """A registered algorithm with its options, and the plain loop that it must agree with.
 
-    `once` says that no record is drawn twice in a run; `formula` that its noise is proportional to 1/ε.
+    `once` says that no record is drawn twice in a run.
     """
 
     registered: str
-    options: tuple[tuple[str, Any], ...]
+    options: dict[str, Any]
     run: Callable[..., list[Tensor]]
-    once: bool = False
-    formula: bool = True
+    once: bool
 
     def make(self, rounds: int, **more: Any) -> Algorithm:
-        return ALGORITHMS[self.registered].with_options({"rounds": rounds, **dict(self.options), **more})
+        return ALGORITHMS[self.registered].with_options({"rounds": rounds, **self.options, **more})
 
 
-ALGORITHM_CASES = {
-    "minibatch_sgd": AlgorithmCase("minibatch_sgd", (), textbook.minibatch_sgd),
-    # On a federation it is minibatch SGD; training hands it one silo at a time.
-    "silo_only": AlgorithmCase("silo_only", (), textbook.minibatch_sgd),
-    "local_sgd": AlgorithmCase("local_sgd", (), textbook.local_sgd),
-    **{
-        f"fedprox_spider-q{q}": AlgorithmCase(
-            "fedprox_spider", (("phase_length", q),), partial(textbook.fedprox_spider, q=q)
-        )
-        for q in (1, 2, 3)
-    },
-    "fed_spider": AlgorithmCase("fed_spider", (), textbook.fed_spider),
-    "accelerated_minibatch_sgd": AlgorithmCase("accelerated_minibatch_sgd", (), textbook.accelerated),
-    "accelerated_minibatch_sgd-regularised": AlgorithmCase(
-        "accelerated_minibatch_sgd",
-        (("mu", 0.3), ("regularisation", 0.2)),
-        partial(textbook.accelerated, mu=0.5, added=0.2),
-    ),
-    "one_pass_accelerated_sgd": AlgorithmCase(
-        "one_pass_accelerated_sgd", (), textbook.accelerated, once=True, formula=False
-    ),
-    **{
-        f"{form}{name}": AlgorithmCase(f"{form}{name}", options + summed, plain, once, formula=not once)
-        for form, summed in (("", ()), ("sdp_", (("silos", 3), ("cohort", 2))))
-        for name, options, plain, once in (
-            ("prox_sgd", (), textbook.minibatch_sgd, True),
-            ("prox_svrg", (("phase_length", 2),), partial(textbook.prox_svrg, steps=2), False),
-            (
-                "prox_pl_svrg",
-                (("phase_length", 2), ("restarts", 2)),
-                lambda p, w, rounds: textbook.prox_svrg(p, w, rounds, 2, -(-rounds // 2)),
-                False,
-            ),
-        )
-    },
-    "sdp_fedprox_spider": AlgorithmCase(
-        "sdp_fedprox_spider",
-        (("phase_length", 3), ("silos", 3), ("cohort", 2)),
-        partial(textbook.fedprox_spider, q=3),
-    ),
-    **{
-        name: AlgorithmCase(name, (), getattr(textbook, name))
-        for name in ("minibatch_sgd_momentum", "minibatch_sgd_adam")
-    },
-    "minibatch_sgd_correlated": AlgorithmCase(
-        "minibatch_sgd_correlated",
-        (("terms", 3),),
-        partial(textbook.minibatch_sgd, mixing=(1, -1 / 2, -1 / 8)),
-        True,
-        False,
-    ),
-    **{
-        name: AlgorithmCase(name, (), partial(textbook.dp_mu2, mixing=mixing), True, False)
-        for name, mixing in (
-            ("dp_mu2", (1,)),
-            ("dp_mu2_difference", (1, -1)),
-            ("dp_mu2_correlated", (1, -1 / 2, -1 / 8, -1 / 16, -5 / 128)),
-        )
-    },
-    "mr_mtl": AlgorithmCase("mr_mtl", (("silos", 3), ("phase_length", 2)), partial(textbook.mr_mtl, pull=1 / 2)),
-    **{
-        f"dp_scaffold-{name}": AlgorithmCase(
-            "dp_scaffold",
-            (("silos", 3), ("phase_length", 2), ("warm_start", warm)),
-            partial(textbook.dp_scaffold, steps=2, warm=warm),
-        )
-        for name, warm in (("cold", False), ("warm", True))
-    },
-    "localised_accelerated": AlgorithmCase("localised_accelerated", (), textbook.localised_accelerated, True),
-    # Its own noise needs hundreds of silos.
-    "shuffled_minibatch_sgd": AlgorithmCase(
-        "shuffled_minibatch_sgd", (("noise", 0.4),), textbook.minibatch_sgd, formula=False
-    ),
-}
+def _case(name: str, run: Callable, once: bool = False, **options: Any) -> tuple[str, AlgorithmCase]:
+    """A case by its name: that of the algorithm, with -word where an algorithm has several."""
+    return name, AlgorithmCase(name.partition("-")[0], options, run, once)
+
+
+def _restarted_svrg(problem: textbook.Problem, w: Tensor, rounds: int) -> list[Tensor]:
+    return textbook.prox_svrg(problem, w, rounds, 2, -(-rounds // 2))
+
+
+CORRELATED = (1, -1 / 2, -1 / 8, -1 / 16, -5 / 128)
+# Where silos keep something of their own.
+OWN = {"silos": 3, "phase_length": 2}
+ALGORITHM_CASES = dict(
+    (
+        _case("minibatch_sgd", textbook.minibatch_sgd),
+        # On a federation it is minibatch SGD; training hands it one silo at a time.
+        _case("silo_only", textbook.minibatch_sgd),
+        _case("local_sgd", textbook.local_sgd),
+        *(_case(f"fedprox_spider-q{q}", partial(textbook.fedprox_spider, q=q), phase_length=q) for q in (1, 2, 3)),
+        _case("fed_spider", textbook.fed_spider),
+        _case("accelerated_minibatch_sgd", textbook.accelerated),
+        _case(
+            "accelerated_minibatch_sgd-regularised",
+            partial(textbook.accelerated, mu=0.5, added=0.2),
+            mu=0.3,
+            regularisation=0.2,
+        ),
+        _case("one_pass_accelerated_sgd", textbook.accelerated, once=True),
+        *(
+            _case(form + name, run, once, **options, **summed)
+            for form, summed in (("", {}), ("sdp_", {"silos": 3, "cohort": 2}))
+            for name, run, once, options in (
+                ("prox_sgd", textbook.minibatch_sgd, True, {}),
+                ("prox_svrg", partial(textbook.prox_svrg, steps=2), False, {"phase_length": 2}),
+                ("prox_pl_svrg", _restarted_svrg, False, {"phase_length": 2, "restarts": 2}),
+            )
+        ),
+        _case("sdp_fedprox_spider", partial(textbook.fedprox_spider, q=3), phase_length=3, silos=3, cohort=2),
+        _case("minibatch_sgd_momentum", textbook.minibatch_sgd_momentum),
+        _case("minibatch_sgd_adam", textbook.minibatch_sgd_adam),
+        _case("minibatch_sgd_correlated", partial(textbook.minibatch_sgd, mixing=CORRELATED[:3]), once=True, terms=3),
+        _case("dp_mu2", partial(textbook.dp_mu2, mixing=(1,)), once=True),
+        _case("dp_mu2_difference", partial(textbook.dp_mu2, mixing=(1, -1)), once=True),
+        _case("dp_mu2_correlated", partial(textbook.dp_mu2, mixing=CORRELATED), once=True),
+        _case("mr_mtl", partial(textbook.mr_mtl, pull=1 / 2), **OWN),
+        *(
+            _case(f"dp_scaffold-{name}", partial(textbook.dp_scaffold, steps=2, warm=warm), **OWN, warm_start=warm)
+            for name, warm in (("cold", False), ("warm", True))
+        ),
+        _case("localised_accelerated", textbook.localised_accelerated, once=True),
+        # Its own noise needs hundreds of silos.
+        _case("shuffled_minibatch_sgd", textbook.minibatch_sgd, noise=0.4),
+    )
+)
 
 # (model, algorithm) that are compared with the textbook; the successors on one model with a curve and one with layers.
 PAIRS = [

@@ -40,11 +40,9 @@ def coordinate_law(inputs: np.ndarray, parameters: SumParameters, width: float) 
     Args:
         inputs: (N,) in [0, width].
     """
-    if np.shape(inputs) != (parameters.participants,):
-        raise ValueError(f"inputs of shape {np.shape(inputs)}: must be ({parameters.participants},)")
+    assert np.shape(inputs) == (parameters.participants,)
     scaled = np.asarray(inputs, dtype=float) * parameters.levels / width
-    if not ((scaled >= 0) & (scaled <= parameters.levels)).all():
-        raise ValueError(f"inputs: must lie between 0 and {width}")
+    assert ((scaled >= 0) & (scaled <= parameters.levels)).all()
     law = binom.pmf(np.arange(parameters.trials + 1), parameters.trials, parameters.chance)
     for value in scaled:
         whole = min(math.floor(value), parameters.levels - 1)
@@ -57,8 +55,9 @@ def enumerated_delta(
     first: np.ndarray, second: np.ndarray, parameters: SumParameters, epsilon: float, clip: float = 1.0
 ) -> float:
     """δ between two inputs (N, d) of P_vec by enumeration of all sums; d at most 3. The larger of the two orders."""
-    if first.shape != second.shape or first.ndim != 2 or not 1 <= first.shape[1] <= 3:
-        raise ValueError(f"inputs of shape {first.shape} and {second.shape}: must be equal, with one to three columns")
+    assert first.shape == second.shape
+    assert first.ndim == 2
+    assert 1 <= first.shape[1] <= 3
     joint = []
     for values in (first, second):
         law = np.ones(())

@@ -130,21 +130,16 @@ class Problem:
         return clip_to(g, self.clip)
 
     def drawn(self, silo: int, r: int, kind: str) -> list[int]:
-        if kind in self.once:
-            order = self.streams.generator("order", silo).permutation(len(self.silos[silo][0])).tolist()
-            k = self.records[silo][kind]
-            return order[r * k : r * k + k]
-        if kind in self.parts[silo]:
-            first, size = self.parts[silo][kind]
-            order = self.streams.generator("order", silo).permutation(len(self.silos[silo][0])).tolist()
-            return order[first : first + size]
-        if kind in self.subset:
-            generator = self.streams.generator("records", silo, r, kind)
-            return generator.choice(len(self.silos[silo][0]), size=self.records[silo][kind], replace=False).tolist()
+        n, k = len(self.silos[silo][0]), self.records[silo][kind]
+        if kind in self.once or kind in self.parts[silo]:
+            first, size = (r * k, k) if kind in self.once else self.parts[silo][kind]
+            return self.streams.generator("order", silo).permutation(n).tolist()[first : first + size]
         if kind in self.whole:
-            return list(range(len(self.silos[silo][0])))
+            return list(range(n))
         generator = self.streams.generator("records", silo, r, kind)
-        return generator.integers(0, len(self.silos[silo][0]), size=self.records[silo][kind]).tolist()
+        if kind in self.subset:
+            return generator.choice(n, size=k, replace=False).tolist()
+        return generator.integers(0, n, size=k).tolist()
 
     def gaussian(self, silo: int, r: int, kind: str, rows: int, d: int) -> Tensor:
         blocks = [min(64, rows - begin) for begin in range(0, rows, 64)]
@@ -183,6 +178,10 @@ class Problem:
         messages = [send(silo) for silo in self.chosen(r)]
         return sum(messages[1:], messages[0]) / (1 if self.add_up else len(messages))
 
+    def received(self, w: Tensor, r: int, kind: str = "gradient", **more) -> Tensor:
+        """What the server makes of the noisy messages at w."""
+        return self.server(r, lambda silo: self.noisy(w, silo, r, kind, **more))
+
     def step(self, w: Tensor, direction: Tensor) -> Tensor:
         return self.prox(w - self.stepsize * direction, self.stepsize)
 
@@ -191,9 +190,8 @@ def minibatch_sgd(problem: Problem, w: Tensor, rounds: int, mixing: tuple[float,
     """Iterates w_1, …, w_R."""
     iterates = []
     for r in range(rounds):
-        w = problem.step(
-            w, problem.server(r, lambda silo, w=w, r=r: problem.mixed(problem.message(w, silo, r), silo, r, mixing))
-        )
+        g = problem.server(r, lambda silo, w=w, r=r: problem.mixed(problem.message(w, silo, r), silo, r, mixing))
+        w = problem.step(w, g)
         iterates.append(w)
     return iterates
 
@@ -202,7 +200,7 @@ def minibatch_sgd_momentum(problem: Problem, w: Tensor, rounds: int) -> list[Ten
     """Heavy ball with beta = 0.9."""
     iterates, v = [], torch.zeros_like(w)
     for r in range(rounds):
-        v = 0.9 * v + 0.1 * problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r))
+        v = 0.9 * v + 0.1 * problem.received(w, r)
         w = problem.step(w, v)
         iterates.append(w)
     return iterates
@@ -213,8 +211,7 @@ def minibatch_sgd_adam(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]
     leaf, iterates = w.clone().requires_grad_(), []
     optimiser = torch.optim.Adam([leaf], lr=problem.stepsize, betas=(0.9, 0.99), eps=1e-8)
     for r in range(rounds):
-        at = leaf.detach().clone()
-        leaf.grad = problem.server(r, lambda silo, at=at, r=r: problem.noisy(at, silo, r))
+        leaf.grad = problem.received(leaf.detach().clone(), r)
         optimiser.step()
         with torch.no_grad():
             leaf.copy_(problem.prox(leaf, problem.stepsize))
@@ -295,8 +292,7 @@ def localised_accelerated(problem: Problem, w: Tensor, rounds: int) -> list[Tens
         for t in range(1, length + 1):
             a, e = 2 / (t + 1), 2 / (problem.stepsize * t * (t + 1))
             md = ((1 - a) * (mu + e) * ag + a * ((1 - a) * mu + e) * seq) / (e + (1 - a * a) * mu)
-            g = problem.server(r, lambda silo, md=md, r=r, kind=kind: problem.noisy(md, silo, r, kind))
-            g = g + mu * (md - centre)
+            g = problem.received(md, r, kind) + mu * (md - centre)
             seq = (a * mu * md + ((1 - a) * mu + e) * seq - a * g) / (mu + e)
             far = float(torch.linalg.vector_norm(seq - centre))
             if far > 2 * problem.clip / mu:
@@ -333,18 +329,13 @@ def fedprox_spider(
     iterates, before, h = [], w, torch.zeros_like(w)
     for r in range(rounds):
         if r % q == 0:
-            h = problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r))
+            h = problem.received(w, r)
         else:
             scale = 1.0
             if smoothness is not None:
                 moved = float(torch.linalg.vector_norm(w - before))
                 scale = min(1.0, smoothness * moved / (2 * problem.clip))
-            h = h + problem.server(
-                r,
-                lambda silo, w=w, r=r, before=before, scale=scale: problem.noisy(
-                    w, silo, r, "difference", scale, previous=before
-                ),
-            )
+            h = h + problem.received(w, r, "difference", scale=scale, previous=before)
         before, w = w, problem.step(w, h)
         iterates.append(w)
     return iterates
@@ -360,11 +351,9 @@ def prox_svrg(problem: Problem, w: Tensor, rounds: int, steps: int, run: int | N
             w = starts[begin - length + max(t for t in range(length) if coins[t] < 1 / (t + 1))]
         for epoch in range(begin, min(begin + length, rounds), steps):
             anchor = w
-            full = problem.server(epoch, lambda silo, a=anchor, r=epoch: problem.noisy(a, silo, r, "anchor"))
+            full = problem.received(anchor, epoch, "anchor")
             for r in range(epoch, min(epoch + steps, begin + length, rounds)):
-                correction = problem.server(
-                    r, lambda silo, w=w, a=anchor, r=r: problem.noisy(w, silo, r, "difference", previous=a)
-                )
+                correction = problem.received(w, r, "difference", previous=anchor)
                 starts.append(w)
                 w = problem.step(w, correction + full)
                 iterates.append(w)
@@ -373,15 +362,13 @@ def prox_svrg(problem: Problem, w: Tensor, rounds: int, steps: int, run: int | N
 
 def fed_spider(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
     """Iterates after each round of the alternate implementation; the first round leaves w where it is."""
-    v = problem.server(0, lambda silo: problem.noisy(w, silo, 0))
+    v = problem.received(w, 0)
     iterates = [w]
     for r in range(1, rounds):
         middle = problem.step(w, v)
-        corrected = v + problem.server(
-            r, lambda silo, w=w, m=middle, r=r: problem.noisy(m, silo, r, "difference", previous=w)
-        )
+        corrected = v + problem.received(middle, r, "difference", previous=w)
         w = problem.step(middle, corrected)
-        v = problem.server(r, lambda silo, w=w, r=r: problem.noisy(w, silo, r))
+        v = problem.received(w, r)
         iterates.append(w)
     return iterates
 
@@ -404,7 +391,7 @@ def accelerated(
             a, e = 2 / (t + 1), 4 * upsilon / (t * (t + 1))
             bottom = e + (1 - a * a) * mu_k
             md = ((1 - a) * (mu_k + e) * ag + a * ((1 - a) * mu_k + e) * w) / bottom
-            g = problem.server(r, lambda silo, md=md, r=r: problem.noisy(md, silo, r)) + added * md
+            g = problem.received(md, r) + added * md
             w = (a * mu_k * md + ((1 - a) * mu_k + e) * w - a * g) / (mu_k + e)
             w = problem.prox(w, a / (mu_k + e))
             ag = a * w + (1 - a) * ag

@@ -8,13 +8,8 @@ from silodp.verdicts.checks.base import sweep_rows
 def planted(context, key, change):
     """A context in which `change(result, parameters)` alters what one theorem gives."""
     theorem = context.theorems[key]
-
-    def wrong(**parameters):
-        return change(theorem.function(**parameters), parameters)
-
-    return dataclasses.replace(
-        context, theorems={**context.theorems, key: dataclasses.replace(theorem, function=wrong)}
-    )
+    wrong = dataclasses.replace(theorem, function=lambda **given: change(theorem.function(**given), given))
+    return dataclasses.replace(context, theorems={**context.theorems, key: wrong})
 
 
 def times(factor):

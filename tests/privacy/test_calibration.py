@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.algorithms.local_sgd import LocalSGD
-from silodp.algorithms.minibatch_sgd import MinibatchSGD
+from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.accountant import end_of_round_epsilon, upper_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.calibration import calibrated_plan, favourable_plan, noise_multiplier
@@ -32,16 +31,10 @@ def test_noise_is_on_the_private_side_and_tight(epsilon: float, batch: int, roun
 
 
 def test_a_scale_can_be_calibrated_for_two_kinds_of_messages() -> None:
-    def event(noise: float) -> dp.DpEvent:
-        return dp.ComposedDpEvent(
-            [
-                dp.SelfComposedDpEvent(dp.SampledWithReplacementDpEvent(300, 60, dp.GaussianDpEvent(noise)), 5),
-                dp.SelfComposedDpEvent(dp.SampledWithReplacementDpEvent(300, 30, dp.GaussianDpEvent(2 * noise)), 5),
-            ]
-        )
-
-    found = noise_multiplier(event, 2.0, 1e-5)
-    assert 1.99 < upper_epsilon(event(found), 1e-5) <= 2.0
+    method = ALGORITHMS["fedprox_spider"].with_options({"rounds": 10, "phase_length": 2})
+    plan = calibrated_plan(method.plan(Budget(300, 10, 2.0, 1e-5, 2.0)))
+    assert plan["gradient"].records > plan["difference"].records > 1
+    assert 1.99 < upper_epsilon(plan, 1e-5) <= 2.0
 
 
 def test_what_cannot_be_reached_is_said() -> None:
@@ -55,7 +48,7 @@ def test_what_cannot_be_reached_is_said() -> None:
 
 
 def test_favourable_noise_is_where_the_lower_end_is_the_claim():
-    plan = LocalSGD(5).plan(Budget(40, 5, 6.0, 1e-3, 6.0))
+    plan = ALGORITHMS["local_sgd"](5).plan(Budget(40, 5, 6.0, 1e-3, 6.0))
     favourable, calibrated = favourable_plan(plan), calibrated_plan(plan)
     (step,) = favourable.releases
     bracket = end_of_round_epsilon(step.steps, 5, 40, step.noise_multiplier, 1e-3)
@@ -65,5 +58,5 @@ def test_favourable_noise_is_where_the_lower_end_is_the_claim():
 
 
 def test_favourable_noise_of_one_message_a_round_is_calibrated():
-    plan = MinibatchSGD(5).plan(Budget(40, 5, 6.0, 1e-3, 6.0))
+    plan = ALGORITHMS["minibatch_sgd"](5).plan(Budget(40, 5, 6.0, 1e-3, 6.0))
     assert favourable_plan(plan) == calibrated_plan(plan)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from dp_accounting import dp_event
+from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.rdp import RdpAccountant
 
 from silodp.privacy.accounting.accountant import delivered_epsilon
@@ -53,15 +53,9 @@ def test_one_try_is_the_run_itself_up_to_renyis_slack():
 def test_a_sampled_run_is_within_dp_accountings_bound():
     """Whose Rényi bound for records drawn without replacement is a general one."""
     one = plan("subset", 0.2, K=10)
-    accountant = RdpAccountant(neighboring_relation=_replace_one())
+    accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
     accountant.compose(dp_event.RepeatAndSelectDpEvent(one.event, 40, 1.0))
     assert selection_epsilon([one], 40) <= accountant.get_epsilon(DELTA) * (1 + 1e-3)
-
-
-def _replace_one():
-    from dp_accounting import NeighboringRelation
-
-    return NeighboringRelation.REPLACE_ONE
 
 
 def test_the_least_private_point_counts():
@@ -85,7 +79,7 @@ def test_the_number_of_runs_that_is_drawn_is_the_one_that_is_accounted(mean):
 
 def test_selections_and_runs_compose_as_in_dp_accounting():
     n, history = 200, []
-    accountant = RdpAccountant(orders=list(ORDERS), neighboring_relation=_replace_one())
+    accountant = RdpAccountant(orders=list(ORDERS), neighboring_relation=NeighboringRelation.REPLACE_ONE)
     for tries, z in ((5, 4.0), (1, 6.0), (30, 9.0)):
         message = Release("score", 2, n, 2 * z / n, sampler="all")
         history.append(PrivacyPlan("any", Budget(n, 2, 1.0, DELTA, 1.0), (message,), tries=tries))

@@ -41,9 +41,8 @@ def test_every_figure_is_of_an_experiment_that_has_its_setting():
             settings = yaml.safe_load(path.read_text())["settings"]
             assert any((each["M"], each["R"]) == (figure.M, figure.R) for each in settings), figure
             assert figure.file == f"figures/{figure.experiment}_M{figure.M}_R{figure.R}"
-            assert (
-                heading_of(figure.experiment, figure.M, figure.R) == f"{figure.title}: M = {figure.M}, R = {figure.R}"
-            )
+            heading = f"{figure.title}: M = {figure.M}, R = {figure.R}"
+            assert heading_of(figure.experiment, figure.M, figure.R) == heading
     assert heading_of("wbcd_mlp", 7, 7) == "M = 7, R = 7"
 
 

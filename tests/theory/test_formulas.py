@@ -380,8 +380,7 @@ def fixed_point(step, start=1000.0):
     return start
 
 
-# Theorem, the parameter, the last value that an assumption allows, the direction in which it ends, changes of the
-# example.
+# Theorem, parameter, the last value that an assumption allows, the direction in which it ends, changes of the example.
 ENDS = [
     ("convex-gaussian", "epsilon", lambda p: 1.0, 1),
     ("convex-2.1", "epsilon", lambda p: log(2 / p.delta), 1),
@@ -389,7 +388,6 @@ ENDS = [
     ("convex-2.1-moments", "epsilon", lambda p: 2 * log(1 / p.delta), 1),
     ("convex-2.3", "epsilon", lambda p: 1.0, 1),
     ("convex-2.3-noise", "epsilon", lambda p: 1.0, 1),
-    ("convex-2.3-strong", "mu", lambda p: p.beta, 1),
     ("convex-subsampling", "epsilon_local", lambda p: 1.0, 1),
     ("convex-4.1", "M", lambda p: p.N, 1),
     ("convex-4.1-strong", "M", lambda p: fixed_point(lambda M: 16 * log(18 * p.R * M**2 / (p.N * p.delta))), -1),

@@ -5,32 +5,25 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from planted import trials
 from scipy import stats
 from small import ROOT
 
 from silodp.cli import main
-from silodp.files import REPORTED_COLUMNS
 from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, SAME, compare, headline, outcome_of, same_algorithm
 
 
-def trials(algorithm, epsilon, errors, reading=""):
-    """One row a trial."""
-    filled = dict.fromkeys(REPORTED_COLUMNS, 0) | {"experiment": "e", "reading": reading, "M": 2, "R": 3}
-    return [
-        filled | {"algorithm": algorithm, "epsilon": epsilon, "trial": t, "test_error": error}
-        for t, error in enumerate(errors)
-    ]
-
-
-def reported(*groups):
-    return pd.DataFrame([row for group in groups for row in group])
+def reported(errors):
+    """One row a trial; errors: (algorithm, ε) → test errors."""
+    return pd.DataFrame(trials("e", errors))
 
 
 A, B = [0.1, 0.2, 0.3, 0.25], [0.3, 0.45, 0.5, 0.5]
+PAIR = {("a", 1.0): A, ("b", 1.0): B}
 
 
 def test_interval_is_the_paired_t_tests_and_names_the_smaller_error():
-    (row,) = compare(reported(trials("a", 1.0, A), trials("b", 1.0, B)), "a", "b", 0.9).to_dict("records")
+    (row,) = compare(reported(PAIR), "a", "b", 0.9).to_dict("records")
     wanted = stats.ttest_rel(A, B).confidence_interval(0.9)
     assert (row["low"], row["high"]) == (pytest.approx(wanted.low), pytest.approx(wanted.high))
     assert row["difference"] == pytest.approx(np.mean(A) - np.mean(B))
@@ -53,56 +46,51 @@ def test_the_four_outcomes_are_told_apart(low, high, outcome):
     assert outcome_of(low, high, 0.0) == ("no difference found" if "equal" in outcome else outcome)
 
 
-def test_order_of_the_two_turns_the_sign_only():
-    rows = reported(trials("a", 1.0, A), trials("b", 1.0, B))
+def test_order_of_the_two_turns_the_sign_and_order_of_rows_turns_nothing():
+    rows = reported(PAIR)
     one, two = compare(rows, "a", "b").iloc[0], compare(rows, "b", "a").iloc[0]
     assert (one["difference"], one["low"]) == (-two["difference"], -two["high"])
     assert one["better"] == two["better"] == "a"
-
-
-def test_pairs_are_joined_by_trial_whatever_the_order_of_rows():
-    rows = reported(trials("a", 1.0, A), trials("b", 1.0, B))
     shuffled = rows.sample(frac=1, random_state=3)
     pd.testing.assert_frame_equal(compare(rows, "a", "b"), compare(shuffled, "a", "b"))
 
 
 def test_a_form_without_noise_stands_against_every_epsilon():
-    rows = reported(trials("a", 1.0, A), trials("a", 2.0, B), trials("b", math.nan, B), trials("b", 2.0, A))
+    rows = reported({("a", 1.0): A, ("a", 2.0): B, ("b", math.nan): B, ("b", 2.0): A})
     found = compare(rows, "a", "b:non_private")
     assert found["epsilon"].tolist() == [1.0, 2.0]
     assert found["difference"].tolist() == [pytest.approx(np.mean(A) - np.mean(B)), 0.0]
     assert found["better"].tolist() == ["a", "undecided"]
-    both = compare(reported(trials("a", math.nan, A), trials("b", math.nan, B)), "a:non_private", "b:non_private")
+    both = compare(reported({("a", math.nan): A, ("b", math.nan): B}), "a:non_private", "b:non_private")
     assert math.isnan(both["epsilon"].iloc[0])
     assert both["better"].tolist() == ["a:non_private"]
 
 
 def test_a_diverged_trial_leaves_the_row_undecided():
-    found = compare(reported(trials("a", 1.0, [0.1, math.inf]), trials("b", 1.0, [0.2, 0.3])), "a", "b")
+    found = compare(reported({("a", 1.0): [0.1, math.inf], ("b", 1.0): [0.2, 0.3]}), "a", "b")
     assert found["better"].tolist() == ["undecided"]
     assert found["first_error"].iloc[0] == math.inf
 
 
 @pytest.mark.parametrize(
-    ("rows", "first", "message"),
+    ("errors", "first", "message"),
     [
-        (trials("a", 1.0, A) + trials("b", 2.0, B), "a", "no pair to compare: must be among a, b"),
-        (trials("a", 1.0, A) + trials("b", 1.0, B), "c", "algorithms: c, b: no pair"),
-        (trials("a", 1.0, A) + trials("b", 1.0, B), "a:non_private", "no pair to compare"),
+        ({("a", 1.0): A, ("b", 2.0): B}, "a", "no pair to compare: must be among a, b"),
+        (PAIR, "c", "algorithms: c, b: no pair"),
+        (PAIR, "a:non_private", "no pair to compare"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(rows, first, message):
+def test_what_cannot_be_compared_is_refused(errors, first, message):
     with pytest.raises(ValueError, match=message):
-        compare(pd.DataFrame(rows), first, "b")
+        compare(reported(errors), first, "b")
 
 
 def experiment(name, errors):
     """One row a trial; errors: (algorithm, reading) → test error of the first trial."""
-    groups = (
-        trials(algorithm, 1.0, [error + 0.01 * trial for trial in range(3)], reading)
-        for (algorithm, reading), error in errors.items()
-    )
-    return reported(*groups).assign(experiment=name)
+    rows = []
+    for (algorithm, reading), error in errors.items():
+        rows += trials(name, {(algorithm, 1.0): error + 0.01 * np.arange(3)}, reading)
+    return pd.DataFrame(rows)
 
 
 def test_the_headline_compares_default_rows_where_an_experiment_has_both():

@@ -5,25 +5,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from planted import trials
 
 from silodp.cli import main
-from silodp.files import REPORTED_COLUMNS
 from silodp.verdicts.leaderboard import compared, headline, questions, verdicts
 
 ERRORS = {"minibatch_sgd": 0.20, "local_sgd": 0.22, "silo_only": 0.30, "dp_mu2": 0.25, "minibatch_sgd_adam": 0.15}
 
 
-def reported(errors, losses=None, experiment="wbcd_leaderboard", epsilons=(1.0, 8.0), spread=0.01):
-    generator, rows = np.random.default_rng(0), []
+def reported(errors, losses=None, experiment="wbcd_leaderboard", epsilons=(1.0, 8.0)):
+    generator, drawn = np.random.default_rng(0), {}
     for name, error in errors.items():
-        for epsilon in epsilons:
-            for trial, noise in enumerate(generator.normal(0, spread, 10)):
-                loss = (losses or errors)[name]
-                rows.append(
-                    {"experiment": experiment, "algorithm": name, "reading": "", "M": 2, "R": 25, "epsilon": epsilon}
-                    | {"trial": trial, "train_loss": loss, "test_error": error + noise, "diverged": False}
-                )
-    return pd.DataFrame(rows).reindex(columns=REPORTED_COLUMNS)
+        drawn |= {(name, epsilon): error + generator.normal(0, 0.01, 10) for epsilon in epsilons}
+    rows = pd.DataFrame(trials(experiment, drawn))
+    return rows.assign(train_loss=rows["algorithm"].map(losses or errors))
 
 
 def outcomes(table):
@@ -77,11 +72,8 @@ def test_a_model_for_each_silo_is_not_compared_where_a_constant_model_has_no_err
 
 def test_the_axis_of_heterogeneity_has_questions_of_its_own():
     names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
-    assert {q.key for q in questions(names, axis="p")} == {
-        "dp_scaffold, minibatch_sgd",
-        "dp_scaffold, local_sgd",
-        "minibatch_sgd, silo_only",
-    }
+    pairs = {"dp_scaffold, minibatch_sgd", "dp_scaffold, local_sgd", "minibatch_sgd, silo_only"}
+    assert {question.key for question in questions(names, axis="p")} == pairs
 
 
 def test_a_correction_pays_from_the_largest_alpha_at_which_it_wins():
@@ -109,7 +101,6 @@ def test_the_command_writes_table_verdicts_and_figures(tmp_path, capsys):
     said = capsys.readouterr().out
     assert said == (tmp_path / "board" / "leaderboard.md").read_text()
     assert "does a successor beat the papers' best: yes at 2, worse at 0 of 2 cells after Holm" in said
-    assert verdicts(compared(reported(ERRORS)))
     assert main(["leaderboard", str(tmp_path), "--output", str(tmp_path / "board")]) == 2
     assert "must be the folder of a finished run" in capsys.readouterr().err
 

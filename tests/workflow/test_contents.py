@@ -1,17 +1,25 @@
-"""A folder of results: complete and unchanged by its manifest, of one configuration, and removed only by itself."""
+"""A folder of results: complete and unchanged by its manifest, of one configuration, and removed only by itself.
+
+The manifest is an RO-Crate, opened by the library that others would open it with.
+"""
 
 import os
 import shutil
 
 import pytest
+import yaml
 from finished import finished, held, run_file, sign
+from rocrate.rocrate import ROCrate
 from small import ROOT
 
 from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.verdicts.claims.base import RunFolder
-from silodp.workflow.contents import KEPT, MANIFEST, OTHERS, REMADE, kind, manifest, problems, strangers, verified
+from silodp.workflow import contents
+from silodp.workflow.contents import MANIFEST, entities, kind, manifest, problems, strangers, verified
+from silodp.workflow.crate import person
+from silodp.workflow.digests import checksum
 from silodp.workflow.plan import Plan
 
 STRANGERS = ["figures/wbcd_mlp_M9_R5.png", "tables/gone.csv", "trials/wbcd_mlp/minibatch_sgd/M2_R9/default_0-0.parquet"]
@@ -57,7 +65,6 @@ def test_verify_names_every_missing_or_changed_file(run):
     ("damage", "code", "line"),
     [
         (lambda run: (run / "tables/wbcd_mlp.csv").write_text("changed"), 1, "tables/wbcd_mlp.csv: checksum: differs"),
-        (lambda run: (run / "privacy.csv").unlink(), 1, "privacy.csv: missing"),
         (lambda run: (run / MANIFEST).unlink(), 1, f"{MANIFEST}: missing: the rebuild did not come to its end"),
         (lambda run: (run / MANIFEST).write_text((run / MANIFEST).read_text()[:-9]), 2, f"{MANIFEST}: not JSON"),
         (lambda run: (run / MANIFEST).write_text('{"@graph": [{}]}'), 2, f"{MANIFEST}: file: damaged"),
@@ -115,7 +122,8 @@ def test_every_file_of_every_run_has_a_kind(tmp_path):
         files = [*plan.deliverables(), *plan.bounds(), *plan.checkins()]
         assert [file for file in files if not kind(file.removeprefix(f"{plan.folder}/"))] == []
     assert not any(kind(name) for name in ("notes.txt", "trials/notes.txt", "thesis/a.csv", "config.yaml"))
-    assert len({*KEPT, *REMADE, *OTHERS}) == len(KEPT + REMADE + OTHERS)
+    patterns = contents.KEPT + contents.REMADE + contents.OTHERS
+    assert len(set(patterns)) == len(patterns)
 
 
 def test_clean_all_removes_a_run_of_replicate_and_a_killed_run(run, tmp_path):
@@ -142,3 +150,58 @@ def test_clean_all_removes_nothing_but_a_runs_folder(run, tmp_path, capsys):
         assert main(["clean", "--all", *words]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
         assert held(tmp_path) == before
+
+
+def test_crate_names_software_inputs_and_results(run, tmp_path):
+    opened = ROCrate(run)
+    root = opened.root_dataset
+    assert root["conformsTo"].id == "https://w3id.org/ro/wfrun/process/0.5"
+    (action,) = root["mentions"] if isinstance(root["mentions"], list) else [root["mentions"]]
+    assert action.type == "CreateAction"
+    (software,) = action["instrument"]
+    assert (software["name"], software["version"]) == ("silodp", "abc")
+    assert (action["startTime"], action["endTime"]) == ("2026-01-02T03:04:05Z", "2026-01-02T03:05:05Z")
+    assert action["description"] == "make r7"
+    assert [result.id for result in action["result"]] == ["tables/wbcd_mlp.csv"]
+    config, data = action["object"]
+    assert config.id == "config.json"
+    assert data["sha256"] == "ab" * 32
+    assert data.id.startswith("https://")
+    # Every file that the crate names is there: the library copies them all.
+    opened.write(tmp_path / "copy")
+    for name, digest in manifest(run).items():
+        assert checksum(tmp_path / "copy" / name) == digest
+
+
+def test_same_run_gives_the_same_bytes(run):
+    before = (run / MANIFEST).read_bytes()
+    assert main(["crate", str(run)]) == 0
+    assert (run / MANIFEST).read_bytes() == before
+
+
+def test_crate_of_a_run_with_a_missing_file_is_refused(run, capsys):
+    (run / "privacy.csv").unlink()
+    assert main(["crate", str(run)]) == 2
+    assert "privacy.csv: missing: must be there" in capsys.readouterr().err
+
+
+def test_authors_are_those_of_the_citation(run):
+    authors = yaml.safe_load((ROOT / "CITATION.cff").read_text())["authors"]
+    for folder in (run, *(ROOT / "results").glob("published*")):
+        known = entities(folder)
+        assert [known[author["@id"]] for author in known["./"]["author"]] == [person(author) for author in authors]
+    ada = {"given-names": "Ada", "family-names": "Byron", "orcid": "https://orcid.org/0000-0000-0000-0000"}
+    assert person(ada) == {"@id": ada["orcid"], "@type": "Person", "name": "Ada Byron"}
+
+
+def test_crate_of_a_publication_refuses_a_changed_table_and_takes_a_new_figure(run, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["-q", "publish", str(run), "--output", str(out)]) == 0
+    (out / "figures/wbcd_mlp_M2_R5.svg").write_text("drawn again")
+    assert main(["verify", str(out)]) == 1
+    assert main(["crate", str(out)]) == 0
+    assert main(["verify", str(out)]) == 0
+    (out / "tables/wbcd_mlp.csv").write_text("changed")
+    assert main(["crate", str(out)]) == 2
+    assert "tables/wbcd_mlp.csv: checksum: differs" in capsys.readouterr().err
+    assert main(["verify", str(out)]) == 1

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from silodp import files
 from silodp.algorithms import ALGORITHMS
 from silodp.config.loading import Resolved
-from silodp.experiments.names import slug
 from silodp.experiments.validation import load
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.workflow import closure
@@ -33,6 +32,7 @@ def plan(name="small", run=None, **changes) -> Plan:
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_names_of_files_follow_the_doors(path):
     one = Plan(load(path))
+    assert one.run.run == path.stem
     run = f"results/{path.stem}"
     assert one.tables() == [f"{run}/tables/{name}.csv" for name in one.experiments]
     for name, config in one.experiments.items():
@@ -75,16 +75,9 @@ def test_a_race_has_a_file_for_each_rung_and_each_waits_for_those_before_it():
 
 
 def test_readings_are_names_of_files():
-    assert slug("") == "default"
-    assert slug("log_term=1/delta") == "log_term-1delta"
-    assert slug("resample=true;standardise=all") == "resample-true+standardise-all"
-    one = plan(alternatives=[{"log_term": "1/delta"}, {"resample": True}])
-    assert one.readings("small") == {
-        "default": "",
-        "log_term-1delta": "log_term=1/delta",
-        "resample-true": "resample=true",
-    }
-    assert all("/" not in name for name in one.readings("small"))
+    one = plan(alternatives=[{"log_term": "1/delta"}, {"resample": True, "standardise": "all"}])
+    named = {"default": "", "log_term-1delta": "log_term=1/delta"}
+    assert one.readings("small") == named | {"resample-true+standardise-all": "resample=true;standardise=all"}
 
 
 def test_only_readings_with_other_silos_or_preprocessing_have_a_partition_of_their_own():
@@ -95,13 +88,18 @@ def test_only_readings_with_other_silos_or_preprocessing_have_a_partition_of_the
     assert one.silos("small", "standardise-all") == "out/small/silos/small/standardise-all"
 
 
-def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm():
-    one = plan(alternatives=[{"spider_q1_noise": "minibatch"}])
-    own = [name for name in one.grids("small") if "spider_q1_noise" in name]
-    assert own == [
-        f"out/small/trials/small/{name}/M2_R3/spider_q1_noise-minibatch_0-2.parquet"
-        for name in ("fedprox_spider", "sdp_fedprox_spider")
-    ]
+@pytest.mark.parametrize(
+    ("reading", "slug", "trained"),
+    [
+        ({"spider_q1_noise": "minibatch"}, "spider_q1_noise-minibatch", ["fedprox_spider", "sdp_fedprox_spider"]),
+        ({"batch": "per_eps", "algorithms": ["local_sgd"]}, "batch-per_eps", ["local_sgd"]),
+    ],
+)
+def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm_and_is_asked_for(reading, slug, trained):
+    grids = plan(alternatives=[reading]).grids("small")
+    own = [f"out/small/trials/small/{name}/M2_R3/{slug}_0-2.parquet" for name in trained]
+    assert [file for file in grids if f"/{slug}_" in file] == own
+    assert len(grids) == len(ALGORITHMS) + len(own)
 
 
 def test_fresh_runs_are_made_only_where_a_report_asks_for_them():
@@ -149,27 +147,14 @@ def digests(one: Plan) -> dict[str, str]:
         ({"silos": {"scheme": "by_class", "train_share": 0.7}}, set(JOBS) - {"figure"}),
         ({"readings": {"output": "mean_of_last_8"}}, set(JOBS) - {"figure"}),
         ({"trials": 9}, {"partition", *REPORTS}),
+        ({"run": small.run(seed=1)}, {"partition", "train", "privacy"}),
+        ({"run": small.run(dtype="float64")}, {"train", "privacy"}),
+        ({"run": small.run(device="cuda")}, {"train"}),
+        ({"run": small.run(run="other", threads=3, trials_per_job=1, memory_mb=999)}, set()),
     ],
 )
 def test_digests_change_with_what_they_stand_for(changes, changed):
     before, after = digests(plan()), digests(plan(**changes))
-    assert {name for name in JOBS if before[name] != after[name]} == changed
-
-
-@pytest.mark.parametrize(
-    ("keys", "changed"),
-    [
-        ({"seed": 1}, {"partition", "train", "privacy"}),
-        ({"dtype": "float64"}, {"train", "privacy"}),
-        ({"device": "cuda"}, {"train"}),
-        ({"threads": 3}, set()),
-        ({"trials_per_job": 1}, set()),
-        ({"memory_mb": 999}, set()),
-        ({"run": "other"}, set()),
-    ],
-)
-def test_digests_change_with_the_run_where_results_do(keys, changed):
-    before, after = digests(plan()), digests(plan(run=small.run(**keys)))
     assert {name for name in JOBS if before[name] != after[name]} == changed
 
 
@@ -184,13 +169,6 @@ def test_another_algorithms_options_retrain_only_that_one():
 
 def test_checks_with_a_figure_are_those_of_the_figures_module():
     assert set(DRAWN_CHECKS) == set(BOUNDS_FIGURES)
-
-
-def test_an_algorithm_is_trained_only_under_the_readings_that_it_is_run_with():
-    one = plan(alternatives=[{"batch": "per_eps", "algorithms": ["local_sgd"]}])
-    trained = {name.split("/")[4] for name in one.grids("small") if "/batch-per_eps_" in name}
-    assert trained == {"local_sgd"}
-    assert {name.split("/")[4] for name in one.grids("small")} > trained
 
 
 def test_bounds_and_check_ins_are_waited_for_only_where_the_run_file_asks(tmp_path, monkeypatch):
@@ -257,42 +235,38 @@ def edited(package):
     return changed
 
 
+WORDS = (r'\A"""', '# A comment.\n\n"""Other words. ')
+CODE = (r"\Z", "\nMORE = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "edit", "jobs"),
+    [
+        ("federation/messages.py", WORDS, set()),
+        ("config/experiment.py", WORDS, set()),
+        ("files.py", WORDS, set()),
+        ("report/figures/style.py", WORDS, set()),
+        ("report/figures/style.py", CODE, {"figure", "redraw", "report"}),
+        ("algorithms/local_sgd.py", CODE, {"local_sgd", "privacy"}),
+        ("verdicts/checks/upper_bounds.py", CODE, {"upper_bounds"}),
+    ],
+)
+def test_an_edit_makes_again_what_is_computed_by_it_and_a_comment_nothing(edited, file, edit, jobs):
+    assert edited(file, *edit) == jobs
+
+
 def test_doubled_step_sizes_retrain_every_algorithm(edited):
     assert edited("config/experiment.py", r"return np\.exp\(", "return 2 * np.exp(") >= set(ALGORITHMS)
 
 
-@pytest.mark.parametrize(
-    "file", ["federation/messages.py", "config/experiment.py", "files.py", "report/figures/style.py"]
-)
-def test_comments_and_docstrings_make_nothing_again(edited, file):
-    assert edited(file, r'\A"""', '# A comment.\n\n"""Other words. ') == set()
-
-
-def test_an_algorithms_file_retrains_that_algorithm_and_those_built_on_it(edited):
-    changed = edited("algorithms/local_sgd.py", r'^    name = "local_sgd"\n', '    name = "local_sgd"\n    more = 1\n')
-    assert changed == {"local_sgd", "privacy"}
-
-
-def test_looks_of_figures_train_nothing(edited):
-    assert edited("report/figures/style.py", r'"font\.size": [\d.]+', '"font.size": 99') == {
-        "figure",
-        "redraw",
-        "report",
-    }
-
-
 def test_the_accountant_retrains_only_what_calibrates_by_it(edited):
-    edit = ("privacy/calibration.py", r"\Z", "\nMORE = 1\n")
+    edit = ("privacy/calibration.py", *CODE)
     assert not edited(*edit) & set(ALGORITHMS)
     assert edited(*edit, alternatives=[{"noise": "calibrated"}]) >= {*ALGORITHMS, "privacy"}
 
 
-def test_a_check_is_made_again_alone(edited):
-    assert edited("verdicts/checks/upper_bounds.py", r"\Z", "\nMORE = 1\n") == {"upper_bounds"}
-
-
 def test_another_model_retrains_nothing(edited):
-    assert not edited("federation/models/convnet.py", r"\Z", "\nMORE = 1\n") & {*ALGORITHMS, "partition", "privacy"}
+    assert not edited("federation/models/convnet.py", *CODE) & {*ALGORITHMS, "partition", "privacy"}
 
 
 @pytest.fixture
@@ -339,15 +313,18 @@ def test_jobs_read_the_run_file_as_it_was_when_the_rebuild_started(planned):
     assert planning.frozen_file("run.yaml").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("path", sorted((small.ROOT / "config").glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_a_frozen_run_file_has_the_digests_of_the_run_file(path, tmp_path, monkeypatch):
+    """It is what config.json is, by which the published figures are drawn."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SILODP_CUDA", "1")
     plan = Plan(load(path))
     planning.freeze(plan, path)
     frozen = planning.make_plan(path, None, frozen=True)
     assert frozen.deliverables() == plan.deliverables()
+    assert frozen.resolved.dump() == plan.resolved.dump()
     for name, config in plan.experiments.items():
+        assert frozen.experiments[name].variants() == config.variants()
         for algorithm in config.algorithms:
             options = {"experiment": name, "algorithm": algorithm}
             assert frozen.digest_of("train", **options) == plan.digest_of("train", **options)

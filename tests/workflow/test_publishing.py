@@ -12,16 +12,8 @@ from finished import finished, held, sign
 from silodp.cli import main
 from silodp.workflow.contents import MANIFEST
 
-KEPT = {
-    "config.json",
-    "provenance.json",
-    "privacy.csv",
-    "by_round.csv",
-    "audit.csv",
-    "formulas.csv",
-    "README.md",
-    MANIFEST,
-}
+MERGED = ("privacy.csv", "by_round.csv", "audit.csv")
+KEPT = {"config.json", "provenance.json", *MERGED, "formulas.csv", "README.md", MANIFEST}
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +41,18 @@ def publish(*folders, output, options=()):
 def origins(publication, pattern):
     """Name of a file → name of the run that it is from, which is the file's first word."""
     return {path.stem: path.read_text().split()[0] for path in publication.glob(pattern)}
+
+
+def check_made_by(publication, made_by):
+    """Whatever is there of an experiment is of the run that `made_by` names, and nothing is there of another."""
+    assert origins(publication, "tables/*.csv") == origins(publication, "reported/*.csv") == made_by
+    rows = [f"{experiment},{run}," for experiment, run in made_by.items()]
+    for name in MERGED:
+        assert (publication / name).read_text().splitlines()[1:] == rows
+    assert set(json.loads((publication / "config.json").read_text())["experiments"]) == set(made_by)
+    record = json.loads((publication / "provenance.json").read_text())
+    assert (record["made_by"], set(record["runs"])) == (made_by, set(made_by.values()))
+    assert main(["verify", str(publication)]) == 0
 
 
 def test_publication_keeps_small_files_and_replaces_earlier_ones(runs, tmp_path):
@@ -85,22 +89,16 @@ def test_several_runs_are_published_as_one(runs, tmp_path):
     """Each experiment is the last run's that has it, whole: of the first run's two settings one is gone."""
     out = tmp_path / "out"
     assert publish(runs / "a", runs / "b", output=out) == 0
-    made_by = {"wbcd_mlp": "b", "wbcd_calibrated": "a", "diabetes_linear": "b"}
-    for folder in ("tables", "reported"):
-        assert origins(out, f"{folder}/*.csv") == made_by
+    made_by = {"wbcd_calibrated": "a", "wbcd_mlp": "b", "diabetes_linear": "b"}
+    check_made_by(out, made_by)
     assert {Path(name).stem: run for name, run in origins(out, "figures/*_M2_R5.svg").items()} == {
         f"{name}_M2_R5": run for name, run in made_by.items()
     }
     assert not any("R50" in name for name in held(out))
-    for name in ("privacy.csv", "by_round.csv", "audit.csv"):
-        assert (out / name).read_text().splitlines()[1:] == ["wbcd_calibrated,a,", "wbcd_mlp,b,", "diabetes_linear,b,"]
-    config = json.loads((out / "config.json").read_text())
-    assert (config["run"], set(config["experiments"])) == ("a-b", set(made_by))
+    assert json.loads((out / "config.json").read_text())["run"] == "a-b"
     record = json.loads((out / "provenance.json").read_text())
     assert {name: run["git"]["commit"] for name, run in record["runs"].items()} == {"a": "abc", "b": "def"}
-    assert record["made_by"] == made_by
     assert 'make publish RUN="a b"' in (out / "README.md").read_text()
-    assert main(["verify", str(out)]) == 0
 
 
 def test_run_is_published_again_beside_others_whose_folders_are_gone(runs, tmp_path, capsys):
@@ -133,15 +131,8 @@ def test_what_a_run_made_is_published_no_longer(runs, tmp_path, capsys):
     assert "--without: 'c': must be a run that is published there (a, b)" in capsys.readouterr().err
     # All that b made is gone, also the experiment that a made before it; c has another of its own.
     assert publish(runs / "c", output=out, options=["--beside", "--without", "b"]) == 0
-    made_by = {"wbcd_calibrated": "a", "diabetes_linear": "c"}
-    assert origins(out, "tables/*.csv") == origins(out, "reported/*.csv") == made_by
+    check_made_by(out, {"wbcd_calibrated": "a", "diabetes_linear": "c"})
     assert not any("wbcd_mlp" in name for name in held(out))
-    for name in ("privacy.csv", "by_round.csv", "audit.csv"):
-        assert (out / name).read_text().splitlines()[1:] == ["wbcd_calibrated,a,", "diabetes_linear,c,"]
-    assert set(json.loads((out / "config.json").read_text())["experiments"]) == set(made_by)
-    record = json.loads((out / "provenance.json").read_text())
-    assert (record["made_by"], set(record["runs"])) == (made_by, {"a", "c"})
-    assert main(["verify", str(out)]) == 0
 
 
 def test_runs_with_different_seeds_are_not_published_together(runs, tmp_path, capsys):

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from silodp.algorithms.base import Algorithm, Look
 
-# Files of this folder that hold no algorithm.
-_SHARED = {"base"}
-
 
 class _Registry(Mapping[str, "type[Algorithm]"]):
     def __init__(self, names: list[str]):
@@ -43,7 +40,7 @@ class _Registry(Mapping[str, "type[Algorithm]"]):
         raise TypeError(f"{module.__file__}: must define an Algorithm with name = {name!r}")
 
 
-ALGORITHMS = _Registry(sorted(file.name for file in pkgutil.iter_modules(__path__) if file.name not in _SHARED))
+ALGORITHMS = _Registry(sorted(file.name for file in pkgutil.iter_modules(__path__) if file.name != "base"))
 
 
 class Traits(NamedTuple):

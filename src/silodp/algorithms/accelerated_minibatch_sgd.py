@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Algorithm, Look, State
-from silodp.algorithms.minibatch_sgd import gradient_noise
+from silodp.algorithms.base import Look, State
+from silodp.algorithms.minibatch_sgd import NoisyGradients, gradient_noise
 from silodp.privacy.plan import Budget, PrivacyPlan
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class AcceleratedState(State):
 
 
 @dataclass(frozen=True)
-class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
+class AcceleratedMinibatchSGD(NoisyGradients[AcceleratedState]):
     """Three sequences: gradients are taken at w^md, w moves by long steps, w^ag averages and is the model.
 
     With α_r = 2/(r+1) and η_r = 4υ/(r(r+1)), r = 1, 2, …. A step size η stands for υ = 1/(2η): then the first step is
@@ -39,8 +39,6 @@ class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
         schedule: what a theorem prescribes for K, σ², λ and the stages.
     """
 
-    log_term: Literal["1/delta", "2/delta"] = "1/delta"
-    noise: Literal["moments", "theorem"] | float = "moments"
     mu: float = 0.0
     regularisation: float = 0.0
     stages: tuple[Stage, ...] = ()
@@ -51,7 +49,6 @@ class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
     label = "Acc. MB-SGD"
     look = Look(5, "#30102f", "D", (0, (1.2, 1.2)))
     schedules = frozenset({"theorem-D.1", "theorem-D.1-strong", "theorem-2.4", "theorem-2.4-strong"})
-    variants = frozenset({"clipping", "log_term", "sampler"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,8 +57,8 @@ class AcceleratedMinibatchSGD(Algorithm[AcceleratedState]):
             object.__setattr__(self, "regularisation", self.schedule.regularisation)
         if min(self.mu, self.regularisation) < 0:
             raise ValueError(f"mu = {self.mu}, lambda = {self.regularisation}: must not be negative")
-        if self.stages and sum(stage.rounds for stage in self.stages) != self.rounds:
-            total = sum(stage.rounds for stage in self.stages)
+        total = sum(stage.rounds for stage in self.stages)
+        if self.stages and total != self.rounds:
             raise ValueError(f"rounds = {self.rounds}: the stages have {total}, must be the same")
 
     def plan(self, budget: Budget) -> PrivacyPlan:

@@ -41,6 +41,11 @@ def kept(federation: Federation, before: Tensor, iterate: Tensor, number: int, *
     return iterate if federation.streams.generator(*names).random() * number < 1 else before
 
 
+def is_over(r: int, federation: Federation, kind: str = "gradient") -> bool:
+    """Whether a silo has no records left for round r."""
+    return any(kind not in releases or r >= releases[kind].count for releases in federation.releases)
+
+
 def gaussian_noise(sensitivity: float, epsilon: float, delta: float) -> float:
     """The least σ for which the Gaussian mechanism is (ε, δ)-DP, rounded to the private side."""
     from silodp.privacy.accounting.mechanisms import gaussian_mu  # loads SciPy, which traits do without
@@ -76,6 +81,7 @@ class Algorithm(Generic[S]):
         alone: whether every silo trains its own model; `round` then meets federations of one silo.
         schedules: theorems that prescribe its rounds, K, σ and steps, by their keys in `SCHEDULES`.
         better_of: name under which the better of several, by training loss, is reported, and the place where they tie.
+        at_least_one: parameters that must be at least 1.
     """
 
     rounds: int
@@ -89,10 +95,12 @@ class Algorithm(Generic[S]):
     alone: ClassVar[bool] = False
     schedules: ClassVar[frozenset[str]] = frozenset()
     better_of: ClassVar[tuple[str, int] | None] = None
+    at_least_one: ClassVar[tuple[str, ...]] = ("rounds",)
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds = {self.rounds}: must be at least 1")
+        for name in self.at_least_one:
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1")
 
     @classmethod
     def with_options(cls, options: Mapping[str, Any]) -> Self:

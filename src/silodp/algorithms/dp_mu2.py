@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from silodp.algorithms.base import Algorithm, Look, State
-from silodp.algorithms.minibatch_sgd_correlated import is_over, one_pass
+from silodp.algorithms.base import Algorithm, Look, State, is_over
+from silodp.algorithms.minibatch_sgd_correlated import one_pass
 from silodp.privacy.plan import Budget, PrivacyPlan
 
 if TYPE_CHECKING:

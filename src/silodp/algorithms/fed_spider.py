@@ -51,14 +51,9 @@ class FedSpider(Algorithm[FedSpiderState]):
         R = self.rounds
         releases = R if self.fed_spider_releases == "R" else 2 * R - 1
         k = budget.batch()
-        return PrivacyPlan(
-            self.name,
-            budget,
-            (
-                Release("gradient", R, k, budget.noise(8 * releases * budget.log(2))),
-                Release("difference", R - 1, k, budget.noise(32 * releases * budget.log(2)), gradients=2),
-            ),
-        )
+        gradient = Release("gradient", R, k, budget.noise(8 * releases * budget.log(2)))
+        difference = Release("difference", R - 1, k, budget.noise(32 * releases * budget.log(2)), gradients=2)
+        return PrivacyPlan(self.name, budget, (gradient, difference))
 
     def start(self, weights: Tensor) -> FedSpiderState:
         return FedSpiderState(weights, weights * 0, weights if self.random_iterate else None)

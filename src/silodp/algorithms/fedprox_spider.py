@@ -52,11 +52,7 @@ class FedProxSpider(Algorithm[SpiderState]):
     # The better of the two is the paper's SPIDER (non-convex paper, Appendix H).
     better_of: ClassVar[tuple[str, int] | None] = ("spider", 1)
     variants = frozenset({"clipping", "log_term", "sampler", "spider_q1_noise"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.phase_length < 1:
-            raise ValueError(f"phase_length = {self.phase_length}: must be at least 1")
+    at_least_one = ("rounds", "phase_length")
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """σ₁² = 16L² ln(1/δ) max(R/q, 1)/(n²ε²), σ̂₂² = 64L²R ln(1/δ)/(n²ε²) (non-convex paper, H.2 and Theorem 3.1).
@@ -69,17 +65,10 @@ class FedProxSpider(Algorithm[SpiderState]):
         own = budget.noise(16 * budget.log() * (1 if released else max(R / q, 1)))
         if q == 1 and self.spider_q1_noise == "minibatch":
             own = MinibatchSGD(R, self.log_term).plan(budget)["gradient"].noise
-        k1 = budget.batch(phase=q)
-        correction = budget.noise(64 * R * budget.log())
-        return PrivacyPlan(
-            self.name,
-            budget,
-            (
-                Release("gradient", fresh, k1, own),
-                Release("difference", R - fresh, budget.batch(), correction, gradients=2),
-            ),
-            assumption="" if self.smoothness is None else f"every record's loss is {self.smoothness:g}-smooth",
-        )
+        gradient = Release("gradient", fresh, budget.batch(phase=q), own)
+        difference = Release("difference", R - fresh, budget.batch(), budget.noise(64 * R * budget.log()), gradients=2)
+        assumption = "" if self.smoothness is None else f"every record's loss is {self.smoothness:g}-smooth"
+        return PrivacyPlan(self.name, budget, (gradient, difference), assumption=assumption)
 
     def start(self, weights: Tensor) -> SpiderState:
         return SpiderState(weights, weights, weights * 0, weights if self.random_iterate else None)
@@ -89,7 +78,9 @@ class FedProxSpider(Algorithm[SpiderState]):
         if r % self.phase_length == 0:
             h = federation.mean_message(w, r)
         else:
-            factor = self._noise_factor(w - previous, federation)
+            factor = None
+            if self.smoothness is not None:
+                factor = (self.smoothness * (w - previous).norm(dim=1) / (2 * federation.clip)).clamp(max=1)
             h = state.h + federation.mean_message(w, r, "difference", previous, factor)
         after, picked = federation.prox(w - federation.stepsize * h, federation.stepsize), state.picked
         if picked is not None:
@@ -98,8 +89,3 @@ class FedProxSpider(Algorithm[SpiderState]):
 
     def output(self, state: SpiderState) -> Tensor:
         return state.w if state.picked is None else state.picked
-
-    def _noise_factor(self, move: Tensor, federation: Federation) -> Tensor | None:
-        if self.smoothness is None:
-            return None
-        return (self.smoothness * move.norm(dim=1) / (2 * federation.clip)).clamp(max=1)

@@ -38,12 +38,11 @@ class LocalSGD(Algorithm[State]):
         """K = ⌊n√ε/(2√R)⌋ steps a round and σ² = 8L²KR ln(1/δ)/(n²ε²); each of the KR steps is a release."""
         steps = budget.batch()
         noise = budget.noise(8 * steps * self.rounds * budget.log())
-        if self.noise_at == "end":
-            ended = Release("model", self.rounds, steps, noise / math.sqrt(steps), contracted=True)
-            return PrivacyPlan(self.name, budget, (ended,))
         contracted = self.noise_at == "contracted_step"
-        step = Release("step", steps * self.rounds, 1, noise, steps=steps, contracted=contracted)
-        return PrivacyPlan(self.name, budget, (step,))
+        release = Release("step", steps * self.rounds, 1, noise, steps=steps, contracted=contracted)
+        if self.noise_at == "end":
+            release = Release("model", self.rounds, steps, noise / math.sqrt(steps), contracted=True)
+        return PrivacyPlan(self.name, budget, (release,))
 
     def start(self, weights: Tensor) -> State:
         return State(weights)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from silodp.algorithms.accelerated_minibatch_sgd import line_10
-from silodp.algorithms.base import Algorithm, Look, State
-from silodp.algorithms.minibatch_sgd_correlated import is_over
+from silodp.algorithms.base import Algorithm, Look, State, is_over
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 if TYPE_CHECKING:

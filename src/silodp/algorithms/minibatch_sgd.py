@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from silodp.algorithms.base import Algorithm, Look, State
+from silodp.algorithms.base import Algorithm, Look, S, State
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.convex.privacy import minibatch_noise
 
@@ -30,9 +30,7 @@ def gradient_noise(
         assert clip is not None
         return Release("gradient", rounds, schedule.batch, math.sqrt(schedule.sigma2) / clip)
     k = budget.batch()
-    if budget.epsilon is None:
-        return Release("gradient", rounds, k, 0.0)
-    if noise == "moments":
+    if budget.epsilon is None or noise == "moments":
         sigma = budget.noise(8 * rounds * budget.log(float(log_term[0])))
     elif noise == "theorem":
         theorem = minibatch_noise(n=budget.n, R=rounds, L=1.0, epsilon=budget.epsilon, delta=budget.delta, K=k)
@@ -40,6 +38,26 @@ def gradient_noise(
     else:
         sigma = float(noise)
     return Release("gradient", rounds, k, sigma)
+
+
+@dataclass(frozen=True)
+class NoisyGradients(Algorithm[S]):
+    """Base of algorithms that send what minibatch SGD sends, one noisy minibatch gradient a round.
+
+    Attributes:
+        log_term: log in the moments-form noise; the non-convex experiments print ln(2/δ), the convex ones ln(1/δ).
+        noise: "moments", "theorem", or σ in units of L; see `gradient_noise`.
+    """
+
+    log_term: Literal["1/delta", "2/delta"] = "1/delta"
+    noise: Literal["moments", "theorem"] | float = "moments"
+
+    variants = frozenset({"clipping", "log_term", "sampler"})
+
+    def plan(self, budget: Budget) -> PrivacyPlan:
+        """K and σ of minibatch SGD: what is made of messages, and of what the server sends, costs no privacy."""
+        release = gradient_noise(budget, self.rounds, self.log_term, self.noise, None, None)
+        return PrivacyPlan(self.name, budget, (release,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +68,17 @@ class AveragedState(State):
 
 
 @dataclass(frozen=True)
-class MinibatchSGD(Algorithm[AveragedState]):
+class MinibatchSGD(NoisyGradients[AveragedState]):
     """w ← prox(w − η·mean over S_r of the silos' noisy minibatch gradients).
 
     Attributes:
-        log_term: log in the moments-form noise; the non-convex experiments print ln(2/δ), the convex ones ln(1/δ).
-        noise: "moments", "theorem", or σ in units of L; see `gradient_noise`.
+        log_term, noise: as in `NoisyGradients`.
         average: keep Σγ_r w_r/Σγ_r over w_1 … w_R, the paper's output.
         mu: μ in γ_r = (1−μη)^−(r+1); 0 for uniform weights.
         schedule: what a theorem prescribes for K, σ² and γ_r; R and η are then given as it has them.
         clip: L that the schedule was made for.
     """
 
-    log_term: Literal["1/delta", "2/delta"] = "1/delta"
-    noise: Literal["moments", "theorem"] | float = "moments"
     average: bool = False
     mu: float = 0.0
     schedule: Schedule | None = None
@@ -73,7 +88,6 @@ class MinibatchSGD(Algorithm[AveragedState]):
     label = "MB-SGD"
     look = Look(0, "#b3485a", "o", (0, (5, 1.8)))
     schedules = frozenset({"theorem-2.1", "theorem-2.1-strong", "theorem-2.2", "theorem-2.2-strong"})
-    variants = frozenset({"clipping", "log_term", "sampler"})
 
     def plan(self, budget: Budget) -> PrivacyPlan:
         """K = ⌊n√ε/(2√R)⌋ and σ² = 8L²R ln(·/δ)/(n²ε²) (convex paper, remark after Theorem 2.1), unless told."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Algorithm, Look, State
-from silodp.algorithms.minibatch_sgd import gradient_noise
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.algorithms.base import Look, State
+from silodp.algorithms.minibatch_sgd import NoisyGradients
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +23,7 @@ class AdamState(State):
 
 
 @dataclass(frozen=True)
-class MinibatchSGDAdam(Algorithm[AdamState]):
+class MinibatchSGDAdam(NoisyGradients[AdamState]):
     """w ← prox(w − η·m̂/(√v̂ + 1e-8)), m̂ and v̂ Adam's means of minibatch SGD's noisy mean gradients.
 
     Attributes:
@@ -32,20 +31,12 @@ class MinibatchSGDAdam(Algorithm[AdamState]):
         beta1, beta2: β₁ and β₂ of the two means.
     """
 
-    log_term: Literal["1/delta", "2/delta"] = "1/delta"
-    noise: Literal["moments", "theorem"] | float = "moments"
     beta1: float = 0.9
     beta2: float = 0.99
 
     name = "minibatch_sgd_adam"
     label = "MB-SGD Adam"
     look = Look(16, "#d88fb5", "<", (0, (2, 1)))
-    variants = frozenset({"clipping", "log_term", "sampler"})
-
-    def plan(self, budget: Budget) -> PrivacyPlan:
-        """K and σ of minibatch SGD: what the server makes of messages costs no privacy."""
-        release = gradient_noise(budget, self.rounds, self.log_term, self.noise, None, None)
-        return PrivacyPlan(self.name, budget, (release,))
 
     def start(self, weights: Tensor) -> AdamState:
         return AdamState(weights, weights * 0, weights * 0)

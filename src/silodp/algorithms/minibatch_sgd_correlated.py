@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Algorithm, Look, State, gaussian_noise
+from silodp.algorithms.base import Algorithm, Look, State, gaussian_noise, is_over
 from silodp.privacy.plan import Budget, PrivacyPlan, Release, whitening
 
 if TYPE_CHECKING:
@@ -38,11 +38,6 @@ def one_pass(budget: Budget, rounds: int, mixing: tuple[float, ...] = (), joint:
     if budget.epsilon is not None:
         noise = gaussian_noise(2 / k * sum(c * c for c in column) ** 0.5, budget.epsilon, budget.delta)
     return Release("gradient", count, k, noise, sampler="disjoint", mixing=mixing, joint=joint)
-
-
-def is_over(r: int, federation: Federation, kind: str = "gradient") -> bool:
-    """Whether a silo has no records left for round r."""
-    return any(kind not in releases or r >= releases[kind].count for releases in federation.releases)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ gradient inside; and every silo sends one noisy gradient step a round, so that K
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Algorithm, Look, State
-from silodp.algorithms.minibatch_sgd import gradient_noise
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.algorithms.base import Look, State
+from silodp.algorithms.minibatch_sgd import NoisyGradients
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +26,7 @@ class OwnState(State):
 
 
 @dataclass(frozen=True)
-class MrMtl(Algorithm[OwnState]):
+class MrMtl(NoisyGradients[OwnState]):
     """v = (w_i + ηλ·w̄)/(1 + ηλ), w_i ← v − η·(noisy gradient at v), w̄ ← mean of the w_i; every silo keeps its w_i.
 
     Without λ it is silo-only training, with λ → ∞ minibatch SGD. Training evaluates each w_i on its own silo.
@@ -40,19 +39,11 @@ class MrMtl(Algorithm[OwnState]):
 
     silos: int = 2
     phase_length: float = 1
-    log_term: Literal["1/delta", "2/delta"] = "1/delta"
-    noise: Literal["moments", "theorem"] | float = "moments"
 
     name = "mr_mtl"
     label = "MR-MTL"
     look = Look(18, "#2a4b8d", "h", (0, (3, 1.5)))
     proximal = False
-    variants = frozenset({"clipping", "log_term", "sampler"})
-
-    def plan(self, budget: Budget) -> PrivacyPlan:
-        """K and σ of minibatch SGD: a silo's models are made of its noisy gradients and of what the server sent."""
-        release = gradient_noise(budget, self.rounds, self.log_term, self.noise, None, None)
-        return PrivacyPlan(self.name, budget, (release,))
 
     def start(self, weights: Tensor) -> OwnState:
         return OwnState(weights, weights[:, None].repeat(1, self.silos, 1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from silodp.algorithms.accelerated_minibatch_sgd import AcceleratedMinibatchSGD, AcceleratedState
-from silodp.algorithms.base import Look, gaussian_noise
+from silodp.algorithms.base import Look, gaussian_noise, is_over
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.convex.privacy import one_pass_noise
 
@@ -55,6 +55,6 @@ class OnePassAcceleratedSGD(AcceleratedMinibatchSGD):
         return PrivacyPlan(self.name, budget, (release,))
 
     def round(self, r: int, state: AcceleratedState, federation: Federation) -> AcceleratedState:
-        if any(r >= releases["gradient"].count for releases in federation.releases):
+        if is_over(r, federation):
             return state
         return super().round(r, state, federation)

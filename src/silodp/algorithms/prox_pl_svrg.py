@@ -20,11 +20,7 @@ class ProxPLSVRG(ProxSVRG):
     name = "prox_pl_svrg"
     label = "Prox-PL-SVRG"
     look = Look(10, "#d9a62e", ">", (0, (5, 1.5, 1.2, 1.5)))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.restarts < 1:
-            raise ValueError(f"restarts = {self.restarts}: must be at least 1")
+    at_least_one = ("rounds", "phase_length", "restarts")
 
     @property
     def run_length(self) -> int:

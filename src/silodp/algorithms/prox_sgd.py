@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from silodp.algorithms.base import Look, gaussian_noise
+from silodp.algorithms.base import Look, gaussian_noise, is_over
 from silodp.algorithms.minibatch_sgd import AveragedState, MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.nonconvex.privacy import prox_sgd_noise
@@ -55,6 +55,6 @@ class ProxSGD(MinibatchSGD):
         return Release("gradient", min(self.rounds, budget.n // k), k, 0.0, sampler="disjoint")
 
     def round(self, r: int, state: AveragedState, federation: Federation) -> AveragedState:
-        if any(r >= releases["gradient"].count for releases in federation.releases):
+        if is_over(r, federation):
             return state
         return super().round(r, state, federation)

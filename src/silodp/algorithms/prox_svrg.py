@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from silodp.algorithms.base import Algorithm, Look, State, kept
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
@@ -44,11 +44,7 @@ class ProxSVRG(Algorithm[SVRGState]):
     label = "Prox-SVRG"
     look = Look(9, "#3a9a92", "<", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
     variants = frozenset({"clipping", "sampler"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.phase_length < 1:
-            raise ValueError(f"phase_length = {self.phase_length}: must be at least 1")
+    at_least_one: ClassVar[tuple[str, ...]] = ("rounds", "phase_length")
 
     @property
     def run_length(self) -> int:
@@ -64,11 +60,9 @@ class ProxSVRG(Algorithm[SVRGState]):
         for R differences; at K = n both together spend ε²/(8 ln(1/δ)) of zCDP.
         """
         difference, anchor = self._releases(budget)
-        if budget.epsilon is None:
-            noise = (0.0, 0.0)
-        elif not isinstance(self.noise, str):
+        if budget.epsilon is not None and not isinstance(self.noise, str):
             noise = (self.noise, self.noise)
-        elif self.noise == "theorem":
+        elif budget.epsilon is not None and self.noise == "theorem":
             noise = self._theorem(budget, difference.records)
         else:
             square = 32 * budget.log()

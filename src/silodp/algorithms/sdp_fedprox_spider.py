@@ -46,12 +46,10 @@ class SDPFedProxSpider(FedProxSpider):
         share = shuffled_spider_budget(
             N=self.silos, M=M, R=self.rounds, q=self.phase_length, epsilon=budget.epsilon, delta=budget.delta
         )
-        shares = {
-            "gradient": (share.terms["fresh"], min(share.terms["delta_fresh"], budget.delta / 2)),
-            "difference": (share.value, share.terms["delta"]),
-        }
-        releases = []
-        for release in alone.releases:
-            epsilon, delta = shares[release.kind]
-            releases.append(ideal_share(release, M, epsilon * budget.n / release.records, delta))
-        return replace(alone, releases=tuple(releases), trusted_sum=M)
+        gradient, difference = alone.releases
+        delta_fresh = min(share.terms["delta_fresh"], budget.delta / 2)
+        releases = (
+            ideal_share(gradient, M, share.terms["fresh"] * budget.n / gradient.records, delta_fresh),
+            ideal_share(difference, M, share.value * budget.n / difference.records, share.terms["delta"]),
+        )
+        return replace(alone, releases=releases, trusted_sum=M)

@@ -19,6 +19,4 @@ class SDPProxPLSVRG(SDPProxSVRG, ProxPLSVRG):
     """
 
     name = "sdp_prox_pl_svrg"
-    label = "Prox-PL-SVRG"
     look = Look(13, "#d9a62e", ">", (0, (1, 1.3)))
-    trust = "sum"

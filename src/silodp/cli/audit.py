@@ -11,13 +11,12 @@ import click
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
-from silodp.cli.experiments import experiment_of
 from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, several
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.audit.lower_bound import AUDITED, audit_rows, point_rows
-from silodp.experiments.validation import load
+from silodp.experiments.validation import experiment_of, load
 from silodp.federation.partition import read_partition
 from silodp.federation.rng import Streams
 from silodp.files import AS_PLANNED, read_csv, write_csv
@@ -27,8 +26,6 @@ log = logging.getLogger("silodp")
 
 # The published breast cancer runs: their smaller silo, their rounds and the epsilon in their batch sizes.
 _RECORDS, _ROUNDS, _BATCH_EPSILON, _CLAIMS, _RUNS = 169, 25, 24.0, (0.75, 3.0, 18.0), 20_000
-# The federation that an algorithm's options describe.
-_FEDERATION: dict[str, Any] = {"silos": 2, "cohort": 2}
 _HEADINGS = {
     "claimed_epsilon": "claimed",
     "delivered_epsilon": "delivered at most",
@@ -76,9 +73,8 @@ def audit(
         return _audit_publication(Path(subject), experiment, output, runs)
     if experiment is None:
         known = ", ".join(sorted(ALGORITHMS))
-        raise ConfigError(
-            f"command line: {subject!r}: must be an algorithm ({known}), a publication, or a run file with experiment"
-        )
+        allowed = f"must be an algorithm ({known}), a publication, or a run file with experiment"
+        raise ConfigError(f"command line: {subject!r}: {allowed}")
     if silos is None or output is None:
         missing = "--silos" if silos is None else "--output"
         raise ConfigError(f"command line: {missing}: missing: required with a run file")
@@ -172,7 +168,7 @@ def _audit_algorithm(
 def _with_options(name: str, rounds: int, options: Sequence[str]) -> Any:
     kind = ALGORITHMS[name]
     known = [field.name for field in fields(kind) if field.name != "rounds"]
-    values = dict(_FEDERATION)
+    values: dict[str, Any] = {"silos": 2, "cohort": 2}
     for text in options:
         option, _, value = text.partition("=")
         if option not in known or not value:

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from silodp.cli.experiments import experiment_of
 from silodp.cli.options import Number, experiment, job_command, output, run_file, several
 from silodp.config.errors import ConfigError
 from silodp.experiments.checkins.comparison import clients_of, compare
 from silodp.experiments.formulas import formula_rows
+from silodp.experiments.validation import experiment_of
 from silodp.federation.rng import Streams
 from silodp.federation.trial_data import load_dataset
 from silodp.files import write_csv

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command, job_command, output, several
-from silodp.experiments import plugins
 from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.deciding import decide
@@ -38,8 +38,7 @@ def comparisons(reported: Sequence[Path], privacy: Path | None, output: Path) ->
                     tolerances[both] = min(pair.tolerance, tolerances.get(both, pair.tolerance))
     tables = {file.stem: read_table(file, REPORTED_COLUMNS) for file in reported}
     plans = with_reading(read_table(privacy, PRIVACY_COLUMNS)) if privacy else None
-    own = sorted(plugin.name for plugin in plugins.in_use() if plugin.registry == "silodp.algorithms")
-    write_csv(headline(tables, tolerances, plans, own), output)
+    write_csv(headline(tables, tolerances, plans, sorted(ALGORITHMS.own)), output)
 
 
 @command(epilog="Example: silodp compare results/published/reported/mnist_mlp.csv spider minibatch_sgd")

@@ -21,7 +21,7 @@ def contract(file: Path) -> int:
     plugins.set_command_line([str(file)])
     plugins.activate()
     faults = 0
-    for entry in sorted(plugins.brought_by(file)):
+    for entry in sorted(plugin for plugin in plugins.in_use() if plugin.root == file.resolve()):
         value = ALGORITHMS[entry.name] if entry.registry == "silodp.algorithms" else DATASETS[entry.name]
         for check, fault in results(value):
             faults += bool(fault)

@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from silodp.cli.experiments import experiment_of
 from silodp.cli.options import PATH, among, experiment, job_command, run_file
 from silodp.datasets import DATASETS
 from silodp.datasets.fetch import fetch as get
 from silodp.datasets.sources import sources
 from silodp.experiments.names import readings_of
-from silodp.experiments.validation import load
+from silodp.experiments.validation import experiment_of, load
 from silodp.federation.partition import write_partition
 from silodp.federation.stored_records import write_records
 from silodp.federation.trial_data import load_dataset, partition_and_measure

@@ -25,13 +25,11 @@ def doctor() -> int:
     root, free = project_root(), shutil.disk_usage(Path.cwd()).free / 1e9
     machine = provenance.machine()
     differing = _differing(root / "requirements.lock")
+    packages = f"differ from requirements.lock: {', '.join(differing)}" if differing else "locked"
     checks = {
         "silodp": (True, f"{__version__}, {provenance.git_state(root)['commit'] or 'not a git checkout'}"),
         "python": (fits(sys.version_info[:2]), f"{sys.version.split()[0]} (supported: 3.11 to 3.13)"),
-        "packages": (
-            not differing,
-            f"differ from requirements.lock: {', '.join(differing)}" if differing else "locked",
-        ),
+        "packages": (not differing, packages),
         "cores": (True, f"{machine['cores_usable']} of {machine['cores']}, {machine['cpu']}"),
         "memory": (True, f"{machine['memory_gib']} GiB"),
         "disk": (free > 1, f"{free:.1f} GB free"),
@@ -40,8 +38,8 @@ def doctor() -> int:
         "home": _writable(Path.home()),
     }
     # What only some runs need.
-    (cuda, device), slurm = _cuda(), shutil.which("sinfo")
-    extras = {"data": _data(), "CUDA": (cuda, device), "Slurm": (slurm is not None, slurm or "no sinfo")}
+    slurm = shutil.which("sinfo")
+    extras = {"data": _data(), "CUDA": _cuda(), "Slurm": (slurm is not None, slurm or "no sinfo")}
     for name, (works, text) in (checks | extras).items():
         print(f"{'ok' if works else 'no' if name in extras else 'BAD':<4}{name:<16} {text}")
     return 0 if all(works for works, _ in checks.values()) else 1

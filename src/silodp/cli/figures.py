@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.experiments import experiment_of
 from silodp.cli.options import PATH, among, experiment, job_command, run_file, several
 from silodp.config.experiment import Experiment
 from silodp.experiments.names import figure_names
-from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, read_table
+from silodp.experiments.validation import experiment_of
+from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, read_table, with_reading
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.figures.slices import with_intervals
@@ -54,8 +54,7 @@ def figure(
     known = figure_names(experiment, config)
     for name in names:
         among("name", name, known)
-    rows = read_table(table, TABLE_COLUMNS)
-    rows["reading"] = rows["reading"].fillna("")
+    rows = with_reading(read_table(table, TABLE_COLUMNS))
     if reported:
         rows = with_intervals(rows, read_table(reported, REPORTED_COLUMNS))
     for name in names:

@@ -1,13 +1,12 @@
 """The command for your own file: init."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from silodp.cli.options import COUNT, PATH, command, several
 from silodp.config.errors import ConfigError, project_root
-from silodp.datasets.base import Task
 from silodp.datasets.own_file import OwnFile
 from silodp.experiments import first_run_file
 from silodp.experiments.validation import load
@@ -28,19 +27,7 @@ from silodp.files import write_text
 @click.option("--encoding", help="Of a text file, as in latin-1 (default: UTF-8).")
 @click.option("--silos", type=COUNT, default=5, help="Silos to cut, without --silo.", show_default=True)
 @click.option("--output", type=PATH, help="Run file to write (default: config/<name of the file>.yaml).")
-def init(
-    file: Path,
-    target: str,
-    silo: str | None,
-    person: str | None,
-    missing: str,
-    ignore: Sequence[str],
-    task: Task | None,
-    person_limit: int,
-    encoding: str | None,
-    silos: int,
-    output: Path | None,
-) -> None:
+def init(file: Path, person_limit: int, silos: int, output: Path | None, **columns: Any) -> None:
     """Describe your CSV or Parquet FILE, one record a row, and write a commented run file with safe defaults."""
     name = first_run_file.name_of(output or file)
     if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
@@ -48,8 +35,7 @@ def init(
     output = output or Path("config") / f"{name}.yaml"
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output")
-    own = OwnFile(file, target, silo, person, tuple(ignore), missing, task, encoding=encoding)
-    survey = first_run_file.survey(own, person_limit)
+    survey = first_run_file.survey(OwnFile(file, **columns), person_limit)
     output.parent.mkdir(parents=True, exist_ok=True)
     write_text(first_run_file.run_file(survey, name, output, silos), output)
     try:

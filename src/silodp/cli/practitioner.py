@@ -209,9 +209,8 @@ def epsilon(
     releases = tuple(replace(release, noise=noise[release.kind] / clip) for release in plan.releases)
     plan = replace(plan, releases=releases)
     if person_records > run["records"]:
-        raise ConfigError(
-            f"command line: --person-records: {person_records}: must be at most --records = {run['records']}"
-        )
+        allowed = f"must be at most --records = {run['records']}"
+        raise ConfigError(f"command line: --person-records: {person_records}: {allowed}")
     more: dict[str, Any] = {}
     if (person_silos, person_records) != (1, 1):
         more["epsilon_person"] = person_epsilon(plan, person_silos, person_records)

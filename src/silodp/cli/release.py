@@ -142,10 +142,8 @@ def _release(
         raise ConfigError(f"{run_file}: the model is not finite: refused; {path} counts it")
     said = f"Not private: {named}. Declare what is known, or give --accept-data-bounds."
     said = f"The owner accepts as public what was read off the records: {named}." if ok else said
-    model, ends = (
-        releases.model_of(asked, weights),
-        {"total": total, "number": len(before) + 1, "facts": facts and said},
-    )
+    model = releases.model_of(asked, weights)
+    ends = {"total": total, "number": len(before) + 1, "facts": facts and said}
     text = releases.card(asked, model, time=now, audit=audit, up=lambda value: rounded(value, "up"), **ends)
     write_text(text, output / "card.md")
     model.save(output / "model.npz")

@@ -35,9 +35,13 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
     shown = replication(figure, trials)
     if shown is None:
         raise ConfigError(f"command line: figure: {figure!r}: must be one of {', '.join(names)}{near(figure, names)}")
+    # Figure 2 of the check-ins paper needs no training.
     if not shown.panels[0].experiment:
+        table = Path(f"{shown.files[0]}.csv")
         if not dry_run:
-            _check_ins(Path(f"{shown.files[0]}.csv"))
+            write_figure_2(table)
+            for name, drawn in figures_of(table).items():
+                save(drawn, table.parent / name)
         print(f"{shown.files[0]}.svg\n{shown.files[0]}.csv")
         return 0
     run_file = Path("results") / shown.run / "run.yaml"
@@ -63,10 +67,3 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
         for name in dict.fromkeys(panel.experiment for panel in shown.panels):
             print(f"results/{shown.run}/tables/{name}.csv")
     return code
-
-
-def _check_ins(table: Path) -> None:
-    """Write and draw Figure 2 of the check-ins paper, which needs no training."""
-    write_figure_2(table)
-    for name, figure in figures_of(table).items():
-        save(figure, table.parent / name)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from silodp.cli.experiments import experiment_of
 from silodp.cli.options import PATH, experiment, job_command, output, run_file, several
 from silodp.experiments.selection import select as choose
+from silodp.experiments.validation import experiment_of
 from silodp.files import read_parquet, write_parquet
 
 # Columns that chosen points and trained runs must have; a file without them is damaged.

@@ -18,8 +18,7 @@ def theory(action: str, key: str | None) -> None:
     """
     if action == "show":
         if key is None or key not in THEOREMS:
-            hint = near(key, THEOREMS)
-            allowed = f"must be a theorem's key, as `silodp theory list` prints{hint}"
+            allowed = f"must be a theorem's key, as `silodp theory list` prints{near(key, THEOREMS)}"
             raise ConfigError(f"command line: key: {key!r}: {allowed}")
         print(describe(key))
         return

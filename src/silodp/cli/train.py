@@ -11,7 +11,6 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from silodp.cli.experiments import experiment_of
 from silodp.cli.options import PATH, among, experiment, job_command, output, run_file, several, silos
 from silodp.cli.options import chosen as chosen_points
 from silodp.cli.select import CHOSEN, read_trials
@@ -23,6 +22,7 @@ from silodp.experiments.race import points as race_points
 from silodp.experiments.race import rungs
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.training import run_trials
+from silodp.experiments.validation import experiment_of
 from silodp.federation.models.threads import use_threads
 from silodp.federation.partition import read_partition
 from silodp.federation.trial_data import stored_trials

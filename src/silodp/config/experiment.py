@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, field_serializer, field_validator, model_validator
 
 from silodp.config.models import ModelConfig, Penalty
-from silodp.config.readings import Alternative, Readings, short
+from silodp.config.readings import Alternative, Readings
 from silodp.config.types import (
     Clip,
     Constants,
@@ -62,10 +62,6 @@ class Grid(Strict):
         beyond = [apart * step for step in range(1, math.ceil(WIDER / apart) + 1)]
         below, above = [self.low - one for one in reversed(beyond)], [self.high + one for one in beyond]
         return [*np.exp(below).tolist(), *self.values(spacing), *np.exp(above).tolist()]
-
-
-SELECTION = Literal["pooled", "per_trial"]
-EVALUATION = Literal["fresh", "same"]
 
 
 def _named(value: Any) -> str:
@@ -173,10 +169,10 @@ class AlgorithmOptions(Strict):
 class Report(Strict):
     """How a point is chosen and on which runs it is reported."""
 
-    selection: SELECTION = Field(
+    selection: Literal["pooled", "per_trial"] = Field(
         "pooled", description="smallest training loss in the mean over trials, or in each trial"
     )
-    evaluation: EVALUATION = Field(
+    evaluation: Literal["fresh", "same"] = Field(
         "fresh", description="train the chosen point again, or report the runs that chose it"
     )
 
@@ -316,4 +312,5 @@ class Experiment(Strict):
         return {key: value for key, value in given.items() if value != default[key]}
 
     def _label(self, changed: dict[str, Any]) -> str:
-        return ";".join(f"{key}={short(value)}" for key, value in changed.items())
+        words = {key: str(value).lower() if isinstance(value, bool) else value for key, value in changed.items()}
+        return ";".join(f"{key}={word}" for key, word in words.items())

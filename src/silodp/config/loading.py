@@ -82,17 +82,18 @@ def holder(layers: Sequence[tuple[Path, dict]], location: Sequence[str | int]) -
 @functools.cache
 def known_titles() -> Mapping[str, str]:
     """Experiment → title, of config/experiments."""
-    return {name: str(keys.get("title") or name) for name, keys in _known().items()}
+    return {name: str(keys.get("title") or name) for name, keys in known_experiments().items()}
 
 
 @functools.cache
 def known_shorts() -> Mapping[str, str]:
     """Experiment → what figures call it, of config/experiments; its title where no `short` stands there."""
-    return {name: str(keys.get("short") or known_titles()[name]) for name, keys in _known().items()}
+    return {name: str(keys.get("short") or known_titles()[name]) for name, keys in known_experiments().items()}
 
 
 @functools.cache
-def _known() -> Mapping[str, Mapping]:
+def known_experiments() -> Mapping[str, Mapping]:
+    """Experiment → its keys, of config/experiments."""
     folder = project_root() / "config" / "experiments"
     return {path.stem: read_experiment(folder, path) for path in folder.glob("*.yaml")}
 

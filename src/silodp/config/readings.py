@@ -82,7 +82,3 @@ OF_SOME = frozenset(
 # Variants that change a trained run by nothing but its point and its silos' plans: where both are those of a run of the
 # default reading, so is the run.
 BY_POINT = frozenset({"grid", "spider_q1_noise", "stepsize_grid"})
-
-
-def short(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -17,8 +17,7 @@ def read_idx(path: Path) -> np.ndarray:
         content = stream.read()
     rank = content[3]
     shape = tuple(np.frombuffer(content, dtype=">u4", count=rank, offset=4).tolist())
-    values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * rank)
-    return values.reshape(shape)
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * rank).reshape(shape)
 
 
 def _load(files: dict[str, Path]) -> Data:

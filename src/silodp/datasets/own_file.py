@@ -118,6 +118,12 @@ def read_own(file: OwnFile, frame: pd.DataFrame | None = None) -> tuple[Data, tu
     return data, tuple(name for name, kind in kinds.items() if kind == "number"), int((~present).sum())
 
 
+def read_file_of(files: dict[str, Path], target: str, silo: str) -> Data:
+    """The records of a data set that is one file, with columns as a user's file has."""
+    (path,) = files.values()
+    return read_own(OwnFile(path, target=target, silo=silo))[0]
+
+
 def _present(frame: pd.DataFrame, file: OwnFile, names: Sequence[str]) -> pd.Series:
     """Records that are used, bool (rows,)."""
     gaps = frame[file.named if file.missing == "mean" else [*file.named, *names]].isna()

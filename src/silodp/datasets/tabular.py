@@ -40,10 +40,7 @@ def read_frame(path: Path, encoding: str | None = None) -> pd.DataFrame:
     if not parquet and plain.suffix not in (".csv", ".tsv", ".txt"):
         raise TableError(f"{path}: must end in .csv, .tsv, .txt, each also with .gz, .bz2 or .zst, or .parquet or .pq")
     try:
-        if parquet:
-            names, frame = _read_parquet(path)
-        else:
-            names, frame = _read_csv(path, encoding or "utf-8-sig")
+        names, frame = _read_parquet(path) if parquet else _read_csv(path, encoding or "utf-8-sig")
     except pd.errors.ParserError as error:
         raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}") from None
     except (UnicodeError, LookupError):
@@ -53,10 +50,8 @@ def read_frame(path: Path, encoding: str | None = None) -> pd.DataFrame:
     except NotImplementedError:
         raise TableError(f"{path}: a column has a type that cannot be read: must be numbers, words or dates") from None
     except (ValueError, OSError, EOFError):
-        allowed = (
-            "not a Parquet file" if parquet else "cannot be read as CSV: must be UTF-8 text with one record a line"
-        )
-        raise TableError(f"{path}: {allowed}") from None
+        text = "cannot be read as CSV: must be UTF-8 text with one record a line"
+        raise TableError(f"{path}: {'not a Parquet file' if parquet else text}") from None
     _check_names(path, names)
     if len(frame.columns) != len(names) or not isinstance(frame.index, pd.RangeIndex):
         raise TableError(f"{path}: records have more values than the {len(names)} names of the first line")

@@ -6,7 +6,8 @@ Respondents with a vote, an income and four answers about religion. Party, ideol
 from functools import partial
 
 from silodp.datasets.base import Dataset
-from silodp.datasets.rdatasets import read, to_csv
+from silodp.datasets.own_file import read_file_of
+from silodp.datasets.rdatasets import to_csv
 
 _NUMBERS = ("age", "famincr", "bornagain", "religimp", "churchatd", "prayerfreq")
 # Records of each silo.
@@ -28,7 +29,7 @@ DATASET = Dataset(
     class_counts=(23286, 16018),
     standardise_columns=_NUMBERS,
     silo_records=tuple(map(int, _SIZES.split())),
-    loader=partial(read, target="votetrump", silo="state"),
+    loader=partial(read_file_of, target="votetrump", silo="state"),
     converted=partial(
         to_csv, columns=("state", "votetrump", "age", "female", "collegeed", "racef", *_NUMBERS[1:]), rows="age > 0"
     ),

@@ -189,7 +189,7 @@ def _of_plans(
     return {
         "epsilon_person": persons_epsilon(plans, *held),
         "selection_points": points,
-        "epsilon_selection": _largest([selection_epsilon(same, points) for same in by_delta]),
+        "epsilon_selection": float(np.max([selection_epsilon(same, points) for same in by_delta])),
         "epsilon_first_round": first,
         "epsilon_half_rounds": half,
     }
@@ -217,11 +217,6 @@ def by_round_rows(experiment: str, config: Experiment, sizes: list[int]) -> pd.D
 
 
 def _largest_by_round(algorithm: Algorithm, plans: tuple[PrivacyPlan, ...], rounds: Sequence[int]) -> list[float]:
-    """The largest ε so far over silos, at the end of each of `rounds`."""
+    """The largest ε so far over silos, at the end of each of `rounds`; NaN, which is not proven, beats all."""
     by_plan = [[epsilon for _, epsilon in epsilon_by_round(algorithm, plan, rounds)] for plan in plans]
-    return [_largest(list(values)) for values in zip(*by_plan, strict=True)]
-
-
-def _largest(values: list[float]) -> float:
-    """The largest; NaN, which is not proven, beats all."""
-    return float(np.max(values))
+    return np.max(by_plan, axis=0).tolist()

@@ -94,8 +94,7 @@ def survey(file: OwnFile, limit: int = 20) -> Survey:
     """
     frame = read_frame(file.path, file.encoding)
     kinds = {name: kind_of(frame[name]) for name in file.features(frame)}
-    refused = {name: WHY_NOT[kind] for name, kind in kinds.items() if kind in WHY_NOT}
-    refused = identities(frame, file) | refused
+    refused = identities(frame, file) | {name: WHY_NOT[kind] for name, kind in kinds.items() if kind in WHY_NOT}
     file = replace(file, ignore=(*file.ignore, *refused))
     kinds = {name: kind for name, kind in kinds.items() if name not in refused}
     whole, numbers, dropped = read_own(file, frame)
@@ -116,7 +115,7 @@ def survey(file: OwnFile, limit: int = 20) -> Survey:
             f"{len(whole.y) - len(data.y)} records stay out (--person-limit)"
         )
     warnings += filter(None, [restarting(frame, file)])
-    counts = np.bincount(data.silo) if len(data.silo) else np.zeros(0, dtype=np.int64)
+    counts = np.bincount(data.silo)
     sizes = {name: int(n) for name, n in zip(data.silo_names, counts, strict=False) if n >= LEAST}
     if file.silo is not None and not sizes:
         raise ValueError(f"{file.path}: column {file.silo!r}: no silo has {LEAST} records: must name larger groups")
@@ -151,6 +150,7 @@ def name_of(path: Path) -> str:
 def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
     """The text of the run file `output`, whose one experiment is `name`; `silos` are cut where none are named."""
     data, file = surveyed.data, surveyed.file
+    few = surveyed.sizes if len(surveyed.sizes) <= FEW_SIZES else {}
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     # YAML reads a string as JSON writes it.
     environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
@@ -168,9 +168,7 @@ def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
         model={None: "linear", 2: "logistic"}.get(data.classes, "softmax"),
         silos=len(surveyed.sizes) or silos,
         # To two digits, so that no record by itself decides them.
-        declared={silo: n - n % 10 ** max(len(str(n)) - 2, 0) for silo, n in surveyed.sizes.items()}
-        if len(surveyed.sizes) <= FEW_SIZES
-        else {},
+        declared={silo: n - n % 10 ** max(len(str(n)) - 2, 0) for silo, n in few.items()},
         least=LEAST,
         person_limit=surveyed.limit,
         share=SHARE,
@@ -212,14 +210,13 @@ def leaks(frame: pd.DataFrame, file: OwnFile, names: list[str]) -> Iterator[str]
     half = len(drawn) // 2
     classes = (file.task or inferred_task(drawn[file.target])) == "classification"
     y = coded(drawn[file.target])[0] if classes else numbers(drawn[file.target])
-    tree = DecisionTreeClassifier if classes else DecisionTreeRegressor
+    kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
+    tree = kind(max_depth=6, min_samples_leaf=3, random_state=0)
     often = np.bincount(y[half:]).max() / len(y[half:]) if classes and half else 0.0
-    for name in names:
+    for name in names if half else []:
         values = numbers(drawn[name]) if is_number(drawn[name]) else coded(drawn[name])[0]
         x = np.asarray(values, dtype=float)[:, None]
-        if half and tree(max_depth=6, min_samples_leaf=3, random_state=0).fit(x[:half], y[:half]).score(
-            x[half:], y[half:]
-        ) > max(_LEAK, (1 + often) / 2):
+        if tree.fit(x[:half], y[:half]).score(x[half:], y[half:]) > max(_LEAK, (1 + often) / 2):
             yield name
 
 

@@ -17,7 +17,6 @@ from silodp.theory.registry import AssumptionError
 RECORDS = 1238
 # Tensors of the perceptron, each clipped to L in the released program of the non-convex paper.
 TENSORS = 4
-Option = tuple[tuple[str, object], ...]
 
 
 class Formula(NamedTuple):
@@ -29,7 +28,7 @@ class Formula(NamedTuple):
     name: str
     source: str
     algorithm: str
-    options: Option = ()
+    options: tuple[tuple[str, object], ...] = ()
     clipping: Clipping = "record"
     in_range: bool = False
 
@@ -52,9 +51,7 @@ PAPERS = {
         (
             Formula("MB-SGD, theorem form", "Theorem 2.1", "minibatch_sgd", (("noise", "theorem"),)),
             Formula("MB-SGD, moments form", "remark after Theorem 2.1", "minibatch_sgd"),
-            Formula(
-                "MB-SGD, moments form, K in its range", "remark after Theorem 2.1", "minibatch_sgd", (), "record", True
-            ),
+            Formula("MB-SGD, moments form, K in its range", "remark after Theorem 2.1", "minibatch_sgd", in_range=True),
             Formula("local SGD", "Appendix G", "local_sgd"),
             Formula("released: only the mean clipped", "insurance program", "minibatch_sgd", (), "batch_mean"),
         ),

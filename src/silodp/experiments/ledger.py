@@ -67,9 +67,8 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def of_file(lines: pd.DataFrame, about: Mapping[str, str]) -> list[Plans]:
-    same = pd.Series(False, index=lines.index)
-    for key in ("file", "sha256", "columns"):
-        same |= lines[key] == about[key]
+    keys = ["file", "sha256", "columns"]
+    same = (lines[keys] == [about[key] for key in keys]).any(axis=1)
     return [plans_of(text) for text in lines.loc[same, "mechanism"]]
 
 

@@ -55,14 +55,6 @@ def in_use() -> frozenset[Plugin]:
     return frozenset(_ACTIVE.values())
 
 
-def is_plugin(registry: str, name: str) -> bool:
-    return (registry, name) in _ACTIVE
-
-
-def brought_by(path: Path) -> list[Plugin]:
-    return [plugin for plugin in _ACTIVE.values() if plugin.root == path.resolve()]
-
-
 def set_command_line(paths: Iterable[str]) -> None:
     """From now on these files are plug-ins of this process and of those it starts, beside those of run files."""
     os.environ[VARIABLE] = os.pathsep.join(os.path.abspath(path) for path in paths)

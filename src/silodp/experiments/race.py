@@ -63,7 +63,8 @@ def points(race: Race, number: int, grid: pd.DataFrame, earlier: pd.DataFrame | 
             continue
         best = set(ranked[line][: rung.kept])
         if rung.kind == "search":
-            best |= {place for near in lines.neighbours(line) for place in ranked[near][:1] if lines.holds(line, place)}
+            near = [place for other in lines.neighbours(line) for place in ranked[other][:1]]
+            best |= {place for place in near if (line, place) in lines.points}
             best = {place for centre in best for place in lines.around(line, centre)} - set(ranked[line])
         wanted.append(best)
     chosen = [place in wanted[line] for line, place in zip(lines.line, lines.place, strict=True)]
@@ -94,25 +95,19 @@ class _Lines:
         ranks = [self.grid[axis].groupby(line).rank("dense", na_option="bottom").astype(int) - 1 for axis in AXES]
         self.line, self.place = line.tolist(), list(zip(*ranks, strict=True))
         self.private = self.grid["epsilon"].nunique()
-        self._points = set(zip(self.line, self.place, strict=True))
+        self.points = set(zip(self.line, self.place, strict=True))
 
     def __len__(self) -> int:
         return max(self.line) + 1
-
-    def holds(self, line: int, place: Place) -> bool:
-        return (line, place) in self._points
-
-    def lengths(self, line: int) -> list[int]:
-        """How many values each axis of the line has."""
-        places = [place for at, place in zip(self.line, self.place, strict=True) if at == line]
-        return [max(ranks) + 1 for ranks in zip(*places, strict=True)]
 
     def coarse(self, line: int, stride: int) -> set[Place]:
         """Every `stride`-th step size with every second value of the other axes, at every second ε."""
         if line < self.private and line not in _thinned(self.private, 2):
             return set()
-        axes = [_thinned(length, 2 if axis else stride) for axis, length in enumerate(self.lengths(line))]
-        return {place for place in itertools.product(*axes) if self.holds(line, place)}
+        places = [place for other, place in self.points if other == line]
+        lengths = [max(ranks) + 1 for ranks in zip(*places, strict=True)]
+        axes = [_thinned(length, 2 if axis else stride) for axis, length in enumerate(lengths)]
+        return {place for place in itertools.product(*axes) if (line, place) in self.points}
 
     def neighbours(self, line: int) -> list[int]:
         """Lines of the next smaller and the next larger ε; the one without noise has none."""
@@ -124,7 +119,7 @@ class _Lines:
         for axis in range(len(place)):
             for step in (-1, 1):
                 moved = (*place[:axis], place[axis] + step, *place[axis + 1 :])
-                if self.holds(line, moved):
+                if (line, moved) in self.points:
                     yield moved
 
     def ranked(self, earlier: pd.DataFrame, trial: int) -> list[list[Place]]:

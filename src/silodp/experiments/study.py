@@ -21,9 +21,8 @@ from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.datasets import Data
 from silodp.experiments.selection import RUN
-from silodp.experiments.task import POINT, WEAK, task_at
+from silodp.experiments.task import POINT, WEAK, Task, task_at
 from silodp.experiments.training import run_trial
-from silodp.federation.models import Model
 from silodp.federation.trial_data import TrialData, build_model
 
 # Silos, the largest, of which each is tried as the only one.
@@ -91,8 +90,7 @@ def _fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]], classes: int | None)
     weights = np.concatenate([np.full(len(one), 1 / len(one)) for _, one in parts])
     weights *= len(y) / weights.sum()
     if classes is None:
-        model = make_pipeline(StandardScaler(), Ridge()).fit(x, y, ridge__sample_weight=weights)
-        return model.predict
+        return make_pipeline(StandardScaler(), Ridge()).fit(x, y, ridge__sample_weight=weights).predict
     present = np.unique(y).astype(int)
     if len(present) == 1:
         return lambda values: np.tile(np.eye(classes)[present[0]], (len(values), 1))
@@ -165,8 +163,7 @@ def _calibration(y: np.ndarray, said: np.ndarray) -> list[list[float]]:
 def chosen_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Of each algorithm and ε the row of a results table, over (M, R), with the smallest training loss."""
     rows = table[table["reading"] == ""].assign(loss=table["train_loss_mean"].fillna(math.inf))
-    best = rows.sort_values("loss", kind="stable").drop_duplicates(["algorithm", "epsilon"])
-    return best.sort_index()
+    return rows.sort_values("loss", kind="stable").drop_duplicates(["algorithm", "epsilon"]).sort_index()
 
 
 def study(
@@ -185,17 +182,14 @@ def study(
     trials = Trials([prepared_of(trial) for trial in range(config.trials)])
     sizes = [len(y) for _, y in trials.train[0]]
     models = [{"name": kind} | judged(trials, said) for kind, said in baselines(trials).items()]
-    best = chosen_rows(table)
-    for row in best.to_dict("records"):
-        of = chosen[(chosen[[*RUN, "epsilon"]] == [row[key] for key in (*RUN, "epsilon")]).all(axis=1)]
-        if math.isnan(row["epsilon"]):
-            of = chosen[(chosen[RUN] == [row[key] for key in RUN]).all(axis=1) & chosen["epsilon"].isna()]
-        said = _trained(name, config, run, row, of, trials)
+    for row in chosen_rows(table).to_dict("records"):
+        points = chosen.merge(pd.DataFrame([row])[[*RUN, "epsilon"]])
+        task = task_at(name, config, row)
+        said = [_trained(task, run, prepared, trial, points) for trial, prepared in enumerate(trials.prepared)]
         private = not math.isnan(row["epsilon"])
         about = {"name": row["algorithm"], "epsilon": row["epsilon"] if private else None, "rounds": row["R"]}
         about |= {"edge": row.get("edge") or "", "diverged": row["diverged"]}
         models.append(about | judged(trials, said))
-    smallest = min(sizes)
     return {
         "task": "regression" if trials.classes is None else "classification",
         "classes": list(data.class_names),
@@ -205,7 +199,7 @@ def study(
         "trials": config.trials,
         "points": len(config.settings),
         "weak": [n for n in sizes if n * config.delta_of(n) > WEAK],
-        "delta": config.delta_of(smallest),
+        "delta": config.delta_of(min(sizes)),
         "models": [_plain(model) for model in models],
     }
 
@@ -220,29 +214,18 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _trained(
-    name: str, config: Experiment, run: Run, row: dict[Any, Any], points: pd.DataFrame, trials: Trials
-) -> list[Said]:
-    """What the model of a table's row, trained again in every trial, says of the test records."""
-    task, said = task_at(name, config, row), []
-    for trial, prepared in enumerate(trials.prepared):
-        model, values = build_model(config, prepared), [np.empty(0)] * len(prepared.test)
+def _trained(task: Task, run: Run, prepared: TrialData, trial: int, points: pd.DataFrame) -> Said:
+    """What a task's model, trained again in a trial at the point chosen for it, says of the test records."""
+    model, said = build_model(task.config, prepared), [np.empty(0)] * len(prepared.test)
 
-        def keep(
-            silos: list[int],
-            weights: Tensor,
-            prepared: TrialData = prepared,
-            values: Said = values,
-            model: Model = model,
-        ) -> None:
-            for place, silo in enumerate(silos):
-                used = weights if weights.ndim == 2 else weights[:, place]
-                outputs = model.outputs(used, prepared.test[silo][0])[0].cpu().double()
-                values[silo] = probabilities(outputs, prepared.classes).numpy()
+    def keep(silos: list[int], weights: Tensor) -> None:
+        for place, silo in enumerate(silos):
+            used = weights if weights.ndim == 2 else weights[:, place]
+            outputs = model.outputs(used, prepared.test[silo][0])[0].cpu().double()
+            said[silo] = probabilities(outputs, prepared.classes).numpy()
 
-        of = points[points["trial"] == trial] if "trial" in points else points
-        run_trial(task, run, prepared, trial, of[POINT].reset_index(drop=True), "fresh", keep)
-        said.append(values)
+    of = points[points["trial"] == trial] if "trial" in points else points
+    run_trial(task, run, prepared, trial, of[POINT].reset_index(drop=True), "fresh", keep)
     return said
 
 

@@ -66,11 +66,8 @@ class Task:
         """Whether noise is the least that certifies the claimed ε."""
         return "calibrated" in (self.readings.noise, self.keys.noise)
 
-    def options(self) -> dict[str, Any]:
-        """Parameters of the algorithm, except what varies over the grid."""
-        return self._known_options() | self.keys.options
-
     def _known_options(self) -> dict[str, Any]:
+        """Parameters of algorithms that the experiment's own keys say, except what varies over the grid."""
         readings, keys = self.readings, self.keys
         return {
             "rounds": self.setting.R,
@@ -95,7 +92,7 @@ class Task:
 
     def make(self, phase_length: int, epsilon: float = math.nan, n: int | None = None) -> "Algorithm":
         """The algorithm at one point of the grid, for silos of at least n training records where it depends on them."""
-        config, options = self.config, self.options() | {"phase_length": phase_length}
+        config, options = self.config, self._known_options() | self.keys.options | {"phase_length": phase_length}
         if self.keys.schedule and n is not None:
             silos, delta = number_of_silos(config), config.delta_of(n)
             schedule = prescribe(config, self.algorithm, self.setting, N=silos, n=n, epsilon=epsilon, delta=delta)

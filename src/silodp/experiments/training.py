@@ -7,7 +7,6 @@ are cut into jobs, on threads, or on the order of work.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -106,14 +105,6 @@ def train_stack(
     return result, left
 
 
-class _Outcome(NamedTuple):
-    """The round after which a point left, as `train_stack` has it; (4, G) scores: objective and error on training
-    records, loss and error on test records."""
-
-    left: Tensor
-    scores: Tensor
-
-
 @dataclass(frozen=True)
 class _Trainer:
     """What all stacks of a trial share.
@@ -134,29 +125,30 @@ class _Trainer:
     sent: Streams
     keep: Callable[[list[int], Tensor], None] | None = None
 
-    def train(self, stack: pd.DataFrame, plans: list[list[PrivacyPlan]], algorithm: Algorithm) -> _Outcome:
-        """Train the points of `stack`: all silos together, or each by itself where the algorithm is `alone`."""
+    def train(self, stack: pd.DataFrame, plans: list[list[PrivacyPlan]], algorithm: Algorithm) -> tuple[Tensor, Tensor]:
+        """Train the points of `stack`: all silos together, or each by itself where the algorithm is `alone`.
+
+        Returns the round after which a point left, as `train_stack` has it, and scores (4, G): objective and error on
+        training records, loss and error on test records.
+        """
         # M, or the values of a random M_r.
         cohort = self.task.setting.participants or self.task.setting.M
         for point in plans:
             check_accounted(point, cohort)
         everyone = list(range(len(self.prepared.train)))
         if not algorithm.alone:
-            return self._outcome(algorithm, stack, plans, everyone, self.sent, cohort)
-        alone = [self._outcome(algorithm, stack, plans, [silo], self.sent.child(silo), 1) for silo in everyone]
-        return _Outcome(
-            torch.stack([outcome.left for outcome in alone]).max(0).values,
-            # One kind of score at a time, as the order of a sum decides its last digit.
-            torch.stack(
-                [torch.stack(silos).mean(0) for silos in zip(*(outcome.scores for outcome in alone), strict=True)]
-            ),
-        )
+            return self._scored(algorithm, stack, plans, everyone, self.sent, cohort)
+        alone = [self._scored(algorithm, stack, plans, [silo], self.sent.child(silo), 1) for silo in everyone]
+        left, scores = zip(*alone, strict=True)
+        # One kind of score at a time, as the order of a sum decides its last digit.
+        means = [torch.stack(silos).mean(0) for silos in zip(*scores, strict=True)]
+        return torch.stack(left).max(0).values, torch.stack(means)
 
     def objective(self, loss: Tensor, weights: Tensor) -> Tensor:
         """f⁰ + f¹ of every point, (G,); points are chosen by it."""
         return loss + self.regulariser.penalty(weights.flatten(1).double()).cpu()
 
-    def _outcome(
+    def _scored(
         self,
         algorithm: Algorithm,
         stack: pd.DataFrame,
@@ -164,7 +156,7 @@ class _Trainer:
         silos: list[int],
         sent: Streams,
         cohort: int | list[int],
-    ) -> _Outcome:
+    ) -> tuple[Tensor, Tensor]:
         """Train on some silos and evaluate on the same."""
         model, records = self.model, self.prepared.of(silos)
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
@@ -197,7 +189,7 @@ class _Trainer:
             self.keep(silos, weights)
         loss, error = evaluate(model, weights, records.train)
         scores = self.objective(loss, weights), error, *evaluate(model, weights, records.test)
-        return _Outcome(left, torch.stack(scores))
+        return left, torch.stack(scores)
 
     def _steps_and_clips(self, stack: pd.DataFrame, schedule: Schedule | None) -> tuple[np.ndarray, np.ndarray]:
         """η and L of every point (G,), with the schedule's step, and L = 2·max‖x‖ of the training data, for a NaN."""
@@ -237,8 +229,7 @@ def run_trial(
             # No two runs of own data but step sizes and clips of one point share a draw.
             named = sent.child(task.label, *stack.iloc[0][["epsilon", "phase_length"]])
             trainer = replace(trainer, sent=named)
-        outcome = trainer.train(stack, plans, algorithm)
-        train_loss, train_error, test_loss, test_error = outcome.scores
+        left, (train_loss, train_error, test_loss, test_error) = trainer.train(stack, plans, algorithm)
         if prepared.classes is None:
             spread = _spread(prepared)
             train_error, test_error = (train_error / spread).sqrt(), (test_error / spread).sqrt()
@@ -249,8 +240,8 @@ def run_trial(
                 test_error=test_error.numpy(),
                 train_error=train_error.numpy(),
                 test_loss=test_loss.numpy(),
-                diverged=((outcome.left >= 0) | ~(train_loss <= DIVERGENCE * first)).numpy(),
-                left_after=outcome.left.numpy(),
+                diverged=((left >= 0) | ~(train_loss <= DIVERGENCE * first)).numpy(),
+                left_after=left.numpy(),
                 seconds=(time.perf_counter() - began) / len(stack),
             )
         )
@@ -270,10 +261,10 @@ def check_accounted(plans: list[PrivacyPlan], cohort: int | list[int]) -> None:
     `plans` are of every silo, at one point; `cohort` is M, or the values of a random M_r.
     """
     for plan in plans:
-        shuffler, M = plan.shuffler, plan.trusted_sum
-        if not plan.private or (shuffler is None and M is None):
+        shuffler = plan.shuffler
+        M = plan.trusted_sum if shuffler is None else shuffler.M
+        if not plan.private or M is None:
             continue
-        M = shuffler.M if shuffler is not None else M
         if cohort != M:
             raise ValueError(f"{plan.algorithm}: participants = {cohort}: must be the plan's M = {M} in every round")
         if shuffler is not None and len(plans) != shuffler.N:

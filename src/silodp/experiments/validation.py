@@ -66,7 +66,7 @@ def _name_rules(name: str, experiment: Experiment) -> Iterator[Rule]:
             known = ", ".join(task.own_parameters()) or "none"
             allowed = f"parameters of {algorithm} that no other key says: {known}"
             yield parameter not in task.own_parameters(), f"{key}.options.{parameter}", value, allowed
-        if plugins.is_plugin("silodp.algorithms", algorithm):
+        if algorithm in ALGORITHMS.own:
             reason = _refusal(task.make, experiment.phase_lengths[0])
             yield bool(reason), f"{key}.options", options.options, f"{algorithm} is not made: {reason}"
     for number, alternative in enumerate(experiment.alternatives):
@@ -317,6 +317,15 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     return Resolved(path, run, kept, without, plugin_files)
 
 
+def experiment_of(run_file: Path, name: str) -> tuple[Run, Experiment]:
+    """The checked run, and its experiment called `name`; ConfigError for a wrong run file or no such experiment."""
+    resolved = load(run_file)
+    if name not in resolved.experiments:
+        allowed = f"must be one of {', '.join(resolved.experiments)}{near(name, resolved.experiments)}"
+        raise ConfigError(f"{run_file}: experiments.{name}: not in this run: {allowed}")
+    return resolved.run, resolved.experiments[name]
+
+
 def _checked(name: str, layers: list[tuple[Path, dict]]) -> Experiment:
     """An experiment from its layers, the run file's overrides on top; an error names the file that holds the value."""
     (run_file, overrides), source = layers[0], layers[min(1, len(layers) - 1)][0]
@@ -325,7 +334,7 @@ def _checked(name: str, layers: list[tuple[Path, dict]]) -> Experiment:
         file = holder(layers, location) or source
         return f"{file}: {key_of(('experiments', name, *location) if file == run_file else location)}"
 
-    for algorithm, options in (overrides.get("algorithms") or {}).items() if overrides else ():
+    for algorithm, options in (overrides.get("algorithms") or {}).items():
         # Leaving out an algorithm that nothing has is a slip of the pen.
         if options is None and algorithm not in ALGORITHMS:
             raise ConfigError(f"{run_file}: experiments.{name}.algorithms.{algorithm}: {_no_such(algorithm)}")

@@ -49,7 +49,9 @@ def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
         read = dataset.loader
 
         def loaded(files: dict[str, Path]) -> Data:
-            data = _firsts(read(files), plan.per_class)
+            data = read(files)
+            place_in_class = pd.Series(data.y).groupby(data.y).cumcount().to_numpy()
+            data = _records(data, place_in_class < (plan.per_class or len(data.y)))
             return replace(data, silo=dirichlet(data.y, data.classes, N, alpha))
 
         return replace(dataset, records=sum(cut), class_counts=cut, silo_records=tuple(sizes), loader=loaded)
@@ -59,10 +61,6 @@ def _registered(dataset: Dataset, plan: Partitioning) -> Dataset:
         return replace(dataset, silo_records=None)
     kept, every = tuple(n for n in dataset.silo_records if n >= (plan.least or 1)), dataset.loader
     return replace(dataset, records=sum(kept), silo_records=kept, loader=lambda files: _only(every(files), plan.least))
-
-
-def _firsts(data: Data, per_class: int | None) -> Data:
-    return _records(data, pd.Series(data.y).groupby(data.y).cumcount().to_numpy() < (per_class or len(data.y)))
 
 
 @functools.cache

@@ -50,9 +50,7 @@ class Messages:
         if query.factors is not None:
             total = self._joint_sum(query, x, y, clip)
         else:
-            total = self._gradient_sum(query.weights, x, y, clip, release.clipping)
-            if query.previous is not None:
-                total = total - self._gradient_sum(query.previous, x, y, clip, release.clipping)
+            total = self._difference(query, x, y, clip, release.clipping)
         mean = total / len(x)
         if bool((noise_scale > 0).any()):
             base = self._mixed(release.mixing or (1.0,), query, silo)
@@ -105,20 +103,19 @@ class Messages:
             noise = self._noise(1, query.weights, silo, query.round, query.kind)
             scale = noise_scale * stepsize * release.records
             return torch.addcmul(steps(noise_scale * 0, None), scale[:, None], noise, value=-1)
-        base = None
-        if bool((noise_scale > 0).any()):
-            base = self._noise(release.drawn, query.weights, silo, query.round, query.kind)
-        return steps(noise_scale, base)
+        if not bool((noise_scale > 0).any()):
+            return steps(noise_scale, None)
+        return steps(noise_scale, self._noise(release.drawn, query.weights, silo, query.round, query.kind))
 
     def _planned(self, query: Query, silo: int, release: Release, clip: Tensor, noise: Tensor | None) -> None:
         if self.check is not None:
             self.check(query, silo, release, clip, noise)
 
-    def _difference(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        total = self.model.clipped_gradient_sum(query.weights, x, y, clip)
+    def _difference(self, query: Query, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping = "record") -> Tensor:
+        total = self._gradient_sum(query.weights, x, y, clip, clipping)
         if query.previous is None:
             return total
-        return total - self.model.clipped_gradient_sum(query.previous, x, y, clip)
+        return total - self._gradient_sum(query.previous, x, y, clip, clipping)
 
     def _joint_sum(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         assert query.factors is not None
@@ -135,13 +132,11 @@ class Messages:
     def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
         if clipping == "record":
             return self.model.clipped_gradient_sum(weights, x, y, clip)
-        if clipping == "per_tensor":
-            return self._tensor_clipped_sum(weights, x, y, clip)
-        total = self.model.clipped_gradient_sum(weights, x, y, torch.full_like(clip, torch.inf))
-        return total * clip_factors(((total / len(x)) ** 2).sum(1), clip)[:, None]
-
-    def _tensor_clipped_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        total, free = torch.zeros_like(weights), torch.full_like(clip, torch.inf)
+        free = torch.full_like(clip, torch.inf)
+        if clipping == "batch_mean":
+            total = self.model.clipped_gradient_sum(weights, x, y, free)
+            return total * clip_factors(((total / len(x)) ** 2).sum(1), clip)[:, None]
+        total = torch.zeros_like(weights)
         for k in range(len(x)):
             gradient = self.model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], free)
             for block in self.model.blocks:
@@ -152,18 +147,15 @@ class Messages:
     def _records(self, silo: int, records: int, round: int, kind: str, sampler: Sampler) -> tuple[Tensor, Tensor]:
         if sampler == "all":
             return self.silos[silo]
+        size = len(self.silos[silo][0])
         if sampler == "disjoint":
-            return self._next(silo, records, round)
+            if (round + 1) * records > size:
+                raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {size}")
+            return self._part(silo, round * records, records)
         if sampler == "subset":
             generator = self.streams.generator("records", silo, round, kind)
-            return self._take(silo, generator.choice(len(self.silos[silo][0]), size=records, replace=False))
+            return self._take(silo, generator.choice(size, size=records, replace=False))
         return self._draw(silo, records, round, kind)
-
-    def _next(self, silo: int, records: int, round: int) -> tuple[Tensor, Tensor]:
-        size = len(self.silos[silo][0])
-        if (round + 1) * records > size:
-            raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {size}")
-        return self._part(silo, round * records, records)
 
     def _part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
         """Records `first` … `first + size − 1` of the silo in an order that is fixed for the run."""

@@ -96,12 +96,8 @@ def partition(
         mixes = (generator.permutation(_mix(groups, pair, mixed, generator)) for pair in held)
         return Partition(tuple(_split(shuffled, train_share) for shuffled in mixes))
 
-    train, test = [], []
-    for group in groups:
-        shuffled = generator.permutation(group)
-        cut = _floor(train_share * len(group))
-        train.append(shuffled[:cut])
-        test.append(shuffled[cut:])
+    sides = [_cut(generator.permutation(group), train_share) for group in groups]
+    train, test = [first for first, _ in sides], [second for _, second in sides]
     if official_test is not None:
         test = _groups(y, np.flatnonzero(official_test), scheme, silos, None, generator)
     return Partition(tuple((_mix(train, pair, mixed, generator), _mix(test, pair, mixed, generator)) for pair in held))
@@ -190,10 +186,7 @@ def _groups(
         return np.array_split(pool[np.argsort(y[pool], kind="stable")], silos)
     if scheme == "iid":
         return np.array_split(generator.permutation(pool), silos)
-    groups = []
-    for label in range(10 if scheme == "digit_pairs" else silos):
-        groups.append(pool[y[pool] == label][:per_class])
-    return groups
+    return [pool[y[pool] == label][:per_class] for label in range(10 if scheme == "digit_pairs" else silos)]
 
 
 def _as_assigned(
@@ -232,10 +225,11 @@ def _resampled(
 
 
 def _split(shuffled: np.ndarray, train_share: float) -> tuple[np.ndarray, np.ndarray]:
-    cut = _floor(train_share * len(shuffled))
-    return np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
+    train, test = _cut(shuffled, train_share)
+    return np.sort(train), np.sort(test)
 
 
-def _floor(value: float) -> int:
-    """Round down, but not for the last bits of a product such as 0.29 · 100."""
-    return int(np.floor(value + 1e-9))
+def _cut(shuffled: np.ndarray, train_share: float) -> tuple[np.ndarray, np.ndarray]:
+    # Rounded down, but not for the last bits of a product such as 0.29 · 100.
+    size = int(np.floor(train_share * len(shuffled) + 1e-9))
+    return shuffled[:size], shuffled[size:]

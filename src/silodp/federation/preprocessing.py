@@ -63,7 +63,10 @@ def fitted(
         scaler = StandardScaler().fit(features[learnt][:, chosen])
         features[:, chosen] = scaler.transform(features[:, chosen])
     if pca is not None:
-        components = _principal(features, learnt, pca)
+        # An eigendecomposition of the covariance: exact, without random starts, quick where records outnumber features.
+        model = PCA(pca, svd_solver="covariance_eigh").fit(features[learnt])
+        largest = np.abs(model.components_).argmax(axis=1)
+        components = model.transform(features) * np.sign(model.components_[np.arange(pca), largest])
         return np.column_stack([components, np.ones((len(components), int(constant_column)))])
     return whole
 
@@ -71,14 +74,6 @@ def fitted(
 def within(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
     """Values cut to [low, high] and moved to [−1, 1]; NaN stays."""
     return 2 * (np.clip(values, low, high) - low) / (np.asarray(high) - low) - 1
-
-
-def _principal(features: np.ndarray, learnt: np.ndarray, components: int) -> np.ndarray:
-    # An eigendecomposition of the covariance: exact, without random starts, and quick when records outnumber features.
-    model = PCA(components, svd_solver="covariance_eigh").fit(features[learnt])
-    largest = np.abs(model.components_).argmax(axis=1)
-    signs = np.sign(model.components_[np.arange(components), largest])
-    return model.transform(features) * signs
 
 
 def _channels(x: np.ndarray, learnt: np.ndarray) -> np.ndarray:

@@ -49,11 +49,11 @@ class Regulariser:
     @property
     def prox(self) -> Prox:
         """Proximal map: the penalty's, then the projection; for these penalties the two in a row are the joint map."""
-        parts = [soft_threshold(self.l1)] if self.l1 else [ridge(self.l2)] if self.l2 else []
-        parts += [] if self.radius is None else [ball(self.radius)]
-        if len(parts) == 2:
-            return lambda weights, stepsize: parts[1](parts[0](weights, stepsize), stepsize)
-        return parts[0] if parts else no_prox
+        shrink: Prox = soft_threshold(self.l1) if self.l1 else ridge(self.l2) if self.l2 else no_prox
+        if self.radius is None:
+            return shrink
+        project = ball(self.radius)
+        return lambda weights, stepsize: project(shrink(weights, stepsize), stepsize)
 
     def penalty(self, weights: Tensor) -> Tensor:
         """λ‖w‖₁ or (λ/2)‖w‖² of every point, (G,)."""

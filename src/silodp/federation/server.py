@@ -90,15 +90,12 @@ class SiloFederation(Federation):
 
     def _small(self, kind: str) -> bool:
         """Whether a round's messages of this kind are so small that they are made together, and alike enough."""
-        if any(kind not in releases for releases in self.releases):
-            return False
-        kinds = [releases[kind] for releases in self.releases]
-        if any(release.mixing or release.joint for release in kinds):
-            return False
+        kinds, silos = [releases[kind] for releases in self.releases if kind in releases], len(self.releases)
         shapes = {(release.drawn, release.sampler, release.clipping) for release in kinds}
-        (drawn, sampler, clipping), silos = next(iter(shapes)), len(self.releases)
-        alike = len(shapes) == 1 and sampler != "all" and clipping == "record"
-        return alike and silos > 1 and silos * drawn <= TOGETHER
+        drawn, sampler, clipping = next(iter(shapes))
+        alike = len(kinds) == silos and len(shapes) == 1 and sampler != "all" and clipping == "record"
+        plain = not any(release.mixing or release.joint for release in kinds)
+        return plain and alike and silos > 1 and silos * drawn <= TOGETHER
 
     def _scaled(self, noise: list[float]) -> Tensor:
         """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is NaN."""

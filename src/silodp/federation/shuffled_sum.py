@@ -5,6 +5,7 @@ L, which overflows the g + b bits, and L off.) The G points share the random num
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 import torch
@@ -92,12 +93,11 @@ class ShuffledSummation:
         Vectors are scaled to norm L (differences 2L) times `noise_factor`: the range that is cut into levels.
         """
         cohort, kind = federation.silos(query.round), query.kind
-        releases = [federation.releases[silo][kind] for silo in cohort]
         vectors = [
-            federation.messages.record_gradients(query, silo, release, federation.clip)
-            for silo, release in zip(cohort, releases, strict=True)
+            federation.messages.record_gradients(query, silo, federation.releases[silo][kind], federation.clip)
+            for silo in cohort
         ]
-        bound = federation.clip.double() * releases[0].gradients
+        bound = federation.clip.double() * federation.releases[cohort[0]][kind].gradients
         if query.noise_factor is not None:
             bound = bound * query.noise_factor.double()
         generator = self.streams.generator("shuffled sum", query.round, kind)
@@ -108,10 +108,7 @@ class ShuffledSummation:
     def keep(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""
         kept = points.tolist()
-        self.parameters = {
-            kind: [point for point, stays in zip(numbers, kept, strict=True) if stays]
-            for kind, numbers in self.parameters.items()
-        }
+        self.parameters = {kind: list(compress(numbers, kept)) for kind, numbers in self.parameters.items()}
 
 
 def shuffled_summation(plans: Sequence[PrivacyPlan], dimension: int, streams: Streams) -> ShuffledSummation:

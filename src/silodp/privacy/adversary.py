@@ -31,10 +31,10 @@ def last_iterate_epsilon(steps: int, rounds: int, n: int, noise_multiplier: floa
     """
     if min(steps, rounds, n) < 1:
         raise ValueError(f"steps = {steps}, rounds = {rounds}, n = {n}: must be at least 1")
-    mechanism = occurrence_exponents(steps, n, _NEGLIGIBLE * delta / rounds)
+    level = _NEGLIGIBLE * delta / rounds
+    mechanism = occurrence_exponents(steps, n, level)
     shift = 1 / noise_multiplier
     reach = shift * math.sqrt(mechanism[1][-1])
-    level = _NEGLIGIBLE * delta / rounds
     coarse = np.linspace(0, reach**2 / 2 + reach * math.sqrt(-2 * math.log(level)), 100)[1:]
     # Losses beyond which one round's profile is negligible are not looked at.
     top = coarse[np.argmax(last_iterate_profile(mechanism, shift, coarse) <= 2 * level)]
@@ -108,17 +108,12 @@ def delivered(plan: PrivacyPlan) -> DeliveredEpsilon:
     if plan.trusted_sum is not None:
         return delivered_sum(plan)
     if plan.private and plan.releases[0].contracted and plan.releases[0].steps > 1:
-        return _last_iterates(plan)
+        (step,) = plan.releases
+        arguments = step.steps, step.count // step.steps, plan.budget.n, plan.noise_multiplier, plan.budget.delta
+        lower, _, composed, _ = end_of_round_epsilon(*arguments)
+        upper = min(composed, last_iterate_epsilon(*arguments))
+        return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "last local iterate of contracted steps")
     return delivered_epsilon(plan, plan.budget.delta)
-
-
-def _last_iterates(plan: PrivacyPlan) -> DeliveredEpsilon:
-    """Of noisy local steps that cannot expand distances: only the last iterate of a round is seen."""
-    (release,) = plan.releases
-    arguments = release.steps, release.count // release.steps, plan.budget.n, plan.noise_multiplier, plan.budget.delta
-    lower, _, composed, _ = end_of_round_epsilon(*arguments)
-    upper = min(composed, last_iterate_epsilon(*arguments))
-    return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "last local iterate of contracted steps")
 
 
 def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:

@@ -54,21 +54,16 @@ def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int =
     if records >= min(plan.budget.n for plan in plans) > 1:
         return math.inf
     if silos == 1 or len(plans) == 1:
-        return _largest([person_epsilon(plan, silos, records) for plan in plans])
+        return float(np.max([person_epsilon(plan, silos, records) for plan in plans]))
     smaller = [replace(plan, budget=replace(plan.budget, delta=plan.budget.delta / silos)) for plan in plans]
-    return silos * _largest([person_epsilon(plan, 1, records) for plan in smaller])
-
-
-def _largest(values: list[float]) -> float:
-    return math.nan if np.isnan(values).any() else max(values)
+    return silos * float(np.max([person_epsilon(plan, 1, records) for plan in smaller]))
 
 
 def person_laws(plan: PrivacyPlan, silos: int, records: int) -> list[tuple[Occurrences, int]]:
     """(law of the person's occurrences in a message, how many such messages) of every kind; plain Gaussians pooled."""
     seen, M = plan.seen, plan.trusted_sum
-    messages = 1 if M is not None else silos
     # Behind a trusted sum one message holds the batches of all silos that take part.
-    batches = min(silos, M) if M is not None else 1
+    messages, batches = (silos, 1) if M is None else (1, min(silos, M))
     kinds = [
         (law, count * messages)
         for release in seen.releases

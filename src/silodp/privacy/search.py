@@ -6,16 +6,12 @@ from typing import Any, TypeVar
 Number = TypeVar("Number", int, float)
 
 
-def mean(low: float, high: float) -> float:
-    return (low + high) / 2
-
-
 def narrowed(
     holds: Callable[[Number], bool],
     low: Number,
     high: Number,
     wide: Callable[[Number, Number], bool],
-    middle: Callable[[Any, Any], Any] = mean,
+    middle: Callable[[Any, Any], Any] = lambda low, high: (low + high) / 2,
 ) -> tuple[Number, Number]:
     """An interval where `holds` turns true, not `wide` any more: `high` is on the private side, `low` is not.
 

@@ -64,10 +64,9 @@ def number_of_tries(mean: float, generator: np.random.Generator) -> int:
 
 def _renyi(plan: PrivacyPlan, delta: float, silos: int = 1, records: int = 1) -> tuple[np.ndarray, float]:
     """(Rényi divergence at every order of `ORDERS`, probability of a loss that it leaves out) of a transcript."""
-    kinds = person_laws(plan, silos, records)
     total, outside = np.zeros(len(ORDERS)), 0.0
     sampled = []
-    for law, count in kinds:
+    for law, count in person_laws(plan, silos, records):
         if law.weights[0] == 0 and len(law.weights) == 2:
             total += ORDERS * law.shift**2 / 2 * count
         else:

@@ -8,7 +8,6 @@ holds over all comparisons of a question.
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -133,10 +132,10 @@ def verdicts(table: pd.DataFrame) -> list[str]:
     words = {q.key: q.words for axis in ("", *AXES) for q in questions(list(ALGORITHMS), axis)}
     lines = []
     for key, part in table.groupby("question", sort=False):
-        counts = part["outcome"].value_counts()
-        yes, no = int(counts.get("yes", 0)), int(counts.get("no, worse", 0))
-        where = [f"{name} ε = {', '.join(es)}" for name, es in _places(part, "yes")]
-        head = f"{words[str(key)]}: yes at {yes}, worse at {no} of {len(part)} cells after Holm"
+        yes, no = (part[part["outcome"] == word] for word in ("yes", "no, worse"))
+        places = yes.sort_values("epsilon").groupby("experiment")["epsilon"]
+        where = [f"{name} ε = {', '.join(f'{epsilon:g}' for epsilon in epsilons)}" for name, epsilons in places]
+        head = f"{words[str(key)]}: yes at {len(yes)}, worse at {len(no)} of {len(part)} cells after Holm"
         lines.append(head + (f" (yes: {'; '.join(where)})" if where else "") + _pays(part))
     return lines
 
@@ -151,12 +150,6 @@ def _pays(part: pd.DataFrame) -> str:
         places = cells.loc[cells["outcome"] == "yes", "experiment"].map(place)
         said.append(f"{'from ' + AXES[axis].format(places.max()) if len(places) else 'nowhere'} at ε = {epsilon:g}")
     return f"; pays {', '.join(said)}"
-
-
-def _places(part: pd.DataFrame, outcome: str) -> Iterator[tuple[str, list[str]]]:
-    rows = part[part["outcome"] == outcome].sort_values(["experiment", "epsilon"]).to_dict("records")
-    for name, cells in groupby(rows, key=lambda row: row["experiment"]):
-        yield name, [f"{cell['epsilon']:g}" for cell in cells]
 
 
 def headline(reported: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

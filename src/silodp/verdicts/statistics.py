@@ -78,12 +78,11 @@ def slope_interval(x: ArrayLike, samples: Sequence[ArrayLike], generator: np.ran
     x: at least three positive positions, each with the samples of its trials, of a positive mean. Positions are
     resampled independently.
     """
-    values = [_checked(sample) for sample in samples]
 
     def statistic(*resampled: NDArray, axis: int = -1) -> NDArray:
         return slope(x, np.stack([part.mean(axis=axis) for part in resampled], axis=-1))
 
-    return _bootstrap(values, statistic, generator)
+    return _bootstrap(samples, statistic, generator)
 
 
 def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, generator: np.random.Generator) -> Interval:
@@ -92,7 +91,7 @@ def ratio_interval(numerator: ArrayLike, denominator: ArrayLike, generator: np.r
     def statistic(a: NDArray, b: NDArray, axis: int = -1) -> NDArray:
         return a.mean(axis=axis) / b.mean(axis=axis)
 
-    return _bootstrap([_checked(numerator), _checked(denominator)], statistic, generator)
+    return _bootstrap([numerator, denominator], statistic, generator)
 
 
 def _checked(samples: ArrayLike) -> NDArray:
@@ -102,7 +101,8 @@ def _checked(samples: ArrayLike) -> NDArray:
     return values
 
 
-def _bootstrap(values: list[NDArray], statistic: Any, generator: np.random.Generator) -> Interval:
+def _bootstrap(samples: Sequence[ArrayLike], statistic: Any, generator: np.random.Generator) -> Interval:
+    values = [_checked(sample) for sample in samples]
     estimate = float(statistic(*values))
     if all(np.ptp(sample) == 0 for sample in values):
         return Interval(estimate, estimate, estimate)

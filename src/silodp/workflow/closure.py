@@ -22,9 +22,7 @@ _DISPATCHER = "silodp.cli"
 
 
 class Source(NamedTuple):
-    """What counts of one file: SHA-256 of its syntax without docstrings, what it imports, strings that may name data
-    files.
-    """
+    """What counts of a file: SHA-256 of its syntax without docstrings, imports, strings that may name data files."""
 
     syntax: str
     imports: tuple[str, ...]

@@ -135,9 +135,8 @@ def removable(folder: Path) -> list[str]:
         (is_publication(folder), "is a publication"),
     ):
         if wrong:
-            raise ConfigError(
-                f"command line: run: {str(folder)!r}: {reason}: must be a folder with a run and nothing else"
-            )
+            allowed = "must be a folder with a run and nothing else"
+            raise ConfigError(f"command line: run: {str(folder)!r}: {reason}: {allowed}")
     return ["."]
 
 

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.experiments.audit.lower_bound import TESTED
-from silodp.experiments.names import trained_as
-from silodp.experiments.race import play, rungs
+from silodp.experiments.names import trained_tasks
+from silodp.experiments.race import play
 from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
 from silodp.federation.data_of import dataset_of
@@ -88,25 +88,22 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
     played: dict[tuple[str, str, int], float] = {}
     for name, config in plan.experiments.items():
         files += len(plan.grids(name)) + len(plan.figure_names(name)) * 2 + 20
-        d, (silos, smallest) = _weights(config), silo_sizes(config)
-        for algorithm in config.algorithms:
-            for setting in config.settings:
-                for reading, label in plan.readings(name).items():
-                    if trained_as(config, algorithm, label) != label:
-                        continue
-                    task = plan.task(name, algorithm, setting.name, reading)
-                    by_phase = _runs(config, task.own_points([smallest] * silos))
-                    runs += round(by_phase.sum())
-                    each = float(_of_a_gradient(config) * min(setting.M, silos))
-                    stacks = (config.trials + _rungs(config)) * min(setting.M, silos)
-                    for phase, number in sorted(by_phase.items()):
-                        releases, gradients = _counts(task, int(str(phase)), smallest)
-                        operations += number * each * gradients
-                        silo = _ROUND * setting.R + (_RELEASE + _DRAW * d) * releases
-                        overhead += stacks * silo
-                    # The mechanism test plays a default reading at its longest phase, in one setting of each R.
-                    if label == "" and config.algorithms[algorithm].private != "non_private":
-                        played[name, algorithm, setting.R] = _PLAYED * min(plan.run.audit_runs, TESTED) * silo
+        gradient, (silos, smallest) = _of_a_gradient(config), silo_sizes(config)
+        # Weights of a model, those of a convolution once.
+        d = 62_006 if config.model.name == "convnet" else gradient // _FIRST
+        for algorithm, setting, reading in trained_tasks(config):
+            task = plan.task(name, algorithm, setting, reading)
+            cohort, R = min(task.setting.M, silos), task.setting.R
+            by_phase = _runs(config, task.own_points([smallest] * silos))
+            runs += round(by_phase.sum())
+            for phase, number in sorted(by_phase.items()):
+                releases, gradients = _counts(task, int(str(phase)), smallest)
+                operations += number * float(gradient * cohort) * gradients
+                silo = _ROUND * R + (_RELEASE + _DRAW * d) * releases
+                overhead += (config.trials + len(plan.rungs(name))) * cohort * silo
+            # The mechanism test plays a default reading at its longest phase, in one setting of each R.
+            if task.label == "" and config.algorithms[algorithm].private != "non_private":
+                played[name, algorithm, R] = _PLAYED * min(plan.run.audit_runs, TESTED) * silo
     overhead += sum(played.values())
     seconds = (operations / (_SHARE * rate) + overhead + _START * jobs) / cores + _AROUND
     disk = (_PER_RUN * runs + _PER_FILE * files) / 1e6
@@ -151,11 +148,6 @@ def _runs(config: Experiment, grid: pd.DataFrame) -> pd.Series:
     return raced["phase_length"].value_counts() * (1 + fresh / len(raced))
 
 
-def _rungs(config: Experiment) -> int:
-    """Rungs of a race, each in one trial."""
-    return len(rungs(config.race)) if config.tuning == "race" else 0
-
-
 def _counts(task: Task, phase_length: int, records: int) -> tuple[int, int]:
     """Releases, and gradients of records, of a silo of n = `records` in a run, when it takes part in every round."""
     # Batches do not depend on the noise; a schedule of a theorem has none without an ε.
@@ -179,8 +171,3 @@ def _of_a_gradient(config: Experiment) -> int:
         case "convnet":
             return _FIRST * 28 * 28 * 6 * 75 + _LATER * (10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10)
     return _FIRST * inputs
-
-
-def _weights(config: Experiment) -> int:
-    """Weights of a model, those of a convolution once."""
-    return 62_006 if config.model.name == "convnet" else _of_a_gradient(config) // _FIRST

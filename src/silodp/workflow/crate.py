@@ -46,9 +46,8 @@ def write(folder: Path, *, published: bool) -> None:
     for run, record in runs.items():
         software = _software(record)
         data = [_data(name, digest) for name, digest in record.get("data_sha256", {}).items()]
-        tables = [
-            files[f"tables/{name}.csv"] for name in record["config"]["experiments"] if f"tables/{name}.csv" in files
-        ]
+        names = (f"tables/{name}.csv" for name in record["config"]["experiments"])
+        tables = [files[name] for name in names if name in files]
         action = {"@id": quote(f"#run-{run}"), "@type": "CreateAction", "name": f"run {run}", "result": _ids(tables)}
         action |= {"instrument": _ids([software]), "object": _ids([files["config.json"], *data])}
         about = {"description": "command", "startTime": "started", "endTime": "finished"}

@@ -33,9 +33,8 @@ def set_environment() -> None:
     # matplotlib stops at once where this names no backend; figures are drawn without one.
     os.environ["MPLBACKEND"] = "agg"
     if (value := os.environ.get("NUMBA_DISABLE_JIT", "0")) != "0":
-        raise ValueError(
-            f"environment: NUMBA_DISABLE_JIT: {value!r}: must be 0 or not set: without the compiler results differ"
-        )
+        allowed = "must be 0 or not set: without the compiler results differ"
+        raise ValueError(f"environment: NUMBA_DISABLE_JIT: {value!r}: {allowed}")
     _give_caches()
 
 
@@ -76,9 +75,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def run(command: Sequence[str], environment: dict[str, str]) -> int:
-    """Run Snakemake to its end; a signal to this process ends it with its jobs. Returns the exit code; may raise
-    BusyError.
-    """
+    """Run Snakemake to its end; a signal to this process ends it with its jobs. The exit code, or BusyError."""
     # Snakemake takes the lock itself; a refusal here is one line.
     os.close(lock())
     own, received = os.getpid(), []

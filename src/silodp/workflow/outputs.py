@@ -4,15 +4,14 @@ import itertools
 import math
 from pathlib import Path
 
-from silodp.algorithms import families
-from silodp.config.errors import ConfigError, project_root
+from silodp.algorithms import ALGORITHMS, families
+from silodp.config.errors import ConfigError
 from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.datasets import DATASETS
-from silodp.experiments import plugins
 from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_tasks
 from silodp.experiments.task import Task, task_of
 from silodp.verdicts.checks import CHECKS
-from silodp.workflow.digests import digest, from_here
+from silodp.workflow.digests import digest
 
 # What `silodp partition` writes in a folder.
 PARTITION_FILES = ("indices.parquet", "labels.csv", "records.npz", "heterogeneity.csv")
@@ -44,10 +43,7 @@ class Outputs:
 
     def silos(self, experiment: str, reading: str) -> str:
         """Folder of the partition that a reading trains on: the default's, unless silos or preprocessing differ."""
-        return f"{self.folder}/silos/{experiment}/{self.partitioned_as(experiment, reading)}"
-
-    def partitioned_as(self, experiment: str, reading: str) -> str:
-        return partitioned_as(self.experiments[experiment], reading)
+        return f"{self.folder}/silos/{experiment}/{partitioned_as(self.experiments[experiment], reading)}"
 
     def chunks(self, experiment: str) -> list[str]:
         config = self.experiments[experiment]
@@ -151,9 +147,7 @@ class Outputs:
         """Figures of no experiment's grid; in a publication, of bounds and check-ins those whose tables are there."""
         stems = [stem for drawn in self.redrawn().values() for stem in drawn]
         if self.published:
-            tables = [
-                file for kind in ("bounds", "checkins") for file in sorted(Path(self.folder).glob(f"{kind}/*.csv"))
-            ]
+            tables = self.tables_beside()
             drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in DRAWN_CHECKS]
             stems += [str(file.with_suffix("")) for file in drawn]
         files = [f"{stem}.{suffix}" for stem in stems for suffix in self.formats]
@@ -164,12 +158,8 @@ class Outputs:
 
         Of experiments with both noises: of the pairs under calibrated noise, and of each algorithm under both.
         """
-        from silodp.verdicts.comparisons import (
-            CALIBRATED,
-            ENDED,
-            HEADLINE,
-            pairs_of,
-        )  # loads scipy.stats: training jobs need it not
+        # Loads scipy.stats, which training jobs need not.
+        from silodp.verdicts.comparisons import CALIBRATED, ENDED, HEADLINE, pairs_of
 
         trained: dict[str, list[set[str]]] = {"paired": [], "certified": [], "equal": []}
         for config in self.experiments.values():
@@ -177,11 +167,10 @@ class Outputs:
             words = {"certified": CALIBRATED, "equal": ENDED}
             for word in [word for word, label in words.items() if label in config.variants()] or ["paired"]:
                 trained[word].append(names | set(families(names)))
-        own = sorted(plugin.name for plugin in plugins.in_use() if plugin.registry == "silodp.algorithms")
         stems = [
             f"{word}_{first}-{second}"
             for word, experiments in trained.items()
-            for first, second in pairs_of(own)
+            for first, second in pairs_of(sorted(ALGORITHMS.own))
             if any({first, second} <= names for names in experiments)
         ]
         each = dict.fromkeys(name for pair in HEADLINE for name in pair)
@@ -242,13 +231,9 @@ class Outputs:
         targets = [] if self.published else self.run.targets
         return [file for target in targets for file in {"bounds": self.bounds, "checkins": self.checkins}[target]()]
 
-    def claims_files(self) -> list[str]:
-        return sorted(from_here(file) for file in (project_root() / "config" / "claims").glob("*.yaml"))
-
-    def _beside(self) -> list[Path]:
-        wanted = set(self.wanted())
-        found = [file for name in ("bounds", "checkins") for file in (Path(self.folder) / name).glob("*.csv")]
-        return sorted(file for file in found if str(file) not in wanted)
+    def tables_beside(self) -> list[Path]:
+        """Tables of bounds and check-ins that are there, whether the run file asks for them or not."""
+        return sorted(file for name in ("bounds", "checkins") for file in (Path(self.folder) / name).glob("*.csv"))
 
     def plugins(self) -> list[str]:
         """Copies of the run's plug-ins, so that its folder can be read without them."""

@@ -9,13 +9,13 @@ import inspect
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from silodp import files
 from silodp.algorithms import families, traits
-from silodp.config.errors import ConfigError
+from silodp.config.errors import ConfigError, project_root
 from silodp.config.experiment import Experiment
 from silodp.config.loading import PLUGIN_COPIES, known_titles
 from silodp.config.types import OwnData
@@ -71,8 +71,8 @@ class Plan(Outputs):
     def _data_code(self, config: Experiment) -> list[str]:
         return self._entries("silodp.datasets", [config.dataset] if isinstance(config.dataset, str) else [])
 
-    def _not_reached(self, config: Experiment, algorithms: Iterable[str]) -> list[str]:
-        """Modules that no algorithm reaches in any variant: calibrated noise, shuffled sums, schedules."""
+    def _training_code(self, command: str, config: Experiment, algorithms: Collection[str]) -> str:
+        """Code of a command on algorithms, without what none of them reaches in any variant of the experiment."""
         options, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
         excluded = []
         noises = {*(one.noise for one in options), *(one.noise for one in variants)}
@@ -82,7 +82,8 @@ class Plan(Outputs):
             excluded += ["silodp.privacy.shuffling.shuffled_plan", "silodp.federation.shuffled_sum"]
         if not any(one.schedule for one in options):
             excluded += ["silodp.experiments.schedules", "silodp.theory.convex.schedules"]
-        return excluded
+        entries = [command, *self._entries("silodp.algorithms", algorithms), *self._data_code(config)]
+        return self._code(*entries, MODULES[config.model.name], excluded=excluded)
 
     def _trained_part(self, config: Experiment) -> dict:
         return config.model_dump(mode="json", exclude=SHOWN | TUNED | {"trials", "algorithms", "alternatives"})
@@ -109,13 +110,12 @@ class Plan(Outputs):
 
     def _train(self, experiment: str, algorithm: str) -> list:
         config = self.experiments[experiment]
-        entries = ["silodp.cli.train", *self._entries("silodp.algorithms", [algorithm]), *self._data_code(config)]
         return [
             *(self.run.seed, self.run.dtype, self.device(experiment)),
             self._trained_part(config),
             config.algorithms[algorithm].model_dump(mode="json"),
             self.data_digest(config.dataset),
-            self._code(*entries, MODULES[config.model.name], excluded=self._not_reached(config, [algorithm])),
+            self._training_code("silodp.cli.train", config, [algorithm]),
         ]
 
     def _fresh(self, experiment: str) -> list:
@@ -130,16 +130,11 @@ class Plan(Outputs):
     def _privacy(self, experiment: str) -> list:
         """What decides the plans of all algorithms, and what the accountant and the audit do with the plans."""
         config = self.experiments[experiment]
-        entries = [
-            "silodp.cli.privacy",
-            *self._entries("silodp.algorithms", config.algorithms),
-            *self._data_code(config),
-        ]
         return [
             *(self.run.seed, self.run.dtype, self.run.audit_runs),
             self._trained_part(config),
             config.model_dump(mode="json", include={"algorithms", "alternatives"}),
-            self._code(*entries, MODULES[config.model.name], excluded=self._not_reached(config, config.algorithms)),
+            self._training_code("silodp.cli.privacy", config, config.algorithms),
         ]
 
     def _table(self, experiment: str) -> list:
@@ -199,10 +194,11 @@ class Plan(Outputs):
         return [self.resolved.dump(), [checksum(file) for file in self.resolved.plugins]]
 
     def _claims_text(self) -> list:
-        return [[Path(file).name, checksum(Path(file))] for file in self.claims_files()]
+        return [[file.name, checksum(file)] for file in sorted((project_root() / "config" / "claims").glob("*.yaml"))]
 
     def _beside_text(self) -> list:
-        return [[file.name, checksum(file)] for file in self._beside()]
+        wanted = set(self.wanted())
+        return [[file.name, checksum(file)] for file in self.tables_beside() if str(file) not in wanted]
 
 
 _FOLDER = Path(".snakemake") / "silodp"

@@ -132,9 +132,8 @@ def _git(root: Path, *arguments: str) -> str | None:
 def machine() -> dict[str, Any]:
     """System, CPU model, cores and memory (GiB) of this machine, and not its name."""
     information = Path("/proc/cpuinfo")
-    model = (
-        re.search(r"model name\s*: (.*)", information.read_text(errors="replace")) if information.is_file() else None
-    )
+    text = information.read_text(errors="replace") if information.is_file() else ""
+    model = re.search(r"model name\s*: (.*)", text)
     return {
         "system": platform.system(),
         "release": platform.release().partition("-")[0],  # what a builder of kernels appends may name a place

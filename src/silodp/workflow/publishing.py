@@ -54,7 +54,9 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
     for source in sources:
         record = read_json(source / "provenance.json")
         runs |= provenance.runs_of(record)
-        parts = record.get("made_by") or _parts(source, record["run"])
+        # Experiment, `bounds` or `checkins` → the run that made it.
+        others = [part for part in ("bounds", "checkins") if (source / part).is_dir()]
+        parts = record.get("made_by") or dict.fromkeys([*_experiments(source), *others], record["run"])
         made_by |= {part: run for part, run in parts.items() if source != output or part not in gone}
     # A run of which no experiment is left has no record.
     runs = {name: record for name, record in runs.items() if name in made_by.values()}
@@ -86,12 +88,6 @@ def _made_by(output: Path, runs: Sequence[str]) -> set[str]:
         known = ", ".join(sorted(set(made_by.values())))
         raise ValueError(f"command line: --without: {unknown[0]!r}: must be a run that is published there ({known})")
     return {part for part, run in made_by.items() if run in runs}
-
-
-def _parts(folder: Path, run: str) -> dict[str, str]:
-    """Experiment, `bounds` or `checkins` → `run`, for what the run in `folder` made."""
-    others = [part for part in ("bounds", "checkins") if (folder / part).is_dir()]
-    return dict.fromkeys([*_experiments(folder), *others], run)
 
 
 def _experiments(folder: Path) -> dict[str, Any]:

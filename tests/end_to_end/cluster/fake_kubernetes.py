@@ -18,13 +18,7 @@ import yaml
 
 
 class FakeKubernetes:
-    """The cluster's state.
-
-    Attributes:
-        manifests: jobs as they were sent.
-        output: what the containers wrote.
-        refuse: whether jobs fail without being run.
-    """
+    """`manifests` are jobs as they were sent, `output` is what containers wrote; `refuse`: jobs fail without a run."""
 
     def __init__(self, environment: dict[str, str]):
         self.environment = environment
@@ -35,7 +29,6 @@ class FakeKubernetes:
         self._secrets: dict[str, dict[str, str]] = {}
 
     def create(self, manifest: dict) -> dict:
-        """Take a job and run its container."""
         self.manifests.append(manifest)
         name = manifest["metadata"]["name"]
         self._status[name] = {"failed": 1} if self.refuse else {"active": 1}
@@ -62,7 +55,6 @@ class FakeKubernetes:
         self._status[name] = {"failed": 1} if done.returncode else {"succeeded": 1}
 
     def answer(self, method: str, path: str, body: dict) -> dict:
-        """The reply to a request."""
         kind = path.split("?")[0].split("/")
         if method == "POST" and kind[-1] == "jobs":
             return self.create(body)

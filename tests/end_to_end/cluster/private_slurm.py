@@ -77,12 +77,7 @@ class Job:
 
 @dataclass
 class PrivateSlurm:
-    """A running Slurm.
-
-    Attributes:
-        folder: its files.
-        nodes: name → port.
-    """
+    """A running Slurm, whose files lie in `folder`; `nodes`: name → port."""
 
     folder: Path
     nodes: dict[str, int]
@@ -94,7 +89,6 @@ class PrivateSlurm:
         return kept | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": PATH}
 
     def output(self, *command: str) -> str:
-        """Output of a client program."""
         done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=60, check=True)
         return done.stdout
 
@@ -131,7 +125,6 @@ class PrivateSlurm:
         self.daemons[name].wait()
 
     def wait_idle(self) -> None:
-        """Wait until every node is up and no job runs or waits."""
         idle = {f"{name} idle" for name in self.nodes}
 
         def ready() -> bool:
@@ -143,7 +136,6 @@ class PrivateSlurm:
         wait_for(ready, 60, "all nodes to be idle")
 
     def start(self) -> None:
-        """Start all daemons and wait until the nodes are idle."""
         # munged wants everyone to enter the folder of its socket and nobody else to write there.
         self.folder.chmod(0o711)
         (self.folder / "state").mkdir()

@@ -39,13 +39,7 @@ class Entry:
 
 
 class Rebuild:
-    """A rebuild in a folder of its own.
-
-    Args:
-        folder: a checkout of the workflow.
-        slurm: the Slurm that runs its jobs.
-        arguments: run file, targets and options of Snakemake.
-    """
+    """A rebuild in a checkout of its own, whose jobs `slurm` runs; `arguments`: run file, targets and options."""
 
     def __init__(self, folder: Path, slurm: PrivateSlurm, *arguments: str):
         self.folder, self.slurm, self.arguments = folder, slurm, arguments
@@ -65,7 +59,6 @@ class Rebuild:
         self.kill()
 
     def start(self) -> None:
-        """Start Snakemake."""
         path = f"{self.folder / 'bin'}{os.pathsep}{environment()['PATH']}{os.pathsep}/usr/sbin"
         with open(self.output, "ab") as out:
             self.process = subprocess.Popen(
@@ -97,7 +90,6 @@ class Rebuild:
         return entries
 
     def ended(self) -> set[str]:
-        """Jobs that ended well."""
         return {entry.job for entry in self.entries() if entry.event == "end-0"}
 
     def redone(self) -> set[str]:

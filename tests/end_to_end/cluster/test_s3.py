@@ -2,11 +2,10 @@
 
 import subprocess
 
-import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from fake_kubernetes import fake_kubernetes
+from patients import write_records
 from runs import checkout, contents, environment, run, snakemake
 
 from silodp.cli import main
@@ -22,13 +21,9 @@ KEYS = {"SNAKEMAKE_STORAGE_S3_ACCESS_KEY": "me", "SNAKEMAKE_STORAGE_S3_SECRET_KE
 
 def hospitals(folder):
     """A checkout with a file of three hospitals' patients and its thin run file."""
-    generator, n = np.random.default_rng(4), 300
-    frame = pd.DataFrame({"hospital": generator.choice(["North", "South", "East"], n, p=[0.5, 0.3, 0.2])})
-    frame["age"], frame["ward"] = generator.normal(50, 10, n).round(2), generator.choice(["A", "B"], n)
-    frame["ill"] = np.where(frame["age"] + generator.normal(0, 5, n) > 50, "yes", "no")
-    frame.to_csv(checkout(folder) / "patients.csv", index=False)
+    write_records(checkout(folder) / "patients.csv", {"North": 150, "South": 90, "East": 60})
     path = folder / "config" / "patients.yaml"
-    columns = ["--target", "ill", "--silo", "hospital"]
+    columns = ["--target", "readmitted", "--silo", "hospital"]
     assert main(["init", str(folder / "patients.csv"), *columns, "--output", str(path)]) == 0
     settings = yaml.safe_load(path.read_text()) | {"seed": 3}
     thin = {"epsilons": [2], "trials": 2, "stepsizes": {"low": 0, "high": 0, "points": 1}, "clips": [1]}

@@ -28,22 +28,21 @@ RUNS, FAULTY = 12_000, 4000
 # Records of the silo: one local step a round has to draw the canary now and then.
 SIZES = {"local_sgd": 3}
 STREAMS = Streams(31).child("audit")
-# Each with what makes its plan; one that only knows how to claim needs its noise given.
-ALGORITHMS_AUDITED = {name: case for name, case in small.ALGORITHM_CASES.items()}
 
 
-def made(case, epsilon=1.5, n=N, rounds=R, delta=DELTA):
+def made(name, epsilon=1.5, n=N):
     """An algorithm and its plan for a silo of n records."""
-    algorithm = case.make(rounds).fitted(n, None)
+    case = small.ALGORITHM_CASES[name]
+    algorithm = case.make(R).fitted(n, None)
     # One local step a round: then what a silo sends shows every step, which is what the accountant counts.
     K = 1 if case.registered == "local_sgd" else None
-    return algorithm, algorithm.plan(Budget(n, rounds, epsilon, delta, 4.0, K))
+    return algorithm, algorithm.plan(Budget(n, R, epsilon, DELTA, 4.0, K))
 
 
 @functools.cache
 def audited(fault, name):
     """Of a mechanism with one fault; of the trainer's own for None."""
-    algorithm, plan = made(small.ALGORITHM_CASES[name], n=SIZES.get(name, N))
+    algorithm, plan = made(name, n=SIZES.get(name, N))
     mechanism = PLANTS[fault].mechanism if fault else Messages
     runs = FAULTY if fault else RUNS
     return audit(algorithm, [plan], runs, STREAMS.child(fault, name), messages=mechanism, confidence=0.95)[0]
@@ -51,13 +50,13 @@ def audited(fault, name):
 
 @functools.cache
 def delivered(name):
-    return delivered_epsilon(made(small.ALGORITHM_CASES[name], n=SIZES.get(name, N))[1], DELTA)
+    return delivered_epsilon(made(name, n=SIZES.get(name, N))[1], DELTA)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS_AUDITED)
+@pytest.mark.parametrize("name", small.ALGORITHM_CASES)
 def test_audited_bound_never_exceeds_delivered_epsilon(name):
     """Behind a shuffler too: the audit sees the silo's own messages, and `event` is about those."""
-    algorithm, plan = made(small.ALGORITHM_CASES[name])
+    algorithm, plan = made(name)
     found = audit(algorithm, [plan], 300, STREAMS.child(name))[0]
     assert found.lower <= delivered_epsilon(plan, DELTA).upper
     assert not found.profile.exceeded
@@ -90,13 +89,9 @@ def test_a_broken_mechanism_is_caught(fault, name):
     assert found.profile.epsilon > delivered(name).upper
 
 
-def bounds(hits, false_alarms, runs, delta, confidence):
-    return epsilon_bounds(Rates(np.array([hits]), np.array([false_alarms]), runs), delta, confidence)[:, 0]
-
-
 def test_bound_by_hand():
     """Clopper and Pearson by their definition: the tails of the counts at the ends are (1 − confidence)/2."""
-    one, other = bounds(40, 3, 100, 0.01, 0.9)
+    one, other = epsilon_bounds(Rates(np.array([40]), np.array([3]), 100), 0.01, 0.9)[:, 0]
     rates = np.linspace(0, 1, 20001)
     most = rates[np.argmax(binom.cdf(3, 100, rates) <= 0.05)]
     least = rates[np.argmax(binom.sf(39, 100, rates) > 0.05)]
@@ -118,7 +113,7 @@ def test_bound_holds_as_often_as_it_says():
 
 
 def test_plans_without_noise_and_noise_by_smoothness_are_refused():
-    algorithm, plan = made(small.ALGORITHM_CASES["minibatch_sgd"], epsilon=None)
+    algorithm, plan = made("minibatch_sgd", epsilon=None)
     with pytest.raises(ValueError, match="no noise"):
         audit(algorithm, [plan], 10, STREAMS)
     smooth = ALGORITHMS["fedprox_spider"].with_options({"rounds": 4, "phase_length": 2, "smoothness": 1.0})

@@ -8,7 +8,7 @@ import small
 from plants import PLANTS
 from scipy.stats import binom
 
-from silodp.experiments.audit.mechanism import hostile_findings, mechanism_test
+from silodp.experiments.audit.mechanism import mechanism_test
 from silodp.federation.messages import Messages
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Budget
@@ -56,31 +56,23 @@ def test_every_plant_is_caught(fault, name):
 
 
 def test_honest_mechanisms_fail_no_more_often_than_the_level():
-    """p-values of honest mechanisms are not below any level more often than it says."""
     values = np.array([verdict("minibatch_sgd", STREAMS.child("level", k), runs=40).p for k in range(40)])
     for level in (0.05, 0.2, 0.5):
         assert binom.sf((values <= level).sum() - 1, len(values), level) > 1e-4
     assert values.min() > 1e-4
 
 
-def test_a_record_of_any_value_moves_a_message_within_its_sensitivity():
-    for name in PLANTED:
-        assert all(finding.p == 1.0 for finding in hostile_findings(made(name)[1], Messages))
-
-
 @pytest.mark.parametrize("noise_at", ["contracted_step", "end"])
 def test_contracted_steps_are_audited(noise_at):
-    """They are those of linear models alone, while hostile records meet every other message on a network too."""
+    """Hostile records meet these steps on linear models alone, and every other message on a network too."""
     algorithm = small.ALGORITHM_CASES["local_sgd"].make(R, noise_at=noise_at)
     plan = algorithm.plan(Budget(N, R, EPSILON, N**-2.0, 4.0))
     found = mechanism_test(algorithm, [plan], STREAMS.child("contracted", noise_at), runs=100)[0]
     assert found.words == "as planned"
-    assert all(finding.p == 1.0 for finding in hostile_findings(plan, Messages))
 
 
 def test_what_is_found_is_named():
     found = verdict("minibatch_sgd", STREAMS, PLANTS["no noise on the first half of the coordinates"].mechanism, 40)
     assert found.words.startswith("wrong size of noise (coordinate ")
-    assert verdict("minibatch_sgd", STREAMS, PLANTS["the same batch in every round"].mechanism).words.startswith(
-        "records drawn again (messages "
-    )
+    found = verdict("minibatch_sgd", STREAMS, PLANTS["the same batch in every round"].mechanism)
+    assert found.words.startswith("records drawn again (messages ")

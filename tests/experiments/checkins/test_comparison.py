@@ -7,7 +7,6 @@ import pytest
 import small
 import torch
 
-from silodp.config.experiment import Experiment
 from silodp.datasets import DATASETS
 from silodp.experiments.checkins.comparison import COLUMNS, NON_PRIVATE, Trial, clients_of, compare
 from silodp.experiments.checkins.protocols import PROTOCOLS
@@ -71,16 +70,8 @@ def test_names_of_random_streams_are_fixed():
 
 
 def test_every_record_is_a_client_or_a_test_record():
-    config = Experiment(
-        **{
-            **small.experiment().model_dump(exclude_none=True),
-            "dataset": "digits",
-            "label": "parity",
-            "silos": {"scheme": "digit_pairs", "train_share": 0.8},
-            "model": {"name": "logistic"},
-            "settings": [{"M": 25, "R": 3}],
-        }
-    )
+    changes = {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs", "train_share": 0.8}}
+    config = small.experiment(**changes, model={"name": "logistic"}, settings=[{"M": 25, "R": 3}])
     data = DATASETS["digits"].load(None)
     one = clients_of(data, config, small.run(), Streams(1))
     assert (len(one.train[1]), len(one.test[1])) == (1438, 359)

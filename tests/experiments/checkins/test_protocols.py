@@ -113,9 +113,8 @@ def reports(vector, epsilon0, draws=40_000):
     free = free / free.norm(dim=1, keepdim=True)
     sign, private = torch.from_numpy(rng.random(draws)), torch.tensor([True])
     stack = torch.tensor([vector], dtype=torch.float64)
-    return torch.cat(
-        [private_vectors(stack, along[i : i + 1], sign[i], free[i], private) for i in range(draws)]
-    ).numpy()
+    made = [private_vectors(stack, along[i : i + 1], sign[i], free[i], private) for i in range(draws)]
+    return torch.cat(made).numpy()
 
 
 @pytest.mark.parametrize("vector", [(0.6, 0.0, 0.8), (0.3, -0.2, 0.1), (0.0, 0.0, 0.0)])

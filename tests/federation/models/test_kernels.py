@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -46,20 +47,13 @@ def test_perceptron_gradient_sums_at_every_cut_of_the_records(records, hidden, d
     close(model.outputs(weights, x), model._forward(weights, x)[1], dtype)
 
 
-class Plain:
-    """The two-class perceptron without its kernels."""
-
-    def __init__(self, model):
-        self.clipped_gradient_sum = partial(plain_sum, model)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("name", ["perceptron", "linear", "logistic"])
 @pytest.mark.parametrize("steps", [1, kernels.STEP_BLOCK - 1, kernels.STEP_BLOCK, kernels.STEP_BLOCK + 1, 40])
 def test_local_steps_at_every_cut_of_the_steps(steps, name, noisy, dtype):
     model, weights, x, y = perceptron(steps, 5, dtype)
-    plain = Plain(model)
+    plain = SimpleNamespace(clipped_gradient_sum=partial(plain_sum, model))
     if name != "perceptron":
         model = plain = MODELS[name](6, 2)
         weights, y = weights[:, :6].contiguous(), y.to(x)

@@ -1,7 +1,7 @@
-"""Delivered ε: closed forms, dp-accounting's accountants, order, monotony, extremes, and the width of the bracket."""
+"""Delivered ε: closed forms, dp-accounting's accountants, order, refusals, and the width of the bracket."""
 
 import math
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import dp_accounting as dp
 import numpy as np
@@ -13,20 +13,11 @@ from hypothesis import strategies as st
 from silodp.privacy.accounting.accountant import delivered_epsilon, end_of_round_epsilon, upper_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 
-REPLACE_ONE = dp.NeighboringRelation.REPLACE_ONE
-
 
 def drawn(records: int, batch: int, noise: float, rounds: int, *, replaced: bool = True) -> dp.SelfComposedDpEvent:
     """`rounds` Gaussian releases on `batch` of `records`, with or without replacement."""
     kind = dp.SampledWithReplacementDpEvent if replaced else dp.SampledWithoutReplacementDpEvent
     return dp.SelfComposedDpEvent(kind(records, batch, dp.GaussianDpEvent(noise)), rounds)
-
-
-def minibatch_row(records: int, rounds: int, claimed: float) -> tuple[dp.DpEvent, float]:
-    """MB-SGD of the non-convex experiments: K = ⌊n√24/(2√R)⌋, σ² = 8L²R ln(2/δ)/(n²ε²), δ = 1/n²."""
-    batch, delta = math.floor(records * math.sqrt(24) / (2 * math.sqrt(rounds))), records**-2
-    sigma = math.sqrt(8 * rounds * math.log(2 / delta)) / (records * claimed)
-    return drawn(records, batch, sigma * batch / 2, rounds), delta
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-12, 1e-200])
@@ -46,9 +37,8 @@ def test_gaussians_are_exact_however_they_are_nested(delta: float) -> None:
 
 
 def test_one_draw_is_the_same_with_and_without_replacement() -> None:
-    assert delivered_epsilon(drawn(300, 1, 0.8, 400), 1e-6) == delivered_epsilon(
-        drawn(300, 1, 0.8, 400, replaced=False), 1e-6
-    )
+    first, second = (drawn(300, 1, 0.8, 400, replaced=replaced) for replaced in (True, False))
+    assert delivered_epsilon(first, 1e-6) == delivered_epsilon(second, 1e-6)
 
 
 @pytest.mark.parametrize(("probability", "noise", "rounds", "delta"), [(0.1, 1.0, 50, 1e-5), (0.5, 4.0, 25, 1e-8)])
@@ -65,7 +55,10 @@ def test_poisson_agrees_with_dp_accounting(probability: float, noise: float, rou
 @pytest.mark.parametrize("rounds", [25, 50])
 @pytest.mark.parametrize("claimed", [0.75, 1, 1.5, 3, 6, 12, 18])
 def test_bracket_is_tight_on_every_minibatch_row_of_the_experiments(records: int, rounds: int, claimed: float) -> None:
-    delivered = delivered_epsilon(*minibatch_row(records, rounds, claimed))
+    """MB-SGD of the non-convex experiments: K = ⌊n√24/(2√R)⌋, σ² = 8L²R ln(2/δ)/(n²ε²), δ = 1/n²."""
+    batch, delta = math.floor(records * math.sqrt(24) / (2 * math.sqrt(rounds))), records**-2
+    sigma = math.sqrt(8 * rounds * math.log(2 / delta)) / (records * claimed)
+    delivered = delivered_epsilon(drawn(records, batch, sigma * batch / 2, rounds), delta)
     assert 0 < delivered.lower <= delivered.estimate <= delivered.upper
     assert delivered.upper / delivered.lower <= (1.05 if records == 1238 else 1.08)
 
@@ -80,23 +73,16 @@ def test_two_kinds_of_messages_cost_more_than_either_and_at_most_their_sum() -> 
     assert both.upper / both.lower < 1.08
 
 
-EVENTS = st.tuples(
-    st.integers(2, 3000),
-    st.floats(0.0005, 1.1),
-    st.floats(0.05, 60),
-    st.integers(1, 400),
-    st.floats(-30, -2),
-    st.booleans(),
+@given(
+    records=st.integers(2, 3000),
+    share=st.floats(0.0005, 1.1),
+    noise=st.floats(0.05, 60),
+    rounds=st.integers(1, 400),
+    log_delta=st.floats(-30, -2),
+    replaced=st.booleans(),
 )
-
-
-Setting = tuple[int, float, float, int, float, bool]
-
-
-@given(EVENTS)
 @settings(deadline=None, max_examples=12)
-def test_upper_is_never_below_lower(setting: Setting) -> None:
-    records, share, noise, rounds, log_delta, replaced = setting
+def test_upper_is_never_below_lower(records, share, noise, rounds, log_delta, replaced) -> None:
     batch = max(int(records * share), 1)
     event = drawn(records, batch if replaced else min(batch, records), noise, rounds, replaced=replaced)
     delivered = delivered_epsilon(event, math.exp(log_delta))
@@ -104,33 +90,29 @@ def test_upper_is_never_below_lower(setting: Setting) -> None:
     assert delivered.estimate == (delivered.lower + delivered.upper) / 2
 
 
-def is_monotone(setting: Setting) -> None:
-    """In the noise on the sum, σK, at one draw more or less: a batch twice as large is worse at the same multiplier."""
-    records, share, noise, rounds, log_delta, _ = setting
-    noise = max(noise, 0.3)
-    batch, delta = max(int(records * min(share, 0.5)), 1), math.exp(log_delta)
-    here = delivered_epsilon(drawn(records, batch, noise, rounds), delta)
+@given(n=st.integers(20, 3000), share=st.floats(0.01, 0.5), noise=st.floats(0.3, 20), rounds=st.integers(2, 100))
+@settings(deadline=None, max_examples=6)
+def test_epsilon_falls_with_noise_records_and_delta_and_grows_with_rounds_and_batch(n, share, noise, rounds) -> None:
+    """In the noise on the sum, σK: a batch twice as large is worse at the same multiplier."""
+    batch, delta = max(int(n * share), 1), 1e-6
+    here = delivered_epsilon(drawn(n, batch, noise, rounds), delta)
     slack = 1e-3 * here.upper + 1e-5  # the lattices differ
     for other in (
-        delivered_epsilon(drawn(records, batch, 1.2 * noise, rounds), delta),
-        delivered_epsilon(drawn(records, batch, noise, max(rounds * 2 // 3, 1)), delta),
-        delivered_epsilon(drawn(records, batch, noise, rounds), min(delta * 4, 0.9)),
-        delivered_epsilon(drawn(records, max(batch // 2, 1), noise, rounds), delta),
-        delivered_epsilon(drawn(2 * records, batch, noise, rounds), delta),
+        delivered_epsilon(drawn(n, batch, 1.2 * noise, rounds), delta),
+        delivered_epsilon(drawn(n, batch, noise, rounds * 2 // 3), delta),
+        delivered_epsilon(drawn(n, batch, noise, rounds), 4 * delta),
+        delivered_epsilon(drawn(n, max(batch // 2, 1), noise, rounds), delta),
+        delivered_epsilon(drawn(2 * n, batch, noise, rounds), delta),
     ):
         assert other.lower <= here.upper
         assert other.upper <= here.upper + slack
 
 
-@dataclass
-class Plan:
-    event: dp.DpEvent
-
-
 def test_plans_and_degenerate_events() -> None:
     event = drawn(100, 10, 2.0, 5)
-    assert delivered_epsilon(Plan(event), 1e-4) == delivered_epsilon(event, 1e-4)
-    assert upper_epsilon(Plan(event), 1e-4) == delivered_epsilon(event, 1e-4).upper
+    plan = SimpleNamespace(event=event)
+    assert delivered_epsilon(plan, 1e-4) == delivered_epsilon(event, 1e-4)
+    assert upper_epsilon(plan, 1e-4) == delivered_epsilon(event, 1e-4).upper
     assert delivered_epsilon(dp.NoOpDpEvent(), 1e-5) == (0, 0, 0, "nothing is released")
     assert upper_epsilon(dp.NoOpDpEvent(), 1e-5) == 0
     for event in (
@@ -143,25 +125,32 @@ def test_plans_and_degenerate_events() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "delta", "message"),
+    ("event", "message"),
     [
-        (dp.GaussianDpEvent(1.0), 0.0, "delta = 0.0: must lie strictly between 0 and 1"),
-        (dp.GaussianDpEvent(-1.0), 1e-5, "noise multiplier = -1.0: must not be negative"),
-        (dp.GaussianDpEvent(math.nan), 1e-5, "noise multiplier = nan: must not be negative"),
-        (drawn(10, 11, 1.0, 1, replaced=False), 1e-5, "sample of 11 out of 10 records"),
-        (dp.SelfComposedDpEvent(dp.GaussianDpEvent(1.0), -1), 1e-5, "composition count = -1"),
-        (dp.LaplaceDpEvent(1.0), 1e-5, "only Gaussian releases are supported"),
-        (dp.PoissonSampledDpEvent(1.5, dp.GaussianDpEvent(1.0)), 1e-5, "sampling probability = 1.5"),
+        (dp.GaussianDpEvent(-1.0), "noise multiplier = -1.0: must not be negative"),
+        (dp.GaussianDpEvent(math.nan), "noise multiplier = nan: must not be negative"),
+        (dp.GaussianDpEvent(1e-300), r"noise multiplier = 1e-300: must be 0, infinite or in \[1e-100, 1e\+100\]"),
+        (drawn(100, 10, 1e-9, 1), r"noise multiplier = 1e-09: must be 0, infinite or in \[1e-06, 1e\+12\]"),
+        (drawn(100, 10, 1e300, 1, replaced=False), r"= 1e\+300: must be 0, infinite or in \[1e-06, 1e\+12\]"),
+        (drawn(1000, 10**6, 1.0, 1), "sample of 1000000 out of 1000 records: must be at most 64 n with replacement"),
+        (drawn(10, 11, 1.0, 1, replaced=False), "sample of 11 out of 10 records"),
+        (dp.SelfComposedDpEvent(dp.GaussianDpEvent(1.0), -1), "composition count = -1"),
+        (dp.LaplaceDpEvent(1.0), "only Gaussian releases are supported"),
+        (dp.PoissonSampledDpEvent(1.5, dp.GaussianDpEvent(1.0)), "sampling probability = 1.5"),
         (
             dp.ComposedDpEvent([drawn(10, 2, 1.0, 1), dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(1.0))]),
-            1e-5,
             "cannot join replace-one sampling",
         ),
     ],
 )
-def test_wrong_events_say_what_is_wrong(event: dp.DpEvent, delta: float, message: str) -> None:
+def test_wrong_events_say_what_is_wrong(event: dp.DpEvent, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        delivered_epsilon(event, delta)
+        delivered_epsilon(event, 1e-5)
+
+
+def test_a_wrong_delta_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"delta = 0.0: must lie strictly between 0 and 1"):
+        delivered_epsilon(dp.GaussianDpEvent(1.0), 0.0)
 
 
 def test_lower_end_is_reached_by_simulated_transcripts_of_two_silos() -> None:

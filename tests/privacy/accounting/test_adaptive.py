@@ -43,9 +43,9 @@ def test_agrees_with_a_plain_dynamic_programme(n: int, drawn: int, noise: float,
     occurrences = with_replacement(n, drawn, noise, 1e-12)
     best, plain = programme(occurrences, count, delta)
     step, top = 1e-3, 40.0
-    static = epsilon_at(Composition([(pair_losses(occurrences, step, top, upper=False), count)]), delta, upper=False)
-    upper = epsilon_at(Composition([(replace_one_losses(occurrences, step, top), count)]), delta, upper=True)
     plain_pair = Composition([(pair_losses(occurrences, step, top, upper=False), count)])
+    static = epsilon_at(plain_pair, delta, upper=False)
+    upper = epsilon_at(Composition([(replace_one_losses(occurrences, step, top), count)]), delta, upper=True)
     order = chernoff_order(plain_pair.log_moment, delta)[0]
     found = adaptive_lower_epsilon(occurrences, count, delta, order=order, step=step, top=top, upper=upper)
     assert static == pytest.approx(plain, rel=2e-3)

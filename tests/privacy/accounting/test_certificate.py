@@ -36,9 +36,7 @@ def hinge(p: np.ndarray, q: np.ndarray, t: float) -> float:
     t=st.one_of(st.floats(0, 2), st.floats(-1.2, 0.5)),
 )
 @settings(deadline=None, max_examples=25)
-def test_no_neighbours_exceed_the_explicit_pairs_quadratic_hinge(
-    share: float, shift: float, radii: tuple[float, ...], angles: tuple[float, ...], t: float
-) -> None:
+def test_no_neighbours_exceed_the_explicit_pairs_quadratic_hinge(share, shift, radii, angles, t):
     """Theorem 2 of docs/accounting.md, the other record anywhere in the ball and the two records at any angles."""
     t = max(1 + t * share, 0.0) if t < 0.5 else t  # near 1 − q is where it is not obvious
     turns = np.array([0.0, angles[0], angles[1]])

@@ -6,14 +6,12 @@ from scipy.special import ndtr
 
 from silodp.privacy.accounting import end_of_round_epsilon
 from silodp.privacy.accounting.profiles import at_most_once, replace_one_profile
-from silodp.privacy.adversary import (
-    last_iterate_epsilon,
-    last_iterate_profile,
-    occurrence_exponents,
-)
+from silodp.privacy.adversary import last_iterate_epsilon, last_iterate_profile, occurrence_exponents
 
 EPSILON = np.array([0, 0.25, 0.5, 1, 1.5, 2])
 Z = np.linspace(-14, 14, 561)
+TWO_STEPS = occurrence_exponents(2, 4, 1e-12)
+BOUND = last_iterate_profile(TWO_STEPS, 1.0, EPSILON)
 
 
 def test_one_step_is_the_profile_of_one_release():
@@ -22,12 +20,11 @@ def test_one_step_is_the_profile_of_one_release():
 
 
 def test_two_steps_have_the_exponents_and_the_bound_worked_out_by_hand():
-    mechanism = occurrence_exponents(2, 4, 1e-12)
-    none, exponents, weights, _ = mechanism
+    none, exponents, weights, _ = TWO_STEPS
     assert none == 0.5625
     assert dict(zip(exponents, weights, strict=True)) == {0.5: 0.1875, 1.0: 0.1875, 2.0: 0.0625}
     worked_out = [0.156141, 0.092802, 0.054592, 0.017853, 0.005358, 0.001462]
-    assert last_iterate_profile(mechanism, 1.0, EPSILON) == pytest.approx(worked_out, abs=5e-7)
+    assert worked_out == pytest.approx(BOUND, abs=5e-7)
 
 
 def law(maps, n):
@@ -61,8 +58,7 @@ def test_random_instances_lie_below_the_bound(seed):
     others = random_map(rng)
     # The record and its replacement, each 1/2 from the other records' map: s = 1 from each other at most.
     p, q = (law((others, near(random_map(rng), others)), 4) for _ in range(2))
-    bound = last_iterate_profile(occurrence_exponents(2, 4, 1e-12), 1.0, EPSILON)
-    assert (np.maximum(divergence(p, q), divergence(q, p)) <= bound + 1e-9).all()
+    assert (np.maximum(divergence(p, q), divergence(q, p)) <= BOUND + 1e-9).all()
 
 
 def test_a_linear_loss_lies_close_below_the_bound():
@@ -72,7 +68,7 @@ def test_a_linear_loss_lies_close_below_the_bound():
     p, q = law((stays, lambda x: x + 1), 4), law((stays, stays), 4)
     exact = [0.134826, 0.071370, 0.036951, 0.009511, 0.002340, 0.000548]
     assert np.maximum(divergence(p, q), divergence(q, p)) == pytest.approx(exact, abs=2e-5)
-    assert (np.array(exact) <= last_iterate_profile(occurrence_exponents(2, 4, 1e-12), 1.0, EPSILON)).all()
+    assert (exact <= BOUND).all()
 
 
 def test_without_contraction_the_bound_is_false():
@@ -85,11 +81,10 @@ def test_without_contraction_the_bound_is_false():
     assert total_variation > 2 * ndtr(s * np.sqrt(0.5) / 2) - 1
 
 
-@pytest.mark.parametrize(("z", "n", "steps", "about"), [(0.394099, 1238, 442, 7.07)])
-def test_mnist_at_18_is_certified_at_7(z, n, steps, about):
-    bracket = end_of_round_epsilon(steps, 35, n, z, n**-2.0)
-    smaller = last_iterate_epsilon(steps, 35, n, z, n**-2.0)
-    assert smaller == pytest.approx(about, rel=0.005)
+def test_mnist_at_18_is_certified_at_7():
+    mnist = {"steps": 442, "rounds": 35, "n": 1238, "noise_multiplier": 0.394099, "delta": 1238**-2.0}
+    bracket, smaller = end_of_round_epsilon(**mnist), last_iterate_epsilon(**mnist)
+    assert smaller == pytest.approx(7.07, rel=0.005)
     assert bracket.lower < smaller < bracket.upper == pytest.approx(18, rel=2e-3)
 
 

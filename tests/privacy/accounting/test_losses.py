@@ -11,12 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
-from silodp.privacy.accounting.profiles import (
-    Occurrences,
-    at_most_once,
-    replace_one_profile,
-    with_replacement,
-)
+from silodp.privacy.accounting.profiles import Occurrences, at_most_once, replace_one_profile, with_replacement
 
 EPSILONS = (-1.0, -0.3, -0.05, 0.0, 0.02, 0.1, 0.4, 1.0, 3.0, 8.0)
 
@@ -52,9 +47,7 @@ def exact(occurrences: Occurrences, reverse: bool) -> np.ndarray:
     aligned=st.booleans(),
 )
 @settings(deadline=None, max_examples=30)
-def test_explicit_pair_lies_between_its_discrete_losses(
-    n: int, share: float, shift: float, steps: float, reverse: bool, aligned: bool
-) -> None:
+def test_explicit_pair_lies_between_its_discrete_losses(n, share, shift, steps, reverse, aligned):
     occurrences = with_replacement(n, max(int(n * share), 1), 1 / shift, 1e-15)
     step = shift * (1 + shift) / steps
     top = 12 * shift + (shift * len(occurrences.weights)) ** 2 / 2
@@ -72,48 +65,35 @@ def test_explicit_pair_lies_between_its_discrete_losses(
     ("occurrences", "step", "top"),
     [(with_replacement(50, 9, 0.9, 1e-18), 1e-3, 40.0), (at_most_once(1 / 800, 0.7), 2e-5, 8.0)],
 )
-def test_discrete_losses_are_close_and_agree_with_quadrature_in_thirty_digits(
-    occurrences: Occurrences, step: float, top: float, reverse: bool
-) -> None:
+def test_discrete_losses_are_close_and_agree_with_quadrature_in_thirty_digits(occurrences, step, top, reverse):
     upper = pair_losses(occurrences, step, top, upper=True, reverse=reverse)
     lower = pair_losses(occurrences, step, top, upper=False, reverse=reverse)
     with mpmath.workdps(30):
         s = mpmath.mpf(occurrences.shift)
         weights = [mpmath.mpf(float(w)) for w in occurrences.weights]
 
-        def integrand(x: mpmath.mpf, alpha: mpmath.mpf) -> mpmath.mpf:
-            mixture = sum(w * mpmath.npdf(x, j * s) for j, w in enumerate(weights))
-            first, second = (mpmath.npdf(x), mixture) if reverse else (mixture, mpmath.npdf(x))
-            return max(first - alpha * second, mpmath.mpf(0))
+        def ratio(x):
+            """P/Q, which grows with x."""
+            return sum(w * mpmath.exp(j * s * x - (j * s) ** 2 / 2) for j, w in enumerate(weights))
 
         for epsilon in (0.0, 0.3):
             alpha = mpmath.exp(epsilon)
-            kink = (
-                brentq(lambda x, a=alpha: float(_signed(weights, s, x, a, reverse)), -30, 30)
-                if _has_kink(occurrences, epsilon, reverse)
-                else 0.0
-            )
-            points = sorted([-25, -8, -3, 0, 3, 8, 25, kink])
-            truth = float(mpmath.quad(lambda x, a=alpha: integrand(x, a), points))
+            level = 1 / alpha if reverse else alpha
+            kink = brentq(lambda x, level=level: float(ratio(x) - level), -30, 30) if level > weights[0] else 0.0
+
+            def integrand(x, alpha=alpha):
+                first, second = (1, ratio(x)) if reverse else (ratio(x), 1)
+                return mpmath.npdf(x) * max(first - alpha * second, mpmath.mpf(0))
+
+            truth = float(mpmath.quad(integrand, sorted([-25, -8, -3, 0, 3, 8, 25, kink])))
             assert divergence(lower, epsilon) <= truth * (1 + 1e-9) + 1e-18
             assert divergence(upper, epsilon) >= truth * (1 - 1e-9) - 1e-18
             assert divergence(upper, epsilon) - divergence(lower, epsilon) <= 2e-4 * divergence(upper, 0.0)
 
 
-def _has_kink(occurrences: Occurrences, epsilon: float, reverse: bool) -> bool:
-    return not reverse or epsilon < -math.log(occurrences.weights[0])
-
-
-def _signed(weights: list, s: mpmath.mpf, x: float, alpha: mpmath.mpf, reverse: bool) -> mpmath.mpf:
-    ratio = sum(w * mpmath.exp(j * s * x - (j * s) ** 2 / 2) for j, w in enumerate(weights))
-    return 1 / ratio - alpha if reverse else ratio - alpha
-
-
 @given(n=st.integers(2, 3000), share=st.floats(0.0005, 1.3), shift=st.floats(0.005, 8), steps=st.floats(3, 2000))
 @settings(deadline=None, max_examples=20)
-def test_dominating_losses_lie_above_the_profile_and_are_symmetric(
-    n: int, share: float, shift: float, steps: float
-) -> None:
+def test_dominating_losses_lie_above_the_profile_and_are_symmetric(n, share, shift, steps):
     occurrences = with_replacement(n, max(int(n * share), 1), 1 / shift, 1e-15)
     top = 8 * shift + (shift * len(occurrences.weights)) ** 2 / 2
     step = max(shift * (1 + shift) / steps, top / 5000)

@@ -8,11 +8,7 @@ from dp_accounting import gaussian_mechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting.mechanisms import (
-    gaussian_epsilon,
-    gaussian_log_profile,
-    gaussian_mu,
-)
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon, gaussian_log_profile, gaussian_mu
 
 
 def exact_log_delta(epsilon: float, mu: float) -> float:

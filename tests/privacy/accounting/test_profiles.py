@@ -21,9 +21,7 @@ from silodp.privacy.accounting.profiles import (
 EPSILONS = np.array([0.0, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0])
 
 
-def on_a_line(
-    weights: np.ndarray, first: np.ndarray, second: np.ndarray, epsilons: np.ndarray = EPSILONS
-) -> np.ndarray:
+def on_a_line(weights, first, second, epsilons=EPSILONS):
     """(E,) ∫ (P − e^ε Q)₊ of two mixtures of unit Gaussians with the given weights and means, by a fine sum."""
     x = np.linspace(min(first.min(), second.min()) - 8, max(first.max(), second.max()) + 8, 8001)
     p = weights @ np.exp(-((x - first[:, None]) ** 2) / 2)
@@ -52,9 +50,7 @@ def bbg(occurrences: Occurrences, epsilon: float) -> float:
     kind=st.sampled_from(["same", "random", "extreme"]),
 )
 @settings(deadline=None, max_examples=40)
-def test_no_neighbours_on_a_line_exceed_the_profile(
-    n: int, drawn: int, shift: float, a: float, b: float, seed: int, kind: str
-) -> None:
+def test_no_neighbours_on_a_line_exceed_the_profile(n, drawn, shift, a, b, seed, kind):
     occurrences = with_replacement(n, drawn, 1 / shift, 1e-14)
     rng = np.random.default_rng(seed)
     top = len(occurrences.weights) - 1
@@ -95,9 +91,7 @@ def test_no_triangle_in_the_plane_exceeds_the_profile(seed: int) -> None:
 
 @given(n=st.integers(2, 2000), share=st.floats(0.001, 1.5), shift=st.floats(0.01, 6))
 @settings(deadline=None, max_examples=25)
-def test_profile_is_never_above_the_uniform_allocation_and_never_below_the_explicit_pair(
-    n: int, share: float, shift: float
-) -> None:
+def test_profile_is_never_above_the_uniform_allocation_and_never_below_the_explicit_pair(n, share, shift):
     occurrences = with_replacement(n, max(int(share * n), 1), 1 / shift, 1e-13)
     bound = replace_one_profile(occurrences, EPSILONS)
     assert np.all(np.diff(bound) <= 1e-15)

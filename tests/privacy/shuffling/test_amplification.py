@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from exact_composition import composed_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,15 +143,8 @@ def test_the_command_prints_the_table(capsys):
 
 @pytest.mark.parametrize(("records", "steps", "epsilon"), [(1, 1, 0.5), (1, 3, 1.2), (5, 4, 0.1)])
 def test_sampled_steps_compose_as_randomised_response_does(records, steps, epsilon):
-    # Every sequence of answers, true or false, of the response that is as private as a step.
-    step = math.log(1 + math.expm1(0.8) / records)
-    truth = math.exp(step) / (1 + math.exp(step))
-    delta = 0.0
-    for answers in itertools.product([True, False], repeat=steps):
-        p = math.prod(truth if answer else 1 - truth for answer in answers)
-        q = math.prod(1 - truth if answer else truth for answer in answers)
-        delta += max(p - math.exp(epsilon) * q, 0)
-    assert sampled_delta(0.8, records, steps, epsilon) == pytest.approx(delta, rel=1e-8, abs=1e-15)
+    wanted = composed_delta(steps, math.log(1 + math.expm1(0.8) / records), 0.0, epsilon)
+    assert sampled_delta(0.8, records, steps, epsilon) == pytest.approx(wanted, rel=1e-8, abs=1e-15)
 
 
 def bits_with_and_without(slots: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
@@ -181,20 +175,24 @@ def test_replacing_has_two_proofs_above_an_explicit_pair(epsilon0, slots):
     assert lower < upper == pytest.approx(min(steps, clones_epsilon(epsilon0, slots, 1e-6)), rel=1e-5)
 
 
+def left_out_interval(noise: float, slots: int) -> tuple[float, float]:
+    """Both ends of ε at δ = 1e-6 where the record may be left out of Gaussian slots."""
+    lower, upper = (allocation.gaussian_law(noise, slots, side) for side in (False, True))
+    low = allocation.smallest(lambda e: allocation.removed(lower, e), 1e-6)[0]
+    return low, allocation.smallest(lambda e: allocation.left_out(upper, e), 1e-6)[1]
+
+
 def test_gaussian_slots_agree_with_a_published_interval_and_replacing_costs_two_steps():
     """`pld-accounting` 2.0 at σ = 2, m = 100, δ = 1e-6: [.2005, .2100] for leaving out, ≤ .441 by two of its steps."""
-    lower, upper = (allocation.gaussian_law(2.0, 100, side) for side in (False, True))
-    low = allocation.smallest(lambda e: allocation.removed(lower, e), 1e-6)[0]
-    high = allocation.smallest(lambda e: allocation.left_out(upper, e), 1e-6)[1]
+    low, high = left_out_interval(2.0, 100)
     assert 0.2005 < low < high < 0.2100
     assert high - low < 0.002
+    upper = allocation.gaussian_law(2.0, 100, True)
     assert high < allocation.smallest(lambda e: allocation.replaced(upper, e), 1e-6)[1] < 0.441
 
 
 def test_one_gaussian_slot_is_the_gaussian_mechanism():
-    lower, upper = (allocation.gaussian_law(1.5, 1, side) for side in (False, True))
-    low = allocation.smallest(lambda e: allocation.removed(lower, e), 1e-6)[0]
-    high = allocation.smallest(lambda e: allocation.left_out(upper, e), 1e-6)[1]
+    low, high = left_out_interval(1.5, 1)
     exact = gaussian_epsilon(1e-6, 1 / 1.5)
     assert low <= exact <= high
     assert high == pytest.approx(exact, rel=1e-3)

@@ -18,11 +18,9 @@ from silodp.theory import THEOREMS
 def by_fractions(n: int, p: Fraction, shift: int, weight: Fraction) -> Fraction:
     """Hockey-stick divergence of Bin(n, p) and its shift, the larger order, in exact arithmetic."""
     mass = [math.comb(n, x) * p**x * (1 - p) ** (n - x) for x in range(n + 1)]
-    padded = {x: mass[x] for x in range(n + 1)}
-    points = range(n + shift + 1)
-    first = sum((max(padded.get(x, 0) - weight * padded.get(x - shift, 0), Fraction(0)) for x in points), Fraction(0))
-    second = sum((max(padded.get(x - shift, 0) - weight * padded.get(x, 0), Fraction(0)) for x in points), Fraction(0))
-    return max(first, second)
+    zeros = [Fraction(0)] * shift
+    pairs = list(zip(mass + zeros, zeros + mass, strict=True))
+    return max(sum(max(a - weight * b, 0) for a, b in pairs), sum(max(b - weight * a, 0) for a, b in pairs))
 
 
 @pytest.mark.parametrize(("n", "p", "shift"), [(30, "1/2", 1), (30, "1/4", 3), (12, "1/10", 5), (80, "1/2", 8)])

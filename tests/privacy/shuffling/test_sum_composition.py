@@ -12,13 +12,7 @@ from small_sums import coordinate_law
 
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.shuffling.p_vec import SumParameters
-from silodp.privacy.shuffling.shuffled_plan import (
-    SumRelease,
-    _convex,
-    calibrated_sums,
-    composed_lower,
-    composed_upper,
-)
+from silodp.privacy.shuffling.shuffled_plan import SumRelease, _convex, calibrated_sums, composed_lower, composed_upper
 
 # Two silos of three records; two of a silo's three are drawn, so four participants a sum.
 PARAMETERS = SumParameters(4, levels=2, noise_bits=20)

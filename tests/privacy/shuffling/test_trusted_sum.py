@@ -13,14 +13,13 @@ from silodp.privacy.plan import Budget
 from silodp.privacy.shuffling.trusted_sum import delivered_sum
 
 BUDGET = Budget(100, 20, 2.0, 1e-4, 16.0)
-NAMES = ["prox_sgd", "prox_svrg", "prox_pl_svrg", "fedprox_spider"]
 
 
 def made(name, budget=BUDGET, **options):
     return ALGORITHMS[name].with_options({"rounds": budget.rounds, "phase_length": 5} | options).plan(budget)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["prox_sgd", "prox_svrg", "prox_pl_svrg", "fedprox_spider"])
 def test_a_sum_delivers_what_the_isrl_dp_form_delivers_and_a_message_by_itself_less(name):
     summed = made(f"sdp_{name}", silos=25, cohort=16)
     alone, found = delivered_epsilon(made(name), 1e-4), delivered_sum(summed)

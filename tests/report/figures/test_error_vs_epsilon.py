@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from example_table import BASELINES, EPSILONS, results_table
+from example_table import BASELINES, EPSILONS, PRIVATE, results_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
@@ -14,6 +14,8 @@ from silodp.report.figures.style import in_legend, label
 from silodp.report.figures.svg import note_of, words
 
 DRAWN = ("minibatch_sgd", "local_sgd", "spider")
+SPIDERS = ("minibatch_sgd", "fedprox_spider", "fed_spider")
+ERRORS = ["test_error_mean", "test_error_p05", "test_error_p95"]
 
 
 def line(figure, text):
@@ -37,11 +39,12 @@ def lightness(colour):
     return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
 
 
-@pytest.mark.parametrize(("private", "drawn"), [(("minibatch_sgd", "fed_spider"), None), (None, DRAWN)])
+@pytest.mark.parametrize(("private", "drawn"), [(SPIDERS, SPIDERS), (PRIVATE, DRAWN)])
 def test_every_row_is_drawn(private, drawn):
-    table = results_table(private) if private else results_table()
+    """The two SPIDERs stand in for the better of them only where that is missing."""
+    table = results_table(private)
     figure = error_vs_epsilon(table, title="t")
-    for name in drawn or private:
+    for name in drawn:
         rows = table[table["private"] & (table["algorithm"] == name)]
         np.testing.assert_array_equal(line(figure, label(name)).get_ydata(), rows["test_error_mean"])
     for name in BASELINES:
@@ -52,27 +55,19 @@ def test_every_row_is_drawn(private, drawn):
         assert (low, high) == pytest.approx((row["test_error_p05"], row["test_error_p95"]))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     said = "better of FedProx-SPIDER and FedSPIDER" in notes(figure)
-    assert ("SPIDER (better of 2)" in texts) == said == bool(drawn)
-    assert texts == [in_legend(label(name)) for name in drawn or private]
+    assert ("SPIDER (better of 2)" in texts) == said == ("spider" in drawn)
+    assert texts == [in_legend(label(name)) for name in drawn]
+    labels = {one.get_label() for one in figure.axes[0].get_lines()}
+    assert labels.isdisjoint(label(name) for name in set(private) - set(drawn))
     assert figure.axes[0].get_xlabel().endswith("- - no noise")
-
-
-def test_the_members_of_spider_stand_in_for_it_only_where_it_is_missing(table):
-    with_it = {line.get_label() for line in error_vs_epsilon(table, title="t").axes[0].get_lines()}
-    without = error_vs_epsilon(table[table["algorithm"] != "spider"], title="t")
-    members = {"ISRL-DP FedProx-SPIDER", "ISRL-DP FedSPIDER"}
-    assert not members & with_it
-    assert members <= {line.get_label() for line in without.axes[0].get_lines()}
 
 
 def test_bars_reach_from_the_5th_to_the_95th_percentile_even_beside_the_mean(table):
     table = table[table["algorithm"] == "minibatch_sgd"].reset_index(drop=True)
     table.loc[0, "test_error_mean"] = 2 * table.loc[0, "test_error_p95"]  # one wild trial of many
     axes = error_vs_epsilon(table, title="t").axes[0]
-    bars = axes.containers[0].lines[2][0].get_segments()
-    private = table[table["private"]]
-    np.testing.assert_allclose([segment[0][1] for segment in bars], private["test_error_p05"])
-    np.testing.assert_allclose([segment[1][1] for segment in bars], private["test_error_p95"])
+    bars = np.array(axes.containers[0].lines[2][0].get_segments())
+    np.testing.assert_allclose(bars[:, :, 1], table.loc[table["private"], ["test_error_p05", "test_error_p95"]])
 
 
 def test_the_epsilon_axis_is_to_scale_with_a_tick_at_every_epsilon(table):
@@ -101,9 +96,7 @@ def test_labels_of_the_epsilon_axis_do_not_touch(kind):
 
 def test_an_algorithm_that_stretches_the_axis_leaves_the_others_a_panel_of_their_own(table):
     assert len(error_vs_epsilon(table, title="t").axes) == 1
-    far = table["private"] & (table["algorithm"] == "local_sgd")
-    for name in ("test_error_mean", "test_error_p05", "test_error_p95"):
-        table.loc[far, name] *= 4
+    table.loc[table["private"] & (table["algorithm"] == "local_sgd"), ERRORS] *= 4
     whole, zoom = error_vs_epsilon(table, title="t").axes
     assert "Without ISRL-DP Local SGD" in zoom.get_title(loc="left")
     drawn = {artist.get_label() for artist in zoom.get_lines()}
@@ -114,25 +107,24 @@ def test_an_algorithm_that_stretches_the_axis_leaves_the_others_a_panel_of_their
     assert zoom.get_xlim() == whole.get_xlim()
 
 
+def with_trials(table, shifts):
+    """The table with intervals over trials, whose errors differ from each mean by the shifts."""
+    keys, means = table[["algorithm", "reading", "M", "R", "epsilon"]], table["test_error_mean"]
+    reported = pd.concat([keys.assign(trial=i, test_error=means + shift) for i, shift in enumerate(shifts)])
+    return with_intervals(table.assign(trials=len(shifts)), reported)
+
+
 def test_few_trials_have_intervals_of_the_mean_and_the_note_says_how_many(table):
     assert "10 trials a point. Bars and bands: 5th to 95th percentile" in notes(error_vs_epsilon(table, title="t"))
-    table["trials"] = 4
-    figure = error_vs_epsilon(table, title="t")
-    assert "4 trials a point, too few for bars" in notes(figure)
-    assert np.isnan(figure.axes[0].containers[0].lines[2][0].get_segments()).all()
-    single = table[["algorithm", "reading", "M", "R", "epsilon"]]
-    reported = pd.concat([single.assign(trial=i, test_error=0.1 * i) for i in range(1, 5)])
-    figure = error_vs_epsilon(with_intervals(table, reported), title="t")
-    dots = [one for one in figure.axes[0].get_lines() if one.get_gid() == "trials:minibatch_sgd"]
-    assert [one.get_ydata().tolist() for one in dots] == [[0.1, 0.2, pytest.approx(0.3), 0.4]] * len(EPSILONS)
-    table["trials"] = 5
-    assert "little more than the extremes" in notes(error_vs_epsilon(table, title="t"))
-    keys = ["algorithm", "reading", "M", "R", "epsilon"]
-    errors = {trial: (trial - 2) / 100 for trial in range(5)}
-    reported = pd.concat(
-        [table[keys].assign(trial=i, test_error=table["test_error_mean"] + shift) for i, shift in errors.items()]
-    )
-    figure = error_vs_epsilon(with_intervals(table, reported), title="t")
+    assert "little more than the extremes" in notes(error_vs_epsilon(table.assign(trials=5), title="t"))
+    shifts = [-0.02, -0.01, 0.0, 0.01, 0.02]
+    for few in (table.assign(trials=4), with_trials(table, shifts[:4])):
+        figure = error_vs_epsilon(few, title="t")
+        assert "4 trials a point, too few for bars" in notes(figure)
+        assert np.isnan(figure.axes[0].containers[0].lines[2][0].get_segments()).all()
+    dots = [one.get_ydata() for one in figure.axes[0].get_lines() if one.get_gid() == "trials:minibatch_sgd"]
+    np.testing.assert_allclose(dots, np.add.outer(line(figure, "ISRL-DP MB-SGD").get_ydata(), shifts[:4]))
+    figure = error_vs_epsilon(with_trials(table, shifts), title="t")
     assert "5 trials a point. Bars and bands: 95 % intervals of the mean" in notes(figure)
     (low, high), *_ = [bar[:, 1] for bar in figure.axes[0].containers[0].lines[2][0].get_segments()]
     # Student's t with 4 degrees of freedom: 2.776 · 0.0158/√5.
@@ -152,8 +144,7 @@ def test_a_diverged_point_is_crossed_and_named(table):
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_a_mean_that_is_not_finite_stays_on_the_upper_edge(table, value):
-    table.loc[2, ["test_error_mean", "test_error_p05", "test_error_p95"]] = value
-    table.loc[len(table) - 1, ["test_error_mean", "test_error_p05", "test_error_p95"]] = value
+    table.loc[[2, len(table) - 1], ERRORS] = value
     figure = error_vs_epsilon(table, title="t")
     edge = artist(figure, "beyond:minibatch_sgd")
     x = line(figure, "ISRL-DP MB-SGD").get_xdata()
@@ -207,10 +198,8 @@ def test_legend_notes_and_title_are_on_the_page_and_off_the_axes(table):
     # Notes are said beside the picture.
     assert figure.texts == []
     for box in (axes, legend):
-        assert page.x0 <= box.x0
-        assert box.x1 <= page.x1
-        assert page.y0 <= box.y0
-        assert box.y1 <= page.y1
+        assert page.x0 <= box.x0 < box.x1 <= page.x1
+        assert page.y0 <= box.y0 < box.y1 <= page.y1
     assert not legend.overlaps(axes)
 
 

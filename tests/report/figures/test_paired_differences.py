@@ -36,9 +36,8 @@ def test_every_comparison_is_a_point_of_its_setting_and_colours_tell_outcomes():
     for axes, (_, group) in zip(figure.axes, rows.groupby(["M", "R"]), strict=True):
         drawn = {line.get_gid().split(":")[1]: line for line in axes.get_lines() if ":" in str(line.get_gid())}
         assert set(drawn) == {FIRST, SECOND, EQUAL, UNDECIDED}
-        assert {name: line.get_xdata()[0] for name, line in drawn.items()} == dict(
-            zip(outcomes(group), group["difference"], strict=True)
-        )
+        differences = dict(zip(outcomes(group), group["difference"], strict=True))
+        assert {name: line.get_xdata()[0] for name, line in drawn.items()} == differences
         assert (drawn[FIRST].get_marker(), drawn[SECOND].get_marker()) == ("<", ">")
         assert drawn[EQUAL].get_color() == drawn[UNDECIDED].get_color() == "#6e6e6e"
         assert axes.get_xlabel() == "← SPIDER better | MB-SGD better →"
@@ -56,10 +55,8 @@ def test_text_stays_on_the_page_and_panels_off_each_other():
     boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
     boxes += [text.get_window_extent(renderer) for text in (figure.legends[0], *figure.texts)]
     for place, box in enumerate(boxes):
-        assert figure.bbox.x0 <= box.x0
-        assert box.x1 <= figure.bbox.x1
-        assert figure.bbox.y0 <= box.y0
-        assert box.y1 <= figure.bbox.y1
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
         assert not any(box.overlaps(other) for other in boxes[:place])
 
 

@@ -11,19 +11,20 @@ from silodp.algorithms.base import Look
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.style import in_order, label, looks
 
-# Kinds that need rows of the default reading and of calibrated noise.
-BOTH_NOISES = ("both_noises", "calibrated_vs_paper")
+
+def rows_of(kind):
+    """Rows that a kind of figure draws: of the default reading, for two kinds of calibrated noise as well."""
+    both = kind in ("both_noises", "calibrated_vs_paper")
+    return pd.concat([results_table(reading=reading) for reading in ("", "noise=calibrated")[: 1 + both]])
 
 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_the_same_table_gives_the_same_bytes(kind, tmp_path):
-    rows = pd.concat([results_table(), results_table(reading="noise=calibrated")][: 1 + (kind in BOTH_NOISES)])
+    rows = rows_of(kind)
     # Of the same name, from which an SVG file has its ids.
     first = save(FIGURES[kind](rows, title="t"), tmp_path / "1" / "a")
-    assert [path.name for path in first] == ["a.pdf", "a.png", "a.svg"]
-    shuffled = rows.sample(frac=1, random_state=1)
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9}):  # the user's own style must not
-        second = save(FIGURES[kind](shuffled, title="t"), tmp_path / "2" / "a")
+        second = save(FIGURES[kind](rows.sample(frac=1, random_state=1), title="t"), tmp_path / "2" / "a")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert sorted(os.listdir(tmp_path / "2")) == ["a.pdf", "a.png", "a.svg"]
 
@@ -36,9 +37,7 @@ def test_files_hold_their_fonts_and_no_date_and_keep_dots_in_their_name(tmp_path
     assert text.count(b"/Subtype /Type3") == text.count(b"/ToUnicode") > 0
     assert b"/Type1" not in text
     assert b"/TrueType" not in text
-    assert b"CreationDate" not in pdf.read_bytes()
-    width = int.from_bytes(png.read_bytes()[16:20], "big")
-    assert width == round(4.6 * 150)
+    assert b"CreationDate" not in text
 
 
 def test_every_algorithm_brings_a_look_of_its_own_and_one_without_takes_a_spare_one_at_the_end(monkeypatch):
@@ -67,8 +66,6 @@ def test_an_sdp_label_says_how_its_sums_were_made():
 def test_words_of_a_run_file_are_no_formulas(kind, tmp_path):
     """A title with a broken formula would stop the figures after all training."""
     title = "a lone $ $\\frac{ $$x_$ 100 $ to 200 $ \\alpha^{"
-    table = pd.concat([results_table(), results_table(reading="noise=calibrated")])
-    rows = table if kind in BOTH_NOISES else table[table["reading"] == ""]
-    (path,) = save(FIGURES[kind](rows, title=title, ylabel=title), tmp_path / kind, ["svg"])
+    (path,) = save(FIGURES[kind](rows_of(kind), title=title, ylabel=title), tmp_path / kind, ["svg"])
     shown = ElementTree.fromstring(path.read_text()).itertext()
     assert title in " ".join(text.strip() for text in shown)

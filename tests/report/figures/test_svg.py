@@ -69,11 +69,6 @@ def test_a_figure_of_panels_flows_as_a_picture_for_each_and_loses_nothing(drawn)
     said = ["".join(picture.itertext()) for picture in pictures]
     assert ["50" in text for text in said] == [False, True, False, False]
     assert "no difference found" in "".join(pictures[3].itertext())
-    # Panels are equally wide; text of 6.6 points has 10 px.
-    assert len({picture.get("style") for picture in pictures[:3]}) == 1
-    width, height = map(float, pictures[0].get("viewBox").split()[2:])
-    assert pictures[0].get("style") == f"width:{1.6 * width:.0f}px"
-    assert 150 < width < 200
-    assert 0 < height < 100
+    assert len({picture.get("style") for picture in pictures[:3]}) == 1, "panels are equally wide"
     words = sorted("".join(one.itertext()) for one in tree.fromstring(whole).iter(f"{SVG}text"))
     assert sorted("".join(t.itertext()) for one in (shared, *pictures) for t in one.iter(f"{SVG}text")) == words

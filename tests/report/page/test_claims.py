@@ -79,7 +79,6 @@ def test_a_refuted_claim_has_the_papers_sentence_and_a_reply(page):
         rows = pd.read_csv(path).query("verdict in ('refuted', 'depends on the variant')")
         for name in rows[~rows["claim"].str.contains(": ")]["claim"]:
             assert stated[name].quote, name
-            assert stated[name].reply, name
     for claim in stated.values():
         assert len(claim.quote.partition("”")[0].split()) <= 25
         assert bool(claim.quote) == bool(claim.reply)

@@ -48,6 +48,9 @@ def test_the_sentences_count_the_published_rows(published):
     counts = rows["outcome"].value_counts()
     words = f"smaller test error at {counts['ahead']} of {len(rows)} comparisons, larger at {counts['behind']}"
     assert f"{words}, neither at {counts.drop(['ahead', 'behind']).sum()}." in published[0].sentence
+    # A reader of no paper is told which algorithm is the newer.
+    newer = "At the claimed ε, SPIDER, the newer algorithm, loses to MB-SGD, the simple"
+    assert published[0].sentence.startswith(newer)
     table = numbers(published[1])
     violated, more, kept = ((table["claim"] == word).sum() for word in ("violated", "not certified", "kept"))
     assert f"at {violated} of {len(table)} private results; {more} more" in published[1].sentence
@@ -86,12 +89,6 @@ def test_the_picture_of_a_part_says_what_its_marks_are(published):
     said = r"A mark is at the lower bound .* Drawn: \d+ of the \d+, those of MNIST, "
     said += r".*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
     assert re.match(said, published[1].shown)
-
-
-def test_a_reader_of_no_paper_is_told_which_algorithm_is_the_newer(published):
-    assert published[0].sentence.startswith(
-        "At the claimed ε, SPIDER, the newer algorithm, loses to MB-SGD, the simple"
-    )
 
 
 def test_what_holm_keeps_is_counted_by_direction(published):

@@ -20,13 +20,9 @@ def folder(path, **about):
     rows = results("wbcd_mlp")
     write_csv(rows, path / "tables" / "wbcd_mlp.csv")
     write_csv(privacy(rows), path / "privacy.csv")
-    describe(path, **about)
-    return path
-
-
-def describe(path, **about):
     experiment = {"title": "Breast cancer", "paper": "non-convex paper, Figure 8"} | about
     (path / "config.json").write_text(json.dumps({"run": "r", "experiments": {"wbcd_mlp": experiment}}))
+    return path
 
 
 def built(path):
@@ -36,9 +32,8 @@ def built(path):
 
 def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     page = built(folder(tmp_path))
-    assert (
-        "The noise keeps what it claims: the true ε of all 6 private results is at most the claimed one." in page.text
-    )
+    kept = "The noise keeps what it claims: the true ε of all 6 private results is at most the claimed one."
+    assert kept in page.text
     rows = [row["cells"] for row in page.rows]
     assert ["Breast cancer", "7", "6", "6", "0", "0", "0", "0", "0.100 to 0.183"] in rows
     assert ["Breast cancer", "ISRL-DP MB-SGD", "0.75 to 18", "2", "0", "0", "[0, 0.675] for 0.75", "3.46×10⁻⁵"] in rows
@@ -49,8 +44,7 @@ def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     write_csv(table.assign(edge=["lowest stepsize", "not recorded", *[""] * 5]), tmp_path / "tables" / "wbcd_mlp.csv")
     write_csv(privacy(table), tmp_path / "privacy.csv")
     page = built(tmp_path)
-    wanted = "at 1 of 6 private results; 1 more cannot be certified at their claimed ε, 4 keep it."
-    assert wanted in page.text
+    assert "at 1 of 6 private results; 1 more cannot be certified at their claimed ε, 4 keep it." in page.text
     first, second = (row["cells"] for row in page.rows if "alarm" in row["class"])
     assert first[1:8] == ["7", "6", "4", "1", "1", "2", "1"]
     assert second[3:7] == ["1", "0", "1", "[18.0, 19.1] for 18"]  # bounds are rounded outwards
@@ -69,24 +63,14 @@ def test_audits_stand_beside_what_is_proven(tmp_path, lower, shown, holds):
     assert ({"class": "alarm"} in page.all("p")) == (lower > 0.5349)
 
 
-@pytest.fixture(scope="module")
-def rates():
-    """The table of one slope."""
+def test_checks_have_their_figure_and_their_verdicts_by_theorem(tmp_path):
     generator = np.random.default_rng(1)
-    sweep = Sweep(
-        "convex-2.1",
-        "M",
-        "private",
-        -0.5,
-        (-1.0, 0.0),
-        [1.0, 2.0, 4.0],
-        lambda M: generator.normal(1, 0.05, 40) * M**-0.5,
-        lambda M: M**-0.5,
-    )
-    return table("rates_convex", sweep_rows(sweep, Streams(1)))
 
+    def sample(M):
+        return generator.normal(1, 0.05, 40) * M**-0.5
 
-def test_checks_have_their_figure_and_their_verdicts_by_theorem(tmp_path, rates):
+    sweep = Sweep("convex-2.1", "M", "private", -0.5, (-1.0, 0.0), [1.0, 2.0, 4.0], sample, lambda M: M**-0.5)
+    rates = table("rates_convex", sweep_rows(sweep, Streams(1)))
     write_csv(rates, tmp_path / "bounds" / "rates_convex.csv")
     write_csv(run_check("figure_3", Context(Streams(1))), tmp_path / "bounds" / "figure_3.csv")
     save(BOUNDS_FIGURES["rates_convex"](rates, title="Rates"), tmp_path / "bounds" / "rates_convex", ["svg"])

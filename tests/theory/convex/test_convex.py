@@ -17,15 +17,6 @@ def value(key, **parameters):
     return THEOREMS[key](**parameters).value
 
 
-def test_theorem_noise_is_the_gaussian_mechanism_of_a_round():
-    """256L²R… equals 32L² ln(1.25/δ̃)/(nε̃)² with ε̃ = ε/(2√(2R ln(2/δ))), δ̃ = δ/(2R)."""
-    n, R, epsilon, delta = 500, 20, 1.5, 1e-5
-    local, failure = epsilon / (2 * sqrt(2 * R * log(2 / delta))), delta / (2 * R)
-    assert value("convex-2.1-noise", n=n, R=R, L=1.0, epsilon=epsilon, delta=delta) == pytest.approx(
-        32 * log(1.25 / failure) / (n * local) ** 2
-    )
-
-
 @settings(max_examples=30, deadline=None)
 @given(epsilon=st.floats(1e-3, 1.0), n=st.integers(1, 10_000), share=st.floats(0.001, 1.0))
 def test_subsampling_short_form_lies_above_the_exact_form(epsilon, n, share):

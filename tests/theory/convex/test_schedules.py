@@ -152,9 +152,7 @@ def expected_rounds(name, R, K, Xi):
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULES if not name.startswith("theorem-2.3")])
 def test_rounds_noise_and_steps_at_a_point_without_ones(name):
-    accepted = inspect.signature(SCHEDULES[name]).parameters
-    extra = {"phi": 1.3, "upsilon": 0.8, "K": 60}
-    got = SCHEDULES[name](**{k: v for k, v in (WEIRD | extra).items() if k in accepted})
+    got = plan(name, **WEIRD, phi=1.3, upsilon=0.8, K=60)
     R, Xi = got.rounds, xi(got.rounds)
     assert expected_rounds(name, R, 60, Xi) <= R < expected_rounds(name, R, 60, xi(R)) + 2
     assert got.batch == 60
@@ -186,10 +184,8 @@ def test_rounds_noise_and_steps_at_a_point_without_ones(name):
 def test_one_pass_at_a_point_without_ones():
     sigma2 = 8 * 1.7**2 * log(1.25e4) / 0.9**2
     V = sqrt((5 * 1.7**2 + 3 * sigma2) / 5)
-    accepted = {k: v for k, v in WEIRD.items() if k not in ("N", "mu")}
-    got = SCHEDULES["theorem-2.3"](**accepted)
+    got = plan("theorem-2.3", **WEIRD)
     assert got.sigma2 == pytest.approx(sigma2)
     assert got.regularisation == pytest.approx(V / (2 * 2.3 * sqrt(370)))
-    strong = SCHEDULES["theorem-2.3-strong"](**accepted, mu=0.6)
-    assert strong.stages == multi_stage(370, 3.1, 0.6, 1.7 * 2.3, V)
-    assert SCHEDULES["theorem-2.3-strong"](**accepted, mu=0.6, Delta=9.0).stages == multi_stage(370, 3.1, 0.6, 9.0, V)
+    assert plan("theorem-2.3-strong", **WEIRD).stages == multi_stage(370, 3.1, 0.6, 1.7 * 2.3, V)
+    assert plan("theorem-2.3-strong", **WEIRD, Delta=9.0).stages == multi_stage(370, 3.1, 0.6, 9.0, V)

@@ -10,19 +10,11 @@ from wrong_theorems import last_row, measured_once, planted, times
 
 from silodp.federation.rng import Streams
 from silodp.theory.registry import AssumptionError
-from silodp.verdicts.checks import run_check, svrg_against_sgd, upper_bounds
+from silodp.verdicts.checks import rates_checkins, run_check, svrg_against_sgd, upper_bounds
 from silodp.verdicts.checks.amplification import laws
 from silodp.verdicts.checks.base import Context
 from silodp.verdicts.checks.lower_bounds import INSTANCES
 from silodp.verdicts.checks.participation import SILOS, _unbalanced
-from silodp.verdicts.checks.rates_checkins import (
-    _compared,
-    _smooth,
-    checked_in,
-    empty_fixed,
-    empty_sliding,
-    slotted_risk,
-)
 from silodp.verdicts.checks.rates_convex import _heterogeneous, _sweeps
 from silodp.verdicts.checks.rates_nonconvex import _prox_sgd, _silos
 from silodp.verdicts.checks.upper_bounds import _drawn_silos, _lemma_d4, _linear, _small_beta
@@ -79,22 +71,23 @@ def test_check_in_rates_with_few_trials_are_not_refuted_and_slopes_of_dummies_ar
 def test_empty_slots_by_hand():
     """A slot is empty when all miss it: n = 2, m = 2, p0 = 1: 2·(1/2)² = 1/2 on average; sliding n = m = 2: 1/4."""
     generator = np.random.default_rng(1)
-    assert empty_fixed(2, 2, 1.0, 4000, generator).mean() == pytest.approx(0.5, abs=0.04)
-    assert empty_sliding(2, 2, 4000, generator).mean() == pytest.approx(0.25, abs=0.04)
+    assert rates_checkins.empty_fixed(2, 2, 1.0, 4000, generator).mean() == pytest.approx(0.5, abs=0.04)
+    assert rates_checkins.empty_sliding(2, 2, 4000, generator).mean() == pytest.approx(0.25, abs=0.04)
 
 
 @pytest.mark.parametrize("average", [True, False])
 def test_slots_without_noise_walk_straight_to_the_minimiser(average):
     counts = np.ones((3, 9), dtype=int)
-    risk = slotted_risk(counts, 0.5, p=4, sigma=0.0, average=average, generator=np.random.default_rng(1))
+    options = {"p": 4, "sigma": 0.0, "generator": np.random.default_rng(1)}
+    risk = rates_checkins.slotted_risk(counts, 0.5, average=average, **options)
     assert risk == pytest.approx(np.zeros(3), abs=1e-12)
 
 
 def test_an_empty_slot_moves_a_fixed_window_by_noise_alone_and_an_averaging_window_not_at_all():
     empty = np.zeros((2, 1), dtype=int)
     options = {"p": 3, "sigma": 1.0, "generator": np.random.default_rng(1)}
-    assert slotted_risk(empty, 0.5, average=True, **options) == pytest.approx([1.0, 1.0])
-    assert (slotted_risk(empty, 0.5, average=False, **options) != 1.0).all()
+    assert rates_checkins.slotted_risk(empty, 0.5, average=True, **options) == pytest.approx([1.0, 1.0])
+    assert (rates_checkins.slotted_risk(empty, 0.5, average=False, **options) != 1.0).all()
 
 
 def test_lower_bounds_are_met_and_a_bound_a_hundred_times_as_large_is_refuted():
@@ -208,8 +201,8 @@ def wrong_exponents():
         "the rate of central DP for ISRL-DP": (prox_sgd, -2.0, (-1.0, -3.0)),
         "upsilon": (_silos(SMOKE)[0], 1.0, (0.5, 2.0)),
         "M": (_silos(SMOKE)[1], -2.0, (-1.0, -3.0)),
-        "A_avg over A_fix": (_compared(default), 0.0, (-0.5, 0.5)),
-        "smooth": (_smooth(default)[0], -1.0, (-0.5, -2.0)),
+        "A_avg over A_fix": (rates_checkins._compared(default), 0.0, (-0.5, 0.5)),
+        "smooth": (rates_checkins._smooth(default)[0], -1.0, (-0.5, -2.0)),
         "hinge": (hinge, -2.0, (-1.0, -3.0)),
         "the convex rate for many stages": (stages, -1.0, (-0.5, -2.0)),
         "silos drawn, upsilon": (silos[0], 2.0, (1.0, 3.0)),
@@ -249,7 +242,7 @@ def test_renaming_a_part_of_a_check_changes_none_of_its_random_numbers(monkeypat
 
 
 def test_clients_check_in_once_at_most():
-    counts = checked_in(50, 10, 0.4, 300, np.random.default_rng(2))
+    counts = rates_checkins.checked_in(50, 10, 0.4, 300, np.random.default_rng(2))
     assert counts.shape == (300, 10)
     assert counts.sum(axis=1).max() <= 50
     assert counts.sum(axis=1).mean() == pytest.approx(20, abs=1)

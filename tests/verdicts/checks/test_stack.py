@@ -16,10 +16,8 @@ from silodp.verdicts.checks.prescribed_runs import prescribe, run_schedule, silo
 from silodp.verdicts.checks.stack import COHORT, TrialFederation, run
 
 
-def federation(problem, records, release, *, trials, N, seed=1, **options):
-    return TrialFederation(
-        problem.gradients, records, [release], trials=trials, N=N, streams=Streams(seed), **options
-    )  # fmt: skip
+def federation(problem, records, release, *, seed=1, **options):
+    return TrialFederation(problem.gradients, records, [release], streams=Streams(seed), **options)
 
 
 def test_a_message_has_the_mean_and_variance_of_trainings_own():

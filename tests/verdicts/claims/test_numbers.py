@@ -125,11 +125,8 @@ def test_a_formula_beside_has_a_row_of_its_own_and_does_not_decide(tmp_path):
     formulas = {"formula": ["f", "g"], "claimed_epsilon": [1.0, 1.0], "delivered_epsilon": [0.1, 1.7], "holds": [1, 0]}
     statistic = {"name": "delivered_epsilon", "formulas": ["f"], "beside": ["g"]}
     found = delivered(tmp_path, [private()], statistic, formulas=formulas)
-    assert {part: finding.verdict for part, finding in found.items()} == {
-        "": "confirmed",
-        "[g]": "inconclusive",
-        "f": "confirmed",
-    }
+    verdicts = {"": "confirmed", "[g]": "inconclusive", "f": "confirmed"}
+    assert {part: finding.verdict for part, finding in found.items()} == verdicts
 
 
 def test_an_algorithm_is_no_improvement_over_itself(tmp_path):

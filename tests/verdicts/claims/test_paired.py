@@ -27,11 +27,13 @@ def paired(quantifier="each", tolerance=0.0, **options):
 
 
 def decided(tmp_path, reported, statistic=None, experiments=("e",), **other):
-    return by_part(
-        paired_difference(
-            claim(statistic or paired(), experiments=list(experiments), **other), folder(tmp_path, reported)
-        )
-    )
+    known = claim(statistic or paired(), experiments=list(experiments), **other)
+    return by_part(paired_difference(known, folder(tmp_path, reported)))
+
+
+AHEAD = trials("e", errors((-0.1, -0.1, -0.1)))
+# Behind under another reading.
+BOTH = AHEAD + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
 
 
 @pytest.mark.parametrize(
@@ -140,12 +142,10 @@ def test_nothing_but_an_algorithm_against_itself_is_not_testable(tmp_path):
     assert paired_difference(kept, run)[0].verdict == "not testable here"
 
 
-def test_within_the_tolerance_is_not_worse_and_surely_worse_is(tmp_path):
-    assert decided(tmp_path / "a", trials("e", errors((-0.01, 0.0, 0.0))), paired(tolerance=0.02))[""].verdict == (
-        "confirmed"
-    )
-    planted = trials("e", errors((-0.01, 0.0, 0.015)))
-    assert decided(tmp_path / "b", planted, paired(tolerance=0.02))[""].verdict == "refuted"
+@pytest.mark.parametrize(("largest", "verdict"), [(0.0, "confirmed"), (0.015, "refuted")])
+def test_within_the_tolerance_is_not_worse_and_surely_worse_is(tmp_path, largest, verdict):
+    found = decided(tmp_path, trials("e", errors((-0.01, 0.0, largest))), paired(tolerance=0.02))
+    assert found[""].verdict == verdict
 
 
 def test_one_weak_contradiction_among_many_does_not_refute(tmp_path):
@@ -163,9 +163,7 @@ def test_one_weak_contradiction_among_many_does_not_refute(tmp_path):
 
 
 def test_readings_and_surrogates_have_verdicts_of_their_own_and_do_not_decide(tmp_path):
-    rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
-    rows += trials("small", errors((0.1, 0.1, 0.1)))
-    found = decided(tmp_path, rows, surrogates=["small"])
+    found = decided(tmp_path, BOTH + trials("small", errors((0.1, 0.1, 0.1))), surrogates=["small"])
     assert found[""].verdict == "confirmed"
     assert found["[grid=other]"].verdict == "refuted"
     assert found["e M=2 R=5, a − b, [grid=other]"].verdict == "refuted"
@@ -173,7 +171,7 @@ def test_readings_and_surrogates_have_verdicts_of_their_own_and_do_not_decide(tm
 
 
 def test_a_missing_experiment_is_named_and_keeps_a_claim_from_being_confirmed(tmp_path):
-    found = decided(tmp_path, trials("e", errors((-0.1, -0.1, -0.1))), experiments=("e", "gone"))
+    found = decided(tmp_path, AHEAD, experiments=("e", "gone"))
     assert found[""].verdict == "inconclusive"
     assert "needs gone" in found[""].statistic
     assert found["gone"].verdict == "not testable here"
@@ -215,9 +213,8 @@ def test_a_diverged_trial_leaves_the_comparison_open(tmp_path):
     ],
 )
 def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_path, protocol, variants, head):
-    rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
     known = claim(paired(), experiments=["e"], protocol=protocol, variants=variants)
-    run = folder(tmp_path, rows)
+    run = folder(tmp_path, BOTH)
     found = headed(known, paired_difference(known, run), _same_rows(known, run))
     assert (found[0].part, found[0].verdict) == ("", head)
     if head == "depends on the variant":
@@ -228,10 +225,8 @@ def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_pat
 
 def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the_headline(tmp_path):
     """The protocol is behind on `e`; `f`, ahead, was run under the default alone. Each comparison counts once."""
-    rows = trials("e", errors((-0.1, -0.1, -0.1))) + trials("e", errors((0.1, 0.1, 0.1)), reading="grid=other")
-    rows += trials("f", errors((-0.1, -0.1, -0.1)))
     known = claim(paired(), experiments=["e", "f"], protocol="grid=other")
-    run = folder(tmp_path, rows)
+    run = folder(tmp_path, BOTH + trials("f", errors((-0.1, -0.1, -0.1))))
     head, *others = headed(known, paired_difference(known, run), _same_rows(known, run))
     assert (head.part, head.verdict, head.value) == ("", "refuted", 0.5)
     assert "of 6 comparisons 3 ahead, 3 behind" in head.statistic

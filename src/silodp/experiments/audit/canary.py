@@ -134,7 +134,7 @@ class Server(Federation):
         others: int = 0,
         noisy: bool = True,
     ):
-        self.canary, self.make, self.runs = canary, messages, runs
+        self.canary, self.make = canary, messages
         self.canary_silos = [canary.silos[world], *[canary.silos[1]] * others]
         rows, silos = len(plans) * runs, 1 + others
         full = torch.full((rows,), canary.stepsize, dtype=torch.float64)

@@ -227,8 +227,7 @@ def _task_rows(task: Task, sizes: list[int], runs: int, streams: Streams) -> lis
 def point_rows(
     algorithm: Algorithm, plans: list[PrivacyPlan], runs: int, streams: Streams, tested: int = RUNS
 ) -> list[dict]:
-    """`AUDITED` of an algorithm at points that share batch sizes; arguments as in `audit`, `tested` runs of the
-    mechanism test."""
+    """`AUDITED` of points that share batch sizes; arguments as in `audit`, `tested` runs of the mechanism test."""
     audited = audit(algorithm, plans, runs, streams)
     mechanisms = mechanism_test(algorithm, plans, streams.child("mechanism"), runs=tested)
     rows = []

@@ -139,10 +139,10 @@ def _played(
         scale = np.array([plan[kind].noise * CLIP * math.sqrt(plan[kind].steps) for kind in kinds])
         unit = np.array([plan[kind].sensitivity * CLIP for kind in kinds])
         scaled = np.concatenate(noise)[:, :, :, g] / scale[:, None]
-        for kind in dict.fromkeys(kinds) if kinds else ():
-            members = [m for m, of in enumerate(kinds) if of == kind]
+        played = Transcripts(kinds, scaled, np.concatenate(moves)[:, :, g] / unit)
+        for kind, members in played.places().items():
             scaled[:, :, members] = np.moveaxis(whitened(plan[kind], np.moveaxis(scaled[:, :, members], 2, 0)), 0, 2)
-        yield Transcripts(kinds, scaled, np.concatenate(moves)[:, :, g] / unit)
+        yield played
 
 
 def _by_silo(transcript: list[Seen], runs: int) -> np.ndarray:

@@ -10,7 +10,6 @@ assumption. For a plan of one Gaussian this is the audit of μ in Gaussian DP.
 
 import functools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -149,49 +148,34 @@ def profile_bound(plan: PrivacyPlan, present: Scores, absent: Scores, confidence
     `plan` is what the mechanism should be; `present` and `absent` are scores with the canary and without.
     """
     level, best = 1 - confidence, ProfileBound(math.inf, 0.0, False, "transcript")
-    for test in _tests(plan, present, absent, level):
-        claims = claims_refuted(test.rates, test.form, level * test.share)
-        noise = _least_noise(test.plan, claims) if claims else math.inf
-        exceeded = best.exceeded or test.refutes_plan()
-        best = ProfileBound(noise, 0.0, exceeded, test.seen) if noise < best.noise else replace(best, exceeded=exceeded)
+    worlds = []
+    for world in (present, absent):
+        several = {kind: scores for kind, scores in world.items() if scores.shape[1] > 1}
+        worlds.append({"transcript": transcript(world)} | several)
+    # The first runs choose the tests, the later ones are counted.
+    first = round(_CHOOSING * len(worlds[0]["transcript"]))
+    early = [{seen: scores[:first] for seen, scores in world.items()} for world in worlds]
+    tests = _tests(early[0], early[1], level / 2)
+    for seen, test in tests.items():
+        plan_seen = seen_plan(plan) if seen == "transcript" else message_plan(plan, seen)
+        later = [world[seen][first:].ravel() for world in worlds]
+        rates = rates_at(later[0], later[1], np.array([test.threshold]))
+        claims, alarms = (claims_refuted(rates, test.form, each / len(tests)) for each in (level, ALARM))
+        noise = _least_noise(plan_seen, claims) if claims else math.inf
+        exceeded = best.exceeded or any(_exceeds(plan_seen, 1.0, *claim) for claim in alarms)
+        best = ProfileBound(noise, 0.0, exceeded, seen) if noise < best.noise else replace(best, exceeded=exceeded)
     if math.isinf(best.noise):
         return best
     return replace(best, epsilon=delivered_at(plan, best.noise, plan.budget.delta))
 
 
-class _Test(NamedTuple):
-    """A test that the first runs chose: what is `seen` (transcript or kind of message), its plan, rates over the later
-    runs, the form of their bound, and the test's share of the level."""
-
-    seen: str
-    plan: PrivacyPlan
-    rates: Rates
-    form: str
-    share: float
-
-    def refutes_plan(self) -> bool:
-        """Whether the plan's own profile is refuted, at the test's share of `ALARM`."""
-        claims = claims_refuted(self.rates, self.form, ALARM * self.share)
-        return any(_exceeds(self.plan, 1.0, *claim) for claim in claims)
-
-
-def _tests(plan: PrivacyPlan, present: Scores, absent: Scores, level: float) -> Iterator[_Test]:
+def _tests(present: Scores, absent: Scores, level: float) -> dict[str, Choice]:
     """A test of the transcript, and one of the kind of message that shows most where there are several messages."""
-    worlds = []
-    for world in (present, absent):
-        several = {kind: scores for kind, scores in world.items() if scores.shape[1] > 1}
-        worlds.append({"transcript": transcript(world)} | several)
-    first = round(_CHOOSING * len(worlds[0]["transcript"]))
-    early = {seen: [world[seen][:first].ravel() for world in worlds] for seen in worlds[0]}
-    tried = {seen: choose(early[seen][0], early[seen][1], level / 2) for seen in early}
+    tried = {seen: choose(present[seen].ravel(), absent[seen].ravel(), level) for seen in present}
     # A message is one of many, which together show as much as a transcript if their distance grows by the root.
     kinds = [kind for kind in tried if kind != "transcript"]
-    best = sorted(kinds, key=lambda kind: tried[kind].shift * math.sqrt(worlds[0][kind].shape[1]))[-1:]
-    for seen in ("transcript", *best):
-        plan_seen = seen_plan(plan) if seen == "transcript" else message_plan(plan, seen)
-        later = [world[seen][first:].ravel() for world in worlds]
-        rates = rates_at(later[0], later[1], np.array([tried[seen].threshold]))
-        yield _Test(seen, plan_seen, rates, tried[seen].form, 1 / (1 + len(best)))
+    best = sorted(kinds, key=lambda kind: tried[kind].shift * math.sqrt(present[kind].shape[1]))[-1:]
+    return {seen: tried[seen] for seen in ("transcript", *best)}
 
 
 def transcript(world: Scores) -> np.ndarray:

@@ -77,11 +77,10 @@ def compare(
         for shape in protocol.shapes:
             for epsilon in epsilons:
                 epsilon0, amplified = local_epsilon(protocol, n, shape, epsilon, delta)
-                claims.append((name, protocol.bound, amplified, shape, epsilon, epsilon0))
-    claims.append((NON_PRIVATE, "", False, Shape(), math.nan, math.inf))
-    columns = ["protocol", "bound", "amplified", "shape", "epsilon", "epsilon0"]
+                claims.append((name, protocol.schedule, protocol.bound, amplified, shape, epsilon, epsilon0))
+    claims.append((NON_PRIVATE, _protocol(NON_PRIVATE).schedule, "", False, Shape(), math.nan, math.inf))
+    columns = ["protocol", "schedule", "bound", "amplified", "shape", "epsilon", "epsilon0"]
     grid = pd.DataFrame(claims, columns=columns).merge(pd.DataFrame({"step": steps}), how="cross")
-    grid["schedule"] = [_protocol(name).schedule for name in grid["protocol"]]
     grid = _trained(trials, grid, streams.child("grid"))
     best = grid.groupby(["protocol", "epsilon"], dropna=False, sort=False)["loss"].idxmin()
     table = _trained(trials, grid.loc[best], streams.child("fresh"))

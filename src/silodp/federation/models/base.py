@@ -141,6 +141,18 @@ class Classifier(Model):
         return (outputs.argmax(2) != y).to(outputs.dtype)
 
 
+class Network(Classifier):
+    """A classifier of layers whose tensors are weights and biases in turn."""
+
+    def initial(self, generator: np.random.Generator) -> np.ndarray:
+        """Uniform within ±1/√(inputs of a unit), weights and biases; zero would be a saddle that units never leave."""
+        parts = []
+        for weight, bias in zip(self.blocks[::2], self.blocks[1::2], strict=True):
+            bound = float(np.prod(weight.shape[1:])) ** -0.5
+            parts += [generator.uniform(-bound, bound, size=b.stop - b.start) for b in (weight, bias)]
+        return np.concatenate(parts)
+
+
 # Squares below this are taken for it, so that a factor which underflows cannot hide a product with a huge one.
 LEAST_SQUARE = torch.finfo(torch.float32).tiny
 
@@ -160,10 +172,7 @@ def clip_factors(squared_norms: Tensor, clip: Tensor) -> Tensor:
     return (clip * torch.rsqrt(squared_norms)).clamp_(max=1.0)
 
 
-GradientSum = Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]
-
-
-def zero_unless_finite(gradient_sum: GradientSum) -> GradientSum:
+def zero_unless_finite(gradient_sum: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Decorates `Model.clipped_gradient_sum`: a record whose gradient or its norm is not finite contributes zero.
 
     Without it one such record turns the whole message into NaN, which tells that it was drawn at every ε.

@@ -4,7 +4,6 @@ import math
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -12,7 +11,7 @@ from torch.nn import functional
 from silodp.federation.models import convnet_kernels
 from silodp.federation.models.base import (
     Block,
-    Classifier,
+    Network,
     Steps,
     clip_factors,
     softmax_residual,
@@ -26,7 +25,7 @@ RECORDS = 32
 
 
 @dataclass(frozen=True)
-class ConvNet(Classifier):
+class ConvNet(Network):
     """Two 5×5 convolutions, each with ReLU and 2×2 maxima, then three dense layers; cross-entropy loss.
 
     With 3×32×32 images, 6 and 16 `filters`, and layers of 120, 84 (`hidden`) and 10 units it has 62,006 parameters
@@ -68,14 +67,6 @@ class ConvNet(Classifier):
             for name, size in ((f"{layer}.weight", shape), (f"{layer}.bias", shape[:1])):
                 blocks.append(Block(name, blocks[-1].stop if blocks else 0, size))
         return tuple(blocks)
-
-    def initial(self, generator: np.random.Generator) -> np.ndarray:
-        """Uniform within ±1/√(inputs of a unit), weights and biases."""
-        parts = []
-        for weight, bias in zip(self.blocks[::2], self.blocks[1::2], strict=True):
-            bound = float(np.prod(weight.shape[1:])) ** -0.5
-            parts += [generator.uniform(-bound, bound, size=b.stop - b.start) for b in (weight, bias)]
-        return np.concatenate(parts)
 
     @property
     def _sizes(self) -> convnet_kernels.Sizes:

@@ -21,7 +21,6 @@ class Linear(Model):
 
     worst_error: ClassVar[float] = math.inf
     curvature: ClassVar[float | None] = 1.0
-    two_classes: ClassVar[bool] = False
 
     @classmethod
     def build(cls, features: int, classes: int | None, **options: Any) -> Self:
@@ -64,7 +63,6 @@ class TwoClasses:
     """The error of a linear model of the classes 1 and 0; named before the model in a class's bases."""
 
     worst_error: ClassVar[float] = 1.0
-    two_classes: ClassVar[bool] = True
 
     def errors(self, outputs: Tensor, y: Tensor) -> Tensor:
         return ((outputs > 0) != (y > 0)).to(outputs.dtype)

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from silodp.federation.models import kernels
 from silodp.federation.models.base import (
     Block,
-    Classifier,
+    Network,
     Steps,
     clip_factors,
     softmax_residual,
@@ -20,7 +19,7 @@ from silodp.federation.models.base import (
 
 
 @dataclass(frozen=True)
-class Perceptron(Classifier):
+class Perceptron(Network):
     """Logits V relu(W x + b) + c with cross-entropy loss.
 
     A record's squared gradient norm is ‖δ₁‖²(‖x‖² + 1) + ‖δ₂‖²(‖a‖² + 1), a the hidden activations, δ the layers'
@@ -43,14 +42,6 @@ class Perceptron(Classifier):
         b = Block("hidden.bias", w.stop, (self.hidden,))
         v = Block("output.weight", b.stop, (self.classes, self.hidden))
         return (w, b, v, Block("output.bias", v.stop, (self.classes,)))
-
-    def initial(self, generator: np.random.Generator) -> np.ndarray:
-        """Uniform within ±1/√(inputs of the layer); zero would be a saddle that hidden units never leave."""
-        parts = []
-        for block, inputs in zip(self.blocks, (self.features, self.features, self.hidden, self.hidden), strict=True):
-            bound = inputs**-0.5
-            parts.append(generator.uniform(-bound, bound, size=block.stop - block.start))
-        return np.concatenate(parts)
 
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         if weights.device.type == "cpu" and self.classes == 2:

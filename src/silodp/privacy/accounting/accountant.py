@@ -16,7 +16,7 @@ from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
 from silodp.privacy.accounting.certificate import certified_epsilon
 from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
 from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
-from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.mechanisms import check_delta, gaussian_epsilon
 from silodp.privacy.accounting.profiles import (
     Occurrences,
     at_most_once,
@@ -85,9 +85,8 @@ def delivered_epsilon(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> De
         epsilon = gaussian_epsilon(delta, _gaussian_mu(counts))
         return DeliveredEpsilon(epsilon, epsilon, epsilon, "Gaussian composition, closed form")
     lower, upper = _bracket(counts, delta).both()
-    below = None if isinstance(event, dp_event.DpEvent) else getattr(event, "event_below", None)
-    if below is not None and below != event.event:
-        lower = min(lower, delivered_epsilon(below, delta).lower)
+    if isinstance(event, PrivacyPlan) and event.event_below != event.event:
+        lower = min(lower, delivered_epsilon(event.event_below, delta).lower)
     adjacency = "add/remove" if "poisson" in samplings else "replace-one"
     method = f"privacy loss distribution, {adjacency}, {', '.join(_NAMES[name] for name in sorted(samplings))}"
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, method)
@@ -99,8 +98,7 @@ def end_of_round_epsilon(steps: int, rounds: int, n: int, noise_multiplier: floa
     Upper: as if all KR steps were seen. Lower: a linear loss shows each round the sum of its K noisy gradients, one
     message of K records drawn with replacement, of noise multiplier √K times a step's.
     """
-    step = dp_event.SampledWithReplacementDpEvent(n, 1, dp_event.GaussianDpEvent(noise_multiplier))
-    upper = upper_epsilon(dp_event.SelfComposedDpEvent(step, steps * rounds), delta)
+    upper = upper_epsilon(summed_steps(1, steps * rounds, n, noise_multiplier), delta)
     lower = delivered_epsilon(summed_steps(steps, rounds, n, noise_multiplier), delta).lower
     return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "end of round: linear losses below, all steps above")
 
@@ -123,8 +121,7 @@ def upper_epsilon(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> float:
 
 def _releases(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> dict[_Release, int] | None:
     """How many releases of each kind an event holds; None if one of them is not private."""
-    if not 0 < delta < 1:
-        raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
+    check_delta(delta)
     counts: dict[_Release, int] = {}
     if not _collect(event if isinstance(event, dp_event.DpEvent) else event.event, 1, counts):
         return None
@@ -198,8 +195,8 @@ def _gaussian_mu(counts: dict[_Release, int]) -> float:
     return math.sqrt(sum(plain))
 
 
-def _occurrences(counts: dict[_Release, int], delta: float) -> list[tuple[Occurrences, int]]:
-    """The releases as laws of occurrences; plain Gaussians are pooled, which is exact."""
+def _bracket(counts: dict[_Release, int], delta: float) -> "Bracket":
+    """Of the releases as laws of occurrences; plain Gaussians are pooled, which is exact."""
     total = sum(counts.values())
     mu = _gaussian_mu(counts)
     kinds = [(gaussian_occurrences(mu), 1)] if mu > 0 else []
@@ -208,11 +205,7 @@ def _occurrences(counts: dict[_Release, int], delta: float) -> list[tuple[Occurr
             kinds.append((with_replacement(n, int(drawn), z, _NEGLIGIBLE * delta / total), count))
         elif sampling in ("without", "poisson"):
             kinds.append((at_most_once(drawn / n, z), count))
-    return kinds
-
-
-def _bracket(counts: dict[_Release, int], delta: float) -> "Bracket":
-    return Bracket(_occurrences(counts, delta), delta, any(release.sampling == "poisson" for release in counts))
+    return Bracket(kinds, delta, poisson=any(release.sampling == "poisson" for release in counts))
 
 
 class Bracket:
@@ -246,18 +239,15 @@ class Bracket:
             return 0.0, upper
         lower = max(self._pair(reverse, upper=False) for reverse in ((False, True) if self.poisson else (False,)))
         (first, count), top = self.kinds[0], self.tops[0]
-        work = count * count * top / self.step
-        adaptive = not self.poisson and len(self.kinds) == 1 and count <= _ADAPTIVE_RELEASES and work <= _ADAPTIVE_WORK
-        adaptive = adaptive and first.weights[0] > 1e-3
-        if adaptive:
+        single = not self.poisson and len(self.kinds) == 1 and first.weights[0] > 1e-3
+        quick = count <= _ADAPTIVE_RELEASES and count * count * top / self.step <= _ADAPTIVE_WORK
+        if single and quick and upper > _ADAPTIVE_RATIO * lower:
             points = 3 * (upper + 15 / self.order - 5 * math.log(first.weights[0])) / self.step
-            adaptive = points * count <= _ADAPTIVE_RUN
-        if adaptive and upper > _ADAPTIVE_RATIO * lower:
-            step = self.step / 3
-            reached = adaptive_lower_epsilon(
-                first, count, self.delta, order=self.order, step=step, top=top, upper=upper
-            )
-            lower = max(lower, reached)
+            if points * count <= _ADAPTIVE_RUN:
+                reached = adaptive_lower_epsilon(
+                    first, count, self.delta, order=self.order, step=self.step / 3, top=top, upper=upper
+                )
+                lower = max(lower, reached)
         return lower, upper
 
     def upper(self) -> float:
@@ -314,25 +304,22 @@ def _resolution(kinds: list[tuple[Occurrences, int]], delta: float) -> tuple[flo
 
     From single points of the explicit pair's loss; nothing here has to be sound.
     """
-    points = [_loss_points(occurrences) for occurrences, _ in kinds]
+    points = [(*_loss_points(occurrences), count) for occurrences, count in kinds]
 
     def moment(order: float) -> float:
-        return sum(
-            count * np.logaddexp.reduce(log_p + order * losses)
-            for (losses, log_p), (_, count) in zip(points, kinds, strict=True)
-        )
+        return sum(count * np.logaddexp.reduce(log_p + order * losses) for losses, log_p, count in points)
 
     order, epsilon = chernoff_order(moment, delta, accuracy=0.01)
-    weights = [np.exp(log_p + order * losses - np.logaddexp.reduce(log_p + order * losses)) for losses, log_p in points]
-    variance = sum(
-        count * float(weight @ (losses - weight @ losses) ** 2)
-        for weight, (losses, _), (_, count) in zip(weights, points, kinds, strict=True)
-    )
+    tilted = [
+        (np.exp(log_p + order * losses - np.logaddexp.reduce(log_p + order * losses)), losses, count)
+        for losses, log_p, count in points
+    ]
+    variance = sum(count * float(weight @ (losses - weight @ losses) ** 2) for weight, losses, count in tilted)
 
     def cost(step: float) -> float:
         """About how much ε grows: splitting a loss over lattice neighbours adds up to step²/6 of variance."""
         total = 0.0
-        for weight, (losses, _), (_, count) in zip(weights, points, kinds, strict=True):
+        for weight, losses, count in tilted:
             total += count * float(weight @ np.minimum(np.abs(losses) * step, step * step / 6))
         return (order + 1) / 2 * total
 
@@ -347,8 +334,6 @@ def _loss_points(occurrences: Occurrences) -> tuple[np.ndarray, np.ndarray]:
     j = np.arange(len(occurrences.weights))
     means = j * occurrences.shift
     x = np.linspace(-8, means[-1] + 8, 1000)[:, None]
-    with np.errstate(divide="ignore"):
-        log_weights = np.log(occurrences.weights)
-    losses = np.logaddexp.reduce(log_weights + means * x - means**2 / 2, axis=1)
-    log_p = np.logaddexp.reduce(log_weights - (x - means) ** 2 / 2, axis=1)
+    losses = np.logaddexp.reduce(occurrences.log_weights + means * x - means**2 / 2, axis=1)
+    log_p = np.logaddexp.reduce(occurrences.log_weights - (x - means) ** 2 / 2, axis=1)
     return losses, log_p - np.logaddexp.reduce(log_p)

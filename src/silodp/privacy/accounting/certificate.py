@@ -33,8 +33,12 @@ def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: 
     delta -= sum(count * occurrences.tail for occurrences, count in kinds)
     if delta <= 0:
         return math.inf
-    kinds = [(_without_tail(occurrences), count) for occurrences, count in kinds]
-    parts = [(_finite_losses(occurrences, step, 1e-9 * delta / total), count) for occurrences, count in kinds]
+    parts = []
+    for occurrences, count in kinds:
+        if occurrences.tail > 0:
+            weights = occurrences.weights / math.fsum(occurrences.weights)
+            occurrences = Occurrences(weights, 0.0, occurrences.shift)
+        parts.append((_finite_losses(occurrences, step, 1e-9 * delta / total), count))
     composition = Composition(parts)
     delta -= composition.infinite
     if delta <= 0:
@@ -46,13 +50,6 @@ def certified_epsilon(kinds: list[tuple[Occurrences, int]], delta: float, step: 
     if law is None:
         return math.inf
     return max(float(np.min(law.losses + np.logaddexp(0.0, _log_hinge(law) - math.log(delta)))), 0.0)
-
-
-def _without_tail(occurrences: Occurrences) -> Occurrences:
-    """The law given that nothing was cut from it."""
-    if occurrences.tail == 0:
-        return occurrences
-    return Occurrences(occurrences.weights / math.fsum(occurrences.weights), 0.0, occurrences.shift)
 
 
 def _finite_losses(occurrences: Occurrences, step: float, level: float) -> LossPmf:

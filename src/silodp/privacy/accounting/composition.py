@@ -30,10 +30,6 @@ class Composition:
             raise ValueError("the releases of a composition need losses on lattices of one step")
 
     @property
-    def count(self) -> int:
-        return sum(count for _, count in self.parts)
-
-    @property
     def infinite(self) -> float:
         return -math.expm1(sum(count * math.log1p(-min(part.infinite, 1 - 1e-16)) for part, count in self.parts))
 

@@ -85,8 +85,7 @@ def pair_losses(
     dominates. Otherwise each piece is merged into one outcome and these are mixed into outcomes on the lattice:
     post-processing, hence dominated. Either errs by O(step²) a release. `aligned`: the lower lattice contains ln p_0.
     """
-    with np.errstate(divide="ignore"):
-        floor = float(np.log(occurrences.weights[0]))
+    floor = float(occurrences.log_weights[0])
     floor = floor if floor > -top else -math.inf
     if upper:
         cuts = np.arange(math.floor(max(floor, -top) / step), math.ceil(top / step) + 1) * step
@@ -128,24 +127,20 @@ def _lower_cuts(
 
 def _outcome_at(occurrences: Occurrences, losses: np.ndarray) -> np.ndarray:
     """Where ln(P/Q) takes the given increasing values; −∞ where these lie below its infimum ln p_0."""
-    p, s = occurrences.weights, occurrences.shift
-    with np.errstate(divide="ignore"):
-        log_p = np.log(p)
+    log_p, s = occurrences.log_weights, occurrences.shift
     x = np.full(len(losses), -np.inf)
     reached = np.flatnonzero(losses > log_p[0])
     goal = losses[reached]
     # ln(e^goal − p_0) is what the terms j ≥ 1 have to make.
-    rest = goal + np.log(-np.expm1(log_p[0] - goal)) if p[0] > 0 else goal
-    x[reached] = where_sum_is(log_p[1:], np.arange(1, len(p)) * s, rest)
+    rest = goal + np.log(-np.expm1(log_p[0] - goal)) if occurrences.weights[0] > 0 else goal
+    x[reached] = where_sum_is(log_p[1:], np.arange(1, len(log_p)) * s, rest)
     return np.maximum.accumulate(x)
 
 
 def _log_masses(occurrences: Occurrences, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """ln of the masses under P and Q of the pieces between consecutive x, to small relative error in both tails."""
     under_p = np.full(len(x) - 1, -np.inf)
-    with np.errstate(divide="ignore"):
-        log_weights = np.log(occurrences.weights)
-    for j, log_weight in enumerate(log_weights):
+    for j, log_weight in enumerate(occurrences.log_weights):
         under_p = np.logaddexp(under_p, log_weight + _log_normal_masses(x - j * occurrences.shift))
     return under_p, _log_normal_masses(x)
 

@@ -13,7 +13,7 @@ from scipy.special import erfcx, ndtr
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
-def _check_delta(delta: float) -> None:
+def check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta}: must lie strictly between 0 and 1")
 
@@ -38,7 +38,7 @@ def gaussian_log_profile(epsilon: np.ndarray | float, mu: float) -> np.ndarray:
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
     """Smallest ε ≥ 0 for which a Gaussian mechanism with sensitivity over noise μ is (ε, δ)-DP."""
-    _check_delta(delta)
+    check_delta(delta)
     if mu == 0:
         return 0.0
     if not 0 < mu < math.inf:
@@ -57,7 +57,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Largest μ (smallest noise) for which a Gaussian mechanism is (ε, δ)-DP: Balle and Wang 2018, Algorithm 1."""
-    _check_delta(delta)
+    check_delta(delta)
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon = {epsilon}: must be finite and not negative")
     log_delta = math.log(delta)

@@ -6,6 +6,7 @@ The replaced record is among the drawn J times with probability p_J, and each oc
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -33,6 +34,11 @@ class Occurrences:
     def times(self) -> np.ndarray:
         """(J_max,) the occurrences 1, …, J_max."""
         return np.arange(1, len(self.weights))
+
+    @cached_property
+    def log_weights(self) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
 
 
 def gaussian_occurrences(mu: float) -> Occurrences:
@@ -75,13 +81,17 @@ def replace_one_profile(occurrences: Occurrences, epsilon: np.ndarray) -> np.nda
     epsilon = np.asarray(epsilon, dtype=float)
     p, s, times = occurrences.weights, occurrences.shift, occurrences.times
     bound = np.full(len(epsilon), occurrences.tail)
-    cut = _first_cut(occurrences, epsilon)
+    # The cut m is first guessed from above: j is worth the common threshold where j s t − j²s²/2 ≥ ε, up to the larger
+    # root.
+    t, _ = _threshold(occurrences, len(p), 1.0, epsilon)
+    root = t + np.sqrt(np.maximum(t * t - 2 * epsilon, 0.0))
+    cut = np.clip(np.floor(root / s).astype(int) + 2, 2, len(p))
     pending = np.ones(len(epsilon), dtype=bool)
     below = np.cumsum(p)
     while pending.any():
         for m in np.unique(cut[pending]):
             at = np.flatnonzero(pending & (cut == m))
-            t, log_budget = _threshold(p, s, int(m), below[m - 1], epsilon[at])
+            t, log_budget = _threshold(occurrences, int(m), below[m - 1], epsilon[at])
             # The block below m keeps its budget only if its last member still gets ratio ≥ e^ε; m = 2 always does.
             fits = (m == 2) | ((m - 1) * s * t - ((m - 1) * s) ** 2 / 2 >= epsilon[at])
             t, log_budget, kept = t[fits], log_budget[fits], at[fits]
@@ -94,21 +104,11 @@ def replace_one_profile(occurrences: Occurrences, epsilon: np.ndarray) -> np.nda
     return np.minimum(bound, 1.0)
 
 
-def _threshold(p: np.ndarray, s: float, m: int, below: float, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _threshold(occurrences: Occurrences, m: int, below: float, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """t with Σ_{1≤j<m} p_j e^{jst − j²s²/2} = B, and ln B, where B = e^ε·below − p_0."""
-    with np.errstate(divide="ignore"):
-        log_p = np.log(p[1:m])
-    log_budget = epsilon + np.log(np.maximum(below - p[0] * np.exp(-epsilon), np.finfo(float).tiny))
-    return where_sum_is(log_p, np.arange(1, m) * s, log_budget), log_budget
-
-
-def _first_cut(occurrences: Occurrences, epsilon: np.ndarray) -> np.ndarray:
-    """(E,) a first guess, from above, of the cut m of `replace_one_profile`, 2 ≤ m ≤ J_max + 1."""
-    p, s, times = occurrences.weights, occurrences.shift, occurrences.times
-    t, _ = _threshold(p, s, len(p), 1.0, epsilon)
-    # j is worth the common threshold where j s t − j²s²/2 ≥ ε: up to the larger root.
-    root = t + np.sqrt(np.maximum(t * t - 2 * epsilon, 0.0))
-    return np.clip(np.floor(root / s).astype(int) + 2, 2, len(times) + 1)
+    none = occurrences.weights[0] * np.exp(-epsilon)
+    log_budget = epsilon + np.log(np.maximum(below - none, np.finfo(float).tiny))
+    return where_sum_is(occurrences.log_weights[1:m], np.arange(1, m) * occurrences.shift, log_budget), log_budget
 
 
 def where_sum_is(log_weights: np.ndarray, jumps: np.ndarray, log_goal: np.ndarray) -> np.ndarray:

@@ -93,7 +93,6 @@ def smallest(delta_at: Callable[[float], float], delta: float, most: float = 60.
 
 # Relative error granted to each tail probability; SciPy's are good to 1e-13 and better.
 _ROUNDING = 1e-11
-_PRECISION = 1e-6
 # δ0 of pure reports, which the theorem wants positive; it adds 2Nn e^((n−1)ε0)(e^ε+1) times this to δ.
 _PURE = 1e-300
 
@@ -121,12 +120,12 @@ def response_delta(epsilon0: float, reports: int, epsilon: float, *, delta: floa
 
 def clones_epsilon(epsilon0: float, reports: int, delta: float, *, records: int = 1) -> float:
     """Upper bound on ε at δ of shuffled ε0-private reports, numerical; never above ε0."""
-    return _invert(lambda e: clones_delta(epsilon0, reports, e, records=records, delta=delta), epsilon0, delta, True)
+    return _invert(lambda e: clones_delta(epsilon0, reports, e, records=records, delta=delta), epsilon0, delta)[1]
 
 
 def response_epsilon(epsilon0: float, reports: int, delta: float) -> float:
     """Lower bound on ε at δ that any bound for shuffled ε0-private reports must have (see `response_delta`)."""
-    return _invert(lambda e: response_delta(epsilon0, reports, e, delta=delta), epsilon0, delta, False)
+    return _invert(lambda e: response_delta(epsilon0, reports, e, delta=delta), epsilon0, delta)[0]
 
 
 def allocation_epsilon(epsilon0: float, slots: int, delta: float) -> float:
@@ -136,7 +135,7 @@ def allocation_epsilon(epsilon0: float, slots: int, delta: float) -> float:
     (docs/accounting.md); never above ε0. `response_epsilon` is a lower end: the report's counts have the same law.
     """
     law = response_law(epsilon0, slots)
-    steps = _invert(lambda e: replaced(law, e), epsilon0, delta, True)
+    steps = _invert(lambda e: replaced(law, e), epsilon0, delta)[1]
     return min(steps, clones_epsilon(epsilon0, slots, delta))
 
 
@@ -270,12 +269,9 @@ def _counts_delta(
     return min(total + error + lost, 1.0) if upper else max(total - error, 0.0)
 
 
-def _invert(delta_at: Callable[[float], float], epsilon0: float, delta: float, upper: bool) -> float:
-    """ε in [0, ε0] at which a decreasing δ(ε) passes `delta`, from the wanted side."""
-    if delta_at(0.0) <= delta:
-        return 0.0
-    low, high = narrowed(lambda e: delta_at(e) <= delta, 0.0, epsilon0, lambda a, b: b - a > _PRECISION * b)
-    return high if upper else low
+def _invert(delta_at: Callable[[float], float], epsilon0: float, delta: float) -> tuple[float, float]:
+    """Between which two ε in [0, ε0] a decreasing δ(ε) passes `delta`; both 0 where it never exceeds that."""
+    return (0.0, 0.0) if delta_at(0.0) <= delta else smallest(delta_at, delta, epsilon0)
 
 
 def _check(epsilon0: float, reports: int, delta: float, records: int = 1) -> None:

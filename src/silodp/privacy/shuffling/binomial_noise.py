@@ -44,20 +44,6 @@ def _half_line(n: int, p: float, shift: int, epsilon: float) -> float:
     return float(np.max(binom.cdf(ends, n, p) - math.exp(epsilon) * binom.cdf(ends - shift, n, p)))
 
 
-def _log_masses(trials: int, p: float, largest: int, tail: float) -> tuple[np.ndarray, int] | None:
-    """ln of the masses on the good set and `largest` to either side of it, and the good set's size, as above."""
-    low, high = int(binom.ppf(tail / 2, trials, p)), int(binom.isf(tail / 2, trials, p))
-    if low < largest or high + largest > trials:
-        return None
-    x = np.arange(low - largest, high + largest + 1)
-    steps = np.log(trials - x[:-1]) - np.log(x[:-1] + 1.0) + math.log(p) - math.log1p(-p)
-    # Sums of the ratios of neighbours keep the digits that differences of log-factorials lose.
-    log_mass = np.concatenate(([0.0], np.cumsum(steps)))
-    mode = int(np.argmax(log_mass))
-    log_mass += binom.logpmf(x[mode], trials, p) - log_mass[mode]
-    return log_mass, high - low + 1
-
-
 def rounded_moment(moments: np.ndarray, dimension: int, radius: float) -> float:
     """Bound on Σ_j E φ(rounded v_j) for ‖v‖ ≤ radius, φ(k) = moments[k]: min over a of a·radius² + d·β(a)."""
 
@@ -136,15 +122,21 @@ def shift_moments(trials: int, p: float, largest: int, orders: np.ndarray, tail:
 
     The good set is an interval with probability at least 1 − tail whose points every shift ±k leaves possible.
     """
-    masses = _log_masses(trials, p, largest, tail)
-    if masses is None:
+    low, high = int(binom.ppf(tail / 2, trials, p)), int(binom.isf(tail / 2, trials, p))
+    if low < largest or high + largest > trials:
         return None
-    log_mass, width = masses
-    good = log_mass[largest : largest + width]
+    # ln of the masses on the good set and `largest` to either side of it. Sums of the ratios of neighbours keep the
+    # digits that differences of log-factorials lose.
+    x = np.arange(low - largest, high + largest + 1)
+    steps = np.log(trials - x[:-1]) - np.log(x[:-1] + 1.0) + math.log(p) - math.log1p(-p)
+    log_mass = np.concatenate(([0.0], np.cumsum(steps)))
+    mode = int(np.argmax(log_mass))
+    log_mass += binom.logpmf(x[mode], trials, p) - log_mass[mode]
+    good = log_mass[largest : largest + high - low + 1]
     moments = np.zeros((len(orders), largest + 1))
     for k in range(1, largest + 1):
         for start in {largest + k, largest - k} if p != 0.5 else {largest + k}:
-            exponents = good + orders[:, None] * (good - log_mass[start : start + width])
+            exponents = good + orders[:, None] * (good - log_mass[start : start + len(good)])
             peak = exponents.max(1)
             total = peak + np.log(np.exp(exponents - peak[:, None]).sum(1))
             moments[:, k] = np.maximum(moments[:, k], total)

@@ -63,10 +63,9 @@ class SumParameters:
 
     def epsilon(self, dimension: int, delta: float) -> tuple[float, float]:
         """(lower, upper) end of the ε at δ; ∞ where the noise is too little for any."""
-        return (
-            _root(self.lower_delta, delta, upper=False),
-            _root(lambda epsilon: self.delta(dimension, epsilon, _TAIL * delta), delta, upper=True),
-        )
+        lower, _ = _root(self.lower_delta, delta)
+        _, upper = _root(lambda epsilon: self.delta(dimension, epsilon, _TAIL * delta), delta)
+        return lower, upper
 
 
 def ideal_variance(epsilon: float, delta: float) -> float:
@@ -114,18 +113,17 @@ def fewest_bits(participants: int, levels: int, dimension: int, epsilon: float, 
     return SumParameters(participants, levels, high)
 
 
-def _root(delta_at: Callable[[float], float], delta: float, *, upper: bool) -> float:
-    """ε at which a decreasing δ(ε) reaches `delta`, from above or below; ∞ if it never does up to 1e4."""
+def _root(delta_at: Callable[[float], float], delta: float) -> tuple[float, float]:
+    """Between which two ε a decreasing δ(ε) reaches `delta`; both ∞ if it never does up to 256."""
     if delta_at(0.0) <= delta:
-        return 0.0
+        return 0.0, 0.0
     high = 1.0
     while delta_at(high) > delta:
         high *= 2
         if high > 500:
-            return math.inf
+            return math.inf, math.inf
     low = high / 2 if high > 1 else 0.0
-    low, high = narrowed(lambda e: delta_at(e) <= delta, low, high, lambda a, b: b - a > _PRECISION * b / 4)
-    return high if upper else low
+    return narrowed(lambda e: delta_at(e) <= delta, low, high, lambda a, b: b - a > _PRECISION * b / 4)
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def _by_shuffling(sigma: float, N: int, M: int, n: int, R: int, delta: float) ->
     """
     share = M / (N * n)
     slack = min(delta / (4 * R * share), 0.5)
-    epsilon0 = gaussian_epsilon(slack / (2 * M * (math.e + 1)), 2 / sigma)
     delta0 = slack / (2 * M * (math.e + 1))
+    epsilon0 = gaussian_epsilon(delta0, 2 / sigma)
     try:
         one = shuffled_round(N=M, n=1, epsilon0=epsilon0, delta0=delta0, delta=slack)
     except AssumptionError:
@@ -96,7 +96,8 @@ def shuffled_noise(epsilon: float, *, N: int, M: int, n: int, R: int, delta: flo
 
 def delivered_shuffled(plan: PrivacyPlan) -> DeliveredEpsilon:
     """Bounds on the true ε of a plan with a shuffler, for the shuffled messages of all silos; the lower bound is 0."""
-    if plan.shuffler is None:
+    shuffler, budget = plan.shuffler, plan.budget
+    if shuffler is None:
         raise ValueError(f"plan of {plan.algorithm}: has no shuffler")
     release = plan.releases[0]
     if not plan.private or release.noise == 0:
@@ -104,11 +105,6 @@ def delivered_shuffled(plan: PrivacyPlan) -> DeliveredEpsilon:
     if len(plan.releases) != 1 or release.drawn != 1:
         raise ValueError(f"plan of {plan.algorithm}: the bounds are for one record a message")
     upper = shuffled_epsilon(
-        release.noise_multiplier * 2,
-        N=plan.shuffler.N,
-        M=plan.shuffler.M,
-        n=plan.budget.n,
-        R=release.count,
-        delta=plan.budget.delta,
+        release.noise_multiplier * 2, N=shuffler.N, M=shuffler.M, n=budget.n, R=release.count, delta=budget.delta
     )
     return DeliveredEpsilon(0.0, upper / 2, upper, "behind a shuffler: amplification by shuffling and sampling")

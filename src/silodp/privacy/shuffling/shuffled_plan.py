@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from silodp.privacy.accounting import DeliveredEpsilon
 from silodp.privacy.accounting.composition import Composition, epsilon_at
-from silodp.privacy.accounting.losses import LossPmf, connected_losses
+from silodp.privacy.accounting.losses import connected_losses
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.plan import PrivacyPlan, Release
 from silodp.privacy.shuffling.binomial_noise import vector_moments
@@ -138,15 +138,11 @@ class _Bounds:
         ]
         whole = math.sqrt(sum(kind.times * s * s for kind, s in zip(kinds, self.spread, strict=True)))
         low, high = 0.1 * min(1.0, 1 / whole), 1 + 2 * math.sqrt(-2 * math.log(self.tail)) / min(self.spread)
-        self.orders = np.geomspace(low, high, _ORDERS)
         # E[(P/Q)^1] under P bounds the χ²-divergence; the last row of orders is that one.
-        self.orders = np.append(self.orders, 1.0)
-        self.slack = self.orders * np.log(self.orders) - (1 + self.orders) * np.log1p(self.orders)
+        self.orders = orders = np.append(np.geomspace(low, high, _ORDERS), 1.0)
+        self.slack = orders * np.log(orders) - (1 + orders) * np.log1p(orders)
         self.moments = np.array(
-            [
-                vector_moments(one.trials, one.chance, one.levels, dimension, self.orders, self.tail)
-                for one, _, _ in kinds
-            ]
+            [vector_moments(one.trials, one.chance, one.levels, dimension, orders, self.tail) for one, _, _ in kinds]
         )
 
     def by_moments(self) -> float:
@@ -158,20 +154,23 @@ class _Bounds:
     def by_profiles(self) -> float:
         """Composition of pairs that dominate the sums over secretly drawn records."""
         ends = [float(np.min((row + self.slack - math.log(self.tail)) / self.orders)) for row in self.moments]
-        tops = [_after_draw(end, kind.share) for end, kind in zip(ends, self.kinds, strict=True)]
+        # ln(1 + q(e^ε − 1)) after the draw.
+        tops = [
+            end + math.log(kind.share + (1 - kind.share) * math.exp(-end))
+            for end, kind in zip(ends, self.kinds, strict=True)
+        ]
         if max(tops) > 600:
             return math.inf
         step = min(_STEP * kind.share * min(s, 1.0) for kind, s in zip(self.kinds, self.spread, strict=True))
         step = max(step, max(tops) / 20_000)
-        parts = [(self._losses(k, step, tops[k]), kind.times) for k, kind in enumerate(self.kinds)]
+        parts = []
+        for k, (kind, top) in enumerate(zip(self.kinds, tops, strict=True)):
+            epsilon = np.arange(math.ceil(top / step) + 2) * step
+            # H at e^ε of the sum over a drawn batch is at most q·H at 1 + (e^ε − 1)/q of the sum with the record in it.
+            profile = kind.share * self.profile(k, np.log1p(np.expm1(epsilon) / kind.share))
+            convex = np.minimum.accumulate(_convex(np.exp(epsilon), profile))
+            parts.append((connected_losses(convex, step), kind.times))
         return epsilon_at(Composition(parts), self.delta, upper=True)
-
-    def _losses(self, kind: int, step: float, top: float) -> LossPmf:
-        share = self.kinds[kind].share
-        epsilon = np.arange(math.ceil(top / step) + 2) * step
-        # H at e^ε of the sum over a drawn batch is at most q·H at 1 + (e^ε − 1)/q of the sum with the record in it.
-        profile = share * self.profile(kind, np.log1p(np.expm1(epsilon) / share))
-        return connected_losses(np.minimum.accumulate(_convex(np.exp(epsilon), profile)), step)
 
     def profile(self, kind: int, epsilon: np.ndarray) -> np.ndarray:
         """Upper bound (E,) on δ at ε ≥ 0 (E,) of one sum that has the record in it, either order of neighbours."""
@@ -182,11 +181,6 @@ class _Bounds:
         c = alpha - np.sqrt(square - 1 + (alpha - 1) ** 2 + 1e-12)
         second = (square - 2 * c * np.where(c > 0, 1 - self.tail, 1.0) + c * c) / (4 * (alpha - c))
         return np.minimum(self.tail + np.minimum(chernoff, second), 1.0)
-
-
-def _after_draw(epsilon: float, share: float) -> float:
-    """ln(1 + q(e^ε − 1))."""
-    return epsilon + math.log(share + (1 - share) * math.exp(-epsilon))
 
 
 def _convex(x: np.ndarray, y: np.ndarray) -> np.ndarray:

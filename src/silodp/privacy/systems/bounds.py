@@ -111,8 +111,7 @@ def answer(
         if released.when is not None:
             special.append((released.name, released.when, why))
         elif why:
-            infinite = Interval(math.inf, math.inf, why)
-            return Answer(claimed, delta, infinite, released.name, tuple(special))
+            return Answer(claimed, delta, Interval(math.inf, math.inf, why), released.name, tuple(special))
         else:
             entries.append(_entry(mechanism, place, names, louder))
     exact = mechanism.sampling.records in ("full", "fixed_once") and names["silos"] == 1

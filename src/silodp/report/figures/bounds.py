@@ -50,18 +50,30 @@ _ABOVE, _XAXIS, _LINE, _TOP = 0.5, 0.42, 0.115, 0.3
 
 def rates(table: pd.DataFrame, *, title: str) -> Figure:
     """A log–log panel for each slope: means, fitted line, stated exponent, rivals."""
-    slopes = _slopes(table)
+    slopes = table[table["parameter"].str.startswith(SLOPE)]
     with styled():
         figure, panels = _page(title, len(slopes), RULE, lines=3)
         for axes, (_, slope) in zip(panels, slopes.iterrows(), strict=True):
-            _rate(axes, _points(table, slope), slope)
+            points = _points(table, slope)
+            x, y = points["value"].to_numpy(float), points["measured"].to_numpy(float)
+            _measured(axes, points)
+            axes.set(xscale="log", yscale="log")
+            rivals, stated, interval = _words(slope)
+            looks: list[tuple[float, dict[str, Any]]] = [
+                (slope["measured"], {"color": _FIT}),
+                (slope["value"], {"color": _CLAIM, "ls": "--"}),
+                *((rival, {"color": _BOUND, "ls": ":"}) for rival in rivals),
+            ]
+            for exponent, look in looks:
+                axes.plot(x, _through(points, exponent), lw=1.0, zorder=1, **look)
+            # Rivals leave the panel where they must.
+            spread = max((y.max() / y.min()) ** 0.25, 1.1)
+            axes.set_ylim(y.min() / spread, y.max() * spread)
+            against = f" (rivals {', '.join(map(short, rivals))})" if rivals else ""
+            below = [stated, f"measured {interval}", f"{slope['verdict']}{against}"]
+            _dress(axes, slope, slope["parameter"].removeprefix(SLOPE), x, below)
         say_panels(figure)
         return figure
-
-
-def _slopes(table: pd.DataFrame) -> pd.DataFrame:
-    slopes = table[table["parameter"].str.startswith(SLOPE)]
-    return slopes
 
 
 def _points(table: pd.DataFrame, slope: pd.Series) -> pd.DataFrame:
@@ -69,26 +81,6 @@ def _points(table: pd.DataFrame, slope: pd.Series) -> pd.DataFrame:
     parameter = slope["parameter"].removeprefix(SLOPE)
     own = (table["theorem"] == slope["theorem"]) & (table["parameter"] == parameter)
     return table[own & (table["form"] == slope["form"])]
-
-
-def _rate(axes: Axes, points: pd.DataFrame, slope: pd.Series) -> None:
-    x, y = points["value"].to_numpy(float), points["measured"].to_numpy(float)
-    _measured(axes, points)
-    axes.set(xscale="log", yscale="log")
-    rivals, stated, interval = _words(slope)
-    looks: list[tuple[float, dict[str, Any]]] = [
-        (slope["measured"], {"color": _FIT}),
-        (slope["value"], {"color": _CLAIM, "ls": "--"}),
-        *((rival, {"color": _BOUND, "ls": ":"}) for rival in rivals),
-    ]
-    for exponent, look in looks:
-        axes.plot(x, _through(points, exponent), lw=1.0, zorder=1, **look)
-    # Rivals leave the panel where they must.
-    spread = max((y.max() / y.min()) ** 0.25, 1.1)
-    axes.set_ylim(y.min() / spread, y.max() * spread)
-    against = f" (rivals {', '.join(map(short, rivals))})" if rivals else ""
-    words = [stated, f"measured {interval}", f"{slope['verdict']}{against}"]
-    _dress(axes, slope, slope["parameter"].removeprefix(SLOPE), x, words)
 
 
 def _words(slope: pd.Series) -> tuple[list[float], str, str]:
@@ -125,7 +117,7 @@ def between_bounds(table: pd.DataFrame, *, title: str) -> Figure:
 
 def lines(table: pd.DataFrame, *, title: str, ylabel: str = "excess risk") -> Figure:
     """All slopes of a table in one panel: what is measured along one axis, a line for each theorem, with its slope."""
-    slopes = _slopes(table)
+    slopes = table[table["parameter"].str.startswith(SLOPE)]
     parameters = slopes["parameter"].str.removeprefix(SLOPE)
     with styled():
         axes = new_axes(title, in_signs(parameters.iloc[0].split(" (")[0]), ylabel)

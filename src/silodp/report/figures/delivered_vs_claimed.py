@@ -38,15 +38,15 @@ def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = YLABE
 
 def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:
     """Draw one paper's rows of `silodp.experiments.formulas.formula_rows`."""
-    groups = rows.rename(columns={"claimed_epsilon": "epsilon"}).groupby("formula", sort=False)
-    names = [(str(name), part) for name, part in groups]
+    rows = rows.rename(columns={"claimed_epsilon": "epsilon"})
+    names = [(str(name), part) for name, part in rows.groupby("formula", sort=False)]
     of = _looks([name for name, _ in names])
     curves = [(name, look, _brief(name), part) for look, (name, part) in zip(of, names, strict=True)]
     with styled():
         axes = new_axes(title, "claimed ε", YLABEL)
         first = rows.iloc[0]
         notes = [f"n = {first['n']}, R = {first['R']}, δ = 1/n²."]
-        return set_page(axes, _draw(axes, curves), notes, marks_of(rows.rename(columns={"claimed_epsilon": "epsilon"})))
+        return set_page(axes, _draw(axes, curves), notes, marks_of(rows))
 
 
 def _brief(formula: str) -> str:

@@ -22,7 +22,7 @@ from silodp.report.figures.axes import (
     zoom_axes,
 )
 from silodp.report.figures.intervals import draw_intervals, draw_standings, limits, marks_of, open_key, said
-from silodp.report.figures.notes import bar_ends, not_finite, stand, trials, zero
+from silodp.report.figures.notes import bar_ends, stand, trials, zero
 from silodp.report.figures.slices import both_noises_of, private_rows
 from silodp.report.figures.style import in_order, label, looks, styled, tint
 
@@ -125,7 +125,8 @@ def _keys(names: list[str]) -> list[Line2D]:
 
 def _finite(rows: pd.DataFrame) -> tuple[pd.DataFrame, str | None]:
     finite = rows[np.isfinite(rows["test_error_mean"])]
-    return finite, not_finite(len(rows) - len(finite))
+    count = len(rows) - len(finite)
+    return finite, f"Not finite, left out: {count} points." if count else None
 
 
 def _with_zoom(axes: Axes, panel: Panel, rows: pd.DataFrame, judged: pd.DataFrame) -> list[Any]:

@@ -53,8 +53,7 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
             _panel(zoom_axes(axes, label(worst)), others, names)
         if (rows["diverged"] > 0).any():
             handles.append(cross_key())
-        beyond = beyond_axis(rows, "test_error_mean")
-        notes = [note, trials(rows), diverged(rows), beyond, stand(rows), edges(rows)]
+        notes = [note, trials(rows), diverged(rows), beyond_axis(rows), stand(rows), edges(rows)]
         plain = "- - no noise" if len(private) < len(rows) else ""
         return set_page(axes, handles, notes, "   ".join(filter(None, (marks_of(private), plain))))
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullLocator
@@ -54,21 +53,17 @@ def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
                 axes.text(-0.012, y, f"{row['data_set']}  {text}", ha="right", va="center", **place)
             else:
                 axes.text(0, y + 0.24, f"{row['data_set']}  {text}", va="bottom", **place)
-        _direction(axes, first, second, rows, cells, wide)
+        axes.axvline(0, color="#000000", lw=1.0, zorder=2)
+        if (tolerance := float(rows["tolerance"].max())) > 0:
+            axes.axvspan(-tolerance, tolerance, color="#ebebeb", lw=0, zorder=0)
+        ends = np.nanquantile(cells["difference"].abs(), 0.98), rows[["low", "high"]].abs().to_numpy().max()
+        axes.set_xlim(-1.08 * max(ends), 1.08 * max(ends))
+        axes.xaxis.set_major_locator(MaxNLocator(7 if wide else 5))
+        axes.yaxis.set_major_locator(NullLocator())
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(f"← {first} better   |   {second} better →", fontsize=10)
         axes.set_ylim(-0.6, len(rows) - (0.4 if wide else 0.2))
         return figure
-
-
-def _direction(axes: Axes, first: str, second: str, rows: pd.DataFrame, cells: pd.DataFrame, wide: bool) -> None:
-    axes.axvline(0, color="#000000", lw=1.0, zorder=2)
-    if (tolerance := float(rows["tolerance"].max())) > 0:
-        axes.axvspan(-tolerance, tolerance, color="#ebebeb", lw=0, zorder=0)
-    reach = max(np.nanquantile(cells["difference"].abs(), 0.98), rows[["low", "high"]].abs().to_numpy().max()) * 1.08
-    axes.set_xlim(-reach, reach)
-    axes.xaxis.set_major_locator(MaxNLocator(7 if wide else 5))
-    axes.yaxis.set_major_locator(NullLocator())
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel(f"← {first} better   |   {second} better →", fontsize=10)
 
 
 def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:

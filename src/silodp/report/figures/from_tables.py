@@ -64,9 +64,6 @@ def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[
     if first.endswith(BY_CALIBRATED):
         noises, title = ("calibrated noise", "the paper's noise"), f"{names[0]}: calibrated against paper's"
         return f"noises_{second}", paired_differences(rows, title=title, names=noises)
-    title = " against ".join(names)
-    if reading == ENDED:
-        return f"equal_{first}-{second}", paired_differences(rows, title=f"{title}, at equal true ε")
-    if reading == CALIBRATED:
-        return f"certified_{first}-{second}", paired_differences(rows, title=f"{title}, at exactly the claimed ε")
-    return f"paired_{first}-{second}", paired_differences(rows, title=title)
+    kinds = {ENDED: ("equal", ", at equal true ε"), CALIBRATED: ("certified", ", at exactly the claimed ε")}
+    kind, where = kinds.get(reading, ("paired", ""))
+    return f"{kind}_{first}-{second}", paired_differences(rows, title=" against ".join(names) + where)

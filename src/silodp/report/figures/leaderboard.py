@@ -25,17 +25,22 @@ def error_panels(reported: pd.DataFrame) -> Figure:
     rows = reported[reported["epsilon"].notna() & (reported["experiment"].map(along) == "")]
     names = list(looks(set(rows["algorithm"]) - {"spider"}))
     experiments = list(dict.fromkeys(rows["experiment"]))
-    figure, panels = _panels(
-        len(experiments), math.ceil(len(names) / 2), "Test error at equal certified ε, by data set"
-    )
+    title = "Test error at equal certified ε, by data set"
     with styled():
+        figure, panels = _panels(len(experiments), math.ceil(len(names) / 2), title)
         for axes, experiment in zip(panels, experiments, strict=True):
             part = rows[rows["experiment"] == experiment]
             for name, look in looks(names).items():
                 means = part[part["algorithm"] == name].groupby("epsilon")["test_error"].mean()
                 style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "ls": look.line, "lw": 1, "ms": 3}
                 axes.plot(means.index, means.to_numpy(), label=label(name).removeprefix("ISRL-DP "), **style)
-            _epsilon_axis(axes, sorted(part["epsilon"].unique()))
+            epsilons = sorted(part["epsilon"].unique())
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(FixedLocator(epsilons))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xticklabels([f"{epsilon:.3g}" for epsilon in epsilons])
+            axes.set_xlabel("certified ε", fontsize=7)
+            axes.tick_params(labelsize=6.5)
             axes.set_title(short_of(experiment).removesuffix(", leaderboard"), fontsize=7.5)
             axes.set_ylabel("test error (↓ better)", fontsize=7)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=2, fontsize=7)
@@ -55,8 +60,8 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
             "experiments: none ends in _p0 to _p100, a share in percent, or _a10, hundredths of Dirichlet's α"
         )
     pairs = list(rows.groupby(["first", "second", "axis"], sort=False))
-    figure, panels = _panels(len(pairs), 1, "Test error with a correction minus without, by heterogeneity")
     with styled():
+        figure, panels = _panels(len(pairs), 1, "Test error with a correction minus without, by heterogeneity")
         for axes, ((first, second, axis), part) in zip(panels, pairs, strict=True):
             for shift, (epsilon, line) in enumerate(part.groupby("epsilon")):
                 bars = [line["difference"] - line["low"], line["high"] - line["difference"]]
@@ -81,22 +86,12 @@ def _panels(count: int, legend: int, title: str) -> tuple[Figure, list[Axes]]:
     rows = math.ceil(count / columns)
     width, bottom = max(columns * _WIDTH, 5.4), 0.25 + _ROW * legend
     height = rows * _HEIGHT + bottom + 0.3
-    with styled():
-        figure = new_figure(width, height)
-        figure.text(0.1 / width, 1 - 0.22 / height, title, fontsize=9, fontweight="bold")
-        panels = []
-        for place in range(count):
-            row, column = divmod(place, columns)
-            left, low = column * width / columns + 0.68, bottom + (rows - 1 - row) * _HEIGHT + 0.45
-            size = ((width / columns - 0.78) / width, (_HEIGHT - 0.75) / height)
-            panels.append(figure.add_axes((left / width, low / height, *size)))
+    figure = new_figure(width, height)
+    figure.text(0.1 / width, 1 - 0.22 / height, title, fontsize=9, fontweight="bold")
+    panels = []
+    for number in range(count):
+        row, column = divmod(number, columns)
+        left, low = column * width / columns + 0.68, bottom + (rows - 1 - row) * _HEIGHT + 0.45
+        size = ((width / columns - 0.78) / width, (_HEIGHT - 0.75) / height)
+        panels.append(figure.add_axes((left / width, low / height, *size)))
     return figure, panels
-
-
-def _epsilon_axis(axes: Axes, values: list[float]) -> None:
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(values))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticklabels([f"{value:.3g}" for value in values])
-    axes.set_xlabel("certified ε", fontsize=7)
-    axes.tick_params(labelsize=6.5)

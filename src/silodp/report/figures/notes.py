@@ -34,10 +34,6 @@ def bar_ends(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def not_finite(count: int) -> str | None:
-    return f"Not finite, left out: {count} points." if count else None
-
-
 def trials(rows: pd.DataFrame) -> str:
     """How many trials stand behind a point, and what bars and bands are."""
     counts = sorted(set(rows["trials"].astype(int)))
@@ -55,12 +51,13 @@ def diverged(rows: pd.DataFrame) -> str | None:
     """How many trials diverged, and of which algorithms; None if none did."""
     some = rows[rows["diverged"] > 0]
     count = f"{int(some['diverged'].sum())} of {int(some['trials'].sum())} trials diverged there"
-    return f"Crossed: {count} ({_names(some)})." if len(some) else None
+    names = ", ".join(dict.fromkeys(name for name, _ in _by_algorithm(some)))
+    return f"Crossed: {count} ({names})." if len(some) else None
 
 
-def beyond_axis(rows: pd.DataFrame, column: str) -> str | None:
-    """Which values of `column` are not finite and so are drawn on the upper edge; None if all are finite."""
-    where = _where(rows[~np.isfinite(rows[column].to_numpy(float))])
+def beyond_axis(rows: pd.DataFrame) -> str | None:
+    """Which mean errors are not finite and so are drawn on the upper edge; None if all are finite."""
+    where = _where(rows[~np.isfinite(rows["test_error_mean"].to_numpy(float))])
     return f"Not finite, drawn on the upper edge: {where}." if where else None
 
 
@@ -100,10 +97,6 @@ def edges(rows: pd.DataFrame) -> str | None:
 def _by_algorithm(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for (private, algorithm), of in rows.groupby(["private", "algorithm"], sort=False):
         yield label(str(algorithm), bool(private), of["reading"].iloc[0]), of
-
-
-def _names(rows: pd.DataFrame) -> str:
-    return ", ".join(dict.fromkeys(name for name, _ in _by_algorithm(rows)))
 
 
 def _where(rows: pd.DataFrame) -> str:

@@ -52,19 +52,17 @@ def with_intervals(table: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     return with_reading(table).merge(pd.DataFrame(found), how="left", on=keys)
 
 
-def reported_rows(table: pd.DataFrame, members: bool = False) -> pd.DataFrame:
-    """Without the private rows of a family, as the two SPIDERs, where the better of them is there, or without that."""
+def drawn_rows(table: pd.DataFrame, members: bool = False) -> pd.DataFrame:
+    """The rows a figure draws: private ones by ε, then non-private ones.
+
+    Where the better of a family, as of the two SPIDERs, is there it stands for their private rows; or the `members` do.
+    """
+    table = with_reading(table)
     families = {name: (traits(name).better_of or ("", 0))[0] for name in table["algorithm"].unique()}
     reported = {name for name in table.loc[table["private"], "algorithm"].unique() if name in families.values()}
     of = table["algorithm"].map(families).isin(reported)
-    if members and of.any():
-        return table[~table["algorithm"].isin(reported)]
-    return table[~(of & table["private"])]
-
-
-def drawn_rows(table: pd.DataFrame, members: bool = False) -> pd.DataFrame:
-    """The rows a figure draws: private ones by ε, then non-private ones; the `members` of a family, or the better."""
-    table = reported_rows(with_reading(table), members)
+    left_out = table["algorithm"].isin(reported) if members and of.any() else of & table["private"]
+    table = table[~left_out]
     return table.sort_values(["private", "epsilon"], ascending=[False, True], kind="stable").reset_index(drop=True)
 
 

@@ -13,16 +13,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from silodp.config.loading import known_shorts
-from silodp.files import (
-    PRIVACY_COLUMNS,
-    TABLE_COLUMNS,
-    experiments_of,
-    read_json,
-    read_table,
-    reading,
-    with_reading,
-    write_text,
-)
+from silodp.files import TABLE_COLUMNS, experiments_of, read_json, read_table, reading, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import in_words, title_of
 from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
@@ -64,22 +55,12 @@ def board(page: Page) -> list[Section]:
         Figures([figure for figure in [page.picture(folder / f"{name}.svg", text)] if figure.svg])
         for name, text in CAPTIONS.items()
     )
-    return [
-        Section(
-            NAME,
-            "Leaderboard",
-            [
-                Table("By rules that were written before the run", QUESTIONS, answers[:first]),
-                errors,
-                Table(
-                    "The best single model; gains are differences of test error, n.s.: not after Holm", heading, cells
-                ),
-                *([Table("Corrections along heterogeneity", QUESTIONS, answers[first:])] if answers[first:] else []),
-                corrections,
-                Text("", "settings", links),
-            ],
-        )
-    ]
+    blocks: list[Block] = [Table("By rules that were written before the run", QUESTIONS, answers[:first]), errors]
+    caption = "The best single model; gains are differences of test error, n.s.: not after Holm"
+    blocks.append(Table(caption, heading, cells))
+    if answers[first:]:
+        blocks.append(Table("Corrections along heterogeneity", QUESTIONS, answers[first:]))
+    return [Section(NAME, "Leaderboard", [*blocks, corrections, Text("", "settings", links)])]
 
 
 QUESTIONS = ["question", "answer"]
@@ -108,15 +89,14 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     beside = [experiment for experiment in experiments if experiment.both_noises and not own]
     tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
     raced = [experiment.title for experiment in experiments if experiment.about.get("tuning") == "race"]
-    path = folder / "privacy.csv"
-    private = read_table(path, PRIVACY_COLUMNS) if path.is_file() else pd.DataFrame(columns=PRIVACY_COLUMNS)
+    private = page.privacy()
     first: list[Block] = [curves(page, experiments)] if plugin and not own else []
     found = [] if own else findings(page, comparisons, private)
     paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
     boards = board(page)
     sections = [
         *boards,
-        *([own_data(folder, experiment) for experiment in experiments if own and experiment.own_data]),
+        *([own_data(page, experiment) for experiment in experiments if own and experiment.own_data]),
         *([] if own or plugin else by_number(page, experiments, comparisons)),
         *([Section("paired", "Every paired comparison", [Figures(paired)], folded=True)] if paired else []),
         *certified(page, beside, table),
@@ -141,7 +121,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     if table is None and not own and not plugin:
         first.append(Text("No verdicts: silodp claims makes claims.csv.", "missing"))
     if any((folder / "study").glob("*.json")):
-        first, sections = study_page(page, [one for one in experiments if one.own_data], own_data)
+        first, sections = study_page(page, [experiment for experiment in experiments if experiment.own_data])
     run = config.get("run") or provenance.get("run") or folder.resolve().name
     title = f"Run {run}" if own or plugin else "Differentially private federated learning, replicated"
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
@@ -171,12 +151,9 @@ def build(run_folder: Path | str, output: Path | str) -> None:
 
 
 def _template() -> Any:
+    files = FileSystemLoader(FOLDER)
     environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["pack"] = pack
     # Figures by number stand beside each other.

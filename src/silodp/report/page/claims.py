@@ -75,10 +75,7 @@ _UNITS = {
     "same_iterates": "distance of iterates",
 }
 # What a claim's number is; of a part of it, see `_UNITS`.
-_MEASURES = {
-    "paired_difference": "of comparisons support it",
-    "delivered_epsilon": "is true over claimed ε",
-}
+_MEASURES = {"paired_difference": "of comparisons support it", "delivered_epsilon": "is true over claimed ε"}
 _PAIR = re.compile(r"\w+, (\w[\w:]* − \w[\w:]*)")
 
 
@@ -101,22 +98,21 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
     claims: list[ShownClaim] = []
     for name, rows in table.groupby("name", sort=False):
         records = rows.to_dict("records")
-        head, *others = (_row(row, page, labels) for row in records)
-        beside = [row["part"] in ("", SURROGATES) for row in records[1:]]
-        parts = [part for part, whole in zip(others, beside, strict=True) if not whole]
+        (head, _), *others = ((_row(row, page, labels), row) for row in records)
+        beside = [(part, row["rows"]) for part, row in others if row["part"] in ("", SURROGATES)]
+        parts = [part for part, row in others if row["part"] not in ("", SURROGATES)]
         cells = [[part.part, part.verdict, part.number, part.statistic] for part in parts]
         claim = stated.get(str(name))
         said = {key: records[0][key] for key in ("name", "source", "statement", "kind")}
         said |= {key: getattr(claim, key, "") for key in ("rule", "quote", "reply")}
-        own = [row["rows"] in ("", AT_CLAIM) for row in records[1:]]
         shown = ShownClaim(
             **vars(head),
             **said,
             measures=_MEASURES.get(claim.statistic.name, "") if claim else "",
             effects=_effects(records, claim, page),
             tally=str(records[0].get(TALLY) or ""),
-            variants=[part for part, *both in zip(others, beside, own, strict=True) if all(both)],
-            readings=[part for part, whole in zip(others, beside, strict=True) if whole],
+            variants=[part for part, label in beside if label in ("", AT_CLAIM)],
+            readings=[part for part, _ in beside],
             parts=Table(f"{name}: its parts", ["part", "verdict", "number", "how"], cells),
         )
         claims.append(shown)

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -81,10 +80,9 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
         title = title_of(figure.experiment, page.titles)
         silos = re.findall(r"N = \d+", title)
         heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
-        number = len(page.shown)
         drawn_rows = pd.concat(rows).drop_duplicates()
         csv = inside(drawn_rows[[column for column in DRAWN_COLUMNS if column in drawn_rows]])
-        numbered = Numbered(f"numbered-{number}", heading, f"make figure FIG={figure.name}", csv, tabs)
+        numbered = Numbered(f"numbered-{len(page.shown)}", heading, f"make figure FIG={figure.name}", csv, tabs)
         papers.setdefault(figure.paper, []).append(numbered)
     return [
         Section(f"figures-{place}", f"Figures of the {paper}", blocks)
@@ -112,9 +110,7 @@ def by_experiment(
     return [Section("experiments", "Experiments, with all their figures", [], inner)] if inner else []
 
 
-def section_of(
-    page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None, folded: bool = False
-) -> Section:
+def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None, folded: bool) -> Section:
     """An experiment: the figures of its default rows, or of both noises, those of its variants, and its silos."""
     name, table = experiment.name, experiment.table
     words = " · ".join(word for word in (name, experiment.paper) if word)
@@ -189,11 +185,7 @@ def _silos(page: Page, name: str) -> Text:
     return Text(f"Silos: {'; '.join(parts)}.", "settings", links)
 
 
-def certified(
-    page: Page,
-    experiments: Sequence[RunExperiment],
-    claims: pd.DataFrame | None,
-) -> list[Section]:
+def certified(page: Page, experiments: Sequence[RunExperiment], claims: pd.DataFrame | None) -> list[Section]:
     """Both noises beside each other in `experiments`, and the verdicts of `claims` (claims.csv) that turn."""
     if not experiments:
         return []
@@ -232,11 +224,9 @@ _PROMISED = {
 HEADING = ["model", "rounds", "ε", "δ at most", *_PROMISED.values()]
 
 
-def own_data(folder: Path, experiment: RunExperiment) -> Section:
+def own_data(page: Page, experiment: RunExperiment) -> Section:
     """What an experiment on one's own data promises, and what is not private."""
-    path = folder / "privacy.csv"
-    columns = [*PRIVACY_COLUMNS, *PRIVACY_EXTRA]
-    rows = read_table(path, columns) if path.is_file() else pd.DataFrame(columns=columns)
+    rows = page.privacy([*PRIVACY_COLUMNS, *PRIVACY_EXTRA])
     rows = rows[(rows["experiment"] == experiment.name) & (rows["reading"].fillna("") == "")]
     dataset = experiment.about["dataset"] if isinstance(experiment.about["dataset"], Mapping) else {}
     points = "some" if rows.empty else exact(rows["selection_points"].max())

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from silodp.files import experiments_of, reading
+from silodp.files import PRIVACY_COLUMNS, experiments_of, read_table, reading
 from silodp.report.figures.from_tables import FORMULAS as TITLES
 from silodp.report.figures.style import label
 from silodp.report.figures.svg import panels
@@ -53,6 +53,11 @@ class Page:
 
     def csv(self, path: Path, words: str = "CSV") -> list[Link]:
         return [(words, self.link(path))] if path.is_file() else []
+
+    def privacy(self, columns: list[str] = PRIVACY_COLUMNS) -> pd.DataFrame:
+        """The run's privacy.csv, which has `columns`; without rows where it is missing."""
+        path = self.folder / "privacy.csv"
+        return read_table(path, columns) if path.is_file() else pd.DataFrame(columns=columns)
 
     def picture(self, path: Path, caption: str, heading: str = "", about: str = "", note: str = "") -> Figure:
         files = [path.with_name(f"{path.stem}.{kind}") for kind in ("svg", "png", "pdf")]

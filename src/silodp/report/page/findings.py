@@ -52,18 +52,14 @@ def findings(page: Page, comparisons: pd.DataFrame | None, privacy: pd.DataFrame
     """
     none = pd.DataFrame(columns=["first", "second", "reading"])
     rows = none if comparisons is None else with_reading(comparisons)
-    ours = [pair for pair in _pairs(rows) if pair not in HEADLINE]
+    pairs = dict.fromkeys(zip(rows["first"], rows["second"], strict=True))
+    ours = [pair for pair in pairs if pair not in HEADLINE and not pair[0].endswith(BY_CALIBRATED)]
     found = [_accuracy(page, rows, pair, "", ("own", "")) for pair in ours]
     if not ours:
         found.append(_accuracy(page, _of_papers(rows), HEADLINE[0], "", _CLAIMED))
     found.append(_true(_of_papers(with_reading(privacy).query("reading == ''")), rows))
     found.append(None if ours else _accuracy(page, rows, HEADLINE[1], ENDED, _EQUAL))
     return [each for each in found if each is not None]
-
-
-def _pairs(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    pairs = dict.fromkeys(zip(rows["first"], rows["second"], strict=True))
-    return [pair for pair in pairs if not pair[0].endswith(BY_CALIBRATED)]
 
 
 def _of_papers(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,10 +92,8 @@ def _accuracy(
     word = f"beats {other} more often than it loses" if ahead > behind else word
     if not ahead + behind:
         word = f"is not told apart from {other}"
-    sentence = (
-        f"{place}, {who} {word.rstrip(',')}: smaller test error at {ahead or 'none'} of {ahead + behind + neither}"
-    )
-    sentence += f" comparisons, larger at {behind or 'none'}, neither at {neither or 'none'}"
+    sentence = f"{place}, {who} {word.rstrip(',')}: smaller test error at {ahead or 'none'} of "
+    sentence += f"{ahead + behind + neither} comparisons, larger at {behind or 'none'}, neither at {neither or 'none'}"
     means = "; ".join(_mean(row) for row in shown.to_dict("records"))
     equal, kept, lost = (int(table[word].sum()) for word in ("equal", "ahead_kept", "behind_kept"))
     detail = f"Holm’s correction keeps {kept} of the {ahead} smaller and {lost} of the {behind} larger errors."
@@ -123,11 +117,8 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
         return None
     counts = counts_of(rows)
     kept, more, violated = (counts[word] for word in (Standing.KEPT, Standing.NOT_CERTIFIED, Standing.VIOLATED))
-    if kept == len(rows):
-        sentence = (
-            f"The noise keeps what it claims: the true ε of all {kept:,} private results is at most the claimed one."
-        )
-    else:
+    sentence = f"The noise keeps what it claims: the true ε of all {kept:,} private results is at most the claimed one."
+    if kept < len(rows):
         sentence = (
             f"The stated noise provably protects less than it claims at {violated or 'none'} of {len(rows):,} private "
             f"results; {more:,} more cannot be certified at their claimed ε, {kept:,} keep it."
@@ -154,12 +145,7 @@ def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
 
 
 def _finding(
-    about: tuple[str, str],
-    sentence: str,
-    detail: str,
-    draw: Callable[[str], Any],
-    table: pd.DataFrame,
-    shown: str = "",
+    about: tuple[str, str], sentence: str, detail: str, draw: Callable[[str], Any], table: pd.DataFrame, shown: str
 ) -> Finding:
     anchor, claim = about
     with styled():

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from silodp.files import AUDIT_COLUMNS, read_json, read_table
 from silodp.report.figures.study import in_words
 from silodp.report.numbers import exact, measured
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
+from silodp.report.page.experiments import RunExperiment, own_data
 from silodp.report.page.figures import Page
 from silodp.verdicts.statistics import paired_test
 
@@ -34,19 +36,19 @@ class Study:
         trained = [model for model in self.models if model["name"] not in _BASELINES]
         federated = [model["name"] for model in trained if model["name"] != ALONE]
         self.name = federated[0] if federated else ALONE
-        self.guess, self.pooled, self.best_silo = (self._first(name) for name in _BASELINES)
+        self.guess, self.pooled = self._first("guess"), self._first("pooled")
         private = [model for model in trained if model["name"] == self.name and model["epsilon"] is not None]
         self.plain = self._first(self.name, None)
         goal = (self.guess["error"] + (self.plain or self.pooled)["error"]) / 2
         useful = [model for model in private if _finite(model) <= goal < self.guess["error"]]
         # The smallest ε that keeps half of what is learnt without noise; else the largest.
-        self.told = min(useful, key=_epsilon) if useful else max(private, key=_epsilon, default=None)
+        epsilon = itemgetter("epsilon")
+        self.told = min(useful, key=epsilon) if useful else max(private, key=epsilon, default=None)
         self.alone = self._first(ALONE, self.told["epsilon"]) if self.told else None
 
     def _first(self, name: str, *epsilon: float | None) -> Any:
-        return next(
-            (m for m in self.models if m["name"] == name and m.get("epsilon") in (epsilon or (m.get("epsilon"),))), None
-        )
+        found = [m for m in self.models if m["name"] == name and (not epsilon or m.get("epsilon") in epsilon)]
+        return found[0] if found else None
 
     def amount(self, model: Model) -> str:
         """A model's error in words."""
@@ -60,10 +62,6 @@ class Study:
         pairs = zip(first["errors"], second["errors"], strict=True)
         test = paired_test([b - a if None not in (a, b) else math.nan for a, b in pairs])
         return int(test.low > 0) - int(test.high < 0)
-
-
-def _epsilon(model: Model) -> float:
-    return float(model["epsilon"])
 
 
 def _finite(model: Model) -> float:
@@ -108,15 +106,9 @@ def _learnt(study: Study, told: Model) -> list[str]:
         name, (count, whole) = study.found["classes"][told["most_class"]], told["most"]
         words.append(f"It says “{name}” for {count:,} of {whole:,} test records of all splits.")
     if study.better(study.pooled, study.guess) < 1:
-        ranks = study.pooled.get("auc") or 0.5
-        words.append(
-            "Nor is a linear model with all records in one place and no noise"
-            + (
-                f", yet it ranks records (AUC {measured(ranks)})."
-                if ranks > RANKS
-                else ": it does not learn these data."
-            )
-        )
+        auc = study.pooled.get("auc") or 0.5
+        rest = f", yet it ranks records (AUC {measured(auc)})." if auc > RANKS else ": it does not learn these data."
+        words.append(f"Nor is a linear model with all records in one place and no noise{rest}")
     elif study.plain is not None:
         gain = study.guess["error"] - study.pooled["error"]
         lost = (_finite(study.plain) - study.pooled["error"]) / gain
@@ -143,11 +135,10 @@ def _warnings(study: Study) -> list[str]:
     return words
 
 
-def study_page(page: Page, experiments: Sequence[Any], promised: Any) -> tuple[list[Block], list[Section]]:
-    """What stands first on the page, and its sections. `promised` makes the section on privacy of an experiment."""
-    first: list[Block] = [
-        Text("A study on the data, for their owners: not for publication. It stores no model.", "alarm"),
-    ]
+def study_page(page: Page, experiments: Sequence[RunExperiment]) -> tuple[list[Block], list[Section]]:
+    """What stands first on the page, and its sections."""
+    warning = Text("A study on the data, for their owners: not for publication. It stores no model.", "alarm")
+    first: list[Block] = [warning]
     sections = []
     for experiment in experiments:
         path = page.folder / "study" / f"{experiment.name}.json"
@@ -158,22 +149,22 @@ def study_page(page: Page, experiments: Sequence[Any], promised: Any) -> tuple[l
         else:
             first.append(Text(title + " ".join(paragraph(study))))
             sections.append(_results(page, path, experiment, study))
-        sections.append(promised(page.folder, experiment))
+        sections.append(own_data(page, experiment))
     sections.append(Section("audit", "Was the noise there?", [_audit(page)]))
     return first, sections
 
 
-def _results(page: Page, path: Path, experiment: Any, study: Study) -> Section:
+def _results(page: Page, path: Path, experiment: RunExperiment, study: Study) -> Section:
     error = "error / guessing's" if study.regression else "wrong answers"
     heading = ["model", "ε", error] + ([] if study.regression else ["balanced accuracy"])
     heading += ["AUC", "rounds"] if len(study.found["classes"]) == 2 else ["rounds"]
     rows, names = [], [model["name"] for model in study.models]
     for model in sorted(study.models, key=lambda one: (names.index(one["name"]), one.get("epsilon") or math.inf)):
-        row = [in_words(model["name"]), exact(model.get("epsilon")), measured(_finite(model))]
+        epsilon = "no\u00a0noise" if model.get("epsilon") is None else exact(model["epsilon"])
+        row = [in_words(model["name"]), epsilon, measured(_finite(model))]
         row += [] if study.regression else [measured(model["balanced"])]
         row += [measured(model.get("auc"))] if "AUC" in heading else []
         rows.append([*row, exact(model.get("rounds"))])
-    rows = [["no\u00a0noise" if cell == "–" and place == 1 else cell for place, cell in enumerate(row)] for row in rows]
     links = page.csv(path, "all numbers (JSON)") + page.csv(page.folder / "tables" / f"{experiment.name}.csv")
     about = (
         f"Errors on test records are means over silos and {study.found['trials']} splits. The best single silo is "
@@ -195,15 +186,11 @@ def _by_silo(study: Study) -> Table:
     models = [study.guess, study.pooled, study.plain, study.told, study.alone]
     shown = [model for place, model in enumerate(models) if model and model not in models[:place]]
     notes = ["no noise" if m.get("epsilon") is None else f"ε = {exact(m['epsilon'])}" for m in shown]
-    names = [f"{in_words(m['name'])}, {note}" if m.get("rounds") else in_words(m["name"])
-             for m, note in zip(shown, notes, strict=True)]  # fmt: skip
+    names = [in_words(m["name"]) + f", {note}" * bool(m.get("rounds")) for m, note in zip(shown, notes, strict=True)]
     worst = (study.told or study.pooled)["silos"]
     order = sorted(range(len(worst)), key=lambda silo: -(math.inf if worst[silo] is None else worst[silo]))
-    few = order[:SILOS_SHOWN]
-    rows = [
-        [study.found["silos"][silo], str(study.found["records"][silo]), *(measured(m["silos"][silo]) for m in shown)]
-        for silo in few
-    ]
+    few, silos, records = order[:SILOS_SHOWN], study.found["silos"], study.found["records"]
+    rows = [[silos[i], str(records[i]), *(measured(model["silos"][i]) for model in shown)] for i in few]
     more = f", the {len(few)} of {len(order)} with the largest error" if len(few) < len(order) else ""
     return Table(f"Error in each silo, on its own test records{more}", ["silo", "training records", *names], rows)
 

@@ -8,7 +8,7 @@ import pandas as pd
 from silodp.files import AS_PLANNED, AUDIT_COLUMNS, BOUNDS_COLUMNS, PRIVACY_COLUMNS, read_table, with_reading
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.bounds import name_of
-from silodp.report.figures.notes import NOT_RECORDED
+from silodp.report.figures.notes import at_edge
 from silodp.report.figures.style import label
 from silodp.report.figures.words import title_of
 from silodp.report.numbers import exact, interval, measured
@@ -50,7 +50,7 @@ def results(page: Page, tables: Mapping[str, pd.DataFrame], raced: list[str]) ->
     alarms = []
     for name, table in tables.items():
         counts = summary({name: table})
-        edges = (~table["edge"].fillna("").isin(["", NOT_RECORDED])).sum() if "edge" in table else 0
+        edges = at_edge(table).sum()
         alarms += [len(rows)] * bool(counts[Standing.VIOLATED])
         errors = table["test_error_mean"]
         ends = f"{measured(errors.min())} to {measured(errors.max())}"

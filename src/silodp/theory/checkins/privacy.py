@@ -93,11 +93,10 @@ def fixed_window_approximate(*, p0, m, epsilon0, delta, delta0, delta1, reading=
 
     δ0 is far below δ1, so the printed δ' is too small by m(e^ε'+1)(δ1−δ0).
     """
-    pure = _fixed_window(p0, m, 8 * epsilon0, delta)
-    if reading == "right":
-        return _approximate(pure, epsilon0, delta0, delta1, delta, m)
-    result = _approximate(pure, epsilon0, delta0, delta1, delta, m, exponent=delta)
-    return result.beside(delta_prime=delta + m * (exp(result.value) + 1) * delta0)
+    exponent = 5.0 if reading == "right" else delta
+    result = _approximate(_fixed_window(p0, m, 8 * epsilon0, delta), epsilon0, delta0, delta1, delta, m, exponent)
+    printed = delta + m * (exp(result.value) + 1) * delta0
+    return result if reading == "right" else result.beside(delta_prime=printed)
 
 
 @theorem("checkins-3.3", "Corollary 3.3", "rate", symbols=CHECKINS, epsilon0=0.5)
@@ -159,8 +158,7 @@ def sliding_window(*, m, epsilon0, delta):
 @amplification("checkins-4.3-short", "Theorem 4.3, in particular", symbols=SHORT)
 def sliding_window_short(*, m, epsilon0, delta):
     """For ε0 < 1 and δ < 1/100 the sliding window gives ε ≤ 7 ε0 √(ln(1/δ)/m)."""
-    unit = epsilon0 * sqrt(log(1 / delta) / m)
-    return Result(7 * unit, {"needed_factor": _fixed_window(1.0, m, epsilon0, delta).value / unit})
+    return fixed_window_short(p0=1.0, m=m, epsilon0=epsilon0, delta=delta)
 
 
 @amplification("checkins-4.3-approximate", "Theorem 4.3, furthermore", epsilon0=0.05)

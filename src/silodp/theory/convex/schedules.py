@@ -110,19 +110,17 @@ def _rounds(needed: Callable[[int], float]) -> int:
     return high
 
 
-def _batch(K, n, R, epsilon, delta) -> int:
-    least = smallest_batch(n, R, epsilon, delta)
-    chosen = least if K is None else K
-    require(least <= chosen <= n, "batch size for amplification", "K", chosen, f"between {least} and n = {n}")
-    return chosen
-
-
-def _sigma2(L, n, R, epsilon, delta) -> float:
-    return 256 * L**2 * R * privacy_term(n, R, epsilon, delta)
-
-
 def _guess(K, n, R, epsilon, delta) -> int:
     return smallest_batch(n, R, epsilon, delta) if K is None else K
+
+
+def _sized(needed, K, n, L, epsilon, delta) -> Schedule:
+    """Rounds R ≥ needed(R), a batch K that they allow, and the noise for both, of Algorithms 1 and 2."""
+    check_epsilon(epsilon, delta)
+    R = _rounds(needed)
+    least, batch = smallest_batch(n, R, epsilon, delta), _guess(K, n, R, epsilon, delta)
+    require(least <= batch <= n, "batch size for amplification", "K", batch, f"between {least} and n = {n}")
+    return Schedule(R, batch, 256 * L**2 * R * privacy_term(n, R, epsilon, delta))
 
 
 def strong_step(R, beta, mu, D, variance) -> float:
@@ -130,28 +128,34 @@ def strong_step(R, beta, mu, D, variance) -> float:
     return min(1 / (4 * beta), log(max(2.0, (mu * D * R) ** 2 / (2 * variance))) / (mu * R))
 
 
-def _plain(gain, needed, smoothness, n, M, L, D, epsilon, delta, K, reading) -> Schedule:
-    """Algorithm 1 for convex losses: R ≥ needed(R), η = min{1/(4β), D√M·gain(R)/(LR)} with β = smoothness(R)."""
-    check_epsilon(epsilon, delta)
-    R = _rounds(needed)
-    step = min(1 / (4 * smoothness(R)), D * sqrt(M) * gain(R) / (L * R))
-    batch, sigma2 = _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta)
-    return Schedule(R, batch, sigma2, step, first_iterate=1 if reading == "right" else 0)
+def _plain(needed, smoothness, n, d, M, L, D, epsilon, delta, K, reading) -> tuple[Schedule, float]:
+    """Algorithm 1 for convex losses, and β = smoothness(s) with s = min{√n, 1/√(dΞ)}.
+
+    R ≥ needed(R, s) and η = min{1/(4β), D√M s/(LR)}.
+    """
+
+    def gain(R):
+        return min(sqrt(n), 1 / sqrt(d * privacy_term(n, R, epsilon, delta)))
+
+    plan = _sized(lambda R: needed(R, gain(R)), K, n, L, epsilon, delta)
+    s = gain(plan.rounds)
+    beta = smoothness(s)
+    step = min(1 / (4 * beta), D * sqrt(M) * s / (L * plan.rounds))
+    return replace(plan, step=step, first_iterate=1 if reading == "right" else 0), beta
 
 
 def _plain_strong(smoothness, n, d, M, L, D, mu, epsilon, delta, K, reading) -> Schedule:
     """Algorithm 1 for strongly convex losses: R ≥ max{(8β/μ) ln(βD²μM/(dL²Ξ)), 1/(dΞ)} with β = smoothness(R)."""
-    check_epsilon(epsilon, delta)
 
     def needed(R):
         noise = d * privacy_term(n, R, epsilon, delta)
         beta = smoothness(R)
         return max(8 * beta / mu * log(max(beta * D**2 * mu * M / (L**2 * noise), 1.0)), 1 / noise)
 
-    R = _rounds(needed)
-    batch, sigma2 = _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta)
-    step = strong_step(R, smoothness(R), mu, D, 4 * L**2 / (M * batch) + d * sigma2 / M)
-    return Schedule(R, batch, sigma2, step, mu, first_iterate=1 if reading == "right" else 0)
+    plan = _sized(needed, K, n, L, epsilon, delta)
+    variance = 4 * L**2 / (M * plan.batch) + d * plan.sigma2 / M
+    step = strong_step(plan.rounds, smoothness(plan.rounds), mu, D, variance)
+    return replace(plan, step=step, strong=mu, first_iterate=1 if reading == "right" else 0)
 
 
 @schedule("theorem-2.1")
@@ -161,13 +165,10 @@ def theorem_2_1(*, n, d, M, L, D, beta, epsilon, delta, K=None, reading="right")
     R = ⌈max{βD√M/L·s, s²/K}⌉, η = min{1/(4β), D√M s/(LR)}, s = min{√n, 1/√(dΞ)}; uniform weights on w_1 … w_R.
     """
 
-    def gain(R):
-        return min(sqrt(n), 1 / sqrt(d * privacy_term(n, R, epsilon, delta)))
+    def needed(R, s):
+        return max(beta * D * sqrt(M) / L * s, s**2 / _guess(K, n, R, epsilon, delta))
 
-    def needed(R):
-        return max(beta * D * sqrt(M) / L * gain(R), gain(R) ** 2 / _guess(K, n, R, epsilon, delta))
-
-    return _plain(gain, needed, lambda R: beta, n, M, L, D, epsilon, delta, K, reading)
+    return _plain(needed, lambda s: beta, n, d, M, L, D, epsilon, delta, K, reading)[0]
 
 
 @schedule("theorem-2.1-strong")
@@ -186,14 +187,11 @@ def theorem_2_2(*, n, d, M, L, D, epsilon, delta, K=None, reading="right"):
     β = L√M s/D, R = ⌈M s²⌉ with s = min{√n, 1/√(dΞ)}, and Theorem 2.1's step.
     """
 
-    def gain(R):
-        return min(sqrt(n), 1 / sqrt(d * privacy_term(n, R, epsilon, delta)))
+    def smoothness(s):
+        return L * sqrt(M) * s / D
 
-    def smoothness(R):
-        return L * sqrt(M) * gain(R) / D
-
-    plan = _plain(gain, lambda R: M * gain(R) ** 2, smoothness, n, M, L, D, epsilon, delta, K, reading)
-    return replace(plan, envelope=smoothness(plan.rounds))
+    plan, beta = _plain(lambda R, s: M * s**2, smoothness, n, d, M, L, D, epsilon, delta, K, reading)
+    return replace(plan, envelope=beta)
 
 
 @schedule("theorem-2.2-strong")
@@ -261,7 +259,6 @@ def theorem_2_3_strong(*, n, d, M, L, D, beta, mu, epsilon, delta, Delta=None, r
 
 def _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K) -> tuple[Schedule, float]:
     """Rounds, batch and noise of Algorithm 2, and V, where R ≥ first(dL²Ξ) and R ≥ (φ²/K + Υ²)/(dL²Ξ)."""
-    check_epsilon(epsilon, delta)
     phi = L if phi is None else phi
     draw = silo_variance(M, N, upsilon)
 
@@ -269,10 +266,9 @@ def _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K) -> tuple
         noise = d * L**2 * privacy_term(n, R, epsilon, delta)
         return max(first(noise), (phi**2 / _guess(K, n, R, epsilon, delta) + draw) / noise)
 
-    R = _rounds(needed)
-    batch, sigma2 = _batch(K, n, R, epsilon, delta), _sigma2(L, n, R, epsilon, delta)
-    spread = message_variance(d=d, N=N, M=M, K=batch, phi=phi, upsilon=upsilon, sigma=sqrt(sigma2))
-    return Schedule(R, batch, sigma2), sqrt(spread.value)
+    plan = _sized(needed, K, n, L, epsilon, delta)
+    spread = message_variance(d=d, N=N, M=M, K=plan.batch, phi=phi, upsilon=upsilon, sigma=sqrt(plan.sigma2))
+    return plan, sqrt(spread.value)
 
 
 @schedule("theorem-D.1")

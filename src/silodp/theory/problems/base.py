@@ -79,11 +79,6 @@ def require_between(low: float, high: float, **numbers: float) -> None:
             raise ValueError(f"problem: {name} = {value} is not allowed, it has to be in [{low:g}, {high:g}]")
 
 
-def ball_gap(w: Array, gradient: Array, radius: float) -> float:
-    """⟨∇F(w), w⟩ + D‖∇F(w)‖, the Frank–Wolfe gap: at least F(w) − F* for convex F on the ball."""
-    return max(float(gradient @ w) + radius * float(np.linalg.norm(gradient)), 0.0)
-
-
 def accelerated(
     step: Callable[[Array], Array], gap: Callable[[Array], float], d: int, *, tolerance: float, most: int
 ) -> tuple[Array, float]:

@@ -24,12 +24,19 @@ CLIENTS, SLOTS = 10_000, 1_000
 
 def amplification(context: Context) -> list[Row]:
     """A row a protocol and ε0: the pair's exact ε as what is measured, the theorem's as the upper bound."""
-    return [
-        _row(theorem, f"epsilon0 ({what})", epsilon0, spent(epsilon0, heard, messages, DELTA + extra), upper(epsilon0))
-        for theorem, what, heard, messages, extra, upper in _protocols(context)
+    rows: list[Row] = []
+    for theorem, what, heard, messages, extra, bound in _protocols(context):
         # The forms for (ε0, δ0)-randomisers pay 8ε0 for ε0.
-        for epsilon0 in (EPSILON0 if not theorem.endswith("approximate") else SMALL)
-    ]
+        for epsilon0 in EPSILON0 if not theorem.endswith("approximate") else SMALL:
+            lower, upper = spent(epsilon0, heard, messages, DELTA + extra), bound(epsilon0)
+            verdict, detail = Verdict.VACUOUS, "no amplification"
+            if upper < epsilon0:
+                verdict, detail = Verdict.NOT_CONTRADICTED, f"the bound is {upper / lower:.3g} times what a pair spends"
+            verdict = Verdict.REFUTED if lower > upper else verdict
+            columns: Row = {"upper": upper, "reach": epsilon0, "detail": detail}
+            pair = Interval(lower, lower, lower)
+            rows.append(row(theorem, f"epsilon0 ({what})", epsilon0, pair, verdict, **columns))
+    return rows
 
 
 def _protocols(context: Context) -> Iterator[tuple[str, str, float, int, float, Callable[[float], float]]]:
@@ -59,15 +66,6 @@ def _protocols(context: Context) -> Iterator[tuple[str, str, float, int, float, 
     for theorem, more in (("checkins-4.1", {}), ("checkins-4.1-approximate", pure)):
         averaged = bound(theorem, n=n, m=m, delta2=DELTA2, **more)
         yield theorem, f"A_avg, n = {n}, m = {m}", 1.0, n, DELTA2, averaged
-
-
-def _row(theorem: str, parameter: str, epsilon0: float, lower: float, upper: float) -> Row:
-    verdict = Verdict.NOT_CONTRADICTED if upper < epsilon0 else Verdict.VACUOUS
-    if lower > upper:
-        verdict = Verdict.REFUTED
-    detail = f"the bound is {upper / lower:.3g} times what a pair spends" if upper < epsilon0 else "no amplification"
-    spent = Interval(lower, lower, lower)
-    return row(theorem, parameter, epsilon0, spent, verdict, upper=upper, reach=epsilon0, detail=detail)
 
 
 def laws(epsilon0: float, heard: float, messages: int) -> tuple[Array, Array]:

@@ -70,11 +70,8 @@ def row(
     be reached; `formula`: slope of the theorem's formula over the same points; `detail`.
     """
     value_low_high = measured or Interval(math.nan, math.nan, math.nan)
-    blank: Row = dict.fromkeys(("lower", "upper", "reach", "formula"), math.nan) | {
-        "form": "",
-        "null": "",
-        "detail": "",
-    }
+    blank: Row = dict.fromkeys(("lower", "upper", "reach", "formula"), math.nan)
+    blank |= dict.fromkeys(("form", "null", "detail"), "")
     return blank | {
         "theorem": theorem,
         "parameter": parameter,

@@ -12,16 +12,14 @@ def figure_3(context: Context) -> list[Row]:
     rows: list[Row] = []
     for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0):
         terms = context.evaluate("nonconvex-figure-3", **(POINT | {"epsilon": epsilon})).terms
-
-        def add(name: str, lower: float, upper: float, detail: str, epsilon: float = epsilon) -> None:
-            columns: Row = {"lower": lower, "upper": upper, "detail": detail}
-            rows.append(row("nonconvex-figure-3", f"epsilon ({name})", epsilon, None, Verdict.DERIVATION, **columns))
-
         for entry in ENTRIES:
             lower, upper = terms[f"{entry}_lower"], terms[f"{entry}_upper"]
             gap = f"gap {upper / lower:.4g}" if lower <= upper else "the bounds cross: a constant is hidden"
-            add(entry, lower, upper, gap)
+            found = [(f"epsilon ({entry})", upper, gap)]
             if (earlier := terms.get(f"{entry}_earlier")) is not None:
                 better = "improved" if upper < earlier else "not improved: the bound exceeds 1"
-                add(f"{entry}, earlier bound", lower, earlier, better)
+                found.append((f"epsilon ({entry}, earlier bound)", earlier, better))
+            for name, bound, detail in found:
+                columns: Row = {"lower": lower, "upper": bound, "detail": detail}
+                rows.append(row("nonconvex-figure-3", name, epsilon, None, Verdict.DERIVATION, **columns))
     return rows

@@ -22,12 +22,9 @@ def gradient_counts(context: Context) -> list[Row]:
         for point, (gradients, most) in zip(points, counts, strict=True):
             records = point["n"] * point["M"]
             verdict = Verdict.CONFIRMED if gradients == records and most == 1 else Verdict.REFUTED
-            name, detail = (
-                f"gradients of a run over its records; {axis} =",
-                f"{gradients} gradients, of a record at most",
-            )
-            columns: Row = {"lower": 1.0, "upper": 1.0, "detail": f"{detail} {most}"}
-            rows.append(row("convex-2.3", name, point[axis], _exactly(gradients / records), verdict, **columns))
+            name, share = f"gradients of a run over its records; {axis} =", _exactly(gradients / records)
+            detail = f"{gradients} gradients, of a record at most {most}"
+            rows.append(row("convex-2.3", name, point[axis], share, verdict, lower=1.0, upper=1.0, detail=detail))
         fitted = _exactly(formula_slope(values, [gradients or np.nan for gradients, _ in counts]))
         rows.append(slope_row("convex-2.3", f"slope in {axis} (gradients of a run)", fitted, 1.0, 1.0, (0.5, 2.0)))
     return rows

@@ -5,7 +5,6 @@ as long as d ln(1/δ0) ≤ N: no run there can contradict it. The lower bound th
 matches the form without roots only.
 """
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from silodp.verdicts.checks.base import (
     sweep_rows,
     sweeps,
 )
-from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, run_alike
+from silodp.verdicts.checks.prescribed_runs import prox_sgd_risk
 from silodp.verdicts.statistics import Interval
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
 
@@ -62,12 +61,9 @@ def _sweeps(context: Context) -> list[Sweep]:
 
 def _risk(context: Context, epsilon: float, n: int, N: int, d: int) -> Array:
     """Excess risk of Prox-SGD in one pass, K = n/R, with the noise of Theorem 2.1 at a record's budget, (trials,)."""
-    problem, K = Quadratic(d, bias=0.5), n // ROUNDS
-    L, budget = problem.constants.L, context.evaluate("nonconvex-G", n=n, epsilon=epsilon, delta=DELTA)
-    at_budget = {"epsilon": budget.value, "delta": budget.terms["delta0"]}
-    noise = math.sqrt(context.evaluate("nonconvex-2.1-noise", K=K, L=L, **at_budget).value) / L
-    algorithm = algorithm_for("prox_sgd", ROUNDS)
-    return excess(problem, run_alike(problem, algorithm, context, 200, N, noise=noise, stepsize=0.5))
+    record = context.evaluate("nonconvex-G", n=n, epsilon=epsilon, delta=DELTA)
+    budget = {"n": n, "epsilon": record.value, "delta": record.terms["delta0"]}
+    return prox_sgd_risk(context, Quadratic(d, bias=0.5), ROUNDS, 200, N, **budget)
 
 
 def _printed(right: Row) -> Row:

@@ -18,7 +18,7 @@ from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.theory.problems.known import LinearOnBall, Quadratic
 from silodp.verdicts.checks.base import Array, Context, Row, row, within
 from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, run_on
-from silodp.verdicts.statistics import Interval, mean_interval
+from silodp.verdicts.statistics import mean_interval
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -81,16 +81,11 @@ def _rows(context: Context, instance: Instance, epsilon: float) -> list[Row]:
     rows = []
     for reading, form in (("printed", AS_PRINTED), ("right", CORRECTED)) if both else (("right", ""),):
         lower = context.evaluate(instance.theorem, **point, reading=reading).value
-        rows.append(judge(instance.theorem, parameter, epsilon, measured, lower, form))
+        verdict = within(measured, LEAST_CONSTANT * lower, math.nan)
+        verdict = Verdict.NOT_CONTRADICTED if verdict == Verdict.CONFIRMED else verdict
+        columns: Row = {"lower": lower, "form": form, "detail": f"{measured.value / lower:.3g} of the bound"}
+        rows.append(row(instance.theorem, parameter, epsilon, measured, verdict, **columns))
     return rows
-
-
-def judge(theorem: str, parameter: str, value: float, measured: Interval, lower: float, form: str = "") -> Row:
-    """A mean with its interval against a lower bound, which it contradicts or not."""
-    verdict = within(measured, LEAST_CONSTANT * lower, math.nan)
-    verdict = Verdict.NOT_CONTRADICTED if verdict == Verdict.CONFIRMED else verdict
-    detail = f"{measured.value / lower:.3g} of the bound"
-    return row(theorem, parameter, value, measured, verdict, lower=lower, form=form, detail=detail)
 
 
 def measure(context: Context, instance: Instance, epsilon: float) -> Array:

@@ -1,5 +1,6 @@
 """Runs of the registered algorithms on problems, with what a theorem's schedule prescribes."""
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release, Sampler
 from silodp.theory.convex.schedules import SCHEDULES, Schedule
 from silodp.theory.problems.base import Constants, Problem
-from silodp.theory.problems.known import LinearOnBall, Quadratic
+from silodp.theory.problems.known import HingeOnBall, LinearOnBall, Quadratic
 from silodp.verdicts.checks.base import Array, Context
 from silodp.verdicts.checks.stack import Gradients, TrialFederation, run
 
@@ -26,8 +27,7 @@ def like_records(problem: LinearOnBall | Quadratic) -> Array:
 
 def silo_records(problem: Problem, streams: Streams, trials: int, N: int, n: int) -> Array:
     """Records of N i.i.d. silos of n records in each trial, (trials, N, n, width)."""
-    rows = problem.draw(trials * N * n, streams.generator("data"))
-    return rows.reshape(trials, N, n, -1)
+    return problem.draw(trials * N * n, streams.generator("data")).reshape(trials, N, n, -1)
 
 
 def circle(N: int) -> Array:
@@ -78,10 +78,25 @@ def run_alike(
     return run_on(problem, records, algorithm, context.streams, trials=count, N=N, **options)
 
 
+def prox_sgd_noise(context: Context, L: float, rounds: int, *, n: int, epsilon: float, delta: float) -> float:
+    """σ/L of Theorem E.1 of the non-convex paper, for Prox-SGD in one pass, K = n/R."""
+    variance = context.evaluate("nonconvex-2.1-noise", K=n // rounds, L=L, epsilon=epsilon, delta=delta).value
+    return math.sqrt(variance) / L
+
+
+def prox_sgd_risk(context: Context, problem: Quadratic, rounds: int, trials: int, N: int, **budget: Any) -> Array:
+    """Excess risk of Prox-SGD in one pass where all records are alike, (`trials` at this scale,), η = 1/(2β).
+
+    `budget` are n, ε and δ of `prox_sgd_noise`.
+    """
+    noise, algorithm = prox_sgd_noise(context, problem.constants.L, rounds, **budget), algorithm_for("prox_sgd", rounds)
+    return excess(problem, run_alike(problem, algorithm, context, trials, N, noise=noise, stepsize=0.5))
+
+
 def run_schedule(
     schedule: Schedule, problem: Problem, records: Array, streams: Streams, *, trials: int, N: int, **options: Any
 ) -> Array:
-    """Outputs (trials, d) of a schedule's algorithm from w_0 = 0, with options of `run_on`."""
+    """Outputs (trials, d) of a schedule's algorithm from w_0 = 0 (a hinge loss: its envelope), options of `run_on`."""
     one_pass = schedule.name.startswith("theorem-2.3")
     name = "one_pass_accelerated_sgd" if one_pass else "accelerated_minibatch_sgd"
     given: dict[str, Any] = {"schedule": schedule, "clip": problem.constants.L}
@@ -91,7 +106,10 @@ def run_schedule(
     noise = math.sqrt(schedule.sigma2) / problem.constants.L
     release = Release("gradient", schedule.rounds, schedule.batch, noise, sampler=sampler)
     algorithm, step = algorithm_for(name, schedule.rounds, **given), schedule.step or 1.0
-    settings: dict[str, Any] = {"releases": [release], "stepsize": step} | options
+    settings: dict[str, Any] = {"releases": [release], "stepsize": step}
+    if schedule.envelope is not None and isinstance(problem, HingeOnBall):
+        settings["gradients"] = functools.partial(problem.envelope_gradients, beta=schedule.envelope)
+    settings |= options
     return run_on(problem, records, algorithm, streams, trials=trials, N=N, **settings)
 
 

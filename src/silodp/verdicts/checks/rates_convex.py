@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from silodp.federation.prox import ball
-from silodp.privacy.plan import Release
 from silodp.theory.convex.schedules import Schedule, one_stage
 from silodp.theory.convex.upper import message_variance
 from silodp.theory.problems.known import HingeOnBall, LinearOnBall, Quadratic
@@ -24,7 +22,6 @@ from silodp.verdicts.checks.prescribed_runs import (
     run_schedule,
     silo_records,
 )
-from silodp.verdicts.checks.stack import TrialFederation, run
 
 DELTA = 1e-6
 # Claimed exponent and its rivals along each axis, where the private term leads.
@@ -111,11 +108,9 @@ def _risk(context: Context, problem: LinearOnBall | Quadratic | HingeOnBall, pla
     """Excess population risk of each trial under a schedule, M = N."""
     trials = context.trials(100)
     if isinstance(problem, HingeOnBall):
-        assert plan.envelope is not None
         # All records alike, e_1: the loss 1 − w_1 is least, 0, where its kink is.
-        gradients = functools.partial(problem.envelope_gradients, beta=plan.envelope)
         records = np.eye(1, problem.d)[None, None]
-        w = run_schedule(plan, problem, records, context.streams, trials=trials, N=N, gradients=gradients)
+        w = run_schedule(plan, problem, records, context.streams, trials=trials, N=N)
         return np.maximum(0.0, 1 - w[:, 0])
     return excess(problem, run_schedule(plan, problem, like_records(problem), context.streams, trials=trials, N=N))
 
@@ -140,18 +135,10 @@ def _heterogeneous(context: Context) -> list[Sweep]:
     def sample(part: Context, upsilon: float, M: int, R: int) -> Array:
         variance = message_variance(**spread, M=M, upsilon=upsilon, sigma=0.0).value
         strength, stage = one_stage(R, 1.0, 1e-6, math.sqrt(variance))
-        federation = TrialFederation(
-            lambda w, rows: -rows,
-            (np.array([1.0, 0.0, 0.0]) + upsilon * directions)[None, :, None],
-            [Release("gradient", R, 0, 0.0)],
-            trials=context.trials(200),
-            N=N,
-            streams=part.streams,
-            cohort=M,
-            prox=ball(1.0),
-        )
+        records = (np.array([1.0, 0.0, 0.0]) + upsilon * directions)[None, :, None]
         algorithm = algorithm_for("accelerated_minibatch_sgd", R, stages=(stage,), regularisation=strength)
-        return 1 - run(algorithm, federation, np.zeros(3))[:, 0]
+        options: dict[str, Any] = {"trials": context.trials(200), "N": N, "cohort": M}
+        return 1 - run_on(LinearOnBall(3), records, algorithm, part.streams, **options)[:, 0]
 
     base = {"upsilon": 8.0, "M": 4.0, "R": 1600.0}
     return sweeps(context, "convex-D.1", "silos drawn", axes, base, sample, formula, names=("heterogeneous",))
@@ -159,17 +146,17 @@ def _heterogeneous(context: Context) -> list[Sweep]:
 
 def _statistical(context: Context) -> list[Sweep]:
     """The statistical terms 1/(nM) and 1/√(nM): the same algorithm without noise, over enough rounds."""
-    quadratic, rounds = Quadratic(4, bias=0.5), 30
+    quadratic = Quadratic(4, bias=0.5)
     axes: dict[str, Sequence[float]] = {"n": [16, 32, 64, 128, 256], "M": [2, 4, 8, 16, 32]}
     base = {"n": 64, "M": 8}
 
     def strong(_: Context, n: int, M: int) -> Array:
-        return excess(quadratic, _noiseless(context.child("statistical", n, M), quadratic, n, M, rounds, 0.3))
+        return excess(quadratic, _noiseless(context.child("statistical", n, M), quadratic, n, M, 0.3))
 
     def hard(_: Context, n: int, M: int) -> Array:
         # The instance of the lower bound: a bias that n·M records can hardly see; steps fit so flat a loss.
         problem = LinearOnBall(4, bias=1 / math.sqrt(n * M))
-        return excess(problem, _noiseless(context.child("hard", n, M), problem, n, M, rounds, math.sqrt(n * M) / 2))
+        return excess(problem, _noiseless(context.child("hard", n, M), problem, n, M, math.sqrt(n * M) / 2))
 
     def rate(theorem: str, n: int, M: int) -> float:
         return context.evaluate(theorem, n=n, N=M, phi=1.0, mu=1.0, D=1.0).value
@@ -184,11 +171,11 @@ def _statistical(context: Context) -> list[Sweep]:
     return rates
 
 
-def _noiseless(context: Context, problem: Any, n: int, M: int, rounds: int, step: float) -> Array:
-    """Mean iterate of plain SGD with full batches, (trials, d)."""
+def _noiseless(context: Context, problem: Any, n: int, M: int, step: float) -> Array:
+    """Mean iterate of 30 rounds of plain SGD with full batches, (trials, d)."""
     trials = context.trials(200)
     records = silo_records(problem, context.streams, trials, M, n)
-    algorithm = algorithm_for("minibatch_sgd", rounds, average=True, mu=problem.constants.mu)
+    algorithm = algorithm_for("minibatch_sgd", 30, average=True, mu=problem.constants.mu)
     return run_on(problem, records, algorithm, context.streams, trials=trials, N=M, stepsize=step)
 
 

@@ -1,15 +1,12 @@
 """Check 3, non-convex paper: exponents of Theorems 2.1 (proximal-PL, Prox-SGD) and 3.1 (FedProx-SPIDER)."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
-
-from silodp.federation.prox import no_prox
+from silodp.federation.prox import no_prox, soft_threshold
 from silodp.theory.problems.known import Quadratic, SmoothNonconvex, SparseLeastSquares
 from silodp.verdicts.checks.base import Array, Context, Row, Sweep, bounded, sweep_rows, sweeps
-from silodp.verdicts.checks.prescribed_runs import algorithm_for, circle, excess, run_alike, run_on
+from silodp.verdicts.checks.prescribed_runs import algorithm_for, circle, prox_sgd_noise, prox_sgd_risk, run_on
 from silodp.verdicts.checks.spider_runs import spider_gradients, spider_point
 from silodp.verdicts.words import AS_PRINTED, CORRECTED
 
@@ -77,17 +74,8 @@ def _printed(context: Context, silos: Sweep) -> Row:
     return bounded("nonconvex-2.1", name, n, silos.sample(upsilon), upper=upper, reach=reach, form=AS_PRINTED)
 
 
-def _noise(context: Context, n: int, epsilon: float, L: float, rounds: int) -> float:
-    """σ/L of Theorem E.1."""
-    variance = context.evaluate("nonconvex-2.1-noise", K=n // rounds, L=L, epsilon=epsilon, delta=DELTA).value
-    return math.sqrt(variance) / L
-
-
 def _quadratic(context: Context, epsilon: float, n: int, M: int, d: int) -> Array:
-    problem = Quadratic(d, bias=0.5)
-    noise = _noise(context, n, epsilon, problem.constants.L, ROUNDS)
-    algorithm = algorithm_for("prox_sgd", ROUNDS)
-    return excess(problem, run_alike(problem, algorithm, context, 200, M, noise=noise, stepsize=0.5))
+    return prox_sgd_risk(context, Quadratic(d, bias=0.5), ROUNDS, 200, M, n=n, epsilon=epsilon, delta=DELTA)
 
 
 def _sparse(context: Context, epsilon: float, n: int, M: int, d: int) -> Array:
@@ -95,12 +83,9 @@ def _sparse(context: Context, epsilon: float, n: int, M: int, d: int) -> Array:
     problem = SparseLeastSquares(4, penalty=0.02, D=2.0)
     records = problem.draw(64, context.child("data").streams.generator("data"))
     best = problem.optimum(records)
-
-    def soft(w: Tensor, eta: Tensor) -> Tensor:
-        return w.sign() * (w.abs() - eta * problem.penalty).clamp(min=0)
-
     algorithm, step = algorithm_for("prox_sgd", SPARSE_ROUNDS), 1 / (2 * problem.curvature(records)[1])
-    noise = _noise(context, n, epsilon, problem.constants.L, SPARSE_ROUNDS)
+    soft = soft_threshold(problem.penalty)
+    noise = prox_sgd_noise(context, problem.constants.L, SPARSE_ROUNDS, n=n, epsilon=epsilon, delta=DELTA)
     options: dict[str, Any] = {"trials": context.trials(200), "noise": noise, "stepsize": step, "prox": soft}
     outputs = run_on(problem, records[None, None], algorithm, context.streams, N=M, **options)
     return problem.losses(outputs[:, None], records[None]).mean(axis=1) - best.value + best.gap

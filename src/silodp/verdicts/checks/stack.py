@@ -148,23 +148,19 @@ class TrialFederation(Federation):
         stored, n = self.records_of, self.records_of.shape[2]
         silos = cohort.silos
         if release.records == 0 or n == 1:
-            chosen = stored
-            if silos is not None and stored.shape[1] > 1:
-                chosen = np.take_along_axis(stored, silos[:, :, None, None], axis=1)
-            return chosen
+            if silos is None or stored.shape[1] == 1:
+                return stored
+            return np.take_along_axis(stored, silos[:, :, None, None], axis=1)
         trial = np.arange(self.trials)[:, None, None] if stored.shape[0] > 1 else 0
-        if stored.shape[1] == 1:
-            silo: Any = 0
-        else:
+        silo: Any = 0
+        if stored.shape[1] > 1:
             silo = (np.arange(self.silo_count)[None] if silos is None else silos)[:, :, None]
         count = self.silo_count if silos is None else silos.shape[1]
         if release.sampler == "disjoint":
             if (round + 1) * release.records > n:
                 raise ValueError(f"round {round}: {release.records} new records a round: a silo has only {n}")
             # Records are drawn independently, so the order they are stored in is a random one.
-            drawn = np.broadcast_to(
-                np.arange(round * release.records, (round + 1) * release.records), (1, 1, release.records)
-            )
+            drawn = np.arange(round * release.records, (round + 1) * release.records)[None, None]
         else:
             generator = self.streams.generator("records", round, release.kind)
             drawn = generator.integers(0, n, (self.trials, count, release.records))

@@ -8,15 +8,13 @@ iterates are all alike. Records of a silo repeat few distinct ones in an order i
 often, so that only the noise is random.
 """
 
-import math
-
 import numpy as np
 
 from silodp.privacy.plan import Release
 from silodp.theory.nonconvex.upper import SVRGSchedule, theorem_e_2
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.checks.base import Array, Context, Row, formula_slope, row, slope_row, sweep_rows, sweeps
-from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, run_alike
+from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, prox_sgd_risk, run_alike
 from silodp.verdicts.statistics import Interval, ratio_interval, slope_interval
 from silodp.verdicts.words import Verdict
 
@@ -39,7 +37,6 @@ def svrg_against_sgd(context: Context) -> list[Row]:
         for name, method in (("svrg", _svrg), ("sgd", _sgd))
         for kappa in KAPPAS
     }
-
     rows: list[Row] = []
     for kappa, schedule in schedules.items():
         worse = ratio_interval(samples["svrg", kappa], samples["sgd", kappa], context.streams.generator("worse", kappa))
@@ -49,7 +46,10 @@ def svrg_against_sgd(context: Context) -> list[Row]:
             rows.append(row("nonconvex-2.2", parameter, kappa, ratio, Verdict.INCONCLUSIVE, upper=upper, detail=HIDDEN))
 
     def sample(_: Context, kappa: float) -> Array:
-        return _ratio(samples["sgd", kappa], samples["svrg", kappa])
+        """Values whose mean is the ratio of means, and whose spread that of both to first order."""
+        sgd, svrg = samples["sgd", kappa], samples["svrg", kappa]
+        above, below = sgd / sgd.mean() - 1, svrg / svrg.mean() - 1
+        return sgd.mean() / svrg.mean() * (1 + above - below)
 
     def formula(kappa: float) -> float:
         return _formula(context, "nonconvex-2.1", kappa) / _formula(context, "nonconvex-2.2", kappa)
@@ -76,12 +76,6 @@ def _formula(context: Context, theorem: str, kappa: float) -> float:
     return context.evaluate(theorem, **point, epsilon=EPSILON, delta=DELTA, upsilon=0.0).terms["private"]
 
 
-def _ratio(numerator: Array, denominator: Array) -> Array:
-    """Values whose mean is the ratio of means, and whose spread that of both to first order."""
-    above, below = numerator / numerator.mean() - 1, denominator / denominator.mean() - 1
-    return numerator.mean() / denominator.mean() * (1 + above - below)
-
-
 def _sgd_rounds(kappa: float) -> int:
     return round(SGD_PER_KAPPA * kappa)
 
@@ -99,11 +93,8 @@ def _schedule(kappa: float) -> SVRGSchedule:
 
 def _sgd(context: Context, kappa: float) -> Array:
     """Excess risk of Prox-SGD's last iterate in one pass, (trials,), η = 1/(2β)."""
-    problem, rounds = _problem(kappa), _sgd_rounds(kappa)
-    point = {"K": N_RECORDS // rounds, "L": problem.constants.L, "epsilon": EPSILON, "delta": DELTA}
-    noise = math.sqrt(context.evaluate("nonconvex-2.1-noise", **point).value) / problem.constants.L
-    algorithm = algorithm_for("prox_sgd", rounds)
-    return excess(problem, run_alike(problem, algorithm, context, 100, SILOS, noise=noise, stepsize=0.5))
+    budget = {"n": N_RECORDS, "epsilon": EPSILON, "delta": DELTA}
+    return prox_sgd_risk(context, _problem(kappa), _sgd_rounds(kappa), 100, SILOS, **budget)
 
 
 def _svrg(context: Context, kappa: float) -> Array:

@@ -6,8 +6,6 @@ largest value that can be reached is vacuous.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -15,9 +13,7 @@ import numpy as np
 
 from silodp.algorithms.base import State
 from silodp.federation.prox import no_prox
-from silodp.federation.rng import Streams
 from silodp.privacy.plan import Release
-from silodp.theory.problems.base import Optimum, Problem
 from silodp.theory.problems.known import HingeOnBall, LinearOnBall, LogisticOnBall, Quadratic, SmoothNonconvex
 from silodp.verdicts.checks.base import Array, Context, Row, bounded, equals
 from silodp.verdicts.checks.prescribed_runs import (
@@ -53,29 +49,6 @@ def upper_bounds(context: Context) -> list[Row]:
     return [row for name, part in parts.items() for row in part(context.child(name))]
 
 
-@dataclass(frozen=True)
-class Population:
-    """A finite population, uniform over `rows` (count, width), whose optimum has a proven gap."""
-
-    problem: Problem
-    rows: Array
-    optimum: Optimum
-
-    @classmethod
-    def of(cls, problem: Problem, streams: Streams, count: int) -> "Population":
-        rows = problem.draw(count, streams.generator("population"))
-        return cls(problem, rows, problem.optimum(rows))
-
-    def silos(self, streams: Streams, trials: int, N: int, n: int) -> Array:
-        """Records of N i.i.d. silos in each trial, (trials, N, n, width)."""
-        return self.rows[streams.generator("silos").integers(0, len(self.rows), (trials, N, n))]
-
-    def excess(self, outputs: Array) -> Array:
-        """F(w) − F* of each trial, (trials,), too large by the certificate's gap at most."""
-        values = np.array([self.problem.losses(w, self.rows).mean() for w in outputs])
-        return values - self.optimum.value + self.optimum.gap
-
-
 def _linear(context: Context) -> list[Row]:
     """Theorem 2.1 on its hard instance, constant records: nothing but noise."""
     problem, rows = LinearOnBall(8, bias=1.0), []
@@ -83,9 +56,8 @@ def _linear(context: Context) -> list[Row]:
         point: dict[str, Any] = {"n": 200, "d": 8, "M": 2**16, "epsilon": epsilon, "delta": DELTA}
         schedule = prescribe("theorem-2.1", problem.constants, beta=1.0, **point)
         trials, streams = context.trials(100), context.child(epsilon).streams
-        risk = excess(
-            problem, run_schedule(schedule, problem, like_records(problem), streams, trials=trials, N=point["M"])
-        )
+        outputs = run_schedule(schedule, problem, like_records(problem), streams, trials=trials, N=point["M"])
+        risk = excess(problem, outputs)
         bound = context.evaluate("convex-2.1", **point, R=schedule.rounds, L=1.0, D=1.0).value
         rows.append(bounded("convex-2.1", "epsilon (linear)", epsilon, risk, upper=bound, reach=2.0, form=CORRECTED))
     return rows
@@ -93,13 +65,13 @@ def _linear(context: Context) -> list[Row]:
 
 def _logistic(context: Context) -> list[Row]:
     sizes = {"n": 512, "d": 5, "M": 400}
-    return _margin(context, "logistic", "2.1", LogisticOnBall(5), {"beta": 0.25}, sizes, EPSILONS, form=CORRECTED)
+    return _margin(context, "logistic", "2.1", LogisticOnBall(5), sizes, EPSILONS, form=CORRECTED)
 
 
 def _hinge(context: Context) -> list[Row]:
     """Theorem 2.2 takes M·min{n, 1/(dΞ)} rounds, and its 545 LD/√(nM) is below the largest loss, 2, from 75,000 on."""
     sizes = {"n": 90_000, "d": 1, "M": 1} if context.scale == "paper" else {"n": 128, "d": 1, "M": 8}
-    return _margin(context, "hinge", "2.2", HingeOnBall(sizes["d"]), {}, sizes, (8.0,))
+    return _margin(context, "hinge", "2.2", HingeOnBall(sizes["d"]), sizes, (8.0,))
 
 
 def _margin(
@@ -107,27 +79,26 @@ def _margin(
     loss: str,
     theorem: str,
     problem: LogisticOnBall | HingeOnBall,
-    given: dict[str, float],
     sizes: dict[str, int],
     epsilons: Sequence[float],
     form: str = "",
 ) -> list[Row]:
     """Logistic or hinge loss on i.i.d. silos of a finite population."""
     trials, rows = context.trials(4), []
-    population = Population.of(problem, context.streams, 1000)
+    population = problem.draw(1000, context.streams.generator("population"))
+    optimum = problem.optimum(population)
     L, D, N = problem.constants.L, problem.constants.D, sizes["M"]
     # Losses of records on the ball have margins from −D to D, and no excess risk is larger than between these.
     reach = float(np.ptp(problem.losses(np.array([D]), np.array([[1.0], [-1.0]]))))
     for epsilon in epsilons:
         streams, point = context.child(epsilon).streams, sizes | {"epsilon": epsilon, "delta": DELTA}
-        schedule = prescribe(f"theorem-{theorem}", problem.constants, **point, **given)
-        gradients = problem.gradients
-        if schedule.envelope is not None and isinstance(problem, HingeOnBall):
-            gradients = partial(problem.envelope_gradients, beta=schedule.envelope)
-        records = population.silos(streams, trials, N, sizes["n"])
-        outputs = run_schedule(schedule, problem, records, streams, trials=trials, N=N, gradients=gradients)
+        schedule = prescribe(f"theorem-{theorem}", problem.constants, **point)
+        drawn = streams.generator("silos").integers(0, len(population), (trials, N, sizes["n"]))
+        outputs = run_schedule(schedule, problem, population[drawn], streams, trials=trials, N=N)
         bound = context.evaluate(f"convex-{theorem}", **point, R=schedule.rounds, L=L, D=D).value
-        risk, name = population.excess(outputs), f"epsilon ({loss})"
+        # F(w) − F* is too large by the certificate's gap at most.
+        means = np.array([problem.losses(w, population).mean() for w in outputs])
+        risk, name = means - optimum.value + optimum.gap, f"epsilon ({loss})"
         rows.append(bounded(f"convex-{theorem}", name, epsilon, risk, upper=bound, reach=reach, form=form))
     return rows
 
@@ -218,9 +189,9 @@ def _spider(context: Context) -> list[Row]:
     return rows
 
 
-def _summed(rounds: int, trials: int, d: int, of_state: Callable[[Array], Array]) -> tuple[Array, Callable]:
-    """The sum over w_0 … w_{R−1} of what `of_state` makes of them, (trials, d), and the watcher that fills it."""
-    total = np.zeros((trials, d))
+def _summed(rounds: int, trials: int, of_state: Callable[[Array], Array]) -> tuple[Array, Callable]:
+    """The sum over w_0 … w_{R−1} of what `of_state` makes of them, (trials, 1), and the watcher that fills it."""
+    total = np.zeros((trials, 1))
 
     def watch(r: int, state: State) -> None:
         if r < rounds:
@@ -239,7 +210,7 @@ def _small_beta(context: Context) -> list[Row]:
         upper = context.evaluate("convex-2.1", **point, R=schedule.rounds, L=1.0, D=1.0).value
         streams = context.child(n).streams
         shifted = run_schedule(schedule, problem, records, streams, trials=trials, N=M)
-        total, watch = _summed(schedule.rounds, trials, 1, lambda w: w)
+        total, watch = _summed(schedule.rounds, trials, lambda w: w)
         options: dict[str, Any] = {"noise": math.sqrt(schedule.sigma2), "stepsize": schedule.step, "watch": watch}
         plain = algorithm_for("minibatch_sgd", schedule.rounds)
         run_on(problem, records, plain, streams, trials=trials, N=M, **options)
@@ -283,7 +254,7 @@ def _two_silos(context: Context) -> list[Row]:
         name = "n (two silos, one a round, step 1/(2 beta))"
         rows.append(bounded(key, name, n, squares, upper=right, reach=reach, form=CORRECTED))
     rounds, streams = 4000, context.child("small").streams
-    total, watch = _summed(rounds, trials, 1, lambda w: w**2)
+    total, watch = _summed(rounds, trials, lambda w: w**2)
     algorithm = algorithm_for("minibatch_sgd", rounds)
     run_on(Quadratic(1), records, algorithm, streams, stepsize=0.005, watch=watch, **options)
     printed, samples = context.evaluate(key, n=1_000, **point, reading="printed").value, total[:, 0] / rounds

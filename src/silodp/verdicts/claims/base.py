@@ -13,14 +13,7 @@ import pandas as pd
 from silodp.config.errors import project_root, shown
 from silodp.config.experiment import Experiment
 from silodp.config.loading import read_experiment
-from silodp.files import (
-    BOUNDS_COLUMNS,
-    PRIVACY_COLUMNS,
-    REPORTED_COLUMNS,
-    experiments_of,
-    figure_name,
-    with_reading,
-)
+from silodp.files import BOUNDS_COLUMNS, PRIVACY_COLUMNS, REPORTED_COLUMNS, experiments_of, figure_name, with_reading
 from silodp.verdicts.claims.models import Claim
 from silodp.verdicts.statistics import CONFIDENCE
 from silodp.verdicts.words import Verdict
@@ -72,16 +65,14 @@ class RunFolder:
             table = pd.read_csv(path, float_precision="round_trip")
         except ValueError as error:
             raise ValueError(f"{path}: file: not a table ({error}): must be a CSV file") from error
-        missing = [column for column in columns if column not in table]
-        if missing:
+        if missing := [column for column in columns if column not in table]:
             raise ValueError(f"{path}: columns: lacks {', '.join(missing)}: must be as silodp writes it")
         return table
 
     def _left_over(self, path: Path) -> bool:
         """Whether a file is of an experiment that config.json does not name."""
-        of_experiment = path.parent.name in ("tables", "reported") or (
-            path.parent.name == "checkins" and path.stem != "figure_2"
-        )
+        folder = path.parent.name
+        of_experiment = folder in ("tables", "reported") or (folder == "checkins" and path.stem != "figure_2")
         return of_experiment and self.experiments is not None and path.stem not in self.experiments
 
     def reported(self, experiment: str) -> pd.DataFrame | None:
@@ -115,10 +106,8 @@ class RunFolder:
             return None
         table = table.assign(**{name: table[name].fillna("").astype(str) for name in ("verdict", "form", "detail")})
         for word in set(table["verdict"]) - {"", *Verdict}:
-            known = ", ".join(Verdict)
-            raise ValueError(
-                f"{self.path}/bounds/{check}.csv: verdict: {shown(word)}: must be one of {known}, or empty"
-            )
+            where = f"{self.path}/bounds/{check}.csv: verdict: {shown(word)}"
+            raise ValueError(f"{where}: must be one of {', '.join(Verdict)}, or empty")
         return table
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:

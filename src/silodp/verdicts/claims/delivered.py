@@ -23,32 +23,25 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
     beside = _experiments(claim, statistic, run, claim.surrogates)
     formulas = _formulas(claim, statistic, run)
     missing = run.missing(claim, parts) if statistic.algorithms else []
-    groups = _by_reading([*formulas, *parts])
+    deciding = [*formulas, *parts]
     found = []
-    for reading in sorted({"", *groups}):
+    for reading in sorted({"", *(finding.reading for finding in deciding)}):
         # An alternative reading need not be run on every experiment.
         gaps = missing if reading == statistic.reading else []
-        found.append(_whole(group_name(reading), reading, groups.get(reading, []), gaps))
-    for reading, small in sorted(_by_reading(beside).items()):
-        found.append(_whole(group_name(reading, surrogate=True), reading, small, []))
+        found.append(_whole(group_name(reading), reading, deciding, gaps))
+    for reading in sorted({finding.reading for finding in beside}):
+        found.append(_whole(group_name(reading, surrogate=True), reading, beside, []))
     return [*found, *(formula for formula in formulas if not formula.reading), *parts, *beside]
 
 
-def _by_reading(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    groups: dict[str, list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(finding.reading, []).append(finding)
-    return groups
-
-
-def _whole(part: str, reading: str, deciding: list[Finding], missing: list[str]) -> Finding:
+def _whole(part: str, reading: str, findings: Sequence[Finding], missing: list[str]) -> Finding:
+    deciding = [finding for finding in findings if finding.reading == reading]
     if not deciding:
         text = f"true / claimed ε: {lacking(missing)}"
         return Finding(part, text, Verdict.NOT_TESTABLE, reading=reading)
     verdicts = [finding.verdict for finding in deciding]
-    text = f"true / claimed ε in {len(deciding)} part(s): " + counted(
-        {verdict: verdicts.count(verdict) for verdict in (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE)}
-    )
+    words = (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE)
+    text = f"true / claimed ε in {len(deciding)} part(s): {counted({word: verdicts.count(word) for word in words})}"
     text, verdict = with_gaps(text, together(verdicts), missing)
     of_verdict = [finding for finding in deciding if finding.verdict == verdict]
     worst = max(of_verdict, key=lambda finding: (finding.value, finding.high), default=deciding[0])
@@ -101,13 +94,10 @@ def _verdict(rows: pd.DataFrame, tolerance: float) -> tuple[Verdict, str, Interv
     text = f"true / claimed ε over {len(rows)} rows: [{low:.3g}, {ratio:.3g}] at ε = {claimed[worst]:g}"
     for word in (Standing.VIOLATED, Standing.NOT_CERTIFIED):
         if word in words:
-            text += f"; {word} at ε = {_values(claimed[words == word])}"
+            epsilons = ", ".join(f"{epsilon:g}" for epsilon in sorted(set(claimed[words == word])))
+            text += f"; {word} at ε = {epsilons}"
     if is_violated or Standing.NOT_CERTIFIED in words:
         return Verdict.REFUTED if is_violated else Verdict.INCONCLUSIVE, text, Interval(low, low, ratio)
     # How much less ε than claimed the stated noise would allow to claim.
     text += f"; kept, and the noise would allow a claim of {ratio:.3g} to {float(np.min(upper / claimed)):.3g} of it"
     return Verdict.CONFIRMED, text, Interval(ratio, low, ratio)
-
-
-def _values(epsilons: np.ndarray) -> str:
-    return ", ".join(f"{epsilon:g}" for epsilon in sorted(set(epsilons)))

@@ -145,10 +145,5 @@ def rounds_over_girgis() -> Found:
 
 
 EXPRESSIONS: dict[str, Callable[[], Found]] = {
-    function.__name__: function
-    for function in (
-        new_over_earlier_shuffling,
-        one_pass_matches_local,
-        rounds_over_girgis,
-    )
+    function.__name__: function for function in (new_over_earlier_shuffling, one_pass_matches_local, rounds_over_girgis)
 }

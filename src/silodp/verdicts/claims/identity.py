@@ -4,12 +4,11 @@ import numpy as np
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
+from silodp.federation.prox import no_prox
 from silodp.federation.rng import Streams
 from silodp.privacy.plan import Budget, Release
 from silodp.theory.problems.known import Quadratic
-from silodp.verdicts.checks.prescribed_runs import silo_records
-from silodp.verdicts.checks.stack import TrialFederation
-from silodp.verdicts.checks.stack import run as iterate
+from silodp.verdicts.checks.prescribed_runs import run_on, silo_records
 from silodp.verdicts.claims.base import Finding, RunFolder
 from silodp.verdicts.claims.models import Claim, SameIterates
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
@@ -26,15 +25,12 @@ def same_iterates(claim: Claim, run: RunFolder) -> list[Finding]:
     statistic = claim.statistic
     assert isinstance(statistic, SameIterates)
     found = []
-    for noise, part, form in (
-        ("own", "", AS_PRINTED),
-        ("minibatch", "[spider_q1_noise=minibatch]", CORRECTED),
-    ):
-        spider = ALGORITHMS["fedprox_spider"].with_options(
-            {"rounds": ROUNDS, "phase_length": 1, "spider_q1_noise": noise}
-        )
+    for noise, part, form in (("own", "", AS_PRINTED), ("minibatch", "[spider_q1_noise=minibatch]", CORRECTED)):
+        options = {"rounds": ROUNDS, "phase_length": 1, "spider_q1_noise": noise}
+        spider = ALGORITHMS["fedprox_spider"].with_options(options)
         minibatch = ALGORITHMS["minibatch_sgd"].with_options({"rounds": ROUNDS})
-        releases = [_gradient(algorithm.plan(BUDGET).releases) for algorithm in (spider, minibatch)]
+        plans = [algorithm.plan(BUDGET).releases for algorithm in (spider, minibatch)]
+        releases = [next(release for release in plan if release.kind == "gradient") for plan in plans]
         distance = float(np.abs(_last(spider, releases[0]) - _last(minibatch, releases[1])).max())
         text = (
             f"largest distance of the last iterates after {ROUNDS} rounds in {TRIALS} trials, same draws; σ of SPIDER "
@@ -45,21 +41,10 @@ def same_iterates(claim: Claim, run: RunFolder) -> list[Finding]:
     return found
 
 
-def _gradient(releases: tuple[Release, ...]) -> Release:
-    return next(release for release in releases if release.kind == "gradient")
-
-
 def _last(algorithm: Algorithm, release: Release) -> np.ndarray:
     """Last iterates (trials, d) on a quadratic over records of six silos."""
     problem, streams = Quadratic(5, bias=0.5), Streams(0).child("claims", "identity")
-    federation = TrialFederation(
-        problem.gradients,
-        silo_records(problem, streams, TRIALS, SILOS, BUDGET.n),
-        [release],
-        trials=TRIALS,
-        N=SILOS,
-        streams=streams,
-        clip=problem.constants.L,
-        stepsize=0.2,
+    records = silo_records(problem, streams, TRIALS, SILOS, BUDGET.n)
+    return run_on(
+        problem, records, algorithm, streams, trials=TRIALS, N=SILOS, releases=[release], stepsize=0.2, prox=no_prox
     )
-    return iterate(algorithm, federation, np.zeros(problem.d))

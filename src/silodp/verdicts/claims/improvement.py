@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from silodp.federation.rng import Streams
+from silodp.verdicts.checks.base import within
 from silodp.verdicts.claims.base import SURROGATES, Finding, RunFolder, group_name, lacking, merged, place_of, with_gaps
 from silodp.verdicts.claims.models import Claim, PriceOfPrivacy, RelativeImprovement
 from silodp.verdicts.comparisons import CELL, same_algorithm
@@ -55,18 +56,20 @@ def _group(
                 evidence.update(run.evidence(claim, {"experiment": name}))
         if not errors:
             continue
-        value, low, high = _interval(list(errors.values()), f"{claim.id} {part} {baseline}")
+        interval = _interval(list(errors.values()), f"{claim.id} {part} {baseline}")
         points = sum(cut.shape[1] for cut in errors.values())
         text = (
             f"mean relative improvement of {statistic.target} over {baseline} in percent, stated {stated:g} ± "
             f"{statistic.tolerance:g}, over {points} (setting, ε) of {', '.join(errors)}"
         )
-        verdict = _within((low, high), stated - statistic.tolerance, stated + statistic.tolerance)
+        verdict = Verdict.INCONCLUSIVE
+        if np.isfinite(interval).all():
+            verdict = within(interval, stated - statistic.tolerance, stated + statistic.tolerance)
         if alike:
             # Over fewer (setting, ε) than the paper's the average is another number.
             text, verdict = f"{text}; at {alike} more they are the same algorithm", Verdict.INCONCLUSIVE
         where = f"{part}, {baseline}" if part else baseline
-        details.append(Finding(where, text, verdict, value, low, high, tuple(sorted(evidence)), reading=reading))
+        details.append(Finding(where, text, verdict, *interval, tuple(sorted(evidence)), reading=reading))
     if not details:
         return []
     verdict = together([detail.verdict for detail in details])
@@ -77,15 +80,6 @@ def _group(
         # Of fewer experiments than the paper's the average is another number.
         text, verdict = f"{text}; {lacking(missing)}", Verdict.INCONCLUSIVE
     return [Finding(part, text, verdict, evidence=tuple(sorted(evidence)), reading=reading), *details]
-
-
-def _within(interval: tuple[float, float], low: float, high: float) -> Verdict:
-    """Verdict of an interval that has to lie in [low, high]: refuted outside of it, inconclusive across an end."""
-    if not np.isfinite(interval).all():
-        return Verdict.INCONCLUSIVE
-    if low <= interval[0] and interval[1] <= high:
-        return Verdict.CONFIRMED
-    return Verdict.REFUTED if interval[1] < low or interval[0] > high else Verdict.INCONCLUSIVE
 
 
 def _errors(table: pd.DataFrame, reading: str, target: str, baseline: str) -> np.ndarray | None:
@@ -103,10 +97,10 @@ def _errors(table: pd.DataFrame, reading: str, target: str, baseline: str) -> np
     return both if both.shape[1] else None
 
 
-def _interval(errors: list[np.ndarray], name: str) -> tuple[float, float, float]:
+def _interval(errors: list[np.ndarray], name: str) -> Interval:
     """Improvement in percent with its bootstrap interval; NaN where an error is not finite."""
     if not all(np.isfinite(part).all() for part in errors):
-        return np.nan, np.nan, np.nan
+        return Interval(np.nan, np.nan, np.nan)
     generator = Streams(0).generator("claims", name)
 
     def improvement(means: list[np.ndarray]) -> float:
@@ -119,7 +113,7 @@ def _interval(errors: list[np.ndarray], name: str) -> tuple[float, float, float]
         for _ in range(RESAMPLES)
     ]
     low, high = np.percentile(drawn, [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)])
-    return value, float(low), float(high)
+    return Interval(value, float(low), float(high))
 
 
 def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:

@@ -48,9 +48,8 @@ def _load(folder: Path | str | None) -> tuple[list[Claim], dict[str, str]]:
         reasons |= content.no_check
         for place, claim in enumerate(content.claims):
             if claim.id in files:
-                raise ConfigError(
-                    f"{path}: claims[{place}].id: {shown(claim.id)}: must be given once, is in {files[claim.id]}"
-                )
+                where = f"{path}: claims[{place}].id: {shown(claim.id)}"
+                raise ConfigError(f"{where}: must be given once, is in {files[claim.id]}")
             files[claim.id] = path
             claims.append(claim)
     return claims, reasons

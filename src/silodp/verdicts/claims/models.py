@@ -30,11 +30,7 @@ def _known(kind: str) -> AfterValidator:
 Algorithm = Annotated[Words, _known("algorithms")]
 ExperimentName = Annotated[Words, _known("experiments")]
 Check = Annotated[Words, _known("checks")]
-EXPRESSIONS = Literal[
-    "new_over_earlier_shuffling",
-    "one_pass_matches_local",
-    "rounds_over_girgis",
-]
+EXPRESSIONS = Literal["new_over_earlier_shuffling", "one_pass_matches_local", "rounds_over_girgis"]
 
 
 class Pair(Strict):
@@ -223,8 +219,7 @@ class Claim(Strict):
         None, description="where it is decided again under calibrated noise; default: nowhere"
     )
     evidence: list[Evidence] = Field(
-        default=[],
-        description="files of a run; {experiment}, {figure} and {check} stand for names",
+        default=[], description="files of a run; {experiment}, {figure} and {check} stand for names"
     )
 
     @model_validator(mode="after")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from silodp.files import NON_PRIVATE
 from silodp.verdicts.claims.base import (
     LEVEL,
     Finding,
@@ -26,7 +25,7 @@ from silodp.verdicts.claims.base import (
     with_gaps,
 )
 from silodp.verdicts.claims.models import Claim, Pair, PairedDifference
-from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME, compare, outcome_of
+from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME, compare, errors_of, outcome_of
 from silodp.verdicts.statistics import PairedTest, paired_test
 from silodp.verdicts.words import Verdict
 
@@ -142,11 +141,8 @@ def _differences(
     part = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
 
     def errors(name: str) -> pd.DataFrame:
-        rows = part[part["algorithm"] == name.removesuffix(NON_PRIVATE)]
-        if name.endswith(NON_PRIVATE):
-            plain = rows[rows["epsilon"].isna()].set_index("trial")["test_error"]
-            return pd.DataFrame(dict.fromkeys(epsilons, plain))
-        return rows[rows["epsilon"].isin(epsilons)].pivot(index="trial", columns="epsilon", values="test_error")
+        found = errors_of(part, name)
+        return pd.DataFrame({epsilon: found.get(epsilon, found.get(None)) for epsilon in epsilons}).sort_index()
 
     first, second = errors(pair.first).align(errors(pair.second), join="inner")
     return (first - second).where(np.isfinite(first) & np.isfinite(second), math.inf)
@@ -218,12 +214,9 @@ def _whole(
     text, verdict = with_gaps(text, verdict, missing)
     share = counts[SUPPORTS] / max(sum(counts.values()), 1)
     p = np.array([x for line in lines for x in line.rows["p"]])
-    neither, kept = (
-        outcomes.total() - outcomes[AHEAD] - outcomes[BEHIND] - outcomes[SAME],
-        (holm((1 - p).tolist()), holm(p.tolist())),
-    )
+    neither = outcomes.total() - outcomes[AHEAD] - outcomes[BEHIND] - outcomes[SAME]
     tally = f"{outcomes[AHEAD]} ahead, {outcomes[BEHIND]} behind, {neither} neither"
-    tally += f" (Holm: {sum(kept[0])} ahead, {sum(kept[1])} behind)"
+    tally += f" (Holm: {sum(holm((1 - p).tolist()))} ahead, {sum(holm(p.tolist()))} behind)"
     return Finding(part, text, verdict, share, evidence=merged(details), reading=lines[0].reading, tally=tally)
 
 

@@ -107,8 +107,9 @@ def test_fresh_runs_are_made_only_where_a_report_asks_for_them():
     assert len(plan(reports=[{"evaluation": "same"}, {}]).fresh("small")) == len(ALGORITHMS)
 
 
-def test_the_final_trainings_of_a_race_are_cut_as_grids_are():
-    one = plan(tuning="race", trials=7, trials_per_job=3, reports=[{"selection": "pooled", "evaluation": "fresh"}])
+@pytest.mark.parametrize("tuning", ["full", "race"])
+def test_fresh_runs_are_cut_as_grids_are(tuning):
+    one = plan(tuning=tuning, trials=7, trials_per_job=3, reports=[{"selection": "pooled", "evaluation": "fresh"}])
     own = [Path(name).name for name in one.fresh("small") if "/minibatch_sgd/" in name]
     assert own == ["default_fresh0-1.parquet", "default_fresh2-3.parquet", "default_fresh4-6.parquet"]
 

@@ -81,15 +81,13 @@ class Outputs:
         return self._trained(experiment, self.rungs(experiment) or self.chunks(experiment))
 
     def fresh_cuts(self, experiment: str) -> list[str]:
-        """Trials of each job at chosen points, one job beside a whole grid; none where no report asks for them."""
-        if not any(report.evaluation == "fresh" for report in self.experiments[experiment].reports):
-            return []
-        return self.chunks(experiment) if self.rungs(experiment) else ["all"]
+        """Trials of each job at chosen points; none where no report asks for fresh runs."""
+        reports = self.experiments[experiment].reports
+        return self.chunks(experiment) if any(report.evaluation == "fresh" for report in reports) else []
 
     def fresh(self, experiment: str, *cuts: str) -> list[str]:
         """Trial files of the fresh runs at chosen points, of some cuts or of all."""
-        names = [f"fresh{cut.removeprefix('all')}" for cut in cuts or self.fresh_cuts(experiment)]
-        return self._trained(experiment, names)
+        return self._trained(experiment, [f"fresh{cut}" for cut in cuts or self.fresh_cuts(experiment)])
 
     def partitions(self, experiment: str) -> list[str]:
         folders = sorted({self.silos(experiment, reading) for reading in self.readings(experiment)})

@@ -69,7 +69,7 @@ def test_every_file_that_a_run_makes_is_asked_for_by_name(tmp_path):
 def test_whatever_is_removed_is_made_again(rebuilt):
     """One dry run for all: a file of every kind is away, each the only one that its job makes or one of several."""
     results = rebuilt / "results" / "tiny"
-    gone = ["tables/*.csv", "figures/*_claimed.png", "trials/*/*/*/*_fresh.parquet", "claims.csv", "report.html"]
+    gone = ["tables/*.csv", "figures/*_claimed.png", "trials/*/*/*/*_fresh*.parquet", "claims.csv", "report.html"]
     gone += ["privacy.csv", "audit/*.csv", "provenance.json", "silos/*/*/labels.csv", "*-metadata.json"]
     files = [sorted(results.glob(pattern))[0] for pattern in gone]
     for file in files:

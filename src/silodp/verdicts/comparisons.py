@@ -70,7 +70,7 @@ def compare(
     rows = []
     for key, part in reported.groupby(_KEY, sort=False):
         names = dict(zip(_KEY, key, strict=True)) | {"first": first, "second": second}
-        both = [errors_of(part, first), errors_of(part, second)]
+        both = [_errors(part, first), _errors(part, second)]
         if not all(both):
             continue
         # A form without noise has one entry, which stands against every ε of the other.
@@ -142,7 +142,7 @@ def compare_noises(reported: pd.DataFrame, algorithm: str) -> pd.DataFrame:
     return compare(both, algorithm + BY_CALIBRATED, algorithm)
 
 
-def errors_of(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
+def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
     """ε → test errors by trial; ε is None for the form without noise."""
     rows = rows[rows["algorithm"] == name.removesuffix(NON_PRIVATE)].set_index("trial")
     if name.endswith(NON_PRIVATE):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from silodp.files import NON_PRIVATE
 from silodp.verdicts.claims.base import (
     LEVEL,
     Finding,
@@ -25,7 +26,7 @@ from silodp.verdicts.claims.base import (
     with_gaps,
 )
 from silodp.verdicts.claims.models import Claim, Pair, PairedDifference
-from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME, compare, errors_of, outcome_of
+from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME, compare, outcome_of
 from silodp.verdicts.statistics import PairedTest, paired_test
 from silodp.verdicts.words import Verdict
 
@@ -141,8 +142,11 @@ def _differences(
     part = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
 
     def errors(name: str) -> pd.DataFrame:
-        found = errors_of(part, name)
-        return pd.DataFrame({epsilon: found.get(epsilon, found.get(None)) for epsilon in epsilons}).sort_index()
+        rows = part[part["algorithm"] == name.removesuffix(NON_PRIVATE)]
+        if name.endswith(NON_PRIVATE):
+            plain = rows[rows["epsilon"].isna()].set_index("trial")["test_error"]
+            return pd.DataFrame(dict.fromkeys(epsilons, plain))
+        return rows[rows["epsilon"].isin(epsilons)].pivot(index="trial", columns="epsilon", values="test_error")
 
     first, second = errors(pair.first).align(errors(pair.second), join="inner")
     return (first - second).where(np.isfinite(first) & np.isfinite(second), math.inf)

@@ -12,10 +12,24 @@ from collections import Counter
 from pathlib import Path
 
 import psutil
-from runs import TINY, checkout, contents, environment, rebuild
+from runs import checkout, contents, environment, rebuild
 
 # All rules, few jobs.
-RUN = TINY.format(trials_per_job=1).replace("trials: 4", "trials: 2").partition("    reports:")[0]
+RUN = """\
+run: tiny
+seed: 7
+audit_runs: 4
+experiments:
+  wbcd_mlp:
+    trials: 2
+    trials_per_job: 1
+    epsilons: [3]
+    stepsizes: {low: -3, high: 0, points: 2, spacing: exponential}
+    clips: [1]
+    phase_lengths: [2]
+    settings: [{M: 2, R: 5}]
+    algorithms: {local_sgd: ~, fedprox_spider: ~}
+"""
 VICTIMS = ("parent", "child", "group", "worker")
 
 

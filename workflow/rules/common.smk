@@ -59,7 +59,7 @@ def begin():
 
 
 def stop_timers():
-    """What waits to look for ready jobs again, a timespan after each job that ended, would hold up Snakemake's end."""
+    """Cancel Snakemake's timers: each looks for ready jobs a timespan after a job's end, and would delay the exit."""
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.cancel()

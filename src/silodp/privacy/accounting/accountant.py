@@ -196,7 +196,7 @@ def _gaussian_mu(counts: dict[_Release, int]) -> float:
 
 
 def _bracket(counts: dict[_Release, int], delta: float) -> "Bracket":
-    """Of the releases as laws of occurrences; plain Gaussians are pooled, which is exact."""
+    """The bracket of releases as laws of occurrences; plain Gaussians are pooled, which is exact."""
     total = sum(counts.values())
     mu = _gaussian_mu(counts)
     kinds = [(gaussian_occurrences(mu), 1)] if mu > 0 else []

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-# Around the tables of scale.py in RESULTS.md.
+# Around the tables of scale.py and of gpu.py in RESULTS.md.
 SCALE = "<!-- scale -->", "<!-- end of scale -->"
+GPU = "<!-- gpu -->", "<!-- end of gpu -->"
 
 
 def write_between(page: Path, begin: str, end: str, text: str) -> None:

@@ -1,0 +1,145 @@
+"""Training on a GPU against all cores of the same machine: seconds in turn, and whether both give the same losses.
+
+    python benchmarks/gpu.py [--output benchmarks/RESULTS.md]
+
+A piece of work is one trial of an experiment's algorithm: its step sizes and clips at one ε, as `silodp train` has
+them. Records are Gaussian, of the experiment's number and shape: the bench needs no download. `--quick` is for tests.
+"""
+
+import argparse
+import datetime
+import math
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from marked import GPU, write_between
+from silodp.config.run import Run
+from silodp.experiments.task import Task, task_of
+from silodp.experiments.training import run_trial
+from silodp.experiments.validation import experiment_of
+from silodp.federation.models.threads import use_threads
+from silodp.federation.trial_data import TrialData
+from timing import Work, interleaved
+
+# Run file, experiment, setting, N silos, n records of each, features, classes, algorithms.
+FULL = (
+    ("config/paper.yaml", "wbcd_mlp", "M2_R25", 2, 169, (30,), 2, ("minibatch_sgd", "local_sgd")),
+    ("config/cifar.yaml", "cifar10_cnn", "M10_R50", 10, 1000, (3, 32, 32), 10, ("minibatch_sgd",)),
+)
+QUICK = FULL[:1]
+EPSILON, ROUNDS = 3.0, 5
+# MB that the convolutional network may take on a GPU at once, in place of 256 a core.
+WORKSPACE = 8192
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One trial of an algorithm at one ε."""
+
+    task: Task
+    run: Run
+    points: pd.DataFrame
+    data: TrialData
+
+    def on(self, device: str) -> pd.DataFrame:
+        """The trained points with their results."""
+        train = [(x.to(device), y.to(device)) for x, y in self.data.train]
+        there = TrialData(train, train, self.data.features, self.data.classes)
+        task, model = self.task, self.task.config.model
+        if device != "cpu" and model.name == "convnet":
+            model = model.model_copy(update={"workspace_mb": WORKSPACE})
+            task = replace(task, config=task.config.model_copy(update={"model": model}))
+        return run_trial(task, self.run, there, 0, self.points)
+
+
+def short(task: Task, records: int) -> Task:
+    """The task with ROUNDS rounds and the batches of all its rounds."""
+    whole = task.setting
+    batch = math.floor(records * math.sqrt(24) / (2 * math.sqrt(whole.R)))
+    setting = whole.model_copy(update={"R": ROUNDS})
+    return replace(task, setting=setting, config=task.config.model_copy(update={"batch_records": batch}))
+
+
+def pieces(table: tuple) -> list[Piece]:
+    """Every algorithm of every row of FULL or QUICK."""
+    found = []
+    for file, name, setting, silos, records, shape, classes, algorithms in table:
+        run, config = experiment_of(Path(file), name)
+        generator = np.random.default_rng(0)
+        train = []
+        for _ in range(silos):
+            x = torch.from_numpy(generator.standard_normal((records, *shape), dtype=np.float32))
+            train.append((x, torch.from_numpy(generator.integers(0, classes, records))))
+        data = TrialData(train, train, int(np.prod(shape)), classes)
+        for algorithm in algorithms:
+            task = short(task_of(name, config, algorithm, setting, "default"), records)
+            grid = task.grid()
+            found.append(Piece(task, run, grid[grid["epsilon"] == EPSILON], data))
+    return found
+
+
+def line(piece: Piece, devices: Sequence[str], repeats: int) -> str:
+    """A row of the table."""
+    kept: dict[str, pd.DataFrame] = {}
+    work = {device: Work(lambda device=device: kept.update({device: piece.on(device)})) for device in devices}
+    seconds = interleaved(work, repeats)
+    first, second = (kept[device] for device in devices)
+    both = ~(first["diverged"] | second["diverged"])
+    difference = (first["train_loss"] / second["train_loss"] - 1).abs()[both]
+    cells = [
+        piece.task.experiment,
+        piece.task.setting.name,
+        f"`{piece.task.algorithm}`",
+        str(len(first)),
+        *(f"{seconds[device].median:.3g}" for device in devices),
+        f"{seconds[devices[0]].per(seconds[devices[1]]).median:.3g}",
+        f"{difference.median():.1g}",
+        f"{difference.max():.1g}",
+        str(int((first["diverged"] == second["diverged"]).sum())),
+        "yes" if first["train_loss"].idxmin() == second["train_loss"].idxmin() else "no",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print or write the table; returns 0."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--repeats", type=int, default=3, help="turns of every piece of work")
+    parser.add_argument("--devices", nargs=2, default=["cpu", "cuda"], help="what is held against what")
+    parser.add_argument("--quick", action="store_true", help="a small problem; the figures mean nothing")
+    parser.add_argument("--output", type=Path, help="Markdown file with the marks; default: the terminal")
+    options = parser.parse_args(arguments)
+    cores = len(os.sched_getaffinity(0))
+    use_threads(cores)
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    lines = [
+        f"## GPU\n\nMade by `benchmarks/gpu.py` on {datetime.date.today().isoformat()}: {cores} cores, {name}, "
+        f"PyTorch {torch.__version__}.\n",
+        "| experiment | setting | algorithm | points | s, cores | s, GPU | cores over GPU | losses differ by, median "
+        "| at most | as many diverge | same best point |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    print(*lines, sep="\n", flush=True)
+    for piece in pieces(QUICK if options.quick else FULL):
+        lines.append(line(piece, options.devices, options.repeats))
+        print(lines[-1], flush=True)
+    lines += [
+        "",
+        f"- One trial at ε = {EPSILON:g}, {ROUNDS} rounds, batches as of all rounds; turns: {options.repeats}, median.",
+        f"- The convolutional network's `workspace_mb` is {WORKSPACE:,} on the GPU and 256 a core.",
+        "- Losses: training losses, relative, of the points that did not diverge. Noise is drawn on the CPU for both.",
+    ]
+    if options.output:
+        write_between(options.output, *GPU, "\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

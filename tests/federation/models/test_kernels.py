@@ -1,6 +1,10 @@
 """Compiled kernels against tensor operations, at the sizes where their loops are cut."""
 
+import json
 import math
+import os
+import subprocess
+import sys
 from functools import partial
 from types import SimpleNamespace
 
@@ -89,6 +93,16 @@ def test_results_do_not_depend_on_threads(points, threads):
         )
     for other in found[1:]:
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_the_library_of_the_kernels_matrix_products_is_loaded_before_its_threads_are_limited():
+    code = (
+        "from silodp.federation.models.threads import use_threads; use_threads(1); import numba, scipy.linalg.blas;"
+        "from threadpoolctl import threadpool_info; print([pool['num_threads'] for pool in threadpool_info()])"
+    )
+    unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", code], env=unset, capture_output=True, text=True, check=True)
+    assert set(json.loads(done.stdout)) == {1}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import scipy.linalg  # noqa: F401, whose library the kernels' matrix products use: loaded later it would keep all cores
 import torch
 from threadpoolctl import threadpool_limits
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from silodp.datasets import DATASETS
 from silodp.federation.preprocessing import fitted
@@ -18,15 +17,6 @@ def test_training_records_are_standardised() -> None:
     np.testing.assert_allclose(out[TRAIN].std(axis=0), 1)
     assert np.abs(out[40:].mean(axis=0)).max() > 0.01
     np.testing.assert_allclose(out[50], (X[50] - X[:40].mean(axis=0)) / X[:40].std(axis=0))
-
-
-def test_components_do_not_depend_on_the_number_of_threads() -> None:
-    x = np.random.default_rng(4).normal(size=(3000, 400))
-    outcomes = []
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            outcomes.append(fitted(x, np.arange(2500), pca=20))
-    np.testing.assert_array_equal(*outcomes)
 
 
 @pytest.mark.parametrize("pca", [None, 3])

@@ -96,8 +96,6 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run `silodp`; returns the exit code: 0 done, 1 failed, 2 bad input, 130 interrupted."""
     if parent := os.environ.get(JOB_VARIABLE):
         end_with_parent(int(parent))
-    # Matrix products on one core, by hand as in the workflow: sharing a product changes its rounding.
-    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     words = sys.argv[1:] if words is None else list(words)
     for stream in (sys.stdout, sys.stderr):
         # A character that the locale lacks, as in LC_ALL=C, or an undecodable name is escaped.

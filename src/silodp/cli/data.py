@@ -13,6 +13,7 @@ from silodp.datasets.fetch import fetch as get
 from silodp.datasets.sources import sources
 from silodp.experiments.names import readings_of
 from silodp.experiments.validation import experiment_of, load
+from silodp.federation.models.threads import use_threads
 from silodp.federation.partition import write_partition
 from silodp.federation.stored_records import write_records
 from silodp.federation.trial_data import load_dataset, partition_and_measure
@@ -58,6 +59,7 @@ def partition(run_file: Path, experiment: str, reading: str, output: Path) -> No
     run, config = experiment_of(run_file, experiment)
     readings = readings_of(config)
     label = readings[among("reading", reading, readings)]
+    use_threads(1)
     data = load_dataset(config, run)
     parts, measured, kept = partition_and_measure(experiment, config, config.variants()[label], run, data)
     write_records(output, kept)

@@ -6,7 +6,6 @@ from typing import Literal
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 Standardise = Literal["train", "all", "none", "silo", "bounds"]
 
@@ -65,12 +64,9 @@ def fitted(
         features[:, chosen] = scaler.transform(features[:, chosen])
     if pca is not None:
         # An eigendecomposition of the covariance: exact, without random starts, quick where records outnumber features.
-        # On one thread: the rounding of a matrix product depends on how many share it.
-        with threadpool_limits(1, user_api="blas"):
-            model = PCA(pca, svd_solver="covariance_eigh").fit(features[learnt])
-            components = model.transform(features)
+        model = PCA(pca, svd_solver="covariance_eigh").fit(features[learnt])
         largest = np.abs(model.components_).argmax(axis=1)
-        components *= np.sign(model.components_[np.arange(pca), largest])
+        components = model.transform(features) * np.sign(model.components_[np.arange(pca), largest])
         return np.column_stack([components, np.ones((len(components), int(constant_column)))])
     return whole
 

@@ -1,0 +1,17 @@
+"""The commands about data."""
+
+from small import ROOT
+from threadpoolctl import threadpool_limits
+
+from silodp.cli import main
+
+
+def test_a_partition_by_hand_does_not_depend_on_the_number_of_cores(tmp_path):
+    """The heterogeneity of the digits' silos has other last digits where cores share a matrix product."""
+    words, files = ["partition", str(ROOT / "config" / "default.yaml"), "digits_logistic", "-q", "--output"], []
+    for threads in (1, 2):
+        output = tmp_path / str(threads)
+        with threadpool_limits(threads):
+            assert main([*words, str(output)]) == 0
+        files.append({path.name: path.read_bytes() for path in output.iterdir()})
+    assert files[0] == files[1]

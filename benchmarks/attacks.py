@@ -18,14 +18,14 @@ from marked import write_between
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.config.experiment import AlgorithmOptions
 from silodp.config.readings import Readings
-from silodp.experiments import release as releases
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial, train_stack
-from silodp.federation.data_of import dataset_of
+from silodp.federation.experiment_data import dataset_of
 from silodp.federation.plan_check import BrokenPlan, PlanCheck
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams, secret_streams
+from silodp.federation.streams import Streams, secret_streams
 from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.own_data import release as releases
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget
 

@@ -16,13 +16,13 @@ from plants import PLANTS
 from marked import write_between
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
-from silodp.experiments.audit.lower_bound import audit, scores
-from silodp.experiments.audit.mechanism import mechanism_test
-from silodp.experiments.audit.profile import ALARM, profile_bound
+from silodp.audit.lower_bound import audit, scores
+from silodp.audit.mechanism_test import mechanism_test
+from silodp.audit.profile import ALARM, profile_bound
 from silodp.federation.messages import Messages
-from silodp.federation.rng import Streams
-from silodp.privacy.adversary import delivered, reached
+from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.true_epsilon import delivered, reached
 
 # The smaller silo of the breast cancer runs, its batch and its smallest claim; few rounds, so that 1,000 audits end.
 N, K, ROUNDS, QUIET_ROUNDS, CLAIM = 169, 82, 6, 2, 0.75

@@ -6,7 +6,7 @@ Images and starting points are random: what is timed does not depend on their va
 import numpy as np
 import torch
 
-from silodp.federation.models.convnet import ConvNet
+from silodp.models.convnet import ConvNet
 
 # Of one record's clipped gradient at one point: each layer's product forward, for its weights and, but for the first
 # layer, for its input; a multiplication and an addition each.

@@ -24,8 +24,8 @@ from silodp.config.run import Run
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
-from silodp.federation.models.threads import use_threads
 from silodp.federation.trial_data import TrialData
+from silodp.models.threads import use_threads
 from timing import Work, interleaved
 
 # Run file, experiment, setting, N silos, n records of each, features, classes, algorithms.

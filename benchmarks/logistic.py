@@ -10,9 +10,9 @@ from torch import Tensor
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.messages import Messages
-from silodp.federation.models import MODELS
-from silodp.federation.rng import Streams
-from silodp.federation.server import SiloFederation
+from silodp.federation.simulated import SiloFederation
+from silodp.federation.streams import Streams
+from silodp.models import MODELS
 from silodp.privacy.plan import Budget
 
 ROUNDS = 25

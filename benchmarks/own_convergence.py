@@ -17,13 +17,13 @@ import pandas as pd
 import torch
 from sklearn import datasets
 
-from silodp.datasets.own_file import OwnFile
-from silodp.experiments.first_run_file import run_file, survey
-from silodp.experiments.study import Trials, baselines
+from silodp.datasets.own.own_file import OwnFile
 from silodp.experiments.task import task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load
 from silodp.federation.trial_data import load_dataset, partition_and_measure, prepare
+from silodp.own_data.first_run_file import run_file, survey
+from silodp.own_data.study import Trials, baselines
 
 
 def _bundled(loader: Callable) -> pd.DataFrame:

@@ -17,7 +17,7 @@ import torch
 
 import memory
 from logistic import ROUNDS, Logistic
-from silodp.datasets.own_file import OwnFile, read_own
+from silodp.datasets.own.own_file import OwnFile, read_own
 from timing import Work, interleaved
 
 SILOS, RECORDS, FEATURES, BATCH, POINTS = 1000, 1000, 100, 100, 8

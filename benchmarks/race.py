@@ -21,7 +21,7 @@ from silodp.experiments.race import finalists, play
 from silodp.experiments.selection import scores
 from silodp.experiments.task import POINT
 from silodp.experiments.validation import load
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 HEADINGS = [
     "experiment", "setting", "algorithm", "cells", "same choice", "regret, training loss", "largest",

@@ -26,7 +26,7 @@ from marked import SCALE as MARKS
 from memory import job_peaks
 from peers import disagreement, jacobian_run, vmap_run
 from silodp.datasets.cache import FetchError, local_files
-from silodp.federation.models.threads import side_by_side, use_threads
+from silodp.models.threads import side_by_side, use_threads
 from timing import Figure, Work, interleaved
 from workload import FLOP, FULL, QUICK, Workload
 

@@ -21,7 +21,7 @@ import torch
 from logistic import Logistic
 from marked import SCALE, write_between
 from memory import own_peak
-from silodp.federation.models.threads import use_threads
+from silodp.models.threads import use_threads
 from timing import Figure, Work, interleaved
 
 

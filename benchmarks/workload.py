@@ -14,9 +14,9 @@ import torch
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.federation.messages import Messages
-from silodp.federation.models.perceptron import Perceptron
-from silodp.federation.rng import Streams
-from silodp.federation.server import SiloFederation
+from silodp.federation.simulated import SiloFederation
+from silodp.federation.streams import Streams
+from silodp.models.perceptron import Perceptron
 from silodp.privacy.plan import Budget, PrivacyPlan
 
 # Of one record's clipped gradient at one point: two matrix products a layer, each a multiplication and an addition.

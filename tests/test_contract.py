@@ -18,9 +18,9 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli import main
 from silodp.config.models import ModelConfig
 from silodp.datasets import DATASETS
-from silodp.experiments import plugins
-from silodp.experiments.contract import ALGORITHM_CHECKS, DATASET_CHECKS, made
-from silodp.federation.models import MODELS
+from silodp.extending import plugins
+from silodp.extending.contract import ALGORITHM_CHECKS, DATASET_CHECKS, made
+from silodp.models import MODELS
 
 ALL_MODELS = MODEL_CASES | small.KINKED_CASES
 CONFIGURED = [

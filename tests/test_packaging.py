@@ -28,7 +28,7 @@ LOCKED = pinned(ROOT / "requirements.lock")
 
 def test_the_lock_with_hashes_is_the_lock_and_every_entry_has_a_hash():
     """PyTorch as its CPU build alone: PyPI's asks for libraries that no lock has, and pip would take it first."""
-    hashed = ROOT / "requirements-hashes.lock"
+    hashed = ROOT / "requirements/hashes.lock"
     assert pinned(hashed) == LOCKED | {"torch": f"{LOCKED['torch']}+cpu"}
     entries = re.split(r"^(?=[A-Za-z0-9])", hashed.read_text(), flags=re.MULTILINE)[1:]
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries)

@@ -25,7 +25,7 @@ from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import markdown, turned, under_variants
 from silodp.verdicts.comparisons import CALIBRATED, ENDED, compare
 from silodp.verdicts.statistics import paired_test
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}

@@ -1,6 +1,6 @@
 """The released classes of docs/atlas.md on toy updates: each test asserts what a preset of config/systems says.
 
-Run by `make atlas` in an environment of its own (requirements-atlas.lock); not part of `make test`.
+Run by `make atlas` in an environment of its own (requirements/atlas.lock); not part of `make test`.
 """
 
 import importlib
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from silodp.config.mechanism import SYSTEMS, load_mechanism
-from silodp.privacy.systems.bounds import FUNCTIONS, answer
+from silodp.atlas.bounds import FUNCTIONS, answer
+from silodp.atlas.mechanism import SYSTEMS, load_mechanism
 
 MANY = 200_000  # coordinates: a deviation is within 1 % of the stated one
 

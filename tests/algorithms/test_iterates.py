@@ -11,7 +11,7 @@ from small import ALGORITHM_CASES, DTYPES, MODEL_CASES, TOLERANCE, Point
 
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.training import train_stack
-from silodp.federation.models import MODELS
+from silodp.models import MODELS
 
 ROUNDS = 4
 SIZES = (7, 5, 9)

@@ -7,13 +7,13 @@ import torch
 
 from silodp.algorithms.local_sgd import LocalSGD
 from silodp.federation.messages import Messages
-from silodp.federation.models.base import Steps, sequential_steps
-from silodp.federation.models.linear import Linear, Logistic, Sigmoid
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
+from silodp.models.base import Steps, sequential_steps
+from silodp.models.linear import Linear, Logistic, Sigmoid
 from silodp.privacy.accounting import delivered_epsilon
-from silodp.privacy.adversary import delivered
 from silodp.privacy.plan import Budget
+from silodp.privacy.true_epsilon import delivered
 
 MODELS = pytest.mark.parametrize("model", [Linear(3), Logistic(3)], ids=["linear", "logistic"])
 BUDGET = Budget(40, 5, 2.0, 1e-3, 2.0)

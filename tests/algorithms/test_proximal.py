@@ -10,7 +10,7 @@ from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.prox import Regulariser, no_prox
-from silodp.federation.server import Federation
+from silodp.federation.simulated import Federation
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget
 

@@ -6,8 +6,8 @@ import math
 import pytest
 import yaml
 
+from silodp.atlas.mechanism import SYSTEMS, evaluate, load_mechanism
 from silodp.cli import main
-from silodp.config.mechanism import SYSTEMS, evaluate, load_mechanism
 
 FILE = {
     "claim": {"epsilon": 1, "delta": 1.0e-5, "scope": "message"},

@@ -15,9 +15,9 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli.reference import reference_text, schema_text
 from silodp.config.experiment import Experiment, Grid
 from silodp.config.readings import Readings
-from silodp.experiments.names import trained_as
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
+from silodp.experiments.variants import trained_as
 
 EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
 RUNS = sorted((ROOT / "config").glob("*.yaml"))

@@ -17,10 +17,10 @@ from scipy.stats import binom, norm
 
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError
-from silodp.experiments.guard import unproven
 from silodp.experiments.task import Task
+from silodp.experiments.true_epsilon_guard import unproven
 from silodp.experiments.validation import check
-from silodp.privacy.adversary import delivered
+from silodp.privacy.true_epsilon import delivered
 
 N, SIZES, DELTA = 4, [5, 5, 5, 8], 1e-3
 BASE = {

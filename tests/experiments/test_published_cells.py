@@ -13,9 +13,9 @@ import pytest
 
 from silodp.datasets.cache import FetchError
 from silodp.experiments.validation import load
-from silodp.federation.data_of import number_of_silos
+from silodp.federation.experiment_data import number_of_silos
 from silodp.federation.partition import partition
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.federation.trial_data import load_dataset, prepare
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"

@@ -11,14 +11,14 @@ import torch
 from silodp.algorithms import ALGORITHMS
 from silodp.config.experiment import AlgorithmOptions
 from silodp.config.readings import Readings
-from silodp.experiments import release as releases
 from silodp.experiments import training
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load
-from silodp.federation.data_of import dataset_of
-from silodp.federation.rng import SecretStreams, Streams
+from silodp.federation.experiment_data import dataset_of
+from silodp.federation.streams import SecretStreams, Streams
 from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.own_data import release as releases
 
 # First words of the names of streams that make a message: its records, its noise, and both of a shuffled sum.
 DRAWS = ("noise", "records", "order", "shuffled sum")

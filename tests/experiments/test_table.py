@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from gridrows import INF, NAN, experiment, reported, rows, spiders
 
-from silodp.experiments.names import trained_as
 from silodp.experiments.selection import RUN, complete, select
 from silodp.experiments.table import at_edge, summarise, table
 from silodp.experiments.task import POINT
+from silodp.experiments.variants import trained_as
 from silodp.files import TABLE_COLUMNS, TABLE_EXTRA
 
 

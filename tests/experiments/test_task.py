@@ -9,17 +9,17 @@ import small
 from jobs import prepared_of, same, task, train
 
 from silodp.algorithms import ALGORITHMS
+from silodp.audit.lower_bound import _points
 from silodp.config.readings import BY_POINT, Readings
-from silodp.experiments import plans
-from silodp.experiments.audit.lower_bound import _points
-from silodp.experiments.delivered import privacy_rows
-from silodp.experiments.guard import unproven, unproven_task
-from silodp.experiments.names import trained_as
+from silodp.experiments import protocol_plans
+from silodp.experiments.privacy_table import privacy_rows
 from silodp.experiments.selection import complete, select
 from silodp.experiments.task import _ONE_WEIGHT, dimension
 from silodp.experiments.training import run_trials, stacks
+from silodp.experiments.true_epsilon_guard import unproven, unproven_task
 from silodp.experiments.validation import load
-from silodp.federation.models import MODELS
+from silodp.experiments.variants import trained_as
+from silodp.models import MODELS
 
 CONFIG = small.ROOT / "config"
 
@@ -47,7 +47,7 @@ def test_guard_training_table_and_audit_share_one_plan(monkeypatch):
     """Each is made once, whoever asks, and nothing comes of it but what was made."""
     made, kind = collections.Counter(), ALGORITHMS["fedprox_spider"]
     plain = kind.plan
-    plans.complete_plan.cache_clear()
+    protocol_plans.complete_plan.cache_clear()
     monkeypatch.setattr(kind, "plan", lambda self, budget: made.update([(self, budget)]) or plain(self, budget))
     readings = {"noise": "calibrated", "clipping": "per_tensor"}
     changes = {"readings": readings, "allow_unproven": False, "epsilons": [8.0], "phase_lengths": [2]}

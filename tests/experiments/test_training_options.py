@@ -14,7 +14,7 @@ from small import DTYPES, Point
 
 from silodp.experiments.task import POINT
 from silodp.experiments.training import evaluate, run_trial
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.federation.trial_data import build_model, prepare
 from silodp.privacy.accounting import delivered_epsilon
 

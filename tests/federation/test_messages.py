@@ -16,7 +16,7 @@ from small import DTYPES, MODEL_CASES, TOLERANCE, Point
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.messages import Messages
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
 
 STREAMS = Streams(11).child("messages")

@@ -10,12 +10,12 @@ from small import MODEL_CASES, Point
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.fedprox_spider import FedProxSpider
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
-from silodp.experiments.audit.lower_bound import audit
-from silodp.experiments.contract import Broken, sends_its_plan
+from silodp.audit.lower_bound import audit
 from silodp.experiments.training import train_stack
+from silodp.extending.contract import Broken, sends_its_plan
 from silodp.federation.plan_check import BrokenPlan
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import Budget
 

@@ -15,8 +15,8 @@ from hypothesis.extra import numpy as hnp
 from small import DTYPES, MODEL_CASES, STREAMS
 
 from silodp.federation.messages import Messages
-from silodp.federation.models import MODELS
-from silodp.federation.models.base import Steps, sequential_steps
+from silodp.models import MODELS
+from silodp.models.base import Steps, sequential_steps
 
 RECORDS, POINTS = 3, 2
 ROUNDING = {"float32": 1e-4, "float64": 1e-9}

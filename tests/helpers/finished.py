@@ -9,7 +9,7 @@ from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.workflow import crate
 from silodp.workflow.contents import MANIFEST
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 SMALL = {"trials": 1, "epsilons": [3], "clips": [1], "phase_lengths": [1], "settings": [{"M": 2, "R": 5}]}
 

@@ -8,9 +8,9 @@ import small
 from silodp.datasets import DATASETS
 from silodp.experiments.task import Task
 from silodp.experiments.training import run_trials
-from silodp.federation.data_of import number_of_silos
+from silodp.federation.experiment_data import number_of_silos
 from silodp.federation.partition import partition
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.federation.trial_data import prepare
 
 # The models, each with a data set that fits it; keys of the small experiment.

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from silodp.experiments import release as releases
 from silodp.experiments.task import task_of
 from silodp.experiments.validation import load
+from silodp.own_data import release as releases
 
 SIZES = {"North": 60, "South": 40}
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from silodp.files import BOUNDS_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA, REPORTED_COLUMNS, write_csv
 from silodp.verdicts.claims.base import RunFolder
-from silodp.verdicts.claims.models import Claim
+from silodp.verdicts.claims.claim_file import Claim
 
 
 def trials(experiment, errors, reading="", M=2, R=5):

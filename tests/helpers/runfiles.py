@@ -7,8 +7,8 @@ import yaml
 from small import experiment
 
 from silodp.config.errors import ConfigError
-from silodp.experiments import plugins
 from silodp.experiments.validation import load
+from silodp.extending import plugins
 
 
 def project(tmp_path: Path) -> Path:

@@ -16,10 +16,10 @@ from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.federation.messages import Messages
-from silodp.federation.models import MODELS, Model
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
-from silodp.federation.server import SiloFederation
+from silodp.federation.simulated import SiloFederation
+from silodp.federation.streams import Streams
+from silodp.models import MODELS, Model
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 FEATURES = 4
@@ -55,7 +55,7 @@ MODEL_CASES = {
 IMAGE_MODELS = {"convnet"}
 
 
-# Losses with kinks: their own tests are in tests/federation/models/test_nonsmooth.py.
+# Losses with kinks: their own tests are in tests/models/test_nonsmooth.py.
 KINKED_CASES = {
     "absolute": ModelCase("absolute", None, (), textbook.absolute),
     "hinge": ModelCase("hinge", 2, (), textbook.hinge),

@@ -10,10 +10,10 @@ import pytest
 from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.adversary import delivered
 from silodp.privacy.person import person_epsilon, person_laws
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.shuffling.trusted_sum import shared_noise
+from silodp.privacy.true_epsilon import delivered
 
 N, DELTA = 50, 1e-4
 

@@ -9,7 +9,7 @@ import yaml
 from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.report.paper_figures import heading_of, paper_figures, replication
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 NAMES = sorted(
     {figure.name for figure in paper_figures() if figure.experiment and not figure.experiment.startswith("cifar")}

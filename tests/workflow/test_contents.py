@@ -20,7 +20,7 @@ from silodp.workflow import contents
 from silodp.workflow.contents import MANIFEST, entities, kind, manifest, problems, strangers, verified
 from silodp.workflow.crate import person
 from silodp.workflow.digests import checksum
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 STRANGERS = ["figures/wbcd_mlp_M9_R5.png", "tables/gone.csv", "trials/wbcd_mlp/minibatch_sgd/M2_R9/default_0-0.parquet"]
 

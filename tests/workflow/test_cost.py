@@ -10,7 +10,7 @@ from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
 from silodp.workflow.cost import estimate, measured_rate, refuse
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 
 def run_file(folder: Path, limits: str = "{}", trials: int = 2) -> Path:

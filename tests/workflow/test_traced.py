@@ -12,7 +12,7 @@ import torch
 from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.workflow.closure import ROOT, Sources
-from silodp.workflow.plan import BY_VALUE, Plan
+from silodp.workflow.job_digest import BY_VALUE, Plan
 
 # Tracing slows down the compilation of kernels.
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ EXPERIMENTS = {
 }
 # What starts a command, and what happens in every command alike before its job.
 AROUND = ("silodp.cli", "silodp.cli.__init__", "silodp.cli.options", "silodp.cli.parser", "silodp.cli.running")
-AROUND += ("silodp.workflow.engine", "silodp.experiments.plugins", "silodp.datasets.sources")
+AROUND += ("silodp.workflow.engine", "silodp.extending.plugins", "silodp.datasets.sources")
 
 
 class Recorded(Sources):

@@ -7,7 +7,7 @@ from pathlib import Path
 from silodp.datasets.sources import without_credentials
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.loading import load_claims
-from silodp.workflow import engine, plan as planning
+from silodp.workflow import engine, job_digest as planning
 from silodp.workflow.digests import from_here
 
 # A job takes the place of its shell, and ends when Snakemake does.

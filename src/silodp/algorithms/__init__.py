@@ -1,7 +1,7 @@
 """Algorithms, one file each: `ALGORITHMS["fedprox_spider"]` is the `Algorithm` that the file of that name holds.
 
 Names are those of the files of this folder; a file is imported when its algorithm is first asked for, so that commands
-which train nothing need not load PyTorch. Beside them stand those that plug-ins bring (silodp.experiments.plugins).
+which train nothing need not load PyTorch. Beside them stand those that plug-ins bring (silodp.extending.plugins).
 """
 
 import importlib

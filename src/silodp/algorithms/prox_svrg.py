@@ -13,7 +13,7 @@ from silodp.theory.nonconvex.privacy import svrg_noise
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.server import Federation
+    from silodp.federation.simulated import Federation
 
 
 @dataclass(frozen=True, eq=False)

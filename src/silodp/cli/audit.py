@@ -11,14 +11,14 @@ import click
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
+from silodp.audit.lower_bound import AUDITED, audit_rows, point_rows
 from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, several
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
-from silodp.experiments.audit.lower_bound import AUDITED, audit_rows, point_rows
 from silodp.experiments.validation import experiment_of, load
 from silodp.federation.partition import read_partition
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.files import AS_PLANNED, read_csv, write_csv
 from silodp.privacy.plan import Budget
 

@@ -10,9 +10,9 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command, job_command, output, several
 from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.claim_file import PairedDifference
 from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.models import PairedDifference
 from silodp.verdicts.claims.rows import markdown, text
 from silodp.verdicts.comparisons import compare as paired
 from silodp.verdicts.comparisons import headline

@@ -7,8 +7,8 @@ import click
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command
 from silodp.datasets import DATASETS
-from silodp.experiments import plugins
-from silodp.experiments.contract import results
+from silodp.extending import plugins
+from silodp.extending.contract import results
 
 
 @command(epilog="Example: silodp contract my_algorithm.py")

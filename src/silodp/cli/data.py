@@ -11,13 +11,13 @@ from silodp.cli.options import PATH, among, experiment, job_command, run_file
 from silodp.datasets import DATASETS
 from silodp.datasets.fetch import fetch as get
 from silodp.datasets.sources import sources
-from silodp.experiments.names import readings_of
 from silodp.experiments.validation import experiment_of, load
-from silodp.federation.models.threads import use_threads
+from silodp.experiments.variants import readings_of
 from silodp.federation.partition import write_partition
 from silodp.federation.stored_records import write_records
 from silodp.federation.trial_data import load_dataset, partition_and_measure
 from silodp.files import write_csv
+from silodp.models.threads import use_threads
 
 log = logging.getLogger("silodp")
 

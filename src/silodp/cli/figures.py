@@ -7,8 +7,8 @@ import click
 
 from silodp.cli.options import PATH, among, experiment, job_command, run_file, several
 from silodp.config.experiment import Experiment
-from silodp.experiments.names import figure_names
 from silodp.experiments.validation import experiment_of
+from silodp.experiments.variants import figure_names
 from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, read_table, with_reading
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.from_tables import figures_of

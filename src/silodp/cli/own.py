@@ -7,10 +7,10 @@ import click
 
 from silodp.cli.options import COUNT, PATH, command, several
 from silodp.config.errors import ConfigError, project_root
-from silodp.datasets.own_file import OwnFile
-from silodp.experiments import first_run_file
+from silodp.datasets.own.own_file import OwnFile
 from silodp.experiments.validation import load
 from silodp.files import write_text
+from silodp.own_data import first_run_file
 
 
 @command(epilog="Example: silodp init patients.csv --target readmitted --silo hospital")

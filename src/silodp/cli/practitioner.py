@@ -11,19 +11,19 @@ import click
 from tabulate import tabulate
 
 from silodp.algorithms import ALGORITHMS
+from silodp.atlas.bounds import Answer, answer, most_rounds, noise_factor
+from silodp.atlas.mechanism import Mechanism, load_mechanism, mechanism_path
+from silodp.atlas.witnesses import VIEWS, WITNESSES
 from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, several
 from silodp.config.errors import ConfigError
-from silodp.config.mechanism import Mechanism, load_mechanism, mechanism_path
-from silodp.privacy.adversary import delivered, reached
 from silodp.privacy.calibration import calibrated_plan
 from silodp.privacy.person import person_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.amplification import amplification_table
 from silodp.privacy.standing import standing
-from silodp.privacy.systems.bounds import Answer, answer, most_rounds, noise_factor
-from silodp.privacy.systems.rounding import ends, outward
-from silodp.privacy.systems.witnesses import VIEWS, WITNESSES
+from silodp.privacy.true_epsilon import delivered, reached
+from silodp.rounding import ends, outward
 
 # Rounds of the table by round, up to those of the run.
 _MARKS = [mark * 10**power for power in range(7) for mark in (1, 2, 5)]
@@ -217,7 +217,7 @@ def epsilon(
     if tries is not None:
         more["epsilon_selection"] = selection_epsilon([plan], tries)
     if by_round:
-        from silodp.experiments.delivered import epsilon_by_round  # loads PyTorch
+        from silodp.experiments.privacy_table import epsilon_by_round  # loads PyTorch
 
         more["by_round"] = [value for _, value in epsilon_by_round(algorithm, plan)]
     values = _bounds(plan) | {"releases": sum(release.count for release in releases)}

@@ -7,9 +7,9 @@ import click
 from silodp.cli.audit import audit_of
 from silodp.cli.options import PATH, chosen, experiment, job_command, output, run_file, silos
 from silodp.cli.select import CHOSEN
-from silodp.experiments.delivered import by_round_rows, privacy_rows, with_other_epsilons
+from silodp.experiments.privacy_table import by_round_rows, privacy_rows, with_other_epsilons
 from silodp.experiments.validation import experiment_of
-from silodp.federation.data_of import held_by_one
+from silodp.federation.experiment_data import held_by_one
 from silodp.federation.partition import read_partition
 from silodp.files import read_parquet, write_csv
 

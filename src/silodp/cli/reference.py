@@ -13,7 +13,7 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.validation import load
-from silodp.verdicts.claims.models import Claims
+from silodp.verdicts.claims.claim_file import Claims
 
 log = logging.getLogger("silodp")
 

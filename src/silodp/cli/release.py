@@ -13,15 +13,15 @@ from silodp.cli.practitioner import rounded
 from silodp.cli.select import CHOSEN
 from silodp.config.errors import ConfigError, shown
 from silodp.config.run import Run
-from silodp.datasets.tabular import read_frame
-from silodp.experiments import ledger
-from silodp.experiments import release as releases
-from silodp.experiments.released_model import load_model
-from silodp.experiments.study import chosen_rows
+from silodp.datasets.own.tabular import read_frame
 from silodp.experiments.task import RUN, Task, task_at
 from silodp.experiments.validation import load
-from silodp.federation.rng import secret_streams
+from silodp.federation.streams import secret_streams
 from silodp.files import AS_PLANNED, TABLE_COLUMNS, read_parquet, read_table, with_reading, write_csv, write_text
+from silodp.own_data import ledger
+from silodp.own_data import release as releases
+from silodp.own_data.released_model import load_model
+from silodp.own_data.study import chosen_rows
 
 log = logging.getLogger("silodp")
 

@@ -16,7 +16,7 @@ from silodp.report.figures import save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.paper_figures import paper_figures, replication
 from silodp.workflow.cost import cost_here
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 
 @command(epilog="Example: silodp replicate nonconvex-4 --trials 2")

@@ -12,12 +12,12 @@ import click
 
 from silodp.cli.options import command, run_file
 from silodp.config.errors import ConfigError, project_root
-from silodp.config.reading import read_yaml
+from silodp.config.yaml_file import read_yaml
 from silodp.experiments.validation import load
 from silodp.workflow import cost as costs
 from silodp.workflow import engine
 from silodp.workflow.contents import is_publication
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 from silodp.workflow.provenance import COMMAND_VARIABLE
 
 log = logging.getLogger("silodp")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 
 from silodp.datasets.sources import without_credentials
-from silodp.experiments import plugins
+from silodp.extending import plugins
 from silodp.workflow.engine import set_environment
 
 log = logging.getLogger("silodp")
@@ -27,7 +27,7 @@ def run(context: click.Context, function: Callable[[click.Context], int | None])
             plugins.set_command_line(context.meta["plugin"])
         plugins.activate()
         if digest := context.meta.get("digest"):
-            from silodp.workflow.plan import hold  # plans the run, which other commands need not do
+            from silodp.workflow.job_digest import hold  # plans the run, which other commands need not do
 
             options, command = context.params, context.info_name or ""
             folder = options.get("run", options.get("folder")) if command in ("claims", "report") else None

@@ -16,17 +16,17 @@ from silodp.cli.options import chosen as chosen_points
 from silodp.cli.select import CHOSEN, read_trials
 from silodp.config.errors import ConfigError
 from silodp.config.run import Run
-from silodp.experiments.guard import unproven_task
-from silodp.experiments.names import partitioned_as, readings_of, trained_tasks
 from silodp.experiments.race import points as race_points
 from silodp.experiments.race import rungs
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.training import run_trials
+from silodp.experiments.true_epsilon_guard import unproven_task
 from silodp.experiments.validation import experiment_of
-from silodp.federation.models.threads import use_threads
+from silodp.experiments.variants import partitioned_as, readings_of, trained_tasks
 from silodp.federation.partition import read_partition
 from silodp.federation.trial_data import stored_trials
 from silodp.files import read_parquet, write_parquet
+from silodp.models.threads import use_threads
 
 log = logging.getLogger("silodp")
 

@@ -17,9 +17,9 @@ from pydantic_core import ErrorDetails
 
 from silodp.config.errors import ConfigError, near, project_root, shown
 from silodp.config.experiment import Experiment
-from silodp.config.reading import read_yaml
 from silodp.config.run import Run
 from silodp.config.types import Strict
+from silodp.config.yaml_file import read_yaml
 
 # Where a run's folder keeps its plug-ins.
 PLUGIN_COPIES = "source/plugins"

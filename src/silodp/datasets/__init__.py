@@ -1,7 +1,7 @@
 """Datasets, one file each: `DATASETS["mnist"].load()`.
 
 A dataset is added by adding one file that declares `DATASET`, and for one that must be downloaded its rows in
-`config/datasets.csv`; or by a plug-in (silodp.experiments.plugins).
+`config/datasets.csv`; or by a plug-in (silodp.extending.plugins).
 """
 
 import importlib
@@ -16,7 +16,7 @@ from silodp.datasets.base import Data, Dataset
 __all__ = ["DATASETS", "Data", "Dataset", "label_classes", "labels"]
 
 # Files of this folder that declare no dataset; those that download are slow to import.
-_MACHINERY = frozenset({"base", "bundled", "cache", "fetch", "own_file", "rdatasets", "sources", "tabular"})
+_MACHINERY = frozenset({"base", "bundled", "cache", "fetch", "own", "rdatasets", "sources"})
 
 
 def _scan() -> dict[str, Dataset]:

@@ -6,7 +6,7 @@ Read as any file of one's own is (`own_file`); 77 % of the records were generate
 from functools import partial
 
 from silodp.datasets.base import Dataset
-from silodp.datasets.own_file import read_file_of
+from silodp.datasets.own.own_file import read_file_of
 
 DATASET = Dataset(
     name="obesity",

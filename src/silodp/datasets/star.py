@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from silodp.datasets.base import Data, Dataset
-from silodp.datasets.own_file import OwnFile, read_own
+from silodp.datasets.own.own_file import OwnFile, read_own
+from silodp.datasets.own.tabular import read_frame
 from silodp.datasets.rdatasets import to_csv
-from silodp.datasets.tabular import read_frame
 
 MEDIAN = 484
 _COLUMNS = ("sch", "math", "cltype", "hdeg", "exp", "ses", "schtype", "sx", "eth")

@@ -6,7 +6,7 @@ Respondents with a vote, an income and four answers about religion. Party, ideol
 from functools import partial
 
 from silodp.datasets.base import Dataset
-from silodp.datasets.own_file import read_file_of
+from silodp.datasets.own.own_file import read_file_of
 from silodp.datasets.rdatasets import to_csv
 
 _NUMBERS = ("age", "famincr", "bornagain", "religimp", "churchatd", "prayerfreq")

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
-from silodp.experiments.plans import Protocol, complete_plan
-from silodp.privacy.adversary import delivered, reached
+from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.privacy.plan import Budget, Clipping
+from silodp.privacy.true_epsilon import delivered, reached
 from silodp.theory.registry import AssumptionError
 
 RECORDS = 1238

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import pandas as pd
 
 from silodp.config.experiment import Experiment
-from silodp.experiments.names import trained_as
 from silodp.experiments.race import finalists
 from silodp.experiments.task import POINT, RUN
+from silodp.experiments.variants import trained_as
 
 # Columns of trials that are neither whole numbers nor truth values beside rows without results.
 WHOLE = {"K": "int64", "left_after": "int64", "diverged": "bool"}

@@ -18,11 +18,11 @@ from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.task import POINT, RUN, Task
 from silodp.federation.messages import Messages
-from silodp.federation.models import Model
 from silodp.federation.prox import Regulariser
-from silodp.federation.rng import Streams
-from silodp.federation.server import SiloFederation
+from silodp.federation.simulated import SiloFederation
+from silodp.federation.streams import Streams
 from silodp.federation.trial_data import TrialData, build_model
+from silodp.models import Model
 from silodp.privacy.plan import PrivacyPlan
 from silodp.theory.convex.schedules import Schedule
 

@@ -15,17 +15,17 @@ from silodp.config.errors import ConfigError, Rule, near, project_root, shown
 from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved, explain, holder, in_file, key_of, layers_of, located, merged
 from silodp.config.models import CONTRACTING
-from silodp.config.reading import read_yaml
 from silodp.config.run import Run
 from silodp.config.types import NAME
+from silodp.config.yaml_file import read_yaml
 from silodp.datasets import DATASETS, Dataset
-from silodp.experiments import plugins
-from silodp.experiments.guard import unproven
-from silodp.experiments.own_data import own_rules, own_sizes
+from silodp.experiments.own_data_rules import own_rules, own_sizes
 from silodp.experiments.race import race_rules
 from silodp.experiments.schedules import participation, prescribe
 from silodp.experiments.task import Task, dimension
-from silodp.federation.data_of import dataset_of, number_of_silos
+from silodp.experiments.true_epsilon_guard import unproven
+from silodp.extending import plugins
+from silodp.federation.experiment_data import dataset_of, number_of_silos
 from silodp.theory.convex.schedules import SCHEDULES
 
 

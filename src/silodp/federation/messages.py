@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from silodp.federation.models import Model
-from silodp.federation.models.base import clip_factors
-from silodp.federation.models.threads import side_by_side
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
+from silodp.models import Model
+from silodp.models.base import clip_factors
+from silodp.models.threads import side_by_side
 from silodp.privacy.plan import Clipping, Release, Sampler
 
 # Rows of noise drawn from one stream: the draws are the same however threads share the blocks.

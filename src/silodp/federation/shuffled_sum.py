@@ -13,8 +13,8 @@ from scipy.stats import binom
 from torch import Tensor
 
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
-from silodp.federation.server import SiloFederation
+from silodp.federation.simulated import SiloFederation
+from silodp.federation.streams import Streams
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.shuffling.p_vec import SumParameters
 

@@ -14,12 +14,12 @@ from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
 from silodp.config.run import Run
 from silodp.datasets import Data, label_classes, labels
-from silodp.federation.data_of import dataset_of, number_of_silos
+from silodp.federation.experiment_data import dataset_of, number_of_silos
 from silodp.federation.heterogeneity import Heterogeneity, heterogeneity
-from silodp.federation.models import MODELS, Model
 from silodp.federation.partition import Partition, partition, read_partition
-from silodp.federation.rng import Streams
 from silodp.federation.stored_records import Records, read_records
+from silodp.federation.streams import Streams
+from silodp.models import MODELS, Model
 
 if TYPE_CHECKING:
     from silodp.federation.preprocessing import Standardise

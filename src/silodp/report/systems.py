@@ -9,11 +9,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from silodp.config.mechanism import SYSTEMS, About, Mechanism, load_mechanism
-from silodp.privacy.systems.bounds import Answer, answer
-from silodp.privacy.systems.rounding import ends, outward
+from silodp.atlas.bounds import Answer, answer
+from silodp.atlas.mechanism import SYSTEMS, About, Mechanism, load_mechanism
 from silodp.report.figures.style import styled
 from silodp.report.figures.svg import say, svg_text
+from silodp.rounding import ends, outward
 
 # Group, in the order of the table → colour and meaning.
 _GROUPS = {

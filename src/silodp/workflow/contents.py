@@ -15,7 +15,7 @@ from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import read_json, reading
 from silodp.workflow.digests import checksum
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 MANIFEST = "ro-crate-metadata.json"
 # Of the manifest's root entity: `publish` sets it, and only such a folder is replaced by the next publication.

@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from silodp.audit.lower_bound import TESTED
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
-from silodp.experiments.audit.lower_bound import TESTED
-from silodp.experiments.names import trained_tasks
 from silodp.experiments.race import play
 from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
-from silodp.federation.data_of import dataset_of
+from silodp.experiments.variants import trained_tasks
+from silodp.federation.experiment_data import dataset_of
+from silodp.workflow.job_digest import Plan
 from silodp.workflow.outputs import PARTITION_FILES
-from silodp.workflow.plan import Plan
 
 # Multiplications and additions a weight and record: one of each forward, for its gradient, and for that of its input,
 # which the first layer does without.

@@ -8,8 +8,8 @@ from silodp.algorithms import ALGORITHMS, families
 from silodp.config.errors import ConfigError
 from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.datasets import DATASETS
-from silodp.experiments.names import figure_names, partitioned_as, readings_of, trained_tasks
 from silodp.experiments.task import Task, task_of
+from silodp.experiments.variants import figure_names, partitioned_as, readings_of, trained_tasks
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.digests import digest
 

@@ -11,8 +11,8 @@ from runs import checkout, contents, environment, run, snakemake
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
+from silodp.workflow.job_digest import Plan
 from silodp.workflow.outputs import sent_along
-from silodp.workflow.plan import Plan
 
 RUN = ("--configfile", "config/patients.yaml")
 # Pods have these of a secret of the cluster's.

@@ -14,7 +14,7 @@ from runs import ROOT, TINY, VOLATILE_COLUMNS, checkout, contents, environment, 
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.cost import estimate
-from silodp.workflow.plan import Plan
+from silodp.workflow.job_digest import Plan
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from silodp.experiments.checkins.protocols import (
     sliding,
     train,
 )
-from silodp.federation.models.linear import Linear, Logistic
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
+from silodp.models.linear import Linear, Logistic
 from silodp.privacy.shuffling.amplification import clones_epsilon
 from silodp.privacy.shuffling.unit_vectors import best_cap
 from silodp.theory import THEOREMS

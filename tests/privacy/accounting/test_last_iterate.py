@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 from silodp.privacy.accounting import end_of_round_epsilon
 from silodp.privacy.accounting.profiles import at_most_once, replace_one_profile
-from silodp.privacy.adversary import last_iterate_epsilon, last_iterate_profile, occurrence_exponents
+from silodp.privacy.true_epsilon import last_iterate_epsilon, last_iterate_profile, occurrence_exponents
 
 EPSILON = np.array([0, 0.25, 0.5, 1, 1.5, 2])
 Z = np.linspace(-14, 14, 561)

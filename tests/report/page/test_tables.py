@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from page_run import Page, privacy, results
 
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.files import AUDIT_COLUMNS, PRIVACY_EXTRA, write_csv
 from silodp.report.figures import BOUNDS_FIGURES, save
 from silodp.report.page.build import build

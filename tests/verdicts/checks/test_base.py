@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.files import BOUNDS_COLUMNS
 from silodp.verdicts.checks import run_check
 from silodp.verdicts.checks.base import Context, Sweep, bounded, equals, judged, sweep_rows, within

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from wrong_theorems import last_row, measured_once, planted
 
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
 from silodp.privacy.shuffling.shuffled_gaussian import ShuffledNoise
 from silodp.theory import THEOREMS

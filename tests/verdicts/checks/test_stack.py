@@ -6,10 +6,10 @@ import torch
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.messages import Messages
-from silodp.federation.models.linear import Logistic
 from silodp.federation.prox import ball
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
+from silodp.models.linear import Logistic
 from silodp.privacy.plan import Release
 from silodp.theory.problems.known import LinearOnBall, LogisticOnBall, Quadratic
 from silodp.verdicts.checks.prescribed_runs import prescribe, run_schedule, silo_records

@@ -16,9 +16,9 @@ from silodp.cli import main
 from silodp.cli.reference import schema_text
 from silodp.config.errors import ConfigError
 from silodp.verdicts.claims import expressions
+from silodp.verdicts.claims.claim_file import EXPRESSIONS, Claim, Statistic
 from silodp.verdicts.claims.deciding import STATISTICS, decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.models import EXPRESSIONS, Claim, Statistic
 from silodp.verdicts.claims.rows import COLUMNS, TALLY
 from silodp.verdicts.words import Verdict
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from silodp.federation.models.compiled import njit
-from silodp.federation.models.kernels import FAST, LOGISTIC, factor, sigmoid
-from silodp.federation.models.threads import side_by_side
+from silodp.models.cpu.compiled import njit
+from silodp.models.cpu.kernels import FAST, LOGISTIC, factor, sigmoid
+from silodp.models.threads import side_by_side
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Walk:
 def compiled_walk(link: int, weights: Tensor, walk: Walk) -> Tensor:
     """Parameters (G, d) after the slots, from `weights`, which are changed in place.
 
-    `link` is IDENTITY or LOGISTIC of `silodp.federation.models.kernels`.
+    `link` is IDENTITY or LOGISTIC of `silodp.models.cpu.kernels`.
     """
     x, clients = walk.x, np.concatenate(walk.slots).astype(np.int64)
     ends = np.cumsum([len(slot) for slot in walk.slots])

@@ -16,8 +16,8 @@ from silodp.report.page.blocks import Figure, Link, Section, Table, Text
 from silodp.report.page.figures import Page, anchor
 from silodp.report.page.papers import ORDER
 from silodp.verdicts.claims.base import SURROGATES
+from silodp.verdicts.claims.claim_file import Claim
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.models import Claim
 from silodp.verdicts.claims.rows import (
     AT_CLAIM,
     COLUMNS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from silodp.experiments.own_data import preprocessing_guarantee
+from silodp.experiments.own_data_rules import preprocessing_guarantee
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, figure_name, read_table
 from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices

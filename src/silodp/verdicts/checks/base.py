@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.files import BOUNDS_COLUMNS
 from silodp.theory import THEOREMS, Result, Theorem
 from silodp.verdicts.checks.stack import NULLS, in_place, standing_in

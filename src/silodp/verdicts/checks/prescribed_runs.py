@@ -11,7 +11,7 @@ import numpy as np
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, State
 from silodp.federation.prox import ball
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release, Sampler
 from silodp.theory.convex.schedules import SCHEDULES, Schedule
 from silodp.theory.problems.base import Constants, Problem

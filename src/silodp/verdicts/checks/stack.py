@@ -20,8 +20,8 @@ from torch import Tensor
 from silodp.algorithms.base import Algorithm, State
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.query import Query
-from silodp.federation.rng import Streams
-from silodp.federation.server import Federation
+from silodp.federation.simulated import Federation
+from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ from silodp.config.errors import project_root, shown
 from silodp.config.experiment import Experiment
 from silodp.config.loading import read_experiment
 from silodp.files import BOUNDS_COLUMNS, PRIVACY_COLUMNS, REPORTED_COLUMNS, experiments_of, figure_name, with_reading
-from silodp.verdicts.claims.models import Claim
+from silodp.verdicts.claims.claim_file import Claim
 from silodp.verdicts.statistics import CONFIDENCE
 from silodp.verdicts.words import Verdict
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from silodp.verdicts.claims.base import Finding, RunFolder, counted, merged
+from silodp.verdicts.claims.claim_file import BoundsVerdicts, Claim, Rows
 from silodp.verdicts.claims.expressions import evaluated
-from silodp.verdicts.claims.models import BoundsVerdicts, Claim, Rows
 from silodp.verdicts.words import FORMS, Verdict, together
 
 

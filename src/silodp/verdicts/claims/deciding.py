@@ -12,11 +12,11 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS, families
 from silodp.verdicts.claims.base import Finding, RunFolder, left_out
 from silodp.verdicts.claims.bounds_rows import bounds_verdicts
+from silodp.verdicts.claims.claim_file import Claim, RelativeImprovement
 from silodp.verdicts.claims.delivered import delivered_epsilon
 from silodp.verdicts.claims.expressions import exact_expression, formula_values
 from silodp.verdicts.claims.identity import same_iterates
 from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
-from silodp.verdicts.claims.models import Claim, RelativeImprovement
 from silodp.verdicts.claims.paired import paired_difference
 from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, DEFAULT, FEW, PAPER_NOISE, SAME_ROWS, TALLY, row_label
 from silodp.verdicts.words import Verdict

@@ -7,7 +7,7 @@ import pandas as pd
 
 from silodp.privacy.standing import Standing, standing
 from silodp.verdicts.claims.base import Finding, RunFolder, counted, group_name, lacking, merged, with_gaps
-from silodp.verdicts.claims.models import Claim, DeliveredEpsilon
+from silodp.verdicts.claims.claim_file import Claim, DeliveredEpsilon
 from silodp.verdicts.statistics import Interval
 from silodp.verdicts.words import Verdict, together
 

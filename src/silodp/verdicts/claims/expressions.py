@@ -12,7 +12,7 @@ import numpy as np
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.theory import SCHEDULES, THEOREMS
 from silodp.verdicts.claims.base import Finding, RunFolder
-from silodp.verdicts.claims.models import Claim, ExactExpression, Formula, FormulaValues
+from silodp.verdicts.claims.claim_file import Claim, ExactExpression, Formula, FormulaValues
 from silodp.verdicts.words import Verdict
 
 DELTA = 1e-6

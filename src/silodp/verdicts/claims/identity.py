@@ -5,12 +5,12 @@ import numpy as np
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.federation.prox import no_prox
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.checks.prescribed_runs import run_on, silo_records
 from silodp.verdicts.claims.base import Finding, RunFolder
-from silodp.verdicts.claims.models import Claim, SameIterates
+from silodp.verdicts.claims.claim_file import Claim, SameIterates
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
 
 ROUNDS, TRIALS, SILOS = 20, 8, 6

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from silodp.federation.rng import Streams
+from silodp.federation.streams import Streams
 from silodp.verdicts.checks.base import within
 from silodp.verdicts.claims.base import SURROGATES, Finding, RunFolder, group_name, lacking, merged, place_of, with_gaps
-from silodp.verdicts.claims.models import Claim, PriceOfPrivacy, RelativeImprovement
+from silodp.verdicts.claims.claim_file import Claim, PriceOfPrivacy, RelativeImprovement
 from silodp.verdicts.comparisons import CELL, same_algorithm
 from silodp.verdicts.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval
 from silodp.verdicts.words import Verdict, together

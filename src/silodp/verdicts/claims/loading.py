@@ -7,10 +7,10 @@ from pydantic import ValidationError
 from silodp.algorithms import ALGORITHMS, families
 from silodp.config.errors import ConfigError, project_root, shown
 from silodp.config.loading import explain, in_file
-from silodp.config.reading import read_yaml
+from silodp.config.yaml_file import read_yaml
 from silodp.theory import THEOREMS
 from silodp.verdicts.checks import CHECKS
-from silodp.verdicts.claims.models import Claim, Claims
+from silodp.verdicts.claims.claim_file import Claim, Claims
 
 
 def load_claims(folder: Path | str | None = None) -> list[Claim]:

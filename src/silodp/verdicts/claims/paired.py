@@ -25,7 +25,7 @@ from silodp.verdicts.claims.base import (
     place_of,
     with_gaps,
 )
-from silodp.verdicts.claims.models import Claim, Pair, PairedDifference
+from silodp.verdicts.claims.claim_file import Claim, Pair, PairedDifference
 from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME, compare, outcome_of
 from silodp.verdicts.statistics import PairedTest, paired_test
 from silodp.verdicts.words import Verdict

@@ -1,0 +1,1 @@
+"""Own data: a file of records, read by its form."""

@@ -1,0 +1,1 @@
+"""Plug-ins, and the contract that every algorithm and data set keeps."""

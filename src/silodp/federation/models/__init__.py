@@ -1,6 +1,0 @@
-"""Models as functions over a stack of parameter vectors, one file a model; `MODELS` builds them by name."""
-
-from silodp.federation.models.base import Model
-from silodp.federation.registry import MODELS
-
-__all__ = ["MODELS", "Model"]

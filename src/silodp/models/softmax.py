@@ -1,0 +1,45 @@
+"""Multinomial logistic regression with intercepts."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from silodp.models.base import (
+    Block,
+    Classifier,
+    clip_factors,
+    softmax_residual,
+    square_sums,
+    zero_unless_finite,
+)
+
+
+@dataclass(frozen=True)
+class Softmax(Classifier):
+    """Logits W x + b, cross-entropy loss; a record's gradient is δ xᵀ and δ, so its squared norm is ‖δ‖²(‖x‖² + 1)."""
+
+    features: int
+    classes: int
+
+    @classmethod
+    def build(cls, features: int, classes: int | None) -> "Softmax":
+        """The model for records of `features` features and `classes` ≥ 2 classes."""
+        assert classes is not None
+        return cls(features, classes)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        weight = Block("weight", 0, (self.classes, self.features))
+        return (weight, Block("bias", weight.stop, (self.classes,)))
+
+    def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        weight, bias = self.unpacked(weights)
+        return torch.einsum("bf,gcf->gbc", x, weight) + bias[:, None]
+
+    @zero_unless_finite
+    def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        delta = softmax_residual(self.outputs(weights, x), y)
+        squared_norms = square_sums(delta, 2).T * ((x**2).sum(1, keepdim=True) + 1)
+        delta = delta * clip_factors(squared_norms, clip).T[..., None]
+        return torch.cat([torch.einsum("gbc,bf->gcf", delta, x).flatten(1), delta.sum(1)], dim=1)

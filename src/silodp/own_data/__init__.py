@@ -1,0 +1,1 @@
+"""Own data: a run file, a study, a released model."""

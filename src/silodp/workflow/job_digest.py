@@ -1,0 +1,251 @@
+"""The digest of every job of a run: it changes when the job would compute something else (docs/running.md).
+
+The Snakefile asks a `Plan` and computes nothing itself; a job asks the same plan, and refuses where it differs.
+A rebuild freezes its plan, so that what runs is what was planned.
+"""
+
+import functools
+import inspect
+import json
+import os
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from silodp import files
+from silodp.algorithms import families, traits
+from silodp.config.errors import ConfigError, project_root
+from silodp.config.experiment import Experiment
+from silodp.config.loading import PLUGIN_COPIES, known_titles
+from silodp.config.types import OwnData
+from silodp.datasets import DATASETS
+from silodp.datasets.sources import sources
+from silodp.experiments.validation import load
+from silodp.experiments.variants import trained_as
+from silodp.extending import plugins
+from silodp.models.registry import MODULES
+from silodp.workflow.closure import Sources
+from silodp.workflow.digests import checksum, digest
+from silodp.workflow.outputs import Outputs
+
+# Keys of an experiment that say how results are shown, not what is trained.
+SHOWN = {"title", "short", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
+# Keys that say which points are trained in which trial; a trained point is the same whatever they are.
+TUNED = {"tuning", "race"}
+# What decides an experiment's silos and records.
+DATA = {"dataset", "label", "silos", "preprocess", "trials", "readings"}
+
+# Modules whose results are in a digest by value, or that only refuse a run.
+BY_VALUE = (
+    "silodp.experiments.validation",
+    "silodp.experiments.true_epsilon_guard",
+    "silodp.datasets.cache",
+    "silodp.datasets.fetch",
+)
+
+
+class Plan(Outputs):
+    """Names, cuts and digests of one run; its arguments are those of `Outputs`."""
+
+    @functools.cached_property
+    def sources(self) -> Sources:
+        return Sources(self.plugin_roots())
+
+    def plugin_roots(self) -> dict[str, Path]:
+        """The first word of the names of a plug-in's modules → its file or folder."""
+        return {entry.place.split(":")[0].split(".")[0]: entry.root for entry in plugins.in_use()}
+
+    def digest_of(self, job: str, **options: Any) -> str:
+        """The digest of a job, named as its subcommand; options that the digest does not use are ignored."""
+        parts = getattr(self, f"_{job.replace('-', '_')}")
+        return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
+
+    def _code(self, *entries: str, excluded: Iterable[str] = ()) -> str:
+        return self.sources.digest(entries, (*BY_VALUE, *excluded))
+
+    def _entries(self, package: str, names: Iterable[str]) -> list[str]:
+        brought = {entry.name: entry.place.split(":")[0] for entry in plugins.in_use() if entry.registry == package}
+        return [brought.get(name, f"{package}.{name}") for name in names]
+
+    def _data_code(self, config: Experiment) -> list[str]:
+        return self._entries("silodp.datasets", [config.dataset] if isinstance(config.dataset, str) else [])
+
+    def _training_code(self, command: str, config: Experiment, algorithms: Collection[str]) -> str:
+        """Code of a command on algorithms, without what none of them reaches in any variant of the experiment."""
+        options, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
+        excluded = []
+        noises = {*(one.noise for one in options), *(one.noise for one in variants)}
+        if noises.isdisjoint({"calibrated", "favourable"}):
+            excluded += ["silodp.privacy.calibration"]
+        if "shuffled" not in [one.summation for one in variants]:
+            excluded += ["silodp.privacy.shuffling.shuffled_plan", "silodp.federation.shuffled_sum"]
+        if not any(one.schedule for one in options):
+            excluded += ["silodp.experiments.schedules", "silodp.theory.convex.schedules"]
+        entries = [command, *self._entries("silodp.algorithms", algorithms), *self._data_code(config)]
+        return self._code(*entries, MODULES[config.model.name], excluded=excluded)
+
+    def _trained_part(self, config: Experiment) -> dict:
+        return config.model_dump(mode="json", exclude=SHOWN | TUNED | {"trials", "algorithms", "alternatives"})
+
+    def _reported_part(self, experiment: str) -> list:
+        config = self.experiments[experiment]
+        applies = [[trained_as(config, name, label) for label in config.variants()] for name in config.algorithms]
+        return [config.model_dump(mode="json", exclude={"title", "short", "paper"}), applies]
+
+    def data_digest(self, dataset: str | OwnData) -> str:
+        """Changes when a data set's files would; of your own file with its content."""
+        if not isinstance(dataset, str):
+            return digest([checksum(Path(dataset.file))])
+        files = [] if DATASETS[dataset].embedded else sources(dataset).files
+        return digest([[source.file, source.digest] for source in files])
+
+    def _fetch(self, names: Sequence[str]) -> list:
+        return [self.data_digest(name) for name in names]
+
+    def _partition(self, experiment: str) -> list:
+        config = self.experiments[experiment]
+        used = [self.run.seed, config.model_dump(mode="json", include=DATA), self.data_digest(config.dataset)]
+        return [*used, self._code("silodp.cli.data", *self._data_code(config))]
+
+    def _train(self, experiment: str, algorithm: str) -> list:
+        config = self.experiments[experiment]
+        return [
+            *(self.run.seed, self.run.dtype, self.device(experiment)),
+            self._trained_part(config),
+            config.algorithms[algorithm].model_dump(mode="json"),
+            self.data_digest(config.dataset),
+            self._training_code("silodp.cli.train", config, [algorithm]),
+        ]
+
+    def _fresh(self, experiment: str) -> list:
+        return [self._train(experiment, algorithm) for algorithm in self.experiments[experiment].algorithms]
+
+    def _race(self, experiment: str, algorithm: str) -> list:
+        return [self.experiments[experiment].race.model_dump(mode="json"), self._train(experiment, algorithm)]
+
+    def _select(self, experiment: str) -> list:
+        return [self._reported_part(experiment), self._code("silodp.cli.select")]
+
+    def _privacy(self, experiment: str) -> list:
+        """What decides the plans of all algorithms, and what the accountant and the audit do with the plans."""
+        config = self.experiments[experiment]
+        return [
+            *(self.run.seed, self.run.dtype, self.run.audit_runs),
+            self._trained_part(config),
+            config.model_dump(mode="json", include={"algorithms", "alternatives"}),
+            self._training_code("silodp.cli.privacy", config, config.algorithms),
+        ]
+
+    def _table(self, experiment: str) -> list:
+        reported = [self._reported_part(experiment), families(self.experiments[experiment].algorithms)]
+        return [*reported, self._code("silodp.cli.tables")]
+
+    def _study(self, experiment: str) -> list:
+        return [self._reported_part(experiment), self._fresh(experiment), self._code("silodp.cli.study")]
+
+    def _figure(self, experiment: str) -> list:
+        config = self.experiments[experiment]
+        names = [traits(name) for name in config.algorithms]
+        return [config.title, config.short, config.paper, names, self._code("silodp.cli.figures")]
+
+    def _redraw(self) -> list:
+        return [dict(known_titles()), self._code("silodp.cli.figures")]
+
+    def _comparisons(self) -> list:
+        return [self._claims_text(), self._code("silodp.cli.compare")]
+
+    def _formulas(self) -> list:
+        return [self._code("silodp.cli.checkins")]
+
+    def _merge(self) -> list:
+        return [self._code("silodp.cli.tables")]
+
+    def _check(self, name: str) -> list:
+        code = self._code("silodp.cli.bounds", *self._entries("silodp.verdicts.checks", [name]))
+        return [self.run.seed, self.run.bounds.scale, code]
+
+    def _checkins_figure_2(self) -> list:
+        return [self._code("silodp.cli.checkins")]
+
+    def _checkins(self, experiment: str) -> list:
+        config = self.experiments[experiment]
+        keys = {*DATA, "model"}
+        used = [config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
+        code = self._code("silodp.cli.checkins", *self._data_code(config), MODULES[config.model.name])
+        return [self.run.seed, self.run.dtype, *used, code]
+
+    def _claims(self) -> list:
+        """Bounds and check-ins that the run file does not ask for are read where they are there, and are not made."""
+        return [self._claims_text(), self._beside_text(), self._code("silodp.cli.compare")]
+
+    def _report(self) -> list:
+        places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
+        return [
+            *(self._provenance(), self._claims_text(), self._beside_text(), places),
+            self._code("silodp.cli.report"),
+        ]
+
+    def _crate(self) -> list:
+        return [self._code("silodp.cli.records")]
+
+    def _provenance(self) -> list:
+        """The resolved configuration, and any word of a plug-in."""
+        return [self.resolved.dump(), [checksum(file) for file in self.resolved.plugins]]
+
+    def _claims_text(self) -> list:
+        return [[file.name, checksum(file)] for file in sorted((project_root() / "config" / "claims").glob("*.yaml"))]
+
+    def _beside_text(self) -> list:
+        wanted = set(self.wanted())
+        return [[file.name, checksum(file)] for file in self.tables_beside() if str(file) not in wanted]
+
+
+_FOLDER = Path(".snakemake") / "silodp"
+_SOURCES = "sources.json"
+
+
+def frozen_file(run_file: Path | str) -> Path:
+    """Where the plan of a run file is frozen; a name without any character of the run file's."""
+    return _FOLDER / f"{zlib.crc32(os.fspath(run_file).encode()):08x}" / "run.json"
+
+
+def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> Plan:
+    """The plan of a run file, the one that the rebuild froze if `frozen`; ConfigError where the run file is wrong."""
+    place = frozen_file(run_file)
+    frozen = frozen and place.is_file()
+    plan = Plan(load(place if frozen else run_file), folder=folder)
+    plan.sources = Sources(plan.plugin_roots(), snapshot=place.parent / _SOURCES, frozen=frozen)
+    return plan
+
+
+def freeze(plan: Plan, run_file: Path | str) -> None:
+    """Write what jobs read: the checked run file, copies of its plug-ins, and the state of the source files."""
+    place = frozen_file(run_file)
+    for plugin in plan.resolved.plugins:
+        files.write_text(plugin.read_text(encoding="utf-8"), place.parent / PLUGIN_COPIES / plugin.name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # The address of a mirror may hold a password.
+    temporary = place.with_suffix(f".{os.getpid()}")
+    temporary.touch(mode=0o600)
+    temporary.write_text(json.dumps(plan.resolved.dump()), encoding="utf-8")
+    temporary.replace(place)
+    plan.sources.save(place.parent / _SOURCES)
+
+
+def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:
+    """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
+    plan = Plan(load(run_file))
+    if folder is not None and Path(folder) != Path(plan.folder):
+        plan = Plan(plan.resolved, folder=os.fspath(folder))
+
+    def check() -> None:
+        plan.sources = Sources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)
+        if plan.digest_of(job, **options) != digest:
+            raise ConfigError(
+                f"command line: --digest: {digest[:12]}: code, data or claims have changed since the rebuild was "
+                "planned: start the rebuild again"
+            )
+
+    check()
+    files.before_rename.append(check)

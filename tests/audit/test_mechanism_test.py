@@ -1,0 +1,78 @@
+"""The mechanism test: every plant is found, and what is honest is left in peace."""
+
+import functools
+
+import numpy as np
+import pytest
+import small
+from plants import PLANTS
+from scipy.stats import binom
+
+from silodp.audit.mechanism_test import mechanism_test
+from silodp.federation.messages import Messages
+from silodp.federation.streams import Streams
+from silodp.privacy.plan import Budget
+
+STREAMS = Streams(17).child("mechanism")
+# A claim so small that the noise hides a canary that is drawn a few times.
+EPSILON, N, R = 0.75, 20, 4
+PLANTED = ["minibatch_sgd", "fed_spider", "local_sgd"]
+
+
+@functools.cache
+def made(name):
+    algorithm = small.ALGORITHM_CASES[name].make(R).fitted(N, None)
+    return algorithm, algorithm.plan(Budget(N, R, EPSILON, N**-2.0, 4.0))
+
+
+def verdict(name, streams, mechanism=Messages, runs=200, together=True):
+    algorithm, plan = made(name)
+    return mechanism_test(algorithm, [plan], streams, runs=runs, messages=mechanism, together=together)[0]
+
+
+@pytest.mark.parametrize("name", small.ALGORITHM_CASES)
+def test_the_trainers_messages_are_as_planned(name):
+    found = verdict(name, STREAMS.child("honest", name))
+    assert not found.broken, found
+    assert found.words == "as planned"
+
+
+@pytest.mark.parametrize("name", [*PLANTED, "one_pass_accelerated_sgd"])
+def test_runs_played_one_by_one_are_as_planned(name):
+    assert not verdict(name, STREAMS.child("one by one", name), runs=30, together=False).broken
+
+
+@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("fault", PLANTS)
+def test_every_plant_is_caught(fault, name):
+    kinds = frozenset(release.kind for release in made(name)[1].releases if release.count)
+    if not PLANTS[fault].applies(kinds):
+        pytest.skip("nothing in this algorithm's messages can have this fault")
+    plant = PLANTS[fault]
+    runs = 40 if plant.alone else 200
+    found = verdict(name, STREAMS.child(fault, name), plant.mechanism, runs, together=not plant.alone)
+    assert found.broken, found
+    assert found.p < 1e-5
+
+
+def test_honest_mechanisms_fail_no_more_often_than_the_level():
+    values = np.array([verdict("minibatch_sgd", STREAMS.child("level", k), runs=40).p for k in range(40)])
+    for level in (0.05, 0.2, 0.5):
+        assert binom.sf((values <= level).sum() - 1, len(values), level) > 1e-4
+    assert values.min() > 1e-4
+
+
+@pytest.mark.parametrize("noise_at", ["contracted_step", "end"])
+def test_contracted_steps_are_audited(noise_at):
+    """Hostile records meet these steps on linear models alone, and every other message on a network too."""
+    algorithm = small.ALGORITHM_CASES["local_sgd"].make(R, noise_at=noise_at)
+    plan = algorithm.plan(Budget(N, R, EPSILON, N**-2.0, 4.0))
+    found = mechanism_test(algorithm, [plan], STREAMS.child("contracted", noise_at), runs=100)[0]
+    assert found.words == "as planned"
+
+
+def test_what_is_found_is_named():
+    found = verdict("minibatch_sgd", STREAMS, PLANTS["no noise on the first half of the coordinates"].mechanism, 40)
+    assert found.words.startswith("wrong size of noise (coordinate ")
+    found = verdict("minibatch_sgd", STREAMS, PLANTS["the same batch in every round"].mechanism)
+    assert found.words.startswith("records drawn again (messages ")

@@ -1,0 +1,148 @@
+"""Losses, outputs, errors and clipped gradient sums of every model against their plain form."""
+
+import math
+
+import numpy as np
+import pytest
+import small
+import textbook
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small import DTYPES, KINKED_CASES, MODEL_CASES, TOLERANCE
+
+from silodp.models import MODELS
+
+ALL_CASES = MODEL_CASES | KINKED_CASES
+# Label and loss of an output of 1,000; models with an output for each class have −1,000 for the others.
+FAR_OUT = {"linear": (-1000.0, 2e6), "logistic": (0.0, 1000.0), "sigmoid": (0.0, 1.0)}
+
+
+def plain_sum(case, w, x, y, clip):
+    total = torch.zeros(len(w), dtype=torch.float64)
+    for record in range(len(x)):
+        g = textbook.gradient(case.loss, w.double(), x[record].double(), y[record])
+        total += textbook.clip_to(g, clip)
+    return total
+
+
+def example(case, records, points, dtype, seed=0, scale=1.0):
+    ((x, y),) = small.records(case, (records,), dtype, seed)
+    model = case.model()
+    weights = np.random.default_rng(seed + 1).standard_normal((points, model.size)) * scale
+    return model, torch.from_numpy(weights).to(dtype), x, y
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ALL_CASES)
+@pytest.mark.parametrize(("records", "points"), [(1, 5), (13, 1), (7, 3)])
+def test_clipped_gradient_sums_are_those_of_autograd(name, dtype, records, points):
+    case = ALL_CASES[name]
+    tolerance = 1e-12 if name in KINKED_CASES and dtype == "float64" else TOLERANCE[dtype]
+    model, weights, x, y = example(case, records, points, DTYPES[dtype])
+    for clips in ([math.inf] * points, [1e3] * points, [0.01] * points, [0.3 * (g + 1) for g in range(points)]):
+        clip = torch.tensor(clips, dtype=torch.float64).to(DTYPES[dtype])
+        found = model.clipped_gradient_sum(weights, x, y, clip)
+        assert found.shape == (points, model.size)
+        assert found.dtype == DTYPES[dtype]
+        for g in range(points):
+            wanted = plain_sum(case, weights[g], x, y, clip[g].item())
+            assert textbook.relative_error(found[g], wanted) <= tolerance
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.sampled_from(sorted(MODEL_CASES)),
+    st.floats(-3, 3),
+    st.floats(-3, 3),
+    st.integers(1, 9),
+    st.integers(0, 2**31),
+)
+def test_clipped_gradient_sums_over_many_scales(name, log_scale, log_clip, records, seed):
+    """Weights and clips over six orders of magnitude, float64."""
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, records, 2, torch.float64, seed, 10**log_scale)
+    clip = torch.full((2,), 10**log_clip, dtype=torch.float64)
+    found = model.clipped_gradient_sum(weights, x, y, clip)
+    assert (found.norm(dim=1) <= records * clip * (1 + 1e-12)).all()
+    for g in range(2):
+        wanted = plain_sum(case, weights[g], x, y, clip[g].item())
+        # The sum may cancel, so the error is measured in units of what is summed.
+        assert (found[g] - wanted).norm() <= 1e-9 * max(records * min(clip[g].item(), 1), wanted.norm().item())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ALL_CASES)
+def test_losses_are_the_plain_ones(name, dtype):
+    case = ALL_CASES[name]
+    model, weights, x, y = example(case, 11, 3, DTYPES[dtype])
+    found = model.losses(model.outputs(weights, x), y)
+    assert found.shape == (3, 11)
+    records = [(features.double(), label) for features, label in zip(x, y, strict=True)]
+    wanted = torch.stack([torch.stack([case.loss(w.double(), *record) for record in records]) for w in weights])
+    assert textbook.relative_error(found, wanted) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_errors_count_wrong_classes_or_square_deviations(name):
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, 50, 2, torch.float64)
+    outputs = model.outputs(weights, x)
+    errors = model.errors(outputs, y)
+    assert errors.shape == (2, 50)
+    for g in range(2):
+        for i in range(50):
+            # The predicted class is the one under which the record's loss is smallest.
+            if case.classes is None:
+                wanted = 2 * float(case.loss(weights[g], x[i], y[i]))
+                assert float(errors[g, i]) == pytest.approx(wanted, rel=1e-10)
+            else:
+                losses = [float(case.loss(weights[g], x[i], torch.tensor(c))) for c in range(case.classes)]
+                assert float(errors[g, i]) == float(np.argmin(losses) != int(y[i]))
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_a_loss_far_out_is_finite_and_right(name):
+    """Logits of ±1,000, where exponentials overflow: the loss of the wrong class is their distance."""
+    case, outputs = MODEL_CASES[name], torch.tensor([[1000.0]])
+    label, wanted = FAR_OUT.get(name, (1, 2000.0))
+    if name not in FAR_OUT:
+        outputs = torch.full((1, 1, case.classes), -1000.0)
+        outputs[..., 0] = 1000.0
+    assert case.model().losses(outputs, torch.tensor([label])).item() == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("name", MODEL_CASES)
+def test_local_steps_follow_the_plain_chain(name):
+    case = MODEL_CASES[name]
+    model, weights, x, y = example(case, 9, 3, torch.float64)
+    clip = torch.tensor([math.inf, 0.3, 2.0], dtype=torch.float64)
+    stepsize = torch.tensor([0.1, 0.3, 0.02], dtype=torch.float64)
+    noise = torch.tensor([0.0, 0.5, 3.0], dtype=torch.float64)
+    base = torch.from_numpy(np.random.default_rng(0).standard_normal((9, model.size)))
+    before = weights.clone()
+    found = model.local_steps(weights, x, y, clip, stepsize, noise, base)
+    assert torch.equal(weights, before), "the weights that were sent are the server's"
+    for g in range(3):
+        w = weights[g]
+        for k in range(9):
+            g_k = textbook.clip_to(textbook.gradient(case.loss, w, x[k], y[k]), clip[g].item())
+            w = w - stepsize[g] * (g_k + noise[g] * base[k])
+        assert textbook.relative_error(found[g], w) <= 1e-10
+
+
+def test_a_perceptron_starts_within_one_over_the_root_of_each_layers_inputs():
+    model = MODELS["perceptron"](30, 2, hidden=50)
+    w = model.initial(np.random.default_rng(0))
+    for block, inputs in zip(model.blocks, (30, 30, 50, 50), strict=True):
+        part = np.abs(w[block.start : block.stop])
+        assert part.max() <= inputs**-0.5
+        if part.size > 50:
+            assert part.max() > 0.9 * inputs**-0.5
+            assert part.mean() == pytest.approx(inputs**-0.5 / 2, rel=0.2)
+
+
+def test_the_papers_networks_have_the_papers_sizes():
+    """50-64-2 has 3,394 parameters, 30-5-2 has 167 (non-convex paper, Appendix H)."""
+    assert MODELS["perceptron"](50, 2, hidden=64).size == 3394
+    assert MODELS["perceptron"](30, 2, hidden=5).size == 30 * 5 + 5 + 5 * 2 + 2

@@ -1,0 +1,166 @@
+"""`silodp init`: a run file that loads as it stands, and what it says of a file."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from silodp.cli import main
+from silodp.datasets.own.own_file import OwnFile
+from silodp.experiments.validation import load, silo_sizes
+from silodp.own_data.first_run_file import identities, name_of, outwards, restarting
+
+ROW = np.arange(300)
+HOSPITALS = np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South"))
+COLUMNS = {"hospital": HOSPITALS, "age": 20.0 + ROW % 60, "smoker": np.where(ROW % 2 == 0, "yes", "no")}
+COLUMNS |= {"note": [f"Zz-secret {n}" for n in ROW], "readmitted": np.where(ROW % 4 == 0, "yes", "no")}
+
+
+@pytest.fixture
+def init(tmp_path, monkeypatch, capsys):
+    """Exit code, output and errors of `silodp init` on a file with these columns."""
+    monkeypatch.chdir(tmp_path)
+
+    def one(*words, **columns):
+        pd.DataFrame(COLUMNS | columns).to_csv("patients.csv", index=False)
+        code = main(["init", "patients.csv", "--target", "readmitted", *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return one
+
+
+def test_the_file_is_described_and_the_run_file_loads(init, tmp_path):
+    code, said, _ = init("--silo", "hospital")
+    assert code == 0
+    assert "300 records" in said
+    assert "numbers: age" in said
+    assert "categories, as 1 columns: smoker" in said
+    assert "ignored: note: text with more than 50 different values" in said
+    assert "silos: 2 with 96 to 192 records; 1 left out with fewer than 20" in said
+    assert "Zz-secret" not in said
+    path = tmp_path / "config" / "patients.yaml"
+    text = path.read_text()
+    assert "Zz-secret" not in text
+    assert 'sizes: {"North": 96, "South": 190}   # from the data' in text
+    config = load(path).experiments["patients"]
+    assert config.dataset.sizes["South"] == 190
+    assert silo_sizes(config) == (2, 76)
+    assert config.preprocess.bounds == {"age": [10.0, 80.0]}
+    assert config.preprocess.bounds_from == "file"
+    assert set(config.algorithms) == {"minibatch_sgd", "silo_only"}
+    assert config.readings.noise == "calibrated"
+    assert all(config.delta_of(n) < n**-1.1 for n in (76, 153))
+    assert not config.paper
+
+
+def test_seeds_are_drawn_and_no_file_is_written_over(init, tmp_path):
+    init("--silo", "hospital")
+    first = yaml.safe_load((tmp_path / "config" / "patients.yaml").read_text())["seed"]
+    code, _, error = init("--silo", "hospital")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "patients.yaml: already exists; remove it or choose another --output" in error
+    init("--silo", "hospital", "--output", "other.yaml")
+    assert yaml.safe_load((tmp_path / "other.yaml").read_text())["seed"] != first
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [
+        pytest.param(100.0 + 1.5 * ROW, "linear", marks=pytest.mark.slow),
+        pytest.param(ROW % 3, "softmax", marks=pytest.mark.slow),
+        (COLUMNS["readmitted"], "logistic"),
+    ],
+)
+def test_the_model_follows_from_the_target_and_silos_are_cut_without_a_column(init, tmp_path, target, model):
+    assert init(readmitted=target)[0] == 0
+    config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
+    assert config.model.name == model
+    assert config.silos.scheme == "iid"
+    assert (config.label == "target") == (model == "linear")
+
+
+def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
+    gap = {"age": np.where(ROW == 7, np.nan, ROW % 50)}
+    for words, more, wanted in (
+        (["--silo", "clinic"], {}, "no column is called 'clinic'"),
+        (["--silo", "hospital"], gap, "row 8, column 'age': missing"),
+        (["--silo", "note"], {}, "no silo has 20 records"),
+    ):
+        code, _, error = init(*words, **more)
+        assert (code, error.count("\n")) == (2, 1)
+        assert wanted in error
+        assert not (tmp_path / "config" / "patients.yaml").exists()
+    assert init("--silo", "hospital", "--missing", "drop", **gap)[0] == 0
+
+
+def test_a_person_column_is_counted(init, tmp_path):
+    _, said, _ = init("--silo", "hospital", "--person", "who", who=ROW // 2)
+    assert "persons: 150, with at most 2 records" in said
+    assert load(tmp_path / "config" / "patients.yaml").experiments["patients"].dataset.person == "who"
+
+
+def test_what_a_file_hides_is_named(init, tmp_path):
+    more = {"patient_nr": ROW % 7, "code": ROW * 3 + 11, "age": np.where(ROW == 5, 1e6, 20 + ROW % 60), "ward": ROW % 2}
+    more |= {"leak": (ROW % 4 == 0) * 1, "who": ROW // 30, "weight": np.where(ROW == 8, "?", (ROW % 50).astype(str))}
+    code, said, error = init("--person", "who", "--person-limit", "29", "--missing", "mean", "--silos", "3", **more)
+    assert code == 0, error
+    assert "ignored: patient_nr: its name is that of an identity" in said
+    assert "ignored: code: whole numbers that nearly all differ" in said
+    assert "column 'leak' predicts the target by itself" in said
+    assert "column 'ward' predicts" not in said
+    assert "column 'weight': 1 of 300 values are words such as ? or n/a, taken as missing (row 9)" in said
+    assert "bounds of 'age': " in said
+    assert "10 persons have more than 29 records" in said
+    config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
+    assert config.silos.count == 3
+    assert config.preprocess.bounds["age"][1] < 200
+
+
+def test_names_of_identities_are_told_from_words_that_end_alike(tmp_path):
+    ids = ["id", "ID", "patient_nr", "PatientID", "zip_code", "postcode", "ward no", "visitId"]
+    words = ["acid", "fluid", "casino", "covid", "kidney", "nitrogen", "GRID"]
+    frame = pd.DataFrame({name: np.arange(9) % 4 for name in [*ids, *words, "y"]})
+    assert list(identities(frame, OwnFile(tmp_path, "y"))) == ids
+
+
+@pytest.mark.parametrize("word", ["", "p"])
+def test_ids_that_restart_in_each_centre_are_asked_about(tmp_path, word):
+    """Numbers or words; not where a few persons go to two centres."""
+    silo, file = np.repeat(["A", "B", "C"], 20), OwnFile(tmp_path, "y", "silo", "who")
+    again = pd.DataFrame({"silo": silo, "who": [f"{word}{i % 20}" for i in range(60)]})
+    assert "100% of the ids in column 'who' occur in several silos" in restarting(again, file)
+    assert restarting(again.assign(who=[f"{word}{i // 2 + i % 9 // 8}" for i in range(60)]), file) == ""
+
+
+def test_small_silos_have_a_weak_delta(init):
+    said = init("--silo", "centre", centre=np.where(ROW < 20, "Tiny", "Large"))[1]
+    assert "with 16 training records δ = 1/n² = 0.0039 allows" in said
+
+
+def test_bounds_are_wider_than_the_values_and_never_one_of_them():
+    generator = np.random.default_rng(0)
+    for scale in (1e-3, 1.0, 7654321.125):
+        for _ in range(50):
+            values = np.round(generator.normal(generator.normal(), 1, 9) * scale, 3)
+            low, high = outwards(values)
+            assert low < values.min() or low == values.min() == 0
+            assert high > values.max()
+            assert high - low <= 1.4 * np.ptp(values) + 1e-9
+    assert outwards(np.array([0.0, 1.0, 1.0])) == (0, 1)
+    assert outwards(np.array([0.0, 30.0])) == (0, 31)
+    for values in ([0.0], [7.0, np.nan], [-1e-30, 2e-30], [1e9, 1e9 + 1e-6], [1e30, 3e30]):
+        low, high = outwards(np.array(values))
+        assert low < np.nanmax(values) < high or low == np.nanmax(values) == 0 < high
+
+
+def test_the_run_file_quotes_names_that_yaml_would_read_otherwise(init, tmp_path):
+    names = ["two words", "it's", 'a "b"', "yes", "1", "# x", "a: b", "null", "[x", "é{{x}}", "back\\slash"]
+    columns = {name: ROW % 50 + place for place, name in enumerate(names)}
+    code, _, error = init("--silo", "hospital", **columns)
+    assert code == 0, error
+    config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
+    assert set(config.preprocess.bounds) == {"age", *names}
+    assert [name_of(Path(name)) for name in ("a b.csv.gz", "Ö.csv")] == ["a_b", "mine"]

@@ -1,0 +1,332 @@
+"""What the workflow asks before it runs: names, cuts of the work, and digests that change when results would."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from silodp import files
+from silodp.algorithms import ALGORITHMS
+from silodp.config.loading import Resolved
+from silodp.experiments.validation import load
+from silodp.report.figures import BOUNDS_FIGURES
+from silodp.workflow import closure
+from silodp.workflow import job_digest as planning
+from silodp.workflow.closure import Sources
+from silodp.workflow.job_digest import Plan
+from silodp.workflow.outputs import DRAWN_CHECKS
+
+LOCAL_SGD = {"experiment": "small", "algorithm": "local_sgd"}
+RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
+
+
+def plan(name="small", run=None, **changes) -> Plan:
+    resolved = Resolved(Path("run.yaml"), run or small.run(), {name: small.experiment(**changes)})
+    return Plan(resolved, f"out/{resolved.run.run}")
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_names_of_files_follow_the_doors(path):
+    one = Plan(load(path))
+    assert one.run.run == path.stem
+    run = f"results/{path.stem}"
+    assert one.tables() == [f"{run}/tables/{name}.csv" for name in one.experiments]
+    for name, config in one.experiments.items():
+        files = one.grids(name) + one.fresh(name)
+        assert len(set(files)) == len(files)
+        for algorithm in config.algorithms:
+            for setting in config.settings:
+                first = (one.rungs(name) or one.chunks(name))[0]
+                assert f"{run}/trials/{name}/{algorithm}/{setting.name}/default_{first}.parquet" in files
+    figures = one.figures()
+    assert len(set(figures)) == len(figures)
+    assert {Path(name).suffix for name in figures} == {".pdf", ".png", ".svg"}
+    assert all(name.startswith(f"{run}/figures/") for name in figures)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_trials_are_cut_into_jobs_without_gap_or_overlap(trials, size):
+    chunks = plan(trials=trials, trials_per_job=size).chunks("small")
+    found = [range(int(first), int(last) + 1) for first, last in (chunk.split("-") for chunk in chunks)]
+    assert [trial for chunk in found for trial in chunk] == list(range(trials))
+    assert max(len(chunk) for chunk in found) <= size
+    assert max(len(chunk) for chunk in found) - min(len(chunk) for chunk in found) <= 1
+
+
+def test_a_race_has_a_file_for_each_rung_and_each_waits_for_those_before_it():
+    reports = [{"selection": "pooled", "evaluation": "fresh"}]
+    one = plan(trials=3, tuning="race", race={"searches": 1, "kept": [2, 1]}, reports=reports)
+    start = "out/small/trials/small/minibatch_sgd/M2_R3/default_"
+    own = [file for file in one.grids("small") if file.startswith(start)]
+    assert own == [f"{start}race{number}.parquet" for number in range(4)]
+    assert one.before("small", "minibatch_sgd", "M2_R3", "default", "2") == own[:2]
+    assert one.before("small", "minibatch_sgd", "M2_R3", "default", "0") == []
+    # How points are found is no part of a trained point, but decides which a rung trains.
+    other = plan(trials=3, tuning="race", race={"searches": 2, "kept": [2, 1]}, reports=reports)
+    whole = plan(trials=3, reports=reports)
+    assert one.digest_of("train", **LOCAL_SGD) == whole.digest_of("train", **LOCAL_SGD)
+    assert one.digest_of("race", **LOCAL_SGD) != other.digest_of("race", **LOCAL_SGD)
+    assert one.digest_of("select", experiment="small") != whole.digest_of("select", experiment="small")
+
+
+def test_readings_are_names_of_files():
+    one = plan(alternatives=[{"log_term": "1/delta"}, {"resample": True, "standardise": "all"}])
+    named = {"default": "", "log_term-1delta": "log_term=1/delta"}
+    assert one.readings("small") == named | {"resample-true+standardise-all": "resample=true;standardise=all"}
+
+
+def test_only_readings_with_other_silos_or_preprocessing_have_a_partition_of_their_own():
+    one = plan(alternatives=[{"resample": True}, {"batch": "per_eps"}, {"standardise": "all"}])
+    assert one.silos("small", "default") == "out/small/silos/small/default"
+    assert one.silos("small", "batch-per_eps") == "out/small/silos/small/default"
+    assert one.silos("small", "resample-true") == "out/small/silos/small/resample-true"
+    assert one.silos("small", "standardise-all") == "out/small/silos/small/standardise-all"
+
+
+@pytest.mark.parametrize(
+    ("reading", "slug", "trained"),
+    [
+        ({"spider_q1_noise": "minibatch"}, "spider_q1_noise-minibatch", ["fedprox_spider", "sdp_fedprox_spider"]),
+        ({"batch": "per_eps", "algorithms": ["local_sgd"]}, "batch-per_eps", ["local_sgd"]),
+    ],
+)
+def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm_and_is_asked_for(reading, slug, trained):
+    grids = plan(alternatives=[reading]).grids("small")
+    own = [f"out/small/trials/small/{name}/M2_R3/{slug}_0-2.parquet" for name in trained]
+    assert [file for file in grids if f"/{slug}_" in file] == own
+    assert len(grids) == len(ALGORITHMS) + len(own)
+
+
+def test_fresh_runs_are_made_only_where_a_report_asks_for_them():
+    assert plan(reports=[{"evaluation": "same"}]).fresh("small") == []
+    assert len(plan(reports=[{"evaluation": "same"}, {}]).fresh("small")) == len(ALGORITHMS)
+
+
+@pytest.mark.parametrize("tuning", ["full", "race"])
+def test_fresh_runs_are_cut_as_grids_are(tuning):
+    one = plan(tuning=tuning, trials=7, trials_per_job=3, reports=[{"selection": "pooled", "evaluation": "fresh"}])
+    own = [Path(name).name for name in one.fresh("small") if "/minibatch_sgd/" in name]
+    assert own == ["default_fresh0-1.parquet", "default_fresh2-3.parquet", "default_fresh4-6.parquet"]
+
+
+def test_data_that_must_be_fetched_is_an_input():
+    assert plan().data_files("small") == []
+    digits = {"dataset": "mnist", "label": "parity", "silos": {"scheme": "digit_pairs"}}
+    one = plan(run=small.run(data={"mirror": "/a b", "cache": "c"}), **digits)
+    assert one.data_files("small") == ["out/small/data/mnist.csv"]
+
+
+JOBS = ["partition", "train", "select", "table", "figure", "privacy"]
+REPORTS = {"select", "table"}
+
+
+def digests(one: Plan) -> dict[str, str]:
+    return {job: one.digest_of(job, experiment="small", algorithm="minibatch_sgd") for job in JOBS}
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed"),
+    [
+        ({}, set()),
+        ({"title": "other"}, {"figure"}),
+        ({"paper": "other"}, {"figure"}),
+        ({"trials_per_job": 1}, REPORTS),
+        ({"reports": [{"selection": "per_trial"}]}, REPORTS),
+        ({"alternatives": [{"batch": "per_eps"}]}, {"privacy", *REPORTS}),
+        ({"epsilons": [2.0]}, {"train", "privacy", *REPORTS}),
+        ({"clips": [0.5]}, {"train", "privacy", *REPORTS}),
+        ({"batch_epsilon": 2.0}, {"train", "privacy", *REPORTS}),
+        ({"log_term": "1/delta"}, {"train", "privacy", *REPORTS}),
+        ({"stepsizes": {"low": -2, "high": 0, "points": 2}}, {"train", "privacy", *REPORTS}),
+        ({"model": {"name": "perceptron", "hidden": 4}}, {"train", "privacy", *REPORTS}),
+        ({"preprocess": {"pca": 3}}, set(JOBS) - {"figure"}),
+        ({"silos": {"scheme": "by_class", "train_share": 0.7}}, set(JOBS) - {"figure"}),
+        ({"readings": {"output": "mean_of_last_8"}}, set(JOBS) - {"figure"}),
+        ({"trials": 9}, {"partition", *REPORTS}),
+        ({"run": small.run(seed=1)}, {"partition", "train", "privacy"}),
+        ({"run": small.run(dtype="float64")}, {"train", "privacy"}),
+        ({"run": small.run(device="cuda")}, {"train"}),
+        ({"run": small.run(run="other", threads=3, trials_per_job=1, memory_mb=999)}, set()),
+    ],
+)
+def test_digests_change_with_what_they_stand_for(changes, changed):
+    before, after = digests(plan()), digests(plan(**changes))
+    assert {name for name in JOBS if before[name] != after[name]} == changed
+
+
+def test_another_algorithms_options_retrain_only_that_one():
+    one = {name: {} for name in ALGORITHMS}
+    before, after = plan(algorithms=one), plan(algorithms=one | {"local_sgd": {"clips": [3.0]}})
+    for name in ALGORITHMS:
+        options = {"experiment": "small", "algorithm": name}
+        same = before.digest_of("train", **options) == after.digest_of("train", **options)
+        assert same == (name != "local_sgd")
+
+
+def test_checks_with_a_figure_are_those_of_the_figures_module():
+    assert set(DRAWN_CHECKS) == set(BOUNDS_FIGURES)
+
+
+def test_bounds_and_check_ins_are_waited_for_only_where_the_run_file_asks(tmp_path, monkeypatch):
+    """What was made without being asked for is read, and changes the verdicts; what is asked for is an input."""
+    monkeypatch.chdir(tmp_path)
+    plain, asking = (Plan(load(small.ROOT / "config" / name)) for name in ("default.yaml", "paper.yaml"))
+    assert plain.wanted() == []
+    assert {"results/paper/bounds/table_1.csv", "results/paper/checkins/mnist_logistic.png"} <= set(asking.wanted())
+    before = plain.digest_of("claims"), asking.digest_of("claims")
+    published = Plan(asking.resolved, folder="results/published")
+    assert published.wanted() == []
+    for run in ("default", "paper"):
+        (tmp_path / f"results/{run}/bounds").mkdir(parents=True)
+        (tmp_path / f"results/{run}/bounds/table_1.csv").write_text("check\n")
+    assert plain.digest_of("claims") != before[0]
+    assert asking.digest_of("claims") == before[1]
+
+
+def test_check_ins_are_compared_on_logistic_experiments_and_redone_when_these_change():
+    logistic = {"dataset": "digits", "label": "parity", "silos": {"scheme": "digit_pairs"}}
+    logistic |= {"model": {"name": "logistic"}, "settings": [{"M": 25, "R": 3}]}
+    one = plan(**logistic)
+    names = {Path(file).stem for file in one.checkins()}
+    assert names == {"figure_2", "small"}
+    assert {Path(file).stem for file in plan().checkins()} == {"figure_2"}
+    digest = one.digest_of("checkins", experiment="small")
+    assert digest != plan().digest_of("checkins", experiment="small")
+    assert digest == plan(**logistic, epsilons=[2.0]).digest_of("checkins", experiment="small")
+    assert one.digest_of("checkins-figure-2") == plan().digest_of("checkins-figure-2")
+
+
+SETTINGS = "run: small\nseed: {seed}\nexperiments: {{wbcd_mlp: {{trials: 1}}}}\n"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A copy of the package's sources."""
+    return Path(shutil.copytree(closure.ROOT, tmp_path_factory.mktemp("sources") / "silodp"))
+
+
+@pytest.fixture
+def edited(package):
+    """(module's file, old, new, keys of the experiment) → the jobs whose digests change."""
+
+    def digests(changes):
+        plan = Plan(Resolved(Path("run.yaml"), small.run(), {"small": small.experiment(**changes)}))
+        plan.sources = Sources(root=package)
+        found = {name: plan.digest_of("train", experiment="small", algorithm=name) for name in ALGORITHMS}
+        for job in ("partition", "select", "table", "privacy", "figure"):
+            found[job] = plan.digest_of(job, experiment="small")
+        for check in ("upper_bounds", "participation"):
+            found[check] = plan.digest_of("check", name=check)
+        return found | {job: plan.digest_of(job) for job in ("formulas", "claims", "report", "redraw")}
+
+    def changed(file, old, new, **changes):
+        before, path = digests(changes), package / file
+        text = path.read_text(encoding="utf-8")
+        assert re.search(old, text, flags=re.MULTILINE)
+        path.write_text(re.sub(old, new, text, count=1, flags=re.MULTILINE), encoding="utf-8")
+        after = digests(changes)
+        path.write_text(text, encoding="utf-8")
+        return {job for job in before if before[job] != after[job]}
+
+    return changed
+
+
+WORDS = (r'\A"""', '# A comment.\n\n"""Other words. ')
+CODE = (r"\Z", "\nMORE = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "edit", "jobs"),
+    [
+        ("federation/messages.py", WORDS, set()),
+        ("config/experiment.py", WORDS, set()),
+        ("files.py", WORDS, set()),
+        ("report/figures/style.py", WORDS, set()),
+        ("report/figures/style.py", CODE, {"figure", "redraw", "report"}),
+        ("algorithms/local_sgd.py", CODE, {"local_sgd", "privacy"}),
+        ("verdicts/checks/upper_bounds.py", CODE, {"upper_bounds"}),
+    ],
+)
+def test_an_edit_makes_again_what_is_computed_by_it_and_a_comment_nothing(edited, file, edit, jobs):
+    assert edited(file, *edit) == jobs
+
+
+def test_doubled_step_sizes_retrain_every_algorithm(edited):
+    assert edited("config/experiment.py", r"return np\.exp\(", "return 2 * np.exp(") >= set(ALGORITHMS)
+
+
+def test_the_accountant_retrains_only_what_calibrates_by_it(edited):
+    edit = ("privacy/calibration.py", *CODE)
+    assert not edited(*edit) & set(ALGORITHMS)
+    assert edited(*edit, alternatives=[{"noise": "calibrated"}]) >= {*ALGORITHMS, "privacy"}
+
+
+def test_another_model_retrains_nothing(edited):
+    assert not edited("models/convnet.py", *CODE) & {*ALGORITHMS, "partition", "privacy"}
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch, package):
+    """A run file, and its plan as a rebuild freezes it, in a folder whose package is a copy."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(closure, "ROOT", package)
+    monkeypatch.setattr(files, "before_rename", [])
+    run_file = tmp_path / "run.yaml"
+    run_file.write_text(SETTINGS.format(seed=7))
+    plan = planning.make_plan("run.yaml", None, frozen=False)
+    planning.freeze(plan, "run.yaml")
+    return run_file, plan
+
+
+TRAIN = {"experiment": "wbcd_mlp", "algorithm": "local_sgd"}
+
+
+def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_writes(planned, package, tmp_path):
+    digest, frozen = planned[1].digest_of("train", **TRAIN), planning.frozen_file("run.yaml")
+    planning.hold(digest, frozen, "train", TRAIN)
+    files.write_text("as planned", tmp_path / "first")
+    path = package / "algorithms" / "local_sgd.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\nMORE = 1\n", encoding="utf-8")
+    try:
+        with pytest.raises(ValueError, match="have changed since the rebuild was planned: start the rebuild again"):
+            files.write_text("something else", tmp_path / "second")
+        with pytest.raises(ValueError, match=f"--digest: {digest[:12]}: "):
+            planning.hold(digest, frozen, "train", TRAIN)
+    finally:
+        path.write_text(text, encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["first", "run.yaml"]
+
+
+def test_jobs_read_the_run_file_as_it_was_when_the_rebuild_started(planned):
+    run_file, plan = planned
+    run_file.write_text(SETTINGS.format(seed=8))
+    frozen = planning.make_plan("run.yaml", None, frozen=True)
+    assert frozen.run.seed == 7
+    assert frozen.digest_of("train", **TRAIN) == plan.digest_of("train", **TRAIN)
+    assert planning.make_plan("run.yaml", None, frozen=False).run.seed == 8
+    # It may hold the password of a mirror.
+    assert planning.frozen_file("run.yaml").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_a_frozen_run_file_has_the_digests_of_the_run_file(path, tmp_path, monkeypatch):
+    """It is what config.json is, by which the published figures are drawn."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SILODP_CUDA", "1")
+    plan = Plan(load(path))
+    planning.freeze(plan, path)
+    frozen = planning.make_plan(path, None, frozen=True)
+    assert frozen.deliverables() == plan.deliverables()
+    assert frozen.resolved.dump() == plan.resolved.dump()
+    for name, config in plan.experiments.items():
+        assert frozen.experiments[name].variants() == config.variants()
+        for algorithm in config.algorithms:
+            options = {"experiment": name, "algorithm": algorithm}
+            assert frozen.digest_of("train", **options) == plan.digest_of("train", **options)
+    assert frozen.digest_of("provenance") == plan.digest_of("provenance")

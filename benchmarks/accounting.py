@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
     sampling: str
     n: int
-    drawn: int
+    records_drawn: int
     z: float
     count: int
 
@@ -45,10 +45,10 @@ class Kind(NamedTuple):
     def event(self) -> dp_event.DpEvent:
         gaussian = dp_event.GaussianDpEvent(self.z)
         if self.sampling == "poisson":
-            poisson = dp_event.PoissonSampledDpEvent(self.drawn / self.n, gaussian)
+            poisson = dp_event.PoissonSampledDpEvent(self.records_drawn / self.n, gaussian)
             return dp_event.SelfComposedDpEvent(poisson, self.count)
         kinds = {"with": dp_event.SampledWithReplacementDpEvent, "without": dp_event.SampledWithoutReplacementDpEvent}
-        return dp_event.SelfComposedDpEvent(kinds[self.sampling](self.n, self.drawn, gaussian), self.count)
+        return dp_event.SelfComposedDpEvent(kinds[self.sampling](self.n, self.records_drawn, gaussian), self.count)
 
 
 class Case(NamedTuple):
@@ -114,10 +114,10 @@ class Pair:
     """
 
     def __init__(self, kind: Kind, delta: float, mirrored: bool):
-        share = kind.drawn / kind.n
+        share = kind.records_drawn / kind.n
         if kind.sampling == "with":
-            most = int(binom.isf(1e-6 * delta / kind.count, kind.drawn, 1 / kind.n)) + 1
-            weights = binom.pmf(np.arange(most + 1), kind.drawn, 1 / kind.n)
+            most = int(binom.isf(1e-6 * delta / kind.count, kind.records_drawn, 1 / kind.n)) + 1
+            weights = binom.pmf(np.arange(most + 1), kind.records_drawn, 1 / kind.n)
         else:
             weights = np.array([1 - share, share])
         self.log_weights, self.mirrored, self.count = np.log(weights[weights > 0]), mirrored, kind.count

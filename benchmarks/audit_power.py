@@ -22,7 +22,7 @@ from silodp.audit.profile import ALARM, profile_bound
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.true_epsilon import delivered, reached
+from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
 
 # The smaller silo of the breast cancer runs, its batch and its smallest claim; few rounds, so that 1,000 audits end.
 N, K, ROUNDS, QUIET_ROUNDS, CLAIM = 169, 82, 6, 2, 0.75
@@ -50,8 +50,8 @@ def made(name: str, rounds: int = ROUNDS, claim: float = CLAIM, **options: int) 
 
 def ends(plan: PrivacyPlan) -> tuple[float, float]:
     """The proven ends of the plan's true ε, from 0 where no lower end is proven."""
-    found = delivered(plan)
-    lower = reached(plan, found, everyone=True)
+    found = epsilon_bounds(plan)
+    lower = violating_epsilon(plan, found, everyone=True)
     return 0.0 if math.isnan(lower) else lower, found.upper
 
 

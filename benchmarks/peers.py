@@ -58,7 +58,7 @@ class SingleRun:
         epsilon, self.clip = workload.epsilons[point], workload.clips[point]
         self.stepsize = workload.stepsizes[point]
         release = workload.plan("minibatch_sgd", epsilon)["gradient"]
-        self.records, self.noise = release.drawn, release.noise * self.clip
+        self.records, self.noise = release.records_drawn, release.noise * self.clip
         self.start = self.parameters(workload.start)
         self.generator = torch.Generator().manual_seed(0)
 

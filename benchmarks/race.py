@@ -21,7 +21,7 @@ from silodp.experiments.race import finalists, play
 from silodp.experiments.selection import scores
 from silodp.experiments.task import POINT
 from silodp.experiments.validation import load
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 HEADINGS = [
     "experiment", "setting", "algorithm", "cells", "same choice", "regret, training loss", "largest",
@@ -58,7 +58,7 @@ def cells(race: Race, grid: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def rows(plan: Plan) -> list[list[str]]:
+def rows(plan: RunPlan) -> list[list[str]]:
     """The table, a line for each algorithm and setting, and one for all."""
     found = []
     whole = {name: config for name, config in plan.experiments.items() if config.tuning == "full"}
@@ -103,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("run_file", type=Path, help="of a finished run with whole grids")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    table = rows(Plan(load(options.run_file)))
+    table = rows(RunPlan(load(options.run_file)))
     print(f"| {' | '.join(HEADINGS)} |", "| --- " * len(HEADINGS) + "|", sep="\n")
     print(*(f"| {' | '.join(row)} |" for row in table), sep="\n")
     return 0

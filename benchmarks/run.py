@@ -163,7 +163,7 @@ def speed(options: argparse.Namespace) -> tuple[list[Row], list[str]]:
         _at_least("`vmap(grad)`'s time over the stack's", "times", by_vmap.per(run), 15),
         _at_least("`jacobian`'s time over the stack's", "times", by_jacobian.per(run), 500),
     ]
-    drawn = workload.plan("minibatch_sgd")["gradient"].drawn
+    drawn = workload.plan("minibatch_sgd")["gradient"].records_drawn
     notes = [
         f"N = {size.silos}, n = {size.records}, K = {drawn}, R = {size.rounds}, G = {size.points}; "
         f"{threads} thread(s), {options.repeats} repetitions, wall time.",

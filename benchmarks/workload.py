@@ -102,10 +102,10 @@ class Workload:
     def gradients(self, name: str, count: int) -> int:
         """Clipped record gradients (records × points × silos) that the first `count` rounds compute."""
         plan = self.plan(name)
-        fresh = plan.releases[0].drawn
+        fresh = plan.releases[0].records_drawn
         each = self.size.points * self.size.silos
         if name == "fedprox_spider":
-            return each * sum(fresh if r % 2 == 0 else 2 * plan["difference"].drawn for r in range(count))
+            return each * sum(fresh if r % 2 == 0 else 2 * plan["difference"].records_drawn for r in range(count))
         if name == "fed_spider":
-            return each * (count * fresh + (count - 1) * 2 * plan["difference"].drawn)
+            return each * (count * fresh + (count - 1) * 2 * plan["difference"].records_drawn)
         return each * count * fresh

@@ -19,7 +19,7 @@ from silodp.cli import main
 from silodp.config.models import ModelConfig
 from silodp.datasets import DATASETS
 from silodp.extending import plugins
-from silodp.extending.contract import ALGORITHM_CHECKS, DATASET_CHECKS, made
+from silodp.extending.contract import ALGORITHM_CHECKS, DATASET_CHECKS, make_algorithm
 from silodp.models import MODELS
 
 ALL_MODELS = MODEL_CASES | small.KINKED_CASES
@@ -46,7 +46,7 @@ def test_an_algorithm_is_in_the_file_of_its_name_which_says_where_it_is_from(nam
     assert kind.__module__ == f"silodp.algorithms.{name}"
     assert "paper" in inspect.getmodule(kind).__doc__
     with pytest.raises(dataclasses.FrozenInstanceError):
-        made(kind).rounds = 9
+        make_algorithm(kind).rounds = 9
 
 
 # An edit of the toy → the checks that notice.

@@ -18,14 +18,14 @@ from silodp.cli import main
 from silodp.experiments.validation import load, silo_sizes
 from silodp.files import with_reading
 from silodp.privacy.standing import Standing, counts_of, standings
-from silodp.report.figures.findings import signed
+from silodp.report.figures.findings import signed_difference
 from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import markdown, turned, under_variants
+from silodp.verdicts.claims.rows import markdown, turned_table, under_variants
 from silodp.verdicts.comparisons import CALIBRATED, ENDED, compare
 from silodp.verdicts.statistics import paired_test
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
@@ -71,7 +71,7 @@ def mean_difference(rows: pd.DataFrame, first: str, second: str) -> tuple[str, .
     rows = rows[rows["epsilon"].notna() & rows["algorithm"].isin([first, second])]
     cells = rows.pivot(index=["experiment", "M", "R", "epsilon", "trial"], columns="algorithm", values="test_error")
     means = (cells[first] - cells[second]).dropna().groupby("trial").mean()
-    return tuple(signed(x) for x in paired_test(means)[:3])
+    return tuple(signed_difference(x) for x in paired_test(means)[:3])
 
 
 def compared(claim: str, first: str, second: str, *wanted: str) -> tuple[str, ...]:
@@ -128,13 +128,15 @@ def on_the_board(words: str) -> tuple[str, ...]:
 def on_the_board_at(question: str, experiment: str, epsilon: float) -> tuple[str, ...]:
     """Difference of a question's groups at a cell, with its interval."""
     rows = pd.read_csv(BOARD / "board" / "leaderboard.csv").set_index(["question", "experiment", "epsilon"])
-    return tuple(signed(rows.loc[(question, experiment, epsilon), key]) for key in ("difference", "low", "high"))
+    return tuple(
+        signed_difference(rows.loc[(question, experiment, epsilon), key]) for key in ("difference", "low", "high")
+    )
 
 
 def gradients(algorithm: str, R: int | None = None, places: int = 1) -> tuple[str, str]:
     """Least and most gradients that a silo takes in all rounds over its n, for data sets of the leaderboard: the
     successors' own comparison in R rounds, or all others."""
-    plan, found = Plan(load(BOARD / "config.json"), folder=str(BOARD), published=True), []
+    plan, found = RunPlan(load(BOARD / "config.json"), folder=str(BOARD), published=True), []
     for name, config in plan.experiments.items():
         setting, n = config.settings[0], silo_sizes(config)[1]
         if name.endswith("_leaderboard") and (setting.R if "successors" in name else None) == R:
@@ -265,7 +267,7 @@ def at_claim_of_ten(reading: str) -> tuple[str, ...]:
     found = bracket_at_ten(reading)
     for dataset in ("insurance_equal", "mnist_logistic_equal"):
         part = rows[rows["experiment"].str.startswith(dataset)]
-        found += (*counts(part, "ahead", "behind"), signed(part["difference"].mean()))
+        found += (*counts(part, "ahead", "behind"), signed_difference(part["difference"].mean()))
     return found
 
 
@@ -303,7 +305,7 @@ def improvements() -> tuple[str, ...]:
 def price_at_ten() -> tuple[str, ...]:
     """Of minibatch SGD on insurance, M = 10, at equal true ε: the private minus the non-private error."""
     name = "C2: insurance_equal M=10 R=35, minibatch_sgd, [at exactly the claimed ε: noise=calibrated;noise_at=end]"
-    return tuple(signed(x) for x in CLAIMS.set_index("claim").loc[name, ["value", "low", "high"]])
+    return tuple(signed_difference(x) for x in CLAIMS.set_index("claim").loc[name, ["value", "low", "high"]])
 
 
 def taken_apart(kind: str, reading: str) -> tuple[str, ...]:
@@ -547,7 +549,7 @@ def test_every_command_of_silodp_that_is_shown_has_the_options_that_are_shown(ca
 
 def test_generated_tables_are_those_of_the_published_claims():
     protocols = pd.read_csv(RESULTS / "published-protocols" / "claims.csv").fillna({"source": ""})
-    for table in (markdown(CLAIMS), turned(CLAIMS), under_variants({"paper": CLAIMS, "protocols": protocols})):
+    for table in (markdown(CLAIMS), turned_table(CLAIMS), under_variants({"paper": CLAIMS, "protocols": protocols})):
         assert any(table in text for text in TEXT.values()), "write it again: make docs"
 
 

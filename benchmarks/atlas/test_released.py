@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from silodp.atlas.bounds import FUNCTIONS, answer
+from silodp.atlas.bounds import FUNCTIONS, bound_mechanism
 from silodp.atlas.mechanism import SYSTEMS, load_mechanism
 
 MANY = 200_000  # coordinates: a deviation is within 1 % of the stated one
@@ -137,7 +137,7 @@ def test_flower_accountant_reports_what_the_preset_says_and_refuses_unequal_weig
     with pytest.raises(ValueError, match="equal client weights"):
         strategy._validate_uniform_weights(replies)
     accountant.compose(p.GaussianPrivacyEvent(1.0, 4, 4), count=10)
-    result = answer(preset("flower-accounted"))
+    result = bound_mechanism(preset("flower-accounted"))
     assert accountant.get_epsilon(1e-5) == pytest.approx(result.claimed, rel=1e-6)
     assert result.interval.upper <= accountant.get_epsilon(1e-5)
 
@@ -265,7 +265,7 @@ def test_fl4health_accountant_draws_silos_in_every_step():
     for n, silos, rounds in ((50_000, 0.66, 10), (500, 0.1, 100)):
         accountant = accounts.FlInstanceLevelAccountant(silos, 1.0, 1, [64], [n])
         reported = accountant.get_epsilon(rounds, 1 / (3 * n))
-        result = answer(preset("fl4health-instance"), rounds, {"n": float(n), "silos": silos})
+        result = bound_mechanism(preset("fl4health-instance"), rounds, {"n": float(n), "silos": silos})
         # The orders of its Rényi accounting are fewer.
         assert result.claimed <= reported <= 1.05 * result.claimed
         assert (result.interval.lower > reported) == (n == 500)

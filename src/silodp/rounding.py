@@ -5,7 +5,7 @@ import math
 _SOLVER = 1e-6  # relative: far more than solvers and transforms differ by between machines
 
 
-def outward(value: float, *, up: bool) -> str:
+def round_outward(value: float, *, up: bool) -> str:
     """Three significant digits, rounded up or down; a value within 1e-6 of three digits counts as these.
 
     Without that tolerance a number like 1.32 would be 1.33 where the last bit differs.
@@ -29,4 +29,4 @@ def ends(lower: float, upper: float) -> str:
     """An interval as text: one value where both ends are infinite or agree to three digits from below."""
     if math.isinf(lower):
         return "∞"
-    return f"[{outward(lower, up=False)}, {outward(upper, up=True)}]"
+    return f"[{round_outward(lower, up=False)}, {round_outward(upper, up=True)}]"

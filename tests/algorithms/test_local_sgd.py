@@ -13,7 +13,7 @@ from silodp.models.base import Steps, sequential_steps
 from silodp.models.linear import Linear, Logistic, Sigmoid
 from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.plan import Budget
-from silodp.privacy.true_epsilon import delivered
+from silodp.privacy.true_epsilon import epsilon_bounds
 
 MODELS = pytest.mark.parametrize("model", [Linear(3), Logistic(3)], ids=["linear", "logistic"])
 BUDGET = Budget(40, 5, 2.0, 1e-3, 2.0)
@@ -45,18 +45,18 @@ def test_noise_at_the_end_is_one_gaussian_on_records_drawn_with_replacement():
     ended, steps = plan("end"), plan("step")
     (release,), (step,) = ended.releases, steps.releases
     K = step.steps
-    assert (release.count, release.records, release.drawn) == (5, K, K)
+    assert (release.count, release.records, release.records_drawn) == (5, K, K)
     # As much noise as K steps add up to, on K times the sensitivity of the mean.
     assert release.noise_multiplier == pytest.approx(step.noise_multiplier * K**0.5)
     gaussian = dp_accounting.GaussianDpEvent(release.noise_multiplier)
     drawn = dp_accounting.SampledWithReplacementDpEvent(40, K, gaussian)
     assert ended.event == dp_accounting.SelfComposedDpEvent(drawn, 5)
     exact = delivered_epsilon(ended, 1e-3)
-    assert delivered(plan("contracted_step")).lower == pytest.approx(exact.lower, rel=0.02)
+    assert epsilon_bounds(plan("contracted_step")).lower == pytest.approx(exact.lower, rel=0.02)
 
 
 def test_contracted_steps_are_worth_less_than_all_steps_seen():
-    all_seen, last_seen, ended = (delivered(plan(where)) for where in ("step", "contracted_step", "end"))
+    all_seen, last_seen, ended = (epsilon_bounds(plan(where)) for where in ("step", "contracted_step", "end"))
     assert ended.upper <= last_seen.upper < all_seen.upper
     assert last_seen.lower <= last_seen.upper
 
@@ -104,7 +104,7 @@ def test_a_record_that_is_drawn_j_times_moves_the_model_by_2_j_eta_clip_at_most(
         x[0] *= 1e3
         other = x.clone(), y.clone()
         other[0][0], other[1][0] = -x[0], 1 - y[0]
-        drawn = Messages(model, [(x, y)], Streams(seed))._draw(0, plan("end").releases[0].drawn, 0, "step")[0]
+        drawn = Messages(model, [(x, y)], Streams(seed))._draw(0, plan("end").releases[0].records_drawn, 0, "step")[0]
         times = int((drawn == x[0]).all(1).sum())
         ends = [model_after_a_round(model, "end", records, 0.5, 2.0, seed=seed) for records in ((x, y), other)]
         assert float((ends[0] - ends[1]).norm()) <= 2 * times * 2.0 * 0.5 * (1 + 1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from silodp.atlas.bounds import answer, laplace_losses, most_rounds, noise_factor, summed_steps
+from silodp.atlas.bounds import bound_mechanism, laplace_losses, message_occurrences, most_rounds, noise_factor
 from silodp.atlas.mechanism import Mechanism
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 
@@ -21,7 +21,7 @@ def made(claim: dict | None = None, entry: dict | None = None, **keys) -> Mechan
 
 
 def ends(mechanism: Mechanism, **changed: float) -> tuple[float, float]:
-    return answer(mechanism, changed=changed).interval[:2]
+    return bound_mechanism(mechanism, changed=changed).interval[:2]
 
 
 POISSON = {"records": "poisson", "rate": 0.1}
@@ -88,13 +88,13 @@ def test_subset_is_replace_one_without_replacement():
 
 
 def test_sum_of_sampled_steps_without_momentum_is_binomial():
-    law = summed_steps(0.1, 10, 0.0, 0.5)
+    law = message_occurrences(0.1, 10, 0.0, 0.5)
     assert law.weights == pytest.approx(binom.pmf(np.arange(len(law.weights)), 10, 0.1), abs=1e-12)
     assert law.shift == pytest.approx(0.5 / math.sqrt(10))
 
 
 def test_momentum_moves_the_sum_less_for_its_noise():
-    plain, heavy = (summed_steps(0.1, 40, momentum, 0.5) for momentum in (0.0, 0.9))
+    plain, heavy = (message_occurrences(0.1, 40, momentum, 0.5) for momentum in (0.0, 0.9))
     mean = [float(law.weights @ np.arange(len(law.weights))) * law.shift for law in (plain, heavy)]
     assert 0.9 * mean[0] < mean[1] < mean[0]
     assert heavy.weights.sum() == pytest.approx(1)
@@ -127,26 +127,28 @@ def test_laplace_bounds_meet_pure_composition_at_small_delta():
     ],
 )
 def test_infinite_epsilon_has_its_witness(entry, witness):
-    result = answer(made({}, entry, silos_seen=2, steps={"rounds": 2}))
+    result = bound_mechanism(made({}, entry, silos_seen=2, steps={"rounds": 2}))
     assert result.interval == (math.inf, math.inf, witness)
 
 
 def test_special_entry_stands_beside_the_interval():
     mechanism = made(released=[MESSAGE, {"name": "loss", "when": "metrics are sent"}])
-    result = answer(mechanism)
+    result = bound_mechanism(mechanism)
     assert math.isfinite(result.interval.upper)
     assert result.special == (("loss", "metrics are sent", "exact"),)
 
 
 def test_same_noise_is_no_matter_where_one_silo_is_seen():
-    assert answer(made({}, {"independent_across": ["rounds"]}, silos_seen=1)).interval.witness == ""
+    assert bound_mechanism(made({}, {"independent_across": ["rounds"]}, silos_seen=1)).interval.witness == ""
 
 
 def test_budget_gives_the_last_round_and_the_noise_that_keep_it():
     mechanism = made(steps={"rounds": 50})
     rounds, factor = most_rounds(mechanism, 5.0), noise_factor(mechanism, 5.0, 50)
-    assert answer(mechanism, rounds).interval.upper <= 5 < answer(mechanism, rounds + 1).interval.upper
-    assert 4.99 < answer(mechanism, 50, louder=factor).interval.upper <= 5
+    assert (
+        bound_mechanism(mechanism, rounds).interval.upper <= 5 < bound_mechanism(mechanism, rounds + 1).interval.upper
+    )
+    assert 4.99 < bound_mechanism(mechanism, 50, louder=factor).interval.upper <= 5
     assert noise_factor(made({}, {"noise": "none"}), 5.0, 50) == math.inf
     assert most_rounds(mechanism, 0.01) == 0
 
@@ -163,4 +165,4 @@ def test_budget_gives_the_last_round_and_the_noise_that_keep_it():
 )
 def test_unsupported_mechanisms_say_so(keys, message):
     with pytest.raises(ValueError, match=message):
-        answer(made(**keys))
+        bound_mechanism(made(**keys))

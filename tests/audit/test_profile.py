@@ -74,7 +74,7 @@ def test_one_message_tells_where_a_transcript_tells_all():
     one = gaussian_plan(1.0)
     many = dataclasses.replace(one, releases=(dataclasses.replace(one.releases[0], count=400),))
     found = profile_bound(many, *scores(1.0, 200, 1, messages=400), 0.99)
-    assert (found.seen, found.exceeded) == ("gradient", False)
+    assert (found.as_seen_by_adversary, found.exceeded) == ("gradient", False)
     assert 1.0 <= found.noise < 1.1
 
 
@@ -91,6 +91,6 @@ def test_honest_bounds_fail_as_seldom_as_they_say():
 def test_local_steps_are_seen_as_their_sum():
     plan = PrivacyPlan("local_sgd", Budget(50, 4, 1.0, DELTA, 1.0), (Release("step", 4 * 9, 1, 0.7, steps=9),))
     seen = seen_plan(plan).releases[0]
-    assert (seen.count, seen.records, seen.drawn, seen.sampler) == (4, 9, 9, "replacement")
+    assert (seen.count, seen.records, seen.records_drawn, seen.sampler) == (4, 9, 9, "replacement")
     assert seen.noise_multiplier == pytest.approx(3 * plan["step"].noise_multiplier)
     assert message_plan(plan, "step").releases[0].count == 1

@@ -21,7 +21,7 @@ def test_the_full_problem_is_that_of_the_mnist_experiment():
     work = Workload(FULL)
     assert work.model.size == 3394
     assert FULL.points == len(work.epsilons) == 175
-    assert [release.drawn for release in work.plan("minibatch_sgd").releases] == [604]
+    assert [release.records_drawn for release in work.plan("minibatch_sgd").releases] == [604]
     assert work.gradients("minibatch_sgd", 1) == 25 * 604 * 175
     # A fresh gradient of K₁ = ⌊n·√24/2·√(2/25)⌋ records, then a difference of two over K₂ = 604.
     assert work.gradients("fedprox_spider", 2) == 25 * 175 * (854 + 2 * 604)

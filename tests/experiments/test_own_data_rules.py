@@ -13,10 +13,10 @@ from silodp.experiments.own_data_rules import preprocessing_guarantee
 from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
-from silodp.federation.experiment_data import dataset_of, dirichlet, held_by_one
+from silodp.federation.experiment_data import dataset_of, dirichlet, measure_person_spread
 from silodp.federation.partition import partition
 from silodp.federation.trial_data import partition_and_measure, prepare
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 SIZES = {"North": 100, "South": 40, "East": 21}
 DATASET = {"file": "patients.csv", "target": "readmitted", "silo": "hospital", "ignore": ["person"]}
@@ -62,7 +62,7 @@ def test_each_silo_has_its_own_n_k_delta_and_noise(loaded):
     task = task_of("patients", loaded().experiments["patients"], "minibatch_sgd", "M3_R5", "default")
     plans = task.plans(1.0, 1, [16, 80, 32])
     assert [plan.budget.n for plan in plans] == [16, 80, 32]
-    assert [plan.releases[0].drawn for plan in plans] == [2, 8, 3]
+    assert [plan.releases[0].records_drawn for plan in plans] == [2, 8, 3]
     assert [plan.budget.delta for plan in plans] == [n**-2.0 for n in (16, 80, 32)]
     assert len({plan.noise_multiplier for plan in plans}) == 3
 
@@ -193,7 +193,7 @@ def test_missing_numbers_become_the_training_mean_and_under_bounds_the_middle(lo
 
 def test_a_changed_cell_makes_the_silos_and_the_training_stale(loaded, tmp_path):
     def digests():
-        plan = Plan(load(tmp_path / "patients.yaml"))
+        plan = RunPlan(load(tmp_path / "patients.yaml"))
         options = {"experiment": "patients", "algorithm": "minibatch_sgd"}
         return plan.digest_of("partition", **options), plan.digest_of("train", **options)
 
@@ -210,11 +210,11 @@ def test_held_counts_silos_and_records_of_a_person(loaded):
     """Where the file names no person, a person is a record."""
     sizes = {"North": 101, "South": 40, "East": 21}
     config, _, part, _ = first_trial(loaded(sizes, dataset={"ignore": [], "person": "person"}))
-    assert dataset_of(config).held == held_by_one(config, part) == (2, 2)
+    assert dataset_of(config).person_spread == measure_person_spread(config, part) == (2, 2)
     cut = {"silos": {"scheme": "iid", "count": 4}, "settings": [{"M": 4, "R": 5}]}
     other = loaded(dataset={"ignore": ["hospital"], "person": "person", "silo": None}, **cut)
-    assert dataset_of(other.experiments["patients"]).held == (2, 2)
-    assert held_by_one(loaded(sizes).experiments["patients"], part) == (1, 1)
+    assert dataset_of(other.experiments["patients"]).person_spread == (2, 2)
+    assert measure_person_spread(loaded(sizes).experiments["patients"], part) == (1, 1)
 
 
 def test_a_persons_records_above_the_limit_are_drawn_and_always_the_same(loaded):
@@ -223,7 +223,7 @@ def test_a_persons_records_above_the_limit_are_drawn_and_always_the_same(loaded)
     assert np.bincount(data.person).max() == 1
     assert len(data.y) == len(np.unique(data.person)) == 81
     np.testing.assert_array_equal(data.x, again.x)
-    assert dataset_of(config).held == (1, 1)
+    assert dataset_of(config).person_spread == (1, 1)
     assert data.silo_names == ("East", "North", "South")
 
 

@@ -26,7 +26,7 @@ from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.person import person_epsilon, persons_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget
 from silodp.privacy.selection import selection_epsilon
-from silodp.privacy.true_epsilon import delivered
+from silodp.privacy.true_epsilon import epsilon_bounds
 
 SIZES = [169, 285]
 
@@ -183,12 +183,12 @@ def test_epsilon_grows_to_the_runs(name):
     found = epsilon_by_round(algorithm, plan, (1, 3, 6))
     values = [value for _, value in found]
     assert [number for number, _ in found] == [1, 3, 6]
-    assert 0 < values[0] < values[1] < values[2] == delivered(plan).upper
+    assert 0 < values[0] < values[1] < values[2] == epsilon_bounds(plan).upper
 
 
 def test_disjoint_batches_cost_nothing_after_the_first():
     algorithm, plan = made("prox_sgd")
-    assert {value for _, value in epsilon_by_round(algorithm, plan)} == {delivered(plan).upper}
+    assert {value for _, value in epsilon_by_round(algorithm, plan)} == {epsilon_bounds(plan).upper}
 
 
 def test_messages_on_all_records_have_a_closed_form():
@@ -237,7 +237,7 @@ def test_by_round_ends_at_the_delivered_epsilon():
         plan = Task("small", config, name, config.settings[0]).plans(2.0, 1, SIZES)[0]
         assert list(of["round"]) == [1, 2, 3]
         assert of["epsilon"].is_monotonic_increasing
-        assert of["epsilon"].iloc[-1] == delivered(plan).upper
+        assert of["epsilon"].iloc[-1] == epsilon_bounds(plan).upper
         assert set(of["claimed_epsilon"]) == {2.0}
 
 

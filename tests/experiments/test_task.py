@@ -110,7 +110,7 @@ def test_shared_run_equals_the_run_that_training_would_give(algorithm, changes, 
 def test_noise_of_its_own_at_phases_of_one_round_is_trained_and_nothing_else():
     keys = {"alternatives": [{"spider_q1_noise": "minibatch"}], "phase_lengths": [1, 2, 3]}
     job = task("fedprox_spider", "spider_q1_noise=minibatch", **keys)
-    own = job.own_points(SIZES)
+    own = job.points_to_train(SIZES)
     assert set(own["phase_length"]) == {1}
     assert own["epsilon"].notna().all(), "without noise the two are alike"
     shared = job.grid().drop(own.index)
@@ -124,13 +124,13 @@ def test_other_variants_train_their_whole_grid(key):
     for alternative in ({key: value}, {key: value, "stepsize_grid": "exponential"}):
         (label,) = task("minibatch_sgd", alternatives=[alternative]).config.changes()
         job = task("minibatch_sgd", label, alternatives=[alternative])
-        pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
+        pd.testing.assert_frame_equal(job.points_to_train(SIZES), job.grid())
 
 
 def test_race_covers_every_grid():
     keys = {"alternatives": [{"stepsize_grid": "exponential"}], "tuning": "race"}
     job = task("minibatch_sgd", "stepsize_grid=exponential", **keys)
-    pd.testing.assert_frame_equal(job.own_points(SIZES), job.grid())
+    pd.testing.assert_frame_equal(job.points_to_train(SIZES), job.grid())
 
 
 def test_missing_default_run_is_an_error():

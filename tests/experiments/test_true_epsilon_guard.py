@@ -61,7 +61,7 @@ def test_calibrated_noise_keeps_the_papers_proportions_and_draws():
     factors = [new.noise / old.noise for new, old in zip(after.releases, before.releases, strict=True)]
     assert factors[0] == pytest.approx(factors[1])
     assert factors[0] != pytest.approx(1, abs=0.01)
-    assert [one.drawn for one in after.releases] == [one.drawn for one in before.releases]
+    assert [one.records_drawn for one in after.releases] == [one.records_drawn for one in before.releases]
     assert after is plan_of(calibrated, 3.0)  # worked out once
 
 

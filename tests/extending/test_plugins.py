@@ -16,7 +16,7 @@ from silodp.config.errors import ConfigError
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
 from silodp.extending import plugins
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 TOY = Path(__file__).resolve().parents[1] / "helpers" / "toy_sign.py"
 RECORDS = '''
@@ -61,7 +61,7 @@ def test_a_run_file_brings_its_algorithm(root):
     assert list(found.experiments["cancer"].algorithms) == ["minibatch_sgd", "toy_sign"]
     assert ALGORITHMS["toy_sign"].label == "Toy sign SGD"
     assert found.dump()["plugins"] == ["source/plugins/toy_sign.py"]
-    plan = Plan(found)
+    plan = RunPlan(found)
     assert "results/r/source/plugins/toy_sign.py" in plan.deliverables()
     deactivate_plugins()
     assert "toy_sign" not in ALGORITHMS
@@ -76,7 +76,7 @@ def test_the_command_line_brings_one_too(tmp_path, capsys):
 
 def test_parameters_are_options_of_the_algorithm(root):
     found = load(write(root, toy(options={"damping": 0.25})), root)
-    task = Plan(found).task("cancer", "toy_sign", "M2_R3", "default")
+    task = RunPlan(found).task("cancer", "toy_sign", "M2_R3", "default")
     assert task.make(1).damping == 0.25
     allowed = "parameters of toy_sign that no other key says: damping"
     assert f"algorithms.toy_sign.options.dumping: 0.2: {allowed}" in message(root, toy(options={"dumping": 0.2}))
@@ -91,9 +91,9 @@ def test_a_data_set_of_ones_own(root):
     found = load(write(root, run | {"plugins": ["records.py"]}), root)
     assert found.experiments["cancer"].dataset == "toy_records"
     assert len(DATASETS["toy_records"].load().x) == 10
-    before = Plan(found).digest_of("partition", experiment="cancer")
+    before = RunPlan(found).digest_of("partition", experiment="cancer")
     (root / "config" / "records.py").write_text(RECORDS.replace("arange(20.0)", "arange(1.0, 21.0)"))
-    assert Plan(load(root / "config" / "run.yaml", root)).digest_of("partition", experiment="cancer") != before
+    assert RunPlan(load(root / "config" / "run.yaml", root)).digest_of("partition", experiment="cancer") != before
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def edited(root, old: str, new: str) -> set[str]:
     """Jobs that are done again when the toy's file changes."""
 
     def digests() -> dict[str, str]:
-        plan = Plan(load(root / "config" / "run.yaml", root))
+        plan = RunPlan(load(root / "config" / "run.yaml", root))
         algorithms = ("minibatch_sgd", "toy_sign")
         trained = {name: plan.digest_of("train", experiment="cancer", algorithm=name) for name in algorithms}
         jobs = ("partition", "table", "privacy", "figure")
@@ -165,9 +165,9 @@ def test_an_installed_package_brings_its_own_by_entry_points(root, tmp_path, mon
     point = EntryPoint("toy_sign", "own_package.toy:ToySign", "silodp.algorithms")
     monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == point.group else [])
     run = write(root, toy([]))
-    before = Plan(load(run, root)).digest_of("train", experiment="cancer", algorithm="toy_sign")
+    before = RunPlan(load(run, root)).digest_of("train", experiment="cancer", algorithm="toy_sign")
     (package / "parts.py").write_text("SCALE = 0.25\n")
-    assert Plan(load(run, root)).digest_of("train", experiment="cancer", algorithm="toy_sign") != before
+    assert RunPlan(load(run, root)).digest_of("train", experiment="cancer", algorithm="toy_sign") != before
     for name, value in [("other", point.value), ("toy_sign", "own_package.nothing:X"), ("toy_sign", "json:loads")]:
         wrong = EntryPoint(name, value, point.group)
         monkeypatch.setattr(plugins, "entry_points", lambda group, one=wrong: [one] if group == one.group else [])

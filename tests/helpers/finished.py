@@ -9,7 +9,7 @@ from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.workflow import crate
 from silodp.workflow.contents import MANIFEST
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 SMALL = {"trials": 1, "epsilons": [3], "clips": [1], "phase_lengths": [1], "settings": [{"M": 2, "R": 5}]}
 
@@ -26,7 +26,7 @@ def finished(folder: Path, run: str, experiments: dict, commit: str = "abc", **k
     """A folder as a rebuild leaves it, with `<run> <file>` as the text of files that nobody parses here."""
     resolved = load(run_file(folder.parent / f"{run}.yaml", run, experiments, **keys))
     config = resolved.dump()
-    for name in Plan(resolved, folder=str(folder), published=False).deliverables():
+    for name in RunPlan(resolved, folder=str(folder), published=False).deliverables():
         path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{run} {path.relative_to(folder)}")

@@ -35,11 +35,11 @@ class Plant:
 def _noise_times(scale: Scale) -> type[Messages]:
     class Scaled(Messages):
         def message(self, query, silo, release, clip, noise_scale):
-            factor = scale(query.kind, query.round, release.drawn, len(self.silos[silo][0]))
+            factor = scale(query.kind, query.round, release.records_drawn, len(self.silos[silo][0]))
             return super().message(query, silo, release, clip, noise_scale * factor)
 
         def local_model(self, query, silo, release, clip, noise_scale, stepsize):
-            factor = scale(query.kind, query.round, release.drawn, len(self.silos[silo][0]))
+            factor = scale(query.kind, query.round, release.records_drawn, len(self.silos[silo][0]))
             return super().local_model(query, silo, release, clip, noise_scale * factor, stepsize)
 
     return Scaled

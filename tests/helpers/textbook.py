@@ -129,7 +129,7 @@ class Problem:
         self.norms.append(float(torch.linalg.vector_norm(g)))
         return clip_to(g, self.clip)
 
-    def drawn(self, silo: int, r: int, kind: str) -> list[int]:
+    def records_drawn(self, silo: int, r: int, kind: str) -> list[int]:
         n, k = len(self.silos[silo][0]), self.records[silo][kind]
         if kind in self.once or kind in self.parts[silo]:
             first, size = (r * k, k) if kind in self.once else self.parts[silo][kind]
@@ -150,7 +150,7 @@ class Problem:
     def message(self, w: Tensor, silo: int, r: int, kind: str = "gradient", previous: Tensor | None = None) -> Tensor:
         """Mean of clipped gradients (or of their differences) over the drawn records, without noise."""
         total = torch.zeros_like(w)
-        for record in self.drawn(silo, r, kind):
+        for record in self.records_drawn(silo, r, kind):
             total += self.clipped(w, silo, record)
             if previous is not None:
                 total -= self.clipped(previous, silo, record)
@@ -224,7 +224,7 @@ def dp_mu2(problem: Problem, w: Tensor, rounds: int, mixing: tuple[float, ...]) 
     steps, queries, q = [w], [w], torch.zeros_like(w)
 
     def correction(silo: int, t: int) -> Tensor:
-        total, drawn = torch.zeros_like(w), problem.drawn(silo, t - 1, "gradient")
+        total, drawn = torch.zeros_like(w), problem.records_drawn(silo, t - 1, "gradient")
         for record in drawn:
             x, y = (part[record] for part in problem.silos[silo])
             s = t * gradient(problem.loss, queries[-1], x, y)
@@ -311,7 +311,7 @@ def local_sgd(problem: Problem, w: Tensor, rounds: int) -> list[Tensor]:
         models = []
         for silo in problem.chosen(r):
             own = w
-            draws = problem.drawn(silo, r, "step")
+            draws = problem.records_drawn(silo, r, "step")
             z = problem.gaussian(silo, r, "step", len(draws), len(w))
             for k, record in enumerate(draws):
                 g = problem.clipped(own, silo, record) + problem.noise[silo]["step"] * z[k]

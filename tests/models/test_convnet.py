@@ -144,7 +144,7 @@ def test_any_cut_gives_the_same_sums(path, points, records, workspace):
     weights, x, y = example(net, records, points, torch.float64)
     clip = torch.linspace(0.1, 3, points, dtype=torch.float64)
     whole = small(workspace=2**34)
-    assert whole.piece(points, records, 8) == (points, records)
+    assert whole.piece_sizes(points, records, 8) == (points, records)
     found, wanted = gradient_sum(net, weights, x, y, clip), gradient_sum(whole, weights, x, y, clip)
     assert textbook.relative_error(found, wanted) <= 1e-13
     assert textbook.relative_error(outputs(net, weights, x), outputs(whole, weights, x)) <= 1e-13

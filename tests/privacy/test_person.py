@@ -13,7 +13,7 @@ from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.person import person_epsilon, person_laws
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.shuffling.trusted_sum import shared_noise
-from silodp.privacy.true_epsilon import delivered
+from silodp.privacy.true_epsilon import epsilon_bounds
 
 N, DELTA = 50, 1e-4
 
@@ -43,7 +43,7 @@ def test_a_trusted_sum_shows_a_persons_silos_in_one_message():
     ((law, count),) = person_laws(summed, 2, 1)
     assert count == 5
     assert law.weights @ np.arange(len(law.weights)) == pytest.approx(2 * 10 / N, rel=1e-6)
-    assert person_epsilon(summed, 1) == pytest.approx(delivered(summed).upper, rel=1e-6)
+    assert person_epsilon(summed, 1) == pytest.approx(epsilon_bounds(summed).upper, rel=1e-6)
     assert person_epsilon(summed, 1) < person_epsilon(summed, 2) < 2.5 * person_epsilon(summed, 1)
     # No more silos than take part can be in one sum.
     assert person_epsilon(summed, 7) == person_epsilon(summed, 2)

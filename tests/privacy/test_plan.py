@@ -40,7 +40,7 @@ def test_local_sgd_counts_each_step_as_a_release():
     """8·40·25·9.2103404/200² = 1.8420681, whatever the log term of minibatch SGD."""
     check(made("local_sgd"), {"step": (1000, 1, 40, 1.8420681)})
     check(made("local_sgd", log_term="2/delta"), {"step": (1000, 1, 40, 1.8420681)})
-    assert made("local_sgd")["step"].drawn == 40
+    assert made("local_sgd")["step"].records_drawn == 40
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_batch_sizes(n, R, epsilon, K):
     assert Budget(n, R, None, 1e-5, epsilon).batch() == K
     for name in FORMULAS:
         plan = made(name, Budget(n, R, 1.0, 1e-5, epsilon))
-        assert plan.releases[0].drawn == K
+        assert plan.releases[0].records_drawn == K
 
 
 def test_a_batch_that_is_given_is_taken():
@@ -105,7 +105,7 @@ def test_a_batch_that_is_given_is_taken():
     # Phases of these are local steps, which share K records.
     for name in set(FORMULAS) - {"mr_mtl", "dp_scaffold"}:
         for release in made(name, budget, phase_length=3).releases:
-            assert release.drawn == 73
+            assert release.records_drawn == 73
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -126,7 +126,7 @@ def test_a_baseline_has_no_noise_and_says_so(name):
     assert plan.event == dp_accounting.NonPrivateDpEvent()
     with_noise = made(name)
     assert with_noise.private
-    assert [r.drawn for r in plan.releases] == [r.drawn for r in with_noise.releases]
+    assert [r.records_drawn for r in plan.releases] == [r.records_drawn for r in with_noise.releases]
 
 
 @pytest.mark.parametrize(

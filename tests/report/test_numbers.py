@@ -27,6 +27,12 @@ def test_parameters_measurements_and_upper_bounds(value, exact, measured, bounde
 
 
 def test_ticks_and_slopes():
-    assert [numbers.plain(value) for value in (0.02, 5000.0, 1e6, 5e-4, 0.0)] == ["0.02", "5000", "10⁶", "5×10⁻⁴", "0"]
+    assert [numbers.tick_text(value) for value in (0.02, 5000.0, 1e6, 5e-4, 0.0)] == [
+        "0.02",
+        "5000",
+        "10⁶",
+        "5×10⁻⁴",
+        "0",
+    ]
     assert [numbers.count(value) for value in (0.5, 2000.0, 16384.0, 1.6e6)] == ["0.5", "2,000", "16.4k", "1.6M"]
-    assert numbers.short(-0.5) == "−0.5"
+    assert numbers.slope_text(-0.5) == "−0.5"

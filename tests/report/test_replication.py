@@ -9,7 +9,7 @@ import yaml
 from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.report.paper_figures import heading_of, paper_figures, replication
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 NAMES = sorted(
     {figure.name for figure in paper_figures() if figure.experiment and not figure.experiment.startswith("cifar")}
@@ -21,7 +21,7 @@ def test_run_of_a_figure_has_its_settings_alone_and_draws_its_file(name, tmp_pat
     figure = replication(name, trials=2)
     path = tmp_path / "run.yaml"
     path.write_text(yaml.safe_dump(figure.run_file()))
-    plan = Plan(load(path))
+    plan = RunPlan(load(path))
     settings = {(panel.experiment, panel.M, panel.R) for panel in figure.panels}
     assert {
         (experiment, setting.M, setting.R)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from silodp.verdicts.words import Verdict, together
+from silodp.verdicts.words import Verdict, combine_verdicts
 
 
 def test_every_word_has_a_sign_a_class_and_a_meaning_of_its_own():
@@ -27,4 +27,4 @@ def test_every_word_has_a_sign_a_class_and_a_meaning_of_its_own():
     ],
 )
 def test_a_claim_is_as_strong_as_its_weakest_part(parts, whole):
-    assert together([Verdict(one) for one in parts.split(", ")]) == whole
+    assert combine_verdicts([Verdict(one) for one in parts.split(", ")]) == whole

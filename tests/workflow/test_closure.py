@@ -2,7 +2,7 @@
 
 import pytest
 
-from silodp.workflow.closure import Sources
+from silodp.workflow.closure import CodeSources
 
 TOY = {
     "__init__": '"""A package."""',
@@ -45,7 +45,7 @@ def digest(tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = text.replace(old, new, 1).splitlines()
             path.write_text("\n".join(line.removeprefix("        ") if name == "job" else line for line in lines))
-        return Sources(root=root).digest(entries or ["toy.job"], excluded)
+        return CodeSources(root=root).digest(entries or ["toy.job"], excluded)
 
     root.mkdir()
     (root / "late.csv").write_text("1")
@@ -96,8 +96,8 @@ def test_a_module_that_does_not_exist_is_an_error(digest):
 
 def test_a_snapshot_keeps_the_sources_as_they_were(digest, tmp_path):
     before, snapshot, root = digest(), tmp_path / "sources.json", tmp_path / "toy"
-    Sources(root=root).save(snapshot)
+    CodeSources(root=root).save(snapshot)
     edited = digest(tools=("by=5", "by=6"))
-    assert Sources(root=root, snapshot=snapshot, frozen=True).digest(["toy.job"]) == before
+    assert CodeSources(root=root, snapshot=snapshot, frozen=True).digest(["toy.job"]) == before
     # Where it only spares parsing, files count as they are.
-    assert Sources(root=root, snapshot=snapshot).digest(["toy.job"]) == edited != before
+    assert CodeSources(root=root, snapshot=snapshot).digest(["toy.job"]) == edited != before

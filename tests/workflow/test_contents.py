@@ -17,10 +17,10 @@ from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.verdicts.claims.base import RunFolder
 from silodp.workflow import contents
-from silodp.workflow.contents import MANIFEST, entities, kind, manifest, problems, strangers, verified
+from silodp.workflow.contents import MANIFEST, entities, kind, manifest, problems, unexpected_files, verified
 from silodp.workflow.crate import person
 from silodp.workflow.digests import checksum
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 STRANGERS = ["figures/wbcd_mlp_M9_R5.png", "tables/gone.csv", "trials/wbcd_mlp/minibatch_sgd/M2_R9/default_0-0.parquet"]
 
@@ -84,7 +84,7 @@ def test_verify_tells_each_damage_in_one_line(run, capsys, damage, code, line):
 def test_clean_removes_files_that_config_json_does_not_name(run, capsys):
     before = held(run)
     add_strangers(run)
-    assert strangers(run) == STRANGERS
+    assert unexpected_files(run) == STRANGERS
     for dry, left in ((["--dry-run"], before | {*STRANGERS}), ([], before)):
         assert main(["clean", "r7", *dry]) == 0
         assert capsys.readouterr().out.split() == [f"results/r7/{name}" for name in STRANGERS]
@@ -118,7 +118,7 @@ def test_every_file_of_every_run_has_a_kind(tmp_path):
     own.write_text("who,x,y\n" + "".join(f"{silo},{number},{number % 2}\n" for silo in "ab" for number in range(40)))
     assert main(["-q", "init", str(own), "--target", "y", "--silo", "who", "--output", str(tmp_path / "p.yaml")]) == 0
     for file in (tmp_path / "p.yaml", *(ROOT / "config" / f"{name}.yaml" for name in ("paper", "cifar", "certified"))):
-        plan = Plan(load(file))
+        plan = RunPlan(load(file))
         files = [*plan.deliverables(), *plan.bounds(), *plan.checkins()]
         assert [file for file in files if not kind(file.removeprefix(f"{plan.folder}/"))] == []
     assert not any(kind(name) for name in ("notes.txt", "trials/notes.txt", "thesis/a.csv", "config.yaml"))

@@ -10,7 +10,7 @@ from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
 from silodp.workflow.cost import estimate, measured_rate, refuse
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 
 def run_file(folder: Path, limits: str = "{}", trials: int = 2) -> Path:
@@ -23,7 +23,7 @@ def run_file(folder: Path, limits: str = "{}", trials: int = 2) -> Path:
 
 
 def test_runs_are_points_times_trials_and_costs_grow_with_them(tmp_path):
-    two, four = (Plan(load(run_file(tmp_path, trials=trials))) for trials in (2, 4))
+    two, four = (RunPlan(load(run_file(tmp_path, trials=trials))) for trials in (2, 4))
     small, large = (estimate(plan, 2, 1e9) for plan in (two, four))
     # 3 step sizes, at each of 2 epsilons and without noise.
     assert (small.runs, large.runs) == (18, 36)
@@ -45,7 +45,7 @@ def test_operations_are_gradients_of_records_two_of_a_difference(tmp_path):
             + ", ".join(f"{one}: {'{private: private}' if one == name else '~'}" for one in names)
             + "}}\n"
         )
-        counts[name] = estimate(Plan(load(path)), 1, 1e9).operations
+        counts[name] = estimate(RunPlan(load(path)), 1, 1e9).operations
     # A record's gradient of 50 inputs, 64 hidden units and two classes: benchmarks/RESULTS.md counts as much.
     assert counts["minibatch_sgd"] == counts["local_sgd"] == 13_568 * 7 * 20 * 10
     assert counts["fed_spider"] == 13_568 * 7 * 20 * (10 + 2 * 9)
@@ -54,7 +54,7 @@ def test_operations_are_gradients_of_records_two_of_a_difference(tmp_path):
 @pytest.mark.parametrize("key", ["jobs", "runs", "operations", "hours", "disk_mb"])
 def test_above_a_limit_a_rebuild_is_refused_in_one_line(tmp_path, key, capsys, monkeypatch):
     path = run_file(tmp_path, f"{{{key}: 0.0001}}")
-    plan = Plan(load(path))
+    plan = RunPlan(load(path))
     with pytest.raises(ConfigError, match=f"limits.{key}: 0.0001: the run needs "):
         refuse(plan, estimate(plan, 1, 1e9), tmp_path)
     if key == "runs":
@@ -66,7 +66,7 @@ def test_above_a_limit_a_rebuild_is_refused_in_one_line(tmp_path, key, capsys, m
 
 def test_the_committed_runs_are_within_their_limits(tmp_path):
     for name in ("smoke", "default"):
-        plan = Plan(load(ROOT / "config" / f"{name}.yaml"))
+        plan = RunPlan(load(ROOT / "config" / f"{name}.yaml"))
         refuse(plan, estimate(plan, 2, 1e9), tmp_path)
 
 

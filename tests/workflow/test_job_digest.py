@@ -16,22 +16,22 @@ from silodp.experiments.validation import load
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.workflow import closure
 from silodp.workflow import job_digest as planning
-from silodp.workflow.closure import Sources
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.closure import CodeSources
+from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.outputs import DRAWN_CHECKS
 
 LOCAL_SGD = {"experiment": "small", "algorithm": "local_sgd"}
 RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
 
-def plan(name="small", run=None, **changes) -> Plan:
+def plan(name="small", run=None, **changes) -> RunPlan:
     resolved = Resolved(Path("run.yaml"), run or small.run(), {name: small.experiment(**changes)})
-    return Plan(resolved, f"out/{resolved.run.run}")
+    return RunPlan(resolved, f"out/{resolved.run.run}")
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_names_of_files_follow_the_doors(path):
-    one = Plan(load(path))
+    one = RunPlan(load(path))
     assert one.run.run == path.stem
     run = f"results/{path.stem}"
     assert one.tables() == [f"{run}/tables/{name}.csv" for name in one.experiments]
@@ -125,7 +125,7 @@ JOBS = ["partition", "train", "select", "table", "figure", "privacy"]
 REPORTS = {"select", "table"}
 
 
-def digests(one: Plan) -> dict[str, str]:
+def digests(one: RunPlan) -> dict[str, str]:
     return {job: one.digest_of(job, experiment="small", algorithm="minibatch_sgd") for job in JOBS}
 
 
@@ -175,12 +175,14 @@ def test_checks_with_a_figure_are_those_of_the_figures_module():
 def test_bounds_and_check_ins_are_waited_for_only_where_the_run_file_asks(tmp_path, monkeypatch):
     """What was made without being asked for is read, and changes the verdicts; what is asked for is an input."""
     monkeypatch.chdir(tmp_path)
-    plain, asking = (Plan(load(small.ROOT / "config" / name)) for name in ("default.yaml", "paper.yaml"))
-    assert plain.wanted() == []
-    assert {"results/paper/bounds/table_1.csv", "results/paper/checkins/mnist_logistic.png"} <= set(asking.wanted())
+    plain, asking = (RunPlan(load(small.ROOT / "config" / name)) for name in ("default.yaml", "paper.yaml"))
+    assert plain.asked_outputs() == []
+    assert {"results/paper/bounds/table_1.csv", "results/paper/checkins/mnist_logistic.png"} <= set(
+        asking.asked_outputs()
+    )
     before = plain.digest_of("claims"), asking.digest_of("claims")
-    published = Plan(asking.resolved, folder="results/published")
-    assert published.wanted() == []
+    published = RunPlan(asking.resolved, folder="results/published")
+    assert published.asked_outputs() == []
     for run in ("default", "paper"):
         (tmp_path / f"results/{run}/bounds").mkdir(parents=True)
         (tmp_path / f"results/{run}/bounds/table_1.csv").write_text("check\n")
@@ -215,8 +217,8 @@ def edited(package):
     """(module's file, old, new, keys of the experiment) → the jobs whose digests change."""
 
     def digests(changes):
-        plan = Plan(Resolved(Path("run.yaml"), small.run(), {"small": small.experiment(**changes)}))
-        plan.sources = Sources(root=package)
+        plan = RunPlan(Resolved(Path("run.yaml"), small.run(), {"small": small.experiment(**changes)}))
+        plan.sources = CodeSources(root=package)
         found = {name: plan.digest_of("train", experiment="small", algorithm=name) for name in ALGORITHMS}
         for job in ("partition", "select", "table", "privacy", "figure"):
             found[job] = plan.digest_of(job, experiment="small")
@@ -319,7 +321,7 @@ def test_a_frozen_run_file_has_the_digests_of_the_run_file(path, tmp_path, monke
     """It is what config.json is, by which the published figures are drawn."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SILODP_CUDA", "1")
-    plan = Plan(load(path))
+    plan = RunPlan(load(path))
     planning.freeze(plan, path)
     frozen = planning.make_plan(path, None, frozen=True)
     assert frozen.deliverables() == plan.deliverables()

@@ -11,8 +11,8 @@ import torch
 
 from silodp.cli import main
 from silodp.experiments.validation import load
-from silodp.workflow.closure import ROOT, Sources
-from silodp.workflow.job_digest import BY_VALUE, Plan
+from silodp.workflow.closure import ROOT, CodeSources
+from silodp.workflow.job_digest import BY_VALUE, RunPlan
 
 # Tracing slows down the compilation of kernels.
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ AROUND = ("silodp.cli", "silodp.cli.__init__", "silodp.cli.options", "silodp.cli
 AROUND += ("silodp.workflow.engine", "silodp.extending.plugins", "silodp.datasets.sources")
 
 
-class Recorded(Sources):
+class Recorded(CodeSources):
     """Sources that note which modules were asked for."""
 
     modules: set[str] = frozenset()
@@ -87,7 +87,7 @@ def folder(tmp_path_factory):
 )
 def test_jobs_from_silos_to_a_figure_call_what_their_digests_are_made_of(experiment, algorithm, setting, folder):
     run_file, own = folder / "run.yaml", folder / experiment
-    plan = Plan(load(run_file))
+    plan = RunPlan(load(run_file))
 
     def traced(job: str, *words: object) -> None:
         plan.sources = Recorded()

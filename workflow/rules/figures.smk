@@ -1,5 +1,5 @@
 # Figures are drawn again when their table or the code of their looks changes, and nothing else is made for them.
-for experiment in filter(PLAN.owned, PLAN.experiments):
+for experiment in filter(PLAN.is_own, PLAN.experiments):
 
     rule:
         name:
@@ -28,7 +28,7 @@ for experiment in filter(PLAN.owned, PLAN.experiments):
 
 
 for experiment in PLAN.experiments:
-    if PLAN.owned(experiment):
+    if PLAN.is_own(experiment):
         continue
 
     rule:

@@ -8,7 +8,7 @@ rule claims:
         tables=PLAN.tables(),
         privacy=f"{PLAN.folder}/privacy.csv",
         formulas=f"{PLAN.folder}/formulas.csv",
-        wanted=PLAN.wanted(),
+        wanted=PLAN.asked_outputs(),
         # Evidence names the figures that are there. Not by `ancient`, which hides other reasons to run a job.
         figures=PLAN.figures() + PLAN.other_figures(),
     output:

@@ -70,7 +70,7 @@ class AcceleratedMinibatchSGD(NoisyGradients[AcceleratedState]):
         return AcceleratedState(weights, weights)
 
     def round(self, r: int, state: AcceleratedState, federation: Federation) -> AcceleratedState:
-        t, upsilon, mu = self._place(r, federation)
+        t, upsilon, mu = self._stage_of_round(r, federation)
         ag = state.w
         w = ag if t == 1 else state.sequence
         alpha, eta = 2 / (t + 1), 4 * upsilon / (t * (t + 1))
@@ -80,7 +80,7 @@ class AcceleratedMinibatchSGD(NoisyGradients[AcceleratedState]):
         w = federation.prox(line_10(w, md, gradient, alpha, eta, mu), alpha / (mu + eta))
         return AcceleratedState(alpha * w + (1 - alpha) * ag, w)
 
-    def _place(self, r: int, federation: Federation) -> tuple[int, Tensor, float]:
+    def _stage_of_round(self, r: int, federation: Federation) -> tuple[int, Tensor, float]:
         """Round r's number in its stage (from 1), and the stage's υ and μ."""
         for stage in self.stages:
             if r < stage.rounds:

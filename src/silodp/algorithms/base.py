@@ -24,7 +24,7 @@ class State:
 
     w: Tensor
 
-    def keep(self, points: Tensor) -> Self:
+    def keep_points(self, points: Tensor) -> Self:
         """The state of the points marked in `points` (G,); the others leave the stack."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: value[points] for name, value in values.items() if value is not None})
@@ -33,7 +33,7 @@ class State:
 S = TypeVar("S", bound=State)
 
 
-def kept(federation: Federation, before: Tensor, iterate: Tensor, number: int, *names: object) -> Tensor:
+def draw_random_iterate(federation: Federation, before: Tensor, iterate: Tensor, number: int, *names: object) -> Tensor:
     """`before`, or the `number`-th iterate with probability 1/number, so that in the end all are equally likely.
 
     The coin is the server's, from the stream `names`; all points of the stack share it.

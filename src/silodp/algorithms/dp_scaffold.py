@@ -74,7 +74,7 @@ class DPScaffold(Algorithm[ControlState]):
             control = own.mean(1)
         before = own.clone()
 
-        def local(silo: int) -> Tensor:
+        def train_silo(silo: int) -> Tensor:
             y, total = x, x * 0
             for k in range(first, first + steps):
                 h = federation.message(y, silo, k)
@@ -82,6 +82,6 @@ class DPScaffold(Algorithm[ControlState]):
             own[:, silo] = total / steps
             return y
 
-        w = federation.average(r, local, add_up=False)
+        w = federation.average(r, train_silo, add_up=False)
         # The sum of changes over all N silos; those that were not drawn have none.
         return ControlState(w, control + (own - before).mean(1), own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from silodp.algorithms.base import Algorithm, Look, State, kept
+from silodp.algorithms.base import Algorithm, Look, State, draw_random_iterate
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class FedSpider(Algorithm[FedSpiderState]):
         w2 = federation.prox(w1 - eta * v1, eta)
         picked = state.picked
         if picked is not None:
-            middle = kept(federation, picked, w1, 2 * r - 1, "picked", r, 1)
-            picked = kept(federation, middle, w2, 2 * r, "picked", r, 2)
+            middle = draw_random_iterate(federation, picked, w1, 2 * r - 1, "picked", r, 1)
+            picked = draw_random_iterate(federation, middle, w2, 2 * r, "picked", r, 2)
         return FedSpiderState(w2, federation.average(r, lambda silo: federation.message(w2, silo, r)), picked)
 
     def output(self, state: FedSpiderState) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from silodp.algorithms.base import Algorithm, Look, State, kept
+from silodp.algorithms.base import Algorithm, Look, State, draw_random_iterate
 from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
@@ -84,7 +84,7 @@ class FedProxSpider(Algorithm[SpiderState]):
             h = state.h + federation.mean_message(w, r, "difference", previous, factor)
         after, picked = federation.prox(w - federation.stepsize * h, federation.stepsize), state.picked
         if picked is not None:
-            picked = kept(federation, picked, after, r + 1, "picked", r)
+            picked = draw_random_iterate(federation, picked, after, r + 1, "picked", r)
         return SpiderState(after, w, h, picked)
 
     def output(self, state: SpiderState) -> Tensor:

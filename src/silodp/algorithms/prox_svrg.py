@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from silodp.algorithms.base import Algorithm, Look, State, kept
+from silodp.algorithms.base import Algorithm, Look, State, draw_random_iterate
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.nonconvex.privacy import svrg_noise
 
@@ -100,7 +100,7 @@ class ProxSVRG(Algorithm[SVRGState]):
         if t % self.phase_length == 0:
             anchor, gradient = w, federation.mean_message(w, r, "anchor")
         v = federation.mean_message(w, r, "difference", anchor) + gradient
-        picked = kept(federation, state.picked, w, t + 1, "picked", r)
+        picked = draw_random_iterate(federation, state.picked, w, t + 1, "picked", r)
         w = federation.prox(w - federation.stepsize * v, federation.stepsize)
         return SVRGState(w, anchor, gradient, picked)
 

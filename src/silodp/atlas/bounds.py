@@ -28,7 +28,7 @@ from silodp.privacy.accounting.profiles import Occurrences
 from silodp.privacy.calibration import noise_multiplier
 
 if TYPE_CHECKING:
-    from silodp.atlas.mechanism import Mechanism, Released
+    from silodp.atlas.mechanism import Mechanism, ReleasedEntry
 
 # Orders that its series does not reach are left out, which it says each time.
 logging.getLogger("absl").setLevel(logging.ERROR)
@@ -38,7 +38,7 @@ _TAIL = 1e-15
 _CELLS = 50  # of the line between the centres of Laplace noise, at least
 
 
-class Interval(NamedTuple):
+class EpsilonEnds(NamedTuple):
     """Proven ends of ε, and the key of the witness where both are ∞."""
 
     lower: float
@@ -51,7 +51,7 @@ class Answer(NamedTuple):
 
     claimed: float | None
     delta: float
-    interval: Interval
+    interval: EpsilonEnds
     entry: str
     special: tuple[tuple[str, str, str], ...]  # name, when, witness
 
@@ -98,7 +98,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 }
 
 
-def answer(
+def bound_mechanism(
     mechanism: "Mechanism", rounds: int | None = None, changed: dict[str, float] | None = None, louder: float = 1.0
 ) -> Answer:
     """The true ε over all rounds; `changed` replaces settings, `louder` multiplies all noise."""
@@ -111,7 +111,7 @@ def answer(
         if released.when is not None:
             special.append((released.name, released.when, why))
         elif why:
-            return Answer(claimed, delta, Interval(math.inf, math.inf, why), released.name, tuple(special))
+            return Answer(claimed, delta, EpsilonEnds(math.inf, math.inf, why), released.name, tuple(special))
         else:
             entries.append(_entry(mechanism, place, names, louder))
     exact = mechanism.sampling.records in ("full", "fixed_once") and names["silos"] == 1
@@ -123,12 +123,12 @@ def answer(
     else:
         parts = [_interval(mechanism, one, names, delta / len(entries)) for one in entries]
         lowers = [_interval(mechanism, one, names, delta) for one in entries] if len(entries) > 1 else parts
-        whole = Interval(max(part.lower for part in lowers), sum(part.upper for part in parts))
+        whole = EpsilonEnds(max(part.lower for part in lowers), sum(part.upper for part in parts))
     dominant = max(entries, key=lambda one: one.most * one.coordinates[1])
     return Answer(claimed, delta, whole, dominant.name, tuple(special))
 
 
-def _unbounded(mechanism: "Mechanism", released: "Released", rounds: float) -> str:
+def _unbounded(mechanism: "Mechanism", released: "ReleasedEntry", rounds: float) -> str:
     """The witness of an entry that no finite ε covers; "" for any other."""
     if released.noise == "none":
         return "exact"
@@ -156,7 +156,7 @@ def _entry(mechanism: "Mechanism", place: int, names: dict[str, float], louder: 
     return _Entry(released.name, released.noise == "laplace", least / sd, most / sd, coordinates)
 
 
-def _moved(mechanism: "Mechanism", released: "Released", names: dict[str, float]) -> float:
+def _moved(mechanism: "Mechanism", released: "ReleasedEntry", names: dict[str, float]) -> float:
     """Sensitivity that a clip at C leaves: what is clipped as a whole can turn round, one record's gradient can go."""
     clip = names.get("C")
     if clip is None:
@@ -169,7 +169,7 @@ def _moved(mechanism: "Mechanism", released: "Released", names: dict[str, float]
     return moved * (math.sqrt(names["tensors"]) if released.tensors == "each" else 1.0)
 
 
-def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], delta: float) -> Interval:
+def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], delta: float) -> EpsilonEnds:
     rounds, local = int(names["R"]), max(round(names["local"]), 1)
     rate, silos, records = names["rate"], names["silos"], mechanism.sampling.records
     seen = mechanism.view == "each_step"
@@ -185,13 +185,13 @@ def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], de
         if silos < 1:
             raise ValueError("sampling.silos: below 1 needs sampling.records poisson, or hidden: true")
         count = math.sqrt(rounds * local)
-        return Interval(gaussian_epsilon(delta, entry.least * count), gaussian_epsilon(delta, entry.most * count))
+        return EpsilonEnds(gaussian_epsilon(delta, entry.least * count), gaussian_epsilon(delta, entry.most * count))
     if records == "shuffled":
         epochs = local * rate * rounds
         # Whole epochs are over; Σk² over rounds of k turns each is least where they are spread evenly.
         summed = entry.least * math.floor(epochs + 1e-9) / math.sqrt(local * rounds)
         most = entry.most * math.sqrt(math.ceil(epochs - 1e-9))
-        return Interval(gaussian_epsilon(delta, summed), gaussian_epsilon(delta, most))
+        return EpsilonEnds(gaussian_epsilon(delta, summed), gaussian_epsilon(delta, most))
     replaced = mechanism.claim.adjacency == "replace"
     if replaced != (records == "subset"):
         raise ValueError(f"sampling.records: {records!r}: poisson needs add_remove neighbours, subset replaced ones")
@@ -208,14 +208,14 @@ def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], de
     upper = _sometimes_upper(entry.most, rate, local, silos, rounds, delta) if silos < 1 else 0.0
     upper = upper or upper_epsilon(event(entry.most), delta)
     if silos == 1 and (seen or local == 1):
-        return Interval(delivered_epsilon(event(entry.least), delta).lower, upper)
+        return EpsilonEnds(delivered_epsilon(event(entry.least), delta).lower, upper)
     if mechanism.optimizer.name == "adam" or replaced:
-        return Interval(0.0, upper)
-    law = summed_steps(rate, local, mechanism.optimizer.momentum, entry.least)
-    return Interval(_sometimes_lower(law, silos, rounds, delta), upper)
+        return EpsilonEnds(0.0, upper)
+    law = message_occurrences(rate, local, mechanism.optimizer.momentum, entry.least)
+    return EpsilonEnds(_sometimes_lower(law, silos, rounds, delta), upper)
 
 
-def summed_steps(rate: float, local: int, momentum: float, mu: float) -> Occurrences:
+def message_occurrences(rate: float, local: int, momentum: float, mu: float) -> Occurrences:
     """What the message after `local` Poisson-sampled steps shows of a record of constant gradient.
 
     Step t enters the message with weight w_t = (1 − β^(T−t+1))/(1 − β), the noise with √Σw_t². Weights are rounded down
@@ -259,7 +259,7 @@ def _sometimes_upper(mu: float, rate: float, local: int, silos: float, rounds: i
     return float(one.self_compose(rounds).get_epsilon_for_delta(delta))
 
 
-def _laplace(entry: _Entry, rounds: int, delta: float) -> Interval:
+def _laplace(entry: _Entry, rounds: int, delta: float) -> EpsilonEnds:
     """`coordinates` values, each moved by μ scales, in every round; the upper end is that of pure composition."""
     fewest, most = (round(rounds * count) for count in entry.coordinates)
     composed = Composition([(laplace_losses(entry.least), fewest)])
@@ -267,7 +267,7 @@ def _laplace(entry: _Entry, rounds: int, delta: float) -> Interval:
     if fewest * math.log(2) < -math.log(delta):
         # All losses are the largest with probability 2^−k.
         lower = max(lower, entry.least * fewest + math.log1p(-delta * 2.0**fewest))
-    return Interval(lower, entry.most * most)
+    return EpsilonEnds(lower, entry.most * most)
 
 
 def laplace_losses(mu: float) -> LossPmf:
@@ -287,7 +287,7 @@ def most_rounds(mechanism: "Mechanism", budget: float, changed: dict[str, float]
     """The most rounds whose upper end is at most `budget`; 0 where none is."""
 
     def upper(rounds: int) -> float:
-        return answer(mechanism, rounds, changed).interval.upper
+        return bound_mechanism(mechanism, rounds, changed).interval.upper
 
     high = 1
     while high < 1 << 20 and upper(high) <= budget:
@@ -299,7 +299,7 @@ def noise_factor(mechanism: "Mechanism", budget: float, rounds: int, changed: di
     """What all noise is to be multiplied by, e⁻⁷ to e¹², so that the upper end is `budget`; ∞ if none does."""
 
     def excess(log_factor: float) -> float:
-        upper = answer(mechanism, rounds, changed, math.exp(log_factor)).interval.upper
+        upper = bound_mechanism(mechanism, rounds, changed, math.exp(log_factor)).interval.upper
         return math.log(max(upper, 1e-12) / budget)
 
     if excess(12.0) > 0:

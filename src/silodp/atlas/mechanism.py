@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from silodp.config.errors import ConfigError, near, project_root, shown
+from silodp.config.errors import ConfigError, project_root, show_value, suggest_name
 from silodp.config.loading import explain, in_file
 from silodp.config.types import Count, Finite, Positive, Strict
 from silodp.config.yaml_file import read_yaml
@@ -86,7 +86,7 @@ class Claimed(Strict):
     adjacency: Literal["replace", "add_remove"] = Field("replace", description="how neighbours differ")
 
 
-class Released(Strict):
+class ReleasedEntry(Strict):
     """One thing that leaves the silo (or, under `secure_sum` and `final_model`, the aggregate)."""
 
     name: str
@@ -114,7 +114,7 @@ class Sampling(Strict):
     hidden: bool = Field(False, description="whether the adversary cannot see which silos take part")
 
 
-class Steps(Strict):
+class LocalSteps(Strict):
     """Local steps of a round, and rounds."""
 
     local: Amount = 1.0
@@ -152,9 +152,9 @@ class Mechanism(Strict):
     silos_seen: Count = Field(1, description="silos whose messages the adversary compares")
     settings: dict[str, Amount] = Field({}, description="numbers that expressions use, as z, C, m, lr, n, d; in order")
     weights: list[Positive] = Field([], description="aggregation weights; w_max is the largest share")
-    released: list[Released] = Field(min_length=1)
+    released: list[ReleasedEntry] = Field(min_length=1)
     sampling: Sampling = Sampling()
-    steps: Steps = Steps()
+    steps: LocalSteps = LocalSteps()
     optimizer: Optimizer = Optimizer()
     about: About | None = None
 
@@ -168,24 +168,24 @@ class Mechanism(Strict):
             names["w_max"] = max(self.weights) / sum(self.weights)
         last = {"local": self.steps.local, "rate": self.sampling.rate, "silos": self.sampling.silos}
         for key, text in (self.settings | {"delta": self.claim.delta} | last).items():
-            names[key] = self._at(f"settings.{key}", changed.get(key, text), names, functions)
+            names[key] = self._evaluate_amount(f"settings.{key}", changed.get(key, text), names, functions)
         if self.claim.epsilon is not None:
             epsilon = changed.get("epsilon", self.claim.epsilon)
-            names["epsilon"] = self._at("claim.epsilon", epsilon, names, functions)
+            names["epsilon"] = self._evaluate_amount("claim.epsilon", epsilon, names, functions)
         return names
 
     def numbers(self, place: int, key: Literal["sd", "moves", "coordinates"], names: dict) -> tuple[float, float]:
         text = getattr(self.released[place], key)
         ends = text if isinstance(text, list) else [text]
-        values = [self._at(f"released[{place}].{key}", end, names, {}) for end in ends]
+        values = [self._evaluate_amount(f"released[{place}].{key}", end, names, {}) for end in ends]
         return values[0], values[-1]
 
     @staticmethod
-    def _at(key: str, text: Amount, names: dict, functions: Mapping[str, Callable]) -> float:
+    def _evaluate_amount(key: str, text: Amount, names: dict, functions: Mapping[str, Callable]) -> float:
         try:
             return evaluate(text, names, functions)
         except ValueError as error:
-            raise ValueError(f"{key}: {shown(text)}: {error}") from None
+            raise ValueError(f"{key}: {show_value(text)}: {error}") from None
 
 
 def mechanism_path(name: str) -> Path:
@@ -193,8 +193,8 @@ def mechanism_path(name: str) -> Path:
         if path.is_file():
             return path
     presets = sorted(file.stem for file in SYSTEMS.glob("*.yaml"))
-    allowed = f"must be a file, or one of {', '.join(presets)}{near(name, presets)}"
-    raise ConfigError(f"command line: --mechanism: {shown(name)}: {allowed}")
+    allowed = f"must be a file, or one of {', '.join(presets)}{suggest_name(name, presets)}"
+    raise ConfigError(f"command line: --mechanism: {show_value(name)}: {allowed}")
 
 
 def load_mechanism(path: Path) -> Mechanism:

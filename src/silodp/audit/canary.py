@@ -84,7 +84,9 @@ CANARIES = (linear_canary, perceptron_canary)
 
 
 def canary_for(plan: PrivacyPlan) -> Canary:
-    turning = any(release.gradients > 1 or release.local or release.joint for release in plan.releases if release.count)
+    turning = any(
+        release.gradients > 1 or release.has_local_steps or release.joint for release in plan.releases if release.count
+    )
     return (linear_canary if turning else perceptron_canary)(plan.budget.n)
 
 
@@ -101,7 +103,7 @@ def whitened(release: Release, sent: np.ndarray) -> np.ndarray:
     return np.stack([np.tensordot(column[t::-1], sent[: t + 1], axes=1) for t in range(len(sent))])
 
 
-class Seen(NamedTuple):
+class SeenMessage(NamedTuple):
     """A message that the server keeps: its kind, its silo, and its content (rows of the stack, d)."""
 
     kind: str
@@ -150,17 +152,17 @@ class Server(Federation):
         self.streams = nothing
         self.prox: Prox = no_prox
         self.query = canary.weights.repeat(rows, 1)
-        self.seen: list[Seen] = []
+        self.as_seen_by_adversary: list[SeenMessage] = []
 
-    def play(self, algorithm: Algorithm, streams: Streams) -> list[Seen]:
+    def play(self, algorithm: Algorithm, streams: Streams) -> list[SeenMessage]:
         """The messages that can show the canary, of `runs` runs of the algorithm on fresh draws."""
-        self.honest.messages, self.seen = self.make(self.canary.model, self.canary_silos, streams), []
+        self.honest.messages, self.as_seen_by_adversary = self.make(self.canary.model, self.canary_silos, streams), []
         # At the door of the mechanism under test, which may itself be at odds with the plan.
         self.check = PlanCheck(self.honest.plans, self.clip, self.honest.noise)
         state = algorithm.start(self.query)
         for r in self._rounds(algorithm, streams):
             state = algorithm.round(r, state, self)
-        return self.seen
+        return self.as_seen_by_adversary
 
     def _rounds(self, algorithm: Algorithm, streams: Streams) -> range:
         """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order."""
@@ -171,7 +173,7 @@ class Server(Federation):
             return range(algorithm.rounds if release.mixing else 1)
         # The stream that `Messages` takes the order from.
         place = int(np.flatnonzero(streams.generator("order", 0).permutation(len(self.canary_silos[0][0])) == 0)[0])
-        turn = place // release.drawn
+        turn = place // release.records_drawn
         if turn >= release.count:
             return range(0)
         return range(algorithm.rounds) if release.mixing else range(turn, turn + 1)
@@ -187,7 +189,7 @@ class Server(Federation):
                 raise ValueError(f"message {kind}: this canary has no point to take a difference from")
             before = self.canary.previous.repeat(len(self.query), 1)
         asked = Query(self.query, query.round, kind, before, factors=query.factors)
-        self.seen.append(Seen(kind, silo, self.honest.answer(asked, silo)))
+        self.as_seen_by_adversary.append(SeenMessage(kind, silo, self.honest.answer(asked, silo)))
         return torch.zeros_like(query.weights)
 
     def _planned(self, query: Query, silo: int) -> None:
@@ -201,5 +203,5 @@ class Server(Federation):
         self._planned(Query(weights, round, kind), silo)
         model = self.honest.local_model(self.query, silo, round, kind)
         moved = (self.query - model) / (self.canary.stepsize * self.releases[silo][kind].records)
-        self.seen.append(Seen(kind, silo, moved))
+        self.as_seen_by_adversary.append(SeenMessage(kind, silo, moved))
         return weights

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from silodp.algorithms.base import Algorithm
-from silodp.audit.canary import CLIP, Canary, Seen, Server, canary_for, check_noise, whitened
+from silodp.audit.canary import CLIP, Canary, SeenMessage, Server, canary_for, check_noise, whitened
 from silodp.audit.mechanism_test import RUNS, mechanism_test
 from silodp.audit.profile import ProfileBound, Rates, pair_bounds, profile_bound, rates_at, transcript
 from silodp.audit.stacked_runs import stacked
@@ -140,7 +140,7 @@ class Statistic:
         self.n = plans[0].budget.n
         self.pulls = {kind: pull(canary, release, messages) for kind, release in self.releases[0].items()}
 
-    def __call__(self, transcript: list[Seen], runs: int) -> dict[str, np.ndarray]:
+    def __call__(self, transcript: list[SeenMessage], runs: int) -> dict[str, np.ndarray]:
         """Kind → (runs, messages, G) of a transcript of stacked runs."""
         ratios = {}
         for kind, (absent, direction, _) in self.pulls.items():
@@ -162,8 +162,8 @@ class Statistic:
             shift = shift * np.array(whitening(release.mixing, len(x)))[:, None]
         if release.sampler in ("disjoint", "all"):
             return shift * x - shift**2 / 2
-        j = np.arange(1 + int(binom.isf(_TAIL, release.drawn, 1 / self.n)))
-        log_p = binom.logpmf(j, release.drawn, 1 / self.n)
+        j = np.arange(1 + int(binom.isf(_TAIL, release.records_drawn, 1 / self.n)))
+        log_p = binom.logpmf(j, release.records_drawn, 1 / self.n)
         ratio = np.full(x.shape, -np.inf)
         for count, log_weight in zip(j, log_p, strict=True):
             ratio = np.logaddexp(ratio, log_weight + count * shift * x - (count * shift) ** 2 / 2)

@@ -19,7 +19,7 @@ from scipy.stats import binom, chi2, kstest
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
-from silodp.audit.canary import CANARIES, CLIP, Canary, Seen, Server, canary_for, check_noise, whitened
+from silodp.audit.canary import CANARIES, CLIP, Canary, SeenMessage, Server, canary_for, check_noise, whitened
 from silodp.audit.profile import ALARM
 from silodp.audit.stacked_runs import stacked
 from silodp.federation.messages import Messages
@@ -43,7 +43,7 @@ _HOSTILE = {
 }
 
 
-class Finding(NamedTuple):
+class MechanismFault(NamedTuple):
     """One test: its name, what it was about, and its p-value; 0 for what cannot be."""
 
     test: str
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 class Mechanism:
     """The verdict on a mechanism at one point: `p` is the `worst` test's times the number of `tests`, at most 1."""
 
-    worst: Finding
+    worst: MechanismFault
     p: float
     tests: int
 
@@ -104,14 +104,14 @@ def mechanism_test(
     check_noise(algorithm, plans)
     hostile = hostile_findings(plans[0], messages)  # type: ignore[arg-type]  # a class is hashable
     verdicts = []
-    for plan, sent in zip(plans, _played(algorithm, plans, streams, runs, messages, together), strict=True):
+    for plan, sent in zip(plans, _play_messages(algorithm, plans, streams, runs, messages, together), strict=True):
         findings = [*hostile, *noise_findings(sent), *draw_findings(sent, plan)]
         worst = min(findings, key=lambda finding: finding.p)
         verdicts.append(Mechanism(worst, min(1.0, worst.p * len(findings)), len(findings)))
     return verdicts
 
 
-def _played(
+def _play_messages(
     algorithm: Algorithm,
     plans: list[PrivacyPlan],
     streams: Streams,
@@ -145,56 +145,56 @@ def _played(
         yield played
 
 
-def _by_silo(transcript: list[Seen], runs: int) -> np.ndarray:
+def _by_silo(transcript: list[SeenMessage], runs: int) -> np.ndarray:
     """(runs, S, M, G, d) of what a server has seen."""
     silos = sorted({message.silo for message in transcript})
     sent = np.array([[message.content.numpy() for message in transcript if message.silo == silo] for silo in silos])
     return sent.reshape(*sent.shape[:2], runs, -1, sent.shape[-1]).transpose(2, 0, 1, 3, 4)
 
 
-def noise_findings(sent: Transcripts) -> Iterator[Finding]:
+def noise_findings(sent: Transcripts) -> Iterator[MechanismFault]:
     """Tests of the noise: its size, its law, and its independence of coordinates, messages, silos, runs and records."""
     z = sent.noise
     T, S, M, d = z.shape
     if not np.isfinite(z).all():
-        yield Finding("not finite", "a message", 0.0)
+        yield MechanismFault("not finite", "a message", 0.0)
         return
     square, positive = z**2, z > 0
     names = [f"coordinate {c + 1}" for c in range(d)]
     for kind, members in sent.places().items():
         size, where = T * S * len(members), [f"{name} of {kind}" for name in names]
-        yield _worst(SIZE, where, _chi2(square[:, :, members].sum((0, 1, 2)), size))
-        yield _worst("noise off centre", where, _half(positive[:, :, members].sum((0, 1, 2)), size))
+        yield _worst_fault(SIZE, where, _chi2(square[:, :, members].sum((0, 1, 2)), size))
+        yield _worst_fault("noise off centre", where, _half(positive[:, :, members].sum((0, 1, 2)), size))
     where = [f"message {m + 1}, {kind}" for m, kind in enumerate(sent.kinds)]
-    yield _worst(SIZE, where, _chi2(square.sum((0, 1, 3)), T * S * d))
-    yield _worst(SIZE, [f"silo {s + 1}" for s in range(S)], _chi2(square.sum((0, 2, 3)), T * M * d))
+    yield _worst_fault(SIZE, where, _chi2(square.sum((0, 1, 3)), T * S * d))
+    yield _worst_fault(SIZE, [f"silo {s + 1}" for s in range(S)], _chi2(square.sum((0, 2, 3)), T * M * d))
     sign = np.where(positive, 1, -1).astype(np.float32)
     yield from _pairs(sign.transpose(3, 0, 1, 2), "coordinates")
     yield from _pairs(sign[:, :, :_PAIRED].transpose(2, 0, 1, 3), "messages")
     yield from _pairs(sign.transpose(1, 0, 2, 3), "silos")
     first, second = _halves(sign)
-    yield _worst(REPEATED, ["successive runs"], _half((first == second).sum(), first.size))
+    yield _worst_fault(REPEATED, ["successive runs"], _half((first == second).sum(), first.size))
     drawn = sent.moves > 0.5
     for name, rows in (("drawn", drawn), ("not drawn", ~drawn)):
         count = int(rows.sum())
         if count:
             where = [f"coordinate {c + 1}, canary {name}" for c in range(d)]
-            yield _worst(FOLLOWS, where, _half(positive[:, 0][rows].sum(0), count))
-            yield _worst(FOLLOWS, [f"size, canary {name}"], _chi2(square[:, 0][rows].sum(), count * d))
-    yield Finding("noise not normal", "all coordinates", float(kstest(z.ravel()[:_SHAPED], "norm").pvalue))
+            yield _worst_fault(FOLLOWS, where, _half(positive[:, 0][rows].sum(0), count))
+            yield _worst_fault(FOLLOWS, [f"size, canary {name}"], _chi2(square[:, 0][rows].sum(), count * d))
+    yield MechanismFault("noise not normal", "all coordinates", float(kstest(z.ravel()[:_SHAPED], "norm").pvalue))
 
 
-def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[Finding]:
+def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[MechanismFault]:
     """Tests of the records: how far messages move with the canary, and how often they draw it."""
     releases, n = [plan[kind] for kind in sent.kinds], plan.budget.n
     if any(release.clipping != "record" for release in releases):
         return  # such a message moves by no number of occurrences
     if not np.isfinite(sent.moves).all():
-        yield Finding("not finite", "a message without noise", 0.0)
+        yield MechanismFault("not finite", "a message without noise", 0.0)
         return
     times = np.rint(sent.moves)
     off = np.abs(sent.moves - times) > _WHOLE * np.maximum(times, 1)
-    yield Finding("moves by no whole number of occurrences", "without noise", 0.0 if off.any() else 1.0)
+    yield MechanismFault("moves by no whole number of occurrences", "without noise", 0.0 if off.any() else 1.0)
     first, second = _halves(times)
     for kind, members in sent.places().items():
         release, counts = plan[kind], times[:, members]
@@ -202,29 +202,31 @@ def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[Finding]:
             # Of a part, all messages or none; of disjoint batches, one of those that were played.
             once = counts.sum(1) == 1 if release.sampler == "disjoint" else (counts == 1).all(1)
             absent = (counts == 0).all(1) if release.part is not None else False
-            yield Finding("record not drawn once", kind, 1.0 if (once | absent).all() else 0.0)
+            yield MechanismFault("record not drawn once", kind, 1.0 if (once | absent).all() else 0.0)
             continue
-        drawn = binom(counts.size * release.drawn, 1 / n)
-        yield Finding("record drawn too often or too seldom", kind, float(_both_sides(counts.sum(), drawn)))
+        drawn = binom(counts.size * release.records_drawn, 1 / n)
+        yield MechanismFault("record drawn too often or too seldom", kind, float(_both_sides(counts.sum(), drawn)))
         law = _law(release, n)
-        yield _again(f"{kind} of successive runs", first[:, members], second[:, members], law, law)
+        yield _test_repeated_draws(f"{kind} of successive runs", first[:, members], second[:, members], law, law)
     # Of one kind in successive rounds, and of two kinds in one.
     chains = [*sent.places().values(), list(range(len(releases)))]
     for one, other in sorted({pair for chain in chains for pair in zip(chain[::2], chain[1::2], strict=False)}):
         if releases[one].mixing or releases[one].part is not None:
             continue  # such messages have the record in turn
         laws = _law(releases[one], n), _law(releases[other], n)
-        yield _again(f"messages {one + 1} and {other + 1}", times[:, one], times[:, other], *laws)
+        yield _test_repeated_draws(f"messages {one + 1} and {other + 1}", times[:, one], times[:, other], *laws)
 
 
-def _again(where: str, first: np.ndarray, second: np.ndarray, law: np.ndarray, other: np.ndarray) -> Finding:
+def _test_repeated_draws(
+    where: str, first: np.ndarray, second: np.ndarray, law: np.ndarray, other: np.ndarray
+) -> MechanismFault:
     """Whether two messages draw the canary equally often more or less often than independent draws do."""
     differ = binom(first.size, 1 - float((law * other).sum()))
-    return Finding(AGAIN, where, float(_both_sides((first != second).sum(), differ)))
+    return MechanismFault(AGAIN, where, float(_both_sides((first != second).sum(), differ)))
 
 
 @functools.lru_cache
-def hostile_findings(plan: PrivacyPlan, messages: type[Messages]) -> tuple[Finding, ...]:
+def hostile_findings(plan: PrivacyPlan, messages: type[Messages]) -> tuple[MechanismFault, ...]:
     """Whether a record of whatever values moves a message that draws it once by more than the plan's sensitivity."""
     sent = [release for release in plan.releases if release.count and release.clipping == "record"]
     return tuple(
@@ -238,7 +240,7 @@ def hostile_findings(plan: PrivacyPlan, messages: type[Messages]) -> tuple[Findi
 
 def _reach(
     canary: Canary, release: Release, messages: type[Messages], dtype: torch.dtype, values: tuple[float, ...]
-) -> Finding:
+) -> MechanismFault:
     bound = 2 * release.gradients * CLIP * (1 + 1e-4)
     silos = [(x.to(dtype), y.to(dtype) if y.is_floating_point() else y) for x, y in canary.silos]
     x, y = silos[0]
@@ -248,22 +250,22 @@ def _reach(
     largest = torch.finfo(dtype).max / 100
     for factor in (1.0, *values[:3]):
         weights = (canary.weights * factor).clamp(-largest, largest).to(dtype)
-        sent = [_alone(canary, release, messages, weights, silo) for silo in silos]
+        sent = [_lone_record_message(canary, release, messages, weights, silo) for silo in silos]
         if not all(bool(torch.isfinite(message).all()) for message in sent):
-            return Finding("not finite", where, 0.0)
+            return MechanismFault("not finite", where, 0.0)
         if max(float((message - plain).norm()) for message in sent for plain in sent[:2]) > bound:
-            return Finding("moves beyond its sensitivity", where, 0.0)
-    return Finding("moves beyond its sensitivity", where, 1.0)
+            return MechanismFault("moves beyond its sensitivity", where, 0.0)
+    return MechanismFault("moves beyond its sensitivity", where, 1.0)
 
 
-def _alone(
+def _lone_record_message(
     canary: Canary, release: Release, messages: type[Messages], weights: Tensor, silo: tuple[Tensor, Tensor]
 ) -> Tensor:
     """(d,) what a silo of one record sends without noise if it draws that record once."""
     made = messages(canary.model, [silo], Streams(0))
     clip = torch.full((1,), CLIP, dtype=weights.dtype)
     query, single = weights[None], Release(release.kind, 1, 1, 0.0, contracted=release.contracted)
-    if release.local:
+    if release.has_local_steps:
         # As large as the weights, so that the step is not lost in their rounding.
         stepsize = query.abs().amax(1)
         there = made.local_model(Query(query, 0, release.kind), 0, single, clip, clip * 0, stepsize)
@@ -278,9 +280,9 @@ def _law(release: Release, n: int) -> np.ndarray:
     if release.sampler in ("disjoint", "all"):
         law = np.array([0.0, 1.0])
     elif release.sampler == "subset":
-        law = np.array([1 - release.drawn / n, release.drawn / n])
+        law = np.array([1 - release.records_drawn / n, release.records_drawn / n])
     else:
-        law = binom.pmf(np.arange(min(release.drawn, 60) + 1), release.drawn, 1 / n)
+        law = binom.pmf(np.arange(min(release.records_drawn, 60) + 1), release.records_drawn, 1 / n)
     return np.pad(law, (0, 61 - len(law)))
 
 
@@ -290,20 +292,20 @@ def _halves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values[0:even:2], values[1:even:2]
 
 
-def _pairs(signs: np.ndarray, what: str) -> Iterator[Finding]:
+def _pairs(signs: np.ndarray, what: str) -> Iterator[MechanismFault]:
     """Whether signs (V, …) of two different v agree more or less often than by chance."""
     flat = signs.reshape(len(signs), -1)
     first, second = np.triu_indices(len(signs), 1)
     if len(first):
         agree = np.rint((flat.shape[1] + (flat @ flat.T)[first, second]) / 2)
         where = [f"{what} {i + 1} and {j + 1}" for i, j in zip(first, second, strict=True)]
-        yield _worst(REPEATED, where, _half(agree, flat.shape[1]))
+        yield _worst_fault(REPEATED, where, _half(agree, flat.shape[1]))
 
 
-def _worst(test: str, where: list[str], p: np.ndarray) -> Finding:
+def _worst_fault(test: str, where: list[str], p: np.ndarray) -> MechanismFault:
     """The smallest of a family's p-values, corrected for their number."""
     values = np.atleast_1d(p)
-    return Finding(test, where[int(np.argmin(values))], min(1.0, float(values.min()) * len(values)))
+    return MechanismFault(test, where[int(np.argmin(values))], min(1.0, float(values.min()) * len(values)))
 
 
 def _chi2(total: np.ndarray, size: int) -> np.ndarray:

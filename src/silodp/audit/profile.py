@@ -47,7 +47,7 @@ class ProfileBound:
     noise: float
     epsilon: float
     exceeded: bool
-    seen: str
+    as_seen_by_adversary: str
 
 
 class Rates(NamedTuple):

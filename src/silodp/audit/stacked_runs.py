@@ -47,7 +47,7 @@ class StackedRuns(Messages):
             drawn = torch.from_numpy(generator.integers(0, n, size=(self.runs, records)).T)
         return drawn, torch.tensor(silo)
 
-    def _part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
+    def _records_of_part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
         """Index of a part, and the silo: record 0 is in the first part, as in the first disjoint batch."""
         return torch.arange(first, first + size)[:, None].expand(size, self.runs), torch.tensor(silo)
 
@@ -113,7 +113,7 @@ class StackedRuns(Messages):
         ValueError: gradients have changed on the way.
         """
         weights, kind = query.weights, query.kind
-        drawn, of = self._records(silo, release.drawn, query.round, kind, "replacement")
+        drawn, of = self._records(silo, release.records_drawn, query.round, kind, "replacement")
         base = self._noise(release.steps, weights, silo, query.round, kind).reshape(release.steps, *weights.shape)
         pulled = self._gradient_sum(weights, drawn, of, clip, "record")
         moved = torch.addcmul(pulled, noise_scale[:, None] * release.records, base.sum(0))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
 from silodp.audit.lower_bound import AUDITED, audit_rows, point_rows
-from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, several
+from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
@@ -45,7 +45,7 @@ _HEADINGS = {
 @click.option(
     "--runs", type=click.IntRange(min=4), help=f"Runs with the canary, as many without ({_RUNS}, or audit_runs)."
 )
-@several("--epsilon", type=POSITIVE, default=_CLAIMS, help="Claims of an algorithm (0.75 3 18).")
+@option_of_values("--epsilon", type=POSITIVE, default=_CLAIMS, help="Claims of an algorithm (0.75 3 18).")
 @click.option("--records", type=COUNT, default=_RECORDS, help="n, records of a silo.", show_default=True)
 @click.option("--rounds", type=COUNT, default=_ROUNDS, help="R, rounds.", show_default=True)
 @click.option("--batch", type=COUNT, help="K, records drawn in a round (default: the papers' formula).")
@@ -144,7 +144,7 @@ def _audit_algorithm(
     # Points whose batches differ cannot share a stack.
     stacks: dict[tuple[int, ...], list] = {}
     for plan in map(algorithm.plan, budgets):
-        stacks.setdefault(tuple(release.drawn for release in plan.releases), []).append(plan)
+        stacks.setdefault(tuple(release.records_drawn for release in plan.releases), []).append(plan)
     streams = Streams(seed).child("audit", algorithm.name)
     rows = []
     for number, plans in enumerate(stacks.values()):

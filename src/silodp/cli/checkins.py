@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from silodp.cli.options import Number, experiment, job_command, output, run_file, several
+from silodp.cli.options import Number, experiment, job_command, option_of_values, output, run_file
 from silodp.config.errors import ConfigError
 from silodp.experiments.checkins.comparison import clients_of, compare
 from silodp.experiments.formulas import formula_rows
@@ -43,7 +43,7 @@ def write_figure_2(path: Path) -> None:
 @job_command()
 @run_file
 @experiment
-@several("--epsilons", type=Number(min=0, max=50, min_open=True), default=EPSILONS, help="Central epsilons.")
+@option_of_values("--epsilons", type=Number(min=0, max=50, min_open=True), default=EPSILONS, help="Central epsilons.")
 @output
 def checkins(run_file: Path, experiment: str, epsilons: Sequence[float], output: Path) -> None:
     """Compare random check-ins, shuffling, subsampling and no amplification at equal central epsilon."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from silodp.algorithms import ALGORITHMS
-from silodp.cli.options import PATH, command, job_command, output, several
+from silodp.cli.options import PATH, command, job_command, option_of_values, output
 from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.claim_file import PairedDifference
@@ -60,7 +60,7 @@ def compare(reported: Path, first: str, second: str, output: Path | None) -> Non
 
 @job_command(epilog="Example: silodp claims results/published")
 @click.argument("run")
-@several("--experiments", help="Only these experiments (default: those of config.json).")
+@option_of_values("--experiments", help="Only these experiments (default: those of config.json).")
 @click.option("--output", type=PATH, help="CSV file to write; without one the claims are printed.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the claims as a Markdown table.")
 def claims(run: str, experiments: Sequence[str], output: Path | None, as_markdown: bool) -> None:

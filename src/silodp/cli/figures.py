@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.options import PATH, among, experiment, job_command, run_file, several
+from silodp.cli.options import PATH, among, experiment, job_command, option_of_values, run_file
 from silodp.config.experiment import Experiment
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import figure_names
@@ -13,13 +13,13 @@ from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, read_table, with_readi
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.figures.slices import with_intervals
-from silodp.report.figures.words import setting_words, short_of, variant_words
+from silodp.report.figures.words import setting_words, short_title, variant_words
 
 FORMATS = ("pdf", "png", "svg")
 
 
 def _files(function: Callable) -> Callable:
-    formats = several("--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats (default: all).")
+    formats = option_of_values("--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats (default: all).")
     return click.option("--folder", type=PATH, required=True, help="Folder for the figures.")(formats(function))
 
 
@@ -72,7 +72,7 @@ def figure(
 
 def _title(experiment: str, config: Experiment, shows: dict) -> str:
     reading = f", {variant_words(shows['reading'])}" if shows["reading"] else ""
-    title = f"{short_of(experiment, config.short, config.title)}\n{setting_words(shows['M'], shows['R'])}{reading}"
+    title = f"{short_title(experiment, config.short, config.title)}\n{setting_words(shows['M'], shows['R'])}{reading}"
     readings = config.variants().get(shows["reading"], config.readings)
     unproven = readings.noise == "paper" and (readings.clipping != "record" or readings.clip_rule != "grid")
     return title + (" – not private as claimed" if unproven else "")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from silodp.config.errors import ConfigError, near
+from silodp.config.errors import ConfigError, suggest_name
 
 
 class Command(click.Command):
@@ -18,7 +18,7 @@ class Command(click.Command):
         self.params += COMMON
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        names = {name for option in self.params if isinstance(option, _Several) for name in option.opts}
+        names = {name for option in self.params if isinstance(option, _OptionOfValues) for name in option.opts}
         return super().parse_args(context, list(_spread(words, names)))
 
     def invoke(self, context: click.Context) -> int:
@@ -26,7 +26,7 @@ class Command(click.Command):
         return context.obj["load"]("running:run")(context, super().invoke)
 
 
-class _Several(click.Option):
+class _OptionOfValues(click.Option):
     """An option that takes one or more values."""
 
 
@@ -78,9 +78,9 @@ def job_command(name: str | None = None, **keywords: Any) -> Callable[[Callable]
     return click.command(name, cls=Command, params=hidden, **keywords)
 
 
-def several(*names: str, **keywords: Any) -> Callable:
+def option_of_values(*names: str, **keywords: Any) -> Callable:
     """An option that takes one or more values, as in --trials a.parquet b.parquet."""
-    return click.option(*names, cls=_Several, multiple=True, **keywords)
+    return click.option(*names, cls=_OptionOfValues, multiple=True, **keywords)
 
 
 class Number(click.FloatRange):
@@ -110,5 +110,7 @@ def among(kind: str, value: str, allowed: Iterable[str]) -> str:
     """`value` if it is among `allowed`, else ConfigError."""
     names = list(allowed)
     if value not in names:
-        raise ConfigError(f"command line: {kind}: {value!r}: must be one of {', '.join(names)}{near(value, names)}")
+        raise ConfigError(
+            f"command line: {kind}: {value!r}: must be one of {', '.join(names)}{suggest_name(value, names)}"
+        )
     return value

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from silodp.cli.options import COUNT, PATH, command, several
+from silodp.cli.options import COUNT, PATH, command, option_of_values
 from silodp.config.errors import ConfigError, project_root
 from silodp.datasets.own.own_file import OwnFile
 from silodp.experiments.validation import load
@@ -21,7 +21,7 @@ from silodp.own_data import first_run_file
 @click.option(
     "--missing", type=click.Choice(("refuse", "drop", "mean")), default="refuse", help="Rule for missing values."
 )
-@several("--ignore", help="Columns that are not used.")
+@option_of_values("--ignore", help="Columns that are not used.")
 @click.option("--task", type=click.Choice(("classification", "regression")), help="Default: inferred from the target.")
 @click.option("--person-limit", type=COUNT, default=20, help="Records of a person that are used.", show_default=True)
 @click.option("--encoding", help="Of a text file, as in latin-1 (default: UTF-8).")

@@ -11,10 +11,10 @@ import click
 from tabulate import tabulate
 
 from silodp.algorithms import ALGORITHMS
-from silodp.atlas.bounds import Answer, answer, most_rounds, noise_factor
+from silodp.atlas.bounds import Answer, bound_mechanism, most_rounds, noise_factor
 from silodp.atlas.mechanism import Mechanism, load_mechanism, mechanism_path
 from silodp.atlas.witnesses import VIEWS, WITNESSES
-from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, several
+from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.privacy.calibration import calibrated_plan
 from silodp.privacy.person import person_epsilon
@@ -22,8 +22,8 @@ from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.amplification import amplification_table
 from silodp.privacy.standing import standing
-from silodp.privacy.true_epsilon import delivered, reached
-from silodp.rounding import ends, outward
+from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
+from silodp.rounding import ends, round_outward
 
 # Rounds of the table by round, up to those of the run.
 _MARKS = [mark * 10**power for power in range(7) for mark in (1, 2, 5)]
@@ -52,9 +52,9 @@ def print_answer(
             raise ConfigError(f"{path}: {error}") from None
 
     total = rounds or mechanism.steps.rounds
-    result: Answer = checked(answer, total, changed)
+    result: Answer = checked(bound_mechanism, total, changed)
     marks = [*(mark for mark in _MARKS if mark < total), total] if by_round else []
-    table = {mark: ends(*checked(answer, mark, changed).interval[:2]) for mark in marks}
+    table = {mark: ends(*checked(bound_mechanism, mark, changed).interval[:2]) for mark in marks}
     kept: tuple[int, float] | None = None
     if budget is not None:
         fits = 0 if math.isinf(result.interval.upper) else checked(most_rounds, budget, changed)
@@ -69,7 +69,7 @@ def print_answer(
         return
     rows = _rows(mechanism, result, total) + [(f"by round {mark}", text, "") for mark, text in table.items()]
     if kept is not None:
-        more = f"× {outward(kept[1], up=True)}" if math.isfinite(kept[1]) else "none"
+        more = f"× {round_outward(kept[1], up=True)}" if math.isfinite(kept[1]) else "none"
         rows.append((f"rounds for ε = {budget:g}", str(kept[0]), "the most whose upper end keeps it"))
         rows.append((f"noise for ε = {budget:g}", more, f"what all noise is multiplied by, for {total} rounds"))
     print(tabulate(rows, tablefmt="plain", disable_numparse=True))
@@ -91,7 +91,7 @@ def _changed(mechanism: Mechanism, settings: tuple[str, ...]) -> dict[str, float
 
 def _rows(mechanism: Mechanism, result: Answer, total: int) -> list[tuple[str, str, str]]:
     claim, about, witness = mechanism.claim, mechanism.about, result.interval.witness
-    said = "no number" if result.claimed is None else outward(result.claimed, up=True)
+    said = "no number" if result.claimed is None else round_outward(result.claimed, up=True)
     unit = {"replace": "replaced", "add_remove": "added or removed"}[claim.adjacency]
     rows = [("system", about.title, about.version)] if about else []
     rows += [
@@ -104,7 +104,7 @@ def _rows(mechanism: Mechanism, result: Answer, total: int) -> list[tuple[str, s
     return rows + [(f"∞ where {when}", name, WITNESSES[why].words) for name, when, why in result.special if why]
 
 
-class _Needed(click.Option):
+class _RequiredOption(click.Option):
     """An option that must be given, unless --mechanism describes the run."""
 
     def __init__(self, *arguments: Any, **keywords: Any):
@@ -121,9 +121,11 @@ class _Needed(click.Option):
 
 _RUN = (
     click.option("--algorithm", default="minibatch_sgd", help="A registered algorithm.", show_default=True),
-    click.option("--rounds", type=COUNT, cls=_Needed, help="R, rounds of communication."),
-    click.option("--records", type=COUNT, cls=_Needed, help="n, training records of a silo."),
-    click.option("--batch", type=COUNT, cls=_Needed, help="K, records drawn in a round (local_sgd: local steps)."),
+    click.option("--rounds", type=COUNT, cls=_RequiredOption, help="R, rounds of communication."),
+    click.option("--records", type=COUNT, cls=_RequiredOption, help="n, training records of a silo."),
+    click.option(
+        "--batch", type=COUNT, cls=_RequiredOption, help="K, records drawn in a round (local_sgd: local steps)."
+    ),
     click.option("--delta", type=DELTA, help="Delta (default 1/n^2)."),
     click.option("--phase-length", type=COUNT, default=1, help="q of fedprox_spider.", show_default=True),
     as_json,
@@ -167,9 +169,11 @@ def _plan(
 @click.option("--set", "settings", multiple=True, metavar="NAME=NUMBER", help="Another setting of the mechanism.")
 @click.option("--budget", type=POSITIVE, help="Also the rounds, or the noise, that keep this epsilon (mechanism).")
 @_federated_run
-@click.option("--sigma", type=POSITIVE, cls=_Needed, help="Noise per coordinate of a gradient message (or step).")
+@click.option(
+    "--sigma", type=POSITIVE, cls=_RequiredOption, help="Noise per coordinate of a gradient message (or step)."
+)
 @click.option("--sigma-difference", type=POSITIVE, help="Noise per coordinate of a difference message (SPIDER).")
-@click.option("--clip", type=POSITIVE, cls=_Needed, help="Clip threshold L on each record's gradient.")
+@click.option("--clip", type=POSITIVE, cls=_RequiredOption, help="Clip threshold L on each record's gradient.")
 @click.option("--by-round", is_flag=True, help="Also epsilon so far at the end of every round.")
 @click.option("--person-silos", type=COUNT, default=1, help="Silos that hold records of one person.", show_default=True)
 @click.option("--person-records", type=COUNT, default=1, help="Records of one person in a silo.", show_default=True)
@@ -227,9 +231,9 @@ def epsilon(
 
 
 def _bounds(plan: PrivacyPlan) -> dict[str, Any]:
-    result = delivered(plan)
+    result = epsilon_bounds(plan)
     # Whatever is claimed, the lower end is wanted.
-    lower = reached(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
+    lower = violating_epsilon(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
     return {
         "delivered_epsilon": result.upper,
         "lower": lower,
@@ -258,9 +262,9 @@ def noise(as_json: bool, epsilon: float, clip: float, **run: Any) -> None:
 
 
 @command(epilog="Example: silodp amplification --epsilon0 0.5 1 --reports 10000 --delta 1e-6")
-@several("--epsilon0", type=Number(min=0, max=500, min_open=True), required=True, help="Epsilon of a report.")
-@several("--reports", type=COUNT, required=True, help="N, shuffled reports.")
-@several("--delta", type=DELTA, required=True, help="Central delta.")
+@option_of_values("--epsilon0", type=Number(min=0, max=500, min_open=True), required=True, help="Epsilon of a report.")
+@option_of_values("--reports", type=COUNT, required=True, help="N, shuffled reports.")
+@option_of_values("--delta", type=DELTA, required=True, help="Central delta.")
 @click.option("--records", type=COUNT, default=1, help="n, records of a report's sender.", show_default=True)
 def amplification(epsilon0: Sequence[float], reports: Sequence[int], delta: Sequence[float], records: int) -> None:
     """Bound the central epsilon of N local reports behind a shuffler (or sampled, or sent at random times).

@@ -9,7 +9,7 @@ from silodp.cli.options import PATH, chosen, experiment, job_command, output, ru
 from silodp.cli.select import CHOSEN
 from silodp.experiments.privacy_table import by_round_rows, privacy_rows, with_other_epsilons
 from silodp.experiments.validation import experiment_of
-from silodp.federation.experiment_data import held_by_one
+from silodp.federation.experiment_data import measure_person_spread
 from silodp.federation.partition import read_partition
 from silodp.files import read_parquet, write_csv
 
@@ -28,7 +28,7 @@ def privacy(
     """Bound the true epsilon of every chosen private point, beside the claimed epsilon."""
     run, config = experiment_of(run_file, experiment)
     partition = read_partition(silos, 0)
-    sizes, held = [len(records) for records in partition.train], held_by_one(config, partition)
+    sizes, held = [len(records) for records in partition.train], measure_person_spread(config, partition)
     rows = privacy_rows(experiment, config, read_parquet(chosen, CHOSEN), sizes)
     write_csv(with_other_epsilons(rows, experiment, config, sizes, held), output)
     if by_round:

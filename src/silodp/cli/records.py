@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.options import PATH, command, job_command, run_file, several
+from silodp.cli.options import PATH, command, job_command, option_of_values, run_file
 from silodp.config.errors import project_root
 from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
@@ -31,7 +31,7 @@ def publish(folders: Sequence[Path], output: Path, beside: bool, without: Sequen
 
 @job_command()
 @run_file
-@several("--listings", type=PATH, help="CSV files that `silodp fetch --listing` wrote.")
+@option_of_values("--listings", type=PATH, help="CSV files that `silodp fetch --listing` wrote.")
 @click.option("--output", type=PATH, required=True, help="provenance.json; options and plug-ins are copied beside it.")
 def provenance(run_file: Path, listings: Sequence[Path], output: Path) -> None:
     """Record what a run was made from: code, lock, configuration, data, machine."""

@@ -11,7 +11,7 @@ import numpy as np
 from silodp.cli.options import PATH, POSITIVE, among, command
 from silodp.cli.practitioner import rounded
 from silodp.cli.select import CHOSEN
-from silodp.config.errors import ConfigError, shown
+from silodp.config.errors import ConfigError, show_value
 from silodp.config.run import Run
 from silodp.datasets.own.tabular import read_frame
 from silodp.experiments.task import RUN, Task, task_at
@@ -73,7 +73,7 @@ def release(
     among("--algorithm", algorithm, config.algorithms)
     for wrong, key, value, allowed in releases.release_rules(config, algorithm, person):
         if wrong:
-            raise ConfigError(f"{run_file}: {key}: {shown(value)}: {allowed}")
+            raise ConfigError(f"{run_file}: {key}: {show_value(value)}: {allowed}")
     settings = {setting.name: setting for setting in config.settings}
     given = among("--setting", setting or next(iter(settings)), settings)
     task = Task(name, config, algorithm, settings[given])

@@ -9,14 +9,14 @@ import yaml
 from silodp.cli.checkins import write_figure_2
 from silodp.cli.options import COUNT, command
 from silodp.cli.run import profile, run_workflow
-from silodp.config.errors import ConfigError, near
+from silodp.config.errors import ConfigError, suggest_name
 from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.report.figures import save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.paper_figures import paper_figures, replication
 from silodp.workflow.cost import cost_here
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 
 @command(epilog="Example: silodp replicate nonconvex-4 --trials 2")
@@ -34,7 +34,9 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
     names = list(dict.fromkeys(panel.name for panel in paper_figures()))
     shown = replication(figure, trials)
     if shown is None:
-        raise ConfigError(f"command line: figure: {figure!r}: must be one of {', '.join(names)}{near(figure, names)}")
+        raise ConfigError(
+            f"command line: figure: {figure!r}: must be one of {', '.join(names)}{suggest_name(figure, names)}"
+        )
     # Figure 2 of the check-ins paper needs no training.
     if not shown.panels[0].experiment:
         table = Path(f"{shown.files[0]}.csv")
@@ -46,7 +48,7 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
         return 0
     run_file = Path("results") / shown.run / "run.yaml"
     write_text(yaml.safe_dump(shown.run_file(), sort_keys=False, allow_unicode=True), run_file)
-    plan = Plan(load(run_file))
+    plan = RunPlan(load(run_file))
     for panel in shown.panels:
         if panel.experiment not in plan.experiments:
             raise ConfigError(f"command line: figure: {shown.name}: {panel.experiment} needs a CUDA device: none here")

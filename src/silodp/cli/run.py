@@ -17,7 +17,7 @@ from silodp.experiments.validation import load
 from silodp.workflow import cost as costs
 from silodp.workflow import engine
 from silodp.workflow.contents import is_publication
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.provenance import COMMAND_VARIABLE
 
 log = logging.getLogger("silodp")
@@ -30,7 +30,7 @@ profile = click.option("--profile", default="workflow/profiles/default", help="S
 @click.option("--cores", help="Cores used at once (default: all).")
 def cost(run_file: Path, cores: str | None) -> None:
     """Estimate a rebuild from nothing; refused, as the rebuild is, above the run file's limits."""
-    plan = Plan(load(run_file))
+    plan = RunPlan(load(run_file))
     estimate = costs.cost_here(plan, cores)
     print(estimate.text())
     costs.refuse(plan, estimate, Path.cwd())
@@ -48,7 +48,7 @@ def rebuild(state: dict, run_file: Path, arguments: Sequence[str], cores: str | 
     Snakemake gets the words after `--`: targets and options. Run a killed rebuild again, and it goes on; only one
     rebuild at a time works in a folder. A signal ends the jobs too.
     """
-    plan = Plan(load(run_file))
+    plan = RunPlan(load(run_file))
     # Nothing is trained for a publication.
     if not is_publication(run_file.parent):
         estimate = costs.cost_here(plan, cores)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from silodp.cli.options import PATH, experiment, job_command, output, run_file, several
+from silodp.cli.options import PATH, experiment, job_command, option_of_values, output, run_file
 from silodp.experiments.selection import select as choose
 from silodp.experiments.validation import experiment_of
 from silodp.files import read_parquet, write_parquet
@@ -18,7 +18,7 @@ TRIALS = (*CHOSEN, "trial", "train_loss", "test_error", "diverged")
 @job_command()
 @run_file
 @experiment
-@several("--trials", type=PATH, required=True, help="Parquet files of the grid runs.")
+@option_of_values("--trials", type=PATH, required=True, help="Parquet files of the grid runs.")
 @output
 def select(run_file: Path, experiment: str, trials: Sequence[Path], output: Path) -> None:
     """Choose the grid point of smallest training loss, for every algorithm, setting and epsilon."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from silodp.cli.figures import FORMATS
-from silodp.cli.options import PATH, chosen, experiment, job_command, output, run_file, several, silos
+from silodp.cli.options import PATH, chosen, experiment, job_command, option_of_values, output, run_file, silos
 from silodp.cli.select import CHOSEN
 from silodp.experiments.validation import experiment_of
 from silodp.federation.trial_data import load_dataset, stored_trials
@@ -24,7 +24,9 @@ from silodp.report.figures.study import study_figure
 @chosen
 @silos
 @click.option("--table", type=PATH, required=True, help="CSV file that `silodp table` wrote.")
-@several("--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats of the figure (default: all).")
+@option_of_values(
+    "--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats of the figure (default: all)."
+)
 @output
 def study(
     run_file: Path, experiment: str, chosen: Path, silos: Path, table: Path, formats: Sequence[str], output: Path

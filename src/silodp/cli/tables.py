@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from silodp.cli.options import PATH, chosen, experiment, job_command, output, run_file, several
+from silodp.cli.options import PATH, chosen, experiment, job_command, option_of_values, output, run_file
 from silodp.cli.select import CHOSEN, read_trials
 from silodp.experiments.selection import losses as losses_of
 from silodp.experiments.table import delivered_lookup
@@ -37,8 +37,8 @@ def merge(folder: Path, experiments: Sequence[str]) -> None:
 @job_command()
 @run_file
 @experiment
-@several("--grid", type=PATH, required=True, help="Parquet files of the grid runs.")
-@several("--fresh", type=PATH, help="Parquet files of the fresh runs.")
+@option_of_values("--grid", type=PATH, required=True, help="Parquet files of the grid runs.")
+@option_of_values("--fresh", type=PATH, help="Parquet files of the fresh runs.")
 @chosen
 @click.option("--privacy", type=PATH, required=True, help="CSV file that `silodp privacy` wrote.")
 @output

@@ -3,7 +3,7 @@
 import click
 
 from silodp.cli.options import among, command
-from silodp.config.errors import ConfigError, near
+from silodp.config.errors import ConfigError, suggest_name
 from silodp.theory import THEOREMS, describe, list_theorems
 from silodp.theory.registry import PAPERS
 
@@ -18,7 +18,7 @@ def theory(action: str, key: str | None) -> None:
     """
     if action == "show":
         if key is None or key not in THEOREMS:
-            allowed = f"must be a theorem's key, as `silodp theory list` prints{near(key, THEOREMS)}"
+            allowed = f"must be a theorem's key, as `silodp theory list` prints{suggest_name(key, THEOREMS)}"
             raise ConfigError(f"command line: key: {key!r}: {allowed}")
         print(describe(key))
         return

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from silodp.cli.options import PATH, among, experiment, job_command, output, run_file, several, silos
+from silodp.cli.options import PATH, among, experiment, job_command, option_of_values, output, run_file, silos
 from silodp.cli.options import chosen as chosen_points
 from silodp.cli.select import CHOSEN, read_trials
 from silodp.config.errors import ConfigError
@@ -117,7 +117,7 @@ def fresh(
 @job_command()
 @_training
 @click.option("--rung", type=click.IntRange(min=0), required=True, help="Number of the rung, from 0.")
-@several("--earlier", type=PATH, help="Parquet files of the earlier rungs.")
+@option_of_values("--earlier", type=PATH, help="Parquet files of the earlier rungs.")
 def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: Sequence[Path]) -> pd.DataFrame:
     """Train the points of one rung of a race in the rung's trial; the earlier rungs decide which points."""
     steps = rungs(task.config.race)
@@ -132,7 +132,7 @@ def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: 
     if before is not None and points.empty:
         return before.iloc[:0].assign(rung=rung)
     prepared = stored_trials(silos, task.config, task.readings, run)
-    purpose = f"race{rung}" if task.secret else "grid"
+    purpose = f"race{rung}" if task.on_own_data else "grid"
     return run_trials(task, run, prepared, [steps[rung].trial], points, purpose).assign(rung=rung)
 
 

@@ -16,12 +16,12 @@ def project_root() -> Path:
     return Path(__file__).resolve().parents[3]
 
 
-def near(word: object, allowed: Iterable[str]) -> str:
+def suggest_name(word: object, allowed: Iterable[str]) -> str:
     """`; did you mean X?` where `allowed` has a name close to `word`, else nothing."""
     names = difflib.get_close_matches(str(word), list(allowed), n=1)
     return f"; did you mean {names[0]}?" if names else ""
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

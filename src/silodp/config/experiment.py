@@ -52,7 +52,7 @@ class Grid(Strict):
             return np.linspace(math.exp(self.low), math.exp(self.high), self.points).tolist()
         return np.exp(np.linspace(self.low, self.high, self.points)).tolist()
 
-    def widened(self, spacing: str | None = None) -> list[float]:
+    def wider_values(self, spacing: str | None = None) -> list[float]:
         """The same with values beyond both ends, down to e^(low − 3) and up to e^(high + 3) or just past them.
 
         They go on in the exponent with the grid's own distance, or a distance of 1 where values are evenly spaced.
@@ -64,12 +64,12 @@ class Grid(Strict):
         return [*np.exp(below).tolist(), *self.values(spacing), *np.exp(above).tolist()]
 
 
-def _named(value: Any) -> str:
+def _source_tag(value: Any) -> str:
     return "str" if isinstance(value, str) else "owndata"
 
 
 # Told apart before they are read, so that an error speaks of the one that was meant.
-Source = Annotated[Annotated[str, Tag("str")] | Annotated[OwnData, Tag("owndata")], Discriminator(_named)]
+Source = Annotated[Annotated[str, Tag("str")] | Annotated[OwnData, Tag("owndata")], Discriminator(_source_tag)]
 
 
 def _distinct(values: list | None) -> list | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from silodp.config.errors import ConfigError, near, project_root, shown
+from silodp.config.errors import ConfigError, project_root, show_value, suggest_name
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.config.types import Strict
@@ -49,19 +49,19 @@ def layers_of(folder: Path, source: Path) -> list[tuple[Path, dict]]:
         return [(source, keys)]
     path = folder / f"{base}.yaml"
     if not path.is_file():
-        raise ConfigError(f"{source}: extends: {shown(base)}: must name another experiment's file")
+        raise ConfigError(f"{source}: extends: {show_value(base)}: must name another experiment's file")
     extended = read_yaml(path)
     if "extends" in extended:
-        raise ConfigError(f"{source}: extends: {shown(base)}: must be an experiment that extends none itself")
+        raise ConfigError(f"{source}: extends: {show_value(base)}: must be an experiment that extends none itself")
     return [(source, keys), (path, extended)]
 
 
-def merged(layers: Sequence[tuple[Path, dict]]) -> dict:
+def merge_layers(layers: Sequence[tuple[Path, dict]]) -> dict:
     return functools.reduce(lambda below, layer: merge(below, layer[1]), reversed(layers), {})
 
 
 def read_experiment(folder: Path, source: Path) -> dict:
-    return merged(layers_of(folder, source))
+    return merge_layers(layers_of(folder, source))
 
 
 def holder(layers: Sequence[tuple[Path, dict]], location: Sequence[str | int]) -> Path | None:
@@ -145,13 +145,13 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
     for detail in error.errors():
         wrong.setdefault(place(keys_of(detail)), []).append(detail)
     (where, details), *others = wrong.items()
-    value = shown(details[0]["input"])
+    value = show_value(details[0]["input"])
     allowed = ", or: ".join(dict.fromkeys(detail["msg"].removeprefix("Value error, ") for detail in details))
     if details[0]["type"] == "missing":
         value, allowed = "missing", "this key must be given"
     elif details[0]["type"] == "extra_forbidden":
         allowed = "unknown key; see docs/configuration.md for the keys allowed here"
-        allowed += near(keys_of(details[0])[-1], (key for model in _sections() for key in model.model_fields))
+        allowed += suggest_name(keys_of(details[0])[-1], (key for model in _sections() for key in model.model_fields))
     tail = f" (and {len(others)} more)" if others else ""
     return ConfigError(f"{where}: {value}: {allowed}{tail}")
 

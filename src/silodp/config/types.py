@@ -27,14 +27,14 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, Field(pattern=NAME, max_length=100)]
 
 
-def _shown(text: str) -> str:
+def _printable_text(text: str) -> str:
     """Without control characters, which SVG forbids."""
     if any(ord(letter) < 32 and letter not in "\t\n" for letter in text):
         raise ValueError("must hold no control characters")
     return text
 
 
-Title = Annotated[str, Field(max_length=300), AfterValidator(_shown)]
+Title = Annotated[str, Field(max_length=300), AfterValidator(_printable_text)]
 Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
 
 

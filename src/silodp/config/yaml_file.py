@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from silodp.config.errors import ConfigError, near
+from silodp.config.errors import ConfigError, suggest_name
 
 # Collections within each other, beyond which the compiled parser could exhaust the stack.
 _DEEPEST = 100
@@ -33,7 +33,7 @@ _Loader.add_constructor("tag:yaml.org,2002:null", lambda loader, node: None if n
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789IN"))
 
 
-def _plain(text: str) -> Any:
+def _load_plain_yaml(text: str) -> Any:
     """The content of a file without aliases, whose collections are not many deep."""
     depth = 0
     for event in yaml.parse(text, _Loader):
@@ -48,10 +48,10 @@ def _plain(text: str) -> Any:
 def read_yaml(path: Path) -> dict:
     """A YAML file that holds a mapping; ConfigError in one line for anything else."""
     if not path.is_file():
-        beside = near(path.name, (file.name for file in path.parent.glob("*.yaml")))
+        beside = suggest_name(path.name, (file.name for file in path.parent.glob("*.yaml")))
         raise ConfigError(f"{path}: file: missing: must be a readable YAML file{beside}")
     try:
-        content = _plain(path.read_text(encoding="utf-8-sig"))
+        content = _load_plain_yaml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: file: {error.strerror}: must be a readable YAML file") from None
     # Values that a tag forces into another kind, as in `!!int x`, fail with other errors than YAML's.

@@ -78,7 +78,7 @@ class Dataset:
     standardise_columns: tuple[str, ...] | None = None
     images: bool = False
     silo_records: tuple[int, ...] | None = None
-    held: tuple[int, int] | None = None
+    person_spread: tuple[int, int] | None = None
     converted: Callable[[Path, str], None] | None = None
 
     def counts(self, official_test: bool) -> tuple[int, ...] | None:

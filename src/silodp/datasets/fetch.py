@@ -69,7 +69,7 @@ def fetch(
         raise ValueError(f"data mirror: {without_credentials(chosen)!r}: {allowed}")
     fetcher = _Fetcher(name, cache_folder(cache), chosen, progress and sys.stderr.isatty(), deadline, least_speed)
     # A complete cache may be read-only, so the lock is taken only when something is missing.
-    if fetcher.missing():
+    if fetcher.missing_sources():
         try:
             fetcher.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(fetcher.folder / f".{name}.lock"):
@@ -90,7 +90,7 @@ class _Fetcher:
     deadline: float
     least_speed: float
 
-    def missing(self) -> list[Source]:
+    def missing_sources(self) -> list[Source]:
         paths = {source: self.folder / source.file for source in sources(self.name).files}
         return [source for source, path in paths.items() if not path.is_file() or mismatch(path, source)]
 
@@ -102,7 +102,7 @@ class _Fetcher:
     def fill(self) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
         try:
-            for source in self.missing():
+            for source in self.missing_sources():
                 target = self.folder / source.file
                 target.unlink(missing_ok=True)
                 path = self._bring(source)

@@ -11,7 +11,7 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.privacy.plan import Budget, Clipping
-from silodp.privacy.true_epsilon import delivered, reached
+from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
 from silodp.theory.registry import AssumptionError
 
 RECORDS = 1238
@@ -33,7 +33,7 @@ class Formula(NamedTuple):
     in_range: bool = False
 
 
-class Setting(NamedTuple):
+class FormulaSetting(NamedTuple):
     """R, the ε in K, and the claims of a paper's experiment, with its formulas."""
 
     R: int
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 
 _LONG = (("log_term", "2/delta"),)
 PAPERS = {
-    "convex": Setting(
+    "convex": FormulaSetting(
         35,
         18.0,
         (0.75, 1.5, 3.0, 6.0, 12.0, 18.0),
@@ -56,7 +56,7 @@ PAPERS = {
             Formula("released: only the mean clipped", "insurance program", "minibatch_sgd", (), "batch_mean"),
         ),
     ),
-    "nonconvex": Setting(
+    "nonconvex": FormulaSetting(
         25,
         24.0,
         (0.75, 1.0, 1.5, 3.0, 6.0, 12.0, 18.0),
@@ -84,7 +84,7 @@ def formula_rows() -> pd.DataFrame:
     return pd.DataFrame([row for row in rows if row is not None])
 
 
-def _row(paper: str, setting: Setting, formula: Formula, epsilon: float) -> dict | None:
+def _row(paper: str, setting: FormulaSetting, formula: Formula, epsilon: float) -> dict | None:
     algorithm = ALGORITHMS[formula.algorithm].with_options({"rounds": setting.R} | dict(formula.options))
     batch_epsilon = epsilon if formula.in_range else setting.batch_epsilon
     budget = Budget(RECORDS, setting.R, epsilon, RECORDS**-2.0, batch_epsilon)
@@ -92,18 +92,18 @@ def _row(paper: str, setting: Setting, formula: Formula, epsilon: float) -> dict
         plan = complete_plan(algorithm, budget, Protocol(formula.clipping, TENSORS))
     except AssumptionError:
         return None
-    found = delivered(plan)
+    found = epsilon_bounds(plan)
     return {
         "paper": paper,
         "formula": formula.name,
         "source": formula.source,
         "n": RECORDS,
         "R": setting.R,
-        "K": plan.releases[0].drawn,
+        "K": plan.releases[0].records_drawn,
         "delta": budget.delta,
         "claimed_epsilon": epsilon,
         "noise_multiplier": plan.noise_multiplier,
         "delivered_epsilon": found.upper,
         "holds": found.upper <= epsilon,
-        "delivered_lower": reached(plan, found, everyone=True),
+        "delivered_lower": violating_epsilon(plan, found, everyone=True),
     }

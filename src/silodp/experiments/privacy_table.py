@@ -27,7 +27,7 @@ from silodp.privacy.plan import ADJACENCY, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.shuffled_plan import sent_bits
 from silodp.privacy.standing import standing
-from silodp.privacy.true_epsilon import delivered, reached
+from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
 
 
 def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     """
     private = chosen[chosen["epsilon"].notna()]
     private = private.assign(reported=private["selection"] == config.reports[0].selection)
-    delivered_by, reached_by = functools.cache(delivered), functools.cache(reached)
+    delivered_by, reached_by = functools.cache(epsilon_bounds), functools.cache(violating_epsilon)
     rows = []
     for point in private.groupby(KEY, as_index=False)["reported"].max().to_dict("records"):
         task = task_at(experiment, config, point)
@@ -64,7 +64,7 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
                 "accountant": method,
                 "adjacency": ADJACENCY,
                 "sampling": worst.sampling,
-                "noise_multiplier": worst.seen.noise_multiplier,
+                "noise_multiplier": worst.as_seen_by_adversary.noise_multiplier,
                 "holds": epsilon <= point["epsilon"],
                 "delivered_lower": lower,
                 "claim": standing(point["epsilon"], lower, epsilon),
@@ -125,7 +125,7 @@ def _epsilon(plan: PrivacyPlan, sent: tuple[int, ...]) -> float:
     releases = tuple(replace(release, count=min(count, release.count)) for release, count in cut)
     if not any(release.count for release in releases):
         return 0.0
-    return delivered(replace(plan, releases=releases)).upper
+    return epsilon_bounds(replace(plan, releases=releases)).upper
 
 
 # Rounds of which `by_round_rows` gives the ε.
@@ -147,12 +147,14 @@ def with_other_epsilons(
         row |= {"person_silos": held[0], "person_records": held[1]}
         # A clip threshold read off the data makes every ε infinite.
         if row["reported"] and task.readings.clip_rule == "grid":
-            row |= _others(task, row["epsilon"], int(row["phase_length"]), sizes, held)
+            row |= _other_epsilons(task, row["epsilon"], int(row["phase_length"]), sizes, held)
         filled.append(row)
     return pd.DataFrame(filled, columns=list(rows.columns))
 
 
-def _others(task: Task, epsilon: float, phase_length: int, sizes: list[int], held: tuple[int, int]) -> dict[str, float]:
+def _other_epsilons(
+    task: Task, epsilon: float, phase_length: int, sizes: list[int], held: tuple[int, int]
+) -> dict[str, float]:
     plans = _distinct_plans(task, epsilon, phase_length, sizes)
     if task.readings.resample:  # nothing is proven of one record, but of all copies of a record
         return {"epsilon_person": persons_epsilon(plans, *held)}

@@ -43,7 +43,7 @@ def complete_plan(algorithm: "Algorithm", budget: Budget, protocol: Protocol) ->
     clipped = (replace(release, clipping=protocol.clipping, tensors=protocol.tensors) for release in plan.releases)
     plan = replace(plan, releases=tuple(clipped))
     if protocol.sampler == "subset":
-        plan = plan.distinct
+        plan = plan.without_repeats
     if protocol.shuffled is not None and plan.private:
         from silodp.privacy.shuffling.shuffled_plan import shuffled_plan  # slow to import
 

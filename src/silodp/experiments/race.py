@@ -55,7 +55,7 @@ def points(race: Race, number: int, grid: pd.DataFrame, earlier: pd.DataFrame | 
     `earlier` has the rows of the rungs before it: `POINT`, trial and train_loss.
     """
     rung, lines = rungs(race)[number], _Lines(grid)
-    ranked = [] if earlier is None else lines.ranked(earlier, rung.trial)
+    ranked = [] if earlier is None else lines.rank_points(earlier, rung.trial)
     wanted: list[set[Place]] = []
     for line in range(len(lines)):
         if rung.kind == "coarse":
@@ -122,7 +122,7 @@ class _Lines:
                 if (line, moved) in self.points:
                     yield moved
 
-    def ranked(self, earlier: pd.DataFrame, trial: int) -> list[list[Place]]:
+    def rank_points(self, earlier: pd.DataFrame, trial: int) -> list[list[Place]]:
         """For every line: places that have run every trial before `trial`, by their mean training loss."""
         numbered = self.grid.assign(line=self.line, place=self.place)
         rows = earlier.fillna({"train_loss": math.inf}).merge(numbered, on=POINT)

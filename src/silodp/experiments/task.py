@@ -57,7 +57,7 @@ class Task:
         return self.config.algorithms[self.algorithm]
 
     @property
-    def secret(self) -> bool:
+    def on_own_data(self) -> bool:
         """Whether the data are a user's own, and so no two points may share noise."""
         return not isinstance(self.config.dataset, str)
 
@@ -110,7 +110,7 @@ class Task:
         spacing = None if readings.stepsize_grid == "as_given" else readings.stepsize_grid
         steps = keys.stepsizes or self.setting.stepsizes or config.stepsizes
         wider = readings.grid == "widened"
-        stepsizes = steps.widened(spacing) if wider else steps.values(spacing)
+        stepsizes = steps.wider_values(spacing) if wider else steps.values(spacing)
         stepsizes = [math.nan] if keys.schedule else stepsizes
         clips = keys.clips or config.clips
         finite = sorted(clip for clip in clips if not math.isinf(clip))
@@ -127,7 +127,7 @@ class Task:
             points += itertools.product([math.nan], stepsizes, clips, phases)
         return pd.DataFrame(points, columns=POINT).astype({"phase_length": int})
 
-    def own_points(self, sizes: list[int]) -> pd.DataFrame:
+    def points_to_train(self, sizes: list[int]) -> pd.DataFrame:
         """Points of the grid that jobs of this reading train: those whose runs are not the default reading's as well.
 
         All of the grid where none would be left, and in a race, which goes its own way over every grid.

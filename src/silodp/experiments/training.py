@@ -94,9 +94,9 @@ def train_stack(
             gone = active[~good]
             result[gone], left[gone.cpu()] = algorithm.models(state)[~good], r
             active = active[good]
-            state = state.keep(good)
+            state = state.keep_points(good)
             recent = [tensor[good] for tensor in recent]
-            federation.keep(good)
+            federation.keep_points(good)
             if not len(active):
                 break
     if len(active):
@@ -158,7 +158,7 @@ class _Trainer:
         cohort: int | list[int],
     ) -> tuple[Tensor, Tensor]:
         """Train on some silos and evaluate on the same."""
-        model, records = self.model, self.prepared.of(silos)
+        model, records = self.model, self.prepared.for_silos(silos)
         schedule: Schedule | None = getattr(algorithm, "schedule", None)
         trained = model
         if schedule is not None and schedule.envelope is not None:
@@ -168,7 +168,7 @@ class _Trainer:
             from silodp.federation.shuffled_sum import shuffled_summation  # loads scipy.stats and dp_accounting
 
             # On public data the SDP algorithms share the draws of P_vec, as published.
-            draws = sent if self.task.secret else self.draws
+            draws = sent if self.task.on_own_data else self.draws
             summation = shuffled_summation([point[0] for point in plans], model.size, draws)
         stepsize, clip = (torch.tensor(values).to(self.start) for values in self._steps_and_clips(stack, schedule))
         federation = SiloFederation(
@@ -223,9 +223,9 @@ def run_trial(
     trainer = _Trainer(task, prepared, model, regulariser(task.config), start, streams.child(purpose), sent, keep)
     first = trainer.objective(evaluate(model, start[None], prepared.train)[0], start[None]).item()
     smallest, results = int(np.argmin(prepared.sizes)), []
-    for stack, plans, algorithm in stacks(task, points, prepared.sizes, apart=task.secret):
+    for stack, plans, algorithm in stacks(task, points, prepared.sizes, apart=task.on_own_data):
         began = time.perf_counter()
-        if task.secret:
+        if task.on_own_data:
             # No two runs of own data but step sizes and clips of one point share a draw.
             named = sent.child(task.label, *stack.iloc[0][["epsilon", "phase_length"]])
             trainer = replace(trainer, sent=named)
@@ -235,7 +235,7 @@ def run_trial(
             train_error, test_error = (train_error / spread).sqrt(), (test_error / spread).sqrt()
         results.append(
             stack.assign(
-                K=plans[0][smallest].releases[0].drawn,
+                K=plans[0][smallest].releases[0].records_drawn,
                 train_loss=train_loss.numpy(),
                 test_error=test_error.numpy(),
                 train_error=train_error.numpy(),
@@ -309,7 +309,7 @@ def stacks(
     for (epsilon, phase_length), rows in numbered.groupby(["epsilon", "phase_length"], dropna=False, sort=False):
         plans = task.plans(float(epsilon), int(phase_length), sizes)
         algorithm = task.make(int(phase_length), float(epsilon), min(sizes))
-        drawn = tuple(release.drawn for plan in plans for release in plan.releases)
+        drawn = tuple(release.records_drawn for plan in plans for release in plan.releases)
         shape: tuple = (algorithm, drawn, any(plan.shuffled_sum is not None for plan in plans))
         shape += (str(epsilon), phase_length) if apart else ()
         stacks.setdefault(shape, []).extend((place, plans) for place in rows["place"])
@@ -318,7 +318,7 @@ def stacks(
         yield points.iloc[[place for place, _ in members]], [plans for _, plans in members], algorithm
 
 
-def _with_others(trained: pd.DataFrame, grid: pd.DataFrame) -> pd.DataFrame:
+def _add_untrained_points(trained: pd.DataFrame, grid: pd.DataFrame) -> pd.DataFrame:
     """Rows of one trial with the rest of the grid, in its order, as rows without results."""
     table = grid.merge(trained.assign(trained=True), how="left", on=POINT)
     table["trained"] = table["trained"].notna()
@@ -346,13 +346,13 @@ def run_trials(
     tables = []
     for trial in progress(trials):
         prepared = prepared_of(trial)
-        rows = task.own_points(prepared.sizes) if points is None else points
+        rows = task.points_to_train(prepared.sizes) if points is None else points
         if "trial" in rows:
             rows = rows[rows["trial"] == trial].drop(columns="trial")
         rows = rows[POINT].drop_duplicates().reset_index(drop=True)
         table = run_trial(task, run, prepared, trial, rows, purpose)
         if points is None and len(table) < len(grid := task.grid()):
-            table = _with_others(table, grid)
+            table = _add_untrained_points(table, grid)
         tables.append(table)
     whole = pd.concat(tables, ignore_index=True)
     names = (task.experiment, task.algorithm, task.label, task.setting.M, task.setting.R)

@@ -11,9 +11,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config.errors import ConfigError, Rule, near, project_root, shown
+from silodp.config.errors import ConfigError, Rule, project_root, show_value, suggest_name
 from silodp.config.experiment import Experiment
-from silodp.config.loading import Resolved, explain, holder, in_file, key_of, layers_of, located, merged
+from silodp.config.loading import Resolved, explain, holder, in_file, key_of, layers_of, located, merge_layers
 from silodp.config.models import CONTRACTING
 from silodp.config.run import Run
 from silodp.config.types import NAME
@@ -38,7 +38,7 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
     def refuse(rules: Iterator[Rule]) -> None:
         for wrong, key, value, allowed in rules:
             if wrong:
-                raise ConfigError(f"{place(key)}: {shown(value)}: {allowed}")
+                raise ConfigError(f"{place(key)}: {show_value(value)}: {allowed}")
 
     refuse(_name_rules(name, experiment))
     try:
@@ -53,7 +53,7 @@ def check(name: str, experiment: Experiment, place: Callable[[str], str]) -> Non
 
 def _name_rules(name: str, experiment: Experiment) -> Iterator[Rule]:
     data = experiment.dataset
-    allowed = f"must be one of {_listed(DATASETS)}{near(data, DATASETS)}"
+    allowed = f"must be one of {_listed(DATASETS)}{suggest_name(data, DATASETS)}"
     yield isinstance(data, str) and data not in DATASETS, "dataset", data, allowed
     for algorithm, options in experiment.algorithms.items():
         key, allowed = f"algorithms.{algorithm}", _no_such(algorithm)
@@ -76,7 +76,7 @@ def _name_rules(name: str, experiment: Experiment) -> Iterator[Rule]:
 
 
 def _no_such(algorithm: str) -> str:
-    return f"no such algorithm: must be one of {_listed(ALGORITHMS)}{near(algorithm, ALGORITHMS)}"
+    return f"no such algorithm: must be one of {_listed(ALGORITHMS)}{suggest_name(algorithm, ALGORITHMS)}"
 
 
 def _listed(registry: Iterable[str]) -> str:
@@ -300,7 +300,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         # An experiment on a user's file may stand in the run file as a whole, as all do in the record of a run.
         standing = re.match(NAME, name) and isinstance((overrides or {}).get("dataset"), dict)
         if name not in known and not standing:
-            allowed = f"must be one of {', '.join(known)}{near(name, known)}"
+            allowed = f"must be one of {', '.join(known)}{suggest_name(name, known)}"
             raise ConfigError(f"{path}: experiments.{name}: no such experiment: {allowed}")
         # What the record of a run (config.json) leaves out of a mapping was taken away, so it stands alone too.
         if name in known and not set(Experiment.model_fields) <= set(overrides or {}):
@@ -321,7 +321,7 @@ def experiment_of(run_file: Path, name: str) -> tuple[Run, Experiment]:
     """The checked run, and its experiment called `name`; ConfigError for a wrong run file or no such experiment."""
     resolved = load(run_file)
     if name not in resolved.experiments:
-        allowed = f"must be one of {', '.join(resolved.experiments)}{near(name, resolved.experiments)}"
+        allowed = f"must be one of {', '.join(resolved.experiments)}{suggest_name(name, resolved.experiments)}"
         raise ConfigError(f"{run_file}: experiments.{name}: not in this run: {allowed}")
     return resolved.run, resolved.experiments[name]
 
@@ -330,7 +330,7 @@ def _checked(name: str, layers: list[tuple[Path, dict]]) -> Experiment:
     """An experiment from its layers, the run file's overrides on top; an error names the file that holds the value."""
     (run_file, overrides), source = layers[0], layers[min(1, len(layers) - 1)][0]
 
-    def place(location: tuple) -> str:
+    def value_place(location: tuple) -> str:
         file = holder(layers, location) or source
         return f"{file}: {key_of(('experiments', name, *location) if file == run_file else location)}"
 
@@ -339,10 +339,10 @@ def _checked(name: str, layers: list[tuple[Path, dict]]) -> Experiment:
         if options is None and algorithm not in ALGORITHMS:
             raise ConfigError(f"{run_file}: experiments.{name}.algorithms.{algorithm}: {_no_such(algorithm)}")
     try:
-        experiment = Experiment.model_validate(located(merged(layers), run_file))
-        check(name, experiment, lambda key: place(_location(key)))
+        experiment = Experiment.model_validate(located(merge_layers(layers), run_file))
+        check(name, experiment, lambda key: value_place(_location(key)))
     except ValidationError as error:
-        raise explain(error, place) from None
+        raise explain(error, value_place) from None
     except ConfigError as error:
         # What the run file overrides may be at odds with what it does not.
         beside = f" (beside what {run_file} overrides)" if overrides and str(run_file) not in str(error) else ""

@@ -44,92 +44,97 @@ class Broken(ValueError):
     """What a registered entry lacks, in one line."""
 
 
-def must(holds: bool, what: str) -> None:
+def require(holds: bool, what: str) -> None:
     if not holds:
         raise Broken(what)
 
 
-def made(kind: Kind, rounds: int = 6, phase_length: int = 2) -> Algorithm:
+def make_algorithm(kind: Kind, rounds: int = 6, phase_length: int = 2) -> Algorithm:
     return kind.with_options({"rounds": rounds, "phase_length": phase_length, "silos": 2, "cohort": 1})
 
 
 def is_frozen(kind: Kind) -> None:
     """A frozen dataclass derived from `Algorithm`, with a name and a label; equal ones have equal hashes."""
-    must(isinstance(kind, type) and issubclass(kind, Algorithm), "must be a class derived from Algorithm")
-    must(isinstance(kind.__dict__.get("name"), str), "must have a name of its own")
-    must(bool(getattr(kind, "label", "")), "must have a label, for figures and tables")
-    must("__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen, "must be a frozen dataclass")  # type: ignore[attr-defined]
-    must(hash(made(kind)) == hash(made(kind)), "its parameters must be values with a hash")
+    require(isinstance(kind, type) and issubclass(kind, Algorithm), "must be a class derived from Algorithm")
+    require(isinstance(kind.__dict__.get("name"), str), "must have a name of its own")
+    require(bool(getattr(kind, "label", "")), "must have a label, for figures and tables")
+    require("__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen, "must be a frozen dataclass")  # type: ignore[attr-defined]
+    require(hash(make_algorithm(kind)) == hash(make_algorithm(kind)), "its parameters must be values with a hash")
 
 
 def is_described(kind: Kind) -> None:
     """A docstring of the module, and of the class with each parameter; the plan's formulas of K and σ."""
-    must(bool((getattr(inspect.getmodule(kind), "__doc__", "") or "").strip()), "its module must have a docstring")
+    require(bool((getattr(inspect.getmodule(kind), "__doc__", "") or "").strip()), "its module must have a docstring")
     text, plan = kind.__dict__.get("__doc__") or "", (kind.plan.__doc__ or "")
     for field in dataclasses.fields(kind):
-        must(field.name == "rounds" or field.name in text, f"its docstring must explain the parameter {field.name}")
-    must("σ" in plan and "K" in plan, "the docstring of plan must give K and σ, with their source")
+        require(field.name == "rounds" or field.name in text, f"its docstring must explain the parameter {field.name}")
+    require("σ" in plan and "K" in plan, "the docstring of plan must give K and σ, with their source")
 
 
 def knows_its_traits(kind: Kind) -> None:
     """Which protocol variants apply to it, how it is drawn, whom it trusts, and which schedules it follows."""
     unknown = sorted(set(kind.variants) - OF_SOME)
-    must(not unknown, f"variants: {', '.join(unknown)}: must be of {', '.join(sorted(OF_SOME))}")
+    require(not unknown, f"variants: {', '.join(unknown)}: must be of {', '.join(sorted(OF_SOME))}")
     unknown = sorted(set(kind.schedules) - set(SCHEDULES))
-    must(not unknown, f"schedules: {', '.join(unknown)}: must be of {', '.join(SCHEDULES)}")
+    require(not unknown, f"schedules: {', '.join(unknown)}: must be of {', '.join(SCHEDULES)}")
     family = kind.better_of
     named = family is None or (isinstance(family, tuple) and len(family) == 2 and family[0] not in ALGORITHMS)
-    must(named, f"better_of: {family!r}: must be None, or a name that is no algorithm's and a place among its members")
+    require(
+        named, f"better_of: {family!r}: must be None, or a name that is no algorithm's and a place among its members"
+    )
     look = vars(kind).get("look")
-    must(look is None or isinstance(look, Look), f"look: {look!r}: must be None or a Look of silodp.algorithms.base")
-    must(kind.trust in ("nothing", "sum", "shuffler"), f"trust: {kind.trust!r}: must be nothing, sum or shuffler")
+    require(look is None or isinstance(look, Look), f"look: {look!r}: must be None or a Look of silodp.algorithms.base")
+    require(kind.trust in ("nothing", "sum", "shuffler"), f"trust: {kind.trust!r}: must be nothing, sum or shuffler")
 
 
 def has_a_plan(kind: Kind) -> None:
     """The accountant takes the plan: noise in every release at a finite ε, none and no guarantee without one."""
-    plan = made(kind).plan(BUDGET)
-    must(plan.algorithm == kind.name, f"the plan is of {plan.algorithm!r}: must be of {kind.name!r}")
-    must(bool(plan.releases) and plan.private, "the plan must release something, with noise")
+    plan = make_algorithm(kind).plan(BUDGET)
+    require(plan.algorithm == kind.name, f"the plan is of {plan.algorithm!r}: must be of {kind.name!r}")
+    require(bool(plan.releases) and plan.private, "the plan must release something, with noise")
     noisy = all(release.noise > 0 for release in plan.releases if release.count)
-    must(noisy, "every release of the plan must have noise at a finite epsilon")
+    require(noisy, "every release of the plan must have noise at a finite epsilon")
     found = delivered_epsilon(plan, BUDGET.delta)
-    must(0 < found.lower <= found.upper < math.inf, f"true epsilon up to {found.upper}: must be positive and finite")
-    bare = made(kind).plan(dataclasses.replace(BUDGET, epsilon=None))
-    must(not any(release.noise for release in bare.releases), "without epsilon the plan must have no noise")
-    must(delivered_epsilon(bare, BUDGET.delta).upper == math.inf, "without noise nothing must be guaranteed")
+    require(0 < found.lower <= found.upper < math.inf, f"true epsilon up to {found.upper}: must be positive and finite")
+    bare = make_algorithm(kind).plan(dataclasses.replace(BUDGET, epsilon=None))
+    require(not any(release.noise for release in bare.releases), "without epsilon the plan must have no noise")
+    require(delivered_epsilon(bare, BUDGET.delta).upper == math.inf, "without noise nothing must be guaranteed")
 
 
 def draws_what_is_there(kind: Kind) -> None:
     """Between one and n records a message, whatever n, R and ε are."""
     for n, rounds, epsilon in [(1, 1, 0.1), (3, 50, 0.1), (10, 2, 1000.0), (1000, 7, 24.0)]:
-        plan = made(kind, rounds).plan(Budget(n, rounds, 1.0, 1e-5, epsilon))
+        plan = make_algorithm(kind, rounds).plan(Budget(n, rounds, 1.0, 1e-5, epsilon))
         for release in plan.releases:
-            fits = isinstance(release.drawn, int) and 1 <= release.drawn <= n and release.count >= 0
-            must(fits, f"{release.kind}: draws {release.drawn} of {n} records: must be a whole number between 1 and n")
+            fits = isinstance(release.records_drawn, int) and 1 <= release.records_drawn <= n and release.count >= 0
+            require(
+                fits,
+                f"{release.kind}: draws {release.records_drawn} of {n} records: must be a whole number between 1 and n",
+            )
 
 
 def leaves_states_alone(kind: Kind) -> None:
     """Rounds on two tiny silos, for every kind of model: new frozen states of the same shape, all numbers finite."""
     for name in _MODELS:
         method, federation, state = _started(kind, name, cohort=1)
-        must(isinstance(state, State) and dataclasses.is_dataclass(state), "start must give a State")
+        require(isinstance(state, State) and dataclasses.is_dataclass(state), "start must give a State")
         shape = tuple(state.w.shape)
         for r in range(3):
             before = {key: value.clone() for key, value in _tensors(state).items()}
             after = method.round(r, state, federation)
-            must(type(after) is type(state), "round must give a state of the same class as start")
-            must(_tensors(after).keys() == before.keys(), "a state must keep the same tensors from round to round")
+            require(type(after) is type(state), "round must give a state of the same class as start")
+            require(_tensors(after).keys() == before.keys(), "a state must keep the same tensors from round to round")
             same = all(torch.equal(value, before[key]) for key, value in _tensors(state).items())
-            must(same, "round must not change the state that it is given")
+            require(same, "round must not change the state that it is given")
             for key, value in _tensors(after).items():
                 fits = value.shape in (shape, (shape[0], len(_SIZES), shape[1]))
-                must(fits, f"{name}: {key} is {tuple(value.shape)}: must be (G, d) = {shape}, or (G, N, d)")
-                must(bool(torch.isfinite(value).all()), f"{name}: {key} is not finite after round {r}")
+                require(fits, f"{name}: {key} is {tuple(value.shape)}: must be (G, d) = {shape}, or (G, N, d)")
+                require(bool(torch.isfinite(value).all()), f"{name}: {key} is not finite after round {r}")
             state = after
-        must(type(state).__dataclass_params__.frozen, "a state must be frozen")  # type: ignore[attr-defined]
-        must(method.output(state).shape == shape, "output must give one model for each point, (G, d)")
-        must(method.models(state).shape[0] == shape[0], "models must give one or N models for each point")
-        must(not torch.equal(state.w[0], state.w[1]), "noise must change the model")
+        require(type(state).__dataclass_params__.frozen, "a state must be frozen")  # type: ignore[attr-defined]
+        require(method.output(state).shape == shape, "output must give one model for each point, (G, d)")
+        require(method.models(state).shape[0] == shape[0], "models must give one or N models for each point")
+        require(not torch.equal(state.w[0], state.w[1]), "noise must change the model")
 
 
 def keeps_rows_apart(kind: Kind) -> None:
@@ -139,13 +144,13 @@ def keeps_rows_apart(kind: Kind) -> None:
         method, federation, state = _started(kind)
         state = method.round(0, state, federation)
         if cut:
-            federation.keep(keep)
-            state = state.keep(keep)
+            federation.keep_points(keep)
+            state = state.keep_points(keep)
         states.append(_tensors(method.round(1, state, federation)))
     whole, smaller = states
     for key, value in smaller.items():
         alike = torch.allclose(value, whole[key][keep], rtol=1e-13, atol=0)
-        must(value.shape[0] == 2 and alike, f"{key}: a point must not depend on the others of the stack")
+        require(value.shape[0] == 2 and alike, f"{key}: a point must not depend on the others of the stack")
 
 
 class _Blind(Messages):
@@ -193,29 +198,31 @@ ALGORITHM_CHECKS: dict[str, Callable[[Kind], None]] = {
 def is_declared(dataset: Dataset) -> None:
     """Title, licence and citation, and numbers of records that add up."""
     for name in ("title", "licence", "citation"):
-        must(bool(getattr(dataset, name)), f"{name}: must be given")
-    must((dataset.class_counts is None) == (dataset.task == "regression"), "class_counts: for classification, and only")
+        require(bool(getattr(dataset, name)), f"{name}: must be given")
+    require(
+        (dataset.class_counts is None) == (dataset.task == "regression"), "class_counts: for classification, and only"
+    )
     if dataset.class_counts:
-        must(sum(dataset.class_counts) == dataset.records, "class_counts: must add up to the records")
+        require(sum(dataset.class_counts) == dataset.records, "class_counts: must add up to the records")
         left = sum(dataset.counts(official_test=True) or ())
-        must(left == dataset.records - sum(dataset.test_counts or ()), "test_counts: must be of the classes")
+        require(left == dataset.records - sum(dataset.test_counts or ()), "test_counts: must be of the classes")
 
 
 def is_what_it_declares(dataset: Dataset) -> None:
     """Records as declared, all numbers finite, and the same whenever they are read."""
     data, again = dataset.load(), dataset.load()
-    must(len(data.x) == dataset.records, f"records: {len(data.x)} are there: must be {dataset.records}")
+    require(len(data.x) == dataset.records, f"records: {len(data.x)} are there: must be {dataset.records}")
     width = data.x.shape[-1] if not dataset.images else int(np.prod(data.x.shape[1:]))
-    must(width == dataset.features, f"features: {width} are there: must be {dataset.features}")
-    must(bool(np.isfinite(data.x).all()), "x: must be finite")
+    require(width == dataset.features, f"features: {width} are there: must be {dataset.features}")
+    require(bool(np.isfinite(data.x).all()), "x: must be finite")
     if dataset.class_counts is not None:
         found = tuple(np.bincount(data.y).tolist())
-        must(found == dataset.class_counts and data.classes == len(found), f"class_counts: {found} are there")
-        must(labels(data, "class") is data.y and set(labels(data, "parity")) <= {0, 1}, "y: must be classes 0, 1, …")
+        require(found == dataset.class_counts and data.classes == len(found), f"class_counts: {found} are there")
+        require(labels(data, "class") is data.y and set(labels(data, "parity")) <= {0, 1}, "y: must be classes 0, 1, …")
     else:
-        must(data.classes is None and bool(np.isfinite(data.y).all()), "y: must be finite targets, classes None")
+        require(data.classes is None and bool(np.isfinite(data.y).all()), "y: must be finite targets, classes None")
     same = np.array_equal(data.x, again.x) and np.array_equal(data.y, again.y)
-    must(same, "loader: must give the same records every time")
+    require(same, "loader: must give the same records every time")
 
 
 DATASET_CHECKS: dict[str, Callable[[Dataset], None]] = {"declared": is_declared, "records": is_what_it_declares}
@@ -246,7 +253,7 @@ def _started(
         y = generator.standard_normal(size) if classes is None else generator.integers(0, classes, size)
         target = torch.from_numpy(y)
         silos.append((torch.from_numpy(x), target if name in ("softmax", "perceptron") else target.double()))
-    method, model = made(kind, rounds), MODELS[name](4, classes, **options)
+    method, model = make_algorithm(kind, rounds), MODELS[name](4, classes, **options)
     streams = Streams(7).child("contract")
     plans = [[method.plan(Budget(n, method.rounds, epsilon, 0.02, 9.0)) for n in _SIZES] for epsilon, _, _ in _POINTS]
     stepsize, clip = (torch.tensor([point[k] for point in _POINTS], dtype=torch.float64) for k in (1, 2))

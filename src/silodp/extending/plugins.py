@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
-from silodp.config.errors import ConfigError, shown
+from silodp.config.errors import ConfigError, show_value
 from silodp.datasets import DATASETS, REGISTERED, Dataset
 
 # Paths of plug-ins of the command line, for the jobs of a rebuild too.
@@ -67,11 +67,11 @@ def activate(files: Iterable[str] = (), run_file: Path = Path()) -> tuple[Path, 
     missing, cannot be imported or brings nothing, or a name is taken.
     """
     named = [
-        ((run_file.parent / file).resolve(), f"{run_file}: plugins[{number}]: {shown(file)}")
+        ((run_file.parent / file).resolve(), f"{run_file}: plugins[{number}]: {show_value(file)}")
         for number, file in enumerate(files)
     ]
     for file in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        named.append((Path(file).resolve(), f"command line: --plugin: {shown(file)}"))
+        named.append((Path(file).resolve(), f"command line: --plugin: {show_value(file)}"))
     entered: dict[tuple[str, str], Plugin] = {}
     paths: dict[str, Path] = {}
     for path, where in named:
@@ -99,7 +99,9 @@ def _enter(brought: Iterable[tuple[Plugin, object]], where: str, entered: dict[t
         key = (plugin.registry, plugin.name)
         kind = "algorithm" if plugin.registry == "silodp.algorithms" else "data set"
         if not _NAME.fullmatch(plugin.name):
-            raise ConfigError(f"{where}: {kind} {shown(plugin.name)}: must be named by small letters, digits and _")
+            raise ConfigError(
+                f"{where}: {kind} {show_value(plugin.name)}: must be named by small letters, digits and _"
+            )
         taken = plugin.name in (ALGORITHMS if kind == "algorithm" else DATASETS) and key not in _ACTIVE
         if taken or key in entered:
             other = entered[key].root if key in entered else "the package"
@@ -127,7 +129,7 @@ def _of_package(point: EntryPoint, where: str) -> tuple[Plugin, object]:
     value = _loaded(point.load, where)
     registry, name = _key(value, where)
     if (registry, name) != (point.group, point.name):
-        raise ConfigError(f"{where}: {shown(name)} of {registry}: must be of the entry point's group and name")
+        raise ConfigError(f"{where}: {show_value(name)} of {registry}: must be of the entry point's group and name")
     spec = importlib.util.find_spec(point.module.split(".")[0])
     origin = Path(spec.origin) if spec is not None and spec.origin else Path()
     root = origin.parent if origin.name == "__init__.py" else origin

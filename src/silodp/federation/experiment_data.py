@@ -82,7 +82,7 @@ def _own_dataset(source: str, silos: str, changed: tuple[int, int] | None) -> Da
         class_counts=None if counted is None else tuple(counted.tolist()),
         standardise_columns=numbers,
         silo_records=tuple(np.bincount(data.silo).tolist()) if len(data.silo) else None,
-        held=_held(plan, data),
+        person_spread=_person_spread(plan, data),
     )
 
 
@@ -91,7 +91,7 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
     from silodp.datasets.own.own_file import read_own  # pyarrow's readers are slow to import
 
     data, numbers, _ = read_own(own_file(own))
-    data = drawn(data, own.person_limit)
+    data = limit_person_records(data, own.person_limit)
     if plan.scheme == "dirichlet":
         return replace(data, silo=dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)), numbers
     if plan.scheme != "column" or not len(data.silo):
@@ -125,7 +125,7 @@ def _records(data: Data, kept: np.ndarray) -> Data:
     return replace(data, **{name: values[kept] for name, values in arrays.items() if len(values)})
 
 
-def drawn(data: Data, limit: int) -> Data:
+def limit_person_records(data: Data, limit: int) -> Data:
     """At most `limit` records of each person, drawn by their places in the file alone, and so always the same."""
     if not len(data.person) or np.bincount(data.person).max() <= limit:
         return data
@@ -135,7 +135,7 @@ def drawn(data: Data, limit: int) -> Data:
     return _records(data, kept)
 
 
-def _held(plan: Partitioning, data: Data) -> tuple[int, int] | None:
+def _person_spread(plan: Partitioning, data: Data) -> tuple[int, int] | None:
     """In how many silos a person's records lie at most, and how many in one."""
     if not len(data.person):
         return None
@@ -147,12 +147,12 @@ def _held(plan: Partitioning, data: Data) -> tuple[int, int] | None:
     return int(np.bincount(pairs[0]).max()), int(counts.max())
 
 
-def held_by_one(config: Experiment, part: Partition) -> tuple[int, int]:
+def measure_person_spread(config: Experiment, part: Partition) -> tuple[int, int]:
     """In how many silos a person's records lie at most, and how many of them in one.
 
     As the data say; where they name nobody, a person is a record, which silos may share or draw again.
     """
-    silos, records = dataset_of(config).held or (1, 1)
+    silos, records = dataset_of(config).person_spread or (1, 1)
     return max(sharing(part), silos), max(multiplicity(part), records)
 
 

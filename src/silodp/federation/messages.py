@@ -44,9 +44,9 @@ class Messages:
         """
         self._planned(query, silo, release, clip, noise_scale)
         if release.part is None:
-            x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
+            x, y = self._records(silo, release.records_drawn, query.round, query.kind, release.sampler)
         else:
-            x, y = self._part(silo, *release.part)
+            x, y = self._records_of_part(silo, *release.part)
         if query.factors is not None:
             total = self._joint_sum(query, x, y, clip)
         else:
@@ -68,9 +68,9 @@ class Messages:
         weights, round, kind = query.weights, query.round, query.kind
         for silo, scale in zip(silos, noise_scales, strict=True):
             self._planned(query, silo, release, clip, scale)
-        drawn = [self._records(silo, release.drawn, round, kind, release.sampler) for silo in silos]
+        drawn = [self._records(silo, release.records_drawn, round, kind, release.sampler) for silo in silos]
         x, y = torch.cat([part for part, _ in drawn]), torch.cat([part for _, part in drawn])
-        total = self._difference(query, x, y, clip) / release.drawn
+        total = self._difference(query, x, y, clip) / release.records_drawn
         if any(bool((scale > 0).any()) for scale in noise_scales):
             base = torch.cat([self._noise(1, weights, silo, round, kind) for silo in silos])
             first, alike = noise_scales[0], all(torch.equal(scale, noise_scales[0]) for scale in noise_scales)
@@ -83,7 +83,7 @@ class Messages:
     def record_gradients(self, query: Query, silo: int, release: Release, clip: Tensor) -> Tensor:
         """(K, G, d): what `message` averages, each record's clipped gradient or difference of two, without noise."""
         self._planned(query, silo, release, clip, None)
-        x, y = self._records(silo, release.drawn, query.round, query.kind, release.sampler)
+        x, y = self._records(silo, release.records_drawn, query.round, query.kind, release.sampler)
         return torch.stack([self._difference(query, x[k : k + 1], y[k : k + 1], clip) for k in range(len(x))])
 
     def local_model(
@@ -95,7 +95,7 @@ class Messages:
         one release for all steps the mean of their gradients has that noise, once, and a sensitivity of 2L/K.
         """
         self._planned(query, silo, release, clip, noise_scale)
-        x, y = self._draw(silo, release.drawn, query.round, query.kind)
+        x, y = self._draw(silo, release.records_drawn, query.round, query.kind)
         steps = functools.partial(
             self.model.local_steps, query.weights, x, y, clip, stepsize, contracted=release.contracted
         )
@@ -105,7 +105,7 @@ class Messages:
             return torch.addcmul(steps(noise_scale * 0, None), scale[:, None], noise, value=-1)
         if not bool((noise_scale > 0).any()):
             return steps(noise_scale, None)
-        return steps(noise_scale, self._noise(release.drawn, query.weights, silo, query.round, query.kind))
+        return steps(noise_scale, self._noise(release.records_drawn, query.weights, silo, query.round, query.kind))
 
     def _planned(self, query: Query, silo: int, release: Release, clip: Tensor, noise: Tensor | None) -> None:
         if self.check is not None:
@@ -151,13 +151,13 @@ class Messages:
         if sampler == "disjoint":
             if (round + 1) * records > size:
                 raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {size}")
-            return self._part(silo, round * records, records)
+            return self._records_of_part(silo, round * records, records)
         if sampler == "subset":
             generator = self.streams.generator("records", silo, round, kind)
             return self._take(silo, generator.choice(size, size=records, replace=False))
         return self._draw(silo, records, round, kind)
 
-    def _part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
+    def _records_of_part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
         """Records `first` … `first + size − 1` of the silo in an order that is fixed for the run."""
         if silo not in self._shuffled:
             x, y = self.silos[silo]

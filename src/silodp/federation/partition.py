@@ -96,7 +96,7 @@ def partition(
         mixes = (generator.permutation(_mix(groups, pair, mixed, generator)) for pair in held)
         return Partition(tuple(_split(shuffled, train_share) for shuffled in mixes))
 
-    sides = [_cut(generator.permutation(group), train_share) for group in groups]
+    sides = [_split_records(generator.permutation(group), train_share) for group in groups]
     train, test = [first for first, _ in sides], [second for _, second in sides]
     if official_test is not None:
         test = _groups(y, np.flatnonzero(official_test), scheme, silos, None, generator)
@@ -225,11 +225,11 @@ def _resampled(
 
 
 def _split(shuffled: np.ndarray, train_share: float) -> tuple[np.ndarray, np.ndarray]:
-    train, test = _cut(shuffled, train_share)
+    train, test = _split_records(shuffled, train_share)
     return np.sort(train), np.sort(test)
 
 
-def _cut(shuffled: np.ndarray, train_share: float) -> tuple[np.ndarray, np.ndarray]:
+def _split_records(shuffled: np.ndarray, train_share: float) -> tuple[np.ndarray, np.ndarray]:
     # Rounded down, but not for the last bits of a product such as 0.29 · 100.
     size = int(np.floor(train_share * len(shuffled) + 1e-9))
     return shuffled[:size], shuffled[size:]

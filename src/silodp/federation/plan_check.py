@@ -66,7 +66,7 @@ class PlanCheck:
         scale = self.noise[silo][kind] if factor is None else self.noise[silo][kind] * factor
         return "" if torch.equal(noise, scale) else "must have the noise of the plan"
 
-    def keep(self, points: Tensor) -> None:
+    def keep_points(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""
         self.clip = self.clip[points]
         self.noise = [{kind: scale[points] for kind, scale in kinds.items()} for kinds in self.noise]

@@ -50,7 +50,7 @@ def fitted(
     chosen = np.array(list(range(features.shape[1]) if columns is None else columns), dtype=np.int64)
     if standardise == "bounds":
         for place, (low, high) in zip(chosen, bounds, strict=True):
-            features[:, place] = within(features[:, place], low, high)
+            features[:, place] = scale_to_bounds(features[:, place], low, high)
     for place in np.flatnonzero(np.isnan(features).any(axis=0)) if fill else ():
         column = features[:, place]
         column[np.isnan(column)] = 0.0 if standardise == "bounds" else np.nanmean(column[train])
@@ -71,7 +71,7 @@ def fitted(
     return whole
 
 
-def within(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
+def scale_to_bounds(values: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
     """Values cut to [low, high] and moved to [−1, 1]; NaN stays."""
     return 2 * (np.clip(values, low, high) - low) / (np.asarray(high) - low) - 1
 

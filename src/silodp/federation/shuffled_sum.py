@@ -105,7 +105,7 @@ class ShuffledSummation:
         mean = vector_sum(stacked, bound, self.parameters[kind], generator).to(query.weights) / len(vectors[0])
         return mean if federation.server_update == "sum" else mean / len(cohort)
 
-    def keep(self, points: Tensor) -> None:
+    def keep_points(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""
         kept = points.tolist()
         self.parameters = {kind: list(compress(numbers, kept)) for kind, numbers in self.parameters.items()}

@@ -91,7 +91,7 @@ class SiloFederation(Federation):
     def _small(self, kind: str) -> bool:
         """Whether a round's messages of this kind are so small that they are made together, and alike enough."""
         kinds, silos = [releases[kind] for releases in self.releases if kind in releases], len(self.releases)
-        shapes = {(release.drawn, release.sampler, release.clipping) for release in kinds}
+        shapes = {(release.records_drawn, release.sampler, release.clipping) for release in kinds}
         drawn, sampler, clipping = next(iter(shapes))
         alike = len(kinds) == silos and len(shapes) == 1 and sampler != "all" and clipping == "record"
         plain = not any(release.mixing or release.joint for release in kinds)
@@ -146,12 +146,12 @@ class SiloFederation(Federation):
             total = total + send(silo)
         return total if add_up and self.server_update == "sum" else total / len(cohort)
 
-    def keep(self, points: Tensor) -> None:
+    def keep_points(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""
         self.stepsize, self.clip = self.stepsize[points], self.clip[points]
-        keep = getattr(self.summation, "keep", None)  # a protocol may hold numbers of every point
+        keep = getattr(self.summation, "keep_points", None)  # a protocol may hold numbers of every point
         if keep is not None:
             keep(points)
         if self.messages.check is not None:
-            self.messages.check.keep(points)
+            self.messages.check.keep_points(points)
         self.noise = [{kind: noise[points] for kind, noise in kinds.items()} for kinds in self.noise]

@@ -43,7 +43,7 @@ class TrialData:
     def sizes(self) -> list[int]:
         return [len(y) for _, y in self.train]
 
-    def of(self, silos: list[int]) -> "TrialData":
+    def for_silos(self, silos: list[int]) -> "TrialData":
         return replace(self, train=[self.train[silo] for silo in silos], test=[self.test[silo] for silo in silos])
 
 
@@ -87,7 +87,10 @@ def partition_and_measure(
 
 def fitted_records(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:
     """The records in use, preprocessed."""
-    from silodp.federation.preprocessing import fitted, within  # loads scikit-learn; most training jobs do without
+    from silodp.federation.preprocessing import (  # loads scikit-learn; most training jobs do without
+        fitted,
+        scale_to_bounds,
+    )
 
     used, local = part.compact()
     steps = config.preprocess
@@ -97,7 +100,7 @@ def fitted_records(data: Data, config: Experiment, readings: Readings, part: Par
     y = labels(data, config.label)[used]
     if bounds and not isinstance(config.dataset, str) and config.dataset.target in steps.bounds:
         low, high = steps.bounds[config.dataset.target]
-        y = within(y, low, high)
+        y = scale_to_bounds(y, low, high)
     x = fitted(
         data.x if len(used) == len(data.x) else data.x[used],
         local.train_records(),
@@ -128,7 +131,7 @@ def _narrow(x: np.ndarray, classes: int | None) -> np.ndarray:
 
 
 def prepare(data: Data, config: Experiment, readings: Readings, part: Partition, run: Run) -> TrialData:
-    return hand_over(fitted_records(data, config, readings, part), config, part, run)
+    return to_tensors(fitted_records(data, config, readings, part), config, part, run)
 
 
 def stored_trials(folder: Path | str, config: Experiment, readings: Readings, run: Run) -> Callable[[int], TrialData]:
@@ -141,12 +144,12 @@ def stored_trials(folder: Path | str, config: Experiment, readings: Readings, ru
     def load(trial: int) -> TrialData:
         part = read_partition(folder, trial)
         records = read_records(folder, trial) or fitted_records(data(), config, readings, part)
-        return hand_over(records, config, part, run)
+        return to_tensors(records, config, part, run)
 
     return load
 
 
-def hand_over(records: Records, config: Experiment, part: Partition, run: Run) -> TrialData:
+def to_tensors(records: Records, config: Experiment, part: Partition, run: Run) -> TrialData:
     """Every silo's preprocessed records, on the device and in the precision of training."""
     x, local = records.x, part.compact()[1]
     # Beyond this, squares leave the range of float32 and clipping fails.

@@ -39,7 +39,7 @@ class Steps(NamedTuple):
     base: Tensor | None
     curvature: float = 0.0
 
-    def of(self, points: Tensor) -> "Steps":
+    def for_points(self, points: Tensor) -> "Steps":
         return self._replace(clip=self.clip[points], stepsize=self.stepsize[points], noise=self.noise[points])
 
 
@@ -117,7 +117,7 @@ class Model:
             moves = len(x) * stepsize * (clip + noise * longest)
             again |= ~within_reach(x, y, weights, clip, self._terms, moves)
         if bool(again.any()):
-            done[again] = sequential_steps(self, weights[again], steps.of(again))
+            done[again] = sequential_steps(self, weights[again], steps.for_points(again))
         return done
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:

@@ -108,14 +108,14 @@ class ConvNet(Network):
 
     def _pieces(self, points: int, records: int, item: int) -> list[tuple[slice, slice]]:
         """Cuts of points and records, together covering all; `item` is the size of a number in bytes."""
-        g, b = self.piece(points, records, item)
+        g, b = self.piece_sizes(points, records, item)
         return [
             (slice(first, first + g), slice(start, start + b))
             for first in range(0, points, g)
             for start in range(0, records, b)
         ]
 
-    def piece(self, points: int, records: int, item: int) -> tuple[int, int]:
+    def piece_sizes(self, points: int, records: int, item: int) -> tuple[int, int]:
         """(points, records) worked on at once: the most that fit the workspace, at least one of each."""
         pair, record = self._footprint()
         budget = self.workspace / item

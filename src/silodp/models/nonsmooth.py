@@ -46,7 +46,7 @@ class Absolute(_Nonsmooth):
         return (outputs - y).abs()
 
     def slopes(self, outputs: Tensor, y: Tensor, scale: Tensor) -> Tensor:
-        return _cut(outputs - y[:, None], scale)
+        return _clipped_slope(outputs - y[:, None], scale)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Hinge(TwoClasses, _Nonsmooth):
 
     def slopes(self, outputs: Tensor, y: Tensor, scale: Tensor) -> Tensor:
         sign = (2 * y - 1)[:, None]
-        return -sign * _cut((1 - sign * outputs).clamp(min=0), scale)
+        return -sign * _clipped_slope((1 - sign * outputs).clamp(min=0), scale)
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,12 @@ class L1(_Nonsmooth):
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         away = x[:, None] - weights
-        gradients = -_cut(away, torch.full_like(away, torch.inf if self.smoothing is None else self.smoothing))
+        gradients = -_clipped_slope(
+            away, torch.full_like(away, torch.inf if self.smoothing is None else self.smoothing)
+        )
         return (gradients * clip_factors((gradients**2).sum(2), clip)[..., None]).sum(0)
 
 
-def _cut(residuals: Tensor, scale: Tensor) -> Tensor:
+def _clipped_slope(residuals: Tensor, scale: Tensor) -> Tensor:
     """scale·residual cut to [−1, 1]; for an infinite scale the sign, 0 at 0."""
     return torch.where(torch.isinf(scale), residuals.sign(), (scale * residuals).clamp(-1, 1))

@@ -18,7 +18,7 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.own_file import WHY_NOT, OwnFile, categories_of, inferred_task, read_own
 from silodp.datasets.own.tabular import coded, is_number, kind_of, numbers, read_frame
 from silodp.experiments.task import WEAK
-from silodp.federation.experiment_data import drawn
+from silodp.federation.experiment_data import limit_person_records
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20
@@ -98,7 +98,7 @@ def survey(file: OwnFile, limit: int = 20) -> Survey:
     file = replace(file, ignore=(*file.ignore, *refused))
     kinds = {name: kind for name, kind in kinds.items() if name not in refused}
     whole, numbers, dropped = read_own(file, frame)
-    data = drawn(whole, limit)
+    data = limit_person_records(whole, limit)
     warnings = [
         f"column {name!r}: {len(rows)} of {len(frame)} values are words such as ? or n/a, taken as missing (row "
         f"{', '.join(map(str, rows[:5]))}{', …' if len(rows) > 5 else ''})"

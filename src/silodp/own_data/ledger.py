@@ -23,7 +23,7 @@ from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.person import composed_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.selection import selected_epsilon
-from silodp.privacy.true_epsilon import delivered
+from silodp.privacy.true_epsilon import epsilon_bounds
 
 COLUMNS = ["time", "file", "sha256", "columns", "run", "algorithm", "M", "R", "epsilon", "delta", "unit", "outcome"]
 COLUMNS += ["total_epsilon", "total_delta", "not_private", "mechanism"]
@@ -131,5 +131,5 @@ def total(releases: Sequence[Plans], silos: int = 1, records: int = 1) -> tuple[
 def composed_upper(history: Sequence[PrivacyPlan], delta: float) -> float:
     """Upper ε at δ of replacing one record of a silo that releases by all these plans."""
     if len(history) == 1:
-        return delivered(history[0]).upper
-    return delivered_epsilon(ComposedDpEvent([plan.seen.event for plan in history]), delta).upper
+        return epsilon_bounds(history[0]).upper
+    return delivered_epsilon(ComposedDpEvent([plan.as_seen_by_adversary.event for plan in history]), delta).upper

@@ -31,7 +31,7 @@ from silodp.federation.messages import Messages
 from silodp.federation.partition import Partition
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import SecretStreams, Streams
-from silodp.federation.trial_data import TrialData, build_model, fitted_records, hand_over
+from silodp.federation.trial_data import TrialData, build_model, fitted_records, to_tensors
 from silodp.models import Model
 from silodp.own_data.first_run_file import MARK
 from silodp.own_data.ledger import ANY, total
@@ -40,7 +40,7 @@ from silodp.privacy.calibration import noise_multiplier
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.plan import Release as Message
 from silodp.privacy.selection import number_of_tries
-from silodp.privacy.true_epsilon import delivered
+from silodp.privacy.true_epsilon import epsilon_bounds
 
 # Weights are rounded to this part of one message's noise.
 _LATTICE = 2.0**-20
@@ -169,7 +169,7 @@ def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, pers
     config = config.model_copy(update={"epsilons": [epsilon], "readings": readings, "alternatives": []})
     task = dataclasses.replace(task, config=config)
     plans = task.plans(epsilon, int(point["phase_length"]), list(data.silos.values()))
-    held = (dataset_of(config).held or (1, 1)) if person else (1, 1)
+    held = (dataset_of(config).person_spread or (1, 1)) if person else (1, 1)
     asked = Release(task, point, chosen, data, plans, held)
     if tries > 1:
         grid = task.grid().dropna()
@@ -185,7 +185,7 @@ def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, pers
     if held != (1, 1) or tries > 1:
         asked = _kept(asked)
     check_accounted(asked.plans, task.setting.participants or task.setting.M)
-    worst = max(delivered(plan).upper for plan in asked.plans)
+    worst = max(epsilon_bounds(plan).upper for plan in asked.plans)
     if any(plan.assumption for plan in plans) or not worst <= epsilon:
         where = f"command line: --epsilon: {epsilon:g}"
         raise ConfigError(f"{where}: {task.algorithm} is not proven to keep it (up to {worst:g})")
@@ -302,7 +302,7 @@ def _run(asked: Release, run: Run, secret: SecretStreams) -> tuple[np.ndarray, M
         members = [np.sort(part) for part in np.array_split(order, len(sizes))]
     part = Partition(tuple((records, np.zeros(0, dtype=np.int64)) for records in members))
     run = run.model_copy(update={"dtype": "float64", "device": "cpu"})
-    prepared = hand_over(fitted_records(data, config, task.readings, part), config, part, run)
+    prepared = to_tensors(fitted_records(data, config, task.readings, part), config, part, run)
     model = build_model(config, prepared)
     stepsize, clip = (torch.tensor([asked.point[name]], dtype=torch.float64) for name in ("stepsize", "clip"))
     messages, draws = Messages(model, prepared.train, secret.child("sent")), secret.child("draws")
@@ -318,7 +318,7 @@ def audited(asked: Release) -> dict[str, Any]:
     """What an audit of this configuration shows, at the smallest silo's plan; its streams are public."""
     plan = min(asked.plans, key=lambda plan: plan.budget.n)
     algorithm = asked.task.make(int(asked.point["phase_length"]), asked.epsilon, plan.budget.n)
-    runs = int(np.clip(_AUDITED // max(release.drawn for release in plan.releases), 100, 5000))
+    runs = int(np.clip(_AUDITED // max(release.records_drawn for release in plan.releases), 100, 5000))
     (row,) = point_rows(algorithm, [plan], runs, Streams(0).child("release"), tested=min(runs, 60))
     return row | {"n": plan.budget.n}
 

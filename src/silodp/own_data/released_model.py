@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from silodp.datasets.own.tabular import TableError, is_number, numbers
-from silodp.federation.preprocessing import within
+from silodp.federation.preprocessing import scale_to_bounds
 from silodp.files import write_atomically
 from silodp.models import MODELS
 
@@ -54,7 +54,7 @@ class ReleasedModel:
             if not is_number(frame[name]):
                 raise TableError(f"column {name!r}: not numbers: must be numbers, as in training")
             values, bounds = numbers(frame[name]), self.about["bounds"].get(name)
-            values = values if bounds is None else within(values, *bounds)
+            values = values if bounds is None else scale_to_bounds(values, *bounds)
             if self.about["missing"] == "mean":
                 values = np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf)
             if not np.isfinite(values).all():

@@ -52,12 +52,12 @@ class Trials:
 
     def silo_errors(self, said: Sequence[Said]) -> np.ndarray:
         """Share of wrong classes, or mean squared error, (trials, silos)."""
-        wrong = self._wrong if self.classes else lambda y, values: (np.nan_to_num(values, nan=np.inf) - y) ** 2
+        wrong = self._error_of_model if self.classes else lambda y, values: (np.nan_to_num(values, nan=np.inf) - y) ** 2
         pairs = [zip(silos, one, strict=True) for silos, one in zip(self.test, said, strict=True)]
         return np.array([[wrong(y, values).mean() for (_, y), values in trial] for trial in pairs])
 
     @staticmethod
-    def _wrong(y: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def _error_of_model(y: np.ndarray, values: np.ndarray) -> np.ndarray:
         return (values.argmax(axis=1) != y) | ~np.isfinite(values).all(axis=1)
 
     def spread(self) -> np.ndarray:
@@ -125,7 +125,7 @@ def baselines(trials: Trials) -> dict[str, list[Said]]:
     return {"guess": guesses(trials), "pooled": _of_fits(trials, range(len(sizes))), "best silo": best}
 
 
-def judged(trials: Trials, said: Sequence[Said]) -> dict[str, Any]:
+def score_model(trials: Trials, said: Sequence[Said]) -> dict[str, Any]:
     """Errors of trials and silos; of classes also balanced accuracy, AUC, calibration and which is taken for which.
 
     `most` is how many test records of all trials get the class that is said most often, and how many there are.
@@ -181,7 +181,7 @@ def study(
     """
     trials = Trials([prepared_of(trial) for trial in range(config.trials)])
     sizes = [len(y) for _, y in trials.train[0]]
-    models = [{"name": kind} | judged(trials, said) for kind, said in baselines(trials).items()]
+    models = [{"name": kind} | score_model(trials, said) for kind, said in baselines(trials).items()]
     for row in chosen_rows(table).to_dict("records"):
         points = chosen.merge(pd.DataFrame([row])[[*RUN, "epsilon"]])
         task = task_at(name, config, row)
@@ -189,7 +189,7 @@ def study(
         private = not math.isnan(row["epsilon"])
         about = {"name": row["algorithm"], "epsilon": row["epsilon"] if private else None, "rounds": row["R"]}
         about |= {"edge": row.get("edge") or "", "diverged": row["diverged"]}
-        models.append(about | judged(trials, said))
+        models.append(about | score_model(trials, said))
     return {
         "task": "regression" if trials.classes is None else "classification",
         "classes": list(data.class_names),
@@ -200,16 +200,16 @@ def study(
         "points": len(config.settings),
         "weak": [n for n in sizes if n * config.delta_of(n) > WEAK],
         "delta": config.delta_of(min(sizes)),
-        "models": [_plain(model) for model in models],
+        "models": [_json_value(model) for model in models],
     }
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Numbers of numpy as those of Python, infinite ones as None."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _json_value(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_json_value(one) for one in value]
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -77,7 +77,9 @@ def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
         releases = tuple(dataclasses.replace(kind, noise=kind.noise * factor) for kind in plan.releases)
         return dataclasses.replace(plan, releases=releases)
 
-    return scaled(noise_multiplier(lambda multiplier: scaled(multiplier).seen.event, epsilon, plan.budget.delta))
+    return scaled(
+        noise_multiplier(lambda multiplier: scaled(multiplier).as_seen_by_adversary.event, epsilon, plan.budget.delta)
+    )
 
 
 def favourable_plan(plan: PrivacyPlan) -> PrivacyPlan:

@@ -61,7 +61,7 @@ def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int =
 
 def person_laws(plan: PrivacyPlan, silos: int, records: int) -> list[tuple[Occurrences, int]]:
     """(law of the person's occurrences in a message, how many such messages) of every kind; plain Gaussians pooled."""
-    seen, M = plan.seen, plan.trusted_sum
+    seen, M = plan.as_seen_by_adversary, plan.trusted_sum
     # Behind a trusted sum one message holds the batches of all silos that take part.
     messages, batches = (silos, 1) if M is None else (1, min(silos, M))
     kinds = [

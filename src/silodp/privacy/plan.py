@@ -117,11 +117,11 @@ class Release:
             raise ValueError(f"release {self.kind}: correlated noise needs disjoint batches, not {self.sampler}")
 
     @property
-    def local(self) -> bool:
+    def has_local_steps(self) -> bool:
         return self.steps > 1 or self.contracted
 
     @property
-    def drawn(self) -> int:
+    def records_drawn(self) -> int:
         """Records drawn in a round for this kind: K."""
         return self.records * self.steps
 
@@ -179,7 +179,7 @@ class PrivacyPlan:
         return self.budget.epsilon is not None
 
     @property
-    def seen(self) -> "PrivacyPlan":
+    def as_seen_by_adversary(self) -> "PrivacyPlan":
         """The plan of what the adversary sees: behind a trusted sum, one message with the noise of M silos.
 
         A record counts in every round (docs/errata.md, non-convex paper, Algorithms 7 to 10).
@@ -191,7 +191,7 @@ class PrivacyPlan:
         return replace(self, releases=releases, trusted_sum=None)
 
     @property
-    def distinct(self) -> "PrivacyPlan":
+    def without_repeats(self) -> "PrivacyPlan":
         """The plan with no record twice in a message: what is drawn with replacement is drawn without."""
         releases = (
             replace(release, sampler="subset") if release.sampler == "replacement" and release.records > 1 else release

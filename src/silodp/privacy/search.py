@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 Number = TypeVar("Number", int, float)
 
 
-def narrowed(
+def bisect_to_private_side(
     holds: Callable[[Number], bool],
     low: Number,
     high: Number,

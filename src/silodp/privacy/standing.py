@@ -18,7 +18,7 @@ class Word(StrEnum):
         return member
 
     @property
-    def signed(self) -> str:
+    def text_with_sign(self) -> str:
         return f"{self.sign} {self}"
 
     @property

@@ -99,7 +99,7 @@ def last_iterate_profile(
     return np.minimum(tail + np.exp(gaussian_log_profile(log_share, mu)) @ weights, 1.0)
 
 
-def delivered(plan: PrivacyPlan) -> DeliveredEpsilon:
+def epsilon_bounds(plan: PrivacyPlan) -> DeliveredEpsilon:
     """What the claim's adversary is held to: it sees a silo's messages, shuffled ones, or sums of all silos'."""
     if plan.shuffler is not None:
         return delivered_shuffled(plan)
@@ -116,7 +116,7 @@ def delivered(plan: PrivacyPlan) -> DeliveredEpsilon:
     return delivered_epsilon(plan, plan.budget.delta)
 
 
-def reached(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
+def violating_epsilon(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
     """ε that some neighbouring silos reach at the claim's δ: what can violate a claim; NaN where none is proven.
 
     Args:

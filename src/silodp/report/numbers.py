@@ -22,17 +22,17 @@ def bounded(value: Any) -> str:
     return _number(value, 3, ROUND_CEILING, pad=True)
 
 
-def reached(value: Any) -> str:
+def lower_bound_text(value: Any) -> str:
     """A lower bound to 3 significant digits, rounded down so that it stays one."""
     return _number(value, 3, ROUND_FLOOR, pad=True)
 
 
 def interval(lower: Any, upper: Any) -> str:
     """Proven bounds as [lower, upper], each rounded to its safe side; from 0 where no lower end is proven."""
-    return f"[{'0' if pd.isna(lower) else reached(lower)}, {bounded(upper)}]"
+    return f"[{'0' if pd.isna(lower) else lower_bound_text(lower)}, {bounded(upper)}]"
 
 
-def plain(value: float) -> str:
+def tick_text(value: float) -> str:
     """A tick's number in few characters: 0.02, 5000, and 10⁶ where it would be long."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}"
@@ -48,7 +48,7 @@ def count(value: float) -> str:
     return f"{value:,.4g}"
 
 
-def short(value: float) -> str:
+def slope_text(value: float) -> str:
     """A slope to 3 significant digits: −0.5."""
     return f"{value:.3g}".replace("-", "−")
 

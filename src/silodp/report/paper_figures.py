@@ -43,7 +43,7 @@ def _of_setting(experiment: str, M: int, R: int) -> PaperFigure | None:
     return next((each for each in paper_figures() if (each.experiment, each.M, each.R) == (experiment, M, R)), None)
 
 
-def said_of(experiment: str, M: int, R: int) -> str:
+def figure_sentence(experiment: str, M: int, R: int) -> str:
     """What the paper says about its figure of a setting; "" where it shows none."""
     figure = _of_setting(experiment, M, R)
     return figure.said if figure else ""

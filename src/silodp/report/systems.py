@@ -9,11 +9,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from silodp.atlas.bounds import Answer, answer
+from silodp.atlas.bounds import Answer, bound_mechanism
 from silodp.atlas.mechanism import SYSTEMS, About, Mechanism, load_mechanism
 from silodp.report.figures.style import styled
 from silodp.report.figures.svg import say, svg_text
-from silodp.rounding import ends, outward
+from silodp.rounding import ends, round_outward
 
 # Group, in the order of the table → colour and meaning.
 _GROUPS = {
@@ -34,7 +34,7 @@ class System:
 
     @cached_property
     def answer(self) -> Answer:
-        return answer(self.mechanism)
+        return bound_mechanism(self.mechanism)
 
     @property
     def about(self) -> About:
@@ -44,7 +44,9 @@ class System:
     @property
     def claimed(self) -> str:
         scope = self.mechanism.claim.scope
-        return "no number" if self.answer.claimed is None else f"{outward(self.answer.claimed, up=True)} a {scope}"
+        return (
+            "no number" if self.answer.claimed is None else f"{round_outward(self.answer.claimed, up=True)} a {scope}"
+        )
 
     @property
     def neighbours(self) -> str:

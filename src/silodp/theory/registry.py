@@ -3,7 +3,7 @@
 A theorem is a pure function of keyword parameters under the decorator `theorem`; the first paragraph of its docstring
 is its statement. A parameter has one name in all papers: `SYMBOLS` holds its meaning, unit and allowed range, so
 signatures carry no types. Every call is checked against them and against `ORDERED`; a function checks its other
-assumptions with `require` and `at_most`. An error names the violated assumption in one line.
+assumptions with `require` and `require_at_most`. An error names the violated assumption in one line.
 """
 
 import inspect
@@ -122,7 +122,7 @@ class Result:
     def __float__(self) -> float:
         return float(self.value)
 
-    def beside(self, **terms: float) -> "Result":
+    def with_terms(self, **terms: float) -> "Result":
         return replace(self, terms={**self.terms, **terms})
 
 
@@ -161,20 +161,22 @@ class Theorem:
 _REGISTRY: dict[str, Theorem] = {}
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def require(holds: bool, assumption: str, parameter: str, value: Any, allowed: str) -> None:
     """Raise AssumptionError in one line unless `holds`; `checked` puts the name of the theorem in front."""
     if not holds:
-        raise AssumptionError(f"{assumption}: {parameter} = {_shown(value)} is not allowed, it has to be {allowed}")
+        raise AssumptionError(
+            f"{assumption}: {parameter} = {_value_text(value)} is not allowed, it has to be {allowed}"
+        )
 
 
-def at_most(assumption: str, limit: float, formula: str = "", **parameter: float) -> None:
+def require_at_most(assumption: str, limit: float, formula: str = "", **parameter: float) -> None:
     """Require that one named parameter is at most `limit`, which `formula` gives in symbols."""
     ((name, value),) = parameter.items()
-    require(value <= limit, assumption, name, value, f"at most {formula}{formula and ' = '}{_shown(limit)}")
+    require(value <= limit, assumption, name, value, f"at most {formula}{formula and ' = '}{_value_text(limit)}")
 
 
 def checked(name: str, function: Callable[..., T], symbols: Mapping[str, Symbol]) -> Callable[..., T]:
@@ -192,7 +194,7 @@ def checked(name: str, function: Callable[..., T], symbols: Mapping[str, Symbol]
                 require(symbols[key].holds(value), symbols[key].meaning, key, value, symbols[key].allowed)
             for small, large, meaning in ORDERED:
                 if small in given and large in given:
-                    at_most(meaning, given[large], large, **{small: given[small]})
+                    require_at_most(meaning, given[large], large, **{small: given[small]})
             return function(**parameters)
         except AssumptionError as error:
             raise AssumptionError(f"{name}: {error}") from None
@@ -242,12 +244,12 @@ def theorem(
 def registered() -> dict[str, Theorem]:
     """All theorems registered so far, by paper and then by the number in their keys."""
 
-    def order(key: str) -> tuple[int, list[tuple[int, int, str]]]:
+    def key_order(key: str) -> tuple[int, list[tuple[int, int, str]]]:
         parts = re.findall(r"\d+|[^\d]+", key)
         natural = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
         return list(PAPERS).index(key.split("-")[0]), natural
 
-    return {key: _REGISTRY[key] for key in sorted(_REGISTRY, key=order)}
+    return {key: _REGISTRY[key] for key in sorted(_REGISTRY, key=key_order)}
 
 
 def list_theorems(paper: str | None = None) -> list[Theorem]:

@@ -51,13 +51,13 @@ GAINS = {"gain over silo_only": "federating", "successor over papers' best": "su
 COLUMNS = ["question", *CELL, "first", "second", "first_error", "second_error", "difference", "low", "high", "p"]
 
 
-def along(experiment: str) -> str:
+def heterogeneity_axis(experiment: str) -> str:
     """The axis of heterogeneity that an experiment is a point of, a key of `AXES`; empty where it is on none."""
     found = MIXED.search(experiment)
     return found[1] if found else ""
 
 
-def place(experiment: str) -> float:
+def axis_position(experiment: str) -> float:
     """Where on its axis an experiment is: p in percent, or α."""
     found = MIXED.search(experiment)
     return math.nan if found is None else int(found[2]) / (100 if found[1] == "a" else 1)
@@ -118,7 +118,7 @@ def compared(reported: pd.DataFrame, constant: Collection[str] = ()) -> pd.DataF
 
 
 def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
-    for question in questions(part["algorithm"].unique().tolist(), along(cell[0])):
+    for question in questions(part["algorithm"].unique().tolist(), heterogeneity_axis(cell[0])):
         first, second = best(part, question.first), best(part, question.second)
         errors = part.pivot(index="trial", columns="algorithm", values="test_error")[[first, second]].to_numpy()
         difference = errors[:, 0] - errors[:, 1]
@@ -142,12 +142,12 @@ def verdicts(table: pd.DataFrame) -> list[str]:
 
 def _pays(part: pd.DataFrame) -> str:
     """From where a correction pays, for each ε: the largest p or α at which the answer is yes."""
-    axis = along(str(part["experiment"].iloc[0]))
+    axis = heterogeneity_axis(str(part["experiment"].iloc[0]))
     if not axis or set(part["second"]) <= {*BASELINES}:
         return ""
     said = []
     for epsilon, cells in part.groupby("epsilon"):
-        places = cells.loc[cells["outcome"] == "yes", "experiment"].map(place)
+        places = cells.loc[cells["outcome"] == "yes", "experiment"].map(axis_position)
         said.append(f"{'from ' + AXES[axis].format(places.max()) if len(places) else 'nowhere'} at ε = {epsilon:g}")
     return f"; pays {', '.join(said)}"
 
@@ -159,7 +159,7 @@ def headline(reported: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """
     asked = {key: part.set_index(["experiment", "epsilon"]) for key, part in table.groupby("question")}
     rows = []
-    kept = reported[reported["epsilon"].notna() & ~reported["experiment"].map(along).astype(bool)]
+    kept = reported[reported["epsilon"].notna() & ~reported["experiment"].map(heterogeneity_axis).astype(bool)]
     for (experiment, epsilon), part in kept.groupby(["experiment", "epsilon"]):
         name = best(part, frozenset(part["algorithm"]) - {*PERSONAL, "spider"})
         row = {"experiment": experiment, "epsilon": epsilon, "best": name}

@@ -66,7 +66,7 @@ _WEAKEST_FIRST = (
 )
 
 
-def together(verdicts: Sequence[Verdict]) -> Verdict:
+def combine_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
     """Verdict of a claim that is made of parts.
 
     One refuted part refutes it; one that is open or missing leaves it open. Otherwise the weakest word of its parts

@@ -29,7 +29,7 @@ class Source(NamedTuple):
     words: tuple[str, ...]
 
 
-class Sources:
+class CodeSources:
     """The package's source files, as they are when they are first read.
 
     `plugins` maps the first word of other modules' names to file or folder; `root` is the package's folder in place of
@@ -125,7 +125,7 @@ class Sources:
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: bytes) -> Source:
-    tree = _Quiet().visit(ast.parse(text))
+    tree = _WithoutComments().visit(ast.parse(text))
     imports, words = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -140,7 +140,7 @@ def parse(text: bytes) -> Source:
     return Source(syntax, tuple(sorted(imports)), tuple(sorted(words)))
 
 
-class _Quiet(ast.NodeTransformer):
+class _WithoutComments(ast.NodeTransformer):
     """Takes out what computes nothing: strings as statements, and imports for type checkers."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:

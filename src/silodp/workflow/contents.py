@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from silodp.config.errors import ConfigError, near
+from silodp.config.errors import ConfigError, suggest_name
 from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import read_json, reading
 from silodp.workflow.digests import checksum
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 MANIFEST = "ro-crate-metadata.json"
 # Of the manifest's root entity: `publish` sets it, and only such a folder is replaced by the next publication.
@@ -47,7 +47,7 @@ def results_folder(run: str) -> Path:
     for path in (Path(run), Path("results") / run):
         if run and path.is_dir():
             return path
-    beside = near(run, (path.name for path in Path("results").glob("*")))
+    beside = suggest_name(run, (path.name for path in Path("results").glob("*")))
     raise ConfigError(f"command line: run: {run!r}: must be a results folder or a run's name{beside}")
 
 
@@ -75,11 +75,11 @@ def present(folder: Path) -> list[str]:
     return sorted(name for name in files if not name.startswith("logs/"))
 
 
-def named(folder: Path, published: bool) -> tuple[set[str], set[str]]:
+def named_files(folder: Path, published: bool) -> tuple[set[str], set[str]]:
     """Files that a folder's config.json names: those that must be there, and those that may be there."""
     if not (folder / "config.json").is_file():
         raise ValueError(f"{folder}: config.json: missing: must be a folder of results")
-    plan = Plan(load(folder / "config.json"), folder=str(folder), published=published)
+    plan = RunPlan(load(folder / "config.json"), folder=str(folder), published=published)
     required, more = (
         {Path(file).relative_to(folder).as_posix() for file in files}
         for files in (plan.deliverables(), [*plan.bounds(), *plan.checkins()])
@@ -89,9 +89,9 @@ def named(folder: Path, published: bool) -> tuple[set[str], set[str]]:
     return required - {MANIFEST}, required | more | BOARD
 
 
-def strangers(folder: Path) -> list[str]:
+def unexpected_files(folder: Path) -> list[str]:
     """Files of no experiment, setting or reading of config.json: no figure, table or page reads them."""
-    _, allowed = named(folder, is_publication(folder))
+    _, allowed = named_files(folder, is_publication(folder))
     return [name for name in present(folder) if name not in allowed | {MANIFEST, "run.yaml"}]
 
 
@@ -110,12 +110,12 @@ def problems(folder: Path) -> list[str]:
 
 def verified(folder: Path) -> dict[str, Any]:
     """What `silodp verify` tells of a folder: number of files, problems and strangers."""
-    return {"files": len(manifest(folder)), "problems": problems(folder), "strangers": strangers(folder)}
+    return {"files": len(manifest(folder)), "problems": problems(folder), "strangers": unexpected_files(folder)}
 
 
 def leftovers(folder: Path) -> list[str]:
     """Strangers, which an earlier run file left; ConfigError where one is newer than the manifest."""
-    names = strangers(folder)
+    names = unexpected_files(folder)
     ended = (folder / MANIFEST).stat().st_mtime if (folder / MANIFEST).is_file() else 0.0
     if newer := [name for name in names if (folder / name).stat().st_mtime > ended]:
         raise ConfigError(

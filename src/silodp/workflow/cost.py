@@ -19,7 +19,7 @@ from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
 from silodp.experiments.variants import trained_tasks
 from silodp.federation.experiment_data import dataset_of
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.outputs import PARTITION_FILES
 
 # Multiplications and additions a weight and record: one of each forward, for its gradient, and for that of its input,
@@ -65,7 +65,7 @@ class Cost:
         )
 
 
-def cost_here(plan: Plan, cores: str | None = None) -> Cost:
+def cost_here(plan: RunPlan, cores: str | None = None) -> Cost:
     """The cost of a run on this machine, on all cores where `cores` is no number."""
     number = int(cores) if cores and cores.isdigit() else 0
     return estimate(plan, number or os.cpu_count() or 1, measured_rate())
@@ -82,9 +82,9 @@ def measured_rate(products: int = 2000) -> float:
     return 2.0 * left.shape[0] * left.shape[1] * right.shape[1] * products / used
 
 
-def estimate(plan: Plan, cores: int, rate: float) -> Cost:
+def estimate(plan: RunPlan, cores: int, rate: float) -> Cost:
     """The cost of a run on `cores` cores that each do `rate` operations a second."""
-    jobs, runs, operations, overhead, files = _jobs(plan), 0, 0.0, 0.0, len(plan.wanted())
+    jobs, runs, operations, overhead, files = _jobs(plan), 0, 0.0, 0.0, len(plan.asked_outputs())
     played: dict[tuple[str, str, int], float] = {}
     for name, config in plan.experiments.items():
         files += len(plan.grids(name)) + len(plan.figure_names(name)) * 2 + 20
@@ -94,7 +94,7 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
         for algorithm, setting, reading in trained_tasks(config):
             task = plan.task(name, algorithm, setting, reading)
             cohort, R = min(task.setting.M, silos), task.setting.R
-            by_phase = _runs(config, task.own_points([smallest] * silos))
+            by_phase = _runs(config, task.points_to_train([smallest] * silos))
             runs += round(by_phase.sum())
             for phase, number in sorted(by_phase.items()):
                 releases, gradients = _counts(task, int(str(phase)), smallest)
@@ -110,7 +110,7 @@ def estimate(plan: Plan, cores: int, rate: float) -> Cost:
     return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
 
 
-def _jobs(plan: Plan) -> int:
+def _jobs(plan: RunPlan) -> int:
     """Jobs as Snakemake counts them, its own last one too."""
     each = sum(
         len(plan.grids(name))
@@ -122,11 +122,11 @@ def _jobs(plan: Plan) -> int:
     # The papers' noise formulas with their figures, and their claims.
     each -= 0 if plan.papers_tables() else 2 + (not plan.redrawn())
     # A job draws a figure in all formats.
-    wanted = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in plan.wanted()}
+    wanted = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in plan.asked_outputs()}
     return each + len(wanted) + len(plan.listings()) + _ONCE
 
 
-def refuse(plan: Plan, cost: Cost, folder: Path) -> None:
+def refuse(plan: RunPlan, cost: Cost, folder: Path) -> None:
     """ConfigError where a cost is above a limit of the run file, or above what the disk has free."""
     limits = {"disk_mb": shutil.disk_usage(folder).free / 1e6} | plan.run.limits.model_dump(exclude_none=True)
     needs = {"jobs": cost.jobs, "runs": cost.runs, "operations": cost.operations, "hours": cost.seconds / 3600}

@@ -13,7 +13,7 @@ from silodp.config.errors import project_root
 from silodp.config.loading import read_yaml
 from silodp.datasets.sources import source_of
 from silodp.files import read_json, write_text
-from silodp.workflow.contents import KEPT, MANIFEST, PUBLISHED, is_publication, kind, manifest, named, present
+from silodp.workflow.contents import KEPT, MANIFEST, PUBLISHED, is_publication, kind, manifest, named_files, present
 from silodp.workflow.digests import checksum
 from silodp.workflow.provenance import runs_of
 
@@ -35,7 +35,7 @@ def renew(folder: Path) -> None:
 
 def write(folder: Path, *, published: bool) -> None:
     """Write the manifest of a finished run, or of a publication; ValueError where a file is missing."""
-    required, allowed = named(folder, published)
+    required, allowed = named_files(folder, published)
     there = set(present(folder))
     if missing := sorted((required | {"provenance.json"}) - there):
         raise ValueError(f"{folder / missing[0]}: missing: must be there before its checksum is taken")

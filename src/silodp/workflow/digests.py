@@ -29,20 +29,20 @@ def _checksum(path: Path, changed: int, size: int) -> str:
 
 def digest(obj: Any) -> str:
     """SHA-256 of the JSON form of `obj`: keys sorted, no spaces, ∞ as "inf"; ValueError for what has no such form."""
-    text = json.dumps(_plain(obj), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_json_value(obj), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(obj: Any) -> Any:
+def _json_value(obj: Any) -> Any:
     """`obj` with floats that JSON does not know as "inf", "-inf" and "nan"; ValueError for what has no JSON form."""
     if isinstance(obj, float):
         return obj if math.isfinite(obj) else str(obj)
     if isinstance(obj, Mapping):
         if wrong := [key for key in obj if not isinstance(key, str)]:
             raise ValueError(f"record: key {wrong[0]!r} is not a string")
-        return {key: _plain(value) for key, value in obj.items()}
+        return {key: _json_value(value) for key, value in obj.items()}
     if isinstance(obj, list | tuple):
-        return [_plain(value) for value in obj]
+        return [_json_value(value) for value in obj]
     if obj is None or isinstance(obj, int | str):
         return obj
     raise ValueError(f"record: {type(obj).__name__} has no JSON form: must be a mapping, list, text, number or None")

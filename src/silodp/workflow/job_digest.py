@@ -25,7 +25,7 @@ from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
 from silodp.extending import plugins
 from silodp.models.registry import MODULES
-from silodp.workflow.closure import Sources
+from silodp.workflow.closure import CodeSources
 from silodp.workflow.digests import checksum, digest
 from silodp.workflow.outputs import Outputs
 
@@ -45,12 +45,12 @@ BY_VALUE = (
 )
 
 
-class Plan(Outputs):
+class RunPlan(Outputs):
     """Names, cuts and digests of one run; its arguments are those of `Outputs`."""
 
     @functools.cached_property
-    def sources(self) -> Sources:
-        return Sources(self.plugin_roots())
+    def sources(self) -> CodeSources:
+        return CodeSources(self.plugin_roots())
 
     def plugin_roots(self) -> dict[str, Path]:
         """The first word of the names of a plug-in's modules → its file or folder."""
@@ -197,7 +197,7 @@ class Plan(Outputs):
         return [[file.name, checksum(file)] for file in sorted((project_root() / "config" / "claims").glob("*.yaml"))]
 
     def _beside_text(self) -> list:
-        wanted = set(self.wanted())
+        wanted = set(self.asked_outputs())
         return [[file.name, checksum(file)] for file in self.tables_beside() if str(file) not in wanted]
 
 
@@ -210,16 +210,16 @@ def frozen_file(run_file: Path | str) -> Path:
     return _FOLDER / f"{zlib.crc32(os.fspath(run_file).encode()):08x}" / "run.json"
 
 
-def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> Plan:
+def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> RunPlan:
     """The plan of a run file, the one that the rebuild froze if `frozen`; ConfigError where the run file is wrong."""
     place = frozen_file(run_file)
     frozen = frozen and place.is_file()
-    plan = Plan(load(place if frozen else run_file), folder=folder)
-    plan.sources = Sources(plan.plugin_roots(), snapshot=place.parent / _SOURCES, frozen=frozen)
+    plan = RunPlan(load(place if frozen else run_file), folder=folder)
+    plan.sources = CodeSources(plan.plugin_roots(), snapshot=place.parent / _SOURCES, frozen=frozen)
     return plan
 
 
-def freeze(plan: Plan, run_file: Path | str) -> None:
+def freeze(plan: RunPlan, run_file: Path | str) -> None:
     """Write what jobs read: the checked run file, copies of its plug-ins, and the state of the source files."""
     place = frozen_file(run_file)
     for plugin in plan.resolved.plugins:
@@ -235,12 +235,12 @@ def freeze(plan: Plan, run_file: Path | str) -> None:
 
 def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:
     """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
-    plan = Plan(load(run_file))
+    plan = RunPlan(load(run_file))
     if folder is not None and Path(folder) != Path(plan.folder):
-        plan = Plan(plan.resolved, folder=os.fspath(folder))
+        plan = RunPlan(plan.resolved, folder=os.fspath(folder))
 
     def check() -> None:
-        plan.sources = Sources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)
+        plan.sources = CodeSources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)
         if plan.digest_of(job, **options) != digest:
             raise ConfigError(
                 f"command line: --digest: {digest[:12]}: code, data or claims have changed since the rebuild was "

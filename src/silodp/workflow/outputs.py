@@ -109,29 +109,29 @@ class Outputs:
         ]
         whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", *self.papers_tables(), "comparisons.csv"]
         whole += ["config.json", "provenance.json", "report.html", "ro-crate-metadata.json"]
-        files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.wanted()]
+        files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.asked_outputs()]
         files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
         return list(dict.fromkeys(files))
 
     def tables(self) -> list[str]:
         return [f"{self.folder}/tables/{name}.csv" for name in self.experiments]
 
-    def owned(self, experiment: str) -> bool:
+    def is_own(self, experiment: str) -> bool:
         """Whether the experiment is a study of a user's own file, which shows no paper's figures."""
         return not isinstance(self.experiments[experiment].dataset, str)
 
     def study(self, experiment: str) -> list[str]:
         """What a study of a user's own file comes to, and its figure; nothing for other experiments."""
-        suffixes = ("json", *self.formats) if self.owned(experiment) else ()
+        suffixes = ("json", *self.formats) if self.is_own(experiment) else ()
         return [f"{self.folder}/study/{experiment}.{suffix}" for suffix in suffixes]
 
     def papers_tables(self) -> list[str]:
         """What is said of the papers; nothing where all data are a user's own."""
-        of_papers = self.published or not all(map(self.owned, self.experiments))
+        of_papers = self.published or not all(map(self.is_own, self.experiments))
         return ["formulas.csv", "claims.csv"] if of_papers else []
 
     def figure_names(self, experiment: str) -> dict[str, dict]:
-        return {} if self.owned(experiment) else figure_names(experiment, self.experiments[experiment])
+        return {} if self.is_own(experiment) else figure_names(experiment, self.experiments[experiment])
 
     def figures(self) -> list[str]:
         return [
@@ -149,7 +149,7 @@ class Outputs:
             drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in DRAWN_CHECKS]
             stems += [str(file.with_suffix("")) for file in drawn]
         files = [f"{stem}.{suffix}" for stem in stems for suffix in self.formats]
-        return files + [file for file in self.wanted() if not file.endswith(".csv")]
+        return files + [file for file in self.asked_outputs() if not file.endswith(".csv")]
 
     def paired(self) -> list[str]:
         """Forest plots of the headline's pairs that an experiment trains with noise, without a suffix.
@@ -179,7 +179,7 @@ class Outputs:
         """ε by round, without a suffix: of each experiment that trains with noise whose ε is proven."""
         drawn = []
         for name, config in self.experiments.items():
-            if self.owned(name):
+            if self.is_own(name):
                 continue
             private = any(own.private != "non_private" for own in config.algorithms.values())
             if private and not config.readings.resample and config.readings.clip_rule == "grid":
@@ -224,7 +224,7 @@ class Outputs:
         names = ["figure_2", *problems.values()]
         return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", *self.formats)]
 
-    def wanted(self) -> list[str]:
+    def asked_outputs(self) -> list[str]:
         """Tables and figures of bounds and check-ins that the run file asks for; claims and page wait for them."""
         targets = [] if self.published else self.run.targets
         return [file for target in targets for file in {"bounds": self.bounds, "checkins": self.checkins}[target]()]
@@ -238,7 +238,7 @@ class Outputs:
         return [f"{self.folder}/{PLUGIN_COPIES}/{file.name}" for file in self.resolved.plugins]
 
 
-def sent_along(outputs: Outputs) -> list[str]:
+def own_data_files(outputs: Outputs) -> list[str]:
     """Your data files, seen from this folder, for jobs that share no disk with it; ConfigError for files elsewhere."""
     datasets = [config.dataset for config in outputs.experiments.values()]
     files = dict.fromkeys(Path(dataset.file).resolve() for dataset in datasets if not isinstance(dataset, str))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from silodp.files import read_csv, read_json, write_csv, write_text
 from silodp.workflow import crate, provenance
-from silodp.workflow.contents import KEPT, REMADE, is_publication, kind, manifest, named, present, problems
+from silodp.workflow.contents import KEPT, REMADE, is_publication, kind, manifest, named_files, present, problems
 
 # Files of a run with a row for each experiment; those of several runs are put together.
 JOINED = ("privacy.csv", "by_round.csv", "audit.csv")
@@ -43,7 +43,7 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
     _check_output(output, folders, beside)
     if without and not beside:
         raise ValueError("command line: --without: goes with --beside")
-    gone = _made_by(output, without) if beside else set()
+    gone = _files_made_by(output, without) if beside else set()
     sources = [output, *folders] if beside else list(folders)
     for source in sources:
         if wrong := problems(source):
@@ -75,13 +75,13 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
         provenance.write(built / "provenance.json", {"runs": runs, "made_by": made_by})
         write_text(_readme(runs, made_by, output.name), built / "README.md")
         # An earlier run may have had more settings or readings of an experiment.
-        _, allowed = named(built, published=True)
+        _, allowed = named_files(built, published=True)
         for name in set(present(built)) - allowed:
             (built / name).unlink()
         crate.write(built, published=True)
 
 
-def _made_by(output: Path, runs: Sequence[str]) -> set[str]:
+def _files_made_by(output: Path, runs: Sequence[str]) -> set[str]:
     """What these runs made of an earlier publication; ValueError for a run of which it has nothing."""
     made_by = read_json(output / "provenance.json")["made_by"]
     if unknown := [name for name in runs if name not in made_by.values()]:

@@ -11,8 +11,8 @@ from runs import checkout, contents, environment, run, snakemake
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
-from silodp.workflow.job_digest import Plan
-from silodp.workflow.outputs import sent_along
+from silodp.workflow.job_digest import RunPlan
+from silodp.workflow.outputs import own_data_files
 
 RUN = ("--configfile", "config/patients.yaml")
 # Pods have these of a secret of the cluster's.
@@ -86,7 +86,7 @@ def test_a_file_that_is_not_below_the_folder_is_refused_where_jobs_share_no_disk
     hospitals(tmp_path)
     resolved = load(tmp_path / "config" / "patients.yaml")
     monkeypatch.chdir(tmp_path)
-    assert sent_along(Plan(resolved)) == ["patients.csv"]
+    assert own_data_files(RunPlan(resolved)) == ["patients.csv"]
     monkeypatch.chdir(tmp_path / "config")
     with pytest.raises(ConfigError, match=r"patients.csv: must lie below .*config, as jobs that share no disk"):
-        sent_along(Plan(resolved))
+        own_data_files(RunPlan(resolved))

@@ -14,7 +14,7 @@ from runs import ROOT, TINY, VOLATILE_COLUMNS, checkout, contents, environment, 
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.cost import estimate
-from silodp.workflow.job_digest import Plan
+from silodp.workflow.job_digest import RunPlan
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def test_the_bounds_are_a_job_for_each_check_and_no_part_of_all(tmp_path):
     planned = output(run(folder, "bounds", "--configfile", "config/smoke.yaml", "--dry-run"))
     assert all(f"results/smoke/bounds/{check}.csv" in planned for check in CHECKS)
     assert "train" not in planned.split("Job stats:")[1].split("total")[0]
-    assert not [file for file in Plan(load(folder / "config" / "smoke.yaml")).deliverables() if "/bounds/" in file]
+    assert not [file for file in RunPlan(load(folder / "config" / "smoke.yaml")).deliverables() if "/bounds/" in file]
 
 
 def test_every_file_that_a_run_makes_is_asked_for_by_name(tmp_path):
@@ -55,7 +55,7 @@ def test_every_file_that_a_run_makes_is_asked_for_by_name(tmp_path):
     # Claims name the figures that are there as evidence, so all must be there first.
     decided = lines[lines.index("rule claims:") + 1]
     assert {file for file in made if "/figures/" in file} <= set(decided.removeprefix("input: ").split(", "))
-    plan = Plan(load(ROOT / "config" / "default.yaml"))
+    plan = RunPlan(load(ROOT / "config" / "default.yaml"))
     counted = next(int(line.split()[1]) for line in lines if re.fullmatch(r"total +\d+", line))
     assert estimate(plan, 1, 1e9).jobs == counted
     wanted = plan.deliverables()

@@ -12,7 +12,7 @@ from silodp.experiments.checkins.protocols import (
     Points,
     Shape,
     averaging,
-    fixed,
+    fixed_check_ins,
     in_random_order,
     local_epsilon,
     private_vectors,
@@ -57,10 +57,10 @@ def test_the_random_order_has_all_clients_and_sampling_draws_with_replacement():
 def test_a_fix_leaves_as_many_slots_empty_as_proposition_3_4_says(shape):
     n, trials = 200, 300
     m = shape.slots(n)
-    found = [empty(fixed(n, shape, generator("fix", shape, trial))) for trial in range(trials)]
+    found = [empty(fixed_check_ins(n, shape, generator("fix", shape, trial))) for trial in range(trials)]
     exact = THEOREMS["checkins-3.4"](n=n, m=m, p0=shape.p0).value
     assert abs(np.mean(found) - exact) < 5 * np.std(found) / math.sqrt(trials)
-    slots = fixed(n, shape, generator("one"))
+    slots = fixed_check_ins(n, shape, generator("one"))
     assert len(slots) == m
     assert max(map(len, slots)) == 1
 
@@ -108,7 +108,7 @@ def test_without_amplification_a_report_keeps_the_central_epsilon():
 def reports(vector, epsilon0, draws=40_000):
     """Reports of one vector at one ε0, (draws, d)."""
     rng, d = np.random.default_rng(3), len(vector)
-    along = torch.from_numpy(best_cap(epsilon0, d).along(rng.random(draws)))
+    along = torch.from_numpy(best_cap(epsilon0, d).projection(rng.random(draws)))
     free = torch.from_numpy(rng.standard_normal((draws, d)))
     free = free / free.norm(dim=1, keepdim=True)
     sign, private = torch.from_numpy(rng.random(draws)), torch.tensor([True])
@@ -176,7 +176,7 @@ def test_more_epsilon_is_a_smaller_error_and_points_do_not_depend_on_their_stack
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])
 @pytest.mark.parametrize("model", [Linear, Logistic])
-@pytest.mark.parametrize(("draw", "dummies"), [(fixed, True), (averaging, False), (sampled, True)])
+@pytest.mark.parametrize(("draw", "dummies"), [(fixed_check_ins, True), (averaging, False), (sampled, True)])
 def test_the_compiled_walk_is_that_of_tensors(draw, dummies, model, dtype, tolerance, monkeypatch):
     x, y = (part.to(dtype) for part in records(60))
     x[3] = 0  # a report of a zero vector

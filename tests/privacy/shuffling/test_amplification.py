@@ -179,7 +179,7 @@ def left_out_interval(noise: float, slots: int) -> tuple[float, float]:
     """Both ends of ε at δ = 1e-6 where the record may be left out of Gaussian slots."""
     lower, upper = (allocation.gaussian_law(noise, slots, side) for side in (False, True))
     low = allocation.smallest(lambda e: allocation.removed(lower, e), 1e-6)[0]
-    return low, allocation.smallest(lambda e: allocation.left_out(upper, e), 1e-6)[1]
+    return low, allocation.smallest(lambda e: allocation.delta_of_absence(upper, e), 1e-6)[1]
 
 
 def test_gaussian_slots_agree_with_a_published_interval_and_replacing_costs_two_steps():

@@ -43,7 +43,7 @@ def test_the_budgets_of_algorithms_8_to_10_hold_when_all_silos_take_part(name):
 
 def test_each_sum_of_algorithm_8_is_as_private_as_its_budget():
     """ε̃ = εn/(8K√(4EQ ln(2/δ))), δ̃ = δ/(2EQ) at M = N, E = 4, Q = 5, K = 20; K → n for anchors."""
-    plan = made("sdp_prox_svrg", noise="theorem", silos=10, cohort=10).seen
+    plan = made("sdp_prox_svrg", noise="theorem", silos=10, cohort=10).as_seen_by_adversary
     root = 8 * math.sqrt(80 * math.log(2e4))
     for kind, records in (("difference", 20), ("anchor", 100)):
         epsilon = gaussian_epsilon(1e-4 / 40, 1 / plan[kind].noise_multiplier)

@@ -39,7 +39,7 @@ def test_the_best_cap_beats_its_neighbours_and_the_half_sphere(epsilon0):
 def test_quantiles_have_the_cap_s_probability_and_the_mean_that_the_scale_undoes(epsilon0, d):
     one = best_cap(epsilon0, d)
     grid = (np.arange(200_000) + 0.5) / 200_000
-    along = one.along(grid)
+    along = one.projection(grid)
     assert (np.diff(along) <= 0).all()
     assert np.abs(along).max() <= 1
     assert (along >= one.height).mean() == pytest.approx(one.hit, abs=1e-5)

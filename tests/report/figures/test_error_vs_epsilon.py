@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from silodp.report.figures import calibrated_vs_paper, error_vs_epsilon
 from silodp.report.figures.slices import with_intervals
 from silodp.report.figures.style import in_legend, label
-from silodp.report.figures.svg import note_of, words
+from silodp.report.figures.svg import gid_texts, note_of
 
 DRAWN = ("minibatch_sgd", "local_sgd", "spider")
 SPIDERS = ("minibatch_sgd", "fedprox_spider", "fed_spider")
@@ -221,7 +221,7 @@ def test_points_at_an_end_of_their_grid_are_named_and_said(table):
     table.loc[table.index[private][:2], "edge"] = ["lowest stepsize; highest clip", "not recorded"]
     figure = error_vs_epsilon(table, title="t")
     assert "a better one may lie beyond: ISRL-DP MB-SGD at 1 of 7 ε." in notes(figure)
-    said = words(figure)["KEPT:minibatch_sgd"]
+    said = gid_texts(figure)["KEPT:minibatch_sgd"]
     assert said[0].endswith("; at the lowest step size and highest clip of its grid")
     assert "of its grid" not in said[1]
     assert "end of its grid" not in notes(error_vs_epsilon(table.assign(edge=""), title="t"))

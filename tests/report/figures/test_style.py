@@ -9,7 +9,7 @@ from example_table import results_table
 from silodp.algorithms import ALGORITHMS, traits
 from silodp.algorithms.base import Look
 from silodp.report.figures import FIGURES, save
-from silodp.report.figures.style import in_order, label, looks
+from silodp.report.figures.style import label, looks, sort_algorithms
 
 
 def rows_of(kind):
@@ -45,7 +45,7 @@ def test_every_algorithm_brings_a_look_of_its_own_and_one_without_takes_a_spare_
     assert all(isinstance(one, Look) for one in own.values())
     assert sorted(one.place for one in own.values()) == list(range(len(own)))
     assert len({one[1:] for one in own.values()}) == len(own) - 1, "two share theirs: accelerated and shuffled MB-SGD"
-    assert in_order(["zzz", *own, "aaa"]) == [*sorted(own, key=lambda name: own[name].place), "aaa", "zzz"]
+    assert sort_algorithms(["zzz", *own, "aaa"]) == [*sorted(own, key=lambda name: own[name].place), "aaa", "zzz"]
     assert list(looks(["toy", "local_sgd"])) == ["local_sgd", "toy"]
     assert looks(["toy"])["toy"] not in (own[name] for name in ("minibatch_sgd", "local_sgd", "fedprox_spider"))
     assert traits("spider").look == own["fedprox_spider"]

@@ -6,7 +6,7 @@ import pytest
 
 from silodp.config.loading import known_shorts, known_titles
 from silodp.config.readings import Readings
-from silodp.report.figures.words import VARIANTS, in_words, short_of, variant_words
+from silodp.report.figures.words import VARIANTS, readable_text, short_title, variant_words
 
 
 def test_every_choice_of_a_run_file_has_words():
@@ -38,7 +38,7 @@ def test_every_choice_of_a_run_file_has_words():
     ],
 )
 def test_keys_in_a_sentence_become_words(keys, words):
-    assert in_words(keys, {"mine": "Mine, too"}) == words
+    assert readable_text(keys, {"mine": "Mine, too"}) == words
 
 
 def test_figures_call_every_experiment_by_a_short_title_of_its_own():
@@ -46,6 +46,6 @@ def test_figures_call_every_experiment_by_a_short_title_of_its_own():
     shorts = known_shorts()
     assert len(set(shorts.values())) == len(shorts) == len(known_titles())
     assert max(map(len, shorts.values())) <= 40
-    assert short_of("wbcd_mlp") == "Breast cancer"
-    assert short_of("wbcd_mlp", "mine") == "mine"
-    assert short_of("patients", title="Our patients") == "Our patients"
+    assert short_title("wbcd_mlp") == "Breast cancer"
+    assert short_title("wbcd_mlp", "mine") == "mine"
+    assert short_title("patients", title="Our patients") == "Our patients"

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from silodp.report.page.figures import Page
-from silodp.report.page.papers import beside
+from silodp.report.page.papers import paper_sentence
 from silodp.report.paper_figures import paper_figures
 
 
@@ -13,11 +13,11 @@ def test_a_papers_words_stand_beside_the_comparisons_of_its_setting():
     rows = [cell | {"epsilon": e, "low": low, "high": high, "tolerance": 0.005} for e, (low, high) in ends.items()]
     others = [rows[-1] | {"reading": "spider_q1_noise=minibatch"}, rows[-1] | {"R": 50}]
     comparisons = pd.DataFrame([*rows, *others])
-    words = beside("mnist_mlp", 25, 25, comparisons)
+    words = paper_sentence("mnist_mlp", 25, 25, comparisons)
     assert words.startswith("In the paper FedProx-SPIDER tends to be ahead")
     assert words.endswith(" Here: SPIDER clearly ahead of MB-SGD at 1 of 4 ε, clearly behind at 2.")
-    assert "Here" not in beside("mnist_mlp", 25, 25, None)
-    assert beside("mnist_mlp", 25, 99, comparisons) == ""
+    assert "Here" not in paper_sentence("mnist_mlp", 25, 25, None)
+    assert paper_sentence("mnist_mlp", 25, 99, comparisons) == ""
 
 
 def test_each_paper_says_something_about_each_of_its_figures():

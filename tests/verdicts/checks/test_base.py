@@ -6,7 +6,7 @@ import pytest
 from silodp.federation.streams import Streams
 from silodp.files import BOUNDS_COLUMNS
 from silodp.verdicts.checks import run_check
-from silodp.verdicts.checks.base import Context, Sweep, bounded, equals, judged, sweep_rows, within
+from silodp.verdicts.checks.base import Context, Sweep, bounded, equals, judge_interval, judge_slope, sweep_rows
 from silodp.verdicts.statistics import Interval
 from silodp.verdicts.words import AS_PRINTED
 
@@ -24,8 +24,8 @@ SMOKE = Context(Streams(7), "smoke")
     ],
 )
 def test_verdicts_of_an_interval_between_bounds(interval, verdict):
-    assert within(Interval(*interval), -1.0, 2.0) == verdict
-    assert within(Interval(*interval), np.nan, np.nan) == "confirmed"
+    assert judge_interval(Interval(*interval), -1.0, 2.0) == verdict
+    assert judge_interval(Interval(*interval), np.nan, np.nan) == "confirmed"
 
 
 def test_a_bound_that_cannot_be_exceeded_confirms_nothing():
@@ -51,7 +51,7 @@ def test_a_bound_that_cannot_be_exceeded_confirms_nothing():
     ],
 )
 def test_a_slope_is_judged_by_the_stated_exponent_the_formula_and_the_rivals(interval, formula, verdict):
-    assert judged(Interval(*interval), -1.0, formula, (-0.5, -2.0))[0] == verdict
+    assert judge_slope(Interval(*interval), -1.0, formula, (-0.5, -2.0))[0] == verdict
 
 
 def test_an_equality_fails_on_both_sides():

@@ -8,7 +8,7 @@ from wrong_theorems import last_row, planted
 from silodp.federation.streams import Streams
 from silodp.verdicts.checks import run_check
 from silodp.verdicts.checks.base import Context
-from silodp.verdicts.checks.hybrid_privacy import _printed, _sweeps
+from silodp.verdicts.checks.hybrid_privacy import _printed_slope, _sweeps
 
 CONTEXT = Context(Streams(7))
 
@@ -44,7 +44,7 @@ def test_a_wrong_exponent_is_refuted(axis, exponent, rivals):
 )
 def test_a_printed_bound_is_kept_to_where_the_risk_falls_as_fast(low, high, verdict):
     right = {"parameter": "slope in N", "measured": (low + high) / 2, "measured_low": low, "measured_high": high}
-    assert _printed(right)["verdict"] == verdict
+    assert _printed_slope(right)["verdict"] == verdict
 
 
 def test_a_record_with_the_whole_budget_of_a_user_is_refuted_in_n():

@@ -7,8 +7,8 @@ import pytest
 from silodp.federation.streams import Streams
 from silodp.verdicts.checks import CHECKS, run_check
 from silodp.verdicts.checks.base import Context, NeverReached, against_nulls, row
-from silodp.verdicts.checks.rates_nonconvex import _printed, _silos
-from silodp.verdicts.checks.stack import NULLS, in_place, standing_in
+from silodp.verdicts.checks.rates_nonconvex import _printed_bound, _silos
+from silodp.verdicts.checks.stack import NULLS, current_null, replace_algorithms
 from silodp.verdicts.checks.upper_bounds import _lemma_d4, _recursion
 from silodp.verdicts.statistics import Interval
 
@@ -26,7 +26,7 @@ def test_no_row_is_confirmed_that_an_algorithm_which_does_nothing_passes(name):
     table, check = run_check(name, SMOKE), getattr(importlib.import_module(f"silodp.verdicts.checks.{name}"), name)
     slopes = table["parameter"].str.startswith("slope in") | (table["lower"] == table["upper"])
     for null in NULLS:
-        with in_place(null):
+        with replace_algorithms(null):
             try:
                 verdicts = [row["verdict"] for row in check(SMOKE)]
             except NeverReached:
@@ -41,7 +41,7 @@ def test_what_a_null_passes_is_vacuous_or_a_derivation():
     """A bound, an equality and a slope that a null passes, and a bound that only the mean with noise keeps to."""
 
     def check(context):
-        null = standing_in()
+        null = current_null()
         risk = {None: 0.1, "w_0": 0.3, "fixed w": 2.0, "mean + noise": 0.1}[null]
         spread = Interval(risk, risk, risk)
         exact = "confirmed" if risk == 0.1 else "refuted"
@@ -71,7 +71,7 @@ def test_a_start_below_the_bound_leaves_nothing_to_confirm():
 
 def test_theorem_e1_as_printed_fails_for_fewer_silos_than_there_are():
     """υ²/M·(N−M)/(N−1)·η/(2(2−η)) = .4²/4·28/31/6 = .0060 at η = 1/2, whatever n; printed 1/(Mn) and noise."""
-    found = _printed(SMOKE, _silos(SMOKE)[0])
+    found = _printed_bound(SMOKE, _silos(SMOKE)[0])
     assert (found["verdict"], found["form"]) == ("refuted", "as printed")
     assert found["upper"] == pytest.approx(2.5e-7, rel=1e-3)
     assert found["measured"] == pytest.approx(0.4**2 / 4 * 28 / 31 / 6, rel=0.15)

@@ -12,7 +12,7 @@ from silodp.verdicts.claims.rows import (
     SAME_ROWS,
     noise_changes,
     protocol_changes,
-    turned,
+    turned_table,
     under_variants,
     with_columns,
 )
@@ -51,7 +51,7 @@ def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path
     assert (change.claim, change.reading, change.turns) == ("X1", "noise=calibrated", True)
     assert change.why == f"{WHY}; {ON_WBCD.replace('wbcd', 'mnist')}"
     assert (change.headline, change.before, change.after) == ("refuted", "refuted", "confirmed")
-    assert turned(table).splitlines()[2] == "| X1 | noise=calibrated | refuted | refuted | **confirmed** |"
+    assert turned_table(table).splitlines()[2] == "| X1 | noise=calibrated | refuted | refuted | **confirmed** |"
 
 
 def test_a_claim_about_the_better_of_two_is_decided_again_for_each_alone(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from planted import by_part, claim, folder, noisy, trials
 from scipy import stats
 
-from silodp.verdicts.claims.deciding import _same_rows, headed
+from silodp.verdicts.claims.deciding import _same_rows, put_protocol_first
 from silodp.verdicts.claims.paired import paired_difference
 
 EPSILONS = (1.0, 3.0, 6.0)
@@ -215,7 +215,7 @@ def test_a_diverged_trial_leaves_the_comparison_open(tmp_path):
 def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_path, protocol, variants, head):
     known = claim(paired(), experiments=["e"], protocol=protocol, variants=variants)
     run = folder(tmp_path, BOTH)
-    found = headed(known, paired_difference(known, run), _same_rows(known, run))
+    found = put_protocol_first(known, paired_difference(known, run), _same_rows(known, run))
     assert (found[0].part, found[0].verdict) == ("", head)
     if head == "depends on the variant":
         assert "confirmed under default" in found[0].statistic
@@ -227,7 +227,7 @@ def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the
     """The protocol is behind on `e`; `f`, ahead, was run under the default alone. Each comparison counts once."""
     known = claim(paired(), experiments=["e", "f"], protocol="grid=other")
     run = folder(tmp_path, BOTH + trials("f", errors((-0.1, -0.1, -0.1))))
-    head, *others = headed(known, paired_difference(known, run), _same_rows(known, run))
+    head, *others = put_protocol_first(known, paired_difference(known, run), _same_rows(known, run))
     assert (head.part, head.verdict, head.value) == ("", "refuted", 0.5)
     assert "of 6 comparisons 3 ahead, 3 behind" in head.statistic
     parts = [row.part for row in others]

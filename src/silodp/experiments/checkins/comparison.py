@@ -16,7 +16,7 @@ from torch import Tensor
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.datasets import Data
-from silodp.experiments.checkins.protocols import PROTOCOLS, Points, Protocol, Shape, caps, local_epsilon, train
+from silodp.experiments.checkins.protocols import PROTOCOLS, CheckInProtocol, Points, Shape, caps, local_epsilon, train
 from silodp.experiments.training import evaluate
 from silodp.federation.partition import Partition
 from silodp.federation.streams import Streams
@@ -102,7 +102,7 @@ def compare(
     return table.sort_values(["order", "epsilon"], kind="stable", ignore_index=True)[COLUMNS]
 
 
-def _protocol(name: str) -> Protocol:
+def _protocol(name: str) -> CheckInProtocol:
     return PROTOCOLS["none" if name == NON_PRIVATE else name]
 
 

@@ -35,7 +35,7 @@ class Walk:
     x: Tensor
     y: Tensor
     slots: Sequence[NDArray[np.int64]]
-    along: Tensor
+    projection: Tensor
     sign: Tensor
     free: Tensor
     private: Tensor
@@ -51,7 +51,7 @@ def compiled_walk(link: int, weights: Tensor, walk: Walk) -> Tensor:
     """
     x, clients = walk.x, np.concatenate(walk.slots).astype(np.int64)
     ends = np.cumsum([len(slot) for slot in walk.slots])
-    arrays = (x.contiguous().numpy(), walk.y.to(x.dtype).numpy(), clients, ends, walk.along.T.contiguous().numpy())
+    arrays = (x.contiguous().numpy(), walk.y.to(x.dtype).numpy(), clients, ends, walk.projection.T.contiguous().numpy())
     draws = (walk.sign.numpy(), walk.free.contiguous().numpy(), walk.private.numpy(), walk.steps.numpy())
     limit = x.new_tensor(walk.clip).numpy()[()]
     side_by_side(functools.partial(_walk, link, weights.numpy(), *arrays, *draws, limit, walk.dummies), len(weights))

@@ -40,7 +40,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class CheckInProtocol:
     """How clients take part, and what that is worth.
 
     Attributes:
@@ -72,7 +72,7 @@ def sampled(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
     return list(generator.integers(0, n, n)[:, None])
 
 
-def fixed(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
+def fixed_check_ins(n: int, shape: Shape, generator: np.random.Generator) -> Slots:
     """A_fix (Algorithm 1): clients check in with probability p0 at one of m slots; one of a slot's clients reports."""
     return [some[:1] for some in averaging(n, shape, generator)]
 
@@ -105,45 +105,45 @@ def _grouped(clients: NDArray[np.int64], slots: NDArray[np.int64], count: int) -
 SCHEDULES = {
     "in_random_order": in_random_order,
     "sampled": sampled,
-    "fixed": fixed,
+    "fixed": fixed_check_ins,
     "averaging": averaging,
     "sliding": sliding,
 }
 
 
 # `none` and the two shufflings draw the same schedules; their bounds differ.
-PROTOCOLS: dict[str, Protocol] = {
-    "none": Protocol("in_random_order", lambda n, shape, e0, e, d: e0 <= e, "local guarantee: epsilon0 itself"),
-    "subsampling": Protocol(
+PROTOCOLS: dict[str, CheckInProtocol] = {
+    "none": CheckInProtocol("in_random_order", lambda n, shape, e0, e, d: e0 <= e, "local guarantee: epsilon0 itself"),
+    "subsampling": CheckInProtocol(
         "sampled",
         lambda n, shape, e0, e, d: sampled_delta(e0, n, n, e) <= d,
         "secret uniform sampling of one of n clients, composed n times; all clients available",
         once=False,
     ),
-    "shuffling": Protocol(
+    "shuffling": CheckInProtocol(
         "in_random_order",
         lambda n, shape, e0, e, d: shuffled(n=n, epsilon0=e0, delta=d).value <= e,
         "check-ins paper, Theorem 5.1; secret order, all clients available",
     ),
-    "shuffling_clones": Protocol(
+    "shuffling_clones": CheckInProtocol(
         "in_random_order",
         lambda n, shape, e0, e, d: clones_delta(e0, n, e, delta=d) <= d,
         "clones, numerical; secret order, all clients available",
     ),
-    "a_fix": Protocol(
+    "a_fix": CheckInProtocol(
         "fixed",
         lambda n, shape, e0, e, d: fixed_window(p0=shape.p0, m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
         "check-ins paper, Theorem 3.2; secret check-ins",
         dummies=True,
         shapes=(Shape(), Shape(0.5), Shape(0.5, 0.5)),
     ),
-    "a_avg": Protocol(
+    "a_avg": CheckInProtocol(
         "averaging",
         lambda n, shape, e0, e, d: averaged(n=n, m=shape.slots(n), epsilon0=e0, delta=d / 2, delta2=d / 2).value <= e,
         "check-ins paper, Theorem 4.1 at delta/2 and delta2 = delta/2; secret check-ins, no collusion",
         shapes=(Shape(), Shape(0.25)),
     ),
-    "a_sldw": Protocol(
+    "a_sldw": CheckInProtocol(
         "sliding",
         lambda n, shape, e0, e, d: sliding_window(m=shape.slots(n), epsilon0=e0, delta=d).value <= e,
         "check-ins paper, Theorem 4.3; secret check-ins",
@@ -153,7 +153,7 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
-def local_epsilon(protocol: Protocol, n: int, shape: Shape, epsilon: float, delta: float) -> tuple[float, bool]:
+def local_epsilon(protocol: CheckInProtocol, n: int, shape: Shape, epsilon: float, delta: float) -> tuple[float, bool]:
     """Largest ε0 (to 1e-6 of it) whose reports make the whole (ε, δ)-private, and whether amplification gave it.
 
     Where the bound gives less than ε itself, a protocol in which clients report once keeps ε0 = ε. ValueError: ε or δ
@@ -197,7 +197,7 @@ def train(
         streams: where the reports' noise is drawn from.
     """
     reports, d = sum(len(clients) or 1 for clients in slots), model.size
-    along = _along(points.epsilon0, reports, d, streams.generator("along")).to(x)
+    along = _report_projections(points.epsilon0, reports, d, streams.generator("along")).to(x)
     sign = torch.from_numpy(streams.generator("sign").random(reports)).to(x)
     free = torch.from_numpy(streams.generator("across").standard_normal((reports, d))).to(x)
     free = free / free.norm(dim=1, keepdim=True)
@@ -224,17 +224,17 @@ def _walk_tensors(model: Model, weights: Tensor, walk: Walk) -> Tensor:
         for number, client in enumerate(clients.tolist(), start=report):
             x, y = walk.x[client : client + 1], walk.y[client : client + 1]
             vectors = model.clipped_gradient_sum(weights, x, y, clip) / clip[:, None]
-            total += private_vectors(vectors, walk.along[number], walk.sign[number], free[number], walk.private)
+            total += private_vectors(vectors, walk.projection[number], walk.sign[number], free[number], walk.private)
         report += len(clients) or 1
         pace = (slot + 1) ** 0.5 * (len(clients) or 1)
         weights = torch.addcmul(weights, walk.steps[:, None], total, value=-1 / pace)
     return weights
 
 
-def _along(epsilon0: Sequence[float], reports: int, d: int, generator: np.random.Generator) -> Tensor:
+def _report_projections(epsilon0: Sequence[float], reports: int, d: int, generator: np.random.Generator) -> Tensor:
     """⟨V, u⟩ of every report and point, (reports, G), from one uniform draw a report; zero without noise."""
     uniform = generator.random(reports)
-    known = {value: cap.along(uniform) for value, cap in caps(epsilon0, d).items()}
+    known = {value: cap.projection(uniform) for value, cap in caps(epsilon0, d).items()}
     return torch.from_numpy(np.stack([known.get(value, np.zeros(reports)) for value in epsilon0], axis=1))
 
 

@@ -26,7 +26,7 @@ from silodp.models.cpu.convnet_maps import (
     product_of_squares,
     residuals,
     sides,
-    turn,
+    transpose_filters,
 )
 from silodp.models.cpu.kernels import FAST, factor
 from silodp.models.threads import side_by_side
@@ -103,7 +103,7 @@ def _logits(sizes, block, weights, x, out, start, stop):
     for some in range(start, stop, POINTS):
         points = min(POINTS, stop - some)
         for g in range(points):
-            turn(weights[some + g, at[2] : at[3]], f1, f2, rows, filters2[g])
+            transpose_filters(weights[some + g, at[2] : at[3]], f1, f2, rows, filters2[g])
         for begin in range(0, len(x), block):
             size = min(block, len(x) - begin)
             for k in range(size):
@@ -151,7 +151,7 @@ def _gradient_sums(sizes, block, weights, x, y, clip, out, start, stop):
         for some in range(start, stop, POINTS):
             points = min(POINTS, stop - some)
             for g in range(points):
-                turn(weights[some + g, at[2] : at[3]], f1, f2, rows[g], filters2[g])
+                transpose_filters(weights[some + g, at[2] : at[3]], f1, f2, rows[g], filters2[g])
             for k in range(size):
                 for g in range(points):
                     w, a = weights[some + g], a2[g, k]
@@ -223,7 +223,7 @@ def _steps(sizes, block, weights, x, y, clip, stepsize, noise, base, start, stop
             w, eta = weights[g], stepsize[g]
             level = noise[g] * eta if len(base) else eta * 0
             for k in range(size):
-                turn(w[at[2] : at[3]], f1, f2, rows, filters2)
+                transpose_filters(w[at[2] : at[3]], f1, f2, rows, filters2)
                 seen = maps(sizes, w, at, filters2, patches[k], z1, columns, z2, a1, at1, a2[0], at2)
                 a2[0, 0] += seen
                 dense(a2, w[at[4] : at[5]], w[at[5] : at[6]], a3, True)

@@ -125,7 +125,7 @@ def add_columns(columns, half, filters, out):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def turn(given, f1, f2, rows, columns):
+def transpose_filters(given, f1, f2, rows, columns):
     """The second convolution's filters (f2, f1, 5, 5), flat, in the order of `columns`: as rows and as columns."""
     for f in range(f2):
         row = rows[f]

@@ -55,7 +55,7 @@ class _Release(NamedTuple):
 
     sampling: str
     records: int
-    drawn: float
+    records_drawn: float
     noise_multiplier: float
 
 
@@ -145,9 +145,9 @@ def _collect(event: dp_event.DpEvent, count: int, counts: dict[_Release, int]) -
         private = [_collect(part, count, counts) for part in event.events]  # every part is to be checked
         return all(private)
     release = _release(event)
-    if release.noise_multiplier == 0 and release.drawn > 0:
+    if release.noise_multiplier == 0 and release.records_drawn > 0:
         return False
-    if math.isfinite(release.noise_multiplier) and release.drawn > 0:
+    if math.isfinite(release.noise_multiplier) and release.records_drawn > 0:
         counts[release] = counts.get(release, 0) + count
     return True
 

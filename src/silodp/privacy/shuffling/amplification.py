@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from silodp.privacy.search import narrowed
+from silodp.privacy.search import bisect_to_private_side
 from silodp.theory.checkins.privacy import fixed_window, shuffled, shuffled_earlier
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
@@ -68,7 +68,7 @@ def added(law: Law, epsilon: float) -> float:
     return float((law[0] * np.maximum(1 - math.exp(epsilon) * law[1], 0)).sum())
 
 
-def left_out(law: Law, epsilon: float) -> float:
+def delta_of_absence(law: Law, epsilon: float) -> float:
     """Upper bound on δ at ε where neighbours have the record or not, of a law that errs upwards."""
     return max(removed(law, epsilon), added(law, epsilon)) + LEFT_OUT
 
@@ -88,7 +88,7 @@ def replaced(law: Law, epsilon: float) -> float:
 
 def smallest(delta_at: Callable[[float], float], delta: float, most: float = 60.0) -> tuple[float, float]:
     """Between which two ε a decreasing δ(ε) passes `delta`, to 1e-6 of them; ε is at most `most` in any case."""
-    return narrowed(lambda e: delta_at(e) <= delta, 0.0, most, lambda low, high: high - low > 1e-6 * high)
+    return bisect_to_private_side(lambda e: delta_at(e) <= delta, 0.0, most, lambda low, high: high - low > 1e-6 * high)
 
 
 # Relative error granted to each tail probability; SciPy's are good to 1e-13 and better.

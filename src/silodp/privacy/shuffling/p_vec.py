@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from silodp.privacy.accounting.mechanisms import gaussian_mu
-from silodp.privacy.search import narrowed
+from silodp.privacy.search import bisect_to_private_side
 from silodp.privacy.shuffling.binomial_noise import shift_delta, vector_delta
 
 _TAIL = 1e-3  # share of δ for improbable noise
@@ -109,7 +109,9 @@ def fewest_bits(participants: int, levels: int, dimension: int, epsilon: float, 
     low = high // 2  # 0 bits never do; that half of them do not is no assumption, only a start
     while low > 0 and fits(low):
         high, low = low, low // 2
-    _, high = narrowed(fits, low, high, lambda a, b: b - a > max(1, _PRECISION * b), lambda a, b: (a + b) // 2)
+    _, high = bisect_to_private_side(
+        fits, low, high, lambda a, b: b - a > max(1, _PRECISION * b), lambda a, b: (a + b) // 2
+    )
     return SumParameters(participants, levels, high)
 
 
@@ -123,7 +125,7 @@ def _root(delta_at: Callable[[float], float], delta: float) -> tuple[float, floa
         if high > 500:
             return math.inf, math.inf
     low = high / 2 if high > 1 else 0.0
-    return narrowed(lambda e: delta_at(e) <= delta, low, high, lambda a, b: b - a > _PRECISION * b / 4)
+    return bisect_to_private_side(lambda e: delta_at(e) <= delta, low, high, lambda a, b: b - a > _PRECISION * b / 4)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import PrivacyPlan
-from silodp.privacy.search import narrowed
+from silodp.privacy.search import bisect_to_private_side
 from silodp.theory.convex.privacy import shuffled_noise as theorem_4_1
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
@@ -90,7 +90,9 @@ def shuffled_noise(epsilon: float, *, N: int, M: int, n: int, R: int, delta: flo
     low = high / 2
     while low > _RANGE[0] and fits(low):
         high, low = low, low / 2
-    _, high = narrowed(fits, low, high, lambda a, b: b / a > 1 + _PRECISION, lambda a, b: math.sqrt(a * b))
+    _, high = bisect_to_private_side(
+        fits, low, high, lambda a, b: b / a > 1 + _PRECISION, lambda a, b: math.sqrt(a * b)
+    )
     return ShuffledNoise(high, high**2 / unit)
 
 
@@ -102,7 +104,7 @@ def delivered_shuffled(plan: PrivacyPlan) -> DeliveredEpsilon:
     release = plan.releases[0]
     if not plan.private or release.noise == 0:
         return DeliveredEpsilon(math.inf, math.inf, math.inf, "not private")
-    if len(plan.releases) != 1 or release.drawn != 1:
+    if len(plan.releases) != 1 or release.records_drawn != 1:
         raise ValueError(f"plan of {plan.algorithm}: the bounds are for one record a message")
     upper = shuffled_epsilon(
         release.noise_multiplier * 2, N=shuffler.N, M=shuffler.M, n=budget.n, R=release.count, delta=budget.delta

@@ -33,5 +33,5 @@ def delivered_sum(plan: PrivacyPlan) -> DeliveredEpsilon:
     """
     if plan.trusted_sum is None:
         raise ValueError(f"plan of {plan.algorithm}: has no trusted sum")
-    found = delivered_epsilon(plan.seen, plan.budget.delta)
+    found = delivered_epsilon(plan.as_seen_by_adversary, plan.budget.delta)
     return found._replace(method=f"seen by the server: Gaussian sums over {plan.trusted_sum} silos; {found.method}")

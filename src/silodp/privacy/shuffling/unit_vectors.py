@@ -29,7 +29,7 @@ class Cap:
     hit: float
     scale: float
 
-    def along(self, uniform: Array) -> Array:
+    def projection(self, uniform: Array) -> Array:
         """⟨V, u⟩ at quantiles `uniform` in (0, 1), any shape; decreasing in them."""
         inside = self.share * uniform / self.hit
         outside = self.share + (1 - self.share) * (uniform - self.hit) / (1 - self.hit) if self.hit < 1 else inside

@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from silodp.algorithms.base import Look
 from silodp.report.figures.style import better_of, in_legend
 from silodp.report.figures.svg import say, say_note
-from silodp.report.numbers import plain
+from silodp.report.numbers import tick_text
 
 MORE_PRIVATE = "ε  (← more private)"
 TOP_EDGE = 0.985  # height, in axes units, at which values that are not finite are marked
@@ -199,5 +199,5 @@ def log_ticks(axis: Axis, low: float, high: float, most: int) -> None:
     decades = np.log10(high / low)
     subs = next((steps for steps in ((1.0, 2.0, 5.0), (1.0, 3.0)) if len(steps) * decades <= most), (1.0,))
     axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
     axis.set_minor_formatter(NullFormatter())

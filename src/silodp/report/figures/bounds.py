@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 
 from silodp.report.figures.axes import log_ticks, new_axes, new_figure, set_page, set_ticks
 from silodp.report.figures.style import styled
-from silodp.report.figures.svg import say, say_note, say_panels, words
+from silodp.report.figures.svg import gid_texts, say, say_note, say_panels
 from silodp.report.figures.words import in_signs
-from silodp.report.numbers import count, measured, short
+from silodp.report.numbers import count, measured, slope_text
 from silodp.theory import THEOREMS
 from silodp.theory.registry import PAPERS
 
@@ -58,7 +58,7 @@ def rates(table: pd.DataFrame, *, title: str) -> Figure:
             x, y = points["value"].to_numpy(float), points["measured"].to_numpy(float)
             _measured(axes, points)
             axes.set(xscale="log", yscale="log")
-            rivals, stated, interval = _words(slope)
+            rivals, stated, interval = _slope_texts(slope)
             looks: list[tuple[float, dict[str, Any]]] = [
                 (slope["measured"], {"color": _FIT}),
                 (slope["value"], {"color": _CLAIM, "ls": "--"}),
@@ -69,7 +69,7 @@ def rates(table: pd.DataFrame, *, title: str) -> Figure:
             # Rivals leave the panel where they must.
             spread = max((y.max() / y.min()) ** 0.25, 1.1)
             axes.set_ylim(y.min() / spread, y.max() * spread)
-            against = f" (rivals {', '.join(map(short, rivals))})" if rivals else ""
+            against = f" (rivals {', '.join(map(slope_text, rivals))})" if rivals else ""
             below = [stated, f"measured {interval}", f"{slope['verdict']}{against}"]
             _dress(axes, slope, slope["parameter"].removeprefix(SLOPE), x, below)
         say_panels(figure)
@@ -83,10 +83,10 @@ def _points(table: pd.DataFrame, slope: pd.Series) -> pd.DataFrame:
     return table[own & (table["form"] == slope["form"])]
 
 
-def _words(slope: pd.Series) -> tuple[list[float], str, str]:
+def _slope_texts(slope: pd.Series) -> tuple[list[float], str, str]:
     """The rivals of a slope, the words for what is stated, and those for what is measured."""
-    value, low, high = (short(slope[name]) for name in ("measured", "measured_low", "measured_high"))
-    stated = f"stated {short(slope['value'])}, formula {short(slope['formula'])}"
+    value, low, high = (slope_text(slope[name]) for name in ("measured", "measured_low", "measured_high"))
+    stated = f"stated {slope_text(slope['value'])}, formula {slope_text(slope['formula'])}"
     return [float(rival) for rival in str(slope["rivals"]).split()], stated, f"{value} [{low}, {high}]"
 
 
@@ -126,9 +126,9 @@ def lines(table: pd.DataFrame, *, title: str, ylabel: str = "excess risk") -> Fi
         notes: list[str] = []
         drawn: list[tuple[np.ndarray, np.ndarray, str, str]] = []
         for (_, slope), marker, colour in zip(slopes.iterrows(), "os^DvX", _COLOURS, strict=False):
-            points, (rivals, stated, interval) = _points(table, slope), _words(slope)
+            points, (rivals, stated, interval) = _points(table, slope), _slope_texts(slope)
             text = f"{name_of(slope)}, {in_signs(slope['parameter'].removeprefix(SLOPE))}"
-            against = ", ".join(map(short, rivals))
+            against = ", ".join(map(slope_text, rivals))
             notes.append(f"{text}: slope {interval}, {stated}, rivals {against}: {slope['verdict']}.")
             handles.append(_measured(axes, points, color=colour, fmt=f"{marker}-"))
             handles[-1].set_label(text)
@@ -168,14 +168,14 @@ def _measured(axes: Axes, points: pd.DataFrame, **options: Any) -> Line2D:
     errors = np.abs(points[["measured_low", "measured_high"]].to_numpy(float).T - y)
     look: dict[str, Any] = {"fmt": "o", "color": _INK, "ms": 3.5, "capsize": 2, "lw": 1.0, "zorder": 3}
     drawn = axes.errorbar(points["value"], y, yerr=errors, **(look | options))
-    gid = f"points:{len(words(axes.figure))}"
+    gid = f"points:{len(gid_texts(axes.figure))}"
     line: Line2D = drawn.lines[0]
     line.set_gid(gid)
-    say(axes.figure, gid, [_at(row) for row in points[np.isfinite(y)].to_dict("records")])
+    say(axes.figure, gid, [_point_text(row) for row in points[np.isfinite(y)].to_dict("records")])
     return line
 
 
-def _at(row: dict[Any, Any]) -> str:
+def _point_text(row: dict[Any, Any]) -> str:
     text = f"{in_signs(row['parameter'])} = {row['value']:g}: {measured(row['measured'])}"
     if np.isfinite(row["measured_low"]):
         text += f" ({measured(row['measured_low'])} to {measured(row['measured_high'])})"

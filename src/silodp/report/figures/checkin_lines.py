@@ -11,7 +11,7 @@ from silodp.algorithms.base import Look
 from silodp.report.figures.axes import dodged, draw_line, new_axes, set_epsilon_axis, set_page
 from silodp.report.figures.style import styled
 from silodp.report.figures.svg import say
-from silodp.report.numbers import measured, plain
+from silodp.report.numbers import measured, tick_text
 
 _COLOURS = ("#9fd3e6", "#d9a62e", "#b3485a", "#004488", "#30102f")
 # Bound in the amplification table → its line and its words.
@@ -42,7 +42,7 @@ def amplified_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
     """
     rows = table[table["bound"].isin([*LINES, *BAND])]
     with styled():
-        axes = new_axes(title, "ε0 of the local randomiser", f"central ε at δ = {plain(rows['delta'].iloc[0])}")
+        axes = new_axes(title, "ε0 of the local randomiser", f"central ε at δ = {tick_text(rows['delta'].iloc[0])}")
         sizes = sorted(rows["reports"].unique())
         for n, colour in zip(sizes, _COLOURS, strict=False):
             for bound, (line, _) in LINES.items():
@@ -96,7 +96,7 @@ def error_at_equal_epsilon(table: pd.DataFrame, *, title: str) -> Figure:
             say(axes.figure, f"line:{name}", [words[place] for place in marked])
         for value in table[table["epsilon"].isna()]["test_error_mean"]:
             handles.append(axes.axhline(value, color="#000000", ls=(0, (7, 2, 1, 2)), lw=1.2, label="no noise"))
-        delta, n = plain(private["delta"].iloc[0]), private["n"].iloc[0]
+        delta, n = tick_text(private["delta"].iloc[0]), private["n"].iloc[0]
         set_epsilon_axis(axes, private["epsilon"])
         axes.set_xlabel(f"central ε at δ = {delta}, {n:,} clients with one record each")
         axes.set_ylim(bottom=0)

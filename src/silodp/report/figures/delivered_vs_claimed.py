@@ -12,7 +12,7 @@ from silodp.algorithms import ALGORITHMS, traits
 from silodp.algorithms.base import Look
 from silodp.report.figures.axes import dodged, log_ticks, new_axes, set_page
 from silodp.report.figures.intervals import draw_intervals, limits, marks_of, open_key
-from silodp.report.figures.notes import stand, zero
+from silodp.report.figures.notes import claims_note, zero
 from silodp.report.figures.slices import private_rows
 from silodp.report.figures.style import label, looks, styled
 
@@ -33,7 +33,7 @@ def delivered_vs_claimed(table: pd.DataFrame, *, title: str, ylabel: str = YLABE
     ]
     with styled():
         axes = new_axes(title, "claimed ε", ylabel)
-        return set_page(axes, _draw(axes, curves), [note, zero(rows, "lower"), stand(rows)], marks_of(rows))
+        return set_page(axes, _draw(axes, curves), [note, zero(rows, "lower"), claims_note(rows)], marks_of(rows))
 
 
 def draw_formulas(rows: pd.DataFrame, *, title: str) -> Figure:

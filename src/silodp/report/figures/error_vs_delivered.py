@@ -21,10 +21,10 @@ from silodp.report.figures.axes import (
     stretching,
     zoom_axes,
 )
-from silodp.report.figures.intervals import draw_intervals, draw_standings, limits, marks_of, open_key, said
-from silodp.report.figures.notes import bar_ends, stand, trials, zero
+from silodp.report.figures.intervals import draw_intervals, draw_standings, limits, marks_of, open_key, point_texts
+from silodp.report.figures.notes import bar_ends, claims_note, trials, zero
 from silodp.report.figures.slices import both_noises_of, private_rows
-from silodp.report.figures.style import in_order, label, looks, styled, tint
+from silodp.report.figures.style import label, looks, sort_algorithms, styled, tint
 
 Panel = Callable[[Axes, pd.DataFrame], list[Line2D]]
 PAPER = "Claims under the paper's noise"
@@ -40,14 +40,16 @@ def error_vs_delivered(
     """
     rows = private_rows(table, members=True)
     finite, left_out = _finite(rows)
-    names = in_order(rows["algorithm"])
+    names = sort_algorithms(rows["algorithm"])
     ends = limits(finite)
 
     def panel(axes: Axes, shown: pd.DataFrame) -> list[Line2D]:
         axes.set_xlim(ends)
-        return [_over_true(axes, names, shown[shown["algorithm"] == name]) for name in in_order(shown["algorithm"])]
+        return [
+            _over_true(axes, names, shown[shown["algorithm"] == name]) for name in sort_algorithms(shown["algorithm"])
+        ]
 
-    notes = [note, f"{int(rows['trials'].max())} trials a point.", zero(finite, "left"), stand(rows), left_out]
+    notes = [note, f"{int(rows['trials'].max())} trials a point.", zero(finite, "left"), claims_note(rows), left_out]
     with styled():
         axes = new_axes(title, f"true {MORE_PRIVATE}", f"{ylabel} (↓ better)")
         axes.set_xscale("log")
@@ -70,12 +72,12 @@ def calibrated_vs_paper(
         axes = new_axes(title, f"true {MORE_PRIVATE}", f"{ylabel} (↓ better)")
         axes.set_xscale("log")
         axes.set_xlim(limits(both))
-        for kind, name in itertools.product(("paper", "calibrated"), in_order(both["algorithm"])):
+        for kind, name in itertools.product(("paper", "calibrated"), sort_algorithms(both["algorithm"])):
             if len(of := both[(both["kind"] == kind) & (both["algorithm"] == name)]):
                 _over_true(axes, both["algorithm"], of, kind)
         log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
-        notes = [note, left_out, zero(both, "left"), stand(both[both["kind"] == "paper"], PAPER)]
-        return set_page(axes, _keys(in_order(both["algorithm"])) + open_key(both), notes, marks_of(both))
+        notes = [note, left_out, zero(both, "left"), claims_note(both[both["kind"] == "paper"], PAPER)]
+        return set_page(axes, _keys(sort_algorithms(both["algorithm"])) + open_key(both), notes, marks_of(both))
 
 
 def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
@@ -86,7 +88,7 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
     """
     both = both_noises_of(table)
     finite, left_out = _finite(both)
-    names = in_order(finite["algorithm"])
+    names = sort_algorithms(finite["algorithm"])
 
     def panel(axes: Axes, rows: pd.DataFrame) -> list[Line2D]:
         lines = []
@@ -98,7 +100,7 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
                 style: dict[str, Any] = {"bars": bar_ends(of)}
                 if kind == "paper":
                     style = {"color": tint(look.colour, 0.55), "ls": ":", "zorder": 2}
-                words, colour = said(text, of), style.get("color")
+                words, colour = point_texts(text, of), style.get("color")
                 lines.append(draw_line(axes, f"{name}-{kind}", look, text, points, words, marks=False, **style))
                 draw_standings(axes, f"{name}-{kind}", look, *points, of, words, colour)
         set_epsilon_axis(axes, rows["epsilon"])
@@ -110,7 +112,7 @@ def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", 
         # By the calibrated lines, which the figure is about.
         _with_zoom(axes, panel, finite, finite[finite["kind"] == "calibrated"])
         is_paper = both["kind"] == "paper"
-        notes = [note, trials(both[~is_paper]), left_out, stand(both[is_paper], PAPER)]
+        notes = [note, trials(both[~is_paper]), left_out, claims_note(both[is_paper], PAPER)]
         return set_page(axes, _keys(names), notes, marks_of(both))
 
 

@@ -23,9 +23,9 @@ from silodp.report.figures.axes import (
     zoom_axes,
 )
 from silodp.report.figures.intervals import draw_standings, marks_of
-from silodp.report.figures.notes import at_edge, bar_ends, bars, beyond_axis, diverged, edges, stand, trials
+from silodp.report.figures.notes import at_edge, bar_ends, bars, beyond_axis, claims_note, diverged, edges, trials
 from silodp.report.figures.slices import TRIALS, drawn_rows
-from silodp.report.figures.style import in_order, label, looks, styled, tint, widths
+from silodp.report.figures.style import label, looks, sort_algorithms, styled, tint, widths
 from silodp.report.numbers import interval, measured
 
 
@@ -41,7 +41,7 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
     """
     rows = drawn_rows(table)
     private = rows[rows["private"]]
-    names = in_order(private["algorithm"])
+    names = sort_algorithms(private["algorithm"])
     with styled():
         axes = new_axes(title, f"claimed {MORE_PRIVATE}", f"{ylabel} (↓ better)")
         handles = _panel(axes, rows, names)
@@ -53,7 +53,7 @@ def error_vs_epsilon(table: pd.DataFrame, *, title: str, ylabel: str = "test err
             _panel(zoom_axes(axes, label(worst)), others, names)
         if (rows["diverged"] > 0).any():
             handles.append(cross_key())
-        notes = [note, trials(rows), diverged(rows), beyond_axis(rows), stand(rows), edges(rows)]
+        notes = [note, trials(rows), diverged(rows), beyond_axis(rows), claims_note(rows), edges(rows)]
         plain = "- - no noise" if len(private) < len(rows) else ""
         return set_page(axes, handles, notes, "   ".join(filter(None, (marks_of(private), plain))))
 
@@ -85,7 +85,7 @@ def _draw(axes: Axes, name: str, look: Any, rows: pd.DataFrame, shift: float, wi
     x, y = rows["epsilon"].to_numpy(float) * shift, rows["test_error_mean"].to_numpy(float)
     y = np.where(np.isfinite(y), y, np.nan)
     text = label(name, reading=rows["reading"].iloc[0])
-    words = [_words(text, row) for row in rows.to_dict("records")]
+    words = [_point_text(text, row) for row in rows.to_dict("records")]
     line = draw_line(axes, name, look, text, (x, y), words, bars=bar_ends(rows), marks=False, lw=width)
     draw_standings(axes, name, look, x, y, rows, words)
     for at, errors in zip(x, rows.get(TRIALS, [()] * len(rows)), strict=True):
@@ -96,7 +96,7 @@ def _draw(axes: Axes, name: str, look: Any, rows: pd.DataFrame, shift: float, wi
     return line
 
 
-def _words(text: str, row: dict[Any, Any]) -> str:
+def _point_text(text: str, row: dict[Any, Any]) -> str:
     """What rests on a point: whose it is, at which ε, what it is worth."""
     low, high = (measured(row[name]) for name in bars(pd.DataFrame([row])))
     words = f"{text} at ε = {row['epsilon']:g}: {measured(row['test_error_mean'])} ({low} to {high})"

@@ -12,7 +12,7 @@ from silodp.privacy.standing import Standing, standings
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.intervals import COLOURS, fill
 from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcome_looks
-from silodp.report.figures.style import in_order, label, styled
+from silodp.report.figures.style import label, sort_algorithms, styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import interval
 from silodp.verdicts.comparisons import AHEAD, BEHIND
@@ -46,7 +46,9 @@ def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
             axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=3.2, solid_capstyle="butt", zorder=3)
             gid = f"mean:{row['data_set']}"
             axes.plot(row["mean"], y, marker=marker, ms=10, color=colour, mew=2.4, zorder=4, gid=gid)
-            text = f"{signed(row['mean'])} [{signed(row['low'])}, {signed(row['high'])}]"
+            text = (
+                f"{signed_difference(row['mean'])} [{signed_difference(row['low'])}, {signed_difference(row['high'])}]"
+            )
             say(figure, gid, [f"{row['data_set']}: {text}, {row['outcome']}"])
             place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 10}
             if wide:
@@ -71,7 +73,7 @@ def true_epsilon(rows: pd.DataFrame, name: str) -> Figure:
 
     `rows` are private rows of one (experiment, M, R); a bar that leaves the panel goes on beyond it.
     """
-    names, epsilons = in_order(rows["algorithm"]), sorted(rows["epsilon"].unique())
+    names, epsilons = sort_algorithms(rows["algorithm"]), sorted(rows["epsilon"].unique())
     words = standings(rows)
     with styled():
         figure = new_figure(WIDTHS[name], 1.75 if name == "wide" else 3.3)
@@ -114,6 +116,6 @@ def _standing_key(figure: Figure, words: list[Standing]) -> None:
     figure.text(1 - 0.12 / width, top, "above the line: reveals more than claimed", ha="right", va="top", fontsize=10)
 
 
-def signed(value: float) -> str:
+def signed_difference(value: float) -> str:
     """A difference of test errors, with its sign: +0.0095."""
     return f"{value:+.4f}".replace("-", "−")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from silodp.config.errors import ConfigError, shown
+from silodp.config.errors import ConfigError, show_value
 from silodp.files import BOUNDS_COLUMNS, BY_ROUND_COLUMNS, read_csv, with_reading
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.by_round import draw_by_round
@@ -13,7 +13,7 @@ from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equa
 from silodp.report.figures.delivered_vs_claimed import draw_formulas
 from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import label
-from silodp.report.figures.words import setting_words, short_of
+from silodp.report.figures.words import setting_words, short_title
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED
 
@@ -29,13 +29,13 @@ def figures_of(path: Path) -> dict[str, Figure]:
     if columns >= set(BOUNDS_COLUMNS):
         check = str(rows["check"].iloc[0]) if len(rows) else ""
         if check not in BOUNDS_FIGURES:
-            raise ConfigError(f"{path}: check: {shown(check)}: must be one of {', '.join(BOUNDS_FIGURES)}")
+            raise ConfigError(f"{path}: check: {show_value(check)}: must be one of {', '.join(BOUNDS_FIGURES)}")
         rows = rows.astype({name: object for name in WORDS}).fillna(dict.fromkeys(WORDS, ""))
         return {path.stem: BOUNDS_FIGURES[check](rows, title=CHECKS[check])}
     if columns >= set(BY_ROUND_COLUMNS):
         return {
             f"{name}_M{M}_R{R}_by_round": draw_by_round(
-                part, title=f"{short_of(name)}\n{setting_words(M, R)}: ε by round"
+                part, title=f"{short_title(name)}\n{setting_words(M, R)}: ε by round"
             )
             for (name, M, R), part in rows.groupby(["experiment", "M", "R"], sort=False)
         }
@@ -52,7 +52,7 @@ def figures_of(path: Path) -> dict[str, Figure]:
         title = "Check-ins, Figure 2: shuffling"
         return {path.stem: amplified_epsilon(rows, title=title)}
     if columns >= {"experiment", "protocol", "amplified"} and len(rows):
-        title = f"{short_of(rows['experiment'].iloc[0])}\nCheck-ins and others at equal central ε"
+        title = f"{short_title(rows['experiment'].iloc[0])}\nCheck-ins and others at equal central ε"
         return {path.stem: error_at_equal_epsilon(rows, title=title)}
     known = "check, formulas, comparisons, privacy --by-round, checkins(-figure-2)"
     raise ConfigError(f"{path}: {', '.join(rows.columns)}: must be a table of {known}")

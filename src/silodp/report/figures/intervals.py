@@ -54,11 +54,11 @@ def draw_intervals(
         axes.plot(x, y, color=colour, ls=look.line, lw=0.8, gid=f"ends:{name}")
     near = np.clip(claimed, start, end)
     x, y = (at, near) if upright else (near, at)
-    draw_standings(axes, name, look, x, y, rows, said(text, rows), colour=colour)
+    draw_standings(axes, name, look, x, y, rows, point_texts(text, rows), colour=colour)
     return Line2D([], [], color=colour, marker=look.marker, lw=2.2, label=text)
 
 
-def said(text: str, rows: pd.DataFrame) -> list[str]:
+def point_texts(text: str, rows: pd.DataFrame) -> list[str]:
     """What rests on each point: whose it is, its claimed ε, the interval of its true ε, and its error."""
     ends = rows.reindex(columns=["epsilon", "delivered_lower", "delivered_epsilon", "test_error_mean"]).to_numpy(float)
     words = [(f"{text}, claimed ε = {claimed:g}, true ε in {interval(*of)}", error) for claimed, *of, error in ends]
@@ -94,7 +94,11 @@ def draw_standings(
 def marks_of(rows: pd.DataFrame) -> str:
     """What full, half and empty marks are, as a line below an axis; empty where all claims are kept."""
     found = set(standings(rows))
-    return "claim " + ", ".join(word.signed for word in Standing if word in found) if found - {Standing.KEPT} else ""
+    return (
+        "claim " + ", ".join(word.text_with_sign for word in Standing if word in found)
+        if found - {Standing.KEPT}
+        else ""
+    )
 
 
 def open_key(rows: pd.DataFrame) -> list[Line2D]:

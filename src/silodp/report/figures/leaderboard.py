@@ -11,8 +11,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say_panels
-from silodp.report.figures.words import short_of
-from silodp.verdicts.leaderboard import along, place
+from silodp.report.figures.words import short_title
+from silodp.verdicts.leaderboard import axis_position, heterogeneity_axis
 
 # Inches of a panel with what stands around it, and of a row of the legend.
 _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
@@ -22,7 +22,7 @@ _GREYS = ("#111111", "#8c8c8c", "#555555", "#b5b5b5")
 
 def error_panels(reported: pd.DataFrame) -> Figure:
     """Mean test error over trials against ε: a panel for each data set, a line for each algorithm."""
-    rows = reported[reported["epsilon"].notna() & (reported["experiment"].map(along) == "")]
+    rows = reported[reported["epsilon"].notna() & (reported["experiment"].map(heterogeneity_axis) == "")]
     names = list(looks(set(rows["algorithm"]) - {"spider"}))
     experiments = list(dict.fromkeys(rows["experiment"]))
     title = "Test error at equal certified ε, by data set"
@@ -41,7 +41,7 @@ def error_panels(reported: pd.DataFrame) -> Figure:
             axes.set_xticklabels([f"{epsilon:.3g}" for epsilon in epsilons])
             axes.set_xlabel("certified ε", fontsize=7)
             axes.tick_params(labelsize=6.5)
-            axes.set_title(short_of(experiment).removesuffix(", leaderboard"), fontsize=7.5)
+            axes.set_title(short_title(experiment).removesuffix(", leaderboard"), fontsize=7.5)
             axes.set_ylabel("test error (↓ better)", fontsize=7)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=2, fontsize=7)
         say_panels(figure)
@@ -53,7 +53,7 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
 
     `table` is what `silodp.verdicts.leaderboard.compared` gives. Raises ValueError where no experiment is on the axis.
     """
-    rows = table.assign(axis=table["experiment"].map(along), at=table["experiment"].map(place))
+    rows = table.assign(axis=table["experiment"].map(heterogeneity_axis), at=table["experiment"].map(axis_position))
     rows = rows[rows["axis"] != ""].sort_values(["axis", "at"], ascending=[False, True])
     if rows.empty:
         raise ValueError(

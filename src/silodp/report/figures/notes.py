@@ -57,17 +57,17 @@ def diverged(rows: pd.DataFrame) -> str | None:
 
 def beyond_axis(rows: pd.DataFrame) -> str | None:
     """Which mean errors are not finite and so are drawn on the upper edge; None if all are finite."""
-    where = _where(rows[~np.isfinite(rows["test_error_mean"].to_numpy(float))])
+    where = _named_points(rows[~np.isfinite(rows["test_error_mean"].to_numpy(float))])
     return f"Not finite, drawn on the upper edge: {where}." if where else None
 
 
 def zero(rows: pd.DataFrame, edge: str) -> str | None:
     """Which points have a true ε of 0, drawn on the `edge` named, as logarithmic axes have none; None without any."""
-    where = _where(rows[rows["delivered_epsilon"] == 0])
+    where = _named_points(rows[rows["delivered_epsilon"] == 0])
     return f"True ε = 0 (δ alone covers it), on the {edge} edge: {where}." if where else None
 
 
-def stand(rows: pd.DataFrame, whose: str = "Claims") -> str | None:
+def claims_note(rows: pd.DataFrame, whose: str = "Claims") -> str | None:
     """How many claims are kept, violated and not certified, and the row that is surely farthest above its claim."""
     rows = rows[rows["private"]]
     text = f"{whose}: {', '.join(f'{count} {word}' for word, count in counts_of(rows).items() if count)}."
@@ -99,7 +99,7 @@ def _by_algorithm(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield label(str(algorithm), bool(private), of["reading"].iloc[0]), of
 
 
-def _where(rows: pd.DataFrame) -> str:
+def _named_points(rows: pd.DataFrame) -> str:
     found = []
     for name, of in _by_algorithm(rows):
         values = ", ".join(f"{value:g}" for value in of["epsilon"].dropna())

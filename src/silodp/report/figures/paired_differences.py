@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import better_of, in_legend, label, looks, styled
 from silodp.report.figures.svg import say, say_note, say_panels
-from silodp.report.figures.words import setting_words, short_of
+from silodp.report.figures.words import setting_words, short_title
 from silodp.report.numbers import measured
 from silodp.verdicts.comparisons import NO_DIFFERENCE, SAME
 
@@ -76,7 +76,7 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
             left = 0.56 + column * step
             axes = figure.add_axes((left / _WIDTH, bottom / height, (step - 0.62) / _WIDTH, heights[line] / height))
             _panel(axes, group, limits[key[0]])
-            heading = f"{short_of(key[0])}\n{setting_words(*key[1:])}"
+            heading = f"{short_title(key[0])}\n{setting_words(*key[1:])}"
             axes.set_title(heading, fontsize=_SIZE, pad=3, x=-0.42 / (step - 0.62))
             axes.set_xlabel(f"← {first} better | {second} better →", fontsize=_SIZE, labelpad=1)
             if column == _COLUMNS - 1:
@@ -109,7 +109,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
         ends = [middle - low, high - middle]
         axes.errorbar(middle, y[here], xerr=ends, fmt="none", ecolor=colour, lw=wide, capsize=0)
         axes.plot(middle, y[here], ls="none", marker=marker, ms=4.5, color=colour, zorder=3, gid=gid)
-        say(axes.figure, gid, [_words(row) for row in of.to_dict("records") if np.isfinite(row["difference"])])
+        say(axes.figure, gid, [_point_text(row) for row in of.to_dict("records") if np.isfinite(row["difference"])])
     axes.set_ylim(-0.8, len(rows) - 0.2)
     axes.set_xlim(limits)
     texts = [f"{value:g}" if np.isfinite(value) else "–" for value in rows["epsilon"]]
@@ -121,7 +121,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _words(row: dict[Any, Any]) -> str:
+def _point_text(row: dict[Any, Any]) -> str:
     difference, low, high = (measured(row[name]) for name in ("difference", "low", "high"))
     return f"ε = {row['epsilon']:g}: {difference} ({low} to {high}), {row['outcome']}, {row['trials']} trials"
 

@@ -80,7 +80,7 @@ def better_of(labels: Iterable[str]) -> str:
     )
 
 
-def in_order(algorithms: Iterable[str]) -> list[str]:
+def sort_algorithms(algorithms: Iterable[str]) -> list[str]:
     """Each name once, by the places in their looks, then those without one by name."""
     places = {name: (look.place if (look := traits(name).look) else 99, name) for name in set(algorithms)}
     return sorted(places, key=places.__getitem__)
@@ -89,7 +89,7 @@ def in_order(algorithms: Iterable[str]) -> list[str]:
 def looks(algorithms: Iterable[str]) -> dict[str, Look]:
     """A look for each private algorithm; those without one of their own share the spare ones in turn, by name."""
     spare = itertools.cycle(_OTHER_LOOKS)
-    return {name: traits(name).look or next(spare) for name in in_order(algorithms)}
+    return {name: traits(name).look or next(spare) for name in sort_algorithms(algorithms)}
 
 
 def widths(count: int) -> list[float]:

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"-?\d*\.\d{3,}(?:e[-+]?\d+)?")
 
 def say(figure: FigureBase | None, gid: str, values: Iterable[str]) -> None:
     """What rests on the points of the artist called `gid`, in their order; nothing for points that are not drawn."""
-    words(figure)[gid] = list(values)
+    gid_texts(figure)[gid] = list(values)
 
 
 def say_note(figure: FigureBase | None, note: str) -> None:
@@ -36,7 +36,7 @@ def note_of(figure: FigureBase) -> str:
     return getattr(figure, _NOTE, "")
 
 
-def words(figure: FigureBase | None) -> dict[str, Sequence[str]]:
+def gid_texts(figure: FigureBase | None) -> dict[str, Sequence[str]]:
     """What rests on the points of a figure: gid of an artist → words."""
     if not hasattr(figure, _WORDS):
         setattr(figure, _WORDS, {})
@@ -93,7 +93,7 @@ def svg_text(figure: Figure, name: str) -> str:
         kind, colon, name_of = gid.partition(":")
         if colon:
             group.set("data-panel" if kind == _PANEL else "data-series", name_of)
-            for point, value in zip(group.iter(f"{{{_SVG}}}use"), words(figure).get(gid, ()), strict=False):
+            for point, value in zip(group.iter(f"{{{_SVG}}}use"), gid_texts(figure).get(gid, ()), strict=False):
                 tree.SubElement(point, f"{{{_SVG}}}title").text = value
     _flatten(root)
     for element in root.iter():

@@ -80,7 +80,7 @@ def title_of(experiment: str, titles: Mapping[str, str] | None = None) -> str:
     return (titles or {}).get(experiment) or known_titles().get(experiment) or experiment
 
 
-def short_of(experiment: str, short: str = "", title: str = "") -> str:
+def short_title(experiment: str, short: str = "", title: str = "") -> str:
     """What figures call an experiment: `short` as its run has it, else that of config/experiments, else its title."""
     return short or known_shorts().get(experiment) or title or experiment
 
@@ -99,7 +99,7 @@ def in_signs(parameter: str) -> str:
     return _SIGN.sub(lambda name: _SIGNS[name[1]], parameter)
 
 
-def in_words(text: str, titles: Mapping[str, str] | None = None) -> str:
+def readable_text(text: str, titles: Mapping[str, str] | None = None) -> str:
     """Keys of experiments, data sets, algorithms, variants and checks in a sentence, as readers call them."""
     known = {**known_titles(), **(titles or {})}
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from silodp.config.loading import known_shorts
 from silodp.files import TABLE_COLUMNS, experiments_of, read_json, read_table, reading, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of
-from silodp.report.figures.words import in_words, title_of
+from silodp.report.figures.words import readable_text, title_of
 from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
 from silodp.report.page.claims import protocols, read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, curves, own_data
@@ -24,7 +24,7 @@ from silodp.report.page.findings import findings
 from silodp.report.page.papers import ORDER, cards, paper_of
 from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
-from silodp.verdicts.leaderboard import along
+from silodp.verdicts.leaderboard import heterogeneity_axis
 from silodp.verdicts.words import Verdict
 
 NAME = "leaderboard"
@@ -44,13 +44,13 @@ def board(page: Page) -> list[Section]:
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
     called = dict(page.titles) | {name: short.removesuffix(f", {NAME}") for name, short in known_shorts().items()}
-    answers = [in_words(line[2:], called).split(": ", 1) for line in lines if line.startswith("- ")]
+    answers = [readable_text(line[2:], called).split(": ", 1) for line in lines if line.startswith("- ")]
     answers = [[f"{question[:1].upper()}{question[1:]}?", answer] for question, answer in answers]
     # Lines stand in the table's order: those of the data sets, then those along an axis of heterogeneity.
     questions = read_table(folder / f"{NAME}.csv", ["question", "experiment"]).drop_duplicates("question")
-    first = int((questions["experiment"].map(along) == "").sum())
+    first = int((questions["experiment"].map(heterogeneity_axis) == "").sum())
     heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
-    cells = [[in_words(cell, called) for cell in row] for row in rows]
+    cells = [[readable_text(cell, called) for cell in row] for row in rows]
     errors, corrections = (
         Figures([figure for figure in [page.picture(folder / f"{name}.svg", text)] if figure.svg])
         for name, text in CAPTIONS.items()
@@ -110,7 +110,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         csv = page.csv(folder / "checkins" / "figure_2.csv", "Figure 2 (CSV)")
         sections.append(Section("checkins", "Random check-ins", [Figures(checkins), Text("", "settings", csv)]))
     # The papers' formulas say nothing of one's own data.
-    if others := page.others(formulas=not own):
+    if others := page.remaining_figures(formulas=not own):
         title = "ε by round" if own else "Noise formulas, and ε by round"
         sections.append(Section("others", title, [Figures(others, "" if own and not boards else title)]))
     claims = None

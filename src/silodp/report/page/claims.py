@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from silodp.config.errors import shown
+from silodp.config.errors import show_value
 from silodp.files import read_table
-from silodp.report.figures.words import in_words, variant_words
+from silodp.report.figures.words import readable_text, variant_words
 from silodp.report.numbers import measured
 from silodp.report.page.blocks import Figure, Link, Section, Table, Text
 from silodp.report.page.figures import Page, anchor
@@ -87,7 +87,7 @@ def read_claims(folder: Path) -> pd.DataFrame | None:
     table = read_table(path, COLUMNS).fillna({"evidence": "", "form": "", "source": "", "statement": "", TALLY: ""})
     for word in table["verdict"]:
         if word not in list(Verdict):
-            raise ValueError(f"{path}: verdict: {shown(word)}: must be one of {', '.join(Verdict)}")
+            raise ValueError(f"{path}: verdict: {show_value(word)}: must be one of {', '.join(Verdict)}")
     return with_columns(table)
 
 
@@ -141,32 +141,34 @@ def _effects(records: Sequence[Mapping[str, Any]], claim: Claim | None, page: Pa
         shown.append(_clearest([row for row in some if row in against] or some))
     if against and not any(row in against for row in shown):
         shown.append(_clearest(against))
-    return [(_number(row["value"], row["low"], row["high"]), f"{unit}, {_where(row['part'], page)}") for row in shown]
+    return [
+        (_number(row["value"], row["low"], row["high"]), f"{unit}, {_part_title(row['part'], page)}") for row in shown
+    ]
 
 
 def _clearest(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return max(rows, key=lambda row: abs(row["value"]) / max(row["high"] - row["low"], 1e-12))
 
 
-def _where(part: str, page: Page) -> str:
+def _part_title(part: str, page: Page) -> str:
     """The data set or setting of a part of a claim, and its pair."""
     place, _, what = part.rpartition(", ")
     named = next((title for key, title in page.titles.items() if place and key.startswith(place.split()[0])), "")
     where = " ".join(filter(None, (named.partition(",")[0], place.partition(" ")[2])))
-    return ": ".join(filter(None, (where, in_words(what))))
+    return ": ".join(filter(None, (where, readable_text(what))))
 
 
 def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:
-    reading = "default protocol" if row["reading"] == DEFAULT else in_words(variant_words(row["reading"]))
+    reading = "default protocol" if row["reading"] == DEFAULT else readable_text(variant_words(row["reading"]))
     beside = {"": reading, AT_CLAIM: reading, PAPER_NOISE: "same settings, paper’s noise"}
     beside[SAME_ROWS] = f"same settings as “{reading}”, paper’s protocol"
-    parts = [in_words(row["part"], page.titles).replace(SURROGATES, "scaled-down surrogates"), beside[row["rows"]]]
+    parts = [readable_text(row["part"], page.titles).replace(SURROGATES, "scaled-down surrogates"), beside[row["rows"]]]
     files = [name for name in row["evidence"].split("; ") if name]
     return Row(
         part=", ".join(filter(None, parts)),
         verdict=Verdict(row["verdict"]),
         number=_number(row["value"], row["low"], row["high"]),
-        statistic=in_words(str(row["statistic"]), page.titles),
+        statistic=readable_text(str(row["statistic"]), page.titles),
         form=row["form"],
         evidence=[_evidence(name, page, labels) for name in files],
     )
@@ -203,7 +205,7 @@ def changed(page: Page, changes: Sequence[Change], before: str, after: str) -> T
     rows = []
     for change in changes:
         variant = "the default" if change.reading == "default" else variant_words(change.reading)
-        why, verdicts = in_words(change.why, page.titles), [change.headline, change.before, change.after]
+        why, verdicts = readable_text(change.why, page.titles), [change.headline, change.before, change.after]
         rows.append([change.claim, variant, *verdicts, "turns" if change.turns else "stays", why])
     heading = ["claim", "variant", "the claim itself", before, after, "all else equal", "why"]
     return Table(f"Verdicts decided again; why: {before} → {after}", heading, rows)

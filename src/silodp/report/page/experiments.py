@@ -12,13 +12,13 @@ from silodp.experiments.own_data_rules import preprocessing_guarantee
 from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, figure_name, read_table
 from silodp.privacy.standing import counts_of
 from silodp.report.figures import FIGURES, slices
-from silodp.report.figures.study import in_words
+from silodp.report.figures.study import model_title
 from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, exact, measured
 from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
 from silodp.report.page.claims import changed
-from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, Page, inside
-from silodp.report.page.papers import beside
+from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, Page, csv_address
+from silodp.report.page.papers import paper_sentence
 from silodp.report.paper_figures import heading_of, paper_figures
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import noise_changes
@@ -75,13 +75,13 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
                     drawn = of["reading"].isin({reading, ""})
                     rows.append(of[drawn & (of["M"] == M) & (of["R"] == R)])
                     # What the paper says, and the comparisons beside it, are about the claimed ε.
-                    note = "" if tabs else beside(figure.experiment, M, R, comparisons)
+                    note = "" if tabs else paper_sentence(figure.experiment, M, R, comparisons)
                     tabs.append((word, replace(page.result(stem, name, CAPTIONS[kind]), note=note)))
         title = title_of(figure.experiment, page.titles)
         silos = re.findall(r"N = \d+", title)
         heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
         drawn_rows = pd.concat(rows).drop_duplicates()
-        csv = inside(drawn_rows[[column for column in DRAWN_COLUMNS if column in drawn_rows]])
+        csv = csv_address(drawn_rows[[column for column in DRAWN_COLUMNS if column in drawn_rows]])
         numbered = Numbered(f"numbered-{len(page.shown)}", heading, f"make figure FIG={figure.name}", csv, tabs)
         papers.setdefault(figure.paper, []).append(numbered)
     return [
@@ -139,7 +139,7 @@ def _figures(
                 continue
             caption = CAPTIONS.get(kind) or kind.replace("_", " ")
             if (kind, reading) == (kind_first, reading_first):
-                note = beside(experiment.name, M, R, comparisons)
+                note = paper_sentence(experiment.name, M, R, comparisons)
                 heading = heading_of(experiment.name, M, R)
                 first.append(page.result(stem, experiment.name, caption, heading, note))
             elif experiment.both_noises and _shown_by_both(kind, reading):
@@ -260,7 +260,7 @@ def own_data(page: Page, experiment: RunExperiment) -> Section:
 
 def _promised(row: Mapping[Any, Any]) -> list[str]:
     shown = ["not proven" if math.isnan(row[name]) else bounded(row[name]) for name in _PROMISED]
-    return [in_words(row["algorithm"]), exact(row["R"]), exact(row["epsilon"]), exact(row["delta"]), *shown]
+    return [model_title(row["algorithm"]), exact(row["R"]), exact(row["epsilon"]), exact(row["delta"]), *shown]
 
 
 def _person(dataset: Mapping[str, Any], rows: pd.DataFrame) -> str:

@@ -62,7 +62,7 @@ class Page:
     def picture(self, path: Path, caption: str, heading: str = "", about: str = "", note: str = "") -> Figure:
         files = [path.with_name(f"{path.stem}.{kind}") for kind in ("svg", "png", "pdf")]
         links = [(file.suffix[1:].upper(), self.link(file)) for file in files if file.is_file()]
-        svg = _whole(path) if path.is_file() else ""
+        svg = _read_whole_svg(path) if path.is_file() else ""
         # The description is said below the picture.
         legend = html.unescape(found[1]) if (found := _DESCRIPTION.search(svg)) else ""
         place = anchor(path.relative_to(self.folder))
@@ -86,7 +86,7 @@ class Page:
             found.append(self.picture(self.figures[name], caption, " against ".join(pair)))
         return found
 
-    def others(self, formulas: bool = True) -> list[Figure]:
+    def remaining_figures(self, formulas: bool = True) -> list[Figure]:
         """Figures that stand in no section before: ε by round and, if `formulas`, those of the papers' formulas."""
         found = []
         for name, path in self.figures.items():
@@ -114,13 +114,13 @@ class Page:
         return found
 
 
-def inside(rows: pd.DataFrame) -> str:
+def csv_address(rows: pd.DataFrame) -> str:
     """An address that holds a table as CSV, so that the page needs no file beside it."""
     text = rows.to_csv(index=False, float_format="%.6g").encode()
     return f"data:text/csv;base64,{base64.b64encode(text).decode()}"
 
 
-def _whole(path: Path) -> str:
+def _read_whole_svg(path: Path) -> str:
     with reading(path):
         text = path.read_text(encoding="utf-8")
         if "<svg" not in text[:500] or not text.rstrip().endswith("</svg>"):

@@ -11,8 +11,8 @@ from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures import findings as pictures
 from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import svg_text
-from silodp.report.figures.words import setting_words, short_of, title_of
-from silodp.report.page.figures import Page, inside
+from silodp.report.figures.words import setting_words, short_title, title_of
+from silodp.report.page.figures import Page, csv_address
 from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.loading import load_claims
@@ -27,7 +27,7 @@ _NUMBERS = ["experiment", "algorithm", "M", "R", "epsilon", "delivered_lower", "
 
 
 @dataclass(frozen=True)
-class Finding:
+class Headline:
     """A sentence with what it rests on: `wide` and `narrow` are the picture as SVG, `csv` its rows, by address.
 
     `shown` says what the marks of the picture are.
@@ -45,7 +45,7 @@ class Finding:
     shown: str = ""
 
 
-def findings(page: Page, comparisons: pd.DataFrame | None, privacy: pd.DataFrame) -> list[Finding]:
+def findings(page: Page, comparisons: pd.DataFrame | None, privacy: pd.DataFrame) -> list[Headline]:
     """Accuracy at claimed ε, true ε against the claim, accuracy at equal true ε; of a plug-in its own pairs first.
 
     A finding whose rows the run lacks is left out.
@@ -70,7 +70,7 @@ def _of_papers(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _accuracy(
     page: Page, rows: pd.DataFrame, pair: tuple[str, str], reading: str, about: tuple[str, str]
-) -> Finding | None:
+) -> Headline | None:
     rows = rows[(rows["first"] == pair[0]) & (rows["second"] == pair[1]) & (rows["reading"] == reading)]
     files = {name: page.folder / "reported" / f"{name}.csv" for name in rows.get("experiment", [])}
     rows = rows[[files[name].is_file() for name in rows["experiment"]]] if len(rows) else rows
@@ -108,11 +108,11 @@ def _accuracy(
 
 
 def _mean(row: Mapping) -> str:
-    value, low, high = (pictures.signed(row[key]) for key in ("mean", "low", "high"))
+    value, low, high = (pictures.signed_difference(row[key]) for key in ("mean", "low", "high"))
     return f"{row['data_set']} {value} [{low}, {high}]"
 
 
-def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
+def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:
     if rows.empty:
         return None
     counts = counts_of(rows)
@@ -125,10 +125,10 @@ def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Finding | None:
         )
     setting = next(iter(_settings(rows, comparisons)))
     part = rows[(rows[["experiment", "M", "R"]] == setting).all(axis=1)]
-    names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.in_order(part["algorithm"]))
+    names = dict.fromkeys(label(name).removeprefix("ISRL-DP ") for name in pictures.sort_algorithms(part["algorithm"]))
     shown = "A mark is at the lower bound of a result’s true ε, its bar ends at the upper bound, some off the picture; "
     shown += "close bounds have no visible bar. "
-    shown += f"Drawn: {len(part)} of the {len(rows):,}, those of {short_of(setting[0])}, "
+    shown += f"Drawn: {len(part)} of the {len(rows):,}, those of {short_title(setting[0])}, "
     shown += f"{setting_words(*setting[1:])}; at each claimed ε, from left: {', '.join(names)}."
     detail = "Both bounds on the true ε are proven."
     table = rows[[name for name in _NUMBERS if name in rows]]
@@ -146,10 +146,10 @@ def _settings(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Sequence[tuple]:
 
 def _finding(
     about: tuple[str, str], sentence: str, detail: str, draw: Callable[[str], Any], table: pd.DataFrame, shown: str
-) -> Finding:
+) -> Headline:
     anchor, claim = about
     with styled():
         wide, narrow = (svg_text(draw(width), f"{anchor}-{width}").strip() for width in pictures.WIDTHS)
     quote, paper = next(((each.quote, each.source) for each in load_claims() if each.id == claim), ("", ""))
     paper = f"The {paper.partition(' paper')[0]} paper"
-    return Finding(f"finding-{anchor}", sentence, detail, wide, narrow, inside(table), claim, quote, paper, shown)
+    return Headline(f"finding-{anchor}", sentence, detail, wide, narrow, csv_address(table), claim, quote, paper, shown)

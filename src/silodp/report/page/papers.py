@@ -7,7 +7,7 @@ import pandas as pd
 
 from silodp.files import with_reading
 from silodp.report.figures.style import label
-from silodp.report.paper_figures import said_of
+from silodp.report.paper_figures import figure_sentence
 from silodp.verdicts.words import Verdict
 
 # Verdicts as a reader wants to meet them: what speaks against the paper first.
@@ -67,9 +67,9 @@ def cards(claims: Iterable[Any], experiments: Iterable[str]) -> list[tuple[Paper
     return shown
 
 
-def beside(experiment: str, M: int, R: int, comparisons: pd.DataFrame | None) -> str:
+def paper_sentence(experiment: str, M: int, R: int, comparisons: pd.DataFrame | None) -> str:
     """What the paper says about its figure of a setting, and what the paired comparisons say; "" without a figure."""
-    words = said_of(experiment, M, R)
+    words = figure_sentence(experiment, M, R)
     if not words or comparisons is None:
         return f"In the paper {words}." if words else ""
     rows = with_reading(comparisons)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from silodp.files import AUDIT_COLUMNS, read_json, read_table
-from silodp.report.figures.study import in_words
+from silodp.report.figures.study import model_title
 from silodp.report.numbers import exact, measured
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
 from silodp.report.page.experiments import RunExperiment, own_data
@@ -36,17 +36,17 @@ class Study:
         trained = [model for model in self.models if model["name"] not in _BASELINES]
         federated = [model["name"] for model in trained if model["name"] != ALONE]
         self.name = federated[0] if federated else ALONE
-        self.guess, self.pooled = self._first("guess"), self._first("pooled")
+        self.guess, self.pooled = self._find_model("guess"), self._find_model("pooled")
         private = [model for model in trained if model["name"] == self.name and model["epsilon"] is not None]
-        self.plain = self._first(self.name, None)
+        self.plain = self._find_model(self.name, None)
         goal = (self.guess["error"] + (self.plain or self.pooled)["error"]) / 2
         useful = [model for model in private if _finite(model) <= goal < self.guess["error"]]
         # The smallest ε that keeps half of what is learnt without noise; else the largest.
         epsilon = itemgetter("epsilon")
         self.told = min(useful, key=epsilon) if useful else max(private, key=epsilon, default=None)
-        self.alone = self._first(ALONE, self.told["epsilon"]) if self.told else None
+        self.alone = self._find_model(ALONE, self.told["epsilon"]) if self.told else None
 
-    def _first(self, name: str, *epsilon: float | None) -> Any:
+    def _find_model(self, name: str, *epsilon: float | None) -> Any:
         found = [m for m in self.models if m["name"] == name and (not epsilon or m.get("epsilon") in epsilon)]
         return found[0] if found else None
 
@@ -80,7 +80,7 @@ def paragraph(study: Study) -> list[str]:
         f"{study.amount(told)}; {said} has {study.amount(guess)}."
     ]
     if plain is not None:
-        words.append(_price(study, told, plain))
+        words.append(_noise_cost(study, told, plain))
     if study.alone is not None and told is not study.alone:
         outcome = study.better(told, study.alone)
         help = {1: "federating helps", -1: "staying alone is better", 0: f"over {splits} splits no difference is found"}
@@ -88,7 +88,7 @@ def paragraph(study: Study) -> list[str]:
     return [*words, *_learnt(study, told), *_warnings(study)]
 
 
-def _price(study: Study, told: Model, plain: Model) -> str:
+def _noise_cost(study: Study, told: Model, plain: Model) -> str:
     text = f"Without noise it has {study.amount(plain)}"
     if None in (told["error"], plain["error"]):
         return f"{text}."
@@ -161,7 +161,7 @@ def _results(page: Page, path: Path, experiment: RunExperiment, study: Study) ->
     rows, names = [], [model["name"] for model in study.models]
     for model in sorted(study.models, key=lambda one: (names.index(one["name"]), one.get("epsilon") or math.inf)):
         epsilon = "no\u00a0noise" if model.get("epsilon") is None else exact(model["epsilon"])
-        row = [in_words(model["name"]), epsilon, measured(_finite(model))]
+        row = [model_title(model["name"]), epsilon, measured(_finite(model))]
         row += [] if study.regression else [measured(model["balanced"])]
         row += [measured(model.get("auc"))] if "AUC" in heading else []
         rows.append([*row, exact(model.get("rounds"))])
@@ -186,7 +186,7 @@ def _by_silo(study: Study) -> Table:
     models = [study.guess, study.pooled, study.plain, study.told, study.alone]
     shown = [model for place, model in enumerate(models) if model and model not in models[:place]]
     notes = ["no noise" if m.get("epsilon") is None else f"ε = {exact(m['epsilon'])}" for m in shown]
-    names = [in_words(m["name"]) + f", {note}" * bool(m.get("rounds")) for m, note in zip(shown, notes, strict=True)]
+    names = [model_title(m["name"]) + f", {note}" * bool(m.get("rounds")) for m, note in zip(shown, notes, strict=True)]
     worst = (study.told or study.pooled)["silos"]
     order = sorted(range(len(worst)), key=lambda silo: -(math.inf if worst[silo] is None else worst[silo]))
     few, silos, records = order[:SILOS_SHOWN], study.found["silos"], study.found["records"]

@@ -13,12 +13,12 @@ from silodp.theory.registry import (
     Result,
     Symbol,
     at_least,
-    at_most,
     exp,
     expm1,
     fraction,
     positive,
     require,
+    require_at_most,
     theorem,
     total,
 )
@@ -57,7 +57,7 @@ def delta0_cap(epsilon0, delta1, exponent=5.0) -> float:
 def _approximate(pure, epsilon0, delta0, delta1, delta, slots, exponent=5.0) -> Result:
     """Close an (ε0, δ0) form, `pure` at 8 ε0 and central δ: check δ0 against its cap, and add up δ over `slots`."""
     cap = delta0_cap(epsilon0, delta1, exponent)
-    at_most("cap on the randomiser's δ0", cap, delta0=delta0)
+    require_at_most("cap on the randomiser's δ0", cap, delta0=delta0)
     delta_prime = delta + slots * (exp(pure.value) + 1) * delta1
     notes = () if delta_prime < 1 else ("the failure probability exceeds 1: the statement is vacuous here",)
     return Result(pure.value, {**pure.terms, "delta0_cap": cap, "delta_prime": delta_prime}, notes)
@@ -96,7 +96,7 @@ def fixed_window_approximate(*, p0, m, epsilon0, delta, delta0, delta1, reading=
     exponent = 5.0 if reading == "right" else delta
     result = _approximate(_fixed_window(p0, m, 8 * epsilon0, delta), epsilon0, delta0, delta1, delta, m, exponent)
     printed = delta + m * (exp(result.value) + 1) * delta0
-    return result if reading == "right" else result.beside(delta_prime=printed)
+    return result if reading == "right" else result.with_terms(delta_prime=printed)
 
 
 @theorem("checkins-3.3", "Corollary 3.3", "rate", symbols=CHECKINS, epsilon0=0.5)
@@ -106,8 +106,8 @@ def repeated_window(*, n, m, epsilon0, delta):
     The term `composed` is an explicit ε: Theorem 3.2 at δ m/(2n) a run, and advanced composition of the n/m runs with
     slack δ/2. δ stands for the corollary's β.
     """
-    at_most("a window is no longer than the population", n, "n", m=m)
-    at_most("limit on the randomiser", 2 * log(n / (8 * sqrt(m))) / 3, "2ln(n/(8√m))/3", epsilon0=epsilon0)
+    require_at_most("a window is no longer than the population", n, "n", m=m)
+    require_at_most("limit on the randomiser", 2 * log(n / (8 * sqrt(m))) / 3, "2ln(n/(8√m))/3", epsilon0=epsilon0)
     least = expm1(epsilon0) ** 2 * exp(epsilon0) * sqrt(m) * log(1 / delta)
     require(n >= least, "enough clients", "n", n, f"at least (e^ε0−1)² e^ε0 √m ln(1/δ) = {least:.6g}")
     runs = n / m
@@ -119,7 +119,7 @@ def repeated_window(*, n, m, epsilon0, delta):
 
 def _averaged(n, m, epsilon0, delta, delta2) -> Result:
     spread = sqrt(1 / n + 1 / m) + sqrt(log(1 / delta2) / n)
-    return _amplified(exp(2 * epsilon0) * expm1(epsilon0) * spread, 1.0, delta).beside(epsilon1=spread)
+    return _amplified(exp(2 * epsilon0) * expm1(epsilon0) * spread, 1.0, delta).with_terms(epsilon1=spread)
 
 
 @amplification("checkins-4.1", "Theorem 4.1")
@@ -128,7 +128,7 @@ def averaged(*, n, m, epsilon0, delta, delta2):
 
     Central ε of A_avg at δ + δ2; every client checks in (p_j = 1).
     """
-    return _averaged(n, m, epsilon0, delta, delta2).beside(delta_prime=delta + delta2)
+    return _averaged(n, m, epsilon0, delta, delta2).with_terms(delta_prime=delta + delta2)
 
 
 @theorem("checkins-4.1-short", "Theorem 4.1, in particular", "rate", symbols=UP_TO_1)
@@ -244,7 +244,7 @@ def dummy_updates_sliding(*, n, m):
 
     From slot m on, m clients can reach a slot: term `exact`.
     """
-    at_most("a window is no longer than the run", n, "n", m=m)
+    require_at_most("a window is no longer than the run", n, "n", m=m)
     return Result((n - m + 1) / exp(1), {"exact": (n - m + 1) * (1 - 1 / m) ** m})
 
 
@@ -279,4 +279,4 @@ def averaged_smooth_risk(*, n, m, p, sigma, L, beta, width):
     """
     size = sqrt(L**2 + p * sigma**2)
     step = width * sqrt(n) / (beta * width * sqrt(n) + m * size)
-    return total("logarithms dropped", noise=width * size / sqrt(n), smooth=beta * width**2 / m).beside(step=step)
+    return total("logarithms dropped", noise=width * size / sqrt(n), smooth=beta * width**2 / m).with_terms(step=step)

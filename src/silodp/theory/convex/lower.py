@@ -8,7 +8,7 @@ points. E.4 and E.5 are about the empirical risk of symmetric algorithms.
 from functools import partial
 from math import log, sqrt
 
-from silodp.theory.registry import Result, at_most, exp, positive, require, theorem, total
+from silodp.theory.registry import Result, exp, positive, require, require_at_most, theorem, total
 
 LOST_LOGS = "logarithms in δ, n and N dropped"
 EXAMPLE = {
@@ -22,7 +22,7 @@ central = partial(theorem, kind="lower", delta=1e-7)
 
 def _check_local(n, N, epsilon, delta) -> None:
     """Assumptions of Theorems 3.1 and E.4 on ε, δ and N, with δ standing for its smallest value over rounds."""
-    at_most("privacy of the local model", sqrt(N), "√N", epsilon=epsilon)
+    require_at_most("privacy of the local model", sqrt(N), "√N", epsilon=epsilon)
     require(delta < 1 / (n * N) ** 2, "δ = o(1/(nN)²)", "delta", delta, f"below 1/(nN)² = {(n * N) ** -2.0:.6g}")
     least = 16 * log(2 / (delta * n))
     require(least <= N, "enough silos", "N", N, f"at least 16 ln(2/(nδ)) = {least:.6g}")
@@ -33,7 +33,7 @@ def _check_central(n, N, delta) -> None:
 
 
 def _check_strong(L, mu, D) -> None:
-    at_most("a strongly convex L-Lipschitz loss on the ball exists", L / D, "L/D", mu=mu)
+    require_at_most("a strongly convex L-Lipschitz loss on the ball exists", L / D, "L/D", mu=mu)
 
 
 @local("convex-3.1", "Theorem 3.1, eq. (12)")

@@ -6,7 +6,7 @@ Throughout, a message is the mean of K gradients of norm at most L, so replacing
 
 from math import ceil, log, log1p, sqrt
 
-from silodp.theory.registry import Result, at_most, exp, expm1, fraction, positive, require, theorem
+from silodp.theory.registry import Result, exp, expm1, fraction, positive, require, require_at_most, theorem
 
 LOCAL = {
     "K": positive("records drawn out of n", "records", 50.0),
@@ -35,7 +35,7 @@ def smallest_batch(n, R, epsilon, delta) -> int:
 
 def check_epsilon(epsilon, delta) -> None:
     """Assumption ε ≤ ln(2/δ) of the advanced composition."""
-    at_most("advanced composition", log(2 / delta), "ln(2/δ)", epsilon=epsilon)
+    require_at_most("advanced composition", log(2 / delta), "ln(2/δ)", epsilon=epsilon)
 
 
 def shuffled_logs(N, M, R, epsilon, delta) -> float:
@@ -49,7 +49,7 @@ def shuffled_logs(N, M, R, epsilon, delta) -> float:
 @theorem("convex-gaussian", "Appendix D.2 (its reference [DR14, Theorem A.1])", "privacy")
 def gaussian_noise(*, sensitivity, epsilon, delta):
     """Gaussian noise of √(2 ln(1.25/δ)) sensitivities over ε gives (ε, δ)-DP for ε ≤ 1."""
-    at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
+    require_at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
     return Result(sensitivity * sqrt(2 * log(1.25 / delta)) / epsilon)
 
 
@@ -60,8 +60,8 @@ def subsampling(*, n, K, epsilon_local):
     δ̃ stays. Term `exact`: without replacement; the short form lies above it up to ε̃ = 1.2564. Under drawing with
     replacement a record may occur several times in the batch; then ε̃ has to hold for the multiplicity as well.
     """
-    at_most("a sample of the silo", n, "n", K=K)
-    at_most("amplification by subsampling", 1, epsilon_local=epsilon_local)
+    require_at_most("a sample of the silo", n, "n", K=K)
+    require_at_most("amplification by subsampling", 1, epsilon_local=epsilon_local)
     return Result(2 * epsilon_local * K / n, {"exact": log1p(K * expm1(epsilon_local) / n)})
 
 
@@ -86,7 +86,7 @@ def moments_noise(*, n, R, L, epsilon, delta):
     The range is as printed; the non-convex paper (H.2) takes its upper end as the smallest K. The result behind the
     form hides its constants, so the form is no guarantee at a given ε.
     """
-    at_most("moments form", 2 * log(1 / delta), "2ln(1/δ)", epsilon=epsilon)
+    require_at_most("moments form", 2 * log(1 / delta), "2ln(1/δ)", epsilon=epsilon)
     variance = 8 * L**2 * R * log(1 / delta) / (n * epsilon) ** 2
     low, high = n * sqrt(epsilon / (8 * R * log(1 / delta))), n * sqrt(epsilon / (4 * R))
     terms = {"sigma": sqrt(variance), "K_above": low, "K_at_most": high}
@@ -96,7 +96,7 @@ def moments_noise(*, n, R, L, epsilon, delta):
 @theorem("convex-2.3-noise", "Theorem 2.3, privacy", "privacy")
 def one_pass_noise(*, L, epsilon, delta):
     """One pass over disjoint records with σ² = 8L² ln(1.25/δ)/ε² is (ε, δ)-ISRL-DP for ε ≤ 1."""
-    at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
+    require_at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
     variance = 8 * L**2 * log(1.25 / delta) / epsilon**2
     return Result(variance, {"sigma": sqrt(variance)})
 
@@ -137,7 +137,7 @@ def shuffled_round(*, N, n, epsilon0, delta0, delta, reading="right"):
     """
     room = N / (16 * log(2 / delta))
     require(room > 1, "enough silos", "N", N, f"above 16 ln(2/δ) = {16 * log(2 / delta):.6g}")
-    at_most("limit on a silo's message", log(room) / n, epsilon0=epsilon0)
+    require_at_most("limit on a silo's message", log(room) / n, epsilon0=epsilon0)
     group = exp(n * epsilon0)
     clones = 8 * sqrt(group * log(4 / delta) / N) + 8 * group / N
     epsilon = log(1 + expm1(epsilon0) / (exp(epsilon0) + 1) * clones)
@@ -156,7 +156,7 @@ def shuffled_rounds(*, N, n, R, epsilon0, delta0, reading="right"):
     Printed: δ ≤ 14NnRδ0, from 7Nnδ0 a round; with the factor e^ε+1 of Theorem E.2's right form it is
     (1 + 2e^((n−1)ε0)(e^ε_r+1))Nnδ0 a round, at least 5 and up to 1+4e and more.
     """
-    at_most("private rounds", 1 / n, "1/n", epsilon0=epsilon0)
+    require_at_most("private rounds", 1 / n, "1/n", epsilon0=epsilon0)
     share = N * n * delta0
     require(R * share < 1, "small failure probability", "delta0", delta0, f"below 1/(nNR) = {1 / (n * N * R):.6g}")
     single = shuffled_round(N=N, n=n, epsilon0=epsilon0, delta0=delta0, delta=share, reading=reading)

@@ -87,10 +87,10 @@ def schedule(name: str) -> Callable[[Callable[..., Schedule]], Callable[..., Sch
 
     def register(function: Callable[..., Schedule]) -> Callable[..., Schedule]:
         @wraps(function)
-        def named(**parameters: Any) -> Schedule:
+        def named_schedule(**parameters: Any) -> Schedule:
             return replace(function(**parameters), name=name)
 
-        SCHEDULES[name] = checked(name, named, SYMBOLS)
+        SCHEDULES[name] = checked(name, named_schedule, SYMBOLS)
         return SCHEDULES[name]
 
     return register
@@ -128,7 +128,7 @@ def strong_step(R, beta, mu, D, variance) -> float:
     return min(1 / (4 * beta), log(max(2.0, (mu * D * R) ** 2 / (2 * variance))) / (mu * R))
 
 
-def _plain(needed, smoothness, n, d, M, L, D, epsilon, delta, K, reading) -> tuple[Schedule, float]:
+def _convex_schedule(needed, smoothness, n, d, M, L, D, epsilon, delta, K, reading) -> tuple[Schedule, float]:
     """Algorithm 1 for convex losses, and β = smoothness(s) with s = min{√n, 1/√(dΞ)}.
 
     R ≥ needed(R, s) and η = min{1/(4β), D√M s/(LR)}.
@@ -147,12 +147,12 @@ def _plain(needed, smoothness, n, d, M, L, D, epsilon, delta, K, reading) -> tup
 def _plain_strong(smoothness, n, d, M, L, D, mu, epsilon, delta, K, reading) -> Schedule:
     """Algorithm 1 for strongly convex losses: R ≥ max{(8β/μ) ln(βD²μM/(dL²Ξ)), 1/(dΞ)} with β = smoothness(R)."""
 
-    def needed(R):
+    def rounds_needed(R):
         noise = d * privacy_term(n, R, epsilon, delta)
         beta = smoothness(R)
         return max(8 * beta / mu * log(max(beta * D**2 * mu * M / (L**2 * noise), 1.0)), 1 / noise)
 
-    plan = _sized(needed, K, n, L, epsilon, delta)
+    plan = _sized(rounds_needed, K, n, L, epsilon, delta)
     variance = 4 * L**2 / (M * plan.batch) + d * plan.sigma2 / M
     step = strong_step(plan.rounds, smoothness(plan.rounds), mu, D, variance)
     return replace(plan, step=step, strong=mu, first_iterate=1 if reading == "right" else 0)
@@ -165,10 +165,10 @@ def theorem_2_1(*, n, d, M, L, D, beta, epsilon, delta, K=None, reading="right")
     R = ⌈max{βD√M/L·s, s²/K}⌉, η = min{1/(4β), D√M s/(LR)}, s = min{√n, 1/√(dΞ)}; uniform weights on w_1 … w_R.
     """
 
-    def needed(R, s):
+    def rounds_needed(R, s):
         return max(beta * D * sqrt(M) / L * s, s**2 / _guess(K, n, R, epsilon, delta))
 
-    return _plain(needed, lambda s: beta, n, d, M, L, D, epsilon, delta, K, reading)[0]
+    return _convex_schedule(rounds_needed, lambda s: beta, n, d, M, L, D, epsilon, delta, K, reading)[0]
 
 
 @schedule("theorem-2.1-strong")
@@ -190,7 +190,7 @@ def theorem_2_2(*, n, d, M, L, D, epsilon, delta, K=None, reading="right"):
     def smoothness(s):
         return L * sqrt(M) * s / D
 
-    plan, beta = _plain(lambda R, s: M * s**2, smoothness, n, d, M, L, D, epsilon, delta, K, reading)
+    plan, beta = _convex_schedule(lambda R, s: M * s**2, smoothness, n, d, M, L, D, epsilon, delta, K, reading)
     return replace(plan, envelope=beta)
 
 
@@ -262,11 +262,11 @@ def _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K) -> tuple
     phi = L if phi is None else phi
     draw = silo_variance(M, N, upsilon)
 
-    def needed(R):
+    def rounds_needed(R):
         noise = d * L**2 * privacy_term(n, R, epsilon, delta)
         return max(first(noise), (phi**2 / _guess(K, n, R, epsilon, delta) + draw) / noise)
 
-    plan = _sized(needed, K, n, L, epsilon, delta)
+    plan = _sized(rounds_needed, K, n, L, epsilon, delta)
     spread = message_variance(d=d, N=N, M=M, K=plan.batch, phi=phi, upsilon=upsilon, sigma=sqrt(plan.sigma2))
     return plan, sqrt(spread.value)
 
@@ -278,10 +278,10 @@ def theorem_d_1(*, n, d, M, N, L, D, beta, epsilon, delta, phi=None, upsilon=0.0
     R = ⌈max{(βD√M/√(dL²Ξ))^(1/2), (φ²/K + Υ²)/(dL²Ξ)}⌉, λ = V/(2D√R).
     """
 
-    def first(noise):
+    def first_phase(noise):
         return sqrt(beta * D * sqrt(M / noise))
 
-    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    plan, V = _accelerated(first_phase, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
     strength, stage = one_stage(plan.rounds, D, beta, V)
     return replace(plan, regularisation=strength, stages=(stage,))
 
@@ -296,10 +296,10 @@ def theorem_d_1_strong(
     """
     gap = L * D if Delta is None else Delta
 
-    def first(noise):
+    def first_phase(noise):
         return sqrt(beta / mu) * log(max(gap * mu * M / noise, 1.0))
 
-    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    plan, V = _accelerated(first_phase, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
     return replace(plan, stages=multi_stage(plan.rounds, beta, mu, gap, V, reading))
 
 
@@ -310,10 +310,10 @@ def theorem_2_4(*, n, d, M, N, L, D, epsilon, delta, phi=None, upsilon=0.0, K=No
     β = L²√M/(D√(dL²Ξ)), R = ⌈max{L√M/√(dL²Ξ), (φ²/K + Υ²)/(dL²Ξ)}⌉, λ = V/(2D√R).
     """
 
-    def first(noise):
+    def first_phase(noise):
         return L * sqrt(M / noise)
 
-    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    plan, V = _accelerated(first_phase, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
     beta = L * sqrt(M) / (D * sqrt(d * privacy_term(n, plan.rounds, epsilon, delta)))
     strength, stage = one_stage(plan.rounds, D, beta, V)
     return replace(plan, envelope=beta, regularisation=strength, stages=(stage,))
@@ -329,10 +329,10 @@ def theorem_2_4_strong(
     """
     gap = L * D if Delta is None else Delta
 
-    def first(noise):
+    def first_phase(noise):
         return sqrt(M * L**2 / noise) * log(max(gap * mu * M / noise, 1.0))
 
-    plan, V = _accelerated(first, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
+    plan, V = _accelerated(first_phase, n, d, M, N, L, phi, upsilon, epsilon, delta, K)
     beta = mu * M / (d * privacy_term(n, plan.rounds, epsilon, delta))
     return replace(plan, envelope=beta, stages=multi_stage(plan.rounds, beta, mu, gap, V, reading))
 

@@ -16,9 +16,9 @@ from silodp.theory.registry import (
     Reading,
     Result,
     at_least,
-    at_most,
     positive,
     require,
+    require_at_most,
     theorem,
     total,
 )
@@ -49,7 +49,7 @@ def stability(*, n, M, R, L, beta, eta):
     A step in the proof prints the distance without η. Term `from_proof`: what the proof gives for the mean of the
     iterates.
     """
-    at_most("non-expansive steps", 1 / beta, "1/β", eta=eta)
+    require_at_most("non-expansive steps", 1 / beta, "1/β", eta=eta)
     return Result(2 * L**2 * R * eta / (n * M), {"from_proof": L**2 * eta * (R + 1) / (n * M)})
 
 
@@ -57,7 +57,7 @@ def stability(*, n, M, R, L, beta, eta):
 def stability_strong(*, n, M, L, beta, mu, eta):
     """Algorithm 1 is 4L²/(μ(Mn−1))-uniformly stable for η ≤ 1/β."""
     require(min(n, M) > 1, "more than one record and silo", "M" if M <= 1 else "n", min(n, M), "above 1")
-    at_most("non-expansive steps", 1 / beta, "1/β", eta=eta)
+    require_at_most("non-expansive steps", 1 / beta, "1/β", eta=eta)
     return Result(4 * L**2 / (mu * (M * n - 1)))
 
 
@@ -70,7 +70,7 @@ def empirical_risk(*, d, N, M, R, K, D, beta, eta, sigma, phi, upsilon, gradient
     φ = υ = σ = 0 the printed bound is below the risk LD of w_0 = 0. The mean of w_1 … w_R needs no such term: see
     `convex-lemma-D.4-shifted`.
     """
-    at_most("step size", 1 / (4 * beta), "1/(4β)", eta=eta)
+    require_at_most("step size", 1 / (4 * beta), "1/(4β)", eta=eta)
     return total(
         start=D**2 / (eta * R),
         sampling=2 * eta * phi**2 / (M * K),
@@ -88,7 +88,7 @@ def empirical_risk_shifted(*, d, N, M, R, K, D, beta, eta, sigma, phi, upsilon):
     E F̂(w_{r+1}) − F̂* ≤ (‖w_r−w*‖² − ‖w_{r+1}−w*‖²)/(2η) + V²/(2(1/η−β)), and 1/η−β ≥ 3/(4η). Here φ and υ bound the
     variances at every iterate.
     """
-    at_most("step size", 1 / (4 * beta), "1/(4β)", eta=eta)
+    require_at_most("step size", 1 / (4 * beta), "1/(4β)", eta=eta)
     variance = phi**2 / (M * K) + silo_variance(M, N, upsilon) / M + d * sigma**2 / M
     return total(start=D**2 / (2 * eta * R), variance=variance / (2 * (1 / eta - beta)))
 
@@ -122,7 +122,9 @@ def accelerated_convex(*, R, D, beta, V):
     T = R. Term `regularisation`: λ of Theorem D.1, for (λ/2)‖w‖². The lemma itself prints the factor V²D/√R of
     ‖w−w0‖², which has not the unit of a loss over a squared parameter; Theorem D.1's λ has.
     """
-    return total(acceleration=beta * D**2 / R**2, noise=V * D / sqrt(R)).beside(regularisation=V / (2 * D * sqrt(R)))
+    return total(acceleration=beta * D**2 / R**2, noise=V * D / sqrt(R)).with_terms(
+        regularisation=V / (2 * D * sqrt(R))
+    )
 
 
 @lemma("convex-lemma-D.11", "Lemma D.11", constant="hidden", symbols=DEVIATION)
@@ -247,7 +249,7 @@ def moreau_risk(*, n, d, M, R, L, D, epsilon, delta):
     calibrated to L, is private, and 272.5 suffices (term `with_lipschitz_L`).
     """
     result = _iid_risk(545, L, D, M, n, d * _checked_term(n, R, epsilon, delta))
-    return result.beside(with_lipschitz_L=result.value * 272.5 / 545)
+    return result.with_terms(with_lipschitz_L=result.value * 272.5 / 545)
 
 
 @upper_rate("convex-2.2-strong", "Theorem 2.2 (part 2), eq. (7)")
@@ -263,17 +265,17 @@ def one_pass_risk(*, n, d, M, L, D, beta, epsilon, delta):
     Term `sampling`: the noise-free part of V/√n, which (8) absorbs when d ln(1/δ) ≥ ε². Term `matching_n`: the n from
     which the second term leads (Section 5: then (8) is the classical local rate at M = N).
     """
-    at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
+    require_at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
     noise = L * D * sqrt(d * log(1 / delta) / (M * n)) / epsilon
     matching = (M * (beta * D * epsilon / L) ** 2 / (d * log(1 / delta))) ** (1 / 3)
     result = total(acceleration=beta * D**2 / n**2, private=noise)
-    return result.beside(sampling=L * D * sqrt(5 / (M * n)), matching_n=matching)
+    return result.with_terms(sampling=L * D * sqrt(5 / (M * n)), matching_n=matching)
 
 
 @upper_rate("convex-2.3-strong", "Theorem 2.3, eq. (9)")
 def one_pass_risk_strong(*, n, d, M, L, D, beta, mu, epsilon, delta):
     """One-pass accelerated SGD, heterogeneous silos, strongly convex: LD e^(−n√(μ/β)) + L²d ln(1/δ)/(μ ε²Mn)."""
-    at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
+    require_at_most("classical Gaussian mechanism", 1, epsilon=epsilon)
     private = L**2 * d * log(1 / delta) / (mu * epsilon**2 * M * n)
     return total(acceleration=L * D * exp(-n * sqrt(mu / beta)), private=private)
 

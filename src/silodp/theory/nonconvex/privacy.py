@@ -3,7 +3,7 @@
 from functools import partial
 from math import ceil, exp, log, sqrt
 
-from silodp.theory.registry import Result, Symbol, at_least, at_most, expm1, fraction, positive, theorem
+from silodp.theory.registry import Result, Symbol, at_least, expm1, fraction, positive, require_at_most, theorem
 
 RHO = {"rho": positive("zCDP parameter ρ", "nat", 0.01)}
 SLACK = {"delta_slack": fraction("slack δ'", "probability", 1e-6)}
@@ -30,22 +30,22 @@ privacy = partial(theorem, kind="privacy")
 
 def check_zcdp(epsilon, delta) -> None:
     """Assumption ε ≤ 2 ln(1/δ) of the conversion from ε²/(8 ln(1/δ))-zCDP."""
-    at_most("conversion from zCDP", 2 * log(1 / delta), "2ln(1/δ)", epsilon=epsilon)
+    require_at_most("conversion from zCDP", 2 * log(1 / delta), "2ln(1/δ)", epsilon=epsilon)
 
 
 def check_svrg(epsilon, delta) -> None:
     """Assumption ε ≤ min{2 ln(2/δ), 15} of Theorem E.2."""
-    at_most("advanced composition", min(2 * log(2 / delta), 15.0), "min(2ln(2/δ), 15)", epsilon=epsilon)
+    require_at_most("advanced composition", min(2 * log(2 / delta), 15.0), "min(2ln(2/δ), 15)", epsilon=epsilon)
 
 
 def check_prox_sgd(epsilon, delta) -> None:
     """Assumption ε ≤ min{8 ln(1/δ), 15} of Theorem E.1, as printed."""
-    at_most("privacy of Theorem 2.1", min(8 * log(1 / delta), 15.0), "min(8ln(1/δ), 15)", epsilon=epsilon)
+    require_at_most("privacy of Theorem 2.1", min(8 * log(1 / delta), 15.0), "min(8ln(1/δ), 15)", epsilon=epsilon)
 
 
 def check_spider(epsilon, delta) -> None:
     """Assumption ε ≤ ln(1/δ) of Theorem F.2."""
-    at_most("advanced composition", log(1 / delta), "ln(1/δ)", epsilon=epsilon)
+    require_at_most("advanced composition", log(1 / delta), "ln(1/δ)", epsilon=epsilon)
 
 
 @privacy("nonconvex-D.1", "Proposition D.1", symbols=RHO)
@@ -123,7 +123,7 @@ def shuffled_svrg_budget(*, n, N, M, K, E, Q, S, epsilon, delta, reading="right"
     which advanced composition needs; Algorithm 9 prints ε/(2√(2S)), without the logarithm. For S = 1 the budget is
     undivided.
     """
-    at_most("a sample of the silo", n, "n", K=K)
+    require_at_most("a sample of the silo", n, "n", K=K)
     logs = log(2 / delta) if reading == "right" else 1.0
     restart = (epsilon, delta) if S == 1 else (epsilon / (2 * sqrt(2 * S * logs)), delta / (2 * S))
     root = 8 * M * sqrt(4 * E * Q * log(2 / restart[1]))

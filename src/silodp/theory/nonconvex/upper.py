@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil, log, log2, sqrt
 
 from silodp.theory.nonconvex.privacy import VECTOR, check_prox_sgd, check_spider, check_svrg, check_zcdp, svrg_noise
-from silodp.theory.registry import Result, Symbol, at_least, at_most, positive, require, theorem, total
+from silodp.theory.registry import Result, Symbol, at_least, positive, require, require_at_most, theorem, total
 
 SYMBOLS = {
     "distance": at_least(0, "squared distance of the iterate from its reference", "parameter²", 0.1),
@@ -53,7 +53,7 @@ def svrg_variance(*, n, d, N, M, K, beta, upsilon, sigma, distance, reading="rig
     σ² = σ1²+σ2². The printed first term has the indicator of MK < Nn, from Lemma F.2, which draws without replacement;
     Algorithm 1 draws with replacement, where a batch of n has variance too.
     """
-    at_most("a sample of the silo", n, "n", K=K)
+    require_at_most("a sample of the silo", n, "n", K=K)
     full = reading == "printed" and N * n <= M * K
     return total(
         sampling=0.0 if full else 8 * beta**2 * distance / (M * K),
@@ -78,7 +78,7 @@ def sampled_mean(*, population, sample, size):
     For a uniform subset of single vectors. Records of M whole silos are no such subset: silos are the vectors then.
     Term `bound`: the lemma's bound, 0 for the whole population.
     """
-    at_most("a sample without replacement", population, sample=sample)
+    require_at_most("a sample without replacement", population, sample=sample)
     exact = (population - sample) / (max(population - 1, 1) * sample) * size / population
     return Result(exact, {"bound": size / (sample * population) if sample < population else 0.0})
 
@@ -178,12 +178,12 @@ def svrg_restart(*, n, d, N, M, R, K, Delta, beta, mu, upsilon, sigma, reading="
     3Δ/(ημR) at the prescribed η = min{1, K^1.5√M/n}/(8β) is the first term; the printed form is short of the 8. With
     K^1.5√M ≥ n the printed R = 12κ then gives 2Δ, no contraction at all; R = 48κ gives Δ/2 (term `rounds_to_halve`).
     """
-    at_most("a sample of the silo", n, "n", K=K)
+    require_at_most("a sample of the silo", n, "n", K=K)
     kappa, ratio = beta / mu, n / (K**1.5 * sqrt(M))
     start = 24 * kappa * Delta / R * max(1.0, ratio) if reading == "right" else 3 * kappa * Delta / R * (1 + ratio)
     silos = 3 * upsilon**2 * (N - M) / (mu * M * max(N - 1, 1))
     result = total(start=start, silos=silos, noise=3 * d * sigma**2 / (2 * mu * M))
-    return result.beside(rounds_to_halve=2 * R * start / Delta)
+    return result.with_terms(rounds_to_halve=2 * R * start / Delta)
 
 
 @upper_rate("nonconvex-3.1", "Theorem 3.1 / F.1, eq. (44)", N=100, M=100)
@@ -251,11 +251,11 @@ def shuffled_spider_gradient(*, n, d, N, M, L, Delta, beta, epsilon, delta, upsi
         mixed = L * sqrt(beta * Delta * logs) / (scale * sqrt(M))
         terms |= {"mixed": mixed, "silos": (N - M) / ((N - 1) * M) * upsilon**2}
     rounds = scale / L * sqrt(beta * Delta / logs) * X ** (1 / 3)
-    return total(**terms).beside(rounds=rounds, phase=X ** (2 / 3) / 2, least_M=least)
+    return total(**terms).with_terms(rounds=rounds, phase=X ** (2 / 3) / 2, least_M=least)
 
 
 def _check_lower(n, N, assumption, epsilon, delta) -> None:
-    at_most(assumption, sqrt(N), "√N", epsilon=epsilon)
+    require_at_most(assumption, sqrt(N), "√N", epsilon=epsilon)
     require(delta < 1 / (n * N), "δ ≤ 1/(nN)^(1+Ω(1))", "delta", delta, f"below 1/(nN) = {1 / (n * N):.6g}")
 
 
@@ -284,7 +284,7 @@ def hybrid_risk(*, n, d, N, L, beta, mu, epsilon, delta, reading="right"):
 
     Theorem 2.1 at ε0 = ε/n, δ0 = δ/(4n), M = N. Printed with the roots of what Theorem 2.1 has.
     """
-    at_most("hybrid privacy", 1, epsilon=epsilon)
+    require_at_most("hybrid privacy", 1, epsilon=epsilon)
     kappa, logs = beta / mu, log(4 * n / delta)
     private, statistical = kappa**2 * d * logs / (epsilon**2 * N), kappa / (n * N)
     if reading == "printed":

@@ -159,11 +159,11 @@ class LogisticOnBall(_Margin):
         def step(v: Array) -> Array:
             return project(v - self.gradients(v, records).mean(axis=0) / 0.25, self.D)
 
-        def left(w: Array) -> float:
+        def remaining_gap(w: Array) -> float:
             gradient = self.gradients(w, records).mean(axis=0)
             return max(float(gradient @ w) + self.D * float(np.linalg.norm(gradient)), 0.0)
 
-        w, gap = accelerated(step, left, self.d, tolerance=1e-12, most=100_000)
+        w, gap = accelerated(step, remaining_gap, self.d, tolerance=1e-12, most=100_000)
         return Optimum(w, float(self.losses(w, records).mean()), gap)
 
 
@@ -268,14 +268,14 @@ class SparseLeastSquares:
         def step(v: Array) -> Array:
             return self.proximal(v - eta * (a.T @ (a @ v - b)) / count, eta)
 
-        def left(w: Array) -> float:
+        def remaining_gap(w: Array) -> float:
             residual = b - a @ w
             scale = min(1.0, self.penalty / max(float(np.abs(a.T @ residual).max()) / count, 1e-300))
             dual = (b @ b - (b - scale * residual) @ (b - scale * residual)) / (2 * count)
             primal = residual @ residual / (2 * count) + self.penalty * np.abs(w).sum()
             return float(max(primal - dual, 0.0))
 
-        w, gap = accelerated(step, left, self.d, tolerance=1e-13, most=200_000)
+        w, gap = accelerated(step, remaining_gap, self.d, tolerance=1e-13, most=200_000)
         return Optimum(w, float(self.losses(w, records).mean()), gap)
 
 

@@ -28,7 +28,7 @@ def amplification(context: Context) -> list[Row]:
     for theorem, what, heard, messages, extra, bound in _protocols(context):
         # The forms for (ε0, δ0)-randomisers pay 8ε0 for ε0.
         for epsilon0 in EPSILON0 if not theorem.endswith("approximate") else SMALL:
-            lower, upper = spent(epsilon0, heard, messages, DELTA + extra), bound(epsilon0)
+            lower, upper = spent_epsilon(epsilon0, heard, messages, DELTA + extra), bound(epsilon0)
             verdict, detail = Verdict.VACUOUS, "no amplification"
             if upper < epsilon0:
                 verdict, detail = Verdict.NOT_CONTRADICTED, f"the bound is {upper / lower:.3g} times what a pair spends"
@@ -78,7 +78,7 @@ def laws(epsilon0: float, heard: float, messages: int) -> tuple[Array, Array]:
     return without, (1 - heard) * without + heard * flipped
 
 
-def spent(epsilon0: float, heard: float, messages: int, delta: float) -> float:
+def spent_epsilon(epsilon0: float, heard: float, messages: int, delta: float) -> float:
     """The smallest ε at which the two laws are (ε, δ)-close, in both directions."""
     pairs = laws(epsilon0, heard, messages)
 

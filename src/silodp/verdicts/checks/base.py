@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from silodp.federation.streams import Streams
 from silodp.files import BOUNDS_COLUMNS
 from silodp.theory import THEOREMS, Result, Theorem
-from silodp.verdicts.checks.stack import NULLS, in_place, standing_in
+from silodp.verdicts.checks.stack import NULLS, current_null, replace_algorithms
 from silodp.verdicts.statistics import Interval, mean_interval, slope, slope_interval
 from silodp.verdicts.words import Verdict
 
@@ -101,7 +101,7 @@ def against_nulls(check: Callable[[Context], list[Row]], context: Context) -> li
     rows = check(context)
     speaks = any(row["verdict"] in (Verdict.CONFIRMED, Verdict.ORDER_AGREES) for row in rows)
     for null in NULLS if speaks else ():
-        with in_place(null), warnings.catch_warnings():
+        with replace_algorithms(null), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 others = check(context)
@@ -119,7 +119,7 @@ def against_nulls(check: Callable[[Context], list[Row]], context: Context) -> li
     return rows
 
 
-def within(measured: Interval, lower: float, upper: float) -> Verdict:
+def judge_interval(measured: Interval, lower: float, upper: float) -> Verdict:
     """Confirmed if the interval is in [lower, upper], refuted if none of it is, else inconclusive; NaN is no bound."""
     low = -math.inf if math.isnan(lower) else lower
     high = math.inf if math.isnan(upper) else upper
@@ -133,7 +133,7 @@ def bounded(
 ) -> Row:
     """A mean over trials against an upper bound, which is vacuous unless below `reach`, the largest possible value."""
     measured = mean_interval(samples, CONFIDENT)
-    verdict, detail = within(measured, math.nan, upper), ""
+    verdict, detail = judge_interval(measured, math.nan, upper), ""
     if verdict == Verdict.CONFIRMED and upper >= reach:
         verdict, detail = Verdict.VACUOUS, f"at most {reach:.3g} can be reached"
     return row(theorem, parameter, value, measured, verdict, upper=upper, form=form, reach=reach, detail=detail)
@@ -230,7 +230,7 @@ def sweep_rows(sweep: Sweep, streams: Streams) -> list[Row]:
     ]
     measured = Interval(math.nan, math.nan, math.nan)
     # What does nothing may have no risk at all, up to rounding: it has no slope.
-    if standing_in() is None or all(sample.mean() > ROUNDING for sample in samples):
+    if current_null() is None or all(sample.mean() > ROUNDING for sample in samples):
         measured = slope_interval(sweep.values, samples, streams.generator("bootstrap", sweep.theorem, name))
     formula = float(slope(sweep.values, np.array([sweep.formula(value) for value in sweep.values])))
     claim = (sweep.exponent, formula, sorted(sweep.neighbours))
@@ -248,12 +248,12 @@ def slope_row(
 ) -> Row:
     """A row that holds a slope against the stated exponent, with half-way marks to the rivals as its bounds."""
     lower, upper = sorted((exponent + rival) / 2 for rival in rivals)
-    verdict, detail = judged(measured, exponent, formula, rivals)
+    verdict, detail = judge_slope(measured, exponent, formula, rivals)
     columns = {"lower": lower, "upper": upper, "form": form, "formula": formula, "detail": detail}
     return row(theorem, parameter, exponent, measured, verdict, rivals=rivals, **columns)
 
 
-def judged(measured: Interval, exponent: float, formula: float, rivals: Sequence[float]) -> tuple[Verdict, str]:
+def judge_slope(measured: Interval, exponent: float, formula: float, rivals: Sequence[float]) -> tuple[Verdict, str]:
     """Verdict of a slope, and why.
 
     Refuted where the formula itself has another slope than is stated for it, or where the whole interval lies nearer to
@@ -263,7 +263,7 @@ def judged(measured: Interval, exponent: float, formula: float, rivals: Sequence
     lower, upper = sorted((exponent + rival) / 2 for rival in rivals)
     if not lower < formula < upper:
         return Verdict.REFUTED, f"the formula's own slope is {formula:.3f}"
-    verdict = within(measured, lower, upper)
+    verdict = judge_interval(measured, lower, upper)
     if verdict != Verdict.CONFIRMED:
         return verdict, ""
     for wanted, name in ((exponent, "the stated exponent"), (formula, "the formula's own slope")):

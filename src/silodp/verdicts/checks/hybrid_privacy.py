@@ -47,7 +47,7 @@ def hybrid_privacy(context: Context) -> list[Row]:
     for sweep in _sweeps(context):
         rows += sweep_rows(sweep, context.streams)
         if sweep.axis == "N":
-            rows.append(_printed(rows[-1]))
+            rows.append(_printed_slope(rows[-1]))
     return rows + _matched(context)
 
 
@@ -66,7 +66,7 @@ def _risk(context: Context, epsilon: float, n: int, N: int, d: int) -> Array:
     return prox_sgd_risk(context, Quadratic(d, bias=0.5), ROUNDS, 200, N, **budget)
 
 
-def _printed(right: Row) -> Row:
+def _printed_slope(right: Row) -> Row:
     """The slope in N against the printed 1/√N: an upper bound that falls more slowly is kept to."""
     measured = Interval(right["measured"], right["measured_low"], right["measured_high"])
     verdict = Verdict.NOT_CONTRADICTED if measured.high <= PRINTED_IN_N else Verdict.INCONCLUSIVE

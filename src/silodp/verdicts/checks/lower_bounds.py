@@ -16,7 +16,7 @@ import numpy as np
 
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.theory.problems.known import LinearOnBall, Quadratic
-from silodp.verdicts.checks.base import Array, Context, Row, row, within
+from silodp.verdicts.checks.base import Array, Context, Row, judge_interval, row
 from silodp.verdicts.checks.prescribed_runs import algorithm_for, excess, run_on
 from silodp.verdicts.statistics import mean_interval
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
@@ -81,7 +81,7 @@ def _rows(context: Context, instance: Instance, epsilon: float) -> list[Row]:
     rows = []
     for reading, form in (("printed", AS_PRINTED), ("right", CORRECTED)) if both else (("right", ""),):
         lower = context.evaluate(instance.theorem, **point, reading=reading).value
-        verdict = within(measured, LEAST_CONSTANT * lower, math.nan)
+        verdict = judge_interval(measured, LEAST_CONSTANT * lower, math.nan)
         verdict = Verdict.NOT_CONTRADICTED if verdict == Verdict.CONFIRMED else verdict
         columns: Row = {"lower": lower, "form": form, "detail": f"{measured.value / lower:.3g} of the bound"}
         rows.append(row(instance.theorem, parameter, epsilon, measured, verdict, **columns))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from silodp.verdicts.checks.base import Array, Claim, Context, Row, Sweep, bounded, equals, sweep_rows, sweeps
-from silodp.verdicts.checks.stack import standing_in
+from silodp.verdicts.checks.stack import current_null
 
 
 def checked_in(n: int, m: int, p0: float, trials: int, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -21,7 +21,7 @@ def checked_in(n: int, m: int, p0: float, trials: int, generator: np.random.Gene
 
 def empty_fixed(n: int, m: int, p0: float, trials: int, generator: np.random.Generator) -> Array:
     """Empty slots of A_fix, (trials,): dummy updates."""
-    if standing_in():
+    if current_null():
         return np.full(trials, float(m))
     return (checked_in(n, m, p0, trials, generator) == 0).sum(axis=1).astype(float)
 
@@ -29,7 +29,7 @@ def empty_fixed(n: int, m: int, p0: float, trials: int, generator: np.random.Gen
 def empty_sliding(n: int, m: int, trials: int, generator: np.random.Generator) -> Array:
     """Empty slots of A_sldw among slots m … n, (trials,): client j picks one of the slots j … j + m − 1."""
     empty = np.full(trials, n - m + 1.0)
-    for trial in range(0 if standing_in() else trials):
+    for trial in range(0 if current_null() else trials):
         slots = np.arange(1, n + 1) + generator.integers(0, m, n)
         empty[trial] = np.count_nonzero(np.bincount(slots, minlength=n + 1)[m : n + 1] == 0)
     return empty
@@ -52,7 +52,7 @@ def slotted_risk(
     `average` a slot averages its clients and is skipped without any (A_avg); else it takes one, or noise alone (A_fix).
     `mean_iterate`: the risk is the mean iterate's, not the last one's.
     """
-    null = standing_in()
+    null = current_null()
     if null == "mean + noise":
         counts = (counts if average else np.minimum(counts, 1)).sum(axis=1, keepdims=True)
         step, average = 1.0, True
@@ -82,7 +82,7 @@ SIZES = [5, 10, 20, 40, 80]
 
 def rates_checkins(context: Context) -> list[Row]:
     """Rows of all sweeps, then the dummy updates at single points."""
-    rates = [*_dummies(context), *_fixed(context), *_averaged(context), *_smooth(context), _compared(context)]
+    rates = [*_dummies(context), *_fixed_sweeps(context), *_averaged(context), *_smooth(context), _compared(context)]
     return [row for sweep in rates for row in sweep_rows(sweep, context.streams)] + _expectations(context)
 
 
@@ -90,20 +90,20 @@ def _dummies(context: Context) -> list[Sweep]:
     trials, streams = context.trials(200), context.streams
     claim: Claim = (*ONE, [100, 200, 400, 800, 1600])
 
-    def fixed(_: Context, m: int) -> Array:
+    def sample_fixed(_: Context, m: int) -> Array:
         return empty_fixed(2 * m, m, 0.5, trials, streams.generator("fixed", m))
 
-    def sliding(_: Context, n: int) -> Array:
+    def sample_sliding(_: Context, n: int) -> Array:
         return empty_sliding(n, n // 4, trials, streams.generator("sliding", n))
 
-    def short(m: int) -> float:
+    def short_bound(m: int) -> float:
         return context.evaluate("checkins-3.4-short", n=2 * m, m=m, c=1.0).value
 
     def bound(n: int) -> float:
         return context.evaluate("checkins-4.4", n=n, m=n // 4).value
 
-    rates = sweeps(context, "checkins-3.4-short", "n = 2m, c = 1", {"m": claim}, {}, fixed, short)
-    return rates + sweeps(context, "checkins-4.4", "m = n/4", {"n": claim}, {}, sliding, bound)
+    rates = sweeps(context, "checkins-3.4-short", "n = 2m, c = 1", {"m": claim}, {}, sample_fixed, short_bound)
+    return rates + sweeps(context, "checkins-4.4", "m = n/4", {"n": claim}, {}, sample_sliding, bound)
 
 
 def _risk(part: Context, theorem: str, n: int, m: int, p0: float, p: int, sigma: float, **options: Any) -> Array:
@@ -118,20 +118,20 @@ def _slotted(
 ) -> list[Sweep]:
     """Sweeps of an excess risk, where the noise leads. The linear loss is β-smooth for every β: β near 0 says most."""
 
-    def whole(n: int = 0, p0: float = 1.0, **point: Any) -> dict[str, Any]:
+    def whole_point(n: int = 0, p0: float = 1.0, **point: Any) -> dict[str, Any]:
         # Of A_fix half of 4m clients check in.
         return {"n": n or 4 * point["m"], "p0": p0 if n else 0.5, **point}
 
     def sample(part: Context, **point: Any) -> Array:
-        return _risk(part, theorem, **whole(**point), **options)
+        return _risk(part, theorem, **whole_point(**point), **options)
 
     def formula(**point: Any) -> float:
-        return context.evaluate(theorem, **whole(**point), L=1.0, beta=1e-6, width=WIDTH).value
+        return context.evaluate(theorem, **whole_point(**point), L=1.0, beta=1e-6, width=WIDTH).value
 
     return sweeps(context, theorem, "noise", claims, base, sample, formula, names=names)
 
 
-def _fixed(context: Context) -> list[Sweep]:
+def _fixed_sweeps(context: Context) -> list[Sweep]:
     """Last iterate of A_fix, where the noise leads: √p σ/√m."""
     claims: dict[str, Claim] = {
         "m": (*MINUS_HALF, [500, 1000, 2000, 4000, 8000]),

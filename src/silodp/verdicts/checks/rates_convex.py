@@ -32,7 +32,9 @@ FREE_ROUNDS = 30
 
 
 def rates_convex(context: Context) -> list[Row]:
-    return [row for sweep in _sweeps(context) for row in sweep_rows(sweep, context.streams)] + _free(context)
+    return [row for sweep in _sweeps(context) for row in sweep_rows(sweep, context.streams)] + _free_privacy_rows(
+        context
+    )
 
 
 def _sweeps(context: Context) -> list[Sweep]:
@@ -153,7 +155,7 @@ def _statistical(context: Context) -> list[Sweep]:
     def strong(_: Context, n: int, M: int) -> Array:
         return excess(quadratic, _noiseless(context.child("statistical", n, M), quadratic, n, M, 0.3))
 
-    def hard(_: Context, n: int, M: int) -> Array:
+    def sample_hard(_: Context, n: int, M: int) -> Array:
         # The instance of the lower bound: a bias that n·M records can hardly see; steps fit so flat a loss.
         problem = LinearOnBall(4, bias=1 / math.sqrt(n * M))
         return excess(problem, _noiseless(context.child("hard", n, M), problem, n, M, math.sqrt(n * M) / 2))
@@ -164,7 +166,7 @@ def _statistical(context: Context) -> list[Sweep]:
     rates: list[Sweep] = []
     for theorem, sample, exponent, rivals in (
         ("convex-nonprivate-strong", strong, -1.0, (-0.5, -2.0)),
-        ("convex-nonprivate", hard, -0.5, (0.0, -1.0)),
+        ("convex-nonprivate", sample_hard, -0.5, (0.0, -1.0)),
     ):
         claims = {axis: (exponent, rivals, values) for axis, values in axes.items()}
         rates += sweeps(context, theorem, "statistical", claims, base, sample, functools.partial(rate, theorem))
@@ -179,7 +181,7 @@ def _noiseless(context: Context, problem: Any, n: int, M: int, step: float) -> A
     return run_on(problem, records, algorithm, context.streams, trials=trials, N=M, stepsize=step)
 
 
-def _free(context: Context) -> list[Row]:
+def _free_privacy_rows(context: Context) -> list[Row]:
     """Privacy for free: slopes of the n from which 1/√n leads in Theorem 2.1's maximum. No run has more to say."""
     rows, base = [], {"d": 4, "epsilon": 1.0}
     for axis, exponent, values in (("d", 1.0, _doubled(1)), ("epsilon", -2.0, _doubled(0.5))):

@@ -20,7 +20,7 @@ SPIDER = {"epsilon": (-4 / 3, (-1.0, -2.0)), "n": (-4 / 3, (-1.0, -2.0)), "M": (
 def rates_nonconvex(context: Context) -> list[Row]:
     silos = _silos(context)
     rates = [*_prox_sgd(context), *silos, *_spider(context)]
-    return [row for sweep in rates for row in sweep_rows(sweep, context.streams)] + [_printed(context, silos[0])]
+    return [row for sweep in rates for row in sweep_rows(sweep, context.streams)] + [_printed_bound(context, silos[0])]
 
 
 def _prox_sgd(context: Context) -> list[Sweep]:
@@ -37,14 +37,14 @@ def _prox_sgd(context: Context) -> list[Sweep]:
         constants = {"L": 2.0, "beta": 1.0, "mu": 1.0, "delta": DELTA}
         return context.evaluate("nonconvex-2.1", M=M, N=M, **constants, **point).terms["private"]
 
-    def along(what: str, sample: Callable[..., Array], base: dict[str, float], *axes: str) -> list[Sweep]:
+    def sweep_axes(what: str, sample: Callable[..., Array], base: dict[str, float], *axes: str) -> list[Sweep]:
         claims = {axis: (*PL[axis], values[axis]) for axis in axes}
         return sweeps(context, "nonconvex-2.1", f"private, {what}", claims, base, sample, formula, names=(what,))
 
-    quadratic = along("quadratic", _quadratic, base, "epsilon", "n", "M", "d")
+    quadratic = sweep_axes("quadratic", _quadratic, base, "epsilon", "n", "M", "d")
     # Less noise: it must not reach over the kinks of the ℓ1 norm, or the bound's power law is not yet there.
     values["M"] = [2**16, 2**17, 2**18, 2**19, 2**20]
-    return quadratic + along("least squares with l1", _sparse, base | {"M": 2**18}, "epsilon", "n", "M")
+    return quadratic + sweep_axes("least squares with l1", _sparse, base | {"M": 2**18}, "epsilon", "n", "M")
 
 
 def _silos(context: Context) -> list[Sweep]:
@@ -66,7 +66,7 @@ def _silos(context: Context) -> list[Sweep]:
     return sweeps(context, "nonconvex-2.1", "silos drawn", axes, base, sample, formula, names=names, form=CORRECTED)
 
 
-def _printed(context: Context, silos: Sweep) -> Row:
+def _printed_bound(context: Context, silos: Sweep) -> Row:
     """Theorem E.1 as printed for M < N at the proof's step, 1/(2β): its bound falls with n, where the risk has none."""
     upsilon, n, M = silos.values[-1], 10**6, 4
     upper = context.evaluate("nonconvex-2.1", n=n, M=M, **SILOS).value
@@ -106,7 +106,7 @@ def _spider(context: Context) -> list[Sweep]:
         known = {"d": problem.d, "N": M, "L": constants.L, "Delta": problem.scale, "beta": constants.beta}
         return context.evaluate("nonconvex-3.1", M=M, delta=DELTA, **known, **point).value
 
-    def along(axis: str, l1: float) -> list[Sweep]:
+    def sweep_axes(axis: str, l1: float) -> list[Sweep]:
         def sample(part: Context, n: int, M: int, epsilon: float) -> Array:
             point = spider_point(context, problem, n=n, M=M, epsilon=epsilon, delta=DELTA, l1=l1)
             return spider_gradients(part, problem, point, M, context.trials(20), l1)
@@ -118,4 +118,4 @@ def _spider(context: Context) -> list[Sweep]:
 
     # Weak enough that the minimiser is not 0, strong enough that the proximal step decides some coordinates.
     axes = [("epsilon", 0.0), ("n", 0.0), ("M", 0.0), ("epsilon", 0.01), ("n", 0.01)]
-    return [sweep for axis, l1 in axes for sweep in along(axis, l1)]
+    return [sweep for axis, l1 in axes for sweep in sweep_axes(axis, l1)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from silodp.algorithms.base import State
 from silodp.theory.problems.known import Quadratic
-from silodp.verdicts.checks.base import Array, Context, NeverReached, Row, row, sweep_rows, sweeps, within
+from silodp.verdicts.checks.base import Array, Context, NeverReached, Row, judge_interval, row, sweep_rows, sweeps
 from silodp.verdicts.checks.prescribed_runs import algorithm_for, run_alike
 from silodp.verdicts.statistics import ratio_interval
 
@@ -19,7 +19,7 @@ SILOS = 10_000
 MOST = 20_000
 
 
-class Reached(Exception):
+class TargetReached(Exception):
     """All trials have met the target."""
 
 
@@ -27,7 +27,7 @@ def rounds_to_target(context: Context) -> list[Row]:
     """Slopes of the rounds along β (β for plain, √β for accelerated SGD), then the ratio at each β."""
     samples: dict[tuple[str, float], Array] = {}
 
-    def plain(beta: float) -> float:
+    def rounds_unit(beta: float) -> float:
         """Theorem 2.1's R = βD√M s/L where the smoothness decides it, in units of its other parts."""
         return beta / TARGET
 
@@ -38,7 +38,7 @@ def rounds_to_target(context: Context) -> list[Row]:
 
     rows: list[Row] = []
     for name, theorem, formula, exponent, rivals in (
-        ("minibatch_sgd", "convex-2.1", plain, 1.0, (0.5, 1.5)),
+        ("minibatch_sgd", "convex-2.1", rounds_unit, 1.0, (0.5, 1.5)),
         ("accelerated_minibatch_sgd", "convex-D.1", accelerated, 0.5, (0.0, 1.0)),
     ):
 
@@ -52,7 +52,7 @@ def rounds_to_target(context: Context) -> list[Row]:
     for beta in BETAS:
         few, many = samples["accelerated_minibatch_sgd", beta], samples["minibatch_sgd", beta]
         ratio = ratio_interval(few, many, context.streams.generator("bootstrap", beta))
-        verdict = within(ratio, math.nan, 1.0)
+        verdict = judge_interval(ratio, math.nan, 1.0)
         rows.append(row("convex-D.1", "rounds, accelerated/plain, along beta", beta, ratio, verdict, upper=1.0))
     return rows
 
@@ -68,11 +68,11 @@ def _rounds(context: Context, name: str, beta: float) -> Array:
         risk = 0.5 * (state.w.numpy() - minimiser) ** 2 @ problem.curvatures
         first[(risk <= TARGET) & np.isinf(first)] = r
         if np.isfinite(first).all():
-            raise Reached
+            raise TargetReached
 
     algorithm, step = algorithm_for(name, MOST), 1 / (4 * beta)
     try:
         run_alike(problem, algorithm, context, 50, SILOS, noise=noise, stepsize=step, watch=watch)
-    except Reached:
+    except TargetReached:
         return first
     raise NeverReached(f"rounds_to_target: {name} at β = {beta:g} has not met {TARGET:g} after {MOST} rounds")

@@ -36,7 +36,7 @@ _null: ContextVar[Null | None] = ContextVar("null", default=None)
 
 
 @contextmanager
-def in_place(null: Null) -> Iterator[None]:
+def replace_algorithms(null: Null) -> Iterator[None]:
     """No algorithm runs in here: `null` stands for all of them."""
     token = _null.set(null)
     try:
@@ -45,7 +45,7 @@ def in_place(null: Null) -> Iterator[None]:
         _null.reset(token)
 
 
-def standing_in() -> Null | None:
+def current_null() -> Null | None:
     """What stands in for algorithms; None where they run."""
     return _null.get()
 
@@ -178,7 +178,7 @@ def run(
     algorithm: Algorithm, federation: TrialFederation, start: Array, watch: Callable[[int, State], None] | None = None
 ) -> Array:
     """All rounds of `algorithm` from `start` (d,), (T, d); `watch(r, state)` runs before each and after the last."""
-    null = standing_in()
+    null = current_null()
     state = algorithm.start(torch.from_numpy(np.tile(start.astype(float), (federation.trials, 1))))
     if null is not None:
         state = State(_nothing_done(null, algorithm.rounds, federation, state.w))

@@ -24,7 +24,7 @@ SIZES = np.array([1e13, 1e14, 1e15])
 def exact_forms(theorems: Mapping[str, Theorem]) -> dict[str, Callable[[float, float], float]]:
     """(n, ε0) → central ε of an epoch of n updates under each source of amplification, at δ = 1e-6."""
 
-    def at(theorem: str, **point: float) -> float:
+    def evaluate_at(theorem: str, **point: float) -> float:
         return theorems[theorem](**point, delta=DELTA).value
 
     def checked_in(n: float, epsilon0: float) -> float:
@@ -34,8 +34,8 @@ def exact_forms(theorems: Mapping[str, Theorem]) -> dict[str, Callable[[float, f
 
     return {
         "subsampling": subsampled,
-        "shuffling_earlier": lambda n, epsilon0: at("checkins-5-earlier", n=int(n), epsilon0=epsilon0),
-        "shuffling": lambda n, epsilon0: at("checkins-5.1", n=int(n), epsilon0=epsilon0),
+        "shuffling_earlier": lambda n, epsilon0: evaluate_at("checkins-5-earlier", n=int(n), epsilon0=epsilon0),
+        "shuffling": lambda n, epsilon0: evaluate_at("checkins-5.1", n=int(n), epsilon0=epsilon0),
         "random_checkins": checked_in,
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from silodp.config.errors import project_root, shown
+from silodp.config.errors import project_root, show_value
 from silodp.config.experiment import Experiment
 from silodp.config.loading import read_experiment
 from silodp.files import BOUNDS_COLUMNS, PRIVACY_COLUMNS, REPORTED_COLUMNS, experiments_of, figure_name, with_reading
@@ -25,7 +25,7 @@ SURROGATES = "surrogates"
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimFinding:
     """One row about a claim: `part` is its name behind the claim's; `low` and `high` are NaN for no interval.
 
     `evidence` are files relative to the run's folder, `form` is `as printed` or `corrected` (docs/errata.md),
@@ -85,11 +85,11 @@ class RunFolder:
         for name in experiments:
             table = self.reported(name)
             rows = None if table is None else table[table["reading"] == reading]
-            if rows is not None and len(rows) and (gap := left_out(name, rows, least, most)):
+            if rows is not None and len(rows) and (gap := missing_rows_text(name, rows, least, most)):
                 gaps.append(gap)
         return gaps
 
-    def missing(self, claim: Claim, parts: Iterable["Finding"]) -> list[str]:
+    def missing_parts(self, claim: Claim, parts: Iterable["ClaimFinding"]) -> list[str]:
         """The claim's experiments that no part is about, then what a run file left out of the others."""
         have = {part.experiment for part in parts}
         gaps = self.gaps((name for name in claim.experiments if name in have), *claim.statistic.epsilons)
@@ -106,7 +106,7 @@ class RunFolder:
             return None
         table = table.assign(**{name: table[name].fillna("").astype(str) for name in ("verdict", "form", "detail")})
         for word in set(table["verdict"]) - {"", *Verdict}:
-            where = f"{self.path}/bounds/{check}.csv: verdict: {shown(word)}"
+            where = f"{self.path}/bounds/{check}.csv: verdict: {show_value(word)}"
             raise ValueError(f"{where}: must be one of {', '.join(Verdict)}, or empty")
         return table
 
@@ -122,7 +122,7 @@ class RunFolder:
 
 
 @functools.cache
-def _whole(experiment: str) -> tuple[frozenset[tuple[int, int]], frozenset[float]]:
+def _experiment_grid(experiment: str) -> tuple[frozenset[tuple[int, int]], frozenset[float]]:
     """Settings (M, R) and ε of the experiment's own file, which a run file may thin; none without such a file."""
     folder = project_root() / "config" / "experiments"
     path = folder / f"{experiment}.yaml"
@@ -132,12 +132,12 @@ def _whole(experiment: str) -> tuple[frozenset[tuple[int, int]], frozenset[float
     return frozenset((setting.M, setting.R) for setting in config.settings), frozenset(config.epsilons)
 
 
-def left_out(experiment: str, rows: pd.DataFrame, least: float = 0, most: float = math.inf) -> str:
+def missing_rows_text(experiment: str, rows: pd.DataFrame, least: float = 0, most: float = math.inf) -> str:
     """What of an experiment has no row, as in "mnist_mlp at (M, R) = (12, 50) and ε = 0.75, 1"; "" for nothing.
 
     `rows` have the columns M, R and epsilon; `least` and `most` are the ends of the ε that the claim is about.
     """
-    settings, epsilons = _whole(experiment)
+    settings, epsilons = _experiment_grid(experiment)
     gone = sorted(settings - set(zip(rows["M"], rows["R"], strict=True)))
     fewer = sorted(epsilon for epsilon in epsilons - set(rows["epsilon"]) if least <= epsilon <= most)
     parts = [f"(M, R) = {', '.join(f'({M}, {R})' for M, R in gone)}"] if gone else []
@@ -145,7 +145,7 @@ def left_out(experiment: str, rows: pd.DataFrame, least: float = 0, most: float 
     return f"{experiment} at {' and '.join(parts)}" if parts else ""
 
 
-def place_of(experiment: str, M: int, R: int, reading: str = "", what: str = "") -> str:
+def part_name(experiment: str, M: int, R: int, reading: str = "", what: str = "") -> str:
     """A part's name: what is compared, where, and under which reading."""
     return ", ".join(part for part in (f"{experiment} M={M} R={R}", what, f"[{reading}]" if reading else "") if part)
 
@@ -160,7 +160,7 @@ def group_name(reading: str, surrogate: bool = False) -> str:
     return " ".join(word for word in (SURROGATES * surrogate, f"[{reading}]" if reading else "") if word)
 
 
-def merged(findings: Iterable[Finding]) -> tuple[str, ...]:
+def count_findings(findings: Iterable[ClaimFinding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for finding in findings for name in finding.evidence))
 
 

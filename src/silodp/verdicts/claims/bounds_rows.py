@@ -5,20 +5,20 @@ import math
 import numpy as np
 import pandas as pd
 
-from silodp.verdicts.claims.base import Finding, RunFolder, counted, merged
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder, count_findings, counted
 from silodp.verdicts.claims.claim_file import BoundsVerdicts, Claim, Rows
 from silodp.verdicts.claims.expressions import evaluated
-from silodp.verdicts.words import FORMS, Verdict, together
+from silodp.verdicts.words import FORMS, Verdict, combine_verdicts
 
 
-def bounds_verdicts(claim: Claim, run: RunFolder) -> list[Finding]:
+def bounds_verdicts(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """The verdict of all chosen rows together, of the statement as printed first and of the corrected one beside it.
 
     Rows that are about neither form alone stand behind both; where there is one form only, its verdict is the claim's.
     """
     statistic = claim.statistic
     assert isinstance(statistic, BoundsVerdicts)
-    groups: dict[str, list[Finding]] = {"": []}
+    groups: dict[str, list[ClaimFinding]] = {"": []}
     for rows in statistic.rows:
         for finding in _chosen(claim, rows, run):
             groups.setdefault(finding.form, []).append(finding)
@@ -31,28 +31,28 @@ def bounds_verdicts(claim: Claim, run: RunFolder) -> list[Finding]:
     ]
 
 
-def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[Finding]:
+def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[ClaimFinding]:
     """One finding for each form of the statement that the rows are about."""
     table = run.bounds(rows.check)
     if table is None:
         text = (
             f"check {rows.check}: needs bounds/{rows.check}.csv (make bounds, or `targets: [bounds]` in the run file)"
         )
-        return [Finding("", text, Verdict.NOT_TESTABLE)]
+        return [ClaimFinding("", text, Verdict.NOT_TESTABLE)]
     table = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
     table = table[table["parameter"].str.startswith(rows.parameter)]
     if rows.last:
         table = table[table["value"] == table["value"].max()]
     if table.empty:
         text = f"check {rows.check}: has no row of {rows.theorem} {rows.parameter}".rstrip()
-        return [Finding("", text, Verdict.NOT_TESTABLE)]
+        return [ClaimFinding("", text, Verdict.NOT_TESTABLE)]
     files = run.evidence(claim, {"check": rows.check})
     return [_finding(rows, part, str(form), files) for form, part in table.groupby("form", sort=False)]
 
 
-def _finding(rows: Rows, table: pd.DataFrame, form: str, files: tuple[str, ...]) -> Finding:
+def _finding(rows: Rows, table: pd.DataFrame, form: str, files: tuple[str, ...]) -> ClaimFinding:
     verdicts = [Verdict(word) for word in table["verdict"]]
-    verdict = together(verdicts)
+    verdict = combine_verdicts(verdicts)
     # The row that decides: of the verdict's own word, the one with the least room.
     deciding = [place for place, word in enumerate(verdicts) if word == verdict] or list(range(len(verdicts)))
     row = table.iloc[max(deciding, key=lambda place: _use(table.iloc[place]))]
@@ -65,7 +65,7 @@ def _finding(rows: Rows, table: pd.DataFrame, form: str, files: tuple[str, ...])
     if math.isnan(value):
         # A check without runs holds a formula's own number, which stands as both bounds or as the upper one.
         value = float(row["lower"] if row["lower"] == row["upper"] else row["upper"])
-    return Finding("", text, verdict, value, low, high, files, form)
+    return ClaimFinding("", text, verdict, value, low, high, files, form)
 
 
 def _use(row: pd.Series) -> float:
@@ -80,10 +80,10 @@ def _use(row: pd.Series) -> float:
     return max(uses, default=-math.inf)
 
 
-def _joined(part: str, form: str, found: list[Finding]) -> Finding:
+def _joined(part: str, form: str, found: list[ClaimFinding]) -> ClaimFinding:
     """All findings of one form as one: the verdict of all, the numbers of the one that decides."""
-    verdict = together([finding.verdict for finding in found])
+    verdict = combine_verdicts([finding.verdict for finding in found])
     tested = [finding for finding in found if finding.verdict != Verdict.NOT_TESTABLE]
     first = next((finding for finding in found if finding.verdict == verdict), [*tested, *found][0])
     texts = "; ".join(dict.fromkeys(finding.statistic for finding in [first, *found]))
-    return Finding(part, texts, verdict, first.value, first.low, first.high, merged(found), form)
+    return ClaimFinding(part, texts, verdict, first.value, first.low, first.high, count_findings(found), form)

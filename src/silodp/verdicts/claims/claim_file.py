@@ -50,7 +50,7 @@ class AnyStatistic(Strict):
     def epsilons(self) -> tuple[float, float]:
         return 0.0, math.inf
 
-    def instead(self, name: str, other: str) -> Self:
+    def with_algorithm(self, name: str, other: str) -> Self:
         return type(self).model_validate_json(self.model_dump_json().replace(f'"{name}"', f'"{other}"'))
 
 

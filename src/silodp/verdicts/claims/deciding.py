@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS, families
-from silodp.verdicts.claims.base import Finding, RunFolder, left_out
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder, missing_rows_text
 from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.claim_file import Claim, RelativeImprovement
 from silodp.verdicts.claims.delivered import delivered_epsilon
@@ -22,7 +22,7 @@ from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, DEFAULT, FEW, PAPER_N
 from silodp.verdicts.words import Verdict
 
 # Each decides claims with the statistic of its name; its first finding is the claim as a whole.
-STATISTICS: dict[str, Callable[[Claim, RunFolder], list[Finding]]] = {
+STATISTICS: dict[str, Callable[[Claim, RunFolder], list[ClaimFinding]]] = {
     "paired_difference": paired_difference,
     "relative_improvement": relative_improvement,
     "price_of_privacy": price_of_privacy,
@@ -41,14 +41,21 @@ def decide(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
     rows = []
     for claim in claims:
         findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)
-        for finding in [*headed(claim, findings, same), *_alone(claim, run), *same, *_certified(claim, run)]:
+        for finding in [
+            *put_protocol_first(claim, findings, same),
+            *_decide_each_alone(claim, run),
+            *same,
+            *_certified(claim, run),
+        ]:
             name = f"{claim.id}: {finding.part}" if finding.part else claim.id
             about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
             rows.append(asdict(finding) | about | {"evidence": "; ".join(finding.evidence)})
     return pd.DataFrame(rows, columns=[*COLUMNS, TALLY])
 
 
-def headed(claim: Claim, findings: Sequence[Finding], same: Sequence[Finding]) -> list[Finding]:
+def put_protocol_first(
+    claim: Claim, findings: Sequence[ClaimFinding], same: Sequence[ClaimFinding]
+) -> list[ClaimFinding]:
     """The findings with the paper's own protocol first; a verdict that turns under a fair variant depends on it.
 
     `same` has the verdicts under the protocol on the rows that each variant has: nothing else differs there.
@@ -69,7 +76,9 @@ def headed(claim: Claim, findings: Sequence[Finding], same: Sequence[Finding]) -
     return [first, *others]
 
 
-def _depends(claim: Claim, row: Finding, named: Mapping[str, Finding], before: Mapping[str, Finding]) -> Finding:
+def _depends(
+    claim: Claim, row: ClaimFinding, named: Mapping[str, ClaimFinding], before: Mapping[str, ClaimFinding]
+) -> ClaimFinding:
     """A claim's verdict, or that of its part of the same name under every reading, beside its fair variants'."""
     turns, own = [], claim.protocol or DEFAULT
     for variant in claim.variants:
@@ -118,7 +127,7 @@ class UnderOneReading(RunFolder):
         return super().evidence(claim, {**place, "reading": self.reading})
 
 
-def _again(claim: Claim, view: UnderOneReading, experiments: Sequence[str]) -> list[Finding]:
+def _decide_on_view(claim: Claim, view: UnderOneReading, experiments: Sequence[str]) -> list[ClaimFinding]:
     """The claim decided on the experiments that a view of the tables has; nothing where it has none."""
     here = [name for name in experiments if view.reported(name) is not None]
     if not here:
@@ -127,34 +136,34 @@ def _again(claim: Claim, view: UnderOneReading, experiments: Sequence[str]) -> l
     return STATISTICS[claim.statistic.name](alone, view)
 
 
-def _labelled(findings: Sequence[Finding], label: str) -> list[Finding]:
+def _labelled(findings: Sequence[ClaimFinding], label: str) -> list[ClaimFinding]:
     return [replace(row, part=f"{row.part}, {label}" if row.part else label) for row in findings]
 
 
-def _same_rows(claim: Claim, run: RunFolder) -> list[Finding]:
+def _same_rows(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """The claim under its paper's protocol, once for every variant: on the variant's experiments, settings and ε."""
     if claim.kind != "experiment":
         return []
     tables = [table for name in claim.experiments if (table := run.reported(name)) is not None]
     readings = {str(reading) for table in tables for reading in table["reading"].unique()}
     base = claim.protocol if claim.protocol in readings else ""
-    found: list[Finding] = []
+    found: list[ClaimFinding] = []
     for reading in sorted(readings - {base}):
         if "noise=calibrated" in reading.split(";"):
             continue
-        findings = _again(claim, UnderOneReading(run, base, reading), claim.experiments)
+        findings = _decide_on_view(claim, UnderOneReading(run, base, reading), claim.experiments)
         if findings and findings[0].verdict != Verdict.NOT_TESTABLE:
             kept = findings if len(findings) <= FEW + 2 else findings[:1]
             found += _labelled(kept, row_label(SAME_ROWS, reading))
     return found
 
 
-def _alone(claim: Claim, run: RunFolder) -> list[Finding]:
+def _decide_each_alone(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """A claim about the better of several algorithms again, about each of these alone: as a whole and by data set."""
-    found: list[Finding] = []
+    found: list[ClaimFinding] = []
     for name, members in families(ALGORITHMS).items():
         for member in members:
-            statistic = claim.statistic.instead(name, member)
+            statistic = claim.statistic.with_algorithm(name, member)
             if statistic == claim.statistic:
                 continue
             one = claim.model_copy(update={"statistic": statistic, "surrogates": []})
@@ -165,16 +174,16 @@ def _alone(claim: Claim, run: RunFolder) -> list[Finding]:
     return found
 
 
-def _certified(claim: Claim, run: RunFolder) -> list[Finding]:
+def _certified(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """The claim on its certified experiments under calibrated noise, and on the same trials under the paper's."""
     if claim.certified is None:
         return []
-    found: list[Finding] = []
+    found: list[ClaimFinding] = []
     experiments = claim.certified.experiments
     for calibrated, paper in claim.certified.readings.items():
         for reading, rows in ((calibrated, AT_CLAIM), (paper, PAPER_NOISE)):
             view = UnderOneReading(run, reading)
-            findings = _again(claim, view, [name for names in experiments.values() for name in names])
+            findings = _decide_on_view(claim, view, [name for names in experiments.values() for name in names])
             if not findings:
                 continue
             whole, *parts = findings
@@ -191,4 +200,4 @@ def _certified(claim: Claim, run: RunFolder) -> list[Finding]:
 def _lacking(claim: Claim, name: str, names: Sequence[str], view: RunFolder) -> str:
     """The claim's experiment where none of `names` decides it again, else what of it was left out; "" for nothing."""
     tables = [table for trained in names if (table := view.reported(trained)) is not None]
-    return left_out(name, pd.concat(tables), *claim.statistic.epsilons) if tables else name
+    return missing_rows_text(name, pd.concat(tables), *claim.statistic.epsilons) if tables else name

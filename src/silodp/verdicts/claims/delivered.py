@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from silodp.privacy.standing import Standing, standing
-from silodp.verdicts.claims.base import Finding, RunFolder, counted, group_name, lacking, merged, with_gaps
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder, count_findings, counted, group_name, lacking, with_gaps
 from silodp.verdicts.claims.claim_file import Claim, DeliveredEpsilon
 from silodp.verdicts.statistics import Interval
-from silodp.verdicts.words import Verdict, together
+from silodp.verdicts.words import Verdict, combine_verdicts
 
 
-def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
+def delivered_epsilon(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """How claims stand, and the interval of the true over the claimed ε, by experiment, algorithm, reading or formula.
 
     Claims that are all kept confirm, one that is violated refutes; else one that is not certified leaves it open.
@@ -22,35 +22,37 @@ def delivered_epsilon(claim: Claim, run: RunFolder) -> list[Finding]:
     parts = _experiments(claim, statistic, run, claim.experiments)
     beside = _experiments(claim, statistic, run, claim.surrogates)
     formulas = _formulas(claim, statistic, run)
-    missing = run.missing(claim, parts) if statistic.algorithms else []
+    missing = run.missing_parts(claim, parts) if statistic.algorithms else []
     deciding = [*formulas, *parts]
     found = []
     for reading in sorted({"", *(finding.reading for finding in deciding)}):
         # An alternative reading need not be run on every experiment.
         gaps = missing if reading == statistic.reading else []
-        found.append(_whole(group_name(reading), reading, deciding, gaps))
+        found.append(_whole_finding(group_name(reading), reading, deciding, gaps))
     for reading in sorted({finding.reading for finding in beside}):
-        found.append(_whole(group_name(reading, surrogate=True), reading, beside, []))
+        found.append(_whole_finding(group_name(reading, surrogate=True), reading, beside, []))
     return [*found, *(formula for formula in formulas if not formula.reading), *parts, *beside]
 
 
-def _whole(part: str, reading: str, findings: Sequence[Finding], missing: list[str]) -> Finding:
+def _whole_finding(part: str, reading: str, findings: Sequence[ClaimFinding], missing: list[str]) -> ClaimFinding:
     deciding = [finding for finding in findings if finding.reading == reading]
     if not deciding:
         text = f"true / claimed ε: {lacking(missing)}"
-        return Finding(part, text, Verdict.NOT_TESTABLE, reading=reading)
+        return ClaimFinding(part, text, Verdict.NOT_TESTABLE, reading=reading)
     verdicts = [finding.verdict for finding in deciding]
     words = (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE)
     text = f"true / claimed ε in {len(deciding)} part(s): {counted({word: verdicts.count(word) for word in words})}"
-    text, verdict = with_gaps(text, together(verdicts), missing)
+    text, verdict = with_gaps(text, combine_verdicts(verdicts), missing)
     of_verdict = [finding for finding in deciding if finding.verdict == verdict]
     worst = max(of_verdict, key=lambda finding: (finding.value, finding.high), default=deciding[0])
-    return Finding(part, text, verdict, worst.value, worst.low, worst.high, merged(deciding), reading=reading)
+    return ClaimFinding(
+        part, text, verdict, worst.value, worst.low, worst.high, count_findings(deciding), reading=reading
+    )
 
 
 def _experiments(
     claim: Claim, statistic: DeliveredEpsilon, run: RunFolder, experiments: Sequence[str]
-) -> list[Finding]:
+) -> list[ClaimFinding]:
     table = run.privacy()
     if table is None:
         return []
@@ -63,11 +65,11 @@ def _experiments(
         place = {"experiment": experiment, "reading": reading}
         settings = rows[["M", "R"]].drop_duplicates().to_dict("records")
         files = tuple(dict.fromkeys(name for setting in settings for name in run.evidence(claim, place | setting)))
-        found.append(Finding(part, text, verdict, *ratio, files, experiment=experiment, reading=label))
+        found.append(ClaimFinding(part, text, verdict, *ratio, files, experiment=experiment, reading=label))
     return found
 
 
-def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list[Finding]:
+def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list[ClaimFinding]:
     """A formula that stands beside the claim is a reading by itself."""
     table = run.table("formulas.csv", ("formula", "claimed_epsilon", "delivered_epsilon", "holds"))
     if table is None:
@@ -79,7 +81,7 @@ def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list
             verdict, text, ratio = _verdict(rows, statistic.tolerance)
             reading = name if name in statistic.beside else ""
             part = f"[{name}]" if reading else name
-            found.append(Finding(part, text, verdict, *ratio, run.evidence(claim, {}), reading=reading))
+            found.append(ClaimFinding(part, text, verdict, *ratio, run.evidence(claim, {}), reading=reading))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.theory import SCHEDULES, THEOREMS
-from silodp.verdicts.claims.base import Finding, RunFolder
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder
 from silodp.verdicts.claims.claim_file import Claim, ExactExpression, Formula, FormulaValues
 from silodp.verdicts.words import Verdict
 
@@ -26,24 +26,24 @@ HALF_WAY = 0.25
 LEAST_NOISE = "least noise"
 
 
-def exact_expression(claim: Claim, run: RunFolder) -> list[Finding]:
+def exact_expression(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """The expression's number over its grid, and whether it lies where the claim has it."""
     assert isinstance(claim.statistic, ExactExpression)
     return [replace(expression(claim.statistic.expression), evidence=run.evidence(claim, {}))]
 
 
-def expression(name: str) -> Finding:
+def expression(name: str) -> ClaimFinding:
     """The finding of one expression; `low` and `high` are the ends of its values over the grid."""
     text, holds, value, low, high = EXPRESSIONS[name]()
-    return Finding("", text, Verdict.DERIVATION if holds else Verdict.REFUTED, value, low, high)
+    return ClaimFinding("", text, Verdict.DERIVATION if holds else Verdict.REFUTED, value, low, high)
 
 
-def formula_values(claim: Claim, run: RunFolder) -> list[Finding]:
+def formula_values(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     assert isinstance(claim.statistic, FormulaValues)
     return [replace(evaluated(claim.statistic.rows), evidence=run.evidence(claim, {}))]
 
 
-def evaluated(rows: Sequence[Formula]) -> Finding:
+def evaluated(rows: Sequence[Formula]) -> ClaimFinding:
     """All exponents and values of formulas, of which one that is not as stated refutes; the first is the number."""
     words, holds, numbers = [], True, []
     for row in rows:
@@ -66,7 +66,7 @@ def evaluated(rows: Sequence[Formula]) -> Finding:
             words.append(f"{row.formula} up to {max(values):.3g} at {len(values)} points, stated {row.at_most:g}")
     value, low, high = numbers[0]
     verdict = Verdict.DERIVATION if holds else Verdict.REFUTED
-    return Finding("", f"formulas: {'; '.join(words)}", verdict, value, low, high)
+    return ClaimFinding("", f"formulas: {'; '.join(words)}", verdict, value, low, high)
 
 
 def _quotient(row: Formula, varied: dict[str, float]) -> float:
@@ -75,7 +75,7 @@ def _quotient(row: Formula, varied: dict[str, float]) -> float:
     point = {name: named.get(x, x) if isinstance(x, str) else x for name, x in named.items()}
     point = {name: int(x) if x not in ("printed", "right") and x == int(x) else x for name, x in point.items()}
 
-    def of(key: str, term: str) -> float:
+    def term_of(key: str, term: str) -> float:
         if key == LEAST_NOISE:
             return 1 / gaussian_mu(point["epsilon"], point["delta"])
         known = (inspect.signature(SCHEDULES[key]) if key in SCHEDULES else THEOREMS[key]).parameters
@@ -85,7 +85,7 @@ def _quotient(row: Formula, varied: dict[str, float]) -> float:
         result = THEOREMS[key](**taken)
         return result.terms[term] if term else result.value
 
-    return of(row.formula, row.term) / (of(row.over, row.over_term) if row.over else 1.0)
+    return term_of(row.formula, row.term) / (term_of(row.over, row.over_term) if row.over else 1.0)
 
 
 Found = tuple[str, bool, float, float, float]
@@ -95,8 +95,8 @@ def new_over_earlier_shuffling() -> Found:
     """K1: Theorem 5.1 at n against the earlier bound at 10n, at ε0 where both are below ε0 (the figure's grey line)."""
     ratios = []
     for n, epsilon0 in product((1_000, 10_000), EPSILON0):
-        new = _at("checkins-5.1", n=n, epsilon0=epsilon0)
-        earlier = _at("checkins-5-earlier", n=10 * n, epsilon0=epsilon0)
+        new = _value_at("checkins-5.1", n=n, epsilon0=epsilon0)
+        earlier = _value_at("checkins-5-earlier", n=10 * n, epsilon0=epsilon0)
         if max(new, earlier) < epsilon0:
             ratios.append(new / earlier)
     low, high = min(ratios), max(ratios)
@@ -125,7 +125,7 @@ def _over_local(n: int, d: int, N: int, beta: float, epsilon: float) -> float:
     return bound.value / bound.terms["private"]
 
 
-def _at(theorem: str, **point: float) -> float:
+def _value_at(theorem: str, **point: float) -> float:
     return THEOREMS[theorem](**point, delta=DELTA).value
 
 

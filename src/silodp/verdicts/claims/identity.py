@@ -9,7 +9,7 @@ from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
 from silodp.theory.problems.known import Quadratic
 from silodp.verdicts.checks.prescribed_runs import run_on, silo_records
-from silodp.verdicts.claims.base import Finding, RunFolder
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder
 from silodp.verdicts.claims.claim_file import Claim, SameIterates
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
 
@@ -17,7 +17,7 @@ ROUNDS, TRIALS, SILOS = 20, 8, 6
 BUDGET = Budget(400, ROUNDS, 2.0, 1e-6, 4.0)
 
 
-def same_iterates(claim: Claim, run: RunFolder) -> list[Finding]:
+def same_iterates(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """Largest distance of the last iterates, under the noise that is printed for SPIDER and under minibatch SGD's.
 
     The algorithms are the same, and so are the iterates under equal noise; with the noise as printed they are not.
@@ -31,17 +31,17 @@ def same_iterates(claim: Claim, run: RunFolder) -> list[Finding]:
         minibatch = ALGORITHMS["minibatch_sgd"].with_options({"rounds": ROUNDS})
         plans = [algorithm.plan(BUDGET).releases for algorithm in (spider, minibatch)]
         releases = [next(release for release in plan if release.kind == "gradient") for plan in plans]
-        distance = float(np.abs(_last(spider, releases[0]) - _last(minibatch, releases[1])).max())
+        distance = float(np.abs(_last_iterates(spider, releases[0]) - _last_iterates(minibatch, releases[1])).max())
         text = (
             f"largest distance of the last iterates after {ROUNDS} rounds in {TRIALS} trials, same draws; σ of SPIDER "
             f"over σ of MB-SGD {releases[0].noise / releases[1].noise:.4g}"
         )
         verdict = Verdict.CONFIRMED if distance <= statistic.tolerance else Verdict.REFUTED
-        found.append(Finding(part, text, verdict, distance, evidence=run.evidence(claim, {}), form=form))
+        found.append(ClaimFinding(part, text, verdict, distance, evidence=run.evidence(claim, {}), form=form))
     return found
 
 
-def _last(algorithm: Algorithm, release: Release) -> np.ndarray:
+def _last_iterates(algorithm: Algorithm, release: Release) -> np.ndarray:
     """Last iterates (trials, d) on a quadratic over records of six silos."""
     problem, streams = Quadratic(5, bias=0.5), Streams(0).child("claims", "identity")
     records = silo_records(problem, streams, TRIALS, SILOS, BUDGET.n)

@@ -6,15 +6,24 @@ import numpy as np
 import pandas as pd
 
 from silodp.federation.streams import Streams
-from silodp.verdicts.checks.base import within
-from silodp.verdicts.claims.base import SURROGATES, Finding, RunFolder, group_name, lacking, merged, place_of, with_gaps
+from silodp.verdicts.checks.base import judge_interval
+from silodp.verdicts.claims.base import (
+    SURROGATES,
+    ClaimFinding,
+    RunFolder,
+    count_findings,
+    group_name,
+    lacking,
+    part_name,
+    with_gaps,
+)
 from silodp.verdicts.claims.claim_file import Claim, PriceOfPrivacy, RelativeImprovement
 from silodp.verdicts.comparisons import CELL, same_algorithm
 from silodp.verdicts.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval
-from silodp.verdicts.words import Verdict, together
+from silodp.verdicts.words import Verdict, combine_verdicts
 
 
-def relative_improvement(claim: Claim, run: RunFolder) -> list[Finding]:
+def relative_improvement(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """The stated averages against mean (baseline − target)/baseline over experiments, settings and ε, in percent.
 
     The interval is the percentile one of a bootstrap over trials: a trial's split is shared by all settings and ε of an
@@ -22,7 +31,7 @@ def relative_improvement(claim: Claim, run: RunFolder) -> list[Finding]:
     """
     found = _group(claim, run, claim.experiments)
     if not found:
-        found = [Finding("", f"mean relative improvement: {lacking(claim.experiments)}", Verdict.NOT_TESTABLE)]
+        found = [ClaimFinding("", f"mean relative improvement: {lacking(claim.experiments)}", Verdict.NOT_TESTABLE)]
     found += _group(claim, run, claim.surrogates, surrogate=True)
     tables = [table for name in claim.experiments if (table := run.reported(name)) is not None]
     readings = sorted({reading for table in tables for reading in table["reading"].unique() if reading})
@@ -31,11 +40,11 @@ def relative_improvement(claim: Claim, run: RunFolder) -> list[Finding]:
 
 def _group(
     claim: Claim, run: RunFolder, experiments: Sequence[str], reading: str = "", *, surrogate: bool = False
-) -> list[Finding]:
+) -> list[ClaimFinding]:
     """One finding a baseline under the one that puts them together; none where no experiment has the numbers."""
     statistic = claim.statistic
     assert isinstance(statistic, RelativeImprovement)
-    details: list[Finding] = []
+    details: list[ClaimFinding] = []
     evidence: set[str] = set()
     gaps: set[str] = set()
     part, privacy = group_name(reading, surrogate), run.privacy()
@@ -64,22 +73,22 @@ def _group(
         )
         verdict = Verdict.INCONCLUSIVE
         if np.isfinite(interval).all():
-            verdict = within(interval, stated - statistic.tolerance, stated + statistic.tolerance)
+            verdict = judge_interval(interval, stated - statistic.tolerance, stated + statistic.tolerance)
         if alike:
             # Over fewer (setting, ε) than the paper's the average is another number.
             text, verdict = f"{text}; at {alike} more they are the same algorithm", Verdict.INCONCLUSIVE
         where = f"{part}, {baseline}" if part else baseline
-        details.append(Finding(where, text, verdict, *interval, tuple(sorted(evidence)), reading=reading))
+        details.append(ClaimFinding(where, text, verdict, *interval, tuple(sorted(evidence)), reading=reading))
     if not details:
         return []
-    verdict = together([detail.verdict for detail in details])
+    verdict = combine_verdicts([detail.verdict for detail in details])
     text = "stated averages that lie within the tolerance: "
     text += f"{sum(detail.verdict == Verdict.CONFIRMED for detail in details)} of {len(statistic.stated)}"
     missing = [name for name in experiments if name in gaps] + run.gaps(experiments, *statistic.epsilons)
     if missing and not part:
         # Of fewer experiments than the paper's the average is another number.
         text, verdict = f"{text}; {lacking(missing)}", Verdict.INCONCLUSIVE
-    return [Finding(part, text, verdict, evidence=tuple(sorted(evidence)), reading=reading), *details]
+    return [ClaimFinding(part, text, verdict, evidence=tuple(sorted(evidence)), reading=reading), *details]
 
 
 def _errors(table: pd.DataFrame, reading: str, target: str, baseline: str) -> np.ndarray | None:
@@ -116,7 +125,7 @@ def _interval(errors: list[np.ndarray], name: str) -> Interval:
     return Interval(value, float(low), float(high))
 
 
-def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
+def price_of_privacy(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """Whether the price at the large ε is nothing but the tolerance, and smaller than at the small ε."""
     statistic = claim.statistic
     assert isinstance(statistic, PriceOfPrivacy)
@@ -124,20 +133,20 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[Finding]:
         [part for name in names for part in _experiment(claim, statistic, run, name)]
         for names in (claim.experiments, claim.surrogates)
     )
-    missing = run.missing(claim, parts)
+    missing = run.missing_parts(claim, parts)
     default = [part for part in parts if not part.reading]
-    whole = Finding("", f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE)
+    whole = ClaimFinding("", f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE)
     if default:
         text = f"share of {len(default)} settings, each of an algorithm, whose price at ε = {statistic.large:g} is gone"
-        text, verdict = with_gaps(text, together([part.verdict for part in default]), missing)
+        text, verdict = with_gaps(text, combine_verdicts([part.verdict for part in default]), missing)
         share = sum(part.verdict == Verdict.CONFIRMED for part in default) / len(default)
-        whole = Finding("", text, verdict, share, evidence=merged(default))
-    verdict = together([part.verdict for part in beside])
-    small = [Finding(SURROGATES, "the same in small", verdict, evidence=merged(beside))] if beside else []
+        whole = ClaimFinding("", text, verdict, share, evidence=count_findings(default))
+    verdict = combine_verdicts([part.verdict for part in beside])
+    small = [ClaimFinding(SURROGATES, "the same in small", verdict, evidence=count_findings(beside))] if beside else []
     return [whole, *small, *parts, *beside]
 
 
-def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experiment: str) -> list[Finding]:
+def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experiment: str) -> list[ClaimFinding]:
     table = run.reported(experiment)
     if table is None:
         return []
@@ -145,19 +154,21 @@ def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experim
     for (reading, M, R), part in table.groupby(["reading", "M", "R"], sort=False):
         for algorithm in statistic.algorithms:
             rows = part[part["algorithm"] == algorithm]
-            small, large = (_price(rows, epsilon) for epsilon in (statistic.small, statistic.large))
+            small, large = (_privacy_price(rows, epsilon) for epsilon in (statistic.small, statistic.large))
             if small is None or large is None:
                 continue
             verdict, value = _verdict(small, large, statistic.tolerance)
             text = f"private − non-private test error at ε = {statistic.large:g}, to be ≤ {statistic.tolerance:g}"
             text += f" and below that at ε = {statistic.small:g} ({small.mean():.4g})"
             evidence = run.evidence(claim, {"experiment": experiment, "M": M, "R": R, "reading": reading})
-            name = place_of(experiment, int(M), int(R), str(reading), algorithm)
-            found.append(Finding(name, text, verdict, *value, evidence, experiment=experiment, reading=str(reading)))
+            name = part_name(experiment, int(M), int(R), str(reading), algorithm)
+            found.append(
+                ClaimFinding(name, text, verdict, *value, evidence, experiment=experiment, reading=str(reading))
+            )
     return found
 
 
-def _price(rows: pd.DataFrame, epsilon: float) -> np.ndarray | None:
+def _privacy_price(rows: pd.DataFrame, epsilon: float) -> np.ndarray | None:
     """Paired over trials; None where a form is missing or fewer than two trials have both."""
     private = rows[rows["epsilon"] == epsilon].set_index("trial")["test_error"]
     plain = rows[rows["epsilon"].isna()].set_index("trial")["test_error"]

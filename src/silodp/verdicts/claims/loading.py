@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from silodp.algorithms import ALGORITHMS, families
-from silodp.config.errors import ConfigError, project_root, shown
+from silodp.config.errors import ConfigError, project_root, show_value
 from silodp.config.loading import explain, in_file
 from silodp.config.yaml_file import read_yaml
 from silodp.theory import THEOREMS
@@ -48,7 +48,7 @@ def _load(folder: Path | str | None) -> tuple[list[Claim], dict[str, str]]:
         reasons |= content.no_check
         for place, claim in enumerate(content.claims):
             if claim.id in files:
-                where = f"{path}: claims[{place}].id: {shown(claim.id)}"
+                where = f"{path}: claims[{place}].id: {show_value(claim.id)}"
                 raise ConfigError(f"{where}: must be given once, is in {files[claim.id]}")
             files[claim.id] = path
             claims.append(claim)

@@ -14,15 +14,15 @@ import pandas as pd
 from silodp.files import NON_PRIVATE
 from silodp.verdicts.claims.base import (
     LEVEL,
-    Finding,
+    ClaimFinding,
     RunFolder,
+    count_findings,
     counted,
     data_set,
     group_name,
     holm,
     lacking,
-    merged,
-    place_of,
+    part_name,
     with_gaps,
 )
 from silodp.verdicts.claims.claim_file import Claim, Pair, PairedDifference
@@ -82,7 +82,7 @@ def _means(lines: Sequence[Line]) -> list[Mean]:
     return [Mean(group, paired_test(cell.mean(axis=1))) for group, cell in zip(groups.values(), cells, strict=True)]
 
 
-def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
+def paired_difference(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """The claim under the default reading, on surrogates, under other readings, and every (setting, pair) of each."""
     statistic = claim.statistic
     assert isinstance(statistic, PairedDifference)
@@ -97,22 +97,25 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[Finding]:
         # Where some experiments have the paper's protocol as a reading, it is the default one of the others.
         if under and not line.reading and line.experiment not in {*under, *claim.surrogates}:
             groups.setdefault((False, claim.protocol), []).append(line)
-    found: list[Finding] = []
+    found: list[ClaimFinding] = []
     for (surrogate, reading), group in sorted(groups.items(), key=lambda item: item[0]):
         details = [_detail(claim, statistic, line, run) for line in group]
         # An alternative reading need not be run on every experiment; it does not decide the claim either.
         gaps = [] if surrogate or reading not in ("", claim.protocol) else list(missing)
         gaps += thinned if reading == claim.protocol and not surrogate else []
-        whole = replace(_whole(group_name(reading, surrogate), statistic, group, details, gaps), reading=reading)
+        whole = replace(
+            _whole_finding(group_name(reading, surrogate), statistic, group, details, gaps), reading=reading
+        )
         rows = [_of_data_set(statistic, mean, details, surrogate) for mean in _means(group)]
         rows += [row for row in details if row.reading == reading]
         # Where an experiment lacks the protocol its default stands in, with rows of its own already.
         found += [whole, *(row for row in rows if row.part not in {other.part for other in found})]
     if (False, "") not in groups:
-        return [Finding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
+        return [ClaimFinding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # What is missing has a row of its own, which says what it would take.
     return found + [
-        Finding(name, f"paired differences: {lacking([name])}", Verdict.NOT_TESTABLE) for name in [*missing, *thinned]
+        ClaimFinding(name, f"paired differences: {lacking([name])}", Verdict.NOT_TESTABLE)
+        for name in [*missing, *thinned]
     ]
 
 
@@ -177,7 +180,7 @@ def _decided(
     return verdict if any(outcomes) else Verdict.NOT_TESTABLE, counts, text
 
 
-def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder) -> Finding:
+def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder) -> ClaimFinding:
     verdict, counts, spoken = _decided(statistic, [line])
     outcomes = dict(zip(line.rows["epsilon"], line.outcomes, strict=True)) | dict.fromkeys(line.same, SAME)
     where = "; ".join(
@@ -190,26 +193,34 @@ def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolde
     text += "every ε" if statistic.quantifier == "each" else "most ε"
     text += f": intervals {where}; {spoken}"
     place = {"experiment": line.experiment, "M": line.M, "R": line.R, "reading": line.reading}
-    part = place_of(line.experiment, line.M, line.R, line.reading, _name(line.pair))
+    part = part_name(line.experiment, line.M, line.R, line.reading, _name(line.pair))
     value, low, high, *_ = paired_test(line.differences.mean(axis=1))
     evidence = run.evidence(claim, place)
-    return Finding(part, text, verdict, value, low, high, evidence, experiment=line.experiment, reading=line.reading)
+    return ClaimFinding(
+        part, text, verdict, value, low, high, evidence, experiment=line.experiment, reading=line.reading
+    )
 
 
-def _of_data_set(statistic: PairedDifference, mean: Mean, details: Sequence[Finding], surrogate: bool) -> Finding:
+def _of_data_set(
+    statistic: PairedDifference, mean: Mean, details: Sequence[ClaimFinding], surrogate: bool
+) -> ClaimFinding:
     line, (value, low, high, p, exact) = mean.lines[0], mean.test
     verdict, _, spoken = _decided(statistic, mean.lines, [mean])
     text = f"one test: mean over ε and {len(mean.lines)} settings in every trial, {mean.text} (one-sided p for larger: "
     text += f"{p:.2g} by t, {exact:.2g} by exact sign flips); its grid: {spoken}"
     words = (data_set(line.experiment), _name(line.pair), group_name(line.reading, surrogate))
-    evidence = merged(row for row in details if row.experiment in {line.experiment for line in mean.lines})
+    evidence = count_findings(row for row in details if row.experiment in {line.experiment for line in mean.lines})
     part = ", ".join(filter(None, words))
-    return Finding(part, text, verdict, value, low, high, evidence, reading=line.reading)
+    return ClaimFinding(part, text, verdict, value, low, high, evidence, reading=line.reading)
 
 
-def _whole(
-    part: str, statistic: PairedDifference, lines: Sequence[Line], details: Sequence[Finding], missing: Sequence[str]
-) -> Finding:
+def _whole_finding(
+    part: str,
+    statistic: PairedDifference,
+    lines: Sequence[Line],
+    details: Sequence[ClaimFinding],
+    missing: Sequence[str],
+) -> ClaimFinding:
     means = _means(lines)
     verdict, counts, spoken = _decided(statistic, lines, means)
     outcomes = Counter(word for line in lines for word in [*line.rows["outcome"], *[SAME] * len(line.same)])
@@ -221,7 +232,9 @@ def _whole(
     neither = outcomes.total() - outcomes[AHEAD] - outcomes[BEHIND] - outcomes[SAME]
     tally = f"{outcomes[AHEAD]} ahead, {outcomes[BEHIND]} behind, {neither} neither"
     tally += f" (Holm: {sum(holm((1 - p).tolist()))} ahead, {sum(holm(p.tolist()))} behind)"
-    return Finding(part, text, verdict, share, evidence=merged(details), reading=lines[0].reading, tally=tally)
+    return ClaimFinding(
+        part, text, verdict, share, evidence=count_findings(details), reading=lines[0].reading, tally=tally
+    )
 
 
 def _name(pair: Pair) -> str:

@@ -121,7 +121,7 @@ def _why(before: pd.Series, after: pd.Series, parts: Sequence[pd.DataFrame]) -> 
 NAMED = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.VACUOUS)
 
 
-def whole(table: pd.DataFrame) -> pd.DataFrame:
+def claim_rows(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the claims themselves, and of the readings under which they were decided beside."""
     part = table["claim"].str.partition(": ")[2]
     return table[(part == "") | part.str.startswith(("[", SURROGATES))]
@@ -152,7 +152,7 @@ def markdown(table: pd.DataFrame) -> str:
     return _table(["claim", "what it says", "verdict"], rows)
 
 
-def turned(table: pd.DataFrame) -> str:
+def turned_table(table: pd.DataFrame) -> str:
     """A Markdown table of the claims that turn when they are decided again at exactly the claimed ε."""
     changes = [change for change in noise_changes(table) if change.turns]
     rows = [[row.claim, row.reading, row.headline, row.before, f"**{row.after}**"] for row in changes]
@@ -173,7 +173,7 @@ def _table(heading: list[str], rows: Iterable[list]) -> str:
 
 
 def text(table: pd.DataFrame) -> str:
-    rows = whole(table)
+    rows = claim_rows(table)
     width = max((len(name) for name in rows["claim"]), default=0)
     lines = [f"{row['claim']:<{width}}  {row['verdict']:<21}  {number(row)}" for row in rows.to_dict("records")]
     verdicts = rows[~rows["claim"].str.contains(": ")]["verdict"]

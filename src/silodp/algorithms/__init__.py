@@ -1,7 +1,7 @@
-"""Algorithms, one file each: `ALGORITHMS["fedprox_spider"]` is the `Algorithm` that the file of that name holds.
+"""A name comes in; an `Algorithm` goes out: `ALGORITHMS["fedprox_spider"]`, a file for each algorithm.
 
-Names are those of the files of this folder; a file is imported when its algorithm is first asked for, so that commands
-which train nothing need not load PyTorch. Beside them stand those that plug-ins bring (silodp.extending.plugins).
+A file is imported when its algorithm is first asked for, so that commands which train nothing load no PyTorch.
+Plug-ins stand beside them (silodp.extending.plugins). Read `base.py` first, then `minibatch_sgd.py`.
 """
 
 import importlib

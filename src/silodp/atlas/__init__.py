@@ -1,1 +1,4 @@
-"""True ε of released systems whose mechanism is given as data (config/systems/, docs/atlas.md)."""
+"""A mechanism written down as data (docs/atlas.md) comes in; both ends of its true ε go out.
+
+Read `mechanism.py` first, then `bounds.py`.
+"""

@@ -1,4 +1,7 @@
-"""The command line, for the workflow's rules and people; a command's module is imported when the command runs."""
+"""Arguments come in; files and one line for each error go out. The workflow's rules call the same commands.
+
+A command's module is imported when the command runs. Read `options.py` first, then `train.py`.
+"""
 
 import io
 import os

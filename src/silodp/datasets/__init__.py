@@ -1,7 +1,7 @@
-"""Datasets, one file each: `DATASETS["mnist"].load()`.
+"""A name comes in; checked arrays of records go out: `DATASETS["mnist"].load()`, a file for each data set.
 
-A dataset is added by adding one file that declares `DATASET`, and for one that must be downloaded its rows in
-`config/datasets.csv`; or by a plug-in (silodp.extending.plugins).
+A data set is one file that declares `DATASET`, with its rows in `config/datasets.csv` where it must be downloaded;
+or a plug-in (silodp.extending.plugins). Read `base.py` first, then `fetch.py`.
 """
 
 import importlib

@@ -1,1 +1,4 @@
-"""One experiment from its tasks to its tables: training, selection, guard, true epsilon, audit, check-ins."""
+"""An experiment's configuration comes in; trials, chosen points and tables go out.
+
+Read `task.py` first, then `training.py`, `selection.py` and `table.py`.
+"""

@@ -1,1 +1,4 @@
-"""Plug-ins, and the contract that every algorithm and data set keeps."""
+"""Plug-ins come in; registered algorithms and data sets that keep the project's contract go out.
+
+Read `plugins.py` first, then `contract.py`.
+"""

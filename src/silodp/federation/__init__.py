@@ -1,1 +1,4 @@
-"""Silos and server: records, messages, randomness, and the models whose gradients are sent."""
+"""A model, a plan and the silos' records come in; the messages that silos send go out.
+
+Read `messages.py` first, then `simulated.py`, the server's side.
+"""

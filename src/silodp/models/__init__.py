@@ -1,4 +1,7 @@
-"""Models as functions over a stack of parameter vectors, one file a model; `MODELS` builds them by name."""
+"""Models as functions over a stack of parameter vectors, a file for each; `MODELS` builds them by name.
+
+Read `base.py` first, then `linear.py`; cpu holds compiled kernels.
+"""
 
 from silodp.models.base import Model
 from silodp.models.registry import MODELS

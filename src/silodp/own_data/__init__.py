@@ -1,1 +1,4 @@
-"""Own data: a run file, a study, a released model."""
+"""A file of records comes in; a run file, a study and predictions go out.
+
+Read `study.py` first.
+"""

@@ -1,7 +1,7 @@
-"""Theorems of the three papers as functions, their step-size schedules, and the problems whose constants are known.
+"""Theorems of the three papers as functions, their step-size schedules, and problems whose constants are known.
 
-`THEOREMS["convex-2.1"](n=…, d=…, …)` gives a `Result`; `describe(key)` says what a key means and takes.
-Pure: nothing here knows of training, configuration or files.
+`THEOREMS["convex-2.1"](n=…, d=…, …)` gives a `Result`. Pure: no training, configuration or files here.
+Read `registry.py` first, then the folder of a paper.
 """
 
 from collections.abc import Mapping

@@ -1,1 +1,4 @@
-"""What a run says about the papers: checks of their theorems, verdicts on their claims, and the words for both."""
+"""Tables and bounds come in; a verdict with its evidence for each claim goes out.
+
+Read `words.py` first, then `comparisons.py` and the folders claims and checks.
+"""

@@ -1,1 +1,4 @@
-"""What the Snakefile asks: plan, digests, resources; provenance and publishing."""
+"""A run comes in; names of its outputs, the digest of each job, provenance and a publication go out.
+
+Read `outputs.py` first, then `job_digest.py`.
+"""

@@ -8,11 +8,12 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
-from runfiles import message, overriding, project, write
+from runfiles import FILES, RUNS, message, overriding, project, write
 from small import ROOT, experiment
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.reference import reference_text, schema_text
+from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Grid
 from silodp.config.readings import Readings
 from silodp.experiments.task import Task
@@ -20,7 +21,6 @@ from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
 
 EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
-RUNS = sorted((ROOT / "config").glob("*.yaml"))
 
 
 @pytest.fixture
@@ -54,6 +54,20 @@ def test_what_a_run_took_away_does_not_come_back_from_its_record(root):
     path.write_text(json.dumps(resolved.dump()))
     assert "local_sgd" not in resolved.experiments["cancer"].algorithms
     assert load(path, root).dump() == resolved.dump()
+
+
+def test_a_part_is_a_run_of_its_own_under_the_keys_of_its_file(root):
+    parts = {"small": {"seed": 8, "experiments": {"pairs": None}}, "wrong": {"experiments": {"pears": None}}}
+    file = write(root, overriding(trials=3) | {"seed": 7, "audit_runs": 9, "parts": parts})
+    assert list(load(file, root).experiments) == ["cancer"]
+    part = load(file.with_stem("run-small"), root)
+    assert (part.run.run, part.run.seed, part.run.audit_runs, list(part.experiments)) == ("r-small", 8, 9, ["pairs"])
+    for name, allowed in {
+        "wrong": "no such experiment",
+        "smal": "a part of .*run.yaml: small, wrong; did you mean small",
+    }.items():
+        with pytest.raises(ConfigError, match=rf"run-{name}.yaml: .*{allowed}"):
+            load(file.with_stem(f"run-{name}"), root)
 
 
 def test_names_that_would_be_commands_or_paths_are_refused(root):
@@ -188,7 +202,7 @@ def test_every_protocol_variant_and_a_schedule_of_each_algorithm_is_run_by_a_com
 
 def test_the_committed_files_name_the_schema_which_allows_them_and_no_unknown_key():
     validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
-    for path in EXPERIMENTS + RUNS:
+    for path in EXPERIMENTS + FILES:
         place = "../schema.json" if path in EXPERIMENTS else "schema.json"
         assert path.read_text().splitlines()[0] == f"# yaml-language-server: $schema={place}"
         content = yaml.safe_load(path.read_text())

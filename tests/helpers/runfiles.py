@@ -7,8 +7,15 @@ import yaml
 from small import experiment
 
 from silodp.config.errors import ConfigError
+from silodp.config.loading import read_run
 from silodp.experiments.validation import load
 from silodp.extending import plugins
+
+# The project's run files, and their parts by the names that stand for them.
+FILES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
+RUNS = [
+    path for file in FILES for path in (file, *(file.with_stem(f"{file.stem}-{part}") for part in read_run(file).parts))
+]
 
 
 def project(tmp_path: Path) -> Path:

@@ -8,6 +8,7 @@ import pytest
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runfiles import RUNS
 
 from silodp import files
 from silodp.algorithms import ALGORITHMS
@@ -21,7 +22,6 @@ from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.outputs import DRAWN_CHECKS
 
 LOCAL_SGD = {"experiment": "small", "algorithm": "local_sgd"}
-RUNS = sorted((small.ROOT / "config").glob("*.yaml"))
 
 
 def plan(name="small", run=None, **changes) -> RunPlan:

@@ -25,11 +25,15 @@ given = [
     for word in sys.argv
     if word.partition("=")[0] in ("--configfile", "--configfiles")
 ]
-if max(len(given), len(workflow.configfiles)) > 1 or workflow.config_settings.config:
+words = dict(workflow.config_settings.config)
+PART = words.pop("part", None)
+if max(len(given), len(workflow.configfiles)) > 1 or words:
     refuse(
-        "command line: --configfile, --config: must be one run file, and no --config: its keys stand in the file"
+        "command line: --configfile, --config: must be one run file, and of its keys part=NAME: others stand in the file"
     )
 RUN_FILE = from_here((workflow.configfiles or [RUN_FILE])[0])
+if PART:
+    RUN_FILE = from_here(Path(RUN_FILE).with_stem(f"{Path(RUN_FILE).stem}-{PART}"))
 FOLDER = FOLDER and from_here(FOLDER)
 # What jobs read: the run file as it was when the rebuild started.
 FROZEN = str(planning.frozen_file(RUN_FILE))

@@ -35,8 +35,10 @@ def config(action: str, run_file: Path | None) -> None:
         return
     if run_file is None:
         raise ConfigError("command line: run_file: missing: must name the file to check")
-    number = len(load(run_file).experiments)
-    log.info("%s: %d experiment%s, all checks passed", run_file, number, "s" * (number != 1))
+    run = load(run_file).run
+    for file in (run_file, *(run_file.with_stem(f"{run_file.stem}-{part}") for part in run.parts)):
+        number = len(load(file).experiments)
+        log.info("%s: %d experiment%s, all checks passed", file, number, "s" * (number != 1))
 
 
 def _definitions(*models: type[BaseModel]) -> dict[str, dict]:

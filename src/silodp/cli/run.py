@@ -12,6 +12,7 @@ import click
 
 from silodp.cli.options import command, run_file
 from silodp.config.errors import ConfigError, project_root
+from silodp.config.loading import file_and_part
 from silodp.config.yaml_file import read_yaml
 from silodp.experiments.validation import load
 from silodp.workflow import cost as costs
@@ -80,7 +81,10 @@ def run_workflow(
     # `make` passes on its own command, which is what the user typed.
     environment.setdefault(COMMAND_VARIABLE, shlex.join(["silodp", *words]))
     # --configfile comes first: it takes all words up to the next option, and so would take targets.
-    command = [sys.executable, "-m", "snakemake", "--configfile", os.fspath(run_file), "--profile", profile]
+    file, part = file_and_part(run_file)
+    command = [sys.executable, "-m", "snakemake", "--configfile", os.fspath(file)]
+    command += ["--config", f"part={part}"] if part else []
+    command += ["--profile", profile]
     # On a cluster --cores limits all jobs together, so the profile decides unless the user does.
     command += ["--cores", cores] if cores else []
     return engine.run([*command, *arguments], environment)

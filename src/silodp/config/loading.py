@@ -56,6 +56,35 @@ def layers_of(folder: Path, source: Path) -> list[tuple[Path, dict]]:
     return [(source, keys), (path, extended)]
 
 
+def file_and_part(path: Path) -> tuple[Path, str]:
+    """A path's run file and part, as leaderboard.yaml and mnist of leaderboard-mnist.yaml; no part where the file is there."""
+    pieces = path.stem.split("-")
+    for place in range(len(pieces) - 1, 0, -1):
+        file = path.with_name("-".join(pieces[:place]) + path.suffix)
+        if not path.is_file() and file.is_file():
+            return file, "-".join(pieces[place:])
+    return path, ""
+
+
+def read_run(path: Path) -> Run:
+    """The keys of a run file, or of a part: the file's with the part's laid over them, and experiments of its own.
+
+    ConfigError: no such file or part, or a key that is wrong.
+    """
+    file, part = file_and_part(path)
+    try:
+        run = Run.model_validate(keys := read_yaml(file))
+        if not part:
+            return run
+        if part not in run.parts:
+            allowed = f"must be a run file, or name a part of {file}: {', '.join(run.parts) or 'it has none'}"
+            raise ConfigError(f"{path}: file: missing: {allowed}{suggest_name(part, run.parts)}")
+        above = {key: value for key, value in keys.items() if key not in ("parts", "experiments")}
+        return Run.model_validate(merge(above, run.parts[part]) | {"run": f"{run.run}-{part}"})
+    except ValidationError as error:
+        raise explain(error, in_file(path)) from None
+
+
 def merge_layers(layers: Sequence[tuple[Path, dict]]) -> dict:
     return functools.reduce(lambda below, layer: merge(below, layer[1]), reversed(layers), {})
 
@@ -182,6 +211,6 @@ class Resolved:
 
     def dump(self) -> dict:
         """Plain data: what is written as the run's config.json, with copies of the plug-ins beside it."""
-        keys = self.run.model_dump(mode="json", exclude={"experiments"})
+        keys = self.run.model_dump(mode="json", exclude={"experiments", "parts"})
         keys["plugins"] = [f"{PLUGIN_COPIES}/{file.name}" for file in self.plugins]
         return keys | {"experiments": {name: e.model_dump(mode="json") for name, e in self.experiments.items()}}

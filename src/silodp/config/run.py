@@ -60,6 +60,10 @@ class Run(Strict):
     experiments: dict[str, dict[str, Any] | None] = Field(
         min_length=1, description="experiment -> overrides of its file"
     )
+    parts: dict[Name, dict[str, Any]] = Field(
+        {},
+        description="name -> keys of a run of its own, called <run>-<name>: experiments, and what differs from above",
+    )
 
     @field_validator("run")
     @classmethod

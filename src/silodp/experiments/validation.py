@@ -13,11 +13,10 @@ from pydantic import ValidationError
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError, Rule, project_root, show_value, suggest_name
 from silodp.config.experiment import Experiment
-from silodp.config.loading import Resolved, explain, holder, in_file, key_of, layers_of, located, merge_layers
+from silodp.config.loading import Resolved, explain, holder, key_of, layers_of, located, merge_layers, read_run
 from silodp.config.models import CONTRACTING
 from silodp.config.run import Run
 from silodp.config.types import NAME
-from silodp.config.yaml_file import read_yaml
 from silodp.datasets import DATASETS, Dataset
 from silodp.experiments.own_data_rules import own_rules, own_sizes
 from silodp.experiments.race import race_rules
@@ -287,10 +286,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     """
     path = Path(path)
     folder = (root or project_root()) / "config" / "experiments"
-    try:
-        run = Run.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise explain(error, in_file(path)) from None
+    run = read_run(path)
     plugin_files = plugins.activate(run.plugins, path)
     # A name becomes a part of paths and commands.
     known = sorted(file.stem for file in folder.glob("*.yaml") if re.match(NAME, file.stem))

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from runfiles import RUNS
 from runs import ROOT, TINY, VOLATILE_COLUMNS, checkout, contents, environment, rebuild, rebuild_in, run
 
+from silodp.config.loading import file_and_part
 from silodp.experiments.validation import load
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.cost import estimate
@@ -34,9 +36,11 @@ def rebuilt(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "config").glob("*.yaml")))
-def test_every_run_file_plans(tmp_path, name):
-    output(run(checkout(tmp_path), "--configfile", f"config/{name}", "--dry-run", "--quiet", "all"))
+@pytest.mark.parametrize("name", [path.stem for path in RUNS])
+def test_every_run_plans(tmp_path, name):
+    file, part = file_and_part(ROOT / "config" / f"{name}.yaml")
+    words = ["--config", f"part={part}"] if part else []
+    output(run(checkout(tmp_path), "--configfile", f"config/{file.name}", *words, "--dry-run", "--quiet", "all"))
 
 
 def test_the_bounds_are_a_job_for_each_check_and_no_part_of_all(tmp_path):

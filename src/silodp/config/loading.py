@@ -57,7 +57,7 @@ def layers_of(folder: Path, source: Path) -> list[tuple[Path, dict]]:
 
 
 def file_and_part(path: Path) -> tuple[Path, str]:
-    """A path's run file and part, as leaderboard.yaml and mnist of leaderboard-mnist.yaml; no part where the file is there."""
+    """A path's run file and part, as leaderboard.yaml and mnist of leaderboard-mnist.yaml; "" where it is there."""
     pieces = path.stem.split("-")
     for place in range(len(pieces) - 1, 0, -1):
         file = path.with_name("-".join(pieces[:place]) + path.suffix)

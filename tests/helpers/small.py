@@ -134,12 +134,13 @@ ALGORITHM_CASES = dict(
     )
 )
 
-# (model, algorithm) that are compared with the textbook; the successors on one model with a curve and one with layers.
+# (model, algorithm) compared with the textbook: every algorithm on a model with a curve and one with layers,
+# every model under messages of one step and of several.
 PAIRS = [
     (model, name)
     for model in MODEL_CASES
-    for name, case in ALGORITHM_CASES.items()
-    if model in ("logistic", "perceptron-3") or ALGORITHMS[case.registered].look.place < 15
+    for name in ALGORITHM_CASES
+    if model in ("logistic", "perceptron-3") or name in ("minibatch_sgd", "local_sgd")
 ]
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from silodp.algorithms.local_sgd import LocalSGD
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.models.base import Steps, sequential_steps
 from silodp.models.linear import Linear, Logistic, Sigmoid

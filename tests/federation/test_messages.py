@@ -14,8 +14,8 @@ from scipy import stats
 from small import DTYPES, MODEL_CASES, TOLERANCE, Point
 
 from silodp.algorithms import ALGORITHMS
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
 

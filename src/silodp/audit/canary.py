@@ -15,11 +15,11 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.audit.stacked_runs import StackedRuns
+from silodp.federation.interface import Federation, Query
 from silodp.federation.messages import Messages
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
-from silodp.federation.query import Query
-from silodp.federation.simulated import Federation, SiloFederation
+from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.models import Model
 from silodp.models.linear import Linear

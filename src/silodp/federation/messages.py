@@ -11,9 +11,9 @@ from torch import Tensor
 
 from silodp.federation import clipped_sums
 from silodp.federation.clipped_sums import Points, Records, Start, StepNoise
+from silodp.federation.interface import Query
 from silodp.federation.noise import standard_normals
 from silodp.federation.plan_check import PlanCheck
-from silodp.federation.query import Query
 from silodp.federation.records import Places, RecordDraws
 from silodp.federation.streams import Streams
 from silodp.models import Model

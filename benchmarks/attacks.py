@@ -21,8 +21,8 @@ from silodp.config.readings import Readings
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial, train_stack
 from silodp.federation.experiment_data import dataset_of
+from silodp.federation.interface import Query
 from silodp.federation.plan_check import BrokenPlan, PlanCheck
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams, secret_streams
 from silodp.federation.trial_data import partition_and_measure, prepare
 from silodp.own_data import release as releases

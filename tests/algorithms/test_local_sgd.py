@@ -1,13 +1,15 @@
 """Local SGD with noise in each step, in each contracted step, and at the end of a round."""
 
+from dataclasses import replace
+
 import dp_accounting
 import numpy as np
 import pytest
 import torch
 
 from silodp.algorithms.local_sgd import LocalSGD
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.models.base import Steps, sequential_steps
 from silodp.models.linear import Linear, Logistic, Sigmoid
@@ -33,10 +35,10 @@ def silo(seed, n=40, size=1.0):
 
 
 def model_after_a_round(model, noise_at, records, clip, stepsize, noise=None, seed=1):
-    (release,) = plan(noise_at).releases
+    # One kind of message for all, so that all draw the same records.
+    release = replace(plan(noise_at).releases[0], kind="step")
     messages = Messages(model, [records], Streams(seed))
     scale = torch.zeros(1, dtype=torch.float64) if noise is None else noise
-    # One kind of message for all, so that all draw the same records.
     query = Query(torch.full((1, 3), 0.3, dtype=torch.float64), 0, "step")
     return messages.local_model(query, 0, release, *tensors([clip]), scale, *tensors([stepsize]))[0]
 
@@ -104,8 +106,8 @@ def test_a_record_that_is_drawn_j_times_moves_the_model_by_2_j_eta_clip_at_most(
         x[0] *= 1e3
         other = x.clone(), y.clone()
         other[0][0], other[1][0] = -x[0], 1 - y[0]
-        drawn = Messages(model, [(x, y)], Streams(seed))._draw(0, plan("end").releases[0].records_drawn, 0, "step")[0]
-        times = int((drawn == x[0]).all(1).sum())
+        drawn = Messages(model, [(x, y)], Streams(seed)).draw(0, replace(plan("end").releases[0], kind="step"), 0)
+        times = int((drawn == 0).sum())
         ends = [model_after_a_round(model, "end", records, 0.5, 2.0, seed=seed) for records in ((x, y), other)]
         assert float((ends[0] - ends[1]).norm()) <= 2 * times * 2.0 * 0.5 * (1 + 1e-9)
 

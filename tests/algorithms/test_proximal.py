@@ -9,8 +9,8 @@ import torch
 from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
+from silodp.federation.interface import Federation
 from silodp.federation.prox import Regulariser, no_prox
-from silodp.federation.simulated import Federation
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget
 

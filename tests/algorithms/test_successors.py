@@ -13,7 +13,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.localised_accelerated import phase_rounds
 from silodp.algorithms.minibatch_sgd_correlated import inverse_root
 from silodp.experiments.training import train_stack
-from silodp.federation.query import Query
+from silodp.federation.interface import Query
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget, Release, whitening
 

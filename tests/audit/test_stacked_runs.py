@@ -6,8 +6,8 @@ import torch
 
 from silodp.audit.canary import CLIP, linear_canary, perceptron_canary
 from silodp.audit.stacked_runs import stacked
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
 

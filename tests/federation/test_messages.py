@@ -14,8 +14,8 @@ from scipy import stats
 from small import DTYPES, MODEL_CASES, TOLERANCE, Point
 
 from silodp.algorithms import ALGORITHMS
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
 
@@ -41,9 +41,7 @@ def moves(model, silo, j, old, new, query, release, clip, noise=None):
         messages = Messages(model, [(features, labels)], STREAMS)
         sent.append(messages.message(query, 0, release, clip, clip if noise is None else noise))
     assert all(torch.isfinite(message).all() for message in sent)
-    drawn = STREAMS.generator("records", 0, query.round, query.kind).integers(
-        0, len(silo[0]), size=release.records_drawn
-    )
+    drawn = messages.draw(0, release, query.round)
     return int((drawn == j).sum()), (sent[0] - sent[1]).double().norm(dim=1)
 
 

@@ -13,8 +13,8 @@ from silodp.algorithms.minibatch_sgd import MinibatchSGD
 from silodp.audit.lower_bound import audit
 from silodp.experiments.training import train_stack
 from silodp.extending.contract import Broken, sends_its_plan
+from silodp.federation.interface import Query
 from silodp.federation.plan_check import BrokenPlan
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import Budget

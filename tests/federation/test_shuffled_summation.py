@@ -12,7 +12,7 @@ from small import MODEL_CASES, Point
 from small_sums import analyse, coordinate_law, shuffle, vector_messages
 
 from silodp.algorithms import ALGORITHMS
-from silodp.federation.query import Query
+from silodp.federation.interface import Query
 from silodp.federation.shuffled_sum import ShuffledSummation, shuffled_summation, vector_sum
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from silodp.federation.messages import Messages
+from silodp.federation.records import RecordDraws
 
 # Scale of the noise from (kind, round, K, n).
 Scale = Callable[[str, int, int, int], float]
@@ -60,8 +61,8 @@ def _clipped_by(clip_of: Callable[[Tensor], Tensor], **changes: Any) -> type[Mes
 
 def _noise_made_by(change: Callable[[Tensor], Tensor]) -> type[Messages]:
     class Changed(Messages):
-        def _noise(self, rows, like, silo, round, kind):
-            return change(super()._noise(rows, like, silo, round, kind))
+        def noise(self, rows, like, silo, round, kind):
+            return change(super().noise(rows, like, silo, round, kind))
 
     return Changed
 
@@ -82,56 +83,58 @@ def _noise_as_of(**fixed: Any) -> type[Messages]:
     """The noise of one silo, round or kind for all."""
 
     class Same(Messages):
-        def _noise(self, rows, like, silo, round, kind):
-            return super()._noise(rows, like, **{"silo": silo, "round": round, "kind": kind} | fixed)
+        def noise(self, rows, like, silo, round, kind):
+            return super().noise(rows, like, **{"silo": silo, "round": round, "kind": kind} | fixed)
 
     return Same
 
 
 class SameEveryRun(Messages):
-    def _noise(self, rows, like, silo, round, kind):
+    def noise(self, rows, like, silo, round, kind):
         own, self.streams = self.streams, dataclasses.replace(self.streams, path=())
         try:
-            return super()._noise(rows, like, silo, round, kind)
+            return super().noise(rows, like, silo, round, kind)
         finally:
             self.streams = own
 
 
 class RepeatedBatch(Messages):
-    def _records(self, silo, records, round, kind, sampler):
-        return super()._records(silo, records, 0, kind, sampler)
-
-    def _draw(self, silo, records, round, kind):
-        return super()._draw(silo, records, 0, kind)
+    def draw(self, silo, release, round):
+        return super().draw(silo, release, 0)
 
 
 class HalfOfTheSilo(Messages):
     """Draws from the first half of the records only, so that those are drawn twice as often."""
 
-    def _draw(self, silo, records, round, kind):
-        n = len(self.silos[silo][0])
-        return self._take(silo, self.streams.generator("records", silo, round, kind).integers(0, -(-n // 2), records))
+    def draw(self, silo, release, round):
+        if release.sampler != "replacement":
+            return super().draw(silo, release, round)
+        return RecordDraws([-(-len(x) // 2) for x, _ in self.silos], self.streams).draw(silo, release, round)
 
 
 class PassesNaN(Messages):
     """A record whose squared norm is no number makes the whole message none."""
 
-    def _gradient_sum(self, weights, x, y, clip, clipping):
-        total = super()._gradient_sum(weights, x, y, clip, clipping)
-        return total if bool(torch.isfinite((x**2).sum())) else total * torch.nan
+    def _spoilt(self, total, silos, drawn):
+        finite = all(bool(torch.isfinite((x**2).sum())) for x, _ in self.take_records(silos, drawn))
+        return total if finite else total * torch.nan
 
-    def local_model(self, query, silo, release, clip, noise_scale, stepsize):
-        total = super().local_model(query, silo, release, clip, noise_scale, stepsize)
-        return total if bool(torch.isfinite((self.silos[silo][0] ** 2).sum())) else total * torch.nan
+    def clipped_sum(self, points, silos, drawn):
+        return self._spoilt(super().clipped_sum(points, silos, drawn), silos, drawn)
+
+    def local_steps(self, start, silos, drawn, noise):
+        return self._spoilt(super().local_steps(start, silos, drawn, noise), silos, drawn)
 
 
 class LessWhereDrawn(Messages):
-    """Half the noise in rounds whose batch holds the first record."""
+    """Half the noise where the batch of a message holds the first record."""
 
-    def _noise(self, rows, like, silo, round, kind):
-        draws = super()._noise(rows, like, silo, round, kind)
-        drawn = self.streams.generator("records", silo, round, kind).integers(0, len(self.silos[silo][0]), size=64)
-        return draws * (0.5 if (drawn == 0).any() else 1.0)
+    def draw(self, silo, release, round):
+        self.records_drawn = super().draw(silo, release, round)
+        return self.records_drawn
+
+    def noise(self, rows, like, silo, round, kind):
+        return super().noise(rows, like, silo, round, kind) * (0.5 if (self.records_drawn == 0).any() else 1.0)
 
 
 def _has(kind: str) -> Callable[[frozenset[str]], bool]:

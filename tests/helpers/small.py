@@ -15,8 +15,8 @@ from silodp.algorithms.base import Algorithm
 from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.models import MODELS, Model

@@ -12,7 +12,7 @@ from silodp.privacy.plan import Budget, PrivacyPlan
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
     from silodp.theory.convex.schedules import Schedule, Stage
 
 

@@ -16,7 +16,7 @@ from silodp.privacy.plan import Budget, PrivacyPlan
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
 
 
 @dataclass(frozen=True, eq=False)

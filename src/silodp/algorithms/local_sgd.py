@@ -12,7 +12,7 @@ from silodp.privacy.plan import Budget, PrivacyPlan, Release
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
 
 
 @dataclass(frozen=True)
@@ -50,4 +50,4 @@ class LocalSGD(Algorithm[State]):
     def round(self, r: int, state: State, federation: Federation) -> State:
         # Models are averaged whatever `server_update` says: a sum of models is not a model.
         kind = "model" if self.noise_at == "end" else "step"
-        return State(federation.average(r, lambda silo: federation.local_model(state.w, silo, r, kind), add_up=False))
+        return State(federation.mean_local_model(state.w, r, kind))

@@ -17,7 +17,7 @@ from silodp.privacy.plan import Budget, PrivacyPlan, Release
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
 
 # p: by how many powers of two λ grows from phase to phase.
 POWER = 3

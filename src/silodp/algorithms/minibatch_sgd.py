@@ -13,7 +13,7 @@ from silodp.theory.convex.privacy import minibatch_noise
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
     from silodp.theory.convex.schedules import Schedule
 
 

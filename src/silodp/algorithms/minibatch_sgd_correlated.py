@@ -15,7 +15,7 @@ from silodp.privacy.plan import Budget, PrivacyPlan, Release, whitening
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
 
 
 def inverse_root(terms: int) -> tuple[float, ...]:

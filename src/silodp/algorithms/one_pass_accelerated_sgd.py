@@ -12,7 +12,7 @@ from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.convex.privacy import one_pass_noise
 
 if TYPE_CHECKING:
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
 
 # The classical bound on the Gaussian mechanism is proven up to here.
 CLASSICAL = 1.0

@@ -12,7 +12,7 @@ from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.theory.nonconvex.privacy import prox_sgd_noise
 
 if TYPE_CHECKING:
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
 
 
 @dataclass(frozen=True)

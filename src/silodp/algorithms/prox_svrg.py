@@ -13,7 +13,7 @@ from silodp.theory.nonconvex.privacy import svrg_noise
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from silodp.federation.simulated import Federation
+    from silodp.federation.interface import Federation
 
 
 @dataclass(frozen=True, eq=False)

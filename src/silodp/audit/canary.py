@@ -15,11 +15,11 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.audit.stacked_runs import StackedRuns
+from silodp.federation.interface import Federation, Query
 from silodp.federation.messages import Messages
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
-from silodp.federation.query import Query
-from silodp.federation.simulated import Federation, SiloFederation
+from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.models import Model
 from silodp.models.linear import Linear
@@ -160,21 +160,20 @@ class Server(Federation):
         # At the door of the mechanism under test, which may itself be at odds with the plan.
         self.check = PlanCheck(self.honest.plans, self.clip, self.honest.noise)
         state = algorithm.start(self.query)
-        for r in self._rounds(algorithm, streams):
+        for r in self._rounds(algorithm):
             state = algorithm.round(r, state, self)
         return self.as_seen_by_adversary
 
-    def _rounds(self, algorithm: Algorithm, streams: Streams) -> range:
+    def _rounds(self, algorithm: Algorithm) -> range:
         """All rounds; of disjoint batches the canary's own, as nothing is claimed for the secrecy of their order."""
         release = next(iter(self.releases[0].values()))
         if release.sampler != "disjoint":
             return range(algorithm.rounds)
         if isinstance(self.honest.messages, StackedRuns):
             return range(algorithm.rounds if release.mixing else 1)
-        # The stream that `Messages` takes the order from.
-        place = int(np.flatnonzero(streams.generator("order", 0).permutation(len(self.canary_silos[0][0])) == 0)[0])
-        turn = place // release.records_drawn
-        if turn >= release.count:
+        drawn = (self.honest.messages.draw(0, release, r) for r in range(release.count))
+        turn = next((r for r, places in enumerate(drawn) if 0 in places), None)
+        if turn is None:
             return range(0)
         return range(algorithm.rounds) if release.mixing else range(turn, turn + 1)
 

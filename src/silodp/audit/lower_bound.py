@@ -22,8 +22,8 @@ from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import stacks
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.files import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.privacy.accounting.accountant import upper_epsilon

@@ -5,16 +5,17 @@ is that of the mechanism under test.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from silodp.federation.clipped_sums import Points, Start, StepNoise
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.models import Model
 from silodp.models.base import clip_factors
-from silodp.privacy.plan import Clipping, Release, Sampler
+from silodp.privacy.plan import Release
 
 
 class StackedRuns(Messages):
@@ -30,51 +31,47 @@ class StackedRuns(Messages):
         super().__init__(model, silos, streams)
         self._groups: dict[int, list[Tensor]] = {}
 
-    def _records(self, silo: int, records: int, round: int, kind: str, sampler: Sampler) -> tuple[Tensor, Tensor]:
-        """Index (K, runs) of the drawn records, and the silo they are of."""
-        n = len(self.silos[silo][0])
-        generator = self.streams.generator("records", silo, round, kind)
-        if sampler == "all":
-            drawn = torch.arange(n)[:, None].expand(n, self.runs)
-        elif sampler == "disjoint":
+    def draw(self, silo: int, release: Release, round: int) -> Tensor:  # type: ignore[override]
+        """Places (K, runs) of the drawn records; record 0 is in the first part, as in the first disjoint batch."""
+        n, records = len(self.silos[silo][0]), release.records_drawn
+        generator = self.streams.generator("records", silo, round, release.kind)
+        if release.part is not None:
+            first, size = release.part
+            return torch.arange(first, first + size)[:, None].expand(size, self.runs)
+        if release.sampler == "all":
+            return torch.arange(n)[:, None].expand(n, self.runs)
+        if release.sampler == "disjoint":
             others = generator.permuted(torch.arange(1, n).expand(self.runs, -1).numpy(), axis=1)[:, : records - 1]
-            first = torch.full((1, self.runs), 0 if round == 0 else n - 1, dtype=torch.int64)
-            drawn = torch.cat([first, torch.from_numpy(others.T.copy())])
-        elif sampler == "subset":
+            first_place = torch.full((1, self.runs), 0 if round == 0 else n - 1, dtype=torch.int64)
+            return torch.cat([first_place, torch.from_numpy(others.T.copy())])
+        if release.sampler == "subset":
             order = generator.permuted(torch.arange(n).expand(self.runs, -1).numpy(), axis=1)
-            drawn = torch.from_numpy(order[:, :records].T.copy())
-        else:
-            drawn = torch.from_numpy(generator.integers(0, n, size=(self.runs, records)).T)
-        return drawn, torch.tensor(silo)
+            return torch.from_numpy(order[:, :records].T.copy())
+        return torch.from_numpy(generator.integers(0, n, size=(self.runs, records)).T)
 
-    def _records_of_part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
-        """Index of a part, and the silo: record 0 is in the first part, as in the first disjoint batch."""
-        return torch.arange(first, first + size)[:, None].expand(size, self.runs), torch.tensor(silo)
-
-    def _joint_sum(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        features, labels = self.silos[int(y)]
-        total, points = torch.zeros_like(query.weights), len(query.weights) // self.runs
-        for k, times in self._times(int(y), x):
-            often = times.to(total.dtype).repeat_interleave(points)[:, None]
-            total += often * super()._joint_sum(query, features[k : k + 1], labels[k : k + 1], clip)
-        return total
-
-    def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
-        """Sum over each run's drawn records `x` (K, runs) of silo `y`, each distinct record's gradient taken once."""
-        if clipping == "batch_mean":
-            free = self._gradient_sum(weights, x, y, torch.full_like(clip, torch.inf), "record")
-            return free * clip_factors(((free / len(x)) ** 2).sum(1), clip)[:, None]
-        points = len(weights) // self.runs
-        shared = weights.reshape(self.runs, points, -1)
-        # Runs that query at the same model get the same gradients.
-        queried = weights[:points] if bool((shared == shared[:1]).all()) else weights
-        limits = clip[: len(queried)]
-        features, labels = self.silos[int(y)]
+    def clipped_sum(self, points: Points, silos: Sequence[int], drawn: Sequence[Tensor]) -> Tensor:  # type: ignore[override]
+        """Sum over each run's drawn records (K, runs) of one silo, each distinct record's gradient taken once."""
+        (silo,), (places,) = silos, drawn
+        weights, clip = points.weights, points.clip
+        if points.factors is None and points.previous is not None:
+            at = replace(points, previous=None)
+            before = replace(at, weights=points.previous)
+            return self.clipped_sum(at, silos, drawn) - self.clipped_sum(before, silos, drawn)
+        if points.factors is None and points.clipping == "batch_mean":
+            free = self.clipped_sum(
+                replace(points, clip=torch.full_like(clip, torch.inf), clipping="record"), silos, drawn
+            )
+            return free * clip_factors(((free / len(places)) ** 2).sum(1), clip)[:, None]
+        size, asked = len(weights) // self.runs, points
+        shared = weights.reshape(self.runs, size, -1)
+        if points.previous is None and bool((shared == shared[:1]).all()):
+            # Runs that query at the same model get the same gradients.
+            asked = replace(points, weights=weights[:size], clip=clip[:size])
         total = torch.zeros_like(weights)
-        for k, times in self._times(int(y), x):
-            gradient = super()._gradient_sum(queried, features[k : k + 1], labels[k : k + 1], limits, clipping)
-            gradient = gradient.repeat(len(weights) // len(queried), 1)
-            often = times.to(weights.dtype).repeat_interleave(points)[:, None]
+        for k, times in self._times(silo, places):
+            gradient = super().clipped_sum(asked, [silo], [slice(k, k + 1)])
+            gradient = gradient.repeat(len(weights) // len(asked.weights), 1)
+            often = times.to(weights.dtype).repeat_interleave(size)[:, None]
             # A record that a run did not draw adds nothing to it, whatever its gradient is.
             total += torch.where(often > 0, often * gradient, 0)
         return total
@@ -98,29 +95,32 @@ class StackedRuns(Messages):
             self._groups[silo] = [torch.tensor(group) for group in sorted(places.values(), key=len)]
         return self._groups[silo]
 
-    def _noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
+    def noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
         """(rows · runs · points, d): a run's points share its draws."""
         dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
         generator = self.streams.generator("noise", silo, round, kind, 0)
         draws = generator.standard_normal((rows * self.runs, like.shape[1]), dtype=dtype)
         return torch.from_numpy(draws).repeat_interleave(len(like) // self.runs, 0)
 
-    def local_model(
-        self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor
+    def local_steps(  # type: ignore[override]
+        self, start: Start, silos: Sequence[int], drawn: Sequence[Tensor], noise: Sequence[StepNoise | None]
     ) -> Tensor:
-        """Local steps where gradients stay what they are at `weights`, so that their order does not matter.
+        """Local steps where gradients stay what they are at the start, so that their order does not matter.
 
         ValueError: gradients have changed on the way.
         """
-        weights, kind = query.weights, query.kind
-        drawn, of = self._records(silo, release.records_drawn, query.round, kind, "replacement")
-        base = self._noise(release.steps, weights, silo, query.round, kind).reshape(release.steps, *weights.shape)
-        pulled = self._gradient_sum(weights, drawn, of, clip, "record")
-        moved = torch.addcmul(pulled, noise_scale[:, None] * release.records, base.sum(0))
-        there = torch.addcmul(weights, stepsize[:, None], moved, value=-1)
-        if not torch.allclose(self._gradient_sum(there, drawn, of, clip, "record"), pulled, rtol=1e-6):
-            raise ValueError(f"message {kind}: local steps leave the region where the canary's gradients stay the same")
-        return there
+        points = Points(start.weights, start.clip)
+        pulled = moved = self.clipped_sum(points, silos, drawn)
+        (places,), (added,) = drawn, noise
+        if added is not None:
+            base = added.draws.reshape(-1, *start.weights.shape).sum(0)
+            often = len(places) if start.noise_at_end else 1
+            moved = torch.addcmul(pulled, added.scale[:, None] * often, base)
+        there = torch.addcmul(start.weights, start.stepsize[:, None], moved, value=-1)
+        after = self.clipped_sum(replace(points, weights=there), silos, drawn)
+        if not torch.allclose(after, pulled, rtol=1e-6):
+            raise ValueError("local steps leave the region where the canary's gradients stay the same")
+        return there[None]
 
 
 def stacked(mechanism: type[Messages], runs: int) -> type[Messages]:

@@ -18,8 +18,8 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm, Look, State
 from silodp.config.readings import OF_SOME
 from silodp.datasets import Dataset, labels
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.query import Query
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.models import MODELS

@@ -1,22 +1,23 @@
-"""The place where a silo's message is made: sample, clip, average, noise; only `record_gradients` has no noise."""
+"""The place where a silo's message is made, of the seam's four: `draw`, `clipped_sum`, `local_steps`, `noise`.
+
+Chance is in the first and the last alone. Only `record_gradients` has no noise.
+"""
 
 import functools
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from silodp.federation import clipped_sums
+from silodp.federation.clipped_sums import Points, Records, Start, StepNoise
+from silodp.federation.interface import Query
+from silodp.federation.noise import standard_normals
 from silodp.federation.plan_check import PlanCheck
-from silodp.federation.query import Query
+from silodp.federation.records import Places, RecordDraws
 from silodp.federation.streams import Streams
 from silodp.models import Model
-from silodp.models.base import clip_factors
-from silodp.models.threads import side_by_side
-from silodp.privacy.plan import Clipping, Release, Sampler
-
-# Rows of noise drawn from one stream: the draws are the same however threads share the blocks.
-NOISE_ROWS = 64
+from silodp.privacy.plan import Release
 
 
 class Messages:
@@ -24,16 +25,46 @@ class Messages:
 
     The G points share the drawn records and the base Gaussian draw of a message; each adds a multiple of that draw.
     `silos` are (x, y) of each silo's training records, on the device and in the precision of training. Every
-    message has to pass the `check`, if a federation has set one.
+    message has to pass the `check`, if a federation has set one. A subclass may replace `draw`, `clipped_sum`,
+    `local_steps` and `noise`.
     """
 
     check: PlanCheck | None = None
 
-    def __init__(self, model: Model, silos: Sequence[tuple[Tensor, Tensor]], streams: Streams):
+    def __init__(self, model: Model, silos: Sequence[Records], streams: Streams):
         self.model, self.silos, self.streams = model, list(silos), streams
-        self._shuffled: dict[int, tuple[Tensor, Tensor]] = {}
+        self.draws = RecordDraws([len(x) for x, _ in silos], streams)
         # (silo, kind) → rounds in which the silo sent a message with mixed noise.
         self._sent: dict[tuple[int, str], list[int]] = {}
+
+    def draw(self, silo: int, release: Release, round: int) -> Places:
+        """Places of the records of a silo's message."""
+        return self.draws.draw(silo, release, round)
+
+    def clipped_sum(self, points: Points, silos: Sequence[int], drawn: Sequence[Places]) -> Tensor:
+        """`clipped_sums.clipped_sum` over the drawn records of some silos, (G, d)."""
+        return clipped_sums.clipped_sum(self.model, points, self.take_records(silos, drawn))
+
+    def local_steps(
+        self, start: Start, silos: Sequence[int], drawn: Sequence[Places], noise: Sequence[StepNoise | None]
+    ) -> Tensor:
+        """`clipped_sums.local_steps` over the drawn records of some silos, (S, G, d)."""
+        return clipped_sums.local_steps(self.model, start, self.take_records(silos, drawn), noise)
+
+    def noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
+        """Standard Gaussian draws (rows, d); drawn on the CPU so that every device adds the same noise."""
+        dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
+        draws = standard_normals(self.streams, silo, round, kind, (rows, like.shape[1]), dtype)
+        return torch.from_numpy(draws).to(like.device)
+
+    def take_records(self, silos: Sequence[int], drawn: Sequence[Places]) -> list[Records]:
+        """(x, y) of each silo's drawn records."""
+        taken = []
+        for silo, places in zip(silos, drawn, strict=True):
+            x, y = self.silos[silo]
+            index = places if isinstance(places, slice) else torch.as_tensor(places).to(x.device)
+            taken.append((x[index], y[index]))
+        return taken
 
     def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
         """Mean (G, d) over K drawn records of the clipped gradient, plus noise.
@@ -43,15 +74,8 @@ class Messages:
         with "per_tensor", and by 2L (4L) with "batch_mean". ValueError where the silo has too few records.
         """
         self._planned(query, silo, release, clip, noise_scale)
-        if release.part is None:
-            x, y = self._records(silo, release.records_drawn, query.round, query.kind, release.sampler)
-        else:
-            x, y = self._records_of_part(silo, *release.part)
-        if query.factors is not None:
-            total = self._joint_sum(query, x, y, clip)
-        else:
-            total = self._difference(query, x, y, clip, release.clipping)
-        mean = total / len(x)
+        drawn = self.draw(silo, release, query.round)
+        mean = self._sum(query, [silo], [drawn], release, clip) / self._number(silo, drawn)
         if bool((noise_scale > 0).any()):
             base = self._mixed(release.mixing or (1.0,), query, silo)
             mean = torch.addcmul(mean, noise_scale[:, None], base)
@@ -65,14 +89,12 @@ class Messages:
         The release is the same for all, clips by record and does not take "all" records; `noise_scales` are each
         silo's.
         """
-        weights, round, kind = query.weights, query.round, query.kind
         for silo, scale in zip(silos, noise_scales, strict=True):
             self._planned(query, silo, release, clip, scale)
-        drawn = [self._records(silo, release.records_drawn, round, kind, release.sampler) for silo in silos]
-        x, y = torch.cat([part for part, _ in drawn]), torch.cat([part for _, part in drawn])
-        total = self._difference(query, x, y, clip) / release.records_drawn
+        drawn = [self.draw(silo, release, query.round) for silo in silos]
+        total = self._sum(query, silos, drawn, release, clip) / release.records_drawn
         if any(bool((scale > 0).any()) for scale in noise_scales):
-            base = torch.cat([self._noise(1, weights, silo, round, kind) for silo in silos])
+            base = torch.cat([self.noise(1, query.weights, silo, query.round, query.kind) for silo in silos])
             first, alike = noise_scales[0], all(torch.equal(scale, noise_scales[0]) for scale in noise_scales)
             # Point by point, as everywhere: a matrix product would round by the size of the stack.
             parts = [(first, base.sum(0))] if alike else zip(noise_scales, base, strict=True)
@@ -83,8 +105,11 @@ class Messages:
     def record_gradients(self, query: Query, silo: int, release: Release, clip: Tensor) -> Tensor:
         """(K, G, d): what `message` averages, each record's clipped gradient or difference of two, without noise."""
         self._planned(query, silo, release, clip, None)
-        x, y = self._records(silo, release.records_drawn, query.round, query.kind, release.sampler)
-        return torch.stack([self._difference(query, x[k : k + 1], y[k : k + 1], clip) for k in range(len(x))])
+        drawn = self.draw(silo, release, query.round)
+        places = range(len(self.silos[silo][0]))[drawn] if isinstance(drawn, slice) else drawn
+        points = Points(query.weights, clip, query.previous)
+        singles = (slice(int(place), int(place) + 1) for place in places)
+        return torch.stack([self.clipped_sum(points, [silo], [single]) for single in singles])
 
     def local_model(
         self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor
@@ -95,85 +120,26 @@ class Messages:
         one release for all steps the mean of their gradients has that noise, once, and a sensitivity of 2L/K.
         """
         self._planned(query, silo, release, clip, noise_scale)
-        x, y = self._draw(silo, release.records_drawn, query.round, query.kind)
-        steps = functools.partial(
-            self.model.local_steps, query.weights, x, y, clip, stepsize, contracted=release.contracted
-        )
-        if release.contracted and release.steps == 1:
-            noise = self._noise(1, query.weights, silo, query.round, query.kind)
-            scale = noise_scale * stepsize * release.records
-            return torch.addcmul(steps(noise_scale * 0, None), scale[:, None], noise, value=-1)
-        if not bool((noise_scale > 0).any()):
-            return steps(noise_scale, None)
-        return steps(noise_scale, self._noise(release.records_drawn, query.weights, silo, query.round, query.kind))
+        drawn, noise = self.draw(silo, release, query.round), None
+        if bool((noise_scale > 0).any()):
+            draws = self.noise(release.steps, query.weights, silo, query.round, query.kind)
+            noise = StepNoise(noise_scale, draws)
+        at_end = release.contracted and release.steps == 1
+        start = Start(query.weights, clip, stepsize, release.contracted, at_end)
+        return self.local_steps(start, [silo], [drawn], [noise])[0]
 
     def _planned(self, query: Query, silo: int, release: Release, clip: Tensor, noise: Tensor | None) -> None:
         if self.check is not None:
             self.check(query, silo, release, clip, noise)
 
-    def _difference(self, query: Query, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping = "record") -> Tensor:
-        total = self._gradient_sum(query.weights, x, y, clip, clipping)
-        if query.previous is None:
-            return total
-        return total - self._gradient_sum(query.previous, x, y, clip, clipping)
+    def _sum(
+        self, query: Query, silos: Sequence[int], drawn: Sequence[Places], release: Release, clip: Tensor
+    ) -> Tensor:
+        points = Points(query.weights, clip, query.previous, query.factors, release.clipping)
+        return self.clipped_sum(points, silos, drawn)
 
-    def _joint_sum(self, query: Query, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        assert query.factors is not None
-        total, free = torch.zeros_like(query.weights), torch.full_like(clip, torch.inf)
-        for k in range(len(x)):
-            record = x[k : k + 1], y[k : k + 1]
-            whole = query.factors[0] * self.model.clipped_gradient_sum(query.weights, *record, free)
-            if query.previous is not None:
-                whole = whole - query.factors[1] * self.model.clipped_gradient_sum(query.previous, *record, free)
-            factor = clip_factors((whole**2).sum(1), clip)[:, None]
-            total += torch.where(factor > 0, factor * whole, 0)
-        return total
-
-    def _gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor, clipping: Clipping) -> Tensor:
-        if clipping == "record":
-            return self.model.clipped_gradient_sum(weights, x, y, clip)
-        free = torch.full_like(clip, torch.inf)
-        if clipping == "batch_mean":
-            total = self.model.clipped_gradient_sum(weights, x, y, free)
-            return total * clip_factors(((total / len(x)) ** 2).sum(1), clip)[:, None]
-        total = torch.zeros_like(weights)
-        for k in range(len(x)):
-            gradient = self.model.clipped_gradient_sum(weights, x[k : k + 1], y[k : k + 1], free)
-            for block in self.model.blocks:
-                part = gradient[:, block.start : block.stop]
-                total[:, block.start : block.stop] += part * clip_factors((part**2).sum(1), clip)[:, None]
-        return total
-
-    def _records(self, silo: int, records: int, round: int, kind: str, sampler: Sampler) -> tuple[Tensor, Tensor]:
-        if sampler == "all":
-            return self.silos[silo]
-        size = len(self.silos[silo][0])
-        if sampler == "disjoint":
-            if (round + 1) * records > size:
-                raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {size}")
-            return self._records_of_part(silo, round * records, records)
-        if sampler == "subset":
-            generator = self.streams.generator("records", silo, round, kind)
-            return self._take(silo, generator.choice(size, size=records, replace=False))
-        return self._draw(silo, records, round, kind)
-
-    def _records_of_part(self, silo: int, first: int, size: int) -> tuple[Tensor, Tensor]:
-        """Records `first` … `first + size − 1` of the silo in an order that is fixed for the run."""
-        if silo not in self._shuffled:
-            x, y = self.silos[silo]
-            order = torch.from_numpy(self.streams.generator("order", silo).permutation(len(x))).to(x.device)
-            self._shuffled[silo] = x[order], y[order]
-        x, y = self._shuffled[silo]
-        return x[first : first + size], y[first : first + size]
-
-    def _draw(self, silo: int, records: int, round: int, kind: str) -> tuple[Tensor, Tensor]:
-        generator = self.streams.generator("records", silo, round, kind)
-        return self._take(silo, generator.integers(0, len(self.silos[silo][0]), size=records))
-
-    def _take(self, silo: int, drawn: np.ndarray) -> tuple[Tensor, Tensor]:
-        x, y = self.silos[silo]
-        index = torch.from_numpy(drawn).to(x.device)
-        return x[index], y[index]
+    def _number(self, silo: int, drawn: Places) -> int:
+        return len(self.silos[silo][0]) if isinstance(drawn, slice) else len(drawn)
 
     def _mixed(self, mixing: tuple[float, ...], query: Query, silo: int) -> Tensor:
         """Σ_s b_s z_{t−s} (rows, d) over the silo's messages so far; old draws are made again from their streams."""
@@ -182,19 +148,6 @@ class Messages:
             sent.append(query.round)
         rounds = reversed(sent[: sent.index(query.round) + 1])
         draws = (
-            b * self._noise(1, query.weights, silo, round, query.kind) for b, round in zip(mixing, rounds, strict=False)
+            b * self.noise(1, query.weights, silo, round, query.kind) for b, round in zip(mixing, rounds, strict=False)
         )
         return functools.reduce(torch.add, draws)
-
-    def _noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
-        """Standard Gaussian draws (rows, d); drawn on the CPU so that every device adds the same noise."""
-        dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
-        draws = np.empty((rows, like.shape[1]), dtype=dtype)
-
-        def fill(start: int, stop: int) -> None:
-            for block in range(start, stop):
-                part = draws[block * NOISE_ROWS : (block + 1) * NOISE_ROWS]
-                self.streams.generator("noise", silo, round, kind, block).standard_normal(dtype=dtype, out=part)
-
-        side_by_side(fill, -(-rows // NOISE_ROWS))
-        return torch.from_numpy(draws).to(like.device)

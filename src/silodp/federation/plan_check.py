@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from silodp.federation.query import Query
+from silodp.federation.interface import Query
 from silodp.privacy.plan import PrivacyPlan, Release
 
 

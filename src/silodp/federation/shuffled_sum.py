@@ -12,7 +12,7 @@ import torch
 from scipy.stats import binom
 from torch import Tensor
 
-from silodp.federation.query import Query
+from silodp.federation.interface import Query
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import PrivacyPlan

@@ -1,60 +1,22 @@
-"""The federation an algorithm runs on: who takes part, what silos send, how the server averages."""
+"""The silos of an experiment in one process: the federation that is trained on."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from silodp.federation.interface import Federation, Query
 from silodp.federation.messages import Messages
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
-from silodp.privacy.plan import PrivacyPlan, Release
+from silodp.privacy.plan import PrivacyPlan
 
 # Records of all silos together up to which a round's messages are made in one pass.
 TOGETHER = 1024
 
 # A protocol for the mean (G, d) of all silos' messages in a round.
 Summation = Callable[["SiloFederation", Query], Tensor]
-
-
-class Federation:
-    """N silos and a server, as an algorithm sees them: who takes part, what they send, how the server averages.
-
-    A subclass defines `answer`, and may define `mean`. `stepsize` η is (G, 1), `clip` L (G,), `releases` are each
-    silo's by kind, `streams` give the server's coins, and `prox` is the proximal map of f¹.
-    """
-
-    stepsize: Tensor
-    clip: Tensor
-    releases: list[dict[str, Release]]
-    streams: Streams
-    prox: Prox
-
-    def message(self, weights: Tensor, silo: int, round: int, *more: Any, **options: Any) -> Tensor:
-        """The silo's noisy message (G, d); `more` and `options` are those of `Query` after the round."""
-        return self.answer(Query(weights, round, *more, **options), silo)
-
-    def mean_message(self, weights: Tensor, round: int, *more: Any, **options: Any) -> Tensor:
-        """What the server makes of the messages of S_r, (G, d): their mean; arguments as for `Query`."""
-        return self.mean(Query(weights, round, *more, **options))
-
-    def answer(self, query: Query, silo: int) -> Tensor:
-        raise NotImplementedError
-
-    def mean(self, query: Query) -> Tensor:
-        """The mean of the answers over S_r."""
-        return self.average(query.round, lambda silo: self.answer(query, silo))
-
-    def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
-        """The silo's own model (G, d) after its local steps from `weights`."""
-        raise NotImplementedError
-
-    def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        """(1/M_r) Σ over S_r of `send(silo)`; the plain sum under `server_update: sum` where `add_up` allows it."""
-        raise NotImplementedError
 
 
 class SiloFederation(Federation):

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from silodp.algorithms import ALGORITHMS
+from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.prox import ball
-from silodp.federation.query import Query
 from silodp.federation.streams import Streams
 from silodp.models.linear import Logistic
 from silodp.privacy.plan import Release

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from silodp.algorithms.base import Algorithm, State
+from silodp.federation.interface import Federation, Query
 from silodp.federation.prox import Prox, no_prox
-from silodp.federation.query import Query
-from silodp.federation.simulated import Federation
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Release
 

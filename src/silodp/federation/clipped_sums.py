@@ -1,0 +1,132 @@
+"""What a silo computes of its records: sums of clipped gradients, and local steps. Chance comes in as an argument.
+
+Both functions take a model and arrays and return arrays; nothing is kept between calls. What one record can change
+is decided here: the sensitivities that `Release.sensitivity` states.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from silodp.models import Model
+from silodp.models.base import clip_factors
+from silodp.privacy.plan import Clipping
+
+Records = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Where and how the G points of a stack ask for clipped gradients.
+
+    Attributes:
+        weights: (G, d).
+        clip: L, (G,).
+        previous: (G, d); the sum is then of differences of the clipped gradients at both, on the same records.
+        factors: (a, b): a record contributes a·gradient − b·gradient at `previous`, clipped as a whole.
+        clipping: what is scaled to norm at most L, as in `Release`.
+    """
+
+    weights: Tensor
+    clip: Tensor
+    previous: Tensor | None = None
+    factors: tuple[float, float] | None = None
+    clipping: Clipping = "record"
+
+
+def clipped_sum(model: Model, points: Points, silos: Sequence[Records]) -> Tensor:
+    """Sum (G, d) over all silos' drawn records (x, y) of the clipped gradients, or of their differences.
+
+    Replacing an occurrence of a record moves it by at most 2L (4L for a difference); by √tensors times that with
+    "per_tensor", and by 2LK (4LK), K the silo's records, with "batch_mean". A record that is not finite adds 0.
+    """
+    if points.factors is None and points.previous is not None:
+        plain = replace(points, previous=None)
+        before = replace(plain, weights=points.previous)
+        return clipped_sum(model, plain, silos) - clipped_sum(model, before, silos)
+    if points.clipping == "batch_mean" and len(silos) > 1:
+        return torch.stack([clipped_sum(model, points, [silo]) for silo in silos]).sum(0)
+    x, y = silos[0] if len(silos) == 1 else (torch.cat(parts) for parts in zip(*silos, strict=True))
+    if points.factors is not None:
+        return _joint_sum(model, points, x, y)
+    if points.clipping == "record":
+        return model.clipped_gradient_sum(points.weights, x, y, points.clip)
+    return (_mean_clipped_sum if points.clipping == "batch_mean" else _tensor_clipped_sum)(model, points, x, y)
+
+
+def _joint_sum(model: Model, points: Points, x: Tensor, y: Tensor) -> Tensor:
+    assert points.factors is not None
+    weights, clip = points.weights, points.clip
+    total, free = torch.zeros_like(weights), torch.full_like(clip, torch.inf)
+    for k in range(len(x)):
+        record = x[k : k + 1], y[k : k + 1]
+        whole = points.factors[0] * model.clipped_gradient_sum(weights, *record, free)
+        if points.previous is not None:
+            whole = whole - points.factors[1] * model.clipped_gradient_sum(points.previous, *record, free)
+        factor = clip_factors((whole**2).sum(1), clip)[:, None]
+        total += torch.where(factor > 0, factor * whole, 0)
+    return total
+
+
+def _mean_clipped_sum(model: Model, points: Points, x: Tensor, y: Tensor) -> Tensor:
+    total = model.clipped_gradient_sum(points.weights, x, y, torch.full_like(points.clip, torch.inf))
+    return total * clip_factors(((total / len(x)) ** 2).sum(1), points.clip)[:, None]
+
+
+def _tensor_clipped_sum(model: Model, points: Points, x: Tensor, y: Tensor) -> Tensor:
+    total, free = torch.zeros_like(points.weights), torch.full_like(points.clip, torch.inf)
+    for k in range(len(x)):
+        gradient = model.clipped_gradient_sum(points.weights, x[k : k + 1], y[k : k + 1], free)
+        for block in model.blocks:
+            part = gradient[:, block.start : block.stop]
+            total[:, block.start : block.stop] += part * clip_factors((part**2).sum(1), points.clip)[:, None]
+    return total
+
+
+class Start(NamedTuple):
+    """Where the G points of a stack start their one-record steps w ← w − η(clipped gradient + noise).
+
+    Attributes:
+        weights: (G, d).
+        clip: L, (G,).
+        stepsize: η, (G,).
+        contracted: gradients are scaled before they are clipped, so that no step expands distances.
+        noise_at_end: the K steps have no noise; ηK times that of their gradients' mean is added after them.
+    """
+
+    weights: Tensor
+    clip: Tensor
+    stepsize: Tensor
+    contracted: bool = False
+    noise_at_end: bool = False
+
+
+class StepNoise(NamedTuple):
+    """A silo's noise: standard deviations (G,), and draws (K, d), a row a step, or (1, d) for noise at the end."""
+
+    scale: Tensor
+    draws: Tensor
+
+
+def local_steps(model: Model, start: Start, silos: Sequence[Records], noise: Sequence[StepNoise | None]) -> Tensor:
+    """Each silo's model (S, G, d) after a step on each of its drawn records (x, y), in order.
+
+    `noise` is each silo's; None: none. A step's sensitivity is 2L; with noise at the end, the mean's is 2L/K for each
+    occurrence of a record. ValueError: `contracted`, and steps of the model may expand distances.
+    """
+    models = []
+    for (x, y), added in zip(silos, noise, strict=True):
+        scale, draws = torch.zeros_like(start.clip), None
+        if added is not None and not start.noise_at_end:
+            scale, draws = added
+        model_after = model.local_steps(
+            start.weights, x, y, start.clip, start.stepsize, scale, draws, contracted=start.contracted
+        )
+        if added is not None and start.noise_at_end:
+            moved = added.scale * start.stepsize * len(x)
+            model_after = torch.addcmul(model_after, moved[:, None], added.draws, value=-1)
+        models.append(model_after)
+    return torch.stack(models) if len(models) > 1 else models[0][None]

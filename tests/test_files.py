@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS, write_atomically, write_csv, write_parquet, write_text
+from silodp.experiments.columns import PRIVACY_COLUMNS, TABLE_COLUMNS
+from silodp.files import write_atomically, write_csv, write_parquet, write_text
 
 
 def listing(folder: Path) -> list[str]:

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from small import ROOT
 
-from silodp.files import PRIVACY_COLUMNS, TABLE_COLUMNS, read_table, with_reading
+from silodp.experiments.columns import PRIVACY_COLUMNS, TABLE_COLUMNS
+from silodp.files import read_table, with_reading
 from silodp.privacy.standing import Standing, standings
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.from_tables import figures_of

@@ -1,4 +1,4 @@
-"""Files of a run: written whole or not at all, and the columns that every table keeps."""
+"""Files of a run: written whole or not at all, read or refused in one line."""
 
 import glob
 import json
@@ -17,48 +17,8 @@ import pandas as pd
 import psutil
 import pyarrow as pa
 
-# Columns that name a run, and a point of its grid but for its ε.
-_RUN = ["experiment", "algorithm", "reading", "M", "R"]
-_POINT = ["stepsize", "clip", "phase_length"]
-
-TABLE_COLUMNS = ["experiment", "algorithm", "reading", "private", "M", "R", "N", "n", "K", "delta", "epsilon"]
-TABLE_COLUMNS += ["delivered_epsilon", "selection", "evaluation", *_POINT, "trials", "diverged", "train_loss_mean"]
-TABLE_COLUMNS += ["test_error_mean", "test_error_p05", "test_error_p95", "seconds", "proven"]
-
-# Written behind them: where the chosen point lies at an end of its grid, and the lower end of the true ε.
-TABLE_EXTRA = ["edge", "delivered_lower"]
-
 # Behind an algorithm's name: its form without noise.
 NON_PRIVATE = ":non_private"
-
-# One row a trial of the default report.
-REPORTED_COLUMNS = [*_RUN, "epsilon", "trial", *_POINT, "train_loss", "test_error", "diverged"]
-
-PRIVACY_COLUMNS = [*_RUN, "epsilon", "claimed_epsilon", "delivered_epsilon", "delta", "accountant", "adjacency"]
-PRIVACY_COLUMNS += ["sampling", "noise_multiplier", "holds"]
-
-# Written behind them: what some neighbouring silos reach; the ε of a person; the ε of a chosen run; the ε so far after
-# the first round and after half of them. Empty where nothing is claimed or proven. Then the bits that a silo sends in
-# the whole run, where its sums go through the shuffle protocol P_vec, and whether the claim is kept, violated or not
-# certified.
-PRIVACY_EXTRA = ["delivered_lower", "person_silos", "person_records", "epsilon_person", "selection_points"]
-PRIVACY_EXTRA += ["epsilon_selection", "epsilon_first_round", "epsilon_half_rounds", "shuffled_bits", "claim"]
-
-# ε so far at the end of some rounds, of each private algorithm at the middle ε of an experiment's first setting.
-BY_ROUND_COLUMNS = ["experiment", "algorithm", "M", "R", "phase_length", "claimed_epsilon", "delta", "round", "epsilon"]
-
-AUDIT_COLUMNS = ["experiment", "algorithm", "setting", "phase_length", "claimed_epsilon", "delta", "delivered_epsilon"]
-AUDIT_COLUMNS += ["audited_lower", "confidence", "runs", "holds"]
-
-# Written behind them: the bound by the whole profile, how much noise it leaves possible, whether the plan's own profile
-# stands, and the mechanism test's finding with its p-value.
-AS_PLANNED = "as planned"
-AUDIT_EXTRA = ["audited_profile", "noise_below", "profile_holds", "mechanism", "mechanism_p"]
-
-# From "form" on: which statement the row is about, the largest value that can be reached, a slope of the theorem's own
-# formula, the exponents it is told from, what algorithms that do nothing come to, and what else there is to say.
-BOUNDS_COLUMNS = ["check", "theorem", "parameter", "value", "lower", "measured", "measured_low", "measured_high"]
-BOUNDS_COLUMNS += ["upper", "verdict", "form", "reach", "formula", "rivals", "null", "detail"]
 
 # Called before a file gets its name; an error leaves the file unwritten.
 before_rename: list[Callable[[], None]] = []

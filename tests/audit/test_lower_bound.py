@@ -12,11 +12,11 @@ from scipy.stats import binom
 
 from silodp.algorithms import ALGORITHMS
 from silodp.audit.canary import CLIP, linear_canary, perceptron_canary
+from silodp.audit.columns import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_epsilon
 from silodp.audit.profile import Rates
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
-from silodp.files import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from silodp.audit.columns import AS_PLANNED, AUDIT_EXTRA
 from silodp.cli import main
-from silodp.files import AS_PLANNED, AUDIT_EXTRA
 
 SMALL = ("--records", "20", "--rounds", "3", "--runs", "40", "--batch", "5")
 

@@ -11,6 +11,7 @@ import small
 from jobs import task
 
 from silodp.algorithms import ALGORITHMS
+from silodp.experiments.columns import BY_ROUND_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.experiments.privacy_table import (
     by_round_rows,
     epsilon_by_round,
@@ -20,7 +21,7 @@ from silodp.experiments.privacy_table import (
 )
 from silodp.experiments.table import delivered_lookup
 from silodp.experiments.task import Task
-from silodp.files import BY_ROUND_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA, write_csv
+from silodp.files import write_csv
 from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.person import person_epsilon, persons_epsilon

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from gridrows import INF, NAN, experiment, reported, rows, spiders
 
+from silodp.experiments.columns import TABLE_COLUMNS, TABLE_EXTRA
 from silodp.experiments.selection import RUN, complete, select
 from silodp.experiments.table import at_edge, summarise, table
 from silodp.experiments.task import POINT
 from silodp.experiments.variants import trained_as
-from silodp.files import TABLE_COLUMNS, TABLE_EXTRA
 
 
 def test_same_reports_the_runs_that_chose_and_fresh_the_new_ones():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from silodp.files import TABLE_COLUMNS
+from silodp.experiments.columns import TABLE_COLUMNS
 
 EPSILONS = (0.75, 1.0, 1.5, 3.0, 6.0, 12.0, 18.0)
 PRIVATE = ("minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider", "spider")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from example_table import filled
 
-from silodp.files import PRIVACY_COLUMNS
+from silodp.experiments.columns import PRIVACY_COLUMNS
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 

@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 
-from silodp.files import BOUNDS_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA, REPORTED_COLUMNS, write_csv
+from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA, REPORTED_COLUMNS
+from silodp.files import write_csv
+from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.claim_file import Claim
 

@@ -15,6 +15,7 @@ from scipy.stats import binom
 
 from silodp.algorithms.base import Algorithm
 from silodp.audit.canary import CLIP, Canary, SeenMessage, Server, canary_for, check_noise, whitened
+from silodp.audit.columns import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.audit.mechanism_test import RUNS, mechanism_test
 from silodp.audit.profile import ProfileBound, Rates, pair_bounds, profile_bound, rates_at, transcript
 from silodp.audit.stacked_runs import stacked
@@ -25,7 +26,6 @@ from silodp.experiments.training import stacks
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
-from silodp.files import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
 

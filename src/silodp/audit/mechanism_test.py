@@ -20,12 +20,12 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.audit.canary import CANARIES, CLIP, Canary, SeenMessage, Server, canary_for, check_noise, whitened
+from silodp.audit.columns import AS_PLANNED
 from silodp.audit.profile import ALARM
 from silodp.audit.stacked_runs import stacked
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
-from silodp.files import AS_PLANNED
 from silodp.privacy.plan import PrivacyPlan, Release
 
 RUNS = 300

@@ -11,6 +11,7 @@ import click
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
+from silodp.audit.columns import AS_PLANNED
 from silodp.audit.lower_bound import AUDITED, audit_rows, point_rows
 from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, option_of_values
 from silodp.config.errors import ConfigError
@@ -19,7 +20,7 @@ from silodp.config.run import Run
 from silodp.experiments.validation import experiment_of, load
 from silodp.federation.partition import read_partition
 from silodp.federation.streams import Streams
-from silodp.files import AS_PLANNED, read_csv, write_csv
+from silodp.files import read_csv, write_csv
 from silodp.privacy.plan import Budget
 
 log = logging.getLogger("silodp")

@@ -8,7 +8,8 @@ import click
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command, job_command, option_of_values, output
-from silodp.files import PRIVACY_COLUMNS, REPORTED_COLUMNS, read_csv, read_table, with_reading, write_csv
+from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
+from silodp.files import read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.claim_file import PairedDifference
 from silodp.verdicts.claims.deciding import decide

@@ -7,9 +7,10 @@ import click
 
 from silodp.cli.options import PATH, among, experiment, job_command, option_of_values, run_file
 from silodp.config.experiment import Experiment
+from silodp.experiments.columns import REPORTED_COLUMNS, TABLE_COLUMNS
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import figure_names
-from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, read_table, with_reading
+from silodp.files import read_table, with_reading
 from silodp.report.figures import FIGURES, save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.figures.slices import with_intervals

@@ -8,7 +8,8 @@ import pandas as pd
 
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
-from silodp.files import REPORTED_COLUMNS, read_json, read_table, write_csv
+from silodp.experiments.columns import REPORTED_COLUMNS
+from silodp.files import read_json, read_table, write_csv
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
 from silodp.report.figures.style import save
 from silodp.verdicts.leaderboard import compared, headline, heterogeneity_axis, verdicts

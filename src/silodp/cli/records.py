@@ -1,6 +1,5 @@
 """The commands on finished runs: provenance, crate, publish, verify, clean."""
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,14 +7,10 @@ from pathlib import Path
 import click
 
 from silodp.cli.options import PATH, command, job_command, option_of_values, run_file
-from silodp.config.errors import project_root
-from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
-from silodp.files import read_csv, write_text
 from silodp.workflow import contents
 from silodp.workflow import crate as crates
 from silodp.workflow import provenance as records
-from silodp.workflow.digests import checksum
 from silodp.workflow.publishing import publish as copy
 
 
@@ -35,20 +30,7 @@ def publish(folders: Sequence[Path], output: Path, beside: bool, without: Sequen
 @click.option("--output", type=PATH, required=True, help="provenance.json; options and plug-ins are copied beside it.")
 def provenance(run_file: Path, listings: Sequence[Path], output: Path) -> None:
     """Record what a run was made from: code, lock, configuration, data, machine."""
-    resolved = load(run_file)
-    hashes: dict[str, str] = {}
-    for path in listings:
-        rows = read_csv(path, ("file", "checksum"))
-        hashes |= {row.file: row.checksum for row in rows.itertuples()}
-    for config in resolved.experiments.values():
-        if not isinstance(config.dataset, str):
-            hashes[Path(config.dataset.file).name] = f"sha256:{checksum(Path(config.dataset.file))}"
-    # Committed files hold no credentials of a mirror.
-    options, folder = records.recordable(resolved.dump(), project_root()), output.parent
-    write_text(json.dumps(options, indent=1, sort_keys=True) + "\n", folder / "config.json")
-    for plugin in resolved.plugins:
-        write_text(plugin.read_text(encoding="utf-8"), folder / PLUGIN_COPIES / plugin.name)
-    records.write(output, records.collect(options, hashes, folder, project_root()))
+    records.record(load(run_file), listings, output)
 
 
 @job_command()

@@ -8,16 +8,18 @@ from typing import Any
 import click
 import numpy as np
 
+from silodp.audit.columns import AS_PLANNED
 from silodp.cli.options import PATH, POSITIVE, among, command
 from silodp.cli.practitioner import rounded
 from silodp.cli.select import CHOSEN
 from silodp.config.errors import ConfigError, show_value
 from silodp.config.run import Run
 from silodp.datasets.own.tabular import read_frame
+from silodp.experiments.columns import TABLE_COLUMNS
 from silodp.experiments.task import RUN, Task, task_at
 from silodp.experiments.validation import load
 from silodp.federation.streams import secret_streams
-from silodp.files import AS_PLANNED, TABLE_COLUMNS, read_parquet, read_table, with_reading, write_csv, write_text
+from silodp.files import read_parquet, read_table, with_reading, write_csv, write_text
 from silodp.own_data import ledger
 from silodp.own_data import release as releases
 from silodp.own_data.released_model import load_model

@@ -9,9 +9,10 @@ import click
 from silodp.cli.figures import FORMATS
 from silodp.cli.options import PATH, chosen, experiment, job_command, option_of_values, output, run_file, silos
 from silodp.cli.select import CHOSEN
+from silodp.experiments.columns import TABLE_COLUMNS
 from silodp.experiments.validation import experiment_of
 from silodp.federation.trial_data import load_dataset, stored_trials
-from silodp.files import TABLE_COLUMNS, read_parquet, read_table, with_reading, write_text
+from silodp.files import read_parquet, read_table, with_reading, write_text
 from silodp.models.threads import use_threads
 from silodp.own_data.study import study as judge
 from silodp.report.figures import save

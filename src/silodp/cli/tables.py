@@ -8,12 +8,13 @@ import pandas as pd
 
 from silodp.cli.options import PATH, chosen, experiment, job_command, option_of_values, output, run_file
 from silodp.cli.select import CHOSEN, read_trials
+from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.experiments.selection import losses as losses_of
 from silodp.experiments.table import delivered_lookup
 from silodp.experiments.table import reported as reported_trials
 from silodp.experiments.table import table as aggregate
 from silodp.experiments.validation import experiment_of
-from silodp.files import PRIVACY_COLUMNS, PRIVACY_EXTRA, read_csv, read_parquet, write_csv, write_parquet
+from silodp.files import read_csv, read_parquet, write_csv, write_parquet
 
 
 @job_command()

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
+from silodp.experiments.columns import BY_ROUND_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.experiments.table import KEY
 from silodp.experiments.task import Task, task_at
 from silodp.federation.interface import Federation, Query
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.streams import Streams
-from silodp.files import BY_ROUND_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.privacy.person import persons_epsilon
 from silodp.privacy.plan import ADJACENCY, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon

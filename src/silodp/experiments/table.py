@@ -9,9 +9,9 @@ import pandas as pd
 
 from silodp.algorithms import families
 from silodp.config.experiment import Experiment
+from silodp.experiments.columns import REPORTED_COLUMNS, TABLE_COLUMNS, TABLE_EXTRA
 from silodp.experiments.selection import RUN, complete, scores
 from silodp.experiments.task import POINT
-from silodp.files import REPORTED_COLUMNS, TABLE_COLUMNS, TABLE_EXTRA
 
 # What a row of the privacy table is about.
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]

@@ -20,7 +20,7 @@ _PLACES = {
     "l1": "nonsmooth:L1",
 }
 # Model → the module that holds it.
-MODULES = {name: f"silodp.models.{place.partition(':')[0]}" for name, place in _PLACES.items()}
+MODULES = {name: f"{__package__}.{place.partition(':')[0]}" for name, place in _PLACES.items()}
 
 
 def _build(name: str, *args: object, **options: object) -> "Model":

@@ -15,7 +15,7 @@ from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import read_json, reading
 from silodp.workflow.digests import checksum
-from silodp.workflow.job_digest import RunPlan
+from silodp.workflow.outputs import Outputs
 
 MANIFEST = "ro-crate-metadata.json"
 # Of the manifest's root entity: `publish` sets it, and only such a folder is replaced by the next publication.
@@ -79,10 +79,10 @@ def named_files(folder: Path, published: bool) -> tuple[set[str], set[str]]:
     """Files that a folder's config.json names: those that must be there, and those that may be there."""
     if not (folder / "config.json").is_file():
         raise ValueError(f"{folder}: config.json: missing: must be a folder of results")
-    plan = RunPlan(load(folder / "config.json"), folder=str(folder), published=published)
+    run = Outputs(load(folder / "config.json"), folder=str(folder), published=published)
     required, more = (
         {Path(file).relative_to(folder).as_posix() for file in files}
-        for files in (plan.deliverables(), [*plan.bounds(), *plan.checkins()])
+        for files in (run.deliverables(), [*run.bounds(), *run.checkins()])
     )
     if published:
         return set(), {name for name in required | more if kind(name, KEPT + REMADE)} | {"README.md", *BOARD}

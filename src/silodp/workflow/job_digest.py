@@ -43,6 +43,8 @@ BY_VALUE = (
     "silodp.datasets.cache",
     "silodp.datasets.fetch",
 )
+# Reads a user's own file, and some registered ones.
+OWN_FILE = "silodp.datasets.own.own_file"
 
 
 class RunPlan(Outputs):
@@ -61,15 +63,22 @@ class RunPlan(Outputs):
         parts = getattr(self, f"_{job.replace('-', '_')}")
         return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
 
-    def _code(self, *entries: str, excluded: Iterable[str] = ()) -> str:
-        return self.sources.digest(entries, (*BY_VALUE, *excluded))
+    def _code(self, command: str, *entries: str, excluded: Iterable[str] = (), data: Collection[str] = ()) -> str:
+        """Code of a command on modules of data sets, without the reader of own files where no data set needs it.
+
+        Commands that read no data need it where one of the run's does.
+        """
+        known = data or [module for config in self.experiments.values() for module in self._data(config)]
+        unused = {OWN_FILE} - self.sources.closure(known)
+        return self.sources.digest([command, *entries, *data], (*BY_VALUE, *excluded, *unused))
 
     def _entries(self, package: str, names: Iterable[str]) -> list[str]:
         brought = {entry.name: entry.place.split(":")[0] for entry in plugins.in_use() if entry.registry == package}
-        return [brought.get(name, f"{package}.{name}") for name in names]
+        return [brought.get(name, f"{package}.{name}") for name in sorted(names)]
 
-    def _data_code(self, config: Experiment) -> list[str]:
-        return self._entries("silodp.datasets", [config.dataset] if isinstance(config.dataset, str) else [])
+    def _data(self, config: Experiment) -> list[str]:
+        own = not isinstance(config.dataset, str)
+        return [OWN_FILE] if own else self._entries("silodp.datasets", [str(config.dataset)])
 
     def _training_code(self, command: str, config: Experiment, algorithms: Collection[str]) -> str:
         """Code of a command on algorithms, without what none of them reaches in any variant of the experiment."""
@@ -82,8 +91,8 @@ class RunPlan(Outputs):
             excluded += ["silodp.privacy.shuffling.shuffled_plan", "silodp.federation.shuffled_sum"]
         if not any(one.schedule for one in options):
             excluded += ["silodp.experiments.schedules", "silodp.theory.convex.schedules"]
-        entries = [command, *self._entries("silodp.algorithms", algorithms), *self._data_code(config)]
-        return self._code(*entries, MODULES[config.model.name], excluded=excluded)
+        entries = [*self._entries("silodp.algorithms", algorithms), MODULES[config.model.name]]
+        return self._code(command, *entries, excluded=excluded, data=self._data(config))
 
     def _trained_part(self, config: Experiment) -> dict:
         return config.model_dump(mode="json", exclude=SHOWN | TUNED | {"trials", "algorithms", "alternatives"})
@@ -106,7 +115,9 @@ class RunPlan(Outputs):
     def _partition(self, experiment: str) -> list:
         config = self.experiments[experiment]
         used = [self.run.seed, config.model_dump(mode="json", include=DATA), self.data_digest(config.dataset)]
-        return [*used, self._code("silodp.cli.data", *self._data_code(config))]
+        # Of the table of downloads the data's digest holds what is used.
+        code = self._code("silodp.cli.data", excluded=["silodp.datasets.sources"], data=self._data(config))
+        return [*used, code]
 
     def _train(self, experiment: str, algorithm: str) -> list:
         config = self.experiments[experiment]
@@ -138,8 +149,8 @@ class RunPlan(Outputs):
         ]
 
     def _table(self, experiment: str) -> list:
-        reported = [self._reported_part(experiment), families(self.experiments[experiment].algorithms)]
-        return [*reported, self._code("silodp.cli.tables")]
+        config = self.experiments[experiment]
+        return [self._reported_part(experiment), families(config.algorithms), self._code("silodp.cli.tables")]
 
     def _study(self, experiment: str) -> list:
         return [self._reported_part(experiment), self._fresh(experiment), self._code("silodp.cli.study")]
@@ -172,7 +183,7 @@ class RunPlan(Outputs):
         config = self.experiments[experiment]
         keys = {*DATA, "model"}
         used = [config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
-        code = self._code("silodp.cli.checkins", *self._data_code(config), MODULES[config.model.name])
+        code = self._code("silodp.cli.checkins", MODULES[config.model.name], data=self._data(config))
         return [self.run.seed, self.run.dtype, *used, code]
 
     def _claims(self) -> list:
@@ -182,14 +193,17 @@ class RunPlan(Outputs):
     def _report(self) -> list:
         places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
         return [
-            *(self._provenance(), self._claims_text(), self._beside_text(), places),
+            *(self._resolved(), self._claims_text(), self._beside_text(), places),
             self._code("silodp.cli.report"),
         ]
 
     def _crate(self) -> list:
-        return [self._code("silodp.cli.records")]
+        return [self._code("silodp.workflow.crate")]
 
     def _provenance(self) -> list:
+        return [self._resolved(), self._code("silodp.workflow.provenance")]
+
+    def _resolved(self) -> list:
         """The resolved configuration, and any word of a plug-in."""
         return [self.resolved.dump(), [checksum(file) for file in self.resolved.plugins]]
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path, PurePath
@@ -20,15 +20,33 @@ from typing import Any
 
 import psutil
 
-import silodp
+from silodp.config.errors import project_root
+from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.datasets.sources import without_credentials
-from silodp.files import read_json, write_text
+from silodp.files import read_csv, read_json, write_text
 from silodp.workflow.digests import checksum, digest
 
 # What a person typed, handed on by `make` and `silodp rebuild`.
 COMMAND_VARIABLE = "SILODP_COMMAND"
 _STARTS = Path("logs", "invocations.json")
 _HOME = re.compile(r"(?<![\w.-])(?:(?:/home|/Users)/[^/\s:'\"]+|/root(?![\w.-])|[A-Za-z]:\\Users\\[^\\\s'\"]+)")
+
+
+def record(resolved: Resolved, listings: Iterable[Path], output: Path) -> None:
+    """Write provenance.json as `output`, beside it config.json and the plug-ins; `listings` are `silodp fetch`'s."""
+    hashes: dict[str, str] = {}
+    for path in listings:
+        rows = read_csv(path, ("file", "checksum"))
+        hashes |= {row.file: row.checksum for row in rows.itertuples()}
+    for config in resolved.experiments.values():
+        if not isinstance(config.dataset, str):
+            hashes[Path(config.dataset.file).name] = f"sha256:{checksum(Path(config.dataset.file))}"
+    # Committed files hold no credentials of a mirror.
+    options, folder = recordable(resolved.dump(), project_root()), output.parent
+    write_text(json.dumps(options, indent=1, sort_keys=True) + "\n", folder / "config.json")
+    for plugin in resolved.plugins:
+        write_text(plugin.read_text(encoding="utf-8"), folder / PLUGIN_COPIES / plugin.name)
+    write(output, collect(options, hashes, folder, project_root()))
 
 
 def collect(config: Mapping[str, Any], data_hashes: Mapping[str, str], folder: Path, root: Path) -> dict[str, Any]:
@@ -44,7 +62,7 @@ def collect(config: Mapping[str, Any], data_hashes: Mapping[str, str], folder: P
     packages = [re.split(r"[^\w-]", line)[0] for line in direct]
     return {
         "run": recorded["run"],
-        "silodp": silodp.__version__,
+        "silodp": metadata.version("silodp"),
         "git": git_state(root),
         "requirements_lock_sha256": checksum(lock) if lock.is_file() else None,
         "python": platform.python_version(),

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from page_run import Page, privacy, results
 
-from silodp.files import PRIVACY_COLUMNS, write_csv
+from silodp.experiments.columns import PRIVACY_COLUMNS
+from silodp.files import write_csv
 from silodp.report.figures import delivered_vs_claimed, error_vs_epsilon, save, slices
 from silodp.report.page import figures
 from silodp.report.page.build import board, build

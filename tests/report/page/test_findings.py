@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from small import ROOT
 
-from silodp.files import PRIVACY_COLUMNS, with_reading, write_csv
+from silodp.experiments.columns import PRIVACY_COLUMNS
+from silodp.files import with_reading, write_csv
 from silodp.report.page.figures import Page
 from silodp.report.page.findings import findings
 from silodp.verdicts.claims.loading import load_claims

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from page_run import Page, privacy, results
 
+from silodp.audit.columns import AUDIT_COLUMNS
+from silodp.experiments.columns import PRIVACY_EXTRA
 from silodp.federation.streams import Streams
-from silodp.files import AUDIT_COLUMNS, PRIVACY_EXTRA, write_csv
+from silodp.files import write_csv
 from silodp.report.figures import BOUNDS_FIGURES, save
 from silodp.report.page.build import build
 from silodp.verdicts.checks import run_check

@@ -6,7 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from silodp.config.errors import ConfigError, show_value
-from silodp.files import BOUNDS_COLUMNS, BY_ROUND_COLUMNS, read_csv, with_reading
+from silodp.experiments.columns import BY_ROUND_COLUMNS
+from silodp.files import read_csv, with_reading
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.by_round import draw_by_round
 from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
@@ -15,6 +16,7 @@ from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import label
 from silodp.report.figures.words import setting_words, short_title
 from silodp.verdicts.checks import CHECKS
+from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
 from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED
 
 # Columns of a check's table whose empty cells are empty words.

@@ -13,7 +13,8 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from silodp.config.loading import known_shorts
-from silodp.files import TABLE_COLUMNS, experiments_of, read_json, read_table, reading, with_reading, write_text
+from silodp.experiments.columns import TABLE_COLUMNS
+from silodp.files import experiments_of, read_json, read_table, reading, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import readable_text, title_of
 from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
@@ -65,7 +66,9 @@ def board(page: Page) -> list[Section]:
 
 QUESTIONS = ["question", "answer"]
 COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
-FOLDER = Path(__file__).parent
+# What the page is made of; digests know data files by this form.
+TEMPLATE, STYLE = Path(__file__).with_name("page.html.j2"), Path(__file__).with_name("page.css")
+SCRIPT = Path(__file__).with_name("page.js")
 
 
 def build(run_folder: Path | str, output: Path | str) -> None:
@@ -124,7 +127,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         first, sections = study_page(page, [experiment for experiment in experiments if experiment.own_data])
     run = config.get("run") or provenance.get("run") or folder.resolve().name
     title = f"Run {run}" if own or plugin else "Differentially private federated learning, replicated"
-    script = (FOLDER / "page.js").read_text(encoding="utf-8")
+    script = SCRIPT.read_text(encoding="utf-8")
     text = _template().render(
         run=run,
         title="Private federated learning at equal certified ε" if boards else title,
@@ -142,7 +145,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         verdicts=list(Verdict),
         sections=sections,
         provenance=_without_nulls(provenance),
-        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
+        style=STYLE.read_text(encoding="utf-8"),
         script=script,
         # The page runs this one script and nothing else, whatever a title in it holds.
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -151,7 +154,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
 
 
 def _template() -> Any:
-    files = FileSystemLoader(FOLDER)
+    files = FileSystemLoader(TEMPLATE.parent)
     environment = Environment(
         loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -160,7 +163,7 @@ def _template() -> Any:
     environment.filters["groupby_kind"] = lambda blocks: [
         list(group) for _, group in itertools.groupby(blocks, key=lambda block: block.kind)
     ]
-    return environment.get_template("page.html.j2")
+    return environment.get_template(TEMPLATE.name)
 
 
 def pack(text: str) -> str:

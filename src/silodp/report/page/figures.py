@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from silodp.files import PRIVACY_COLUMNS, experiments_of, read_table, reading
+from silodp.experiments.columns import PRIVACY_COLUMNS
+from silodp.files import experiments_of, read_table, reading
 from silodp.report.figures.from_tables import FORMULAS as TITLES
 from silodp.report.figures.style import label
 from silodp.report.figures.svg import panels

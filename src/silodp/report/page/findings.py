@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from silodp.files import REPORTED_COLUMNS, read_table, with_reading
+from silodp.experiments.columns import REPORTED_COLUMNS
+from silodp.files import read_table, with_reading
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures import findings as pictures
 from silodp.report.figures.style import label, styled

@@ -6,7 +6,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from silodp.files import AUDIT_COLUMNS, read_json, read_table
+from silodp.audit.columns import AUDIT_COLUMNS
+from silodp.files import read_json, read_table
 from silodp.report.figures.study import model_title
 from silodp.report.numbers import exact, measured
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text

@@ -5,7 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from silodp.files import AS_PLANNED, AUDIT_COLUMNS, BOUNDS_COLUMNS, PRIVACY_COLUMNS, read_table, with_reading
+from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
+from silodp.experiments.columns import PRIVACY_COLUMNS
+from silodp.files import read_table, with_reading
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.bounds import name_of
 from silodp.report.figures.notes import at_edge
@@ -15,6 +17,7 @@ from silodp.report.numbers import exact, interval, measured
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
 from silodp.report.page.figures import Page
 from silodp.verdicts.checks import CHECKS
+from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
 from silodp.verdicts.words import Verdict
 
 EDGE = (

@@ -33,5 +33,5 @@ CHECKS = {
 def run_check(name: str, context: "Context") -> "pd.DataFrame":
     from silodp.verdicts.checks.base import against_nulls, table
 
-    check = getattr(importlib.import_module(f"silodp.verdicts.checks.{name}"), name)
+    check = getattr(importlib.import_module(f"{__name__}.{name}"), name)
     return table(name, against_nulls(check, context))

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from silodp.federation.streams import Streams
-from silodp.files import BOUNDS_COLUMNS
 from silodp.theory import THEOREMS, Result, Theorem
+from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
 from silodp.verdicts.checks.stack import NULLS, current_null, replace_algorithms
 from silodp.verdicts.statistics import Interval, mean_interval, slope, slope_interval
 from silodp.verdicts.words import Verdict

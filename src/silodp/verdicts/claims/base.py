@@ -13,7 +13,9 @@ import pandas as pd
 from silodp.config.errors import project_root, show_value
 from silodp.config.experiment import Experiment
 from silodp.config.loading import read_experiment
-from silodp.files import BOUNDS_COLUMNS, PRIVACY_COLUMNS, REPORTED_COLUMNS, experiments_of, figure_name, with_reading
+from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
+from silodp.files import experiments_of, figure_name, with_reading
+from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
 from silodp.verdicts.claims.claim_file import Claim
 from silodp.verdicts.statistics import CONFIDENCE
 from silodp.verdicts.words import Verdict

@@ -130,8 +130,7 @@ attacks: .venv/installed  ## attacks on models of own data, before and now: tabl
 accounting: .venv/installed  ## both ends of ε at 500 random events beside a composition of its own: table of benchmarks/PRIVACY.md
 	$(BIN)/python benchmarks/accounting.py --output benchmarks/PRIVACY.md
 
-# Released federated systems in an environment of their own, so that their pins bind nothing else; FL4Health asks for
-# Python 3.10, and what is run of it needs no more than its accountant.
+# Released federated systems in an environment of their own, so that their pins bind nothing else.
 .venv-atlas/installed: requirements/atlas.lock
 	@test -x .venv-atlas/bin/python || $(PYTHON) -m venv .venv-atlas
 	.venv-atlas/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python --requirement $<

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from silodp.atlas.bounds import bound_mechanism, laplace_losses, message_occurrences, most_rounds, noise_factor
 from silodp.atlas.mechanism import Mechanism
@@ -78,8 +78,39 @@ def test_hidden_silos_are_poisson_sampled():
 def test_shuffled_records_count_once_an_epoch_from_above():
     sampling = {"records": "shuffled", "rate": 0.1}
     lower, upper = ends(made(REMOVED, STEP, sampling=sampling, steps={"local": 10, "rounds": 4}))
-    assert upper == pytest.approx(gaussian_epsilon(1e-5, 2 / 2))
+    assert upper == pytest.approx(gaussian_epsilon(1e-5, math.sqrt(5) * 2 / 2))
+    replaced = ends(made({}, STEP, sampling=sampling, steps={"local": 10, "rounds": 4}))
+    assert replaced[1] == pytest.approx(gaussian_epsilon(1e-5, 2 * 2 / 2))
     assert lower == pytest.approx(gaussian_epsilon(1e-5, 2 / math.sqrt(10) / 2))
+
+
+def test_a_record_that_is_added_shifts_others_over_the_batches():
+    """Three records of gradient −C with or without one of +C, one epoch of two batches, the last one short, σ = C."""
+    keys = {"settings": {"z": 1.0, "C": 1.0}, "sampling": {"records": "shuffled", "rate": 0.5}, "view": "each_step"}
+    upper = ends(made(REMOVED, STEP, steps={"local": 2, "rounds": 1}, **keys))[1]
+    axis = np.linspace(-14, 14, 2801)
+    cell = (axis[1] - axis[0]) ** 2
+
+    def density(*centre: float) -> np.ndarray:
+        return np.outer(*(norm.pdf(axis, loc=place) for place in centre))
+
+    # The added record is in the first batch or in the last.
+    with_it, without = (density(0, -2) + density(-2, 0)) / 2, density(-2, -1)
+
+    def delta(epsilon: float) -> float:
+        pairs = ((with_it, without), (without, with_it))
+        return max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * cell) for p, q in pairs)
+
+    assert delta(gaussian_epsilon(1e-5, 1.0)) > 100 * 1e-5  # a sensitivity of C an epoch is not enough
+    assert delta(9.5) > 1e-5 > delta(upper)
+
+
+def test_a_count_is_public_where_a_record_is_replaced_and_own_standardising_is_not_covered():
+    count = {"name": "record count", "counts_records": True}
+    assert ends(made(released=[MESSAGE, count])) == ends(made())
+    assert bound_mechanism(made(REMOVED, released=[MESSAGE, count])).interval.witness == "exact"
+    assert bound_mechanism(made(standardised_by="own_records")).interval.witness == "unbounded"
+    assert ends(made(standardised_by="public_bounds")) == ends(made())
 
 
 def test_subset_is_replace_one_without_replacement():

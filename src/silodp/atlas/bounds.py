@@ -107,6 +107,8 @@ def bound_mechanism(
     entries: list[_Entry] = []
     special = []
     for place, released in enumerate(mechanism.released):
+        if released.counts_records and mechanism.claim.adjacency == "replace":
+            continue
         why = _unbounded(mechanism, released, names["R"])
         if released.when is not None:
             special.append((released.name, released.when, why))
@@ -130,6 +132,8 @@ def bound_mechanism(
 
 def _unbounded(mechanism: "Mechanism", released: "ReleasedEntry", rounds: float) -> str:
     """The witness of an entry that no finite ε covers; "" for any other."""
+    if mechanism.standardised_by == "own_records":
+        return "unbounded"
     if released.noise == "none":
         return "exact"
     if released.seed == "public":
@@ -190,7 +194,9 @@ def _interval(mechanism: "Mechanism", entry: _Entry, names: dict[str, float], de
         epochs = local * rate * rounds
         # Whole epochs are over; Σk² over rounds of k turns each is least where they are spread evenly.
         summed = entry.least * math.floor(epochs + 1e-9) / math.sqrt(local * rounds)
-        most = entry.most * math.sqrt(math.ceil(epochs - 1e-9))
+        # A record more shifts others over the batches: one is replaced in one batch, and the last gains one.
+        shifted = math.sqrt(5) if mechanism.claim.adjacency == "add_remove" else 1.0
+        most = entry.most * shifted * math.sqrt(math.ceil(epochs - 1e-9))
         return EpsilonEnds(gaussian_epsilon(delta, summed), gaussian_epsilon(delta, most))
     replaced = mechanism.claim.adjacency == "replace"
     if replaced != (records == "subset"):

@@ -1,6 +1,7 @@
 """A released mechanism as data: what a system claims, what leaves a silo, and with which noise.
 
-`silodp epsilon --mechanism` reads such a file, and config/systems/ holds one for each system of docs/atlas.md.
+`silodp epsilon --mechanism` reads such a file. config/atlas/ holds the rows of docs/atlas.md, config/atlas/unasked/ rows
+whose maintainers were not asked yet, and which no page shows.
 """
 
 import ast
@@ -73,7 +74,7 @@ def evaluate(
 
 
 Amount = Finite | str
-SYSTEMS = project_root() / "config" / "systems"
+SYSTEMS = project_root() / "config" / "atlas"
 
 
 class Claimed(Strict):
@@ -102,6 +103,7 @@ class ReleasedEntry(Strict):
     coordinates: Amount | list[Amount] = Field(1.0, description="coordinates that each move so far (Laplace)")
     independent_across: tuple[Literal["silos", "rounds"], ...] = Field(("silos", "rounds"), strict=False)
     seed: Literal["secret", "public"] = "secret"
+    counts_records: bool = Field(False, description="a number of records: public where one is replaced, else private")
     when: str | None = Field(None, description="only in runs like this; listed apart, and not in the interval")
 
 
@@ -133,15 +135,19 @@ class About(Strict):
 
     title: str
     version: str = Field(description="package version or commit")
+    configuration: str = Field(description="the shipped and documented configuration that is judged")
     evidence: str = Field(description="file:line of what is released, and of the claim")
-    ran: bool = Field(description="whether `make atlas` runs the released class")
+    ran: bool = Field(
+        True, description="whether `make atlas` runs the released functions; every row of the page has them run"
+    )
     words: str = Field(description="the claim, at most 15 words of the system's own text")
     limits: str = Field("", description="what the system's own documents say of the limit, quoted")
     right: str = Field(description="what the system does right")
     finding: str = Field(description="what the computed interval rests on")
-    reply: str = Field("none", description="the project's reply or fix")
-    fix: str = Field("", description="what would help, for the text to the project; none where nothing is asked of it")
-    group: Literal["keeps", "open", "scope", "exceeds", "unbounded"] = Field(description="order in the table")
+    example_seed: str = Field(
+        "", description="a seed that the project's own example fixes; judged as if it were secret"
+    )
+    question: str = Field("", description="what the maintainers are asked, where the row is against the project")
 
 
 class Mechanism(Strict):
@@ -156,6 +162,9 @@ class Mechanism(Strict):
     sampling: Sampling = Sampling()
     steps: LocalSteps = LocalSteps()
     optimizer: Optimizer = Optimizer()
+    standardised_by: Literal["nothing", "public_bounds", "own_records"] = Field(
+        "nothing", description="what features are scaled by; a silo's own records lie outside the noise"
+    )
     about: About | None = None
 
     def names(self, rounds: int | None, changed: Mapping[str, float], functions: Mapping[str, Callable]) -> dict:
@@ -189,7 +198,7 @@ class Mechanism(Strict):
 
 
 def mechanism_path(name: str) -> Path:
-    for path in (Path(name), SYSTEMS / f"{name}.yaml"):
+    for path in (Path(name), SYSTEMS / f"{name}.yaml", SYSTEMS / "unasked" / f"{name}.yaml"):
         if path.is_file():
             return path
     presets = sorted(file.stem for file in SYSTEMS.glob("*.yaml"))

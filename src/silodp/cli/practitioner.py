@@ -164,7 +164,7 @@ def _plan(
     "--mechanism",
     metavar="FILE|PRESET",
     is_eager=True,
-    help="A system described by a file or a preset of config/systems (docs/atlas.md); with --rounds, --records, --set.",
+    help="A system described by a file or a preset of config/atlas (docs/atlas.md); with --rounds, --records, --set.",
 )
 @click.option("--set", "settings", multiple=True, metavar="NAME=NUMBER", help="Another setting of the mechanism.")
 @click.option("--budget", type=POSITIVE, help="Also the rounds, or the noise, that keep this epsilon (mechanism).")

@@ -1,6 +1,6 @@
 """A released mechanism as data: what a system claims, what leaves a silo, and with which noise.
 
-`silodp epsilon --mechanism` reads such a file. config/atlas/ holds the rows of docs/atlas.md, config/atlas/unasked/ rows
+`silodp epsilon --mechanism` reads such a file. config/atlas/ holds rows of docs/atlas.md, config/atlas/unasked/ rows
 whose maintainers were not asked yet, and which no page shows.
 """
 

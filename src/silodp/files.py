@@ -20,6 +20,9 @@ import pyarrow as pa
 # Behind an algorithm's name: its form without noise.
 NON_PRIVATE = ":non_private"
 
+# Of the records of a run and of a publication: config.json and provenance.json; those without a number are of this one.
+FORMAT = 1
+
 # Called before a file gets its name; an error leaves the file unwritten.
 before_rename: list[Callable[[], None]] = []
 
@@ -85,7 +88,7 @@ def figure_name(experiment: str, M: int, R: int, reading: str = "", kind: str = 
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is no file."""
+    """A JSON object without its `format`; empty where there is no file."""
     if not path.is_file():
         return {}
     try:
@@ -94,6 +97,13 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: not JSON ({error})") from error
     if not isinstance(found, dict):
         raise ValueError(f"{path}: a JSON {type(found).__name__}, allowed: an object")
+    return without_format(found, path)
+
+
+def without_format(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A stored record without the number of its format; ValueError for one that this version cannot read."""
+    if (number := found.pop("format", FORMAT)) != FORMAT:
+        raise ValueError(f"{path}: format: {number!r}: must be {FORMAT}: another version of silodp wrote it")
     return found
 
 

@@ -26,6 +26,7 @@ from silodp.experiments.task import Task, dimension
 from silodp.experiments.true_epsilon_guard import unproven
 from silodp.extending import plugins
 from silodp.federation.experiment_data import dataset_of, number_of_silos
+from silodp.files import without_format
 from silodp.theory.convex.schedules import SCHEDULES
 
 
@@ -287,8 +288,9 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     """
     path = Path(path)
     folder = (root or project_root()) / "config" / "experiments"
+    keys = read_yaml(path)
     try:
-        run = Run.model_validate(read_yaml(path))
+        run = Run.model_validate(without_format(keys, path) if path.suffix == ".json" else keys)
     except ValidationError as error:
         raise explain(error, in_file(path)) from None
     plugin_files = plugins.activate(run.plugins, path)

@@ -69,7 +69,7 @@ class CodeSources:
         saved = read_json(snapshot) if snapshot else {}
         self._parsed = {
             content: Source(syntax, tuple(Import(*one) for one in imports), tuple(data))
-            for content, (syntax, imports, data) in saved.get("parsed", {}).items()
+            for content, (syntax, imports, data) in saved.get("sources", {}).items()
         }
         self._contents: dict[str, str] = saved.get("contents", {}) if frozen else {}
         # Modules that are left out → the digests of the others.
@@ -84,7 +84,7 @@ class CodeSources:
                 parts = file.relative_to(root).with_suffix("").parts
                 self.source(".".join((name, *(parts[:-1] if file.name == "__init__.py" else parts))))
         used = {content: self._parsed[content] for content in self._contents.values()}
-        write_text(json.dumps({"contents": self._contents, "parsed": used}), snapshot)
+        write_text(json.dumps({"contents": self._contents, "sources": used}), snapshot)
 
     def _path(self, module: str) -> Path | None:
         """The file of a module; None where there is no such module in the package or the plug-ins."""

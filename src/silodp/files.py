@@ -17,8 +17,11 @@ import pandas as pd
 import psutil
 import pyarrow as pa
 
+from silodp.config.yaml_file import without_format
+
 # Behind an algorithm's name: its form without noise.
 NON_PRIVATE = ":non_private"
+
 
 # Called before a file gets its name; an error leaves the file unwritten.
 before_rename: list[Callable[[], None]] = []
@@ -85,7 +88,7 @@ def figure_name(experiment: str, M: int, R: int, reading: str = "", kind: str = 
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is no file."""
+    """A JSON object without its `format`; empty where there is no file."""
     if not path.is_file():
         return {}
     try:
@@ -94,7 +97,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: not JSON ({error})") from error
     if not isinstance(found, dict):
         raise ValueError(f"{path}: a JSON {type(found).__name__}, allowed: an object")
-    return found
+    return without_format(found, path)
 
 
 def read_table(path: Path, columns: list[str]) -> pd.DataFrame:

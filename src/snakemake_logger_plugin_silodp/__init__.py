@@ -5,6 +5,7 @@ Snakemake keeps its whole log in .snakemake/log. A dry run is logged as by Snake
 
 import logging
 import time
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from statistics import mean
@@ -53,9 +54,12 @@ class LogHandler(LogHandlerBase):
     def _show(self, record: Any) -> None:
         event = getattr(record, "event", None)
         if event == LogEvent.RUN_INFO and not self.total:
-            rules = {name: count for name, count in record.stats.items() if name != "total"}
-            self.total = sum(rules.values())
-            self._say(f"{self.total} jobs: {', '.join(f'{count} {name}' for name, count in rules.items())}")
+            # An experiment has rules of its own, as in fresh_wbcd_mlp_0.
+            kinds: Counter[str] = Counter()
+            for name, count in record.stats.items():
+                kinds[name.partition("_")[0]] += count
+            self.total = kinds.pop("total")
+            self._say(f"{self.total} jobs: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}")
             if self.console.is_terminal:
                 self.live.start()
         elif event == LogEvent.JOB_INFO:

@@ -424,7 +424,7 @@ TRAIN = {"experiment": "wbcd_mlp", "algorithm": "local_sgd"}
 
 
 def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_writes(planned, package, tmp_path):
-    digest, frozen = planned[1].digest_of("train", **TRAIN), planning.frozen_file("run.yaml")
+    digest, frozen = planned[1].digest_of("train", **TRAIN), planning.frozen_file("small")
     planning.hold(digest, frozen, "train", TRAIN)
     files.write_text("as planned", tmp_path / "first")
     path = package / "algorithms" / "local_sgd.py"
@@ -440,6 +440,18 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["first", "run.yaml"]
 
 
+def test_a_run_file_at_another_path_makes_nothing_again(planned, tmp_path):
+    """Digest and frozen plan are what rules hand to jobs."""
+    (tmp_path / "beside").symlink_to(tmp_path)
+    other = planning.make_plan("beside/run.yaml", None, frozen=False)
+    planning.freeze(other, "beside/run.yaml")
+    assert other.digest_of("train", **TRAIN) == planned[1].digest_of("train", **TRAIN)
+    frozen = {
+        planning.make_plan(path, None, frozen=True).resolved.path.resolve() for path in ("run.yaml", "beside/run.yaml")
+    }
+    assert frozen == {planning.frozen_file("small").resolve()}
+
+
 def test_jobs_read_the_run_file_as_it_was_when_the_rebuild_started(planned):
     run_file, plan = planned
     run_file.write_text(SETTINGS.format(seed=8))
@@ -448,7 +460,7 @@ def test_jobs_read_the_run_file_as_it_was_when_the_rebuild_started(planned):
     assert frozen.digest_of("train", **TRAIN) == plan.digest_of("train", **TRAIN)
     assert planning.make_plan("run.yaml", None, frozen=False).run.seed == 8
     # It may hold the password of a mirror.
-    assert planning.frozen_file("run.yaml").stat().st_mode & 0o077 == 0
+    assert planning.frozen_file("small").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)

@@ -35,15 +35,15 @@ RUN_FILE = from_here((workflow.configfiles or [RUN_FILE])[0])
 if PART:
     RUN_FILE = from_here(Path(RUN_FILE).with_stem(f"{Path(RUN_FILE).stem}-{PART}"))
 FOLDER = FOLDER and from_here(FOLDER)
-# What jobs read: the run file as it was when the rebuild started.
-FROZEN = str(planning.frozen_file(RUN_FILE))
-
 try:
     engine.set_environment()
     load_claims()
     PLAN = planning.make_plan(RUN_FILE, FOLDER, frozen=not workflow.is_main_process)
 except ValueError as error:
     refuse(str(error))
+
+# What jobs read: the run file as it was when the rebuild started.
+FROZEN = str(planning.frozen_file(PLAN.run.run))
 
 if PLAN.resolved.left_out:
     print(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from silodp.cli.options import PATH, among, experiment, job_command, run_file
 from silodp.datasets import DATASETS
@@ -17,7 +18,6 @@ from silodp.federation.partition import write_partition
 from silodp.federation.stored_records import write_records
 from silodp.federation.trial_data import load_dataset, partition_and_measure
 from silodp.files import write_csv
-from silodp.models.threads import use_threads
 
 log = logging.getLogger("silodp")
 
@@ -59,7 +59,8 @@ def partition(run_file: Path, experiment: str, reading: str, output: Path) -> No
     run, config = experiment_of(run_file, experiment)
     readings = readings_of(config)
     label = readings[among("reading", reading, readings)]
-    use_threads(1)
+    # As in training (models/threads.py): cores would change results. SciPy's library is loaded by now.
+    threadpool_limits(1, user_api="blas")
     data = load_dataset(config, run)
     parts, measured, kept = partition_and_measure(experiment, config, config.variants()[label], run, data)
     write_records(output, kept)

@@ -19,7 +19,7 @@ from silodp.config.errors import ConfigError, project_root, show_value, suggest_
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.config.types import Strict
-from silodp.config.yaml_file import read_yaml
+from silodp.config.yaml_file import read_yaml, without_format
 
 # Where a run's folder keeps its plug-ins.
 PLUGIN_COPIES = "source/plugins"
@@ -73,7 +73,8 @@ def read_run(path: Path) -> Run:
     """
     file, part = file_and_part(path)
     try:
-        run = Run.model_validate(keys := read_yaml(file))
+        keys = read_yaml(file)
+        run = Run.model_validate(without_format(keys, file) if file.suffix == ".json" else keys)
         if not part:
             return run
         if part not in run.parts:

@@ -8,6 +8,8 @@ import yaml
 
 from silodp.config.errors import ConfigError, suggest_name
 
+# Of the records of a run and of a publication: config.json and provenance.json; those without a number are of this one.
+FORMAT = 1
 # Collections within each other, beyond which the compiled parser could exhaust the stack.
 _DEEPEST = 100
 
@@ -60,3 +62,10 @@ def read_yaml(path: Path) -> dict:
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: file: {type(content).__name__}: must be a mapping of keys to values")
     return content
+
+
+def without_format(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A stored record without the number of its format; ValueError for one that this version cannot read."""
+    if (number := found.pop("format", FORMAT)) != FORMAT:
+        raise ValueError(f"{path}: format: {number!r}: must be {FORMAT}: another version of silodp wrote it")
+    return found

@@ -1,4 +1,9 @@
-"""The records of a trial: cut into silos, preprocessed, and handed over as tensors."""
+"""The records of a trial: cut into silos, preprocessed, and handed over as tensors.
+
+PyTorch is loaded where tensors are made: cutting needs none.
+"""
+
+from __future__ import annotations
 
 import functools
 from collections.abc import Callable
@@ -7,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
@@ -19,10 +22,12 @@ from silodp.federation.heterogeneity import Heterogeneity, heterogeneity
 from silodp.federation.partition import Partition, partition, read_partition
 from silodp.federation.stored_records import Records, read_records
 from silodp.federation.streams import Streams
-from silodp.models import MODELS, Model
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from silodp.federation.preprocessing import Standardise
+    from silodp.models import Model
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
@@ -43,7 +48,7 @@ class TrialData:
     def sizes(self) -> list[int]:
         return [len(y) for _, y in self.train]
 
-    def for_silos(self, silos: list[int]) -> "TrialData":
+    def for_silos(self, silos: list[int]) -> TrialData:
         return replace(self, train=[self.train[silo] for silo in silos], test=[self.test[silo] for silo in silos])
 
 
@@ -151,6 +156,8 @@ def stored_trials(folder: Path | str, config: Experiment, readings: Readings, ru
 
 def to_tensors(records: Records, config: Experiment, part: Partition, run: Run) -> TrialData:
     """Every silo's preprocessed records, on the device and in the precision of training."""
+    import torch
+
     x, local = records.x, part.compact()[1]
     # Beyond this, squares leave the range of float32 and clipping fails.
     largest = np.abs(x).max()
@@ -170,4 +177,6 @@ def to_tensors(records: Records, config: Experiment, part: Partition, run: Run) 
 
 
 def build_model(config: Experiment, trial: TrialData) -> Model:
+    from silodp.models.registry import MODELS
+
     return MODELS[config.model.name](trial.features, trial.classes, **config.model.model_dump(exclude={"name"}))

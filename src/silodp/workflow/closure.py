@@ -69,7 +69,7 @@ class CodeSources:
         saved = read_json(snapshot) if snapshot else {}
         self._parsed = {
             content: Source(syntax, tuple(Import(*one) for one in imports), tuple(data))
-            for content, (syntax, imports, data) in saved.get("parsed", {}).items()
+            for content, (syntax, imports, data) in saved.get("sources", {}).items()
         }
         self._contents: dict[str, str] = saved.get("contents", {}) if frozen else {}
         # Modules that are left out → the digests of the others.
@@ -84,7 +84,7 @@ class CodeSources:
                 parts = file.relative_to(root).with_suffix("").parts
                 self.source(".".join((name, *(parts[:-1] if file.name == "__init__.py" else parts))))
         used = {content: self._parsed[content] for content in self._contents.values()}
-        write_text(json.dumps({"contents": self._contents, "parsed": used}), snapshot)
+        write_text(json.dumps({"contents": self._contents, "sources": used}), snapshot)
 
     def _path(self, module: str) -> Path | None:
         """The file of a module; None where there is no such module in the package or the plug-ins."""
@@ -196,7 +196,8 @@ def _sha256(obj: object) -> str:
 def parse(text: bytes) -> Source:
     plain = _Plain()
     tree = plain.visit(ast.parse(text))
-    _Numbered(plain.imports, numbers := {}).visit(tree)
+    numbers: dict[str, int] = {}
+    _Numbered(plain.imports, numbers).visit(tree)
     imports = tuple(one._replace(number=numbers.get(one.local, -1)) for one in plain.imports)
     return Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports, tuple(plain.data))
 
@@ -266,7 +267,7 @@ class _Numbered(ast.NodeTransformer):
         self.locals, self.numbers = {one.local for one in imports}, numbers
         self.dotted = {local for local in self.locals if "." in local}
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         return self._numbered(node, node.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -274,7 +275,7 @@ class _Numbered(ast.NodeTransformer):
         name = ast.unparse(node) if self.dotted else ""
         return self._numbered(node, name) if name in self.dotted else self.generic_visit(node)
 
-    def _numbered(self, node, name: str):
+    def _numbered(self, node: ast.AST, name: str) -> ast.AST:
         if name not in self.locals:
             return node
         return ast.Name(f"{self.numbers.setdefault(name, len(self.numbers))}", ast.Load())

@@ -219,26 +219,33 @@ _FOLDER = Path(".snakemake") / "silodp"
 _SOURCES = "sources.json"
 
 
-def frozen_file(run_file: Path | str) -> Path:
-    """Where the plan of a run file is frozen; a name without any character of the run file's."""
-    return _FOLDER / f"{zlib.crc32(os.fspath(run_file).encode()):08x}" / "run.json"
+def frozen_file(run: str) -> Path:
+    """Where the plan of a run of this name is frozen: a rule's parameter, which no path of the run file may change."""
+    return _FOLDER / run / "run.json"
+
+
+def _link(run_file: Path | str) -> Path:
+    """The folder of a run file's frozen plan, by the file's path; a name without any character of the run file's."""
+    return _FOLDER / f".{zlib.crc32(os.fspath(run_file).encode()):08x}"
 
 
 def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> RunPlan:
     """The plan of a run file, the one that the rebuild froze if `frozen`; ConfigError where the run file is wrong."""
-    place = frozen_file(run_file)
+    place = _link(run_file) / "run.json"
     frozen = frozen and place.is_file()
     plan = RunPlan(load(place if frozen else run_file), folder=folder)
-    plan.sources = CodeSources(plan.plugin_roots(), snapshot=place.parent / _SOURCES, frozen=frozen)
+    plan.sources = CodeSources(plan.plugin_roots(), snapshot=place.with_name(_SOURCES), frozen=frozen)
     return plan
 
 
 def freeze(plan: RunPlan, run_file: Path | str) -> None:
     """Write what jobs read: the checked run file, copies of its plug-ins, and the state of the source files."""
-    place = frozen_file(run_file)
+    place, link = frozen_file(plan.run.run), _link(run_file)
     for plugin in plan.resolved.plugins:
         files.write_text(plugin.read_text(encoding="utf-8"), place.parent / PLUGIN_COPIES / plugin.name)
     place.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(plan.run.run)
     # The address of a mirror may hold a password.
     temporary = place.with_suffix(f".{os.getpid()}")
     temporary.touch(mode=0o600)

@@ -22,6 +22,7 @@ import psutil
 
 from silodp.config.errors import project_root
 from silodp.config.loading import PLUGIN_COPIES, Resolved
+from silodp.config.yaml_file import FORMAT
 from silodp.datasets.sources import without_credentials
 from silodp.files import read_csv, read_json, write_text
 from silodp.workflow.digests import checksum, digest
@@ -43,7 +44,7 @@ def record(resolved: Resolved, listings: Iterable[Path], output: Path) -> None:
             hashes[Path(config.dataset.file).name] = f"sha256:{checksum(Path(config.dataset.file))}"
     # Committed files hold no credentials of a mirror.
     options, folder = recordable(resolved.dump(), project_root()), output.parent
-    write_text(json.dumps(options, indent=1, sort_keys=True) + "\n", folder / "config.json")
+    write_config(folder / "config.json", options)
     for plugin in resolved.plugins:
         write_text(plugin.read_text(encoding="utf-8"), folder / PLUGIN_COPIES / plugin.name)
     write(output, collect(options, hashes, folder, project_root()))
@@ -82,7 +83,13 @@ def collect(config: Mapping[str, Any], data_hashes: Mapping[str, str], folder: P
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
     """Write `record` as JSON with sorted keys: the same record, the same bytes."""
+    record = {"format": FORMAT, **record}
     write_text(json.dumps(record, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+
+
+def write_config(path: Path, options: Mapping[str, Any]) -> None:
+    """Write the options of a run, or of a publication, as `load` reads them."""
+    write_text(json.dumps({"format": FORMAT, **options}, indent=1, sort_keys=True) + "\n", path)
 
 
 def runs_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """What is kept of finished runs in the repository: a publication, which is a folder with a manifest of its own."""
 
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -71,7 +70,7 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
         for table in JOINED:
             rows = _joined(sources, table)
             write_csv(rows[rows["experiment"].isin(list(config["experiments"]))], built / table)
-        write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", built / "config.json")
+        provenance.write_config(built / "config.json", config)
         provenance.write(built / "provenance.json", {"runs": runs, "made_by": made_by})
         write_text(_readme(runs, made_by, output.name), built / "README.md")
         # An earlier run may have had more settings or readings of an experiment.

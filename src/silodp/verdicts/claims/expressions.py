@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.theory import SCHEDULES, THEOREMS
 from silodp.verdicts.claims.base import ClaimFinding, RunFolder
 from silodp.verdicts.claims.claim_file import Claim, ExactExpression, Formula, FormulaValues
@@ -77,6 +76,9 @@ def _quotient(row: Formula, varied: dict[str, float]) -> float:
 
     def term_of(key: str, term: str) -> float:
         if key == LEAST_NOISE:
+            # Loads the accountant.
+            from silodp.privacy.accounting.mechanisms import gaussian_mu
+
             return 1 / gaussian_mu(point["epsilon"], point["delta"])
         known = (inspect.signature(SCHEDULES[key]) if key in SCHEDULES else THEOREMS[key]).parameters
         taken = {name: x for name, x in point.items() if name in known}

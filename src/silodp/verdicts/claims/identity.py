@@ -4,11 +4,9 @@ import numpy as np
 
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
-from silodp.federation.prox import no_prox
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
 from silodp.theory.problems.known import Quadratic
-from silodp.verdicts.checks.prescribed_runs import run_on, silo_records
 from silodp.verdicts.claims.base import ClaimFinding, RunFolder
 from silodp.verdicts.claims.claim_file import Claim, SameIterates
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
@@ -43,6 +41,10 @@ def same_iterates(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
 
 def _last_iterates(algorithm: Algorithm, release: Release) -> np.ndarray:
     """Last iterates (trials, d) on a quadratic over records of six silos."""
+    # Load PyTorch, for which every other claim would wait.
+    from silodp.federation.prox import no_prox
+    from silodp.verdicts.checks.prescribed_runs import run_on, silo_records
+
     problem, streams = Quadratic(5, bias=0.5), Streams(0).child("claims", "identity")
     records = silo_records(problem, streams, TRIALS, SILOS, BUDGET.n)
     return run_on(

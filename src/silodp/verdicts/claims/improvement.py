@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from silodp.federation.streams import Streams
-from silodp.verdicts.checks.base import judge_interval
 from silodp.verdicts.claims.base import (
     SURROGATES,
     ClaimFinding,
@@ -73,6 +72,8 @@ def _group(
         )
         verdict = Verdict.INCONCLUSIVE
         if np.isfinite(interval).all():
+            from silodp.verdicts.checks.base import judge_interval  # loads PyTorch
+
             verdict = judge_interval(interval, stated - statistic.tolerance, stated + statistic.tolerance)
         if alike:
             # Over fewer (setting, ε) than the paper's the average is another number.

@@ -204,7 +204,10 @@ def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[MechanismFau
             absent = (counts == 0).all(1) if release.part is not None else False
             yield MechanismFault("record not drawn once", kind, 1.0 if (once | absent).all() else 0.0)
             continue
-        drawn = binom(counts.size * release.records_drawn, 1 / n)
+        once = release.sampler == "subset"  # a record at most, with probability K/n; else each of K draws by itself
+        drawn = (
+            binom(counts.size, release.records_drawn / n) if once else binom(counts.size * release.records_drawn, 1 / n)
+        )
         yield MechanismFault("record drawn too often or too seldom", kind, float(_both_sides(counts.sum(), drawn)))
         law = _law(release, n)
         yield _test_repeated_draws(f"{kind} of successive runs", first[:, members], second[:, members], law, law)

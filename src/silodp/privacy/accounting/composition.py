@@ -58,8 +58,8 @@ def chernoff_order(log_moment: Callable[[float], float], delta: float, accuracy:
 def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
     """ε ≥ 0 at which the composed losses have hockey-stick divergence δ; all numerical error makes it err up or down.
 
-    Infinite only if an upper composition has an infinite loss with probability δ or more. ArithmeticError where rounding
-    has lost so much of an upper composition that a bound at or below 0 would prove nothing.
+    Infinite only if an upper composition has an infinite loss with probability δ or more. ArithmeticError where
+    rounding has lost so much of an upper composition that a bound at or below 0 would prove nothing.
     """
     if upper:
         delta -= composition.infinite

@@ -66,7 +66,7 @@ def _absolute_moment(p: np.ndarray, s: float, k: int) -> float:
     times = np.arange(len(p))
     spread = np.maximum(times, times[:, None]) if len(p) <= _MATRIX else np.full((1, len(p)), times[-1])
     square = (k - 1) * (spread * s) ** 2
-    norms = (p * times * np.sqrt((1 + square)) * np.exp(square / 2)).sum(1) * s * math.sqrt(k - 1)
+    norms = (p * times * np.sqrt(1 + square) * np.exp(square / 2)).sum(1) * s * math.sqrt(k - 1)
     return float((p if len(norms) > 1 else np.ones(1)) @ norms**k)
 
 

@@ -18,6 +18,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.base import Algorithm
 from silodp.audit.lower_bound import audit, scores
 from silodp.audit.mechanism_test import mechanism_test
+from silodp.audit.noise_at_size import Size
 from silodp.audit.profile import ALARM, profile_bound
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
@@ -38,6 +39,8 @@ AUDITED: dict[str, dict[str, int]] = {
     "local_sgd": {},
 }
 NEAR_RUNS = 20_000
+# Of honest audits, each such one tests noise at a run's size too.
+AT_SIZE = 10
 
 
 def made(name: str, rounds: int = ROUNDS, claim: float = CLAIM, **options: int) -> tuple[Algorithm, PrivacyPlan]:
@@ -93,7 +96,9 @@ def planted(job: tuple[str, str, int]) -> tuple[int, bool | None]:
     plant, streams, caught = PLANTS[fault], Streams(2023).child("power", fault, name), 0
     for number in range(repeats):
         runs, place = 60 if plant.alone else RUNS, streams.child(number)
-        found = mechanism_test(algorithm, [plan], place, runs=runs, messages=plant.mechanism, together=not plant.alone)
+        size, made_by = Size() if plant.at_size else None, plant.mechanism
+        together = not plant.alone
+        found = mechanism_test(algorithm, [plan], place, runs=runs, messages=made_by, together=together, size=size)
         caught += found[0].broken
     return caught, None if plant.alone else exceeded(algorithm, plan, ATTACKS, streams.child("bound"), plant.mechanism)
 
@@ -106,7 +111,9 @@ def honest(job: tuple[str, int, int]) -> tuple[int, int, int]:
     alarms = beyond = 0
     for number in range(first, last):
         streams = Streams(2023).child("honest", name, number)
-        alarms += mechanism_test(algorithm, [plan], streams.child("mechanism"), runs=RUNS, together=True)[0].broken
+        size = None if number % AT_SIZE else Size()
+        place = streams.child("mechanism")
+        alarms += mechanism_test(algorithm, [plan], place, runs=RUNS, together=True, size=size)[0].broken
         beyond += exceeded(algorithm, plan, 1000, streams.child("bound"), Messages)
     return last - first, alarms, beyond
 

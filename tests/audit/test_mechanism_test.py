@@ -5,10 +5,12 @@ import functools
 import numpy as np
 import pytest
 import small
+import torch
 from plants import PLANTS
 from scipy.stats import binom
 
 from silodp.audit.mechanism_test import mechanism_test
+from silodp.audit.noise_at_size import Size, size_tests
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget
@@ -25,14 +27,14 @@ def made(name):
     return algorithm, algorithm.plan(Budget(N, R, EPSILON, N**-2.0, 4.0))
 
 
-def verdict(name, streams, mechanism=Messages, runs=200, together=True):
+def verdict(name, streams, mechanism=Messages, runs=200, together=True, size=None):
     algorithm, plan = made(name)
-    return mechanism_test(algorithm, [plan], streams, runs=runs, messages=mechanism, together=together)[0]
+    return mechanism_test(algorithm, [plan], streams, runs=runs, messages=mechanism, together=together, size=size)[0]
 
 
 @pytest.mark.parametrize("name", small.ALGORITHM_CASES)
 def test_the_trainers_messages_are_as_planned(name):
-    found = verdict(name, STREAMS.child("honest", name))
+    found = verdict(name, STREAMS.child("honest", name), size=Size())
     assert not found.broken, found
     assert found.words == "as planned"
 
@@ -50,7 +52,8 @@ def test_every_plant_is_caught(fault, name):
         pytest.skip("nothing in this algorithm's messages can have this fault")
     plant = PLANTS[fault]
     runs = 40 if plant.alone else 200
-    found = verdict(name, STREAMS.child(fault, name), plant.mechanism, runs, together=not plant.alone)
+    size = Size() if plant.at_size else None
+    found = verdict(name, STREAMS.child(fault, name), plant.mechanism, runs, together=not plant.alone, size=size)
     assert found.broken, found
     assert found.p < 1e-5
 
@@ -76,3 +79,19 @@ def test_what_is_found_is_named():
     assert found.words.startswith("wrong size of noise (coordinate ")
     found = verdict("minibatch_sgd", STREAMS, PLANTS["the same batch in every round"].mechanism)
     assert found.words.startswith("records drawn again (messages ")
+
+
+@pytest.mark.parametrize("size", [Size(31, 2, torch.float32), Size(5000, 25, torch.float32), Size(1, 1, torch.float64)])
+def test_noise_at_any_size_is_as_planned(size):
+    p = [family.p.min() * len(family.p) for family in size_tests(made("fed_spider")[1], Messages, STREAMS, size)]
+    assert min(p) * len(p) > 1e-3
+
+
+def test_noise_that_never_passes_four_deviations_is_found():
+    """The mildest cut that an audit sees: 280,000 draws are needed at its level."""
+
+    class Cut(Messages):
+        def _noise(self, rows, like, silo, round, kind):
+            return super()._noise(rows, like, silo, round, kind).clamp(-4, 4)
+
+    assert verdict("minibatch_sgd", STREAMS.child("cut"), Cut, 40, size=Size()).words.startswith("wrong share of large")

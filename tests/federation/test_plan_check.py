@@ -1,6 +1,7 @@
 """The plan is what runs: algorithms that ask for more than their plan has are stopped wherever they run."""
 
 import dataclasses
+import math
 
 import pytest
 import small
@@ -14,7 +15,7 @@ from silodp.audit.lower_bound import audit
 from silodp.experiments.training import train_stack
 from silodp.extending.contract import Broken, sends_its_plan
 from silodp.federation.interface import Query
-from silodp.federation.plan_check import BrokenPlan
+from silodp.federation.plan_check import BrokenPlan, PlanCheck
 from silodp.federation.streams import Streams
 from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import Budget
@@ -77,7 +78,7 @@ class PastTheDoor(MinibatchSGD):
 
 LIARS = {
     TwiceARound: "sent twice",
-    MoreRounds: "must be at most 8, the plan's number",
+    MoreRounds: "round must be a whole number from 0 to 7",
     QuietLater: "the plan states no assumption",
     Doubled: "gradient(s) of a record",
     TurnedOff: "must have the noise of the plan",
@@ -100,6 +101,21 @@ def test_training_stops_an_algorithm_that_does_not_keep_its_plan(liar):
         trained(liar(ROUNDS))
     assert LIARS[liar] in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [7.0, "7", math.nan, -1, 10**30, None, (1,), True, ROUNDS])
+def test_a_refused_question_changes_nothing(wrong):
+    """7 and "7" name one stream: the difference of their messages had no noise. −10 took a used record again."""
+    plan = MinibatchSGD(ROUNDS).plan(Budget(20, ROUNDS, 1.0, 1e-3, 4.0))
+    clip, noise = torch.ones(1), [{"gradient": torch.tensor([plan["gradient"].noise])}]
+    check = PlanCheck([[plan]], clip, noise)
+    for _ in range(2 * ROUNDS):
+        with pytest.raises(BrokenPlan, match="round must be a whole number from 0 to 7"):
+            check(Query(torch.zeros(1, 2), wrong), 0, plan["gradient"], clip, noise[0]["gradient"])
+    with pytest.raises(BrokenPlan, match="silo must be"):
+        check(Query(torch.zeros(1, 2), 0), -1, plan["gradient"], clip, noise[0]["gradient"])
+    for r in range(ROUNDS):
+        check(Query(torch.zeros(1, 2), r), 0, plan["gradient"], clip, noise[0]["gradient"])
 
 
 @pytest.mark.parametrize("liar", [liar for liar in LIARS if liar is not PastTheDoor])

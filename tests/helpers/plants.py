@@ -26,11 +26,13 @@ class Plant:
         mechanism: makes its messages.
         applies: whether an algorithm has what the fault is in, and shows it, from the kinds of its messages.
         alone: shows only where runs are played one by one, not in the stack.
+        at_size: shows only in messages as large as a run's, not in the canary's.
     """
 
     mechanism: type[Messages]
     applies: Callable[[frozenset[str]], bool] = lambda kinds: True
     alone: bool = False
+    at_size: bool = False
 
 
 def _noise_times(scale: Scale) -> type[Messages]:
@@ -87,6 +89,27 @@ def _noise_as_of(**fixed: Any) -> type[Messages]:
             return super().noise(rows, like, **{"silo": silo, "round": round, "kind": kind} | fixed)
 
     return Same
+
+
+def _noise_at(scale: Callable[..., float]) -> type[Messages]:
+    """Noise times a factor of (silo, weights)."""
+
+    class Somewhere(Messages):
+        def _noise(self, rows, like, silo, round, kind):
+            return super()._noise(rows, like, silo, round, kind) * scale(silo, like)
+
+    return Somewhere
+
+
+def _first(coordinates: int | None, rows: int | None = None) -> Callable[[Tensor], Tensor]:
+    """Noise on the first coordinates, or in the first rows of a draw, only."""
+
+    def cut(draws: Tensor) -> Tensor:
+        kept = torch.zeros_like(draws)
+        kept[:rows, :coordinates] = draws[:rows, :coordinates]
+        return kept
+
+    return cut
 
 
 class SameEveryRun(Messages):
@@ -160,6 +183,15 @@ PLANTS: dict[str, Plant] = {
         # Of local steps only sums are seen, which are close to normal.
         _noise_made_by(lambda z: (torch.special.ndtr(z) - 0.5) * 12**0.5),
         _no_steps,
+    ),
+    "noise cut at 3σ": Plant(_noise_made_by(lambda z: z.clamp(-3, 3)), at_size=True),
+    "no noise at silos from the third on": Plant(_noise_at(lambda silo, weights: float(silo < 2)), at_size=True),
+    "no noise on coordinates from 500 on": Plant(_noise_made_by(_first(500)), at_size=True),
+    "no noise in rows from 64 on": Plant(
+        _noise_made_by(_first(None, 64)), lambda kinds: "step" in kinds, alone=True, at_size=True
+    ),
+    "no noise at large weights": Plant(
+        _noise_at(lambda silo, weights: float(weights.abs().max() <= 1e6)), alone=True, at_size=True
     ),
     "the same noise in every round": Plant(_noise_as_of(round=0)),
     "the same noise at all silos": Plant(_noise_as_of(silo=0)),

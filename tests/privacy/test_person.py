@@ -10,7 +10,8 @@ import pytest
 from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.person import person_epsilon, person_laws
+from silodp.privacy.accounting.profiles import without_replacement
+from silodp.privacy.person import person_epsilon, person_laws, persons_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.shuffling.trusted_sum import shared_noise
 from silodp.privacy.true_epsilon import epsilon_bounds
@@ -92,3 +93,19 @@ def test_what_is_not_known_is_not_said():
 def test_a_person_has_records(silos, records):
     with pytest.raises(ValueError, match=f"silos = {silos}, records = {records}: must be at least 1"):
         person_epsilon(plan(), silos, records)
+
+
+def test_silos_with_unlike_plans_behind_one_sum_have_no_bound():
+    """s·ε(δ/s) gave 82.8 where two silos of one sum reach 143.8: their batches share the noise of a message."""
+    one, other = (shared_noise(plan(K=K), 2) for K in (10, 20))
+    assert persons_epsilon([one, other], 2) == math.inf
+    assert persons_epsilon([one, one], 2) < math.inf
+    assert persons_epsilon([one, other], 1) == max(person_epsilon(one), person_epsilon(other))
+
+
+def test_a_person_with_nearly_all_records_of_a_drawn_batch_needs_no_warning():
+    """K + m ≥ n + 2: fewer than K + m − n hits cannot be, and SciPy took their logarithm."""
+    law = without_replacement(10, 8, 1.0, 6)
+    assert law.weights[:4].tolist() == [0.0] * 4
+    assert law.weights.sum() == pytest.approx(1.0)
+    assert law.weights @ np.arange(7) == pytest.approx(4.8)

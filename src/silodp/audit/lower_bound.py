@@ -11,21 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.stats import binom
 
 from silodp.algorithms.base import Algorithm
 from silodp.audit.canary import CLIP, Canary, SeenMessage, Server, canary_for, check_noise, whitened
 from silodp.audit.columns import AUDIT_COLUMNS, AUDIT_EXTRA
 from silodp.audit.mechanism_test import RUNS, mechanism_test
+from silodp.audit.noise_at_size import RUN_SIZE, Size
 from silodp.audit.profile import ProfileBound, Rates, pair_bounds, profile_bound, rates_at, transcript
 from silodp.audit.stacked_runs import stacked
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import stacks
+from silodp.federation.experiment_data import dataset_of
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
+from silodp.models import MODELS
 from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
 
@@ -202,22 +206,31 @@ def audit_rows(run: Run, name: str, config: Experiment, sizes: list[int], runs: 
     """
     runs = runs or run.audit_runs
     first = {setting.R: setting for setting in reversed(config.settings)}
+    size = Size(model_size(config), len(sizes), getattr(torch, run.dtype))
     rows = []
     for algorithm, options in config.algorithms.items():
         for setting in first.values() if options.private != "non_private" else ():
             streams = Streams(run.seed).child(name, "audit", algorithm, setting.name)
-            rows += _task_rows(Task(name, config, algorithm, setting), sizes, runs, streams)
+            rows += _task_rows(Task(name, config, algorithm, setting), sizes, runs, streams, size)
     return pd.DataFrame(rows, columns=[*AUDIT_COLUMNS, *AUDIT_EXTRA])
 
 
-def _task_rows(task: Task, sizes: list[int], runs: int, streams: Streams) -> list[dict]:
+def model_size(config: Experiment) -> int:
+    """d of the experiment's model, from what its data set says of itself."""
+    dataset, steps = dataset_of(config), config.preprocess
+    features = (steps.pca or dataset.features) + steps.constant_column
+    classes = len(dataset.class_counts) if dataset.class_counts else None
+    return MODELS[config.model.name](features, classes, **config.model.model_dump(exclude={"name"})).size
+
+
+def _task_rows(task: Task, sizes: list[int], runs: int, streams: Streams, size: Size) -> list[dict]:
     smallest = sizes.index(min(sizes))
     rows = []
     for number, (points, plans, algorithm) in enumerate(stacks(task, _points(task), sizes)):
         audited = [plan[smallest] for plan in plans]
         if audited[0].shuffled_sum is not None or audited[0].assumption:
             continue
-        results = point_rows(algorithm, audited, runs, streams.child(number), min(runs, TESTED))
+        results = point_rows(algorithm, audited, runs, streams.child(number), min(runs, TESTED), size)
         for point, row in zip(points.to_dict("records"), results, strict=True):
             names = {"experiment": task.experiment, "algorithm": task.algorithm, "setting": task.setting.name}
             rows.append(names | {"phase_length": int(point["phase_length"])} | row)
@@ -225,11 +238,16 @@ def _task_rows(task: Task, sizes: list[int], runs: int, streams: Streams) -> lis
 
 
 def point_rows(
-    algorithm: Algorithm, plans: list[PrivacyPlan], runs: int, streams: Streams, tested: int = RUNS
+    algorithm: Algorithm,
+    plans: list[PrivacyPlan],
+    runs: int,
+    streams: Streams,
+    tested: int = RUNS,
+    size: Size = RUN_SIZE,
 ) -> list[dict]:
-    """`AUDITED` of points that share batch sizes; arguments as in `audit`, `tested` runs of the mechanism test."""
+    """`AUDITED` of points that share batch sizes; arguments as in `audit` and `mechanism_test`, of `tested` runs."""
     audited = audit(algorithm, plans, runs, streams)
-    mechanisms = mechanism_test(algorithm, plans, streams.child("mechanism"), runs=tested)
+    mechanisms = mechanism_test(algorithm, plans, streams.child("mechanism"), runs=tested, size=size)
     rows = []
     for plan, bounds, mechanism in zip(plans, audited, mechanisms, strict=True):
         delivered = upper_epsilon(plan, plan.budget.delta)

@@ -21,6 +21,8 @@ from torch import Tensor
 from silodp.algorithms.base import Algorithm
 from silodp.audit.canary import CANARIES, CLIP, Canary, SeenMessage, Server, canary_for, check_noise, whitened
 from silodp.audit.columns import AS_PLANNED
+from silodp.audit.noise_at_size import SIZES as SIZE
+from silodp.audit.noise_at_size import Size, size_tests
 from silodp.audit.profile import ALARM
 from silodp.audit.stacked_runs import stacked
 from silodp.federation.interface import Query
@@ -30,7 +32,7 @@ from silodp.privacy.plan import PrivacyPlan, Release
 
 RUNS = 300
 # Names of tests of which there are several.
-SIZE, REPEATED, FOLLOWS, AGAIN = "wrong size of noise", "noise repeated", "noise follows records", "records drawn again"
+REPEATED, FOLLOWS, AGAIN = "noise repeated", "noise follows records", "records drawn again"
 # How far a move may be from a whole number of occurrences; the canary's own pulls are exact to 0.4 %.
 _WHOLE = 0.02
 # Messages of a run whose noise is compared pair by pair, and values that the shape of a law is told by.
@@ -95,20 +97,31 @@ def mechanism_test(
     runs: int = RUNS,
     messages: type[Messages] = Messages,
     together: bool = False,
+    size: Size | None = None,
 ) -> list[Mechanism]:
     """Verdict on each point: whether `messages` does what the algorithm's plan says.
 
     Two silos play the algorithm's rounds; the first holds a canary. Other arguments as in `lower_bound.audit`.
-    `together`: play all runs in the stack, which is faster but does not show what is alike in every run.
+    `together`: play all runs in the stack, which is faster but does not show what is alike in every run. `size`: of the
+    run whose noise is tested, once for all points, which share its code; None for the canary's messages alone.
     """
     check_noise(algorithm, plans)
+    at_size = None
+    if size is not None:
+        families = size_tests(plans[0], messages, streams.child("size"), size)
+        at_size = _verdict([_worst_fault(*family) for family in families])
     hostile = hostile_findings(plans[0], messages)  # type: ignore[arg-type]  # a class is hashable
     verdicts = []
     for plan, sent in zip(plans, _play_messages(algorithm, plans, streams, runs, messages, together), strict=True):
-        findings = [*hostile, *noise_findings(sent), *draw_findings(sent, plan)]
-        worst = min(findings, key=lambda finding: finding.p)
-        verdicts.append(Mechanism(worst, min(1.0, worst.p * len(findings)), len(findings)))
+        found = _verdict([*hostile, *noise_findings(sent), *draw_findings(sent, plan)])
+        # Each of the two families of tests has its own level.
+        verdicts.append(at_size if at_size is not None and at_size.broken and not found.broken else found)
     return verdicts
+
+
+def _verdict(findings: list[MechanismFault]) -> Mechanism:
+    worst = min(findings, key=lambda finding: finding.p)
+    return Mechanism(worst, min(1.0, worst.p * len(findings)), len(findings))
 
 
 def _play_messages(
@@ -204,7 +217,10 @@ def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[MechanismFau
             absent = (counts == 0).all(1) if release.part is not None else False
             yield MechanismFault("record not drawn once", kind, 1.0 if (once | absent).all() else 0.0)
             continue
-        drawn = binom(counts.size * release.records_drawn, 1 / n)
+        once = release.sampler == "subset"  # a record at most, with probability K/n; else each of K draws by itself
+        drawn = (
+            binom(counts.size, release.records_drawn / n) if once else binom(counts.size * release.records_drawn, 1 / n)
+        )
         yield MechanismFault("record drawn too often or too seldom", kind, float(_both_sides(counts.sum(), drawn)))
         law = _law(release, n)
         yield _test_repeated_draws(f"{kind} of successive runs", first[:, members], second[:, members], law, law)
@@ -310,12 +326,18 @@ def _worst_fault(test: str, where: list[str], p: np.ndarray) -> MechanismFault:
 
 def _chi2(total: np.ndarray, size: int) -> np.ndarray:
     """p-values of sums of `size` squares of standard normals."""
-    return _both_sides(total, chi2(size), discrete=False)
+    return _both_sides(total, _law_of(chi2, size), discrete=False)
 
 
 def _half(count: np.ndarray, size: int) -> np.ndarray:
     """p-values of counts of what has probability ½."""
-    return _both_sides(count, binom(size, 0.5))
+    return _both_sides(count, _law_of(binom, size, 0.5))
+
+
+@functools.lru_cache
+def _law_of(family: Any, *parameters: float) -> Any:
+    """A frozen law, which takes SciPy milliseconds to make."""
+    return family(*parameters)
 
 
 def _both_sides(value: np.ndarray, law: Any, discrete: bool = True) -> np.ndarray:

@@ -31,8 +31,8 @@ _HEADINGS = {
     "claimed_epsilon": "claimed",
     "delivered_epsilon": "delivered at most",
     "audited_lower": "at least",
-    "audited_profile": "at least, by profile",
     "noise_below": "noise below",
+    "audited_profile": "at most, at that noise",
     "mechanism": "mechanism",
     "mechanism_p": "p",
 }

@@ -41,12 +41,13 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     rows = []
     for point in private.groupby(KEY, as_index=False)["reported"].max().to_dict("records"):
         task = task_at(experiment, config, point)
-        plans = dict.fromkeys(task.plans(point["epsilon"], point["phase_length"], sizes))
+        plans = plans_at_largest_delta(task.plans(point["epsilon"], point["phase_length"], sizes))
         # NaN, which is not proven, counts as the largest.
         worst = max(plans, key=lambda plan: np.nan_to_num(delivered_by(plan).upper, nan=math.inf))
         result = delivered_by(worst)
         epsilon, method = result.upper, result.method
-        lower = reached_by(worst, result, point["M"] == len(sizes))
+        # The silo with the largest upper end need not have the largest lower one.
+        lower = np.max([reached_by(plan, delivered_by(plan), point["M"] == len(sizes)) for plan in plans])
         if task.readings.resample:
             # A record that was drawn into a silo several times moves a message several times as far as the plan counts.
             epsilon, method, lower = math.inf, "none: resampled records occur several times in a silo", math.nan
@@ -58,8 +59,7 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
                 "experiment": experiment,
                 "claimed_epsilon": point["epsilon"],
                 "delivered_epsilon": epsilon,
-                # ε is the largest over silos, so this must be too: together they hold for each.
-                "delta": max(plan.budget.delta for plan in plans),
+                "delta": worst.budget.delta,
                 "accountant": method,
                 "adjacency": ADJACENCY,
                 "sampling": worst.sampling,
@@ -75,6 +75,13 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     row = ["algorithm", "reading", "M", "R", "epsilon", "reported"]
     frame = frame.sort_values([*row, "delivered_epsilon"], kind="stable")
     return frame.assign(reported=frame["reported"] & ~frame.duplicated(row, keep="last")).reset_index(drop=True)
+
+
+def plans_at_largest_delta(plans: Iterable[PrivacyPlan]) -> list[PrivacyPlan]:
+    """The distinct plans, each at the largest δ among them: the ends of ε that a row states are at one δ."""
+    distinct = list(dict.fromkeys(plans))
+    delta = max(plan.budget.delta for plan in distinct)
+    return [replace(plan, budget=replace(plan.budget, delta=delta)) for plan in distinct]
 
 
 class _Listening(Federation):

@@ -17,6 +17,7 @@ from silodp.federation.plan_check import PlanCheck
 from silodp.federation.records import Places, RecordDraws
 from silodp.federation.streams import Streams
 from silodp.models import Model
+from silodp.privacy.floating_point import largest_weights
 from silodp.privacy.plan import Release
 
 
@@ -118,7 +119,10 @@ class Messages:
 
         Each step is a release of its own, with noise N(0, noise_scale²) per coordinate; its sensitivity is 2L. With
         one release for all steps the mean of their gradients has that noise, once, and a sensitivity of 2L/K.
+        ValueError where a plan counts rounding, for weights of which more could come: before records are looked at.
         """
+        if release.slack:
+            _refuse_large(query, release, clip, noise_scale, stepsize)
         self._planned(query, silo, release, clip, noise_scale)
         drawn, noise = self.draw(silo, release, query.round), None
         if bool((noise_scale > 0).any()):
@@ -151,3 +155,17 @@ class Messages:
             b * self.noise(1, query.weights, silo, round, query.kind) for b, round in zip(mixing, rounds, strict=False)
         )
         return functools.reduce(torch.add, draws)
+
+
+def _refuse_large(query: Query, release: Release, clip: Tensor, noise: Tensor, stepsize: Tensor) -> None:
+    weights, steps = query.weights, release.records_drawn
+    if weights.dtype != torch.float64:
+        raise ValueError(f"message {query.kind}: {weights.dtype}: must be float64, as the plan counts its rounding")
+    each = release.steps > 1  # noise in each step, or none in the steps
+    for norm, L, sd, eta in zip(
+        weights.norm(dim=1).tolist(), *map(Tensor.tolist, (clip, noise, stepsize)), strict=True
+    ):
+        most = largest_weights(weights.shape[1], steps, eta, L, sd if each else 0.0, release.slack)
+        if not norm <= most:
+            allowed = f"must be at most {most:.3g}, beyond which rounding tells more than the plan counts"
+            raise ValueError(f"message {query.kind}: weights of norm {norm:.3g}: {allowed}")

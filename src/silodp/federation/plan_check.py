@@ -35,22 +35,39 @@ class PlanCheck:
         self._sent: Counter[tuple[int, str]] = Counter()
 
     def __call__(self, query: Query, silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> None:
-        """Raise BrokenPlan unless the plan of `silo` has this message; `noise` is None for shuffled sums alone."""
-        fault = self._fault(query, silo, release, clip, noise)
+        """Raise BrokenPlan unless the plan of `silo` has this message; `noise` is None for shuffled sums alone.
+
+        A refused question uses nothing of the plan up.
+        """
+        fault = self._slot_fault(query, silo) or self._fault(query, silo, release, clip, noise)
         if fault:
-            where = f"{self.plans[silo].algorithm}: round {query.round}, silo {silo}, message {query.kind!r}"
+            where = f"{self.plans[0].algorithm}: round {query.round!r}, silo {silo!r}, message {query.kind!r}"
             raise BrokenPlan(f"{where}: {fault}")
+        self._asked.add((silo, query.round, query.kind))
+        self._sent[silo, query.kind] += self.releases[silo][query.kind].steps
+
+    def _slot_fault(self, query: Query, silo: int) -> str:
+        """Draws and noise are named by silo, round and kind as text: 7.0 or "7" would repeat those of 7."""
+        if type(silo) is not int or not 0 <= silo < len(self.plans):
+            return f"silo must be a whole number from 0 to {len(self.plans) - 1}"
+        if type(query.kind) is not str or query.kind not in self.releases[silo]:
+            return f"must be of a kind that the plan has: {', '.join(self.releases[silo])}"
+        planned = self.releases[silo][query.kind]
+        numbers = max(self.plans[silo].budget.rounds, planned.count // planned.steps)
+        if type(query.round) is not int or not 0 <= query.round < numbers:
+            return f"round must be a whole number from 0 to {numbers - 1}, as the plan has it"
+        if (silo, query.round, query.kind) in self._asked:
+            return "sent twice: must be once in a round, as the plan has it"
+        sent = self._sent[silo, query.kind]
+        if sent + planned.steps > planned.count:
+            return f"message {sent + planned.steps}: must be at most {planned.count}, the plan's number"
+        return ""
 
     def _fault(self, query: Query, silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> str:
-        planned, kind, factor = self.releases[silo].get(query.kind), query.kind, query.noise_factor
-        if planned is None or release is None:
+        kind, factor = query.kind, query.noise_factor
+        planned = self.releases[silo][kind]
+        if release is None:
             return f"must be of a kind that the plan has: {', '.join(self.releases[silo])}"
-        if (silo, query.round, kind) in self._asked:
-            return "sent twice: must be once in a round, as the plan has it"
-        self._asked.add((silo, query.round, kind))
-        self._sent[silo, kind] += planned.steps
-        if self._sent[silo, kind] > planned.count:
-            return f"message {self._sent[silo, kind]}: must be at most {planned.count}, the plan's number"
         if (query.factors is not None) != planned.joint:
             return "factors: must stand where, and only where, the plan clips a record's gradients as a whole"
         if not planned.joint and (query.previous is not None) != (planned.gradients > 1):

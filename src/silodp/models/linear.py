@@ -8,7 +8,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from silodp.models.base import Block, Model, Steps, clip_factors, square_sums, squares, zero_unless_finite
+from silodp.models.base import (
+    Block,
+    Model,
+    Steps,
+    clip_factors,
+    finite_records,
+    square_sums,
+    squares,
+    zero_unless_finite,
+)
 from silodp.models.cpu import kernels
 
 
@@ -46,8 +55,10 @@ class Linear(Model):
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        x, finite = finite_records(x)
         residuals = self.residuals(x @ weights.T, y)
-        return (residuals * clip_factors(squares(residuals) * square_sums(x, 1, keepdim=True), clip)).T @ x
+        shares = residuals * clip_factors(squares(residuals) * square_sums(x, 1, keepdim=True), clip)
+        return torch.where(torch.isfinite(shares) & finite[:, None], shares, 0).T @ x
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         if self.link is None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from silodp.models.base import clip_factors, square_sums, squares, zero_unless_finite
+from silodp.models.base import clip_factors, finite_records, square_sums, squares, zero_unless_finite
 from silodp.models.linear import Linear, TwoClasses
 
 
@@ -32,10 +32,12 @@ class _Nonsmooth(Linear):
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        x, finite = finite_records(x)
         squared = (x**2).sum(1, keepdim=True)
         scale = torch.full_like(squared, torch.inf) if self.smoothing is None else self.smoothing / squared
         slopes = self.slopes(x @ weights.T, y, scale)
-        return (slopes * clip_factors(squares(slopes) * square_sums(x, 1, keepdim=True), clip)).T @ x
+        shares = slopes * clip_factors(squares(slopes) * square_sums(x, 1, keepdim=True), clip)
+        return torch.where(torch.isfinite(shares) & finite[:, None], shares, 0).T @ x
 
 
 @dataclass(frozen=True)

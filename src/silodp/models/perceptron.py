@@ -10,6 +10,7 @@ from silodp.models.base import (
     Network,
     Steps,
     clip_factors,
+    finite_records,
     softmax_residual,
     square_sums,
     within_reach,
@@ -52,13 +53,14 @@ class Perceptron(Network):
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         if weights.device.type == "cpu" and self.classes == 2:
             total = kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
-            near = within_reach(x, y, weights, clip, self._terms)
+            near = within_reach(x, y, weights, clip, self._terms) & torch.isfinite(total).all(1)
             if not bool(near.all()):
                 total[~near] = self._plain_sum(weights[~near], x, y, clip[~near])
             return total
         return self._plain_sum(weights, x, y, clip)
 
     def _plain_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        x, finite = finite_records(x)
         a, logits = self._forward(weights, x)
         v = self.unpacked(weights)[2]
         delta2 = softmax_residual(logits, y)
@@ -66,6 +68,8 @@ class Perceptron(Network):
         squared_norms = square_sums(delta1, 2) * ((x**2).sum(1) + 1) + square_sums(delta2, 2) * ((a**2).sum(2) + 1)
         factors = clip_factors(squared_norms.T, clip).T[..., None]
         delta1, delta2 = delta1 * factors, delta2 * factors
+        good = torch.isfinite(delta1).all(2) & torch.isfinite(delta2).all(2) & torch.isfinite(a).all(2) & finite
+        delta1, delta2, a = (torch.where(good[..., None], part, 0) for part in (delta1, delta2, a))
         parts = [torch.einsum("gbh,bf->ghf", delta1, x), delta1.sum(1), torch.bmm(delta2.mT, a), delta2.sum(1)]
         return torch.cat([part.flatten(1) for part in parts], dim=1)
 

@@ -9,6 +9,7 @@ from silodp.models.base import (
     Block,
     Classifier,
     clip_factors,
+    finite_records,
     softmax_residual,
     square_sums,
     zero_unless_finite,
@@ -39,7 +40,9 @@ class Softmax(Classifier):
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        x, finite = finite_records(x)
         delta = softmax_residual(self.outputs(weights, x), y)
         squared_norms = square_sums(delta, 2).T * ((x**2).sum(1, keepdim=True) + 1)
         delta = delta * clip_factors(squared_norms, clip).T[..., None]
+        delta = torch.where((torch.isfinite(delta).all(2) & finite)[..., None], delta, 0)
         return torch.cat([torch.einsum("gbc,bf->gcf", delta, x).flatten(1), delta.sum(1)], dim=1)

@@ -112,6 +112,8 @@ def total(releases: Sequence[Plans], silos: int = 1, records: int = 1) -> tuple[
     def epsilon(history: Sequence[PrivacyPlan], delta: float) -> float:
         if (silos, records) == (1, 1):
             return composed_upper(history, delta)
+        if parts > 1 and any(plan.trusted_sum is not None for plan in history):
+            return math.inf  # silos behind a trusted sum share one noise, so their transcripts do not compose
         return parts * composed_epsilon(history, delta / parts, silos // parts, records)
 
     def with_selections(history: Sequence[PrivacyPlan], delta: float) -> float:

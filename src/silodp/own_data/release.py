@@ -37,6 +37,7 @@ from silodp.own_data.first_run_file import MARK
 from silodp.own_data.ledger import ANY, total
 from silodp.own_data.released_model import ReleasedModel
 from silodp.privacy.calibration import noise_multiplier
+from silodp.privacy.floating_point import counting_rounding
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.plan import Release as Message
 from silodp.privacy.selection import number_of_tries
@@ -168,7 +169,8 @@ def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, pers
     readings = config.readings.model_copy(update={"noise": "calibrated", "records": records})
     config = config.model_copy(update={"epsilons": [epsilon], "readings": readings, "alternatives": []})
     task = dataclasses.replace(task, config=config)
-    plans = task.plans(epsilon, int(point["phase_length"]), list(data.silos.values()))
+    sizes = list(data.silos.values())
+    plans = [counting_rounding(plan) for plan in task.plans(epsilon, int(point["phase_length"]), sizes)]
     held = (dataset_of(config).person_spread or (1, 1)) if person else (1, 1)
     asked = Release(task, point, chosen, data, plans, held)
     if tries > 1:

@@ -49,12 +49,16 @@ def persons_epsilon(plans: Sequence[PrivacyPlan], silos: int = 1, records: int =
     """Upper ε for replacing all records of one person, where each silo has one of `plans` and which is not known.
 
     Different plans are each taken at δ_i/s, and s times the largest ε holds at max δ_i by basic composition (Dwork,
-    Rothblum, Vadhan 2010). Infinite for a person with all records of a silo.
+    Rothblum, Vadhan 2010). Infinite for a person with all records of a silo, and for different plans behind a trusted
+    sum: there the s silos share one noise, so their transcripts do not compose.
     """
     if records >= min(plan.budget.n for plan in plans) > 1:
         return math.inf
+    plans = list(dict.fromkeys(plans))
     if silos == 1 or len(plans) == 1:
         return float(np.max([person_epsilon(plan, silos, records) for plan in plans]))
+    if any(plan.trusted_sum is not None for plan in plans):
+        return math.inf
     smaller = [replace(plan, budget=replace(plan.budget, delta=plan.budget.delta / silos)) for plan in plans]
     return silos * float(np.max([person_epsilon(plan, 1, records) for plan in smaller]))
 

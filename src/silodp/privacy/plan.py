@@ -96,6 +96,7 @@ class Release:
             tuple and z the silo's independent standard normal draws. Needs "disjoint" batches.
         joint: whether a record's weighted difference of two gradients is clipped as a whole, which counts as one.
         part: (first, size) of the silo's random order that "all" means; parts of different kinds share no record.
+        slack: share of the sensitivity that rounding may add in local steps; 0 for the algorithm in real numbers.
     """
 
     kind: str
@@ -111,6 +112,7 @@ class Release:
     mixing: tuple[float, ...] = ()
     joint: bool = False
     part: tuple[int, int] | None = None
+    slack: float = 0.0
 
     def __post_init__(self) -> None:
         if self.mixing and self.sampler != "disjoint":
@@ -132,7 +134,7 @@ class Release:
         √tensors times that where each tensor is clipped; 2·gradients where only the mean is, which can turn round.
         """
         length = math.sqrt(self.tensors) if self.clipping == "per_tensor" else 1
-        return 2 * self.gradients * length / (1 if self.clipping == "batch_mean" else self.records)
+        return 2 * self.gradients * length * (1 + self.slack) / (1 if self.clipping == "batch_mean" else self.records)
 
     @property
     def noise_multiplier(self) -> float:

@@ -15,6 +15,7 @@ from dp_accounting import dp_event
 from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
 from silodp.privacy.accounting.certificate import certified_epsilon
 from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
+from silodp.privacy.accounting.extremes import drawn_epsilon, moment_epsilon
 from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
 from silodp.privacy.accounting.mechanisms import check_delta, gaussian_epsilon
 from silodp.privacy.accounting.profiles import (
@@ -29,13 +30,17 @@ from silodp.privacy.plan import PrivacyPlan
 _ACCURACY = 1e-4  # relative error of ε that the lattice may cost
 _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
 _POINTS = 1 << 20  # of a transform, at most, whatever accuracy that leaves
+_SMALL, _ROUNDING = 1e-10, 4e-16  # a profile below which its rounding, at most this, is looked at
 _SMALL_EPSILON = 0.05  # below this the error is relative to it
 _DOTS = 1 << 20  # of a profile times its occurrences, at most
 _ADAPTIVE_WORK = 1 << 27  # lattice points times releases of the adaptive lower bound, at most,
 _ADAPTIVE_RUN = 1 << 24  # and with its whole range, as ln 1/p_0 can be many steps where ε is tiny
 _MULTIPLIERS = 1e-6, 1e12  # noise multipliers that sampled releases are accounted for,
 _PLAIN_MULTIPLIERS = 1e-100, 1e100  # and Gaussian ones on all records
-_REACH = 1e4  # standard deviations beyond which sampling is no longer looked at
+_REACH = 1e4  # standard deviations beyond which no lattice is looked at, nor above this many releases,
+_RESOLVED = 1 << 30  # as each release's rounding (1e-16) counts once for each of them
+_MANY = 1_000_000  # releases above which moments may be closer than a lattice
+_APART = 1.1  # the upper end over the lower one, above which counted draws may be closer than a lattice
 _OVERDRAWN = 64  # K/n with replacement, at most
 _ADAPTIVE_RELEASES = 200  # the adaptive lower bound takes time for each release,
 _ADAPTIVE_RATIO = 1.02  # and is worth it only where the two ends are apart
@@ -218,9 +223,9 @@ class Bracket:
         self.kinds, self.delta, self.poisson = kinds, delta, poisson
         self.total = sum(count for _, count in self.kinds)
         # By the union bound over releases. At a δ that this reaches ε is 0, and no lattice would find that.
-        first = (count * float(replace_one_profile(law, np.zeros(1))[0]) for law, count in self.kinds)
-        self.nothing = sum(first) <= delta
-        self.far = max(law.times[-1] * law.shift for law, _ in self.kinds) > _REACH
+        first = [(count, float(replace_one_profile(law, np.zeros(1))[0])) for law, count in self.kinds]
+        self.nothing = sum(count * (one if one > _SMALL else one + _ROUNDING) for count, one in first) <= delta
+        self.far = max(law.times[-1] * law.shift for law, _ in self.kinds) > _REACH or self.total > _RESOLVED
         if not self.nothing and not self.far:
             self.lattice()
 
@@ -236,7 +241,7 @@ class Bracket:
     def both(self) -> tuple[float, float]:
         upper = self.upper()
         if upper == 0 or self.far:
-            return 0.0, upper
+            return min(drawn_epsilon(self.kinds, self.delta), upper), upper
         lower = max(self._pair(reverse, upper=False) for reverse in ((False, True) if self.poisson else (False,)))
         (first, count), top = self.kinds[0], self.tops[0]
         single = not self.poisson and len(self.kinds) == 1 and first.weights[0] > 1e-3
@@ -248,17 +253,20 @@ class Bracket:
                     first, count, self.delta, order=self.order, step=self.step / 3, top=top, upper=upper
                 )
                 lower = max(lower, reached)
+        if upper > _APART * lower:
+            lower = max(lower, drawn_epsilon(self.kinds, self.delta))
         return lower, upper
 
     def upper(self) -> float:
-        """Upper ε: the dominating pairs', or the certificate's where that is smaller."""
+        """Upper ε: the dominating pairs', the certificate's or the moments', whichever is smallest."""
         if self.nothing:
             return 0.0
+        moments = moment_epsilon(self.kinds, self.delta) if self.far or self.total > _MANY else math.inf
         if self.far:
-            return self._always_drawn()
+            return moments
         if self.poisson:
-            return max(self._pair(reverse, upper=True) for reverse in (False, True))
-        upper = epsilon_at(Composition(self.parts()), self.delta, upper=True)
+            return min(max(self._pair(reverse, upper=True) for reverse in (False, True)), moments)
+        upper = min(epsilon_at(Composition(self.parts()), self.delta, upper=True), moments)
         if upper > 0 and all(len(occurrences.weights) == 2 for occurrences, _ in self.kinds):
             upper = min(upper, certified_epsilon(self.kinds, self.delta, self.step))
         return upper
@@ -269,12 +277,6 @@ class Bracket:
             (replace_one_losses(occurrences, self.step, top), count)
             for (occurrences, count), top in zip(self.kinds, self.tops, strict=True)
         ]
-
-    def _always_drawn(self) -> float:
-        """Upper ε as if the record were drawn as often as it ever is, every time: for ε in the millions."""
-        left = self.delta - sum(count * law.tail for law, count in self.kinds)
-        square = sum(count * (float(law.times[-1]) * law.shift) ** 2 for law, count in self.kinds)
-        return gaussian_epsilon(left, math.sqrt(square))
 
     def _pair(self, reverse: bool, upper: bool) -> float:
         """ε of the explicit pairs, from below or above."""

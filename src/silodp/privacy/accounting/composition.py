@@ -16,6 +16,7 @@ from scipy.signal import lfilter
 from silodp.privacy.accounting.losses import LossPmf
 
 _OUTSIDE = 1e-10  # tilted mass allowed beyond the window, charged to δ
+_LOST = 1e-4  # relative error of δ that rounding may cost all releases together
 _LARGEST = 1 << 22  # points of a transform; more than that are not worth their memory
 
 
@@ -57,10 +58,14 @@ def chernoff_order(log_moment: Callable[[float], float], delta: float, accuracy:
 def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
     """ε ≥ 0 at which the composed losses have hockey-stick divergence δ; all numerical error makes it err up or down.
 
-    Infinite only if an upper composition has an infinite loss with probability δ or more.
+    Infinite only if an upper composition has an infinite loss with probability δ or more. ArithmeticError where
+    rounding has lost so much of an upper composition that a bound at or below 0 would prove nothing.
     """
     if upper:
         delta -= composition.infinite
+        lost = sum(count * (1 - part.infinite - math.fsum(part.masses)) for part, count in composition.parts)
+        if lost > _LOST:
+            raise ArithmeticError(f"ε at delta = {delta:g}: the releases' rounding adds up to {lost:.1g} of their mass")
     if delta <= 0:
         return math.inf
     order, crude = chernoff_order(composition.log_moment, delta)

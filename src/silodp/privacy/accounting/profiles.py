@@ -58,15 +58,17 @@ def with_replacement(records: int, drawn: int, noise_multiplier: float, tail: fl
     """
     mean, share = drawn * together / records, together / records
     times = np.arange(min(drawn, math.ceil(mean + 40 * math.sqrt(mean) + 400)) + 1)
-    beyond = binom.sf(times, drawn, share)
-    last = int(np.argmax(beyond <= tail))
-    return Occurrences(binom.pmf(times[: last + 1], drawn, share), float(beyond[last]), 1 / noise_multiplier)
+    beyond = binom.sf(times, float(drawn), share)
+    last = max(int(np.argmax(beyond <= tail)), 1)
+    return Occurrences(binom.pmf(times[: last + 1], float(drawn), share), float(beyond[last]), 1 / noise_multiplier)
 
 
 def without_replacement(records: int, drawn: int, noise_multiplier: float, together: int) -> Occurrences:
     """K of n records drawn without replacement, m of them replaced together: J is hypergeometric."""
     times = np.arange(min(drawn, together) + 1)
-    return Occurrences(hypergeom.pmf(times, records, together, drawn), 0.0, 1 / noise_multiplier)
+    fewest = max(drawn + together - records, 0)  # below which SciPy takes logarithms of 0
+    weights = np.append(np.zeros(fewest), hypergeom.pmf(times[fewest:], records, together, drawn))
+    return Occurrences(weights, 0.0, 1 / noise_multiplier)
 
 
 def replace_one_profile(occurrences: Occurrences, epsilon: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.comparisons import CELL
+from silodp.verdicts.pairs import paired_errors
 from silodp.verdicts.statistics import paired_test
 
 PERSONAL = ("silo_only", "mr_mtl")
@@ -120,7 +121,7 @@ def compared(reported: pd.DataFrame, constant: Collection[str] = ()) -> pd.DataF
 def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
     for question in questions(part["algorithm"].unique().tolist(), heterogeneity_axis(cell[0])):
         first, second = best(part, question.first), best(part, question.second)
-        errors = part.pivot(index="trial", columns="algorithm", values="test_error")[[first, second]].to_numpy()
+        errors = np.hstack(paired_errors(part, first, second))
         difference = errors[:, 0] - errors[:, 1]
         test = paired_test(difference if np.isfinite(errors).all() else [np.nan])
         means = errors.mean(0) if np.isfinite(errors).all() else (np.inf, np.inf)

@@ -19,7 +19,7 @@ from silodp.verdicts.claims import expressions
 from silodp.verdicts.claims.claim_file import EXPRESSIONS, Claim, Statistic
 from silodp.verdicts.claims.deciding import STATISTICS, decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import COLUMNS, TALLY
+from silodp.verdicts.claims.rows import ABOUT, COLUMNS
 from silodp.verdicts.words import Verdict
 
 FILES = sorted((ROOT / "config" / "claims").glob("*.yaml"))
@@ -123,7 +123,7 @@ def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_pat
     output = tmp_path / "claims.csv"
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     table = pd.read_csv(output)
-    assert list(table) == [*COLUMNS, TALLY]
+    assert list(table) == [*COLUMNS, *ABOUT]
     assert set(table["verdict"]) <= set(Verdict)
     assert {claim.id for claim in load_claims()} <= set(table["claim"])
     whole = table.set_index("claim")

@@ -44,7 +44,7 @@ def read(path, bounds, rows=ROWS, **options):
     ("verdicts", "wanted"),
     [
         (["confirmed", "confirmed", ""], "confirmed"),
-        (["confirmed", "refuted", "inconclusive"], "refuted"),
+        (["confirmed", "refuted", "open"], "refuted"),
         (["confirmed", "order agrees"], "order agrees"),
         (["vacuous here", "confirmed"], "confirmed"),
         ([""], "not testable here"),
@@ -89,7 +89,7 @@ def test_a_missing_check_says_how_to_get_it(tmp_path):
     assert found.verdict == "not testable here"
     assert "make bounds" in found.statistic
     both = read(tmp_path, [bound("confirmed")], [*ROWS, {"check": "table_1", "theorem": "checkins-table-1"}])[""]
-    assert both.verdict == "inconclusive"
+    assert both.verdict == "open"
     assert both.value == -1.0
     assert "needs bounds/table_1.csv" in both.statistic
 

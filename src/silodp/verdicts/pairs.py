@@ -14,7 +14,7 @@ def errors_by_trial(rows: pd.DataFrame, name: str) -> pd.DataFrame:
 
     `rows` are those of one experiment, reading and (M, R), with a row a trial.
     """
-    rows = rows[(rows["algorithm"] == name.removesuffix(NON_PRIVATE))]
+    rows = rows[rows["algorithm"] == name.removesuffix(NON_PRIVATE)]
     rows = rows[rows["epsilon"].isna() == name.endswith(NON_PRIVATE)]
     return rows.pivot(index="trial", columns="epsilon", values="test_error")
 

@@ -127,7 +127,7 @@ def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_pat
     assert set(table["verdict"]) <= set(Verdict)
     assert {claim.id for claim in load_claims()} <= set(table["claim"])
     whole = table.set_index("claim")
-    assert whole.loc["N2", "verdict"] == "refuted"
+    assert whole.loc["N2", "verdict"] == "not reproduced"
     assert whole.loc["C1", "verdict"] == "not testable here"
     assert "insurance_linear" in whole.loc["C1", "statistic"]
     assert whole.loc["N1", "evidence"] == "figures/wbcd_mlp_M2_R5.svg; reported/wbcd_mlp.csv"
@@ -142,9 +142,9 @@ def test_claims_are_printed_as_text_or_as_a_markdown_table(tmp_path, capsys):
     assert main(["-q", "claims", str(run.path), "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.count("|") - line.count("\\|") == 4 for line in lines)
-    assert ["**refuted**" in line for line in lines if line.startswith("| N2 |")] == [True]
+    assert ["**not reproduced**" in line for line in lines if line.startswith("| N2 |")] == [True]
     assert main(["-q", "claims", str(run.path)]) == 0
-    assert "refuted" in capsys.readouterr().out
+    assert "not reproduced" in capsys.readouterr().out
 
 
 def test_a_run_is_named_by_folder_file_or_name(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from planted import by_part, claim, folder, noisy, trials
+from scipy import stats
 
 from silodp.verdicts.claims import improvement as improvement_of
 from silodp.verdicts.claims.delivered import delivered_epsilon
@@ -64,7 +65,7 @@ def price(path, small, large, spread=0.005):
     ("small", "large", "spread", "verdict"),
     [
         (0.5, 0.0, 0.005, "confirmed"),
-        (0.5, 0.1, 0.005, "refuted"),
+        (0.5, 0.1, 0.005, "open"),
         (-0.2, 0.0, 0.005, "refuted"),
         (0.5, 0.0, 0.1, "open"),
     ],
@@ -74,6 +75,20 @@ def test_a_price_is_gone_where_nothing_but_the_tolerance_is_left(tmp_path, small
     assert found[""].verdict == verdict
     detail = found["e M=2 R=5, a"]
     assert detail.low <= detail.value <= detail.high
+
+
+def test_a_price_that_grows_at_one_of_many_settings_contradicts_only_if_holm_keeps_it(tmp_path):
+    """One-sided p of the growth is 0.01: below 0.025 alone, above it over eight settings."""
+    spread = noisy(0.0, 12, seed=2)
+    growth = (spread - spread.mean()) / stats.sem(spread) * 0.01 + 0.01 * stats.t.isf(0.01, 11)
+    plain = noisy(0.3, 12)
+    fall, rise = ({("a", None): plain, ("a", 1.0): plain + 0.5, ("a", 10.0): plain}, {("a", None): plain})
+    rise |= {("a", 1.0): plain, ("a", 10.0): plain + growth}
+    for settings, verdict in ((1, "refuted"), (8, "open")):
+        rows = trials("e", rise) + [row for M in range(3, 2 + settings) for row in trials("e", fall, M=M)]
+        found = by_part(price_of_privacy(claim(PRICE, experiments=["e"]), folder(tmp_path / verdict, rows)))
+        assert found["e M=2 R=5, a"].verdict == "refuted"
+        assert found[""].verdict == verdict
 
 
 def private(experiment="e", algorithm="a", claimed=1.0, upper=0.8, lower=0.7, reading=""):

@@ -1,6 +1,6 @@
 """Claims about the relative improvement of an algorithm over baselines, and about the price of privacy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from silodp.verdicts.claims.base import (
     RunFolder,
     count_findings,
     data_set_of,
+    holm,
     lacking,
     scope_of,
     with_gaps,
@@ -25,7 +26,7 @@ from silodp.verdicts.claims.base import (
 from silodp.verdicts.claims.claim_file import Claim, PriceOfPrivacy, RelativeImprovement
 from silodp.verdicts.comparisons import CELL, same_algorithm
 from silodp.verdicts.pairs import paired_differences, paired_errors
-from silodp.verdicts.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval
+from silodp.verdicts.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval, paired_test
 from silodp.verdicts.words import Verdict, combine_verdicts
 
 
@@ -129,29 +130,40 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """Whether the price at the large ε is nothing but the tolerance, and smaller than at the small ε."""
     statistic = claim.statistic
     assert isinstance(statistic, PriceOfPrivacy)
+    growth: dict[ClaimFinding, float] = {}
+    for name in [*claim.experiments, *claim.surrogates]:
+        growth |= _experiment(claim, statistic, run, name)
     parts, beside = (
-        [part for name in names for part in _experiment(claim, statistic, run, name)]
-        for names in (claim.experiments, claim.surrogates)
+        [part for part in growth if part.experiment in names] for names in (claim.experiments, claim.surrogates)
     )
     missing = run.missing_parts(claim, parts)
     default = [part for part in parts if not part.reading]
     whole = ClaimFinding(f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE)
     if default:
         text = f"share of {len(default)} settings, each of an algorithm, whose price at ε = {statistic.large:g} is gone"
-        text, verdict = with_gaps(text, combine_verdicts([part.verdict for part in default]), missing)
+        text, verdict = with_gaps(text, _kept(default, growth), missing)
         share = sum(part.verdict == Verdict.CONFIRMED for part in default) / len(default)
         whole = ClaimFinding(text, verdict, share, evidence=count_findings(default))
-    verdict = combine_verdicts([part.verdict for part in beside])
+    verdict = _kept(beside, growth)
     about = {"scope": READING, "rows": SURROGATES}
     small = [ClaimFinding("the same in small", verdict, evidence=count_findings(beside), **about)] if beside else []
     return [whole, *small, *parts, *(replace(part, rows=SURROGATES) for part in beside)]
 
 
-def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experiment: str) -> list[ClaimFinding]:
+def _kept(parts: Sequence[ClaimFinding], growth: Mapping[ClaimFinding, float]) -> Verdict:
+    """The verdict of all parts, where one contradicts only if Holm's method keeps the growth of its price."""
+    kept = holm([growth[part] for part in parts])
+    refuted = [part.verdict == Verdict.REFUTED for part in parts]
+    alone = [one and not keeps for one, keeps in zip(refuted, kept, strict=True)]
+    return combine_verdicts([Verdict.OPEN if one else part.verdict for part, one in zip(parts, alone, strict=True)])
+
+
+def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experiment: str) -> dict[ClaimFinding, float]:
+    """The price of each setting and algorithm -> one-sided p of "it has not grown"."""
     table = run.reported(experiment)
     if table is None:
-        return []
-    found = []
+        return {}
+    found: dict[ClaimFinding, float] = {}
     for (reading, M, R), part in table.groupby(["reading", "M", "R"], sort=False):
         for algorithm in statistic.algorithms:
             prices = paired_differences(part, algorithm, algorithm + NON_PRIVATE)
@@ -163,7 +175,8 @@ def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experim
             text += f" and below that at ε = {statistic.small:g} ({small.mean():.4g})"
             place = {"experiment": experiment, "M": int(M), "R": int(R), "reading": str(reading)}
             about = place | {"scope": SETTING, "pair": (algorithm,), "data_set": data_set_of(experiment)}
-            found.append(ClaimFinding(text, verdict, *value, run.evidence(claim, place), **about))
+            price = ClaimFinding(text, verdict, *value, run.evidence(claim, place), **about)
+            found[price] = paired_test(large - small).p if len(small) == len(large) else 1.0
     return found
 
 
@@ -173,10 +186,10 @@ def _privacy_price(prices: pd.DataFrame, epsilon: float) -> np.ndarray | None:
 
 
 def _verdict(small: np.ndarray, large: np.ndarray, tolerance: float) -> tuple[Verdict, Interval]:
-    """Confirmed: the price at the large ε is at most the tolerance, and has shrunk; refuted: either surely not."""
+    """Confirmed: the price at the large ε is at most the tolerance, and has shrunk; refuted: it has surely grown."""
     if not (np.isfinite(large).all() and np.isfinite(small).all() and len(small) == len(large)):
         return Verdict.OPEN, Interval(np.nan, np.nan, np.nan)
     price, shrunk = mean_interval(large), mean_interval(small - large)
-    if price.low > tolerance or shrunk.high < 0:
+    if shrunk.high < 0:
         return Verdict.REFUTED, price
     return Verdict.CONFIRMED if price.high <= tolerance and shrunk.low > 0 else Verdict.OPEN, price

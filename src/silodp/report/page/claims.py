@@ -166,15 +166,20 @@ def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:
     beside[SURROGATES] = ", ".join(filter(None, ("scaled-down surrogates", reading)))
     label = row["form"] if row["scope"] == FORM else beside.get(row["rows"], readable_text(row["rows"]))
     parts = ["" if row["scope"] == CLAIM else _subject(row, page), "" if row["scope"] == CLAIM else label]
+    numbers = (row["value"], row["low"], row["high"])
     files = [name for name in row["evidence"].split("; ") if name]
     return Row(
         part=", ".join(filter(None, parts)),
         verdict=Verdict(row["verdict"]),
-        number=_number(row["value"], row["low"], row["high"]),
+        number=_share(row) if row["scope"] in (CLAIM, READING) and row["quantifier"] else _number(*numbers),
         statistic=readable_text(str(row["statistic"]), page.titles),
         form=row["form"],
         evidence=[_evidence(name, page, labels) for name in files],
     )
+
+
+def _share(row: Mapping[str, Any]) -> str:
+    return "" if pd.isna(row["value"]) else f"{row['value']:.0%}"
 
 
 def _number(value: float, low: float, high: float) -> str:

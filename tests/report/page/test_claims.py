@@ -86,7 +86,7 @@ def test_a_refuted_claim_has_the_papers_sentence_and_a_reply(page):
     assert "<b>T-convex-2.1</b> “EF(ŵ_R) − F(w*) ≤ 272" in refuted
     assert "Right of reply" in refuted
     assert "opens an issue of the project that names T-convex-2.1" in refuted
-    assert "An author could reply: The bound holds for" in refuted
+    assert "An author could reply: An output index: the bound holds" in refuted
     assert page.count("An author could reply") == 1  # N2 is not refuted on this page
     stated = {claim.id: claim for claim in load_claims()}
     for path in (ROOT / "results").glob("published*/claims.csv"):

@@ -110,6 +110,16 @@ def test_formulas_are_as_stated_but_for_those_that_the_errata_name(name):
     assert evaluated(FORMULAS[name]).verdict == ("refuted" if name in refuted else "derivation")
 
 
+def test_formulas_have_the_published_numbers():
+    """The number of a claim that formulas alone decide, and the slack of its limit."""
+    table = pd.read_csv(ROOT / "results" / "published" / "claims.csv").query("scope == 'claim'").set_index("id")
+    alone = {claim.id for claim in load_claims() if isinstance(claim.statistic, FormulaValues)}
+    for name in sorted(alone & set(table.index)):
+        found, wanted = evaluated(FORMULAS[name]), table.loc[name]
+        assert (found.value, found.high) == pytest.approx((wanted["value"], wanted["high"]), rel=1e-9)
+        assert found.slack == pytest.approx(wanted["slack"], nan_ok=True)
+
+
 @pytest.mark.parametrize(("name", "value"), [("K2", 0.5), ("K3", 5.88), ("K4", 1.0), ("K6", 1.5), ("C10", 0.49)])
 def test_formulas_find_what_their_theorems_say(name, value):
     assert evaluated(FORMULAS[name]).value == pytest.approx(value, abs=0.01)

@@ -23,7 +23,7 @@ from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import markdown, turned_table, under_variants
-from silodp.verdicts.comparisons import CALIBRATED, ENDED, compare
+from silodp.verdicts.comparisons import CALIBRATED, ENDED, SAME, compare
 from silodp.verdicts.statistics import paired_test
 from silodp.workflow.job_digest import RunPlan
 
@@ -38,6 +38,7 @@ CLAIMS = pd.read_csv(PUBLISHED / "claims.csv").fillna({"source": ""})
 PRIVATE = with_reading(pd.read_csv(PUBLISHED / "privacy.csv"))
 OF_PAPERS = PRIVATE.query("reading == ''")
 OF_PAPERS = OF_PAPERS[OF_PAPERS["experiment"].isin({figure.experiment for figure in paper_figures()})]
+OF_FIGURES = OF_PAPERS[OF_PAPERS["algorithm"].isin(["minibatch_sgd", "local_sgd", "fedprox_spider", "fed_spider"])]
 EXPERIMENTS = {claim.id: claim.experiments for claim in load_claims()}
 SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 RELEASED = "spider_q1_noise=released"
@@ -297,7 +298,7 @@ def errors_on_cifar() -> tuple[str, ...]:
 
 def improvements() -> tuple[str, ...]:
     """How much larger than minibatch SGD's the error is, and how much smaller than local SGD's, in percent."""
-    rows = CLAIMS.set_index("claim").loc[["N3: minibatch_sgd", "N3: local_sgd"]]
+    rows = CLAIMS.set_index("claim").loc[["N3: spider − minibatch_sgd", "N3: spider − local_sgd"]]
     above, below = rows[["value", "low", "high"]].to_numpy()
     return tuple(f"{x:.1f}" for x in (-above[0], -above[2], -above[1], *below))
 
@@ -315,6 +316,19 @@ def taken_apart(kind: str, reading: str) -> tuple[str, ...]:
         rows, pair = reported(f"{dataset}_{kind}", reading=reading), ("fedprox_spider", "minibatch_sgd")
         found += (*counts(compare(rows, *pair), "ahead", "behind"), *mean_difference(rows, *pair))
     return found
+
+
+def counts_apart(kind: str, *wanted: str) -> tuple[str, ...]:
+    """Counts of FedProx-SPIDER against minibatch SGD in that run, over all data sets."""
+    return counts(compare(reported(f"*_{kind}"), "fedprox_spider", "minibatch_sgd"), *wanted)
+
+
+def same_when_certified() -> tuple[str, ...]:
+    """Comparisons of SPIDER with minibatch SGD at calibrated noise that are of one algorithm, of all."""
+    rows = rows_of("published/comparisons", reading=CALIBRATED).query("first == 'spider' and second == 'minibatch_sgd'")
+    rows = rows[rows["experiment"].str.endswith("_certified")]
+    assert "behind" not in set(rows["outcome"])
+    return str((rows["outcome"] == SAME).sum()), str(len(rows))
 
 
 def improvements_when_released() -> tuple[str, ...]:
@@ -348,12 +362,6 @@ def audits() -> tuple[str, ...]:
     return f"{rows['runs'].min():,}", str(len(half)), str(len(medians)), *ends
 
 
-def time_of_make_paper() -> tuple[str, ...]:
-    """Hours and minutes as docs/performance.md has them, which says how they were measured."""
-    text = TEXT[ROOT / "docs" / "performance.md"]
-    return re.search(r"^\| `make paper`.*?\| (\d+) h (\d+) min \|", text, re.MULTILINE).groups()
-
-
 # Three numbers in the docs, with the sign that typography asks for.
 INTERVAL = r"([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\]"
 PERCENT = r"([\d.]+) % \[([\d.]+), ([\d.]+)\]"
@@ -369,8 +377,22 @@ ENDS = rf"(\d+), (\d+) \(Holm keeps (\d+), (\d+)\) \| {INTERVAL}"
 LISTED = r"(\d+)(?: \(([\d., ]+)\))?"
 # Words around numbers → the numbers.
 FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
-    r"Of (\d+) private results of the papers' experiments.*? (\d+) keep .*?, (\d+) provably violate it, "
-    r"and (\d+) cannot": partial(standing_of, OF_PAPERS),
+    r"Of the papers' own (\d+) private results, .*?, (\d+) keep .*?, (\d+) provably violate it, and (\d+) are open": (
+        partial(standing_of, OF_FIGURES)
+    ),
+    r"no figure of a paper runs, have (\d+) results: (\d+) keep .*?, (\d+) provably violate it, and (\d+) cannot": partial(
+        standing_of, OF_PAPERS
+    ),
+    r"(\d+) of the papers' own (\d+) private results provably violate": lambda: standing_of(OF_FIGURES)[2::-2],
+    rf"At the claimed ε SPIDER is behind minibatch SGD at {OF} comparisons": partial(
+        compared, "N2", *SPIDER, "behind", "all"
+    ),
+    r"At equal certified ε SPIDER loses nowhere: at (\d+) of (\d+) comparisons": same_when_certified,
+    rf"phases of 2 to 4 rounds is ahead of minibatch SGD at {OF} comparisons": partial(
+        counts_apart, "spider", "ahead", "all"
+    ),
+    r"with it SPIDER leads (\d+) : (\d+) on MNIST": lambda: taken_apart("released", RELEASED)[:2],
+    rf"at \[equal certified ε\]\([^)]*\) it is ahead at {OF} comparisons": lambda: ahead_at_equal_epsilon()[:2],
     r"Of ([\d,]+) published private rows, .*?, ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": partial(
         standing_of, PRIVATE
     ),
@@ -391,9 +413,6 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"{INTERVAL} and {INTERVAL}": with_the_papers_noise,
     r"With the printed K SPIDER is behind minibatch SGD at (\d+) of (\d+) comparisons and ahead at (\d+), with the "
     r"other K at (\d+) and (\d+)\. The printed K .*? at most ([\d.]+)": printed_k,
-    rf"than minibatch SGD at {OF} comparisons and a larger error at (\d+) \(picture\); {KEEPS}": partial(
-        compared, "N2", *SPIDER
-    ),
     r"Holm's correction keeps (\d+) of the 6\. Of the 23 it keeps (\d+) by the t test": partial(
         compared, "N2", *SPIDER, "ahead kept", "behind kept"
     ),
@@ -412,12 +431,10 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"Of (\d+) comparisons SPIDER is ahead of minibatch SGD at (\d+) and behind at (\d+)": partial(
         compared, "N2", *SPIDER, "all", "ahead", "behind"
     ),
-    rf"The mean difference is {INTERVAL} on MNIST \(behind\);": lambda: by_data_set("N2", *SPIDER)[:3],
     rf"the mean difference is {INTERVAL} on MNIST, {INTERVAL} on CIFAR-10 and {INTERVAL} on breast cancer\. It": (
         partial(by_data_set, "N2", "spider", "local_sgd")
     ),
     rf"over settings and ε is {INTERVAL} on insurance and {INTERVAL} on MNIST": partial(by_data_set, "C1", *SGD),
-    rf"{OF} comparisons \(a grid of clips: (\d+)\) and a larger error at (\d+)\. {BOTH}": clips_of_the_paper,
     rf"at {OF} comparisons, with a grid of clips at (\d+), and behind at (\d+)\. {BOTH}": clips_of_the_paper,
     r"have ([\d,]+) runs a row or more\. For (\d+) of (\d+) algorithms .*? between ([\d.]+) .*? and ([\d.]+)\.": audits,
     rf"minibatch SGD is ahead at {OF} comparisons and behind at (\d+); {KEEPS}": ahead_at_equal_epsilon,
@@ -469,7 +486,6 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         on_the_board_at, "successor", "mnist_successors_m50_leaderboard", 8
     ),
     rf"on STAR at ε = 4: {INTERVAL}": partial(on_the_board_at, "successor", "star_leaderboard", 4),
-    r"`make paper`[^|]*\| (\d+) h (\d+) min": time_of_make_paper,
     **{
         rf"\| {M}, {R}, {epsilon:g}(?: \(ρ = 8\))? " + r"\| ([\d.]+) " * 5: partial(of_the_successors, M, R, epsilon)
         for M, R, epsilon in (
@@ -551,6 +567,16 @@ def test_generated_tables_are_those_of_the_published_claims():
     protocols = pd.read_csv(RESULTS / "published-protocols" / "claims.csv").fillna({"source": ""})
     for table in (markdown(CLAIMS), turned_table(CLAIMS), under_variants({"paper": CLAIMS, "protocols": protocols})):
         assert any(table in text for text in TEXT.values()), "write it again: make docs"
+
+
+def test_times_are_those_of_the_generated_table():
+    """A row that begins with what a command makes ends with its processor minutes."""
+    table = dict(re.findall(r"(?m)^\|.*\| `(make [^`]+)` \| ([\d,]+) \|$", TEXT[ROOT / "docs" / "replicate.md"]))
+    artifact = (ROOT / "ARTIFACT.md").read_text(encoding="utf-8")
+    for text in (TEXT[ROOT / "README.md"], artifact):
+        rows = re.findall(r"(?m)^\|[^|]*\| `(make [^`]+)` \| ([\d,]+) \|", text)
+        assert len(rows) >= 4
+        assert all(table[command] == minutes for command, minutes in rows)
 
 
 def test_the_readme_is_short_and_names_every_package():

@@ -73,7 +73,7 @@ def test_a_model_for_each_silo_is_not_compared_where_a_constant_model_has_no_err
 def test_the_axis_of_heterogeneity_has_questions_of_its_own():
     names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
     pairs = {"dp_scaffold, minibatch_sgd", "dp_scaffold, local_sgd", "minibatch_sgd, silo_only"}
-    assert {question.key for question in questions(names, axis="p")} == pairs
+    assert {question.key for question in questions(names, axis="silos.mixed")} == pairs
 
 
 def test_a_correction_pays_from_the_largest_alpha_at_which_it_wins():

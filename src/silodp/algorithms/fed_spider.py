@@ -38,7 +38,7 @@ class FedSpider(Algorithm[FedSpiderState]):
     random_iterate: bool = False
 
     name = "fed_spider"
-    label = "FedSPIDER"
+    label = "Fed-SPIDER"
     look = Look(3, "#3a9a92", "v", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
     better_of = ("spider", 2)
     variants = frozenset({"clipping", "fed_spider_releases", "sampler"})

@@ -10,7 +10,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command, job_command, option_of_values, output
 from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
 from silodp.files import read_csv, read_table, with_reading, write_csv
-from silodp.verdicts.claims.base import RunFolder
+from silodp.verdicts.claims.base import CLAIM, RunFolder
 from silodp.verdicts.claims.claim_file import PairedDifference
 from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims
@@ -71,6 +71,6 @@ def claims(run: str, experiments: Sequence[str], output: Path | None, as_markdow
         write_csv(table, output)
     if as_markdown or not output:
         print(markdown(table) if as_markdown else text(table))
-    verdicts = table[~table["claim"].str.contains(": ")]["verdict"]
+    verdicts = table[table["scope"] == CLAIM]["verdict"]
     counts = ", ".join(f"{(verdicts == verdict).sum()} {verdict}" for verdict in Verdict)
     log.info("%d claims: %s", len(verdicts), counts)

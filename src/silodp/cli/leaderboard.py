@@ -12,7 +12,7 @@ from silodp.experiments.columns import REPORTED_COLUMNS
 from silodp.files import read_json, read_table, write_csv
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
 from silodp.report.figures.style import save
-from silodp.verdicts.leaderboard import compared, headline, heterogeneity_axis, verdicts
+from silodp.verdicts.leaderboard import compared, headline, heterogeneity_axis, on_board, verdicts
 
 
 @command(
@@ -26,8 +26,7 @@ def leaderboard(folders: Sequence[Path], output: Path) -> None:
     if not files:
         raise ConfigError(f"command line: {folders[0]}: no reported/*.csv: must be the folder of a finished run")
     reported = pd.concat([read_table(file, REPORTED_COLUMNS) for file in files], ignore_index=True)
-    named = reported["experiment"].map(lambda name: name.endswith("_leaderboard") or bool(heterogeneity_axis(name)))
-    reported = reported[named]
+    reported = reported[reported["experiment"].map(on_board)]
     table = compared(reported, [name for folder in folders for name in _constant(folder)])
     write_csv(table, output / "leaderboard.csv")
     top = headline(reported, table)

@@ -205,6 +205,12 @@ class Experiment(Strict):
     title: Title = Field(description="a line for the report")
     short: Title = Field("", max_length=40, description="a short title for figures")
     paper: Title = Field("", description="the figure that this replicates")
+    board: Literal["", "leaderboard"] = Field(
+        "", description="the table that ranks its algorithms with other experiments'"
+    )
+    vary: Literal["", "silos.mixed", "silos.alpha"] = Field(
+        "", description="key along which experiments of a board are compared"
+    )
     dataset: Source = Field(description="a registered data set, or your own file")
     label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")
     silos: Partitioning = Field(Partitioning(), description="how records are dealt to silos")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from silodp.files import NON_PRIVATE
+from silodp.verdicts.pairs import paired_errors
 from silodp.verdicts.statistics import paired_test
 
 _KEY = ["experiment", "reading", "M", "R"]
@@ -70,18 +70,12 @@ def compare(
     rows = []
     for key, part in reported.groupby(_KEY, sort=False):
         names = dict(zip(_KEY, key, strict=True)) | {"first": first, "second": second}
-        both = [_errors(part, first), _errors(part, second)]
-        if not all(both):
-            continue
-        # A form without noise has one entry, which stands against every ε of the other.
-        epsilons: list[float | None] = [*sorted({e for errors in both for e in errors if e is not None})]
-        for epsilon in epsilons or [None]:
-            errors = [errors.get(epsilon, errors.get(None)) for errors in both]
-            if errors[0] is not None and errors[1] is not None:
-                numbers = _paired(errors, names, confidence, tolerance)
-                if (*key, epsilon) in same:
-                    numbers |= {"better": "undecided", "outcome": SAME}
-                rows.append(names | {"epsilon": epsilon} | numbers)
+        one, other = paired_errors(part, first, second)
+        for epsilon in one.columns:
+            numbers = _paired(one[epsilon], other[epsilon], names, confidence, tolerance)
+            if (*key, epsilon) in same:
+                numbers |= {"better": "undecided", "outcome": SAME}
+            rows.append(names | {"epsilon": epsilon} | numbers)
     if not rows:
         known = ", ".join(sorted(reported["algorithm"].unique()))
         raise ValueError(f"algorithms: {first}, {second}: no pair to compare: must be among {known}")
@@ -142,17 +136,10 @@ def compare_noises(reported: pd.DataFrame, algorithm: str) -> pd.DataFrame:
     return compare(both, algorithm + BY_CALIBRATED, algorithm)
 
 
-def _errors(rows: pd.DataFrame, name: str) -> Mapping[float | None, pd.Series]:
-    """ε → test errors by trial; ε is None for the form without noise."""
-    rows = rows[rows["algorithm"] == name.removesuffix(NON_PRIVATE)].set_index("trial")
-    if name.endswith(NON_PRIVATE):
-        plain = rows[rows["epsilon"].isna()]
-        return {None: plain["test_error"]} if len(plain) else {}
-    return {epsilon: part["test_error"] for epsilon, part in rows.groupby("epsilon")}
-
-
-def _paired(errors: list, names: Mapping[str, Any], confidence: float, tolerance: float) -> dict[str, Any]:
-    both = pd.concat(errors, axis=1, join="inner").to_numpy()
+def _paired(
+    first: pd.Series, second: pd.Series, names: Mapping[str, Any], confidence: float, tolerance: float
+) -> dict[str, Any]:
+    both = np.column_stack([first, second])
     found = {"trials": len(both), "first_error": both[:, 0].mean(), "second_error": both[:, 1].mean()}
     test = paired_test(both[:, 0] - both[:, 1] if np.isfinite(both).all() else [np.nan], confidence)
     outcome = outcome_of(test.low, test.high, tolerance)

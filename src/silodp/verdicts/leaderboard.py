@@ -6,7 +6,6 @@ holds over all comparisons of a question.
 """
 
 import math
-import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,8 +13,10 @@ import numpy as np
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
+from silodp.config.loading import known_experiments
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.comparisons import CELL
+from silodp.verdicts.pairs import paired_errors
 from silodp.verdicts.statistics import paired_test
 
 PERSONAL = ("silo_only", "mr_mtl")
@@ -42,10 +43,9 @@ CORRECTED = (
 )
 # Questions between a model for each silo, tested on the silo's own records, and a single model.
 BY_SILO = ("personal", "federating")
-# End of an experiment's name on an axis: the share of records from all classes in percent, or hundredths of α.
-MIXED = re.compile(r"_([pa])(\d+)$")
-# Letter of that end → what messages call a point of the axis; the larger, the more alike silos are.
-AXES = {"p": "p = {:g} %", "a": "α = {:g}"}
+# Key that experiments vary → what messages call a point of that axis; the larger, the more alike silos are.
+SHARE, ALPHA = "silos.mixed", "silos.alpha"
+AXES = {SHARE: "p = {:g} %", ALPHA: "α = {:g}"}
 # Column of the table that a reader quotes → the question that it answers.
 GAINS = {"gain over silo_only": "federating", "successor over papers' best": "successor"}
 COLUMNS = ["question", *CELL, "first", "second", "first_error", "second_error", "difference", "low", "high", "p"]
@@ -53,14 +53,20 @@ COLUMNS = ["question", *CELL, "first", "second", "first_error", "second_error", 
 
 def heterogeneity_axis(experiment: str) -> str:
     """The axis of heterogeneity that an experiment is a point of, a key of `AXES`; empty where it is on none."""
-    found = MIXED.search(experiment)
-    return found[1] if found else ""
+    return str(known_experiments().get(experiment, {}).get("vary", ""))
 
 
 def axis_position(experiment: str) -> float:
     """Where on its axis an experiment is: p in percent, or α."""
-    found = MIXED.search(experiment)
-    return math.nan if found is None else int(found[2]) / (100 if found[1] == "a" else 1)
+    if not (axis := heterogeneity_axis(experiment)):
+        return math.nan
+    section, key = axis.split(".")
+    return known_experiments()[experiment][section][key] * (100 if axis == SHARE else 1)
+
+
+def on_board(experiment: str) -> bool:
+    """Whether the leaderboard ranks algorithms by this experiment of config/experiments."""
+    return known_experiments().get(experiment, {}).get("board") == "leaderboard"
 
 
 class Question(NamedTuple):
@@ -78,7 +84,7 @@ def questions(names: Sequence[str], axis: str = "") -> list[Question]:
     if axis:
         pairs = [pair for pair in CORRECTED if private.issuperset(pair)]
         # Each axis has questions of its own, so that the cells of one ask nothing more of the other's.
-        end = " by α" if axis == "a" else ""
+        end = " by α" if axis == ALPHA else ""
         return [Question(f"{a}, {b}{end}", f"does {a} beat {b}{end}", frozenset({a}), frozenset({b})) for a, b in pairs]
     papers, single = private - {*SUCCESSORS, *BASELINES}, private - {*PERSONAL}
     asked = [
@@ -120,7 +126,7 @@ def compared(reported: pd.DataFrame, constant: Collection[str] = ()) -> pd.DataF
 def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
     for question in questions(part["algorithm"].unique().tolist(), heterogeneity_axis(cell[0])):
         first, second = best(part, question.first), best(part, question.second)
-        errors = part.pivot(index="trial", columns="algorithm", values="test_error")[[first, second]].to_numpy()
+        errors = np.hstack(paired_errors(part, first, second))
         difference = errors[:, 0] - errors[:, 1]
         test = paired_test(difference if np.isfinite(errors).all() else [np.nan])
         means = errors.mean(0) if np.isfinite(errors).all() else (np.inf, np.inf)

@@ -43,18 +43,40 @@ class Verdict(Word):
         "±",
         "Variants of the protocol that a fair reader would accept come to different verdicts, which stand beside it.",
     )
-    REFUTED = "refuted", "✗", "At least one part has an interval, or an exact number, on the other side."
-    INCONCLUSIVE = (
-        "inconclusive",
+    REFUTED = (
+        "refuted",
+        "✗",
+        "The statement is false: at least one part has an exact number or an interval on the other side, its witness.",
+    )
+    NOT_REPRODUCED = (
+        "not reproduced",
+        "≠",
+        "A report of the authors' own runs that these runs contradict; it says nothing of the authors' runs.",
+    )
+    GAP = (
+        "gap",
+        "◌",
+        "The constant or the step of the printed proof fails; the statement that it is for may still hold.",
+    )
+    MISPRINT = "misprint", "¶", "The printed form fails, and the form that was evidently meant, beside it, holds."
+    OPEN = (
+        "open",
         "~",
         "Neither: an interval reaches over the line, or an experiment is missing, whole or some settings or ε of it.",
     )
     NOT_TESTABLE = "not testable here", "–", "The run lacks what the claim needs; the row says what would give it."
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Verdict | None":
+        # Published bounds tables have the earlier word.
+        return cls.OPEN if value == "inconclusive" else None
+
 
 # Which statement of a paper a row is about, where what is printed and what holds differ (docs/errata.md).
 AS_PRINTED, CORRECTED = "as printed", "corrected"
 FORMS = (AS_PRINTED, CORRECTED)
+# What speaks against a statement: false, or in a way that leaves the statement or the authors' runs alone.
+AGAINST = (Verdict.REFUTED, Verdict.NOT_REPRODUCED, Verdict.GAP, Verdict.MISPRINT)
 # Of a claim's decided parts, the first of these that occurs.
 _WEAKEST_FIRST = (
     Verdict.DEPENDS,
@@ -77,6 +99,6 @@ def combine_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
     decided = set(verdicts) - {Verdict.NOT_TESTABLE}
     if not decided:
         return Verdict.NOT_TESTABLE
-    if Verdict.NOT_TESTABLE in verdicts or Verdict.INCONCLUSIVE in decided:
-        return Verdict.INCONCLUSIVE
+    if Verdict.NOT_TESTABLE in verdicts or Verdict.OPEN in decided:
+        return Verdict.OPEN
     return next(word for word in _WEAKEST_FIRST if word in decided)

@@ -30,7 +30,7 @@ from silodp.workflow.digests import checksum, digest
 from silodp.workflow.outputs import Outputs
 
 # Keys of an experiment that say how results are shown, not what is trained.
-SHOWN = {"title", "short", "paper", "reports", "trials_per_job", "device", "allow_unproven"}
+SHOWN = {"title", "short", "paper", "board", "vary", "reports", "trials_per_job", "device", "allow_unproven"}
 # Keys that say which points are trained in which trial; a trained point is the same whatever they are.
 TUNED = {"tuning", "race"}
 # What decides an experiment's silos and records.
@@ -100,7 +100,7 @@ class RunPlan(Outputs):
     def _reported_part(self, experiment: str) -> list:
         config = self.experiments[experiment]
         applies = [[trained_as(config, name, label) for label in config.variants()] for name in config.algorithms]
-        return [config.model_dump(mode="json", exclude={"title", "short", "paper"}), applies]
+        return [config.model_dump(mode="json", exclude={"title", "short", "paper", "board", "vary"}), applies]
 
     def data_digest(self, dataset: str | OwnData) -> str:
         """Changes when a data set's files would; of your own file with its content."""

@@ -54,7 +54,7 @@ def test_every_row_is_drawn(private, drawn):
         low, high = figure.axes[0].transData.inverted().transform([(0, band.y0), (0, band.y1)])[:, 1]
         assert (low, high) == pytest.approx((row["test_error_p05"], row["test_error_p95"]))
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    said = "better of FedProx-SPIDER and FedSPIDER" in notes(figure)
+    said = "better of FedProx-SPIDER and Fed-SPIDER" in notes(figure)
     assert ("SPIDER (better of 2)" in texts) == said == ("spider" in drawn)
     assert texts == [in_legend(label(name)) for name in drawn]
     labels = {one.get_label() for one in figure.axes[0].get_lines()}

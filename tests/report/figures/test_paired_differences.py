@@ -44,7 +44,7 @@ def test_every_comparison_is_a_point_of_its_setting_and_colours_tell_outcomes():
         assert [text.get_text() for text in axes.get_yticklabels()] == ["ε = 0.5", "1", "2", "4"]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {"SPIDER (better of 2) ahead (2 of 8)", "MB-SGD ahead (2 of 8)"} < set(legend)
-    assert note_of(figure) == "SPIDER: at each ε the better of FedProx-SPIDER and FedSPIDER by training loss."
+    assert note_of(figure) == "SPIDER: at each ε the better of FedProx-SPIDER and Fed-SPIDER by training loss."
     assert "grey: tolerance of ± 0.005" in legend
 
 

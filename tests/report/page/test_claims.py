@@ -14,16 +14,30 @@ from silodp.files import write_csv
 from silodp.report.page.build import build
 from silodp.report.page.claims import read_claims, shown_claims
 from silodp.report.page.figures import Page as Folder
+from silodp.verdicts.claims.base import (
+    AT_CLAIM,
+    CLAIM,
+    DATA_SET,
+    PAPER_NOISE,
+    READING,
+    SAME_ROWS,
+    SETTING,
+    ClaimFinding,
+)
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, PAPER_NOISE, SAME_ROWS
+from silodp.verdicts.claims.rows import ABOUT, COLUMNS
+from silodp.verdicts.words import AGAINST, Verdict
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M 0 0" /></svg>'
 
 
-def row(claim, verdict, **other):
-    plain = dict.fromkeys(COLUMNS, "") | {"source": "a paper", "statement": f"says {claim}", "statistic": "a number"}
-    plain["kind"] = "theorem" if claim.startswith("T-") else "experiment"
-    return plain | {"value": None, "low": None, "high": None} | other | {"claim": claim, "verdict": verdict}
+def row(name, verdict, scope=CLAIM, **other):
+    plain = dict.fromkeys([*COLUMNS, *ABOUT], "") | {"source": "a paper", "statement": f"says {name}"}
+    plain |= {"statistic": "a number", "kind": "theorem" if name.startswith("T-") else "experiment", "M": 0, "R": 0}
+    plain |= dict.fromkeys(("value", "low", "high", "slack")) | other
+    about = {key: other[key] for key in ("rows", "reading", "experiment", "data_set", "M", "R") if key in other}
+    part = ClaimFinding("", verdict, scope=scope, pair=tuple(other.get("pair", "").split(" − ")), **about).part
+    return plain | {"claim": f"{name}: {part}" if part else name, "id": name, "scope": scope, "verdict": verdict}
 
 
 def built(path, rows):
@@ -45,10 +59,10 @@ def page(tmp_path_factory):
     files = "figures/e_M2_R5.svg; reported/e.csv; reported/gone.csv"
     rows = [
         row("N1", "confirmed", value=-0.0123456, low=-0.02, high=-0.01, evidence=files),
-        row("N1: e M=2 R=5, a − b", "confirmed", value=-0.5),
-        row("N1: [grid=other]", "refuted"),
+        row("N1", "confirmed", SETTING, experiment="e", M=2, R=5, pair="a − b", value=-0.5),
+        row("N1", "refuted", READING, reading="grid=other"),
         row("N2", "not testable here", statistic="needs <e>"),
-        row("N6", "inconclusive", value=2.5, high=2.5),
+        row("N6", "open", value=2.5, high=2.5),
         row("T-convex-2.1", "refuted"),
     ]
     return " ".join(built(folder, rows).split())
@@ -59,7 +73,7 @@ def test_claims_stand_by_meaning_with_signs_numbers_rules_and_parts(page):
     # Experiments first: open, confirmed, not tested; then what a theorem's check refuted.
     assert places == sorted(places)
     claim = page[page.index("<b>N1</b>") : places[2]]
-    for words in ("✓ confirmed", "says N1", "−0.0123 [−0.0200, −0.0100]", "Rule: ", "<td>e M=2 R=5, a − b</td>"):
+    for words in ("✓ confirmed", "says N1", "−0.0123 [−0.0200, −0.0100]", "Rule: ", "<td>e, M = 2, R = 5: a − b</td>"):
         assert words in claim
     assert "<b>grid=other</b>" in claim
     assert "✗ refuted" in claim
@@ -72,12 +86,12 @@ def test_a_refuted_claim_has_the_papers_sentence_and_a_reply(page):
     assert "<b>T-convex-2.1</b> “EF(ŵ_R) − F(w*) ≤ 272" in refuted
     assert "Right of reply" in refuted
     assert "opens an issue of the project that names T-convex-2.1" in refuted
-    assert "An author could reply: The bound holds for" in refuted
+    assert "An author could reply: An output index: the bound holds" in refuted
     assert page.count("An author could reply") == 1  # N2 is not refuted on this page
     stated = {claim.id: claim for claim in load_claims()}
     for path in (ROOT / "results").glob("published*/claims.csv"):
-        rows = pd.read_csv(path).query("verdict in ('refuted', 'depends on the variant')")
-        for name in rows[~rows["claim"].str.contains(": ")]["claim"]:
+        rows = pd.read_csv(path).query("scope == 'claim'")
+        for name in rows[rows["verdict"].isin([*AGAINST, Verdict.DEPENDS])]["id"]:
             assert stated[name].quote, name
     for claim in stated.values():
         assert len(claim.quote.partition("”")[0].split()) <= 25
@@ -97,6 +111,12 @@ def test_an_unknown_verdict_is_an_error(tmp_path):
         built(tmp_path, [row("N1", "probably")])
 
 
+def twice(name, about, verdict, share, mean):
+    """A claim decided again as a whole, and its data set's mean."""
+    whole = row(name, verdict, READING, value=share, **about)
+    return [whole, row(name, verdict, DATA_SET, value=mean, data_set="mnist", pair="a − b", **about)]
+
+
 def changed(tmp_path, rows):
     """The rows of the table of changed verdicts on a page of an experiment with both noises."""
     both = [results("wbcd_mlp"), results("wbcd_mlp", reading="noise=calibrated")]
@@ -111,31 +131,31 @@ def changed(tmp_path, rows):
 def test_verdicts_that_turn_with_the_noise_stand_beside_how_claims_stand(tmp_path):
     rows = [
         row("N1", "refuted", value=0.4),
-        row(f"N1: [{AT_CLAIM} noise=calibrated]", "confirmed", value=1.0, statistic="x; a − b -0.0100 [-0.02, +0.01]"),
-        row(f"N1: [{PAPER_NOISE} default]", "refuted", value=0.25, statistic="x; a − b +0.0200 [+0, +0.04]"),
+        *twice("N1", {"rows": AT_CLAIM, "reading": "noise=calibrated"}, "confirmed", 1.0, -0.01),
+        *twice("N1", {"rows": PAPER_NOISE}, "refuted", 0.25, 0.02),
     ]
     page, changes = changed(tmp_path, rows)
     verdicts = ["✗ refuted", "✗ refuted", "✓ confirmed", "turns"]
-    why = "25% → 100% of the parts support; a − b +0.0200 → −0.0100 in the mean"
+    why = "25% → 100% of the parts support; a − b on MNIST +0.0200 → −0.0100 in the mean"
     assert changes == [["N1", "calibrated noise", *verdicts, why]]
     assert "Claims of rows under calibrated noise: 6 kept, 0 not certified, 0 violated" in page.text
     assert "under the paper's: 0 kept, 6 not certified, 0 violated." in page.text
 
 
 def test_verdicts_that_turn_with_the_protocol_stand_first(tmp_path):
-    means = "share; minibatch_sgd − local_sgd {} [-0.1, +0.1]"
+    split, grid = {"reading": "split=per_silo"}, {"reading": "grid=widened"}
     rows = [
         row("N2", "refuted"),
-        row("N2: [split=per_silo]", "refuted", statistic=means.format("+0.02"), value=0.25),
-        row(f"N2: [{SAME_ROWS} split=per_silo]", "refuted", statistic=means.format("+0.01"), value=0.25),
+        *twice("N2", split, "refuted", 0.25, 0.02),
+        *twice("N2", split | {"rows": SAME_ROWS}, "refuted", 0.25, 0.01),
         row("N1", "refuted"),
-        row("N1: [grid=widened]", "confirmed", statistic=means.format("-0.02"), value=1.0),
-        row(f"N1: [{SAME_ROWS} grid=widened]", "inconclusive", statistic=means.format("+0.01"), value=0.5),
-        row("N3: [grid=widened]", "confirmed"),
+        *twice("N1", grid, "confirmed", 1.0, -0.02),
+        *twice("N1", grid | {"rows": SAME_ROWS}, "open", 0.5, 0.01),
+        row("N3", "confirmed", READING, **grid),
     ]
     page, changes = changed(tmp_path, rows)
-    why = "50% → 100% of the parts support; MB-SGD − Local SGD +0.01 → −0.02 in the mean"
-    verdicts = ["✗ refuted", "~ inconclusive", "✓ confirmed", "turns"]
+    why = "50% → 100% of the parts support; a − b on MNIST +0.0100 → −0.0200 in the mean"
+    verdicts = ["✗ refuted", "~ open", "✓ confirmed", "turns"]
     assert changes == [["N1", "grids widened beyond both ends", *verdicts, why]]
     names = [line["cells"][0] for line in page.rows if line["cells"][-1].endswith("in the mean")]
     assert names == ["N1", "N2"]
@@ -145,8 +165,11 @@ def test_verdicts_that_turn_with_the_protocol_stand_first(tmp_path):
 def test_a_claims_line_has_a_number_for_each_pair_and_the_setting_that_speaks_against_it():
     folder = ROOT / "results" / "published"
     shown = {claim.name: claim.effects for claim in shown_claims(Folder(folder, folder), read_claims(folder), [])}
-    assert [unit for _, unit in shown["N3"]] == ["% of the test error, Local SGD", "% of the test error, MB-SGD"]
+    assert [unit for _, unit in shown["N3"]] == [
+        "% of the test error, SPIDER − Local SGD",
+        "% of the test error, SPIDER − MB-SGD",
+    ]
     (mean, _), (against, place) = shown["C1"]
     assert mean.startswith("−")
     assert not against.startswith("−")
-    assert "M=3 R=35" in place
+    assert "M = 3, R = 35" in place

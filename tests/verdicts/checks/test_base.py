@@ -18,9 +18,9 @@ SMOKE = Context(Streams(7), "smoke")
     [
         ((1.0, 0.5, 1.5), "confirmed"),
         ((3.0, 2.5, 3.5), "refuted"),
-        ((2.0, 1.5, 2.5), "inconclusive"),
+        ((2.0, 1.5, 2.5), "open"),
         ((-2.0, -3.0, -1.5), "refuted"),
-        ((-1.0, -1.5, -0.5), "inconclusive"),
+        ((-1.0, -1.5, -0.5), "open"),
     ],
 )
 def test_verdicts_of_an_interval_between_bounds(interval, verdict):
@@ -44,8 +44,8 @@ def test_a_bound_that_cannot_be_exceeded_confirms_nothing():
         ((-1.0, -1.1, -0.9), -0.97, "confirmed"),
         ((-1.1, -1.12, -1.08), -1.1, "confirmed"),
         ((-1.1, -1.12, -1.08), -0.97, "order agrees"),
-        ((-1.3, -1.6, -1.1), -1.0, "inconclusive"),
-        ((-1.0, -2.1, -0.4), -1.0, "inconclusive"),
+        ((-1.3, -1.6, -1.1), -1.0, "open"),
+        ((-1.0, -2.1, -0.4), -1.0, "open"),
         ((-1.9, -1.95, -1.85), -1.0, "refuted"),
         ((-1.0, -1.1, -0.9), -1.8, "refuted"),
     ],
@@ -60,7 +60,7 @@ def test_an_equality_fails_on_both_sides():
     assert verdicts == ["refuted", "confirmed", "refuted"]
 
 
-@pytest.mark.parametrize(("noisy", "verdict"), [(False, "confirmed"), (True, "inconclusive")])
+@pytest.mark.parametrize(("noisy", "verdict"), [(False, "confirmed"), (True, "open")])
 def test_rows_of_a_sweep_end_with_its_slope(noisy, verdict):
     """1/M with noise of a thousandth, and with noise that has no mean."""
     generator, values = np.random.default_rng(3), (16, 32, 64, 128)

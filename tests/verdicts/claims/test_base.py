@@ -5,7 +5,7 @@ from planted import by_part, claim, folder, noisy, trials
 from small import ROOT
 
 from silodp.config.loading import read_experiment
-from silodp.verdicts.claims.base import data_set, holm
+from silodp.verdicts.claims.base import data_set_of, holm
 from silodp.verdicts.claims.delivered import delivered_epsilon
 from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
 from silodp.verdicts.claims.loading import load_claims
@@ -41,7 +41,7 @@ def test_a_claim_confirmed_on_all_settings_is_open_on_some_of_them(tmp_path, dec
     known = claim(statistic, experiments=["insurance_linear"])
     assert decide(known, folder(tmp_path / "all", planted()))[0].verdict == "confirmed"
     whole = decide(known, folder(tmp_path / "one", planted(SETTINGS[:1])))[0]
-    assert whole.verdict == "inconclusive"
+    assert whole.verdict == "open"
     assert "needs insurance_linear at (M, R) = (5, 35)" in whole.statistic
 
 
@@ -49,7 +49,7 @@ def test_a_claim_confirmed_on_all_settings_is_open_on_some_of_them(tmp_path, dec
 def test_a_claim_confirmed_on_all_epsilons_is_open_on_some_of_them(tmp_path, decide, statistic):
     known = claim(statistic, experiments=["insurance_linear"])
     whole = decide(known, folder(tmp_path, planted(epsilons=EPSILONS[2:])))[0]
-    assert whole.verdict == "inconclusive"
+    assert whole.verdict == "open"
     assert "needs insurance_linear at ε = 0.125, 0.25" in whole.statistic
 
 
@@ -73,7 +73,7 @@ def test_noise_that_keeps_its_claim_in_one_setting_is_not_confirmed_for_all(tmp_
     known = claim(statistic, experiments=["insurance_linear"])
     other = [row | {"M": 5} for row in rows]
     assert delivered_epsilon(known, folder(tmp_path / "a", planted(), [*rows, *other]))[0].verdict == "confirmed"
-    assert delivered_epsilon(known, folder(tmp_path / "b", planted(SETTINGS[:1]), rows))[0].verdict == "inconclusive"
+    assert delivered_epsilon(known, folder(tmp_path / "b", planted(SETTINGS[:1]), rows))[0].verdict == "open"
 
 
 def test_holm_steps_down_and_stops():
@@ -86,4 +86,4 @@ def test_holm_steps_down_and_stops():
 def test_the_claims_experiments_are_named_after_their_data_sets():
     for path in (ROOT / "config" / "experiments").glob("*.yaml"):
         if path.stem in {name for claim in load_claims() for name in [*claim.experiments, *claim.surrogates]}:
-            assert data_set(path.stem) == read_experiment(path.parent, path)["dataset"]
+            assert data_set_of(path.stem) == read_experiment(path.parent, path)["dataset"]

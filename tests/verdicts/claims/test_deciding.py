@@ -4,18 +4,10 @@ import pandas as pd
 import pytest
 from paired import claims, rows, run
 
+from silodp.verdicts.claims.base import AT_CLAIM, CLAIM, PAPER_NOISE, READING, SAME_ROWS, SETTING
 from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import (
-    AT_CLAIM,
-    PAPER_NOISE,
-    SAME_ROWS,
-    noise_changes,
-    protocol_changes,
-    turned_table,
-    under_variants,
-    with_columns,
-)
+from silodp.verdicts.claims.rows import noise_changes, protocol_changes, turned_table, under_variants
 
 AT_ONE = (
     "{name: paired_difference, least_epsilon: 1, most_epsilon: 1, pairs: [{first: minibatch_sgd, second: local_sgd}]}"
@@ -31,7 +23,7 @@ PAIR = "minibatch_sgd − local_sgd on"
 # Of several data sets each is named; the first test has two.
 ON_WBCD = f"{PAIR} wbcd +0.0985 → -0.1015 in the mean"
 WHY = f"0% → 100% of the parts support; {ON_WBCD}"
-EXACT = f"X1: [{AT_CLAIM} noise=calibrated]"
+EXACT = "X1: [at exactly the claimed ε: noise=calibrated]"
 
 
 def certified(tmp_path, experiments, statistic=AT_ONE):
@@ -45,8 +37,8 @@ def test_calibrated_noise_turns_a_verdict_and_leaves_the_headline_alone(tmp_path
     table = decide(certified(tmp_path, BOTH_AGAIN), run(tmp_path, tables, WHOLE))
     verdicts = dict(zip(table["claim"], table["verdict"], strict=True))
     part = "X1: wbcd_certified M=2 R=25, minibatch_sgd − local_sgd"
-    assert verdicts["X1"] == verdicts[f"X1: [{PAPER_NOISE} default]"] == "refuted"
-    assert verdicts[EXACT] == verdicts[f"{part}, [{AT_CLAIM} noise=calibrated]"] == "confirmed"
+    assert verdicts["X1"] == verdicts["X1: [the same rows with the paper's noise: default]"] == "refuted"
+    assert verdicts[EXACT] == verdicts[f"{part}, [at exactly the claimed ε: noise=calibrated]"] == "confirmed"
     (change,) = noise_changes(table)
     assert (change.claim, change.reading, change.turns) == ("X1", "noise=calibrated", True)
     assert change.why == f"{WHY}; {ON_WBCD.replace('wbcd', 'mnist')}"
@@ -64,21 +56,25 @@ def test_a_claim_about_the_better_of_two_is_decided_again_for_each_alone(tmp_pat
     verdicts = decide(known, folder).set_index("claim")["verdict"]
     # The other experiment is missing: what would confirm does not.
     assert verdicts[[name for name in verdicts.index if name.endswith("alone]")]].to_dict() == {
-        "X1: [fedprox_spider alone]": "inconclusive",
+        "X1: [fedprox_spider alone]": "open",
         "X1: wbcd, fedprox_spider − local_sgd, [fedprox_spider alone]": "confirmed",
         "X1: [fed_spider alone]": "refuted",
         "X1: wbcd, fed_spider − local_sgd, [fed_spider alone]": "refuted",
     }
 
 
-def test_a_row_is_read_back_as_what_it_is_about(tmp_path):
+def test_columns_say_what_a_row_is_about(tmp_path):
     tables = {"wbcd_mlp": {"": AHEAD, "grid=widened": AHEAD}, "wbcd_certified": BOTH}
-    table = with_columns(decide(certified(tmp_path, WBCD_AGAIN), run(tmp_path, tables)))
-    about = {tuple(row) for row in table[["name", "part", "rows", "reading"]].to_numpy()}
-    part = "wbcd_mlp M=2 R=25, minibatch_sgd − local_sgd"
-    assert {("X1", "", "", ""), ("X1", part, "", "grid=widened"), ("X1", "", SAME_ROWS, "grid=widened")} <= about
-    other = part.replace("wbcd_mlp", "wbcd_certified")
-    assert {("X1", other, AT_CLAIM, "noise=calibrated"), ("X1", other, PAPER_NOISE, "default")} <= about
+    table = decide(certified(tmp_path, WBCD_AGAIN), run(tmp_path, tables))
+    assert set(table["id"]) == {"X1"}
+    assert set(table["quantifier"]) == {"each", ""}
+    about = {tuple(row) for row in table[["scope", "experiment", "pair", "rows", "reading"]].to_numpy()}
+    pair = "minibatch_sgd − local_sgd"
+    assert (CLAIM, "", "", "", "") in about
+    assert (READING, "", "", SAME_ROWS, "grid=widened") in about
+    assert (SETTING, "wbcd_mlp", pair, "", "grid=widened") in about
+    assert (SETTING, "wbcd_certified", pair, AT_CLAIM, "noise=calibrated") in about
+    assert (SETTING, "wbcd_certified", pair, PAPER_NOISE, "") in about
 
 
 @pytest.mark.parametrize(
@@ -95,14 +91,14 @@ def test_without_an_experiment_a_setting_or_an_epsilon_nothing_is_confirmed(
     known = certified(tmp_path, experiments, AT_ONE.replace("most_epsilon: 1", f"most_epsilon: {most}"))
     folder = run(tmp_path, {"wbcd_certified": BOTH, "mnist_mlp_certified": BOTH}, settings)
     table = decide(known, folder).set_index("claim")
-    assert table.loc[EXACT, "verdict"] == "inconclusive"
+    assert table.loc[EXACT, "verdict"] == "open"
     assert table.loc[EXACT, "statistic"].endswith(lacks)
     assert table.loc["X1", "verdict"] == "not testable here"
 
 
 def test_a_run_without_certified_experiments_or_variants_has_no_such_rows(tmp_path):
     table = decide(certified(tmp_path, WBCD_AGAIN), run(tmp_path, {"wbcd_mlp": {"": BEHIND}}))
-    assert set(with_columns(table)["rows"]) == {""}
+    assert set(table["rows"]) == {""}
     assert noise_changes(table) == protocol_changes(table) == []
 
 
@@ -155,7 +151,7 @@ def test_calibrated_noise_is_no_variant_of_the_protocol(tmp_path):
     both = {"": AHEAD, "noise=calibrated": BEHIND, "noise=calibrated;clip_rule=max_norm": BEHIND}
     table = decide(claims(tmp_path), run(tmp_path, {"wbcd_mlp": both}))
     assert protocol_changes(table) == []
-    assert SAME_ROWS not in set(with_columns(table)["rows"])
+    assert SAME_ROWS not in set(table["rows"])
 
 
 def test_parts_of_an_average_are_told_apart(tmp_path):
@@ -163,7 +159,7 @@ def test_parts_of_an_average_are_told_apart(tmp_path):
     table = decide(known, run(tmp_path, {"wbcd_mlp": {"": BEHIND, "grid=widened": AHEAD}}))
     (change,) = protocol_changes(table)
     assert change.turns
-    assert change.why.startswith("local_sgd -48.9 → 33.7 (confirmed)")
+    assert change.why.startswith("minibatch_sgd − local_sgd -48.9 → 33.7 (confirmed)")
 
 
 def test_a_part_of_an_average_depends_on_the_variant_that_turns_it(tmp_path):
@@ -171,7 +167,7 @@ def test_a_part_of_an_average_depends_on_the_variant_that_turns_it(tmp_path):
     known = claims(tmp_path, "variants: [grid=widened, split=per_silo]", IMPROVEMENT)
     both = {"": AHEAD, "grid=widened": BEHIND, "split=per_silo": AHEAD}
     table = decide(known, run(tmp_path, {"wbcd_mlp": both, "mnist_mlp": both})).set_index("claim")
-    part = table.loc["X1: local_sgd"]
+    part = table.loc["X1: minibatch_sgd − local_sgd"]
     assert part["verdict"] == "depends on the variant"
     assert "grid=widened" in part["statistic"]
     assert "per_silo" not in part["statistic"]

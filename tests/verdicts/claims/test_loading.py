@@ -19,7 +19,7 @@ from silodp.verdicts.claims import expressions
 from silodp.verdicts.claims.claim_file import EXPRESSIONS, Claim, Statistic
 from silodp.verdicts.claims.deciding import STATISTICS, decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import COLUMNS, TALLY
+from silodp.verdicts.claims.rows import ABOUT, COLUMNS
 from silodp.verdicts.words import Verdict
 
 FILES = sorted((ROOT / "config" / "claims").glob("*.yaml"))
@@ -123,11 +123,11 @@ def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_pat
     output = tmp_path / "claims.csv"
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     table = pd.read_csv(output)
-    assert list(table) == [*COLUMNS, TALLY]
+    assert list(table) == [*COLUMNS, *ABOUT]
     assert set(table["verdict"]) <= set(Verdict)
     assert {claim.id for claim in load_claims()} <= set(table["claim"])
     whole = table.set_index("claim")
-    assert whole.loc["N2", "verdict"] == "refuted"
+    assert whole.loc["N2", "verdict"] == "not reproduced"
     assert whole.loc["C1", "verdict"] == "not testable here"
     assert "insurance_linear" in whole.loc["C1", "statistic"]
     assert whole.loc["N1", "evidence"] == "figures/wbcd_mlp_M2_R5.svg; reported/wbcd_mlp.csv"
@@ -142,9 +142,9 @@ def test_claims_are_printed_as_text_or_as_a_markdown_table(tmp_path, capsys):
     assert main(["-q", "claims", str(run.path), "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.count("|") - line.count("\\|") == 4 for line in lines)
-    assert ["**refuted**" in line for line in lines if line.startswith("| N2 |")] == [True]
+    assert ["**not reproduced**" in line for line in lines if line.startswith("| N2 |")] == [True]
     assert main(["-q", "claims", str(run.path)]) == 0
-    assert "refuted" in capsys.readouterr().out
+    assert "not reproduced" in capsys.readouterr().out
 
 
 def test_a_run_is_named_by_folder_file_or_name(tmp_path, monkeypatch, capsys):

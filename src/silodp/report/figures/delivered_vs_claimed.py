@@ -57,7 +57,7 @@ def _brief(formula: str) -> str:
 def _looks(formulas: Sequence[str]) -> list[Look]:
     """Colour and marker of each formula's algorithm as in all figures; its further formulas have other markers."""
     known = {text: look for name, look in looks(ALGORITHMS).items() if (text := traits(name)[0].lower())}
-    begins = [formula.split(",")[0].replace("Fed-SPIDER", "FedSPIDER").lower() for formula in formulas]
+    begins = [formula.split(",")[0].lower() for formula in formulas]
     own = [known.get(name) or looks(["released"])["released"] for name in begins]
     spare = itertools.cycle(_MARKERS)
     first = [begins.index(name) == place for place, name in enumerate(begins)]

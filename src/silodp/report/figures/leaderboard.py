@@ -12,7 +12,7 @@ from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say_panels
 from silodp.report.figures.words import short_title
-from silodp.verdicts.leaderboard import axis_position, heterogeneity_axis
+from silodp.verdicts.leaderboard import ALPHA, axis_position, heterogeneity_axis
 
 # Inches of a panel with what stands around it, and of a row of the legend.
 _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
@@ -56,24 +56,22 @@ def heterogeneity_panels(table: pd.DataFrame) -> Figure:
     rows = table.assign(axis=table["experiment"].map(heterogeneity_axis), at=table["experiment"].map(axis_position))
     rows = rows[rows["axis"] != ""].sort_values(["axis", "at"], ascending=[False, True])
     if rows.empty:
-        raise ValueError(
-            "experiments: none ends in _p0 to _p100, a share in percent, or _a10, hundredths of Dirichlet's α"
-        )
+        raise ValueError("experiments: none says `vary`: one of them must be a point on an axis of heterogeneity")
     pairs = list(rows.groupby(["first", "second", "axis"], sort=False))
     with styled():
         figure, panels = _panels(len(pairs), 1, "Test error with a correction minus without, by heterogeneity")
         for axes, ((first, second, axis), part) in zip(panels, pairs, strict=True):
             for shift, (epsilon, line) in enumerate(part.groupby("epsilon")):
                 bars = [line["difference"] - line["low"], line["high"] - line["difference"]]
-                at = line["at"] * 1.1**shift if axis == "a" else line["at"] + 2.5 * shift
+                at = line["at"] * 1.1**shift if axis == ALPHA else line["at"] + 2.5 * shift
                 look: dict[str, Any] = {"fmt": "os^D"[shift % 4] + "-", "color": _GREYS[shift % 4], "ms": 3, "lw": 1}
                 axes.errorbar(at, line["difference"], bars, label=f"ε = {epsilon:g}", **look)
             axes.axhline(0, color="black", lw=0.7)
             names = [label(name).removeprefix("ISRL-DP ") for name in (first, second)]
             axes.set_title(" minus ".join(names), fontsize=7)
             axes.set_ylabel("below 0: the first is better", fontsize=7)
-            axes.set_xlabel("Dirichlet α" if axis == "a" else "records from all classes, %", fontsize=7)
-            if axis == "a":
+            axes.set_xlabel("Dirichlet α" if axis == ALPHA else "records from all classes, %", fontsize=7)
+            if axis == ALPHA:
                 axes.set_xscale("log")
             axes.tick_params(labelsize=6.5)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=7)

@@ -1,6 +1,5 @@
 """The page's verdicts: every claim with its numbers and evidence, and the claims that turn with noise or protocol."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,26 +9,27 @@ import pandas as pd
 
 from silodp.config.errors import show_value
 from silodp.files import read_table
-from silodp.report.figures.words import readable_text, variant_words
+from silodp.report.figures.words import readable_text, setting_words, variant_words
 from silodp.report.numbers import measured
 from silodp.report.page.blocks import Figure, Link, Section, Table, Text
 from silodp.report.page.figures import Page, anchor
 from silodp.report.page.papers import ORDER
-from silodp.verdicts.claims.base import SURROGATES
+from silodp.verdicts.claims.base import (
+    AT_CLAIM,
+    BASELINE,
+    CLAIM,
+    DATA_SET,
+    DEFAULT,
+    FORM,
+    PAPER_NOISE,
+    READING,
+    SAME_ROWS,
+    SURROGATES,
+)
 from silodp.verdicts.claims.claim_file import Claim
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import (
-    AT_CLAIM,
-    COLUMNS,
-    DEFAULT,
-    PAPER_NOISE,
-    SAME_ROWS,
-    TALLY,
-    Change,
-    protocol_changes,
-    with_columns,
-)
-from silodp.verdicts.words import Verdict
+from silodp.verdicts.claims.rows import ABOUT, COLUMNS, Change, filled, protocol_changes
+from silodp.verdicts.words import AGAINST, Verdict
 
 
 @dataclass
@@ -76,19 +76,20 @@ _UNITS = {
 }
 # What a claim's number is; of a part of it, see `_UNITS`.
 _MEASURES = {"paired_difference": "of comparisons support it", "delivered_epsilon": "is true over claimed ε"}
-_PAIR = re.compile(r"\w+, (\w[\w:]* − \w[\w:]*)")
+# Scopes of rows that stand beside the claim's own; all others are parts of it.
+_BESIDE = (READING, FORM)
 
 
 def read_claims(folder: Path) -> pd.DataFrame | None:
-    """A run's claims.csv with the columns of `with_columns`, None where missing; ValueError for an unknown verdict."""
+    """A run's claims.csv with "" for empty texts, None where missing; ValueError for an unknown verdict."""
     path = folder / "claims.csv"
     if not path.is_file():
         return None
-    table = read_table(path, COLUMNS).fillna({"evidence": "", "form": "", "source": "", "statement": "", TALLY: ""})
+    table = filled(read_table(path, [*COLUMNS, *ABOUT]))
     for word in table["verdict"]:
         if word not in list(Verdict):
             raise ValueError(f"{path}: verdict: {show_value(word)}: must be one of {', '.join(Verdict)}")
-    return with_columns(table)
+    return table
 
 
 def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> list[ShownClaim]:
@@ -96,21 +97,22 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
     labels = {figure.anchor: figure.label for figure in figures if figure.svg}
     stated = {claim.id: claim for claim in load_claims()}
     claims: list[ShownClaim] = []
-    for name, rows in table.groupby("name", sort=False):
+    for name, rows in table.groupby("id", sort=False):
         records = rows.to_dict("records")
         (head, _), *others = ((_row(row, page, labels), row) for row in records)
-        beside = [(part, row["rows"]) for part, row in others if row["part"] in ("", SURROGATES)]
-        parts = [part for part, row in others if row["part"] not in ("", SURROGATES)]
+        beside = [(part, row["rows"]) for part, row in others if row["scope"] in _BESIDE]
+        parts = [part for part, row in others if row["scope"] not in _BESIDE]
         cells = [[part.part, part.verdict, part.number, part.statistic] for part in parts]
         claim = stated.get(str(name))
-        said = {key: records[0][key] for key in ("name", "source", "statement", "kind")}
+        said = {key: records[0][key] for key in ("source", "statement", "kind", "tally")} | {"name": name}
         said |= {key: getattr(claim, key, "") for key in ("rule", "quote", "reply")}
+        if head.verdict not in (*AGAINST, Verdict.DEPENDS):
+            said["reply"] = ""
         shown = ShownClaim(
             **vars(head),
             **said,
             measures=_MEASURES.get(claim.statistic.name, "") if claim else "",
             effects=_effects(records, claim, page),
-            tally=str(records[0].get(TALLY) or ""),
             variants=[part for part, label in beside if label in ("", AT_CLAIM)],
             readings=[part for part, _ in beside],
             parts=Table(f"{name}: its parts", ["part", "verdict", "number", "how"], cells),
@@ -129,49 +131,55 @@ def _effects(records: Sequence[Mapping[str, Any]], claim: Claim | None, page: Pa
     if name not in ("paired_difference", "relative_improvement", "price_of_privacy"):
         return [(_number(head["value"], head["low"], head["high"]), unit)]
     protocols = ("", claim.protocol) if claim else ("",)
-    rows = [row for row in records[1:] if not row["rows"] and row["reading"] in protocols and row["part"]]
-    rows = [row for row in rows if pd.notna(row["low"])]
-    of_data_sets = [row for row in rows if _PAIR.fullmatch(row["part"])] or rows
+    rows = [row for row in records[1:] if not row["rows"] and row["reading"] in protocols]
+    rows = [row for row in rows if pd.notna(row["low"]) and row["scope"] not in _BESIDE]
+    of_data_sets = [row for row in rows if row["scope"] in (DATA_SET, BASELINE)] or rows
     against: list[Mapping[str, Any]] = []
-    if name == "paired_difference" and head["verdict"] in (Verdict.REFUTED, Verdict.DEPENDS):
+    if name == "paired_difference" and head["verdict"] in (*AGAINST, Verdict.DEPENDS):
         against = [row for row in rows if row["low"] > 0]
     shown = []
-    for pair in dict.fromkeys(row["part"].rpartition(", ")[2] for row in of_data_sets):
-        some = [row for row in of_data_sets if row["part"].endswith(pair)]
+    for pair in dict.fromkeys(row["pair"] for row in of_data_sets):
+        some = [row for row in of_data_sets if row["pair"] == pair]
         shown.append(_clearest([row for row in some if row in against] or some))
     if against and not any(row in against for row in shown):
         shown.append(_clearest(against))
-    return [
-        (_number(row["value"], row["low"], row["high"]), f"{unit}, {_part_title(row['part'], page)}") for row in shown
-    ]
+    return [(_number(row["value"], row["low"], row["high"]), f"{unit}, {_subject(row, page)}") for row in shown]
 
 
 def _clearest(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return max(rows, key=lambda row: abs(row["value"]) / max(row["high"] - row["low"], 1e-12))
 
 
-def _part_title(part: str, page: Page) -> str:
-    """The data set or setting of a part of a claim, and its pair."""
-    place, _, what = part.rpartition(", ")
-    named = next((title for key, title in page.titles.items() if place and key.startswith(place.split()[0])), "")
-    where = " ".join(filter(None, (named.partition(",")[0], place.partition(" ")[2])))
-    return ": ".join(filter(None, (where, readable_text(what))))
+def _subject(row: Mapping[str, Any], page: Page) -> str:
+    """The data set or setting of a part of a claim, and its pair, algorithm or formula; empty for the claim itself."""
+    place = readable_text(row["experiment"] or row["data_set"], page.titles)
+    if row["R"]:
+        place = f"{place}, {setting_words(int(row['M']), int(row['R']))}"
+    return ": ".join(filter(None, (place, readable_text(row["pair"]))))
 
 
 def _row(row: Mapping[str, Any], page: Page, labels: Mapping[str, str]) -> Row:
-    reading = "default protocol" if row["reading"] == DEFAULT else readable_text(variant_words(row["reading"]))
-    beside = {"": reading, AT_CLAIM: reading, PAPER_NOISE: "same settings, paper’s noise"}
-    beside[SAME_ROWS] = f"same settings as “{reading}”, paper’s protocol"
-    parts = [readable_text(row["part"], page.titles).replace(SURROGATES, "scaled-down surrogates"), beside[row["rows"]]]
+    reading = readable_text(variant_words(row["reading"]))
+    of_rows = reading or "default protocol"
+    beside = {"": of_rows if row["scope"] == READING else reading, PAPER_NOISE: "same settings, paper’s noise"}
+    beside |= {AT_CLAIM: of_rows, SAME_ROWS: f"same settings as “{of_rows}”, paper’s protocol"}
+    beside[SURROGATES] = ", ".join(filter(None, ("scaled-down surrogates", reading)))
+    label = row["form"] if row["scope"] == FORM else beside.get(row["rows"], readable_text(row["rows"]))
+    parts = ["" if row["scope"] == CLAIM else _subject(row, page), "" if row["scope"] == CLAIM else label]
+    numbers = (row["value"], row["low"], row["high"])
     files = [name for name in row["evidence"].split("; ") if name]
     return Row(
         part=", ".join(filter(None, parts)),
         verdict=Verdict(row["verdict"]),
-        number=_number(row["value"], row["low"], row["high"]),
+        number=_share(row) if row["scope"] in (CLAIM, READING) and row["quantifier"] else _number(*numbers),
         statistic=readable_text(str(row["statistic"]), page.titles),
         form=row["form"],
         evidence=[_evidence(name, page, labels) for name in files],
     )
+
+
+def _share(row: Mapping[str, Any]) -> str:
+    return "" if pd.isna(row["value"]) else f"{row['value']:.0%}"
 
 
 def _number(value: float, low: float, high: float) -> str:
@@ -204,7 +212,7 @@ def changed(page: Page, changes: Sequence[Change], before: str, after: str) -> T
     """Claims decided twice, with the numbers behind both verdicts."""
     rows = []
     for change in changes:
-        variant = "the default" if change.reading == "default" else variant_words(change.reading)
+        variant = "the default" if change.reading == DEFAULT else variant_words(change.reading)
         why, verdicts = readable_text(change.why, page.titles), [change.headline, change.before, change.after]
         rows.append([change.claim, variant, *verdicts, "turns" if change.turns else "stays", why])
     heading = ["claim", "variant", "the claim itself", before, after, "all else equal", "why"]

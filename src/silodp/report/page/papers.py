@@ -8,11 +8,11 @@ import pandas as pd
 from silodp.files import with_reading
 from silodp.report.figures.style import label
 from silodp.report.paper_figures import figure_sentence
-from silodp.verdicts.words import Verdict
+from silodp.verdicts.words import AGAINST, Verdict
 
 # Verdicts as a reader wants to meet them: what speaks against the paper first.
 ORDER = (
-    *(Verdict.REFUTED, Verdict.DEPENDS, Verdict.INCONCLUSIVE, Verdict.ORDER_AGREES, Verdict.NOT_CONTRADICTED),
+    *(*AGAINST, Verdict.DEPENDS, Verdict.OPEN, Verdict.ORDER_AGREES, Verdict.NOT_CONTRADICTED),
     *(Verdict.CONFIRMED, Verdict.DERIVATION, Verdict.VACUOUS, Verdict.NOT_TESTABLE),
 )
 

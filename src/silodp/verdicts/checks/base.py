@@ -120,12 +120,12 @@ def against_nulls(check: Callable[[Context], list[Row]], context: Context) -> li
 
 
 def judge_interval(measured: Interval, lower: float, upper: float) -> Verdict:
-    """Confirmed if the interval is in [lower, upper], refuted if none of it is, else inconclusive; NaN is no bound."""
+    """Confirmed if the interval is in [lower, upper], refuted if none of it is, else open; NaN is no bound."""
     low = -math.inf if math.isnan(lower) else lower
     high = math.inf if math.isnan(upper) else upper
     if low <= measured.low and measured.high <= high:
         return Verdict.CONFIRMED
-    return Verdict.REFUTED if measured.high < low or measured.low > high else Verdict.INCONCLUSIVE
+    return Verdict.REFUTED if measured.high < low or measured.low > high else Verdict.OPEN
 
 
 def bounded(

@@ -69,7 +69,7 @@ def _risk(context: Context, epsilon: float, n: int, N: int, d: int) -> Array:
 def _printed_slope(right: Row) -> Row:
     """The slope in N against the printed 1/√N: an upper bound that falls more slowly is kept to."""
     measured = Interval(right["measured"], right["measured_low"], right["measured_high"])
-    verdict = Verdict.NOT_CONTRADICTED if measured.high <= PRINTED_IN_N else Verdict.INCONCLUSIVE
+    verdict = Verdict.NOT_CONTRADICTED if measured.high <= PRINTED_IN_N else Verdict.OPEN
     verdict = Verdict.REFUTED if measured.low > PRINTED_IN_N else verdict
     detail = "a bound that falls more slowly than the risk does"
     columns: Row = {"upper": PRINTED_IN_N, "form": AS_PRINTED, "detail": detail}

@@ -4,15 +4,16 @@ import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from silodp.config.errors import project_root, show_value
+from silodp.config.errors import show_value
 from silodp.config.experiment import Experiment
-from silodp.config.loading import read_experiment
+from silodp.config.loading import known_experiments
 from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
 from silodp.files import experiments_of, figure_name, with_reading
 from silodp.verdicts.checks.columns import BOUNDS_COLUMNS
@@ -22,20 +23,34 @@ from silodp.verdicts.words import Verdict
 
 # One-sided level of a two-sided 95 % interval; Holm's method keeps it over all comparisons of a claim.
 LEVEL = (1 - CONFIDENCE) / 2
-# The part of a claim that scaled-down surrogates of its experiments decide.
-SURROGATES = "surrogates"
+# What a row covers: the claim itself, the whole claim under another reading or on other rows, or in its corrected
+# form, or a part of it.
+CLAIM, READING, FORM = "claim", "reading", "form"
+DATA_SET, SETTING, EXPERIMENT, BASELINE, FORMULA = "data set", "setting", "experiment", "baseline", "formula"
+MISSING = "missing"
+# Which rows decide, where they are not the claim's own: of scaled-down surrogates, of the same trials under calibrated
+# noise, under the paper's, or of the paper's protocol where a variant has rows.
+SURROGATES, AT_CLAIM, PAPER_NOISE, SAME_ROWS = "surrogates", "calibrated noise", "paper's noise", "paper's protocol"
+# Words of their labels, in front of the reading.
+_LABELS = {
+    AT_CLAIM: "at exactly the claimed ε:",
+    PAPER_NOISE: "the same rows with the paper's noise:",
+    SAME_ROWS: "the paper's protocol on the rows of",
+}
+# The reading without a name, where it has to be named.
+DEFAULT = "default"
 
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """One row about a claim: `part` is its name behind the claim's; `low` and `high` are NaN for no interval.
+    """One row about a claim: its number, and in columns what it is about; `low` and `high` are NaN for no interval.
 
-    `evidence` are files relative to the run's folder, `form` is `as printed` or `corrected` (docs/errata.md),
-    `experiment` is empty for several, and `reading` is the variant of the protocol, empty for the default. `tally`
-    counts comparisons.
+    `scope` and `rows` are words from above, or `<algorithm> alone`; `reading` is the variant of the protocol, empty for
+    the default; `experiment` is empty for several, M and R are 0; `pair` has the algorithms compared, or the algorithm
+    or formula; `quantifier` is that of the ε. `evidence` are files relative to the run's folder, `form` is
+    `as printed` or `corrected` (docs/errata.md), `tally` counts comparisons, `slack` is a bound over the worst value.
     """
 
-    part: str
     statistic: str
     verdict: Verdict
     value: float = math.nan
@@ -43,9 +58,43 @@ class ClaimFinding:
     high: float = math.nan
     evidence: tuple[str, ...] = ()
     form: str = ""
-    experiment: str = ""
+    scope: str = CLAIM
+    rows: str = ""
     reading: str = ""
+    experiment: str = ""
+    M: int = 0
+    R: int = 0
+    pair: tuple[str, ...] = ()
+    data_set: str = ""
+    quantifier: str = ""
     tally: str = ""
+    slack: float = math.nan
+
+    @property
+    def compared(self) -> str:
+        return " − ".join(self.pair)
+
+    @property
+    def part(self) -> str:
+        """The row's name behind the claim's, made of its columns; empty for the claim itself."""
+        place = f"{self.experiment} M={self.M} R={self.R}" if self.R else self.experiment
+        if self.scope == EXPERIMENT:
+            return ", ".join(filter(None, (f"{place} {self.compared}", self._label)))
+        compared = self.compared if self.scope not in (CLAIM, READING) else ""
+        return ", ".join(filter(None, (place or self.data_set, compared, self._label)))
+
+    @property
+    def _label(self) -> str:
+        reading = f"[{self.reading}]" if self.reading else ""
+        if self.rows == SURROGATES:
+            # The experiments of surrogates are named.
+            return " ".join(filter(None, (SURROGATES * (not self.experiment), reading)))
+        if self.rows:
+            words = f"{_LABELS[self.rows]} {self.reading or DEFAULT}" if self.rows in _LABELS else self.rows
+            return f"[{words}]"
+        if self.scope == FORM:
+            return f"[{self.form}]"
+        return reading if self.scope != CLAIM and self.reading else f"[{DEFAULT}]" * (self.scope == READING)
 
 
 class RunFolder:
@@ -107,10 +156,7 @@ class RunFolder:
         if table is None:
             return None
         table = table.assign(**{name: table[name].fillna("").astype(str) for name in ("verdict", "form", "detail")})
-        for word in set(table["verdict"]) - {"", *Verdict}:
-            where = f"{self.path}/bounds/{check}.csv: verdict: {show_value(word)}"
-            raise ValueError(f"{where}: must be one of {', '.join(Verdict)}, or empty")
-        return table
+        return table.assign(verdict=table["verdict"].map(partial(_word, f"{self.path}/bounds/{check}.csv")))
 
     def evidence(self, claim: Claim, place: Mapping[str, Any]) -> tuple[str, ...]:
         """The claim's files for one place, as far as the run has them: experiment with M, R and reading, or a check."""
@@ -123,14 +169,22 @@ class RunFolder:
         return tuple(name for name in names if name.startswith("figures/") or (self.path / name).is_file())
 
 
+def _word(path: str, word: str) -> str:
+    """A stored verdict; those of earlier versions in today's words."""
+    try:
+        return Verdict(word) if word else word
+    except ValueError:
+        raise ValueError(
+            f"{path}: verdict: {show_value(word)}: must be one of {', '.join(Verdict)}, or empty"
+        ) from None
+
+
 @functools.cache
 def _experiment_grid(experiment: str) -> tuple[frozenset[tuple[int, int]], frozenset[float]]:
     """Settings (M, R) and ε of the experiment's own file, which a run file may thin; none without such a file."""
-    folder = project_root() / "config" / "experiments"
-    path = folder / f"{experiment}.yaml"
-    if not path.is_file():
+    if experiment not in known_experiments():
         return frozenset(), frozenset()
-    config = Experiment.model_validate(read_experiment(folder, path))
+    config = Experiment.model_validate(known_experiments()[experiment])
     return frozenset((setting.M, setting.R) for setting in config.settings), frozenset(config.epsilons)
 
 
@@ -147,19 +201,16 @@ def missing_rows_text(experiment: str, rows: pd.DataFrame, least: float = 0, mos
     return f"{experiment} at {' and '.join(parts)}" if parts else ""
 
 
-def part_name(experiment: str, M: int, R: int, reading: str = "", what: str = "") -> str:
-    """A part's name: what is compared, where, and under which reading."""
-    return ", ".join(part for part in (f"{experiment} M={M} R={R}", what, f"[{reading}]" if reading else "") if part)
+def data_set_of(experiment: str) -> str:
+    """The registered data set of an experiment of config/experiments, as mnist of mnist_mlp; else the experiment."""
+    name = known_experiments().get(experiment, {}).get("dataset", experiment)
+    return name if isinstance(name, str) else experiment
 
 
-def data_set(experiment: str) -> str:
-    """The data set that an experiment is named after, as mnist of mnist_mlp_certified."""
-    return experiment.partition("_")[0]
-
-
-def group_name(reading: str, surrogate: bool = False) -> str:
-    """A part's name for all rows of a reading, of the claim's experiments or of their surrogates."""
-    return " ".join(word for word in (SURROGATES * surrogate, f"[{reading}]" if reading else "") if word)
+def scope_of(reading: str, surrogate: bool = False) -> dict[str, str]:
+    """What a row about all of a reading is about: the claim itself, a variant of it, or its surrogates."""
+    about = {"scope": READING if reading or surrogate else CLAIM, "reading": reading}
+    return about | {"rows": SURROGATES * surrogate}
 
 
 def count_findings(findings: Iterable[ClaimFinding]) -> tuple[str, ...]:
@@ -175,7 +226,7 @@ def with_gaps(text: str, verdict: Verdict, missing: Sequence[str]) -> tuple[str,
     """A statistic's words and verdict where parts of its experiments are missing: nothing is confirmed without them."""
     if not missing:
         return text, verdict
-    return f"{text}; {lacking(missing)}", Verdict.INCONCLUSIVE if verdict == Verdict.CONFIRMED else verdict
+    return f"{text}; {lacking(missing)}", Verdict.OPEN if verdict == Verdict.CONFIRMED else verdict
 
 
 def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from silodp.verdicts.claims.base import ClaimFinding, RunFolder, count_findings, counted
+from silodp.verdicts.claims.base import CLAIM, FORM, ClaimFinding, RunFolder, count_findings, counted
 from silodp.verdicts.claims.claim_file import BoundsVerdicts, Claim, Rows
 from silodp.verdicts.claims.expressions import evaluated
 from silodp.verdicts.words import FORMS, Verdict, combine_verdicts
@@ -26,7 +26,7 @@ def bounds_verdicts(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
         groups[""].append(evaluated(statistic.formulas))
     forms = [form for form in FORMS if form in groups] or [""]
     return [
-        _joined(f"[{form}]" if place else "", form, groups[""] + (groups[form] if form else []))
+        _joined(FORM if place else CLAIM, form, groups[""] + (groups[form] if form else []))
         for place, form in enumerate(forms)
     ]
 
@@ -38,14 +38,14 @@ def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[ClaimFinding]:
         text = (
             f"check {rows.check}: needs bounds/{rows.check}.csv (make bounds, or `targets: [bounds]` in the run file)"
         )
-        return [ClaimFinding("", text, Verdict.NOT_TESTABLE)]
+        return [ClaimFinding(text, Verdict.NOT_TESTABLE)]
     table = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
     table = table[table["parameter"].str.startswith(rows.parameter)]
     if rows.last:
         table = table[table["value"] == table["value"].max()]
     if table.empty:
         text = f"check {rows.check}: has no row of {rows.theorem} {rows.parameter}".rstrip()
-        return [ClaimFinding("", text, Verdict.NOT_TESTABLE)]
+        return [ClaimFinding(text, Verdict.NOT_TESTABLE)]
     files = run.evidence(claim, {"check": rows.check})
     return [_finding(rows, part, str(form), files) for form, part in table.groupby("form", sort=False)]
 
@@ -65,7 +65,14 @@ def _finding(rows: Rows, table: pd.DataFrame, form: str, files: tuple[str, ...])
     if math.isnan(value):
         # A check without runs holds a formula's own number, which stands as both bounds or as the upper one.
         value = float(row["lower"] if row["lower"] == row["upper"] else row["upper"])
-    return ClaimFinding("", text, verdict, value, low, high, files, form)
+    return ClaimFinding(text, verdict, value, low, high, files, form, slack=_slack(table))
+
+
+def _slack(table: pd.DataFrame) -> float:
+    """An upper bound over the worst measured value below it, of the row with the least; NaN without such rows."""
+    rows = table[(table["upper"] > 0) & (table["upper"] != table["lower"]) & (table["measured"] > 0)]
+    rows = rows[rows["verdict"].isin([Verdict.CONFIRMED, Verdict.NOT_CONTRADICTED])]
+    return float((rows["upper"] / rows["measured"]).min())
 
 
 def _use(row: pd.Series) -> float:
@@ -80,10 +87,12 @@ def _use(row: pd.Series) -> float:
     return max(uses, default=-math.inf)
 
 
-def _joined(part: str, form: str, found: list[ClaimFinding]) -> ClaimFinding:
+def _joined(scope: str, form: str, found: list[ClaimFinding]) -> ClaimFinding:
     """All findings of one form as one: the verdict of all, the numbers of the one that decides."""
     verdict = combine_verdicts([finding.verdict for finding in found])
     tested = [finding for finding in found if finding.verdict != Verdict.NOT_TESTABLE]
     first = next((finding for finding in found if finding.verdict == verdict), [*tested, *found][0])
     texts = "; ".join(dict.fromkeys(finding.statistic for finding in [first, *found]))
-    return ClaimFinding(part, texts, verdict, first.value, first.low, first.high, count_findings(found), form)
+    slack = float(np.fmin.reduce([finding.slack for finding in found]))
+    numbers = (first.value, first.low, first.high)
+    return ClaimFinding(texts, verdict, *numbers, count_findings(found), form, scope=scope, slack=slack)

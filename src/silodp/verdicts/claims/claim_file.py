@@ -196,6 +196,11 @@ class Claim(Strict):
     quote: str = Field("", description="the paper's sentence, of at most 25 words, and its section; for refuted claims")
     reply: str = Field("", description="how an author could reply where the claim is refuted, in one line")
     rule: Words = Field(description="what confirms and what refutes, in words")
+    against: Literal["refuted", "not reproduced", "gap", "misprint"] = Field(
+        "refuted",
+        description="word for what speaks against it: the statement is false; it reports the authors' own runs; the "
+        "proof's constant fails and the statement stands; the form that was meant holds",
+    )
     kind: Literal["experiment", "theorem", "derivation"] = Field(
         "experiment",
         description="what decides: trained models, a theorem held against runs or accounting, or formulas alone",

@@ -10,7 +10,19 @@ from typing import Any
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS, families
-from silodp.verdicts.claims.base import ClaimFinding, RunFolder, missing_rows_text
+from silodp.verdicts.claims.base import (
+    AT_CLAIM,
+    BASELINE,
+    CLAIM,
+    DATA_SET,
+    DEFAULT,
+    PAPER_NOISE,
+    READING,
+    SAME_ROWS,
+    ClaimFinding,
+    RunFolder,
+    missing_rows_text,
+)
 from silodp.verdicts.claims.bounds_rows import bounds_verdicts
 from silodp.verdicts.claims.claim_file import Claim, RelativeImprovement
 from silodp.verdicts.claims.delivered import delivered_epsilon
@@ -18,7 +30,7 @@ from silodp.verdicts.claims.expressions import exact_expression, formula_values
 from silodp.verdicts.claims.identity import same_iterates
 from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
 from silodp.verdicts.claims.paired import paired_difference
-from silodp.verdicts.claims.rows import AT_CLAIM, COLUMNS, DEFAULT, FEW, PAPER_NOISE, SAME_ROWS, TALLY, row_label
+from silodp.verdicts.claims.rows import ABOUT, COLUMNS, FEW
 from silodp.verdicts.words import Verdict
 
 # Each decides claims with the statistic of its name; its first finding is the claim as a whole.
@@ -32,12 +44,15 @@ STATISTICS: dict[str, Callable[[Claim, RunFolder], list[ClaimFinding]]] = {
     "formula_values": formula_values,
     "same_iterates": same_iterates,
 }
-_DECISIVE = {Verdict.CONFIRMED, Verdict.REFUTED, Verdict.INCONCLUSIVE}
+_DECISIVE = {Verdict.CONFIRMED, Verdict.REFUTED, Verdict.OPEN}
 _CELL = ["M", "R", "epsilon", "algorithm"]
 
 
 def decide(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
-    """`rows.COLUMNS`: each claim, then its parts (`N1: <part>`). Raises ValueError for a file that cannot be read."""
+    """Each claim, then its parts: `rows.COLUMNS`, where its name is `N1: <part>`, and `rows.ABOUT`.
+
+    Raises ValueError for a file that cannot be read.
+    """
     rows = []
     for claim in claims:
         findings, same = STATISTICS[claim.statistic.name](claim, run), _same_rows(claim, run)
@@ -49,8 +64,14 @@ def decide(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
         ]:
             name = f"{claim.id}: {finding.part}" if finding.part else claim.id
             about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
-            rows.append(asdict(finding) | about | {"evidence": "; ".join(finding.evidence)})
-    return pd.DataFrame(rows, columns=[*COLUMNS, TALLY])
+            about |= {"id": claim.id, "pair": finding.compared, "evidence": "; ".join(finding.evidence)}
+            rows.append(asdict(finding) | about | {"verdict": word_of(claim, finding.verdict)})
+    return pd.DataFrame(rows, columns=[*COLUMNS, *ABOUT])
+
+
+def word_of(claim: Claim, verdict: Verdict) -> Verdict:
+    """What speaks against a claim in the word for its kind: a report, a proof's constant, a misprint, or false."""
+    return Verdict(claim.against) if verdict == Verdict.REFUTED else verdict
 
 
 def put_protocol_first(
@@ -60,33 +81,37 @@ def put_protocol_first(
 
     `same` has the verdicts under the protocol on the rows that each variant has: nothing else differs there.
     """
-    named = {row.part: row for row in findings}
     if claim.protocol:
-        head = named.get(f"[{claim.protocol}]")
+        wholes = [row for row in findings if row.scope == READING and row.reading == claim.protocol and not row.rows]
+        head = wholes[0] if wholes else None
         first = findings[0]
         if head is None:
             text = f"{first.statistic}; the paper's own protocol, {claim.protocol}, was not run"
             head = replace(first, statistic=text, verdict=Verdict.NOT_TESTABLE)
-        findings = [replace(head, part=""), replace(first, part=f"[{DEFAULT}]"), *findings[1:]]
-        named |= {row.part: row for row in findings}
-    before = {row.part: row for row in same}
-    first, *others = [_depends(claim, row, named, before) for row in findings]
+        findings = [replace(head, scope=CLAIM), replace(first, scope=READING), *findings[1:]]
+    first, *others = [_depends(claim, row, findings, same) for row in findings]
     if first.verdict == Verdict.DEPENDS and not claim.protocol:
-        others.insert(0, replace(findings[0], part=f"[{DEFAULT}]"))
+        others.insert(0, replace(findings[0], scope=READING))
     return [first, *others]
 
 
 def _depends(
-    claim: Claim, row: ClaimFinding, named: Mapping[str, ClaimFinding], before: Mapping[str, ClaimFinding]
+    claim: Claim, row: ClaimFinding, findings: Sequence[ClaimFinding], same: Sequence[ClaimFinding]
 ) -> ClaimFinding:
-    """A claim's verdict, or that of its part of the same name under every reading, beside its fair variants'."""
-    turns, own = [], claim.protocol or DEFAULT
+    """A claim's verdict, or that of its average over a baseline, beside its fair variants'."""
+    if row.rows or not (row.scope == CLAIM or (row.scope == BASELINE and not row.reading)):
+        return row
+    turns, own, scope = [], claim.protocol or DEFAULT, BASELINE if row.scope == BASELINE else READING
+
+    def under(variant: str, rows: str, found: Sequence[ClaimFinding]) -> ClaimFinding | None:
+        about = (scope, rows, variant, row.pair)
+        return next((one for one in found if (one.scope, one.rows, one.reading, one.pair) == about), None)
+
     for variant in claim.variants:
-        label, rows = f"[{variant or DEFAULT}]", row_label(SAME_ROWS, variant)
-        after = named.get(f"{label}, {row.part}" if row.part else label)
-        base = before.get(f"{row.part}, {rows}" if row.part else rows)
+        after, base = under(variant, "", findings), under(variant, SAME_ROWS, same)
         if after and base and {after.verdict, base.verdict} <= _DECISIVE and after.verdict != base.verdict:
-            turns.append(f"{base.verdict} under {own}, {after.verdict} under {variant or DEFAULT}")
+            before, now = (word_of(claim, one.verdict) for one in (base, after))
+            turns.append(f"{before} under {own}, {now} under {variant or DEFAULT}")
     if not turns or row.verdict == Verdict.NOT_TESTABLE:
         return row
     text = f"the paper's own protocol is {own}: on the same rows {'; '.join(turns)}; {row.statistic}"
@@ -136,8 +161,11 @@ def _decide_on_view(claim: Claim, view: UnderOneReading, experiments: Sequence[s
     return STATISTICS[claim.statistic.name](alone, view)
 
 
-def _labelled(findings: Sequence[ClaimFinding], label: str) -> list[ClaimFinding]:
-    return [replace(row, part=f"{row.part}, {label}" if row.part else label) for row in findings]
+def _on_rows(findings: Sequence[ClaimFinding], rows: str, reading: str = "") -> list[ClaimFinding]:
+    """Findings of a claim that was decided again, as those on other `rows`."""
+    return [
+        replace(row, rows=rows, reading=reading, scope=READING if row.scope == CLAIM else row.scope) for row in findings
+    ]
 
 
 def _same_rows(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
@@ -153,8 +181,9 @@ def _same_rows(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
             continue
         findings = _decide_on_view(claim, UnderOneReading(run, base, reading), claim.experiments)
         if findings and findings[0].verdict != Verdict.NOT_TESTABLE:
-            kept = findings if len(findings) <= FEW + 2 else findings[:1]
-            found += _labelled(kept, row_label(SAME_ROWS, reading))
+            few = len(findings) <= FEW + 2
+            kept = [row for row in findings if few or row.scope in (CLAIM, DATA_SET)]
+            found += _on_rows(kept, SAME_ROWS, reading)
     return found
 
 
@@ -169,8 +198,7 @@ def _decide_each_alone(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
             one = claim.model_copy(update={"statistic": statistic, "surrogates": []})
             rows = [row for row in STATISTICS[statistic.name](one, run) if not row.reading and not row.experiment]
             if rows and rows[0].verdict != Verdict.NOT_TESTABLE:
-                rows = [row for row in rows if not row.part or member in row.statistic]
-                found += _labelled(rows, f"[{member} alone]")
+                found += _on_rows([row for row in rows if row.scope == CLAIM or member in row.pair], f"{member} alone")
     return found
 
 
@@ -191,9 +219,9 @@ def _certified(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
             if gaps:
                 # Of fewer experiments than the paper's an average is another number.
                 open_again = whole.verdict == Verdict.CONFIRMED or isinstance(claim.statistic, RelativeImprovement)
-                verdict = Verdict.INCONCLUSIVE if open_again else whole.verdict
+                verdict = Verdict.OPEN if open_again else whole.verdict
                 whole = replace(whole, statistic=f"{whole.statistic}; without {', '.join(gaps)}", verdict=verdict)
-            found += _labelled([whole, *parts], row_label(rows, reading))
+            found += _on_rows([whole, *parts], rows, reading)
     return found
 
 

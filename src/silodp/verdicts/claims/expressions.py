@@ -34,7 +34,7 @@ def exact_expression(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
 def expression(name: str) -> ClaimFinding:
     """The finding of one expression; `low` and `high` are the ends of its values over the grid."""
     text, holds, value, low, high = EXPRESSIONS[name]()
-    return ClaimFinding("", text, Verdict.DERIVATION if holds else Verdict.REFUTED, value, low, high)
+    return ClaimFinding(text, Verdict.DERIVATION if holds else Verdict.REFUTED, value, low, high)
 
 
 def formula_values(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
@@ -44,7 +44,7 @@ def formula_values(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
 
 def evaluated(rows: Sequence[Formula]) -> ClaimFinding:
     """All exponents and values of formulas, of which one that is not as stated refutes; the first is the number."""
-    words, holds, numbers = [], True, []
+    words, holds, numbers, slacks = [], True, [], []
     for row in rows:
         for axis, stated in row.slopes.items():
             power = axis.removeprefix("e^")
@@ -62,10 +62,11 @@ def evaluated(rows: Sequence[Formula]) -> ClaimFinding:
             numbers.append((max(values), min(values), max(values)))
             # Rounding of a product of a thousand factors near 1.
             holds &= max(values) <= row.at_most * (1 + 1e-9)
+            slacks.append(row.at_most / max(values))
             words.append(f"{row.formula} up to {max(values):.3g} at {len(values)} points, stated {row.at_most:g}")
     value, low, high = numbers[0]
     verdict = Verdict.DERIVATION if holds else Verdict.REFUTED
-    return ClaimFinding("", f"formulas: {'; '.join(words)}", verdict, value, low, high)
+    return ClaimFinding(f"formulas: {'; '.join(words)}", verdict, value, low, high, slack=min(slacks, default=math.nan))
 
 
 def _quotient(row: Formula, varied: dict[str, float]) -> float:

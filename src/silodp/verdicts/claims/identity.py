@@ -7,7 +7,7 @@ from silodp.algorithms.base import Algorithm
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, Release
 from silodp.theory.problems.known import Quadratic
-from silodp.verdicts.claims.base import ClaimFinding, RunFolder
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder, scope_of
 from silodp.verdicts.claims.claim_file import Claim, SameIterates
 from silodp.verdicts.words import AS_PRINTED, CORRECTED, Verdict
 
@@ -23,7 +23,7 @@ def same_iterates(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     statistic = claim.statistic
     assert isinstance(statistic, SameIterates)
     found = []
-    for noise, part, form in (("own", "", AS_PRINTED), ("minibatch", "[spider_q1_noise=minibatch]", CORRECTED)):
+    for noise, reading, form in (("own", "", AS_PRINTED), ("minibatch", "spider_q1_noise=minibatch", CORRECTED)):
         options = {"rounds": ROUNDS, "phase_length": 1, "spider_q1_noise": noise}
         spider = ALGORITHMS["fedprox_spider"].with_options(options)
         minibatch = ALGORITHMS["minibatch_sgd"].with_options({"rounds": ROUNDS})
@@ -35,7 +35,8 @@ def same_iterates(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
             f"over σ of MB-SGD {releases[0].noise / releases[1].noise:.4g}"
         )
         verdict = Verdict.CONFIRMED if distance <= statistic.tolerance else Verdict.REFUTED
-        found.append(ClaimFinding(part, text, verdict, distance, evidence=run.evidence(claim, {}), form=form))
+        evidence = run.evidence(claim, {})
+        found.append(ClaimFinding(text, verdict, distance, evidence=evidence, form=form, **scope_of(reading)))
     return found
 
 

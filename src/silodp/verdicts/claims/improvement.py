@@ -1,24 +1,31 @@
 """Claims about the relative improvement of an algorithm over baselines, and about the price of privacy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from silodp.federation.streams import Streams
+from silodp.files import NON_PRIVATE
 from silodp.verdicts.claims.base import (
+    BASELINE,
+    READING,
+    SETTING,
     SURROGATES,
     ClaimFinding,
     RunFolder,
     count_findings,
-    group_name,
+    data_set_of,
+    holm,
     lacking,
-    part_name,
+    scope_of,
     with_gaps,
 )
 from silodp.verdicts.claims.claim_file import Claim, PriceOfPrivacy, RelativeImprovement
 from silodp.verdicts.comparisons import CELL, same_algorithm
-from silodp.verdicts.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval
+from silodp.verdicts.pairs import paired_differences, paired_errors
+from silodp.verdicts.statistics import CONFIDENCE, RESAMPLES, Interval, mean_interval, paired_test
 from silodp.verdicts.words import Verdict, combine_verdicts
 
 
@@ -30,7 +37,7 @@ def relative_improvement(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """
     found = _group(claim, run, claim.experiments)
     if not found:
-        found = [ClaimFinding("", f"mean relative improvement: {lacking(claim.experiments)}", Verdict.NOT_TESTABLE)]
+        found = [ClaimFinding(f"mean relative improvement: {lacking(claim.experiments)}", Verdict.NOT_TESTABLE)]
     found += _group(claim, run, claim.surrogates, surrogate=True)
     tables = [table for name in claim.experiments if (table := run.reported(name)) is not None]
     readings = sorted({reading for table in tables for reading in table["reading"].unique() if reading})
@@ -46,7 +53,8 @@ def _group(
     details: list[ClaimFinding] = []
     evidence: set[str] = set()
     gaps: set[str] = set()
-    part, privacy = group_name(reading, surrogate), run.privacy()
+    about, privacy = scope_of(reading, surrogate), run.privacy()
+    part = " ".join(filter(None, (about["rows"], f"[{reading}]" * bool(reading))))
     for baseline, stated in statistic.stated.items():
         errors, alike = {}, 0
         for name in experiments:
@@ -70,16 +78,16 @@ def _group(
             f"mean relative improvement of {statistic.target} over {baseline} in percent, stated {stated:g} ± "
             f"{statistic.tolerance:g}, over {points} (setting, ε) of {', '.join(errors)}"
         )
-        verdict = Verdict.INCONCLUSIVE
+        verdict = Verdict.OPEN
         if np.isfinite(interval).all():
             from silodp.verdicts.checks.base import judge_interval  # loads PyTorch
 
             verdict = judge_interval(interval, stated - statistic.tolerance, stated + statistic.tolerance)
         if alike:
             # Over fewer (setting, ε) than the paper's the average is another number.
-            text, verdict = f"{text}; at {alike} more they are the same algorithm", Verdict.INCONCLUSIVE
-        where = f"{part}, {baseline}" if part else baseline
-        details.append(ClaimFinding(where, text, verdict, *interval, tuple(sorted(evidence)), reading=reading))
+            text, verdict = f"{text}; at {alike} more they are the same algorithm", Verdict.OPEN
+        of_pair = about | {"scope": BASELINE, "pair": (statistic.target, baseline)}
+        details.append(ClaimFinding(text, verdict, *interval, tuple(sorted(evidence)), **of_pair))
     if not details:
         return []
     verdict = combine_verdicts([detail.verdict for detail in details])
@@ -88,23 +96,16 @@ def _group(
     missing = [name for name in experiments if name in gaps] + run.gaps(experiments, *statistic.epsilons)
     if missing and not part:
         # Of fewer experiments than the paper's the average is another number.
-        text, verdict = f"{text}; {lacking(missing)}", Verdict.INCONCLUSIVE
-    return [ClaimFinding(part, text, verdict, evidence=tuple(sorted(evidence)), reading=reading), *details]
+        text, verdict = f"{text}; {lacking(missing)}", Verdict.OPEN
+    return [ClaimFinding(text, verdict, evidence=tuple(sorted(evidence)), **about), *details]
 
 
 def _errors(table: pd.DataFrame, reading: str, target: str, baseline: str) -> np.ndarray | None:
     """Test errors (trials, points, 2) of target and baseline at every (M, R, ε) that has both; None without any."""
-    rows = table[(table["reading"] == reading) & table["epsilon"].notna()]
-    wide = rows.pivot_table(
-        index="trial", columns=["algorithm", "M", "R", "epsilon"], values="test_error", dropna=False
-    ).dropna(axis=1, how="all")
-    if not {target, baseline} <= set(wide.columns.get_level_values(0)):
-        return None
-    first, second = wide[target], wide[baseline]
-    points = first.columns.intersection(second.columns)
-    both = np.stack([first[points].to_numpy(), second[points].to_numpy()], axis=-1)
-    both = both[~np.isnan(both).all(axis=(1, 2))]
-    return both if both.shape[1] else None
+    rows = table[table["reading"] == reading]
+    settings = [paired_errors(part, target, baseline) for _, part in rows.groupby(["M", "R"])]
+    pairs = [pd.concat(tables, axis=1) for tables in zip(*settings, strict=True)]
+    return np.stack(pairs, axis=-1) if pairs and pairs[0].size else None
 
 
 def _interval(errors: list[np.ndarray], name: str) -> Interval:
@@ -130,59 +131,66 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """Whether the price at the large ε is nothing but the tolerance, and smaller than at the small ε."""
     statistic = claim.statistic
     assert isinstance(statistic, PriceOfPrivacy)
+    growth: dict[ClaimFinding, float] = {}
+    for name in [*claim.experiments, *claim.surrogates]:
+        growth |= _experiment(claim, statistic, run, name)
     parts, beside = (
-        [part for name in names for part in _experiment(claim, statistic, run, name)]
-        for names in (claim.experiments, claim.surrogates)
+        [part for part in growth if part.experiment in names] for names in (claim.experiments, claim.surrogates)
     )
     missing = run.missing_parts(claim, parts)
     default = [part for part in parts if not part.reading]
-    whole = ClaimFinding("", f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE)
+    whole = ClaimFinding(f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE)
     if default:
         text = f"share of {len(default)} settings, each of an algorithm, whose price at ε = {statistic.large:g} is gone"
-        text, verdict = with_gaps(text, combine_verdicts([part.verdict for part in default]), missing)
+        text, verdict = with_gaps(text, _kept(default, growth), missing)
         share = sum(part.verdict == Verdict.CONFIRMED for part in default) / len(default)
-        whole = ClaimFinding("", text, verdict, share, evidence=count_findings(default))
-    verdict = combine_verdicts([part.verdict for part in beside])
-    small = [ClaimFinding(SURROGATES, "the same in small", verdict, evidence=count_findings(beside))] if beside else []
-    return [whole, *small, *parts, *beside]
+        whole = ClaimFinding(text, verdict, share, evidence=count_findings(default))
+    verdict = _kept(beside, growth)
+    about = {"scope": READING, "rows": SURROGATES}
+    small = [ClaimFinding("the same in small", verdict, evidence=count_findings(beside), **about)] if beside else []
+    return [whole, *small, *parts, *(replace(part, rows=SURROGATES) for part in beside)]
 
 
-def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experiment: str) -> list[ClaimFinding]:
+def _kept(parts: Sequence[ClaimFinding], growth: Mapping[ClaimFinding, float]) -> Verdict:
+    """The verdict of all parts, where one contradicts only if Holm's method keeps the growth of its price."""
+    kept = holm([growth[part] for part in parts])
+    refuted = [part.verdict == Verdict.REFUTED for part in parts]
+    alone = [one and not keeps for one, keeps in zip(refuted, kept, strict=True)]
+    return combine_verdicts([Verdict.OPEN if one else part.verdict for part, one in zip(parts, alone, strict=True)])
+
+
+def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experiment: str) -> dict[ClaimFinding, float]:
+    """The price of each setting and algorithm -> one-sided p of "it has not grown"."""
     table = run.reported(experiment)
     if table is None:
-        return []
-    found = []
+        return {}
+    found: dict[ClaimFinding, float] = {}
     for (reading, M, R), part in table.groupby(["reading", "M", "R"], sort=False):
         for algorithm in statistic.algorithms:
-            rows = part[part["algorithm"] == algorithm]
-            small, large = (_privacy_price(rows, epsilon) for epsilon in (statistic.small, statistic.large))
+            prices = paired_differences(part, algorithm, algorithm + NON_PRIVATE)
+            small, large = (_privacy_price(prices, epsilon) for epsilon in (statistic.small, statistic.large))
             if small is None or large is None:
                 continue
             verdict, value = _verdict(small, large, statistic.tolerance)
             text = f"private − non-private test error at ε = {statistic.large:g}, to be ≤ {statistic.tolerance:g}"
             text += f" and below that at ε = {statistic.small:g} ({small.mean():.4g})"
-            evidence = run.evidence(claim, {"experiment": experiment, "M": M, "R": R, "reading": reading})
-            name = part_name(experiment, int(M), int(R), str(reading), algorithm)
-            found.append(
-                ClaimFinding(name, text, verdict, *value, evidence, experiment=experiment, reading=str(reading))
-            )
+            place = {"experiment": experiment, "M": int(M), "R": int(R), "reading": str(reading)}
+            about = place | {"scope": SETTING, "pair": (algorithm,), "data_set": data_set_of(experiment)}
+            price = ClaimFinding(text, verdict, *value, run.evidence(claim, place), **about)
+            found[price] = paired_test(large - small).p if len(small) == len(large) else 1.0
     return found
 
 
-def _privacy_price(rows: pd.DataFrame, epsilon: float) -> np.ndarray | None:
+def _privacy_price(prices: pd.DataFrame, epsilon: float) -> np.ndarray | None:
     """Paired over trials; None where a form is missing or fewer than two trials have both."""
-    private = rows[rows["epsilon"] == epsilon].set_index("trial")["test_error"]
-    plain = rows[rows["epsilon"].isna()].set_index("trial")["test_error"]
-    with np.errstate(invalid="ignore"):
-        difference = (private - plain).dropna()
-    return difference.to_numpy() if len(difference) > 1 else None
+    return prices[epsilon].to_numpy() if epsilon in prices and len(prices) > 1 else None
 
 
 def _verdict(small: np.ndarray, large: np.ndarray, tolerance: float) -> tuple[Verdict, Interval]:
-    """Confirmed: the price at the large ε is at most the tolerance, and has shrunk; refuted: either surely not."""
+    """Confirmed: the price at the large ε is at most the tolerance, and has shrunk; refuted: it has surely grown."""
     if not (np.isfinite(large).all() and np.isfinite(small).all() and len(small) == len(large)):
-        return Verdict.INCONCLUSIVE, Interval(np.nan, np.nan, np.nan)
+        return Verdict.OPEN, Interval(np.nan, np.nan, np.nan)
     price, shrunk = mean_interval(large), mean_interval(small - large)
-    if price.low > tolerance or shrunk.high < 0:
+    if shrunk.high < 0:
         return Verdict.REFUTED, price
-    return Verdict.CONFIRMED if price.high <= tolerance and shrunk.low > 0 else Verdict.INCONCLUSIVE, price
+    return Verdict.CONFIRMED if price.high <= tolerance and shrunk.low > 0 else Verdict.OPEN, price

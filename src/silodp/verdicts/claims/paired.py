@@ -3,30 +3,33 @@
 Each data set has one test, of the mean over its settings and ε in every trial; the grid's comparisons stand beside it.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from silodp.files import NON_PRIVATE
 from silodp.verdicts.claims.base import (
+    DATA_SET,
     LEVEL,
+    MISSING,
+    SETTING,
+    SURROGATES,
     ClaimFinding,
     RunFolder,
     count_findings,
     counted,
-    data_set,
-    group_name,
+    data_set_of,
     holm,
     lacking,
-    part_name,
+    scope_of,
     with_gaps,
 )
 from silodp.verdicts.claims.claim_file import Claim, Pair, PairedDifference
 from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME, compare, outcome_of
+from silodp.verdicts.pairs import paired_differences
 from silodp.verdicts.statistics import PairedTest, paired_test
 from silodp.verdicts.words import Verdict
 
@@ -70,14 +73,15 @@ class Mean:
         """The pair and the data set, the mean with its interval, and what that says."""
         line, (value, low, high, *_) = self.lines[0], self.test
         word = outcome_of(low, high, line.pair.tolerance)
-        return f"{_name(line.pair)} on {data_set(line.experiment)} {value:+.4f} [{low:+.4f}, {high:+.4f}], {word}"
+        pair = " − ".join(_names(line.pair))
+        return f"{pair} on {data_set_of(line.experiment)} {value:+.4f} [{low:+.4f}, {high:+.4f}], {word}"
 
 
 def _means(lines: Sequence[Line]) -> list[Mean]:
-    groups: dict[tuple[str, str], list[Line]] = {}
+    groups: dict[tuple, list[Line]] = {}
     for line in lines:
         if len(line.rows):
-            groups.setdefault((data_set(line.experiment), _name(line.pair)), []).append(line)
+            groups.setdefault((data_set_of(line.experiment), _names(line.pair)), []).append(line)
     cells = [pd.concat([line.differences for line in group], axis=1).dropna() for group in groups.values()]
     return [Mean(group, paired_test(cell.mean(axis=1))) for group, cell in zip(groups.values(), cells, strict=True)]
 
@@ -99,22 +103,20 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
             groups.setdefault((False, claim.protocol), []).append(line)
     found: list[ClaimFinding] = []
     for (surrogate, reading), group in sorted(groups.items(), key=lambda item: item[0]):
-        details = [_detail(claim, statistic, line, run) for line in group]
+        details = [_detail(claim, statistic, line, run, surrogate) for line in group]
         # An alternative reading need not be run on every experiment; it does not decide the claim either.
         gaps = [] if surrogate or reading not in ("", claim.protocol) else list(missing)
         gaps += thinned if reading == claim.protocol and not surrogate else []
-        whole = replace(
-            _whole_finding(group_name(reading, surrogate), statistic, group, details, gaps), reading=reading
-        )
+        whole = replace(_whole_finding(statistic, group, details, gaps), **scope_of(reading, surrogate))
         rows = [_of_data_set(statistic, mean, details, surrogate) for mean in _means(group)]
         rows += [row for row in details if row.reading == reading]
         # Where an experiment lacks the protocol its default stands in, with rows of its own already.
         found += [whole, *(row for row in rows if row.part not in {other.part for other in found})]
     if (False, "") not in groups:
-        return [ClaimFinding("", f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
+        return [ClaimFinding(f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # What is missing has a row of its own, which says what it would take.
     return found + [
-        ClaimFinding(name, f"paired differences: {lacking([name])}", Verdict.NOT_TESTABLE)
+        ClaimFinding(f"paired differences: {lacking([name])}", Verdict.NOT_TESTABLE, scope=MISSING, experiment=name)
         for name in [*missing, *thinned]
     ]
 
@@ -133,26 +135,17 @@ def _lines(experiment: str, statistic: PairedDifference, run: RunFolder) -> list
         for (reading, M, R), part in rows.groupby(["reading", "M", "R"], sort=False):
             same = part["outcome"] == SAME
             rows, alike = part[~same], part.loc[same, "epsilon"].tolist()
-            differences = _differences(reported, reading, (M, R), pair, rows["epsilon"].to_numpy())
+            differences = _differences(reported, reading, (M, R), pair, rows["epsilon"])
             lines.append(Line(experiment, str(reading), int(M), int(R), pair, rows, alike, differences))
     return lines
 
 
 def _differences(
-    reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: np.ndarray
+    reported: pd.DataFrame, reading: str, setting: tuple[int, int], pair: Pair, epsilons: pd.Series
 ) -> pd.DataFrame:
-    """Test error of the first minus the second, a row a trial and a column an ε; ∞ where one of them diverged."""
+    """`paired_differences` of a setting at some ε."""
     part = reported[(reported["reading"] == reading) & (reported["M"] == setting[0]) & (reported["R"] == setting[1])]
-
-    def errors(name: str) -> pd.DataFrame:
-        rows = part[part["algorithm"] == name.removesuffix(NON_PRIVATE)]
-        if name.endswith(NON_PRIVATE):
-            plain = rows[rows["epsilon"].isna()].set_index("trial")["test_error"]
-            return pd.DataFrame(dict.fromkeys(epsilons, plain))
-        return rows[rows["epsilon"].isin(epsilons)].pivot(index="trial", columns="epsilon", values="test_error")
-
-    first, second = errors(pair.first).align(errors(pair.second), join="inner")
-    return (first - second).where(np.isfinite(first) & np.isfinite(second), math.inf)
+    return paired_differences(part, pair.first, pair.second)[epsilons.tolist()]
 
 
 def _decided(
@@ -174,13 +167,13 @@ def _decided(
         levels = [LEVEL / (total - total // 2) for total in totals]
         clear = [(1 - line.rows["p"] <= level).sum() for line, level in zip(lines, levels, strict=True)]
         confirmed = all(2 * count > total for count, total in zip(clear, totals, strict=True))
-    verdict = Verdict.REFUTED if refuted else Verdict.CONFIRMED if confirmed else Verdict.INCONCLUSIVE
+    verdict = Verdict.REFUTED if refuted else Verdict.CONFIRMED if confirmed else Verdict.OPEN
     words = f" (Holm keeps {sum(map(sum, kept))} by the t test; by exact sign flips {flipped})"
     text = counted(counts) + words * bool(counts[CONTRADICTS])
     return verdict if any(outcomes) else Verdict.NOT_TESTABLE, counts, text
 
 
-def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder) -> ClaimFinding:
+def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolder, surrogate: bool) -> ClaimFinding:
     verdict, counts, spoken = _decided(statistic, [line])
     outcomes = dict(zip(line.rows["epsilon"], line.outcomes, strict=True)) | dict.fromkeys(line.same, SAME)
     where = "; ".join(
@@ -189,16 +182,13 @@ def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolde
         if word in outcomes.values()
     )
     limit = f" ≤ {line.pair.tolerance:g}" if line.pair.tolerance else " < 0"
-    text = f"mean over ε of the paired difference {_name(line.pair)} in test error, to be{limit} at "
+    text = f"mean over ε of the paired difference {' − '.join(_names(line.pair))} in test error, to be{limit} at "
     text += "every ε" if statistic.quantifier == "each" else "most ε"
     text += f": intervals {where}; {spoken}"
     place = {"experiment": line.experiment, "M": line.M, "R": line.R, "reading": line.reading}
-    part = part_name(line.experiment, line.M, line.R, line.reading, _name(line.pair))
     value, low, high, *_ = paired_test(line.differences.mean(axis=1))
-    evidence = run.evidence(claim, place)
-    return ClaimFinding(
-        part, text, verdict, value, low, high, evidence, experiment=line.experiment, reading=line.reading
-    )
+    about = place | _about(statistic, line, surrogate) | {"scope": SETTING}
+    return ClaimFinding(text, verdict, value, low, high, run.evidence(claim, place), **about)
 
 
 def _of_data_set(
@@ -208,18 +198,13 @@ def _of_data_set(
     verdict, _, spoken = _decided(statistic, mean.lines, [mean])
     text = f"one test: mean over ε and {len(mean.lines)} settings in every trial, {mean.text} (one-sided p for larger: "
     text += f"{p:.2g} by t, {exact:.2g} by exact sign flips); its grid: {spoken}"
-    words = (data_set(line.experiment), _name(line.pair), group_name(line.reading, surrogate))
     evidence = count_findings(row for row in details if row.experiment in {line.experiment for line in mean.lines})
-    part = ", ".join(filter(None, words))
-    return ClaimFinding(part, text, verdict, value, low, high, evidence, reading=line.reading)
+    about = _about(statistic, line, surrogate) | {"scope": DATA_SET}
+    return ClaimFinding(text, verdict, value, low, high, evidence, **about)
 
 
 def _whole_finding(
-    part: str,
-    statistic: PairedDifference,
-    lines: Sequence[Line],
-    details: Sequence[ClaimFinding],
-    missing: Sequence[str],
+    statistic: PairedDifference, lines: Sequence[Line], details: Sequence[ClaimFinding], missing: Sequence[str]
 ) -> ClaimFinding:
     means = _means(lines)
     verdict, counts, spoken = _decided(statistic, lines, means)
@@ -233,12 +218,18 @@ def _whole_finding(
     tally = f"{outcomes[AHEAD]} ahead, {outcomes[BEHIND]} behind, {neither} neither"
     tally += f" (Holm: {sum(holm((1 - p).tolist()))} ahead, {sum(holm(p.tolist()))} behind)"
     return ClaimFinding(
-        part, text, verdict, share, evidence=count_findings(details), reading=lines[0].reading, tally=tally
+        text, verdict, share, evidence=count_findings(details), quantifier=statistic.quantifier, tally=tally
     )
 
 
-def _name(pair: Pair) -> str:
-    return f"{pair.first} − {pair.second}"
+def _names(pair: Pair) -> tuple[str, str]:
+    return pair.first, pair.second
+
+
+def _about(statistic: PairedDifference, line: Line, surrogate: bool) -> dict[str, Any]:
+    """The columns of a row about a pair on a data set."""
+    about = {"reading": line.reading, "pair": _names(line.pair), "data_set": data_set_of(line.experiment)}
+    return about | {"quantifier": statistic.quantifier, "rows": SURROGATES * surrogate}
 
 
 def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -254,11 +245,11 @@ def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.
     sides = ((AHEAD, 1 - p), (BEHIND, p))
     kept = {word: pd.Series(holm(side), counted_rows.index, dtype=bool) for word, side in sides}
     found = []
-    for name, part in rows.groupby(rows["experiment"].map(data_set), sort=False):
+    for name, part in rows.groupby(rows["experiment"].map(data_set_of), sort=False):
         pair = Pair(first=part["first"].iloc[0], second=part["second"].iloc[0], tolerance=part["tolerance"].max())
         ours = part[part.index.isin(counted_rows.index)]
         cells = [
-            _differences(reported[experiment], reading, (M, R), pair, own["epsilon"].to_numpy())
+            _differences(reported[experiment], reading, (M, R), pair, own["epsilon"])
             for (experiment, reading, M, R), own in ours.groupby(["experiment", "reading", "M", "R"], sort=False)
         ]
         test = paired_test(pd.concat(cells, axis=1).dropna().mean(axis=1) if cells else [])

@@ -1,53 +1,27 @@
-"""The rows of claims.csv read back: what a row is about, and which verdicts turn, in text and Markdown."""
+"""The rows of claims.csv: which verdicts turn with noise or protocol, and all of them in text and Markdown."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from silodp.verdicts.claims.base import SURROGATES
-from silodp.verdicts.words import Verdict
+from silodp.verdicts.claims.base import AT_CLAIM, CLAIM, DATA_SET, DEFAULT, FORM, PAPER_NOISE, READING, SAME_ROWS
+from silodp.verdicts.words import AGAINST, Verdict
 
 # The last two: which statement the row is about, where the printed and the corrected ones differ; and what stands
 # behind the claim: experiment, theorem or derivation.
 COLUMNS = ["claim", "source", "statement", "statistic", "value", "low", "high", "verdict", "evidence", "form", "kind"]
-# How many comparisons of a claim are ahead, behind, neither; tables of earlier versions lack it.
-TALLY = "tally"
-# Which rows a verdict beside the claim's own is about.
-AT_CLAIM = "at exactly the claimed ε:"
-PAPER_NOISE = "the same rows with the paper's noise:"
-SAME_ROWS = "the paper's protocol on the rows of"
-DEFAULT = "default"
+# Behind them: how many comparisons are ahead, behind, neither; what the row is about (`base.Finding`); its slack.
+ABOUT = ["tally", "id", "scope", "reading", "pair", "data_set", "quantifier", "rows", "experiment", "M", "R", "slack"]
+_TEXTS = ["source", "statement", "evidence", "form", *ABOUT[:9]]
 # Parts up to which each is named; of more, the claim's own rows have them.
 FEW = 3
-_LABEL = re.compile(
-    rf"(?P<before>.*?)(?:, | |^)\[(?P<rows>{AT_CLAIM}|{PAPER_NOISE}|{SAME_ROWS}|)(?P<reading>.*?)\](?:, (?P<after>.*))?"
-)
-# The size by which two noises or protocols are told apart: a pair's mean difference on a data set.
-_MEAN = re.compile(r"(\w+ − [\w:]+(?: on \w+)?) ([+-]\d+\.\d+) \[")
 
 
-def row_label(rows: str, reading: str) -> str:
-    """The label of verdicts beside a claim's own, as in `[at exactly the claimed ε: noise=calibrated]`."""
-    return f"[{rows} {reading or DEFAULT}]"
-
-
-def with_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """A claims.csv with more columns: `name` of the claim, `part` without its label, `reading`, and `rows`.
-
-    `rows` is `AT_CLAIM`, `PAPER_NOISE`, `SAME_ROWS`, or empty for the claim's own.
-    """
-    names, parts = (table["claim"].astype(str).str.partition(": ")[place] for place in (0, 2))
-    columns = []
-    for part in parts:
-        if match := _LABEL.fullmatch(part):
-            columns.append((match["before"] or match["after"] or "", match["rows"], match["reading"].strip()))
-        else:
-            columns.append((part, "", ""))
-    part, rows, reading = zip(*columns, strict=True) if columns else ((), (), ())
-    return table.assign(name=names, part=part, rows=rows, reading=reading)
+def filled(table: pd.DataFrame) -> pd.DataFrame:
+    """A claims.csv as read, with "" for empty texts."""
+    return table.astype(dict.fromkeys(_TEXTS, object)).fillna(dict.fromkeys(_TEXTS, ""))
 
 
 @dataclass(frozen=True)
@@ -82,49 +56,58 @@ def protocol_changes(table: pd.DataFrame) -> list[Change]:
 
 def _changes(table: pd.DataFrame, before: str, after: str) -> list[Change]:
     found = []
-    for name, claim in with_columns(table).groupby("name", sort=False):
-        whole = claim[claim["part"] == ""]
+    for name, claim in filled(table).groupby("id", sort=False):
+        wholes = claim[claim["scope"] == READING]
         # Each pair is read off the rows that only one of them can be.
-        for _, row in whole[whole["rows"] == (after or before)].iterrows():
-            rest = [choice for choice in row["reading"].split(";") if choice != "noise=calibrated"]
-            readings = {after: row["reading"], before: ";".join(rest) or DEFAULT}
-            if not after:
-                readings[before] = row["reading"]
+        for reading in wholes.loc[wholes["rows"] == (after or before), "reading"]:
+            rest = [choice for choice in reading.split(";") if choice != "noise=calibrated"]
+            readings = {after: reading, before: ";".join(rest) if after else reading}
             pair = [claim[(claim["rows"] == rows) & (claim["reading"] == readings[rows])] for rows in (before, after)]
-            ends = [part[part["part"] == ""] for part in pair]
-            if not all(map(len, ends)) or claim["claim"].iloc[0] != name:
+            ends = [part[part["scope"] == READING] for part in pair]
+            if not all(map(len, ends)) or claim["scope"].iloc[0] != CLAIM:
                 continue
             headline, first, second = (Verdict(rows["verdict"].iloc[0]) for rows in (claim, *ends))
-            why = _why(ends[0].iloc[0], ends[1].iloc[0], [part[part["part"] != ""] for part in pair])
-            found.append(Change(str(name), row["reading"], headline, first, second, why))
+            why = _why(ends[0].iloc[0], ends[1].iloc[0], [part[part["scope"] != READING] for part in pair])
+            found.append(Change(str(name), reading or DEFAULT, headline, first, second, why))
     return sorted(found, key=lambda change: not change.turns)
 
 
 def _why(before: pd.Series, after: pd.Series, parts: Sequence[pd.DataFrame]) -> str:
     """The numbers before → after: of pairs their mean differences, else of parts; of many parts, those that turn."""
-    means = [dict(_MEAN.findall(str(row["statistic"]))) for row in (before, after)]
-    words = [f"{pair} {means[0][pair]} → {mean} in the mean" for pair, mean in means[1].items() if pair in means[0]]
+    place = ["scope", "experiment", "M", "R", "data_set", "pair"]
+    both = parts[1].merge(parts[0], on=place, suffixes=("", "_before"))
+    of_pairs = both[both["scope"] == DATA_SET]
+    words = [
+        f"{row['pair']} on {row['data_set']} {row['value_before']:+.4f} → {row['value']:+.4f} in the mean"
+        for row in of_pairs.to_dict("records")
+    ]
     if not words:
-        both = parts[1].merge(parts[0], on="part", suffixes=("", "_before"))
         turned = both["verdict"] != both["verdict_before"]
         for row in (both[turned] if len(both) > FEW else both).to_dict("records"):
             if math.isfinite(row["value_before"] + row["value"]):
                 verdict = f" ({row['verdict']})" if row["verdict"] != row["verdict_before"] else ""
-                words.append(f"{row['part']} {row['value_before']:.3g} → {row['value']:.3g}{verdict}")
+                setting = f"{row['experiment']} M={row['M']} R={row['R']}" if row["R"] else row["experiment"]
+                named = ", ".join(filter(None, (setting, row["pair"])))
+                words.append(f"{named} {row['value_before']:.3g} → {row['value']:.3g}{verdict}")
     shares = [float(row["value"]) for row in (before, after)]
     if all(map(math.isfinite, shares)):
         words.insert(0, f"{shares[0]:.0%} → {shares[1]:.0%} of the parts support")
     return "; ".join(words)
 
 
-# Theorems with these verdicts are named in the table; claims.csv names the others.
-NAMED = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.VACUOUS)
+# Theorems with these verdicts are named in the table, confirmed ones with their slack; claims.csv names the others.
+NAMED = (*AGAINST, Verdict.OPEN, Verdict.VACUOUS, Verdict.CONFIRMED)
 
 
 def claim_rows(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the claims themselves, and of the readings under which they were decided beside."""
-    part = table["claim"].str.partition(": ")[2]
-    return table[(part == "") | part.str.startswith(("[", SURROGATES))]
+    return table[table["scope"].isin([CLAIM, READING, FORM])]
+
+
+def verdict_with_slack(row: Mapping) -> str:
+    """A verdict and how far its bound lies above the worst value, as "confirmed (slack 20)"."""
+    said = row["verdict"] in (Verdict.CONFIRMED, Verdict.NOT_CONTRADICTED) and row["slack"] == row["slack"]
+    return f"{row['verdict']} (slack {row['slack']:.2g})" if said else str(row["verdict"])
 
 
 def number(row: Mapping) -> str:
@@ -139,13 +122,15 @@ def markdown(table: pd.DataFrame) -> str:
     """A Markdown table of the claims and their corrected forms; theorems (T-…) by verdict, those at fault by name."""
     rows: list[list] = []
     theorems: dict[str, list[str]] = {}
-    for row in table.to_dict("records"):
-        claim, _, part = row["claim"].partition(": ")
-        if part in ("", "[corrected]") and claim.startswith("T-"):
-            theorems.setdefault(row["verdict"], []).append(claim.removeprefix("T-") + f" {part}" * bool(part))
-        elif part in ("", "[corrected]"):
-            words = "*corrected*" if part else row["statement"]
-            rows.append([claim, words, f"**{row['verdict']}**"])
+    for row in table[table["scope"].isin([CLAIM, FORM])].to_dict("records"):
+        claim, corrected = row["id"], row["scope"] == FORM
+        if claim.startswith("T-"):
+            named = claim.removeprefix("T-") + " [corrected]" * corrected
+            slack = f" ({row['slack']:.2g})" * (row["verdict"] == Verdict.CONFIRMED and row["slack"] == row["slack"])
+            theorems.setdefault(row["verdict"], []).append(named + slack)
+        else:
+            words = "*corrected*" if corrected else row["statement"]
+            rows.append([claim, words, f"**{verdict_with_slack(row)}**"])
     for verdict, names in theorems.items():
         words = ", ".join(names) if verdict in NAMED else f"{len(names)} statements"
         rows.append(["T-", words, f"**{verdict}**"])
@@ -175,7 +160,9 @@ def _table(heading: list[str], rows: Iterable[list]) -> str:
 def text(table: pd.DataFrame) -> str:
     rows = claim_rows(table)
     width = max((len(name) for name in rows["claim"]), default=0)
-    lines = [f"{row['claim']:<{width}}  {row['verdict']:<21}  {number(row)}" for row in rows.to_dict("records")]
-    verdicts = rows[~rows["claim"].str.contains(": ")]["verdict"]
+    lines = [
+        f"{row['claim']:<{width}}  {verdict_with_slack(row):<27}  {number(row)}" for row in rows.to_dict("records")
+    ]
+    verdicts = rows[rows["scope"] == CLAIM]["verdict"]
     counts = {word: (verdicts == word).sum() for word in Verdict}
     return "\n".join([*lines, ", ".join(f"{count} {word}" for word, count in counts.items() if count)])

@@ -380,7 +380,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"Of the papers' own (\d+) private results, .*?, (\d+) keep .*?, (\d+) provably violate it, and (\d+) are open": (
         partial(standing_of, OF_FIGURES)
     ),
-    r"no figure of a paper runs, have (\d+) results: (\d+) keep .*?, (\d+) provably violate it, and (\d+) cannot": partial(
+    r"of a paper runs, have (\d+) results: (\d+) keep .*?, (\d+) provably violate it, and (\d+) cannot": partial(
         standing_of, OF_PAPERS
     ),
     r"(\d+) of the papers' own (\d+) private results provably violate": lambda: standing_of(OF_FIGURES)[2::-2],

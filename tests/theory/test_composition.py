@@ -1,7 +1,7 @@
 """The exact composition, and the errata of the non-convex paper that rest on it: what fails, and from where on."""
 
 from itertools import product
-from math import exp, log, prod, sqrt
+from math import exp, expm1, log, prod, sqrt
 
 import pytest
 from exact_composition import composed_delta, composed_epsilon
@@ -60,3 +60,13 @@ def test_full_batches_of_algorithm_8_as_printed_overspend_for_long_epochs_only(E
     assert found["right"] < 0.2
     # By hand: ε̃ = √Q ε/(16√(E ln(2/δ))).
     assert terms["full_batch"] == pytest.approx(sqrt(Q / (E * log(2 / DELTA))) / 16 / Q)
+
+
+@pytest.mark.parametrize("epsilon0", [1e-4, 1e-3])
+def test_shuffled_rounds_compose_as_advanced_composition_with_a_rounder_second_term(epsilon0):
+    """Corollary E.1 has 2Rε² where advanced composition has Rε(e^ε − 1), which is less up to ε = 1.2564."""
+    N, n, R, delta0 = 10**6, 100, 40, 1e-20
+    found = THEOREMS["convex-E.1-corollary"](N=N, n=n, R=R, epsilon0=epsilon0, delta0=delta0)
+    single, slack = found.terms["epsilon_round"], R * N * n * delta0
+    composed = THEOREMS["nonconvex-composition"](R=R, epsilon=single, delta=1e-9, delta_slack=slack).value
+    assert found.value - composed == pytest.approx(R * single * (2 * single - expm1(single)), rel=1e-6)

@@ -205,9 +205,7 @@ class Experiment(Strict):
     title: Title = Field(description="a line for the report")
     short: Title = Field("", max_length=40, description="a short title for figures")
     paper: Title = Field("", description="the figure that this replicates")
-    board: Literal["", "leaderboard"] = Field(
-        "", description="the table that ranks its algorithms with other experiments'"
-    )
+    board: Literal["", "leaderboard"] = Field("", description="table that ranks algorithms by it and others")
     vary: Literal["", "silos.mixed", "silos.alpha"] = Field(
         "", description="key along which experiments of a board are compared"
     )

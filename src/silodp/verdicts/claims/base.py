@@ -207,10 +207,10 @@ def data_set_of(experiment: str) -> str:
     return name if isinstance(name, str) else experiment
 
 
-def scope_of(reading: str, surrogate: bool = False) -> dict[str, str]:
+def scope_of(reading: str, surrogate: bool = False) -> dict[str, Any]:
     """What a row about all of a reading is about: the claim itself, a variant of it, or its surrogates."""
-    about = {"scope": READING if reading or surrogate else CLAIM, "reading": reading}
-    return about | {"rows": SURROGATES * surrogate}
+    scope = READING if reading or surrogate else CLAIM
+    return {"scope": scope, "reading": reading, "rows": SURROGATES * surrogate}
 
 
 def count_findings(findings: Iterable[ClaimFinding]) -> tuple[str, ...]:

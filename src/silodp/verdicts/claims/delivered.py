@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,7 +78,13 @@ def _experiments(
         place = {"experiment": experiment, "reading": reading}
         settings = rows[["M", "R"]].drop_duplicates().to_dict("records")
         files = tuple(dict.fromkeys(name for setting in settings for name in run.evidence(claim, place | setting)))
-        about = {"scope": EXPERIMENT, "rows": rows_of, "experiment": experiment, "pair": (algorithm,), "reading": label}
+        about: dict[str, Any] = {
+            "scope": EXPERIMENT,
+            "rows": rows_of,
+            "experiment": experiment,
+            "pair": (algorithm,),
+            "reading": label,
+        }
         about |= {"data_set": data_set_of(experiment), "slack": _slack(verdict, ratio.high)}
         found.append(ClaimFinding(text, verdict, *ratio, files, **about))
     return found
@@ -94,7 +101,7 @@ def _formulas(claim: Claim, statistic: DeliveredEpsilon, run: RunFolder) -> list
         if len(rows):
             verdict, text, ratio = _verdict(rows, statistic.tolerance)
             reading = name if name in statistic.beside else ""
-            about = {"scope": FORMULA, "pair": () if reading else (name,), "reading": reading}
+            about: dict[str, Any] = {"scope": FORMULA, "pair": () if reading else (name,), "reading": reading}
             about["slack"] = _slack(verdict, ratio.high)
             found.append(ClaimFinding(text, verdict, *ratio, run.evidence(claim, {}), **about))
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,7 +147,7 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
         share = sum(part.verdict == Verdict.CONFIRMED for part in default) / len(default)
         whole = ClaimFinding(text, verdict, share, evidence=count_findings(default))
     verdict = _kept(beside, growth)
-    about = {"scope": READING, "rows": SURROGATES}
+    about: dict[str, Any] = {"scope": READING, "rows": SURROGATES}
     small = [ClaimFinding("the same in small", verdict, evidence=count_findings(beside), **about)] if beside else []
     return [whole, *small, *parts, *(replace(part, rows=SURROGATES) for part in beside)]
 
@@ -174,7 +175,7 @@ def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experim
             verdict, value = _verdict(small, large, statistic.tolerance)
             text = f"private − non-private test error at ε = {statistic.large:g}, to be ≤ {statistic.tolerance:g}"
             text += f" and below that at ε = {statistic.small:g} ({small.mean():.4g})"
-            place = {"experiment": experiment, "M": int(M), "R": int(R), "reading": str(reading)}
+            place: dict[str, Any] = {"experiment": experiment, "M": int(M), "R": int(R), "reading": str(reading)}
             about = place | {"scope": SETTING, "pair": (algorithm,), "data_set": data_set_of(experiment)}
             price = ClaimFinding(text, verdict, *value, run.evidence(claim, place), **about)
             found[price] = paired_test(large - small).p if len(small) == len(large) else 1.0

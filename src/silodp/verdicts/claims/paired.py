@@ -185,7 +185,7 @@ def _detail(claim: Claim, statistic: PairedDifference, line: Line, run: RunFolde
     text = f"mean over ε of the paired difference {' − '.join(_names(line.pair))} in test error, to be{limit} at "
     text += "every ε" if statistic.quantifier == "each" else "most ε"
     text += f": intervals {where}; {spoken}"
-    place = {"experiment": line.experiment, "M": line.M, "R": line.R, "reading": line.reading}
+    place: dict[str, Any] = {"experiment": line.experiment, "M": line.M, "R": line.R, "reading": line.reading}
     value, low, high, *_ = paired_test(line.differences.mean(axis=1))
     about = place | _about(statistic, line, surrogate) | {"scope": SETTING}
     return ClaimFinding(text, verdict, value, low, high, run.evidence(claim, place), **about)
@@ -228,7 +228,11 @@ def _names(pair: Pair) -> tuple[str, str]:
 
 def _about(statistic: PairedDifference, line: Line, surrogate: bool) -> dict[str, Any]:
     """The columns of a row about a pair on a data set."""
-    about = {"reading": line.reading, "pair": _names(line.pair), "data_set": data_set_of(line.experiment)}
+    about: dict[str, Any] = {
+        "reading": line.reading,
+        "pair": _names(line.pair),
+        "data_set": data_set_of(line.experiment),
+    }
     return about | {"quantifier": statistic.quantifier, "rows": SURROGATES * surrogate}
 
 

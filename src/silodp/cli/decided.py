@@ -9,31 +9,63 @@ import pandas as pd
 from silodp.cli.options import PATH, among, command, option_of_values
 from silodp.files import write_csv
 from silodp.verdicts.claims.base import data_set
-from silodp.verdicts.decided_tables import plan_rows
-from silodp.verdicts.decided_trials import make_pilot, make_trials, parts_of, read_protocol
+from silodp.verdicts.decided_claims import decided_verdicts
+from silodp.verdicts.decided_tables import COLUMNS, cell_rows, gate_row, plan_rows
+from silodp.verdicts.decided_trials import COPY, Part, Protocol, make_pilot, make_trials, parts_of, read_protocol
 
 
-@command(epilog="Example: silodp decided calibrated trials --experiments wbcd_certified")
-@click.argument("family")
-@click.argument("what", type=click.Choice(["plan", "trials"]))
-@option_of_values("--experiments", help="Only these experiments (default: all of the family).")
+@command(epilog="Example: silodp decided trials calibrated --experiments wbcd_certified")
+@click.argument("what", type=click.Choice(["plan", "trials", "tables"]))
+@click.argument("names", nargs=-1, metavar="[FAMILY...]")
+@option_of_values("--experiments", help="Only these experiments (default: all of the families).")
 @option_of_values("--settings", help="Only these settings, as in M25_R25.")
+@option_of_values("--sides", help="trials: only these sides, as in spider.")
 @click.option("--folder", type=PATH, default=Path("results/decided"), help="Folder of runs and tables.")
-def decided(family: str, what: str, experiments: Sequence[str], settings: Sequence[str], folder: Path) -> None:
-    """Decide a FAMILY of config/claims/decided.yaml, as docs/claims.md says: its pilot and T, or its fresh trials."""
-    parts = list(parts_of(read_protocol(), family, folder))
+def decided(
+    what: str,
+    names: Sequence[str],
+    experiments: Sequence[str],
+    settings: Sequence[str],
+    sides: Sequence[str],
+    folder: Path,
+) -> None:
+    """Decide pairs of algorithms in families of config/claims/decided.yaml (default: all), as docs/claims.md says.
+
+    plan: the pilot, T and its power. trials: the fresh trials. tables: decided.csv, gate.csv and verdicts.csv from the
+    settings whose trials are there.
+    """
+    protocol = read_protocol()
+    chosen = names or tuple(protocol.families)
+    parts = [part for name in chosen for part in parts_of(protocol, name, folder)]
     for name in experiments:
         among("experiment", name, dict.fromkeys(part.experiment for part in parts))
-    parts = [part for part in parts if not experiments or part.experiment in experiments]
-    parts = [part for part in parts if not settings or part.setting.name in settings]
+    parts = [part for part in parts if part.experiment in (experiments or [part.experiment])]
+    parts = [part for part in parts if part.setting.name in (settings or [part.setting.name])]
     if what == "trials":
         for part in parts:
-            make_trials(part)
-        return
-    rows = []
-    for name in dict.fromkeys(data_set(part.experiment) for part in parts):
-        of = [part for part in parts if data_set(part.experiment) == name]
-        rows += plan_rows(of, [make_pilot(part) for part in of])
-    plan = pd.DataFrame(rows)
-    write_csv(plan, folder / family / f"plan_{'+'.join(plan['data_set'].unique())}.csv")
-    print(plan.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
+            for side in sides or [*part.sides(), COPY]:
+                make_trials(part, side)
+    elif what == "plan":
+        groups: dict[tuple[str, str], list[Part]] = {}
+        for part in parts:
+            groups.setdefault((part.name, data_set(part.experiment)), []).append(part)
+        for key, group in groups.items():
+            plan = pd.DataFrame(plan_rows(group, [make_pilot(part) for part in group]))
+            write_csv(plan, folder / key[0] / f"plan_{key[1]}.csv")
+            print(plan.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
+    else:
+        write_tables(protocol, parts, folder)
+
+
+def write_tables(protocol: Protocol, parts: Sequence[Part], folder: Path) -> None:
+    """decided.csv, gate.csv and verdicts.csv (claim, on_average, at_every) of the parts."""
+    cells = [row for part in parts for row in cell_rows(part)]
+    families = dict.fromkeys(part.name for part in parts)
+    gates = [gate_row(name, [part for part in parts if part.name == name]) for name in families]
+    verdicts = [
+        {"claim": name, **decided_verdicts(claim, [row for row in cells if row["family"] == claim.family])}
+        for name, claim in protocol.claims.items()
+    ]
+    write_csv(pd.DataFrame(cells).reindex(columns=COLUMNS), folder / "decided.csv")
+    write_csv(pd.DataFrame(gates), folder / "gate.csv")
+    write_csv(pd.DataFrame(verdicts), folder / "verdicts.csv")

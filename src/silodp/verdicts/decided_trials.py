@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from silodp.algorithms import families
 from silodp.config.errors import ConfigError, project_root, suggest_name
@@ -18,6 +19,7 @@ from silodp.config.experiment import Experiment, Setting
 from silodp.config.run import Run
 from silodp.config.types import Count, Positive, Strict
 from silodp.config.yaml_file import read_yaml
+from silodp.datasets import Data
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
@@ -53,12 +55,24 @@ class Family(Strict):
     trials: dict[str, Count]
 
 
+class DecidedClaim(Strict):
+    """Cells of a family that a claim is about, and what it says of them: `stated` are mean improvements in percent."""
+
+    family: str
+    pairs: list[list[str]]
+    data_sets: list[str] = Field(default=[])
+    epsilons: list[float] = Field(default=[0.0, math.inf])
+    never_worse: bool = False
+    stated: list[float] = Field(default=[])
+
+
 class Protocol(Strict):
     """`config/claims/decided.yaml`."""
 
     seed: int
     data_sets: dict[str, DataSet]
     families: dict[str, Family]
+    claims: dict[str, DecidedClaim]
 
 
 def read_protocol() -> Protocol:
@@ -143,7 +157,7 @@ def trial_data(part: Part) -> Callable[[int], TrialData]:
     readings = part.task(GATED).readings
 
     @functools.cache
-    def data():  # noqa: ANN202 - a data set
+    def data() -> Data:
         return load_dataset(part.config, part.run)
 
     @functools.lru_cache(maxsize=1)
@@ -230,21 +244,19 @@ def make_pilot(part: Part) -> pd.DataFrame:
     return read_parquet(file)
 
 
-def make_trials(part: Part) -> pd.DataFrame | None:
-    """Rows of the T fresh trials at the choosable points, those of the gate's copy beside them; None without T.
+def trial_files(part: Part, side: str) -> dict[Path, range]:
+    """Files of a side's fresh trials, `BLOCK` a file, and their numbers, which go on from the pilot's."""
+    firsts, start = range(0, part.trials or 0, BLOCK), part.choosing
+    folder = part.place / side.replace(":", "_")
+    return {folder / f"trials_{first}.parquet": range(start + first, start + first + BLOCK) for first in firsts}
 
-    They are numbered on from the pilot's. Each `BLOCK` is a file.
-    """
-    if part.trials is None:
-        return None
-    points, tables = choosable(make_pilot(part)), []
-    for first in range(0, part.trials, BLOCK):
-        file = part.place / f"fresh_{first}.parquet"
-        if not file.exists():
-            numbers = range(part.choosing + first, part.choosing + min(first + BLOCK, part.trials))
-            rows = train_points(part, points, numbers, "decided").merge(points)
-            again = points[(points["side"] == GATED) & points["epsilon"].notna()]
-            copied = train_points(part, again, numbers, "decided again").assign(side=COPY)
-            write_parquet(pd.concat([rows, copied], ignore_index=True), file)
-        tables.append(read_parquet(file))
-    return pd.concat(tables, ignore_index=True)
+
+def make_trials(part: Part, side: str) -> None:
+    """The fresh trials of a side's choosable points, made where they are missing; the gate's copy has own streams."""
+    files = {file: numbers for file, numbers in trial_files(part, side).items() if not file.exists()}
+    if files:
+        points = choosable(make_pilot(part))
+        copied = side == COPY
+        points = points[(points["side"] == (GATED if copied else side)) & (points["epsilon"].notna() | (not copied))]
+        for file, numbers in files.items():
+            write_parquet(train_points(part, points, numbers, "decided again" if copied else "decided"), file)

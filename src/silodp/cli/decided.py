@@ -1,5 +1,6 @@
-"""The command of the decided tables: pilot, trials and tables of one family, each made where it is missing."""
+"""The command of the decided tables: pilot and T, trials, tables; each made where it is missing."""
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from silodp.files import write_csv
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.decided_claims import decided_verdicts
 from silodp.verdicts.decided_tables import COLUMNS, cell_rows, gate_row, plan_rows
-from silodp.verdicts.decided_trials import COPY, Part, Protocol, make_pilot, make_trials, parts_of, read_protocol
+from silodp.verdicts.decided_trials import COPY, make_trials, parts_of, read_protocol
 
 
 @command(epilog="Example: silodp decided trials calibrated --experiments wbcd_certified")
@@ -31,12 +32,13 @@ def decided(
 ) -> None:
     """Decide pairs of algorithms in families of config/claims/decided.yaml (default: all), as docs/claims.md says.
 
-    plan: the pilot, T and its power. trials: the fresh trials. tables: decided.csv, gate.csv and verdicts.csv from the
-    settings whose trials are there.
+    plan: the pilot, T and its power (decided_power.csv). trials: the fresh trials. tables: decided.csv, gate.csv and
+    decided_verdicts.csv from the settings whose trials are there.
     """
     protocol = read_protocol()
-    chosen = names or tuple(protocol.families)
-    parts = [part for name in chosen for part in parts_of(protocol, name, folder)]
+    for name in names:
+        among("family", name, protocol["families"])
+    parts = [part for name in names or protocol["families"] for part in parts_of(protocol, name, folder)]
     for name in experiments:
         among("experiment", name, dict.fromkeys(part.experiment for part in parts))
     parts = [part for part in parts if part.experiment in (experiments or [part.experiment])]
@@ -45,27 +47,17 @@ def decided(
         for part in parts:
             for side in sides or [*part.sides(), COPY]:
                 make_trials(part, side)
-    elif what == "plan":
-        groups: dict[tuple[str, str], list[Part]] = {}
-        for part in parts:
-            groups.setdefault((part.name, data_set(part.experiment)), []).append(part)
-        for key, group in groups.items():
-            plan = pd.DataFrame(plan_rows(group, [make_pilot(part) for part in group]))
-            write_csv(plan, folder / key[0] / f"plan_{key[1]}.csv")
-            print(plan.to_string(index=False, float_format=lambda value: f"{value:.3g}"))
-    else:
-        write_tables(protocol, parts, folder)
-
-
-def write_tables(protocol: Protocol, parts: Sequence[Part], folder: Path) -> None:
-    """decided.csv, gate.csv and verdicts.csv (claim, on_average, at_every) of the parts."""
-    cells = [row for part in parts for row in cell_rows(part)]
-    families = dict.fromkeys(part.name for part in parts)
-    gates = [gate_row(name, [part for part in parts if part.name == name]) for name in families]
-    verdicts = [
-        {"claim": name, **decided_verdicts(claim, [row for row in cells if row["family"] == claim.family])}
-        for name, claim in protocol.claims.items()
-    ]
+        return
+    margins = protocol["data_sets"]
+    if what == "plan":
+        groups = itertools.groupby(parts, lambda part: (part.name, data_set(part.experiment)))
+        rows = [row for (_, of), group in groups for row in plan_rows(list(group), margins[of]["margin"])]
+        write_csv(pd.DataFrame(rows), folder / "decided_power.csv")
+        print(pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"))
+        return
+    cells = [row for part in parts for row in cell_rows(part, **margins[data_set(part.experiment)])]
+    gates = [gate_row(name, list(group)) for name, group in itertools.groupby(parts, lambda part: part.name)]
+    verdicts = [{"claim": name, **decided_verdicts(claim, cells)} for name, claim in protocol["claims"].items()]
     write_csv(pd.DataFrame(cells).reindex(columns=COLUMNS), folder / "decided.csv")
     write_csv(pd.DataFrame(gates), folder / "gate.csv")
-    write_csv(pd.DataFrame(verdicts), folder / "verdicts.csv")
+    write_csv(pd.DataFrame(verdicts), folder / "decided_verdicts.csv")

@@ -15,7 +15,7 @@ from silodp.files import NON_PRIVATE, read_parquet, write_parquet
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.comparisons import AHEAD, BEHIND
 from silodp.verdicts.decided import OPEN, WITHIN, Choices, estimate, interval, outcomes, swapped_estimates
-from silodp.verdicts.decided_trials import BLOCK, COPY, GATED, Part, trial_data, trial_files
+from silodp.verdicts.decided_trials import BLOCK, COPY, GATED, Part, make_pilot, trial_data, trial_files
 
 COLUMNS = ["family", "experiment", "reading", "M", "R", "epsilon", "first", "second", "trials", "difference"]
 COLUMNS += ["low", "high", "low_90", "high_90", "margin", "useless", "same_mechanism", "outcome"]
@@ -44,9 +44,9 @@ def choices_of(rows: pd.DataFrame) -> tuple[Choices, list[str], pd.DataFrame]:
     return Choices(losses.to_numpy(), errors.to_numpy(), slices), list(groups), points
 
 
-def pilot_errors(part: Part, rows: pd.DataFrame, pair: Sequence[str]) -> NDArray:
+def pilot_errors(part: Part, pair: Sequence[str]) -> NDArray:
     """Test errors of both names of a pair at their best points of the pilot, (2, trials, ε)."""
-    found = []
+    found, rows = [], make_pilot(part)
     for name in pair:
         data, epsilons, _ = choices_of(rows[rows["side"] == name])
         best = [own.start + data.losses[:, own].mean(0).argmin() for own in data.sides]
@@ -61,19 +61,16 @@ def planned_trials(differences: NDArray, margin: float) -> int:
     return next(wanted, LARGEST)
 
 
-def plan_rows(parts: Sequence[Part], pilots: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
+def plan_rows(parts: Sequence[Part], margin: float) -> list[dict[str, Any]]:
     """T of one data set in one family, and the simulated share of each outcome at five truths, a row a pair and truth.
 
     T is the largest that a pair of private algorithms asks for. A simulated run has the pilot's variances and
     correlations; `all` is how often the first is ahead in every cell.
     """
     name, of = parts[0].name, data_set(parts[0].experiment)
-    margin, generator = (
-        parts[0].protocol.data_sets[of].margin,
-        Streams(parts[0].protocol.seed).generator("power", name, of),
-    )
-    pairs = [pair for pair in parts[0].family.pairs if not any(one.endswith(NON_PRIVATE) for one in pair)]
-    both = [np.concatenate([pilot_errors(*one, pair) for one in zip(parts, pilots, strict=True)], 2) for pair in pairs]
+    generator = Streams(parts[0].run.seed).generator("power", name, of)
+    pairs = [pair for pair in parts[0].family["pairs"] if not any(one.endswith(NON_PRIVATE) for one in pair)]
+    both = [np.concatenate([pilot_errors(part, pair) for part in parts], 2) for pair in pairs]
     T = max(planned_trials(first - second, margin) for first, second in both)
     found = []
     for pair, (first, second) in zip(pairs, both, strict=True):
@@ -109,8 +106,8 @@ def errors_of(part: Part, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None
         if (rows := stored_trials(part, side)) is None:
             return None
         data, epsilons, points = choices_of(rows)
-        generator = Streams(part.protocol.seed).generator("decided", part.name, part.experiment, "bootstrap")
-        found = estimate(data, part.choosing, generator)
+        generator = Streams(part.run.seed).generator("decided", part.name, part.experiment, "bootstrap")
+        found = estimate(data, part.config.trials, generator)
         write_parquet(pd.DataFrame(np.vstack([found.value, found.draws]), columns=epsilons), files[0])
         write_parquet(points.assign(share=found.chosen), files[1])
     return read_parquet(files[0]), read_parquet(files[1])
@@ -128,8 +125,8 @@ def flips_of(part: Part) -> pd.DataFrame | None:
         half = ours.losses.shape[1]
         sides = [*ours.sides, *(slice(own.start + half, own.stop + half) for own in ours.sides)]
         data = Choices(np.hstack([ours.losses, theirs.losses]), np.hstack([ours.errors, theirs.errors]), sides)
-        generator = Streams(part.protocol.seed).generator("decided", part.name, part.experiment, "gate")
-        swaps = swapped_estimates(data, part.choosing, generator)
+        generator = Streams(part.run.seed).generator("decided", part.name, part.experiment, "gate")
+        swaps = swapped_estimates(data, part.config.trials, generator)
         write_parquet(pd.DataFrame(list(swaps), columns=epsilons), file)
     return read_parquet(file)
 
@@ -143,18 +140,18 @@ def same_mechanism_share(part: Part, chosen: pd.DataFrame, epsilon: float) -> fl
     return float(rows.loc[rows["epsilon"] == str(float(epsilon)), "share"].sum()) * alike
 
 
-def cell_rows(part: Part) -> list[dict[str, Any]]:
+def cell_rows(part: Part, margin: float, constant: float) -> list[dict[str, Any]]:
     """A row of `COLUMNS` a pair and ε, with its draws (`draws`) and both sides' errors (`levels`) behind them.
 
     Where a side's trials are not all there, a row is open and has no numbers.
     """
-    settings, T = part.protocol.data_sets[data_set(part.experiment)], part.trials or 0
+    T = part.trials
     sides = {side: kept for side in part.sides() if (kept := errors_of(part, side)) is not None}
     found = []
-    for (first, second), epsilon in itertools.product(part.family.pairs, part.config.epsilons):
-        row: dict[str, Any] = {"family": part.name, "experiment": part.experiment, "reading": part.family.reading}
+    for (first, second), epsilon in itertools.product(part.family["pairs"], part.config.epsilons):
+        row: dict[str, Any] = {"family": part.name, "experiment": part.experiment, "reading": part.reading}
         row |= {"M": part.setting.M, "R": part.setting.R, "epsilon": epsilon, "first": first, "second": second}
-        row |= {"trials": 0, "margin": settings.margin, "useless": False, "same_mechanism": False, "outcome": OPEN}
+        row |= {"trials": 0, "margin": margin, "useless": False, "same_mechanism": False, "outcome": OPEN}
         keys = [side_of(name, epsilon) for name in (first, second)]
         if all(side in sides for side, _ in keys):
             levels = [sides[side][0][at].to_numpy() for side, at in keys]
@@ -163,8 +160,8 @@ def cell_rows(part: Part) -> list[dict[str, Any]]:
             least = min(interval(level[0], level[1:].std(ddof=1), T)[0] for level in levels)
             ends = *interval(value, se, T), *interval(value, se, T, 0.9)
             row |= dict(zip(COLUMNS[8:14], [T, value, *ends], strict=True))
-            row |= {"useless": bool(least >= settings.constant - settings.margin)}
-            row |= {"outcome": str(outcomes(value, se, T, settings.margin)), "draws": draws, "levels": levels}
+            row |= {"useless": bool(least >= constant - margin)}
+            row |= {"outcome": str(outcomes(value, se, T, margin)), "draws": draws, "levels": levels}
             if (first, second) == ("spider", GATED):
                 row["same_mechanism"] = same_mechanism_share(part, sides["spider"][1], epsilon) >= ALIKE
         found.append(row)
@@ -184,7 +181,7 @@ def gate_row(name: str, parts: Sequence[Part]) -> dict[str, Any]:
         for epsilon in flips:
             differences = (first[0][epsilon] - second[0][epsilon]).to_numpy()
             value, se = differences[0], differences[1:].std(ddof=1)
-            rejected += int(outcomes(value, se, part.trials or 2, 0) in (AHEAD, BEHIND))
+            rejected += int(outcomes(value, se, part.trials, 0) in (AHEAD, BEHIND))
             squares.append((value / se) ** 2)
     row: dict[str, Any] = {"family": name, "cells": len(squares), "rejected": rejected}
     limit = float(np.quantile(sum(counts.values()), 0.99)) if counts else math.nan

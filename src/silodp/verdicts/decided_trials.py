@@ -3,23 +3,20 @@
 A file holds one setting of one experiment: its pilot, or some of its fresh trials. What stands there is not made again.
 """
 
-import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from silodp.algorithms import families
-from silodp.config.errors import ConfigError, project_root, suggest_name
+from silodp.config.errors import project_root
 from silodp.config.experiment import Experiment, Setting
 from silodp.config.run import Run
-from silodp.config.types import Count, Positive, Strict
 from silodp.config.yaml_file import read_yaml
-from silodp.datasets import Data
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
@@ -38,53 +35,17 @@ BLOCK = 50
 GATED, COPY = "minibatch_sgd", "minibatch_sgd:again"
 
 
-class DataSet(Strict):
-    """Δ, and the test error of the majority class or of the best constant."""
-
-    margin: Positive
-    constant: Positive
-
-
-class Family(Strict):
-    """Cells that are decided together: pairs of algorithms in every setting and at every ε of the experiments."""
-
-    publication: str
-    experiments: list[str]
-    pairs: list[list[str]]
-    reading: str = ""
-    trials: dict[str, Count]
-
-
-class DecidedClaim(Strict):
-    """Cells of a family that a claim is about, and what it says of them: `stated` are mean improvements in percent."""
-
-    family: str
-    pairs: list[list[str]]
-    data_sets: list[str] = Field(default=[])
-    epsilons: list[float] = Field(default=[0.0, math.inf])
-    never_worse: bool = False
-    stated: list[float] = Field(default=[])
-
-
-class Protocol(Strict):
-    """`config/claims/decided.yaml`."""
-
-    seed: int
-    data_sets: dict[str, DataSet]
-    families: dict[str, Family]
-    claims: dict[str, DecidedClaim]
-
-
-def read_protocol() -> Protocol:
-    return Protocol.model_validate(read_yaml(project_root() / "config" / "claims" / "decided.yaml"))
+def read_protocol() -> dict[str, Any]:
+    """`config/claims/decided.yaml`: seed, data_sets, families and claims."""
+    return read_yaml(project_root() / "config" / "claims" / "decided.yaml")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One setting of one experiment of a family; `folder` holds the runs."""
+    """One setting of one experiment of the family `name`; `folder` holds the runs."""
 
-    protocol: Protocol
     name: str
+    family: Mapping[str, Any]
     experiment: str
     config: Experiment
     run: Run
@@ -92,17 +53,13 @@ class Part:
     folder: Path
 
     @property
-    def family(self) -> Family:
-        return self.protocol.families[self.name]
+    def trials(self) -> int:
+        """T; 0 where it is not registered."""
+        return self.family["trials"].get(data_set(self.experiment), 0)
 
     @property
-    def choosing(self) -> int:
-        """Trials that choose: as many as the paper has."""
-        return self.config.trials
-
-    @property
-    def trials(self) -> int | None:
-        return self.family.trials.get(data_set(self.experiment))
+    def reading(self) -> str:
+        return self.family.get("reading", "")
 
     @property
     def place(self) -> Path:
@@ -110,60 +67,48 @@ class Part:
 
     def sides(self) -> dict[str, list[str]]:
         """Algorithms between which a side of a pair chooses, by its name without the form."""
-        names = dict.fromkeys(name.removesuffix(NON_PRIVATE) for pair in self.family.pairs for name in pair)
+        names = dict.fromkeys(name.removesuffix(NON_PRIVATE) for pair in self.family["pairs"] for name in pair)
         known = families(self.config.algorithms)
         return {name: known.get(name, [name]) for name in names}
 
     def task(self, algorithm: str) -> Task:
-        label = trained_as(self.config, algorithm, self.family.reading)
-        return Task(self.experiment, self.config, algorithm, self.setting, self.family.reading if label else "")
+        label = self.reading if trained_as(self.config, algorithm, self.reading) else ""
+        return Task(self.experiment, self.config, algorithm, self.setting, label)
 
     def grid(self) -> pd.DataFrame:
         """Points of all sides on the union of their steps and clips, with their means in the publication."""
         own = {name: self.task(name).grid() for names in self.sides().values() for name in names}
         union = pd.concat(own.values())[["stepsize", "clip"]].drop_duplicates()
-        wanted = {name.endswith(NON_PRIVATE) for pair in self.family.pairs for name in pair}
+        plain = any(name.endswith(NON_PRIVATE) for pair in self.family["pairs"] for name in pair)
         parts = []
         for side, names in self.sides().items():
             for name in names:
-                shapes = own[name][["epsilon", "phase_length"]].drop_duplicates()
-                points = shapes[shapes["epsilon"].notna() | (True in wanted)].merge(union, how="cross")
-                points = points[points["epsilon"].isna() | np.isfinite(points["clip"])]
-                parts.append(points.assign(side=side, algorithm=name))
-        file = project_root() / "results" / self.family.publication / "losses" / f"{self.experiment}.parquet"
-        known = read_parquet(file)
-        known = known[(known["M"] == self.setting.M) & (known["R"] == self.setting.R)]
-        known = known[(known["reading"] == self.family.reading) & (known["trials"] == self.choosing)]
+                points = own[name][["epsilon", "phase_length"]].drop_duplicates().merge(union, how="cross")
+                private = points["epsilon"].notna() & np.isfinite(points["clip"])
+                parts.append(points[private | (points["epsilon"].isna() & plain)].assign(side=side, algorithm=name))
+        known = read_parquet(Path("results") / self.family["publication"] / "losses" / f"{self.experiment}.parquet")
+        place = (known["M"] == self.setting.M) & (known["R"] == self.setting.R) & (known["reading"] == self.reading)
+        known = known[place & (known["trials"] == self.config.trials)]
         known = known[["algorithm", *POINT, "train_loss_mean", "train_loss_error"]]
         return pd.concat(parts, ignore_index=True).merge(known, how="left", on=["algorithm", *POINT])
 
 
-def parts_of(protocol: Protocol, name: str, folder: Path) -> Iterable[Part]:
+def parts_of(protocol: Mapping[str, Any], name: str, folder: Path) -> Iterator[Part]:
     """Every setting of every experiment of a family."""
-    if name not in protocol.families:
-        allowed = f"must be one of {', '.join(protocol.families)}{suggest_name(name, protocol.families)}"
-        raise ConfigError(f"command line: family: {name!r}: {allowed}")
-    family = protocol.families[name]
-    for experiment in family.experiments:
-        file = project_root() / "results" / family.publication / "config.json"
-        run, config = experiment_of(file, experiment)
-        run = run.model_copy(update={"seed": protocol.seed})
-        for setting in config.settings:
-            yield Part(protocol, name, experiment, config, run, setting, folder)
+    family = protocol["families"][name]
+    for experiment in family["experiments"]:
+        run, config = experiment_of(Path("results") / family["publication"] / "config.json", experiment)
+        run = run.model_copy(update={"seed": protocol["seed"]})
+        yield from (Part(name, family, experiment, config, run, setting, folder) for setting in config.settings)
 
 
 def trial_data(part: Part) -> Callable[[int], TrialData]:
     """Trial → its records."""
-    readings = part.task(GATED).readings
+    readings, data = part.task(GATED).readings, load_dataset(part.config, part.run)
 
-    @functools.cache
-    def data() -> Data:
-        return load_dataset(part.config, part.run)
-
-    @functools.lru_cache(maxsize=1)
     def load(trial: int) -> TrialData:
-        cut = draw_partition(part.experiment, part.config, readings, part.run, data(), trial)
-        return prepare(data(), part.config, readings, cut, part.run)
+        cut = draw_partition(part.experiment, part.config, readings, part.run, data, trial)
+        return prepare(data, part.config, readings, cut, part.run)
 
     return load
 
@@ -173,13 +118,15 @@ def train_points(part: Part, points: pd.DataFrame, trials: Iterable[int], purpos
 
     No row depends on which points and trials are trained beside it.
     """
-    tables, load = [], trial_data(part)
+    columns = ["algorithm", "trial", *POINT, "train_loss", "test_error"]
+    tables, load = [pd.DataFrame(columns=columns)], trial_data(part)
     for trial in trials if len(points) else ():
+        records = load(trial)
         for name, own in points.groupby("algorithm", sort=False):
             stack = own[POINT].reset_index(drop=True)
-            table = run_trial(part.task(str(name)), part.run, load(trial), trial, stack, purpose)
-            tables.append(table.assign(algorithm=name)[["algorithm", "trial", *POINT, "train_loss", "test_error"]])
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["algorithm", "trial", *POINT])
+            table = run_trial(part.task(str(name)), part.run, records, trial, stack, purpose)
+            tables.append(table.assign(algorithm=name)[columns])
+    return pd.concat(tables[1:] or tables, ignore_index=True)
 
 
 def pilot(part: Part) -> pd.DataFrame:
@@ -197,7 +144,7 @@ def pilot(part: Part) -> pd.DataFrame:
     beside = known.merge(best, on=["side", "epsilon"], suffixes=("", "_best"))
     limit = CHOOSABLE * (beside["train_loss_error"] + beside["train_loss_error_best"])
     close = beside[beside["train_loss_mean"] - beside["train_loss_mean_best"] <= limit]
-    rows = train_points(part, close, range(part.choosing), "grid")
+    rows = train_points(part, close, range(part.config.trials), "grid")
     unknown = grid[grid["train_loss_mean"].isna()]
     if len(unknown):
         rows = pd.concat([rows, train_points(part, unknown, range(SCREENED), "grid")])
@@ -209,7 +156,7 @@ def pilot(part: Part) -> pd.DataFrame:
             apart = first.sub(first[reference], axis=0).mean()
             more = wide.isna().any() & (apart <= 3 * (first.std() + wide[reference].std()))
             going.append(more[more].index.to_frame(index=False).assign(epsilon=key[1]))
-        more = train_points(part, pd.concat(going), range(SCREENED, part.choosing), "grid")
+        more = train_points(part, pd.concat(going), range(SCREENED, part.config.trials), "grid")
         rows = pd.concat([rows, more], ignore_index=True)
     return rows.merge(sides)
 
@@ -246,7 +193,7 @@ def make_pilot(part: Part) -> pd.DataFrame:
 
 def trial_files(part: Part, side: str) -> dict[Path, range]:
     """Files of a side's fresh trials, `BLOCK` a file, and their numbers, which go on from the pilot's."""
-    firsts, start = range(0, part.trials or 0, BLOCK), part.choosing
+    firsts, start = range(0, part.trials, BLOCK), part.config.trials
     folder = part.place / side.replace(":", "_")
     return {folder / f"trials_{first}.parquet": range(start + first, start + first + BLOCK) for first in firsts}
 

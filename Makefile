@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud natural bench audit-power attacks accounting atlas leaderboard lint format docs derived site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,10 @@ BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successo
 leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: 4.2 hours
 	@for run in $(BOARD); do $(MAKE) --no-print-directory reproduce RUN=$$run || exit; done
 	@$(BIN)/silodp leaderboard $(addprefix results/,$(BOARD)) --output results/leaderboard/board
+
+decided: .venv/installed  ## the decided tables of docs/claims.md: fresh trials, hours, resumable; FAMILY="calibrated" for some
+	@$(BIN)/silodp decided trials $(FAMILY)
+	@$(BIN)/silodp decided tables
 
 test: .venv/installed  ## the tests
 	$(BIN)/python -m pytest -n $(or $(PYTEST_JOBS),2)

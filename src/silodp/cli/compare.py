@@ -67,6 +67,8 @@ def compare(reported: Path, first: str, second: str, output: Path | None) -> Non
 def claims(run: str, experiments: Sequence[str], output: Path | None, as_markdown: bool) -> None:
     """Judge every claim of config/claims by the tables of RUN: a results folder or a run's name."""
     table = decide(load_claims(), RunFolder(results_folder(run), experiments or None))
+    if (decided := results_folder(run) / "decided_verdicts.csv").is_file():
+        table = table.merge(read_csv(decided, ["claim", "on_average", "at_every"]), how="left", on="claim")
     if output:
         write_csv(table, output)
     if as_markdown or not output:

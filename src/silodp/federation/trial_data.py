@@ -63,22 +63,8 @@ def partition_and_measure(
     """The silos of every trial, υ*² of the linear model on their preprocessed records, and the records if small."""
     parts, measured = [], []
     kept: list[Records | None] = []
-    plan = config.silos
     for trial in range(config.trials):
-        part = partition(
-            data.y,
-            scheme=plan.scheme,
-            silos=number_of_silos(config),
-            train_share=plan.train_share,
-            mixed=plan.mixed,
-            per_class=plan.per_class,
-            resample=readings.resample,
-            split=readings.split,
-            official_test=data.official_test if plan.official_test else None,
-            assigned=data.silo if len(data.silo) else None,
-            person=data.person,
-            generator=Streams(run.seed).generator(name, trial, "partition"),
-        )
+        part = draw_partition(name, config, readings, run, data, trial)
         records = fitted_records(data, config, readings, part)
         local = part.compact()[1]
         x = _windows(records.x) if records.x.ndim > 2 else _narrow(records.x, records.classes)
@@ -88,6 +74,25 @@ def partition_and_measure(
         # Records of a user's file stay in it.
         kept.append(records if records.small and isinstance(config.dataset, str) else None)
     return parts, measured, kept
+
+
+def draw_partition(name: str, config: Experiment, readings: Readings, run: Run, data: Data, trial: int) -> Partition:
+    """The silos of one trial, whose number need not be below `config.trials`."""
+    plan = config.silos
+    return partition(
+        data.y,
+        scheme=plan.scheme,
+        silos=number_of_silos(config),
+        train_share=plan.train_share,
+        mixed=plan.mixed,
+        per_class=plan.per_class,
+        resample=readings.resample,
+        split=readings.split,
+        official_test=data.official_test if plan.official_test else None,
+        assigned=data.silo if len(data.silo) else None,
+        person=data.person,
+        generator=Streams(run.seed).generator(name, trial, "partition"),
+    )
 
 
 def fitted_records(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:

@@ -30,6 +30,8 @@ KEPT = (
 REMADE = ["figures/*.svg", "bounds/*.svg", "checkins/*.svg", "claims.csv", "comparisons.csv", "report.html"]
 # `silodp leaderboard` writes these into board/ of either:
 BOARD = {f"board/leaderboard{end}" for end in (".csv", ".md", ".svg", "_heterogeneity.svg")}
+# `silodp decided tables` writes these, and the pilot's rows are kept beside them:
+DECIDED = {"decided.csv", "gate.csv", "decided_verdicts.csv", "decided_power.csv"}
 # A run has more:
 OTHERS = (
     "trials/*.parquet selection/*.parquet privacy/*.csv by_round/*.csv audit/*.csv silos/* data/*.csv "
@@ -37,7 +39,7 @@ OTHERS = (
 ).split()
 
 
-def kind(name: str, kinds: Iterable[str] = (*KEPT, *REMADE, *OTHERS, *BOARD)) -> str | None:
+def kind(name: str, kinds: Iterable[str] = (*KEPT, *REMADE, *OTHERS, *BOARD, *DECIDED)) -> str | None:
     """The first pattern of `kinds` that a file's path matches; None for a file of no kind."""
     return next((pattern for pattern in kinds if fnmatchcase(name, pattern)), None)
 
@@ -85,7 +87,7 @@ def named_files(folder: Path, published: bool) -> tuple[set[str], set[str]]:
         for files in (run.deliverables(), [*run.bounds(), *run.checkins()])
     )
     if published:
-        return set(), {name for name in required | more if kind(name, KEPT + REMADE)} | {"README.md", *BOARD}
+        return set(), {name for name in required | more if kind(name, KEPT + REMADE)} | {"README.md", *BOARD, *DECIDED}
     return required - {MANIFEST}, required | more | BOARD
 
 

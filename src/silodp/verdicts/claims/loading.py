@@ -32,7 +32,7 @@ def coverage(folder: Path | str | None = None) -> dict[str, str]:
 
 def _load(folder: Path | str | None) -> tuple[list[Claim], dict[str, str]]:
     folder = Path(folder) if folder is not None else project_root() / "config" / "claims"
-    paths = sorted(folder.glob("*.yaml"))
+    paths = sorted(path for path in folder.glob("*.yaml") if path.stem != "decided")
     if not paths:
         raise ConfigError(f"{folder}: files: none: must be a folder with claims in *.yaml")
     experiments = sorted(file.stem for file in (project_root() / "config" / "experiments").glob("*.yaml"))

@@ -1,0 +1,209 @@
+"""Runs behind the decided tables (docs/claims.md): the pilot, which points are choosable, and the fresh trials.
+
+A file holds one setting of one experiment: its pilot, or some of its fresh trials. What stands there is not made again.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from silodp.algorithms import families
+from silodp.config.errors import project_root
+from silodp.config.experiment import Experiment, Setting
+from silodp.config.run import Run
+from silodp.config.yaml_file import read_yaml
+from silodp.experiments.task import POINT, Task
+from silodp.experiments.training import run_trial
+from silodp.experiments.validation import experiment_of
+from silodp.experiments.variants import trained_as
+from silodp.federation.trial_data import TrialData, draw_partition, load_dataset, prepare
+from silodp.files import NON_PRIVATE, read_parquet, write_parquet
+from silodp.verdicts.claims.base import data_set
+
+# Trials in which a point that the publication did not train in every trial of the pilot is tried first.
+SCREENED = 3
+# Standard errors, of the paired difference to the best point, within which a point is choosable.
+CHOOSABLE = 4.0
+# Trials of a job.
+BLOCK = 50
+# The gate's second minibatch SGD, with batches and noise of its own.
+GATED, COPY = "minibatch_sgd", "minibatch_sgd:again"
+
+
+def read_protocol() -> dict[str, Any]:
+    """`config/claims/decided.yaml`: seed, data_sets, families and claims."""
+    return read_yaml(project_root() / "config" / "claims" / "decided.yaml")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One setting of one experiment of the family `name`; `folder` holds the runs."""
+
+    name: str
+    family: Mapping[str, Any]
+    experiment: str
+    config: Experiment
+    run: Run
+    setting: Setting
+    folder: Path
+
+    @property
+    def trials(self) -> int:
+        """T; 0 where it is not registered."""
+        return self.family["trials"].get(data_set(self.experiment), 0)
+
+    @property
+    def reading(self) -> str:
+        return self.family.get("reading", "")
+
+    @property
+    def place(self) -> Path:
+        return self.folder / self.name / self.experiment / self.setting.name
+
+    def sides(self) -> dict[str, list[str]]:
+        """Algorithms between which a side of a pair chooses, by its name without the form."""
+        names = dict.fromkeys(name.removesuffix(NON_PRIVATE) for pair in self.family["pairs"] for name in pair)
+        known = families(self.config.algorithms)
+        return {name: known.get(name, [name]) for name in names}
+
+    def task(self, algorithm: str) -> Task:
+        label = self.reading if trained_as(self.config, algorithm, self.reading) else ""
+        return Task(self.experiment, self.config, algorithm, self.setting, label)
+
+    def grid(self) -> pd.DataFrame:
+        """Points of all sides on the union of their steps and clips, with their means in the publication."""
+        own = {name: self.task(name).grid() for names in self.sides().values() for name in names}
+        union = pd.concat(own.values())[["stepsize", "clip"]].drop_duplicates()
+        plain = any(name.endswith(NON_PRIVATE) for pair in self.family["pairs"] for name in pair)
+        parts = []
+        for side, names in self.sides().items():
+            for name in names:
+                points = own[name][["epsilon", "phase_length"]].drop_duplicates().merge(union, how="cross")
+                private = points["epsilon"].notna() & np.isfinite(points["clip"])
+                parts.append(points[private | (points["epsilon"].isna() & plain)].assign(side=side, algorithm=name))
+        known = read_parquet(Path("results") / self.family["publication"] / "losses" / f"{self.experiment}.parquet")
+        place = (known["M"] == self.setting.M) & (known["R"] == self.setting.R) & (known["reading"] == self.reading)
+        known = known[place & (known["trials"] == self.config.trials)]
+        known = known[["algorithm", *POINT, "train_loss_mean", "train_loss_error"]]
+        return pd.concat(parts, ignore_index=True).merge(known, how="left", on=["algorithm", *POINT])
+
+
+def parts_of(protocol: Mapping[str, Any], name: str, folder: Path) -> Iterator[Part]:
+    """Every setting of every experiment of a family."""
+    family = protocol["families"][name]
+    for experiment in family["experiments"]:
+        run, config = experiment_of(Path("results") / family["publication"] / "config.json", experiment)
+        run = run.model_copy(update={"seed": protocol["seed"]})
+        yield from (Part(name, family, experiment, config, run, setting, folder) for setting in config.settings)
+
+
+def trial_data(part: Part) -> Callable[[int], TrialData]:
+    """Trial → its records."""
+    readings, data = part.task(GATED).readings, load_dataset(part.config, part.run)
+
+    def load(trial: int) -> TrialData:
+        cut = draw_partition(part.experiment, part.config, readings, part.run, data, trial)
+        return prepare(data, part.config, readings, cut, part.run)
+
+    return load
+
+
+def train_points(part: Part, points: pd.DataFrame, trials: Iterable[int], purpose: str) -> pd.DataFrame:
+    """Rows (algorithm, trial, POINT, train_loss, test_error) of `points` (algorithm, POINT) in every trial.
+
+    No row depends on which points and trials are trained beside it.
+    """
+    columns = ["algorithm", "trial", *POINT, "train_loss", "test_error"]
+    tables, load = [pd.DataFrame(columns=columns)], trial_data(part)
+    for trial in trials if len(points) else ():
+        records = load(trial)
+        for name, own in points.groupby("algorithm", sort=False):
+            stack = own[POINT].reset_index(drop=True)
+            table = run_trial(part.task(str(name)), part.run, records, trial, stack, purpose)
+            tables.append(table.assign(algorithm=name)[columns])
+    return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
+def pilot(part: Part) -> pd.DataFrame:
+    """Rows (side, algorithm, trial, POINT, train_loss, test_error) of every point that may be choosable.
+
+    Trials, batches and noise are the publication's. Where that has a point's mean over all of them, a paired standard
+    error is at most the sum of the two marginal ones, and a point outside `CHOOSABLE` of those is left out. Other
+    points run `SCREENED` trials, and go on where their mean loss there is within three times the sum of the two
+    standard deviations of the best point's.
+    """
+    grid = part.grid()
+    sides = grid[["side", "algorithm"]].drop_duplicates()
+    known = grid[grid["train_loss_mean"].notna()]
+    best = known.loc[known.groupby(["side", "epsilon"], dropna=False)["train_loss_mean"].idxmin()]
+    beside = known.merge(best, on=["side", "epsilon"], suffixes=("", "_best"))
+    limit = CHOOSABLE * (beside["train_loss_error"] + beside["train_loss_error_best"])
+    close = beside[beside["train_loss_mean"] - beside["train_loss_mean_best"] <= limit]
+    rows = train_points(part, close, range(part.config.trials), "grid")
+    unknown = grid[grid["train_loss_mean"].isna()]
+    if len(unknown):
+        rows = pd.concat([rows, train_points(part, unknown, range(SCREENED), "grid")])
+        going = []
+        for key, wide in _wide(rows.merge(sides)):
+            means = wide.mean().where(wide.notna().all(), math.inf)
+            first = wide[:SCREENED]
+            reference = (means if np.isfinite(means).any() else first.mean()).idxmin()
+            apart = first.sub(first[reference], axis=0).mean()
+            more = wide.isna().any() & (apart <= 3 * (first.std() + wide[reference].std()))
+            going.append(more[more].index.to_frame(index=False).assign(epsilon=key[1]))
+        more = train_points(part, pd.concat(going), range(SCREENED, part.config.trials), "grid")
+        rows = pd.concat([rows, more], ignore_index=True)
+    return rows.merge(sides)
+
+
+def _wide(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, float], pd.DataFrame]]:
+    """((side, ε), training losses: a row a trial and a column a point), for every side and ε."""
+    scored = rows.assign(train_loss=rows["train_loss"].fillna(math.inf))
+    for key, own in scored.groupby(["side", "epsilon"], dropna=False, sort=False):
+        yield key, own.pivot(index="trial", columns=["algorithm", *POINT[1:]], values="train_loss").sort_index()
+
+
+def choosable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Points (side, algorithm, POINT) within `CHOOSABLE` paired standard errors of their side's best, of pilot rows.
+
+    Of points with the same loss in every trial, as clips that clip nothing, the first stands for all.
+    """
+    found = []
+    for (side, epsilon), wide in _wide(rows):
+        whole = wide.loc[:, wide.notna().all()].T.drop_duplicates().T
+        apart = whole.sub(whole[whole.mean().idxmin()], axis=0)
+        near_best = apart.mean() <= CHOOSABLE * apart.sem()
+        points = near_best[near_best].index.to_frame(index=False)
+        found.append(points.assign(side=side, epsilon=epsilon)[["side", "algorithm", *POINT]])
+    return pd.concat(found, ignore_index=True)
+
+
+def make_pilot(part: Part) -> pd.DataFrame:
+    """The stored pilot, made where it is missing."""
+    file = part.place / "pilot.parquet"
+    if not file.exists():
+        write_parquet(pilot(part), file)
+    return read_parquet(file)
+
+
+def trial_files(part: Part, side: str) -> dict[Path, range]:
+    """Files of a side's fresh trials, `BLOCK` a file, and their numbers, which go on from the pilot's."""
+    firsts, start = range(0, part.trials, BLOCK), part.config.trials
+    folder = part.place / side.replace(":", "_")
+    return {folder / f"trials_{first}.parquet": range(start + first, start + first + BLOCK) for first in firsts}
+
+
+def make_trials(part: Part, side: str) -> None:
+    """The fresh trials of a side's choosable points, made where they are missing; the gate's copy has own streams."""
+    files = {file: numbers for file, numbers in trial_files(part, side).items() if not file.exists()}
+    if files:
+        points = choosable(make_pilot(part))
+        copied = side == COPY
+        points = points[(points["side"] == (GATED if copied else side)) & (points["epsilon"].notna() | (not copied))]
+        for file, numbers in files.items():
+            write_parquet(train_points(part, points, numbers, "decided again" if copied else "decided"), file)

@@ -2,6 +2,7 @@
 
 Each factor of a theorem whose constants are printed is doubled and halved in turn. What can feel it: the bounds that
 published tables hold runs against, formulas of claims, the accountant, and the other tests of tests/theory.
+`python benchmarks/mutants.py [KEY...]`: all theorems by default, a quarter of an hour.
 """
 
 import ast
@@ -52,6 +53,8 @@ def factors(tree: ast.AST) -> list[ast.Constant]:
 def mutants() -> Iterator[tuple[str, str]]:
     """Key and what is changed, while the theorem computes with it."""
     for key, theorem in THEOREMS.items():
+        if sys.argv[1:] and key not in sys.argv[1:]:
+            continue
         function = function_of(theorem)
         source = textwrap.dedent(inspect.getsource(function))
         for place in range(len(factors(ast.parse(source))) if theorem.constant == "printed" else 0):

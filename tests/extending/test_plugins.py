@@ -85,7 +85,7 @@ def test_parameters_are_options_of_the_algorithm(root):
     assert "parameters of local_sgd that no other key says: none" in text
 
 
-def test_a_data_set_of_ones_own(root):
+def test_a_data_set_ones_own(root):
     (root / "config" / "records.py").write_text(RECORDS)
     run = overriding(dataset="toy_records", algorithms={name: None for name in ALGORITHMS if name != "local_sgd"})
     found = load(write(root, run | {"plugins": ["records.py"]}), root)

@@ -6,7 +6,7 @@ from math import exp, expm1, log, prod, sqrt
 import pytest
 from exact_composition import composed_delta, composed_epsilon
 
-from silodp.theory import THEOREMS
+from silodp.theory import THEOREMS, AssumptionError
 
 DELTA = 1e-6
 
@@ -70,3 +70,26 @@ def test_shuffled_rounds_compose_as_advanced_composition_with_a_rounder_second_t
     single, slack = found.terms["epsilon_round"], R * N * n * delta0
     composed = THEOREMS["nonconvex-composition"](R=R, epsilon=single, delta=1e-9, delta_slack=slack).value
     assert found.value - composed == pytest.approx(R * single * (2 * single - expm1(single)), rel=1e-6)
+
+
+def test_a_shuffled_rounds_clones_scale_as_printed_and_its_failure_counts_both_neighbours():
+    """Clones are 8√(x ln(4/δ)) + 8x, x = e^(nε0)/N; four times x tells the two terms apart."""
+    N, n, delta, delta0 = 10**7, 10, 1e-6, 1e-15
+
+    def at(group: float, reading: str = "right"):
+        point = {"N": N, "n": n, "delta": delta, "delta0": delta0, "reading": reading}
+        return THEOREMS["convex-E.2"](**point, epsilon0=log(group) / n)
+
+    one, four = (at(group).terms["clones"] for group in (2.0, 8.0))
+    assert (four - 2 * one) / (2.0 / N) == pytest.approx(16, rel=1e-6)
+    assert (4 * one - four) / sqrt(2.0 / N * log(4 / delta)) == pytest.approx(16)
+    # Next to no ε0: both neighbours fail in n records of N silos, by Lemma E.6 twice.
+    failures = [(at(1 + 1e-9, word).terms["delta_tilde"] - delta) / (N * n * delta0) for word in ("printed", "right")]
+    assert failures == pytest.approx([2, 4], rel=1e-3)
+    most = N / (16 * log(2 / delta))
+    at(0.999 * most)
+    with pytest.raises(AssumptionError):
+        at(1.001 * most)
+    # Corollary E.1 rounds 1 + 2e up to 7 in each round and adds as much for the composition's slack.
+    rounds = THEOREMS["convex-E.1-corollary"](N=N, n=n, R=3, epsilon0=1e-6, delta0=delta0, reading="printed")
+    assert rounds.terms["delta"] == pytest.approx(3 * 2 * 7 * N * n * delta0)

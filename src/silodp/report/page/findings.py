@@ -15,7 +15,7 @@ from silodp.report.figures.svg import svg_text
 from silodp.report.figures.words import setting_words, short_title, title_of
 from silodp.report.page.figures import Page, csv_address
 from silodp.report.paper_figures import paper_figures
-from silodp.verdicts.claims.base import data_set_of
+from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.paired import by_data_set
 from silodp.verdicts.comparisons import BEHIND, BY_CALIBRATED, CALIBRATED, ENDED, HEADLINE, SAME
@@ -89,9 +89,9 @@ def _accuracy(
     reported = {name: with_reading(read_table(files[name], REPORTED_COLUMNS)) for name in rows["experiment"].unique()}
     table = by_data_set(rows, reported)
     # A data set is called as the titles of its experiments begin.
-    names = {data_set_of(name): title_of(name, page.titles).partition(",")[0] for name in [*files][::-1]}
+    names = {data_set(name): title_of(name, page.titles).partition(",")[0] for name in [*files][::-1]}
     table["data_set"] = table["data_set"].map(names)
-    cells = rows.assign(data_set=rows["experiment"].map(data_set_of).map(names))
+    cells = rows.assign(data_set=rows["experiment"].map(data_set).map(names))
     shown = table[table["mean"].notna() & table["low"].notna()]
     if shown.empty:
         return None

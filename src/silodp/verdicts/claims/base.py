@@ -201,7 +201,7 @@ def missing_rows_text(experiment: str, rows: pd.DataFrame, least: float = 0, mos
     return f"{experiment} at {' and '.join(parts)}" if parts else ""
 
 
-def data_set_of(experiment: str) -> str:
+def data_set(experiment: str) -> str:
     """The registered data set of an experiment of config/experiments, as mnist of mnist_mlp; else the experiment."""
     name = known_experiments().get(experiment, {}).get("dataset", experiment)
     return name if isinstance(name, str) else experiment

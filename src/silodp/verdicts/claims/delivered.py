@@ -17,7 +17,7 @@ from silodp.verdicts.claims.base import (
     RunFolder,
     count_findings,
     counted,
-    data_set_of,
+    data_set,
     lacking,
     scope_of,
     with_gaps,
@@ -85,7 +85,7 @@ def _experiments(
             "pair": (algorithm,),
             "reading": label,
         }
-        about |= {"data_set": data_set_of(experiment), "slack": _slack(verdict, ratio.high)}
+        about |= {"data_set": data_set(experiment), "slack": _slack(verdict, ratio.high)}
         found.append(ClaimFinding(text, verdict, *ratio, files, **about))
     return found
 

@@ -17,7 +17,7 @@ from silodp.verdicts.claims.base import (
     ClaimFinding,
     RunFolder,
     count_findings,
-    data_set_of,
+    data_set,
     holm,
     lacking,
     scope_of,
@@ -176,7 +176,7 @@ def _experiment(claim: Claim, statistic: PriceOfPrivacy, run: RunFolder, experim
             text = f"private − non-private test error at ε = {statistic.large:g}, to be ≤ {statistic.tolerance:g}"
             text += f" and below that at ε = {statistic.small:g} ({small.mean():.4g})"
             place: dict[str, Any] = {"experiment": experiment, "M": int(M), "R": int(R), "reading": str(reading)}
-            about = place | {"scope": SETTING, "pair": (algorithm,), "data_set": data_set_of(experiment)}
+            about = place | {"scope": SETTING, "pair": (algorithm,), "data_set": data_set(experiment)}
             price = ClaimFinding(text, verdict, *value, run.evidence(claim, place), **about)
             found[price] = paired_test(large - small).p if len(small) == len(large) else 1.0
     return found

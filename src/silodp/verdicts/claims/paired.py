@@ -21,7 +21,7 @@ from silodp.verdicts.claims.base import (
     RunFolder,
     count_findings,
     counted,
-    data_set_of,
+    data_set,
     holm,
     lacking,
     scope_of,
@@ -74,14 +74,14 @@ class Mean:
         line, (value, low, high, *_) = self.lines[0], self.test
         word = outcome_of(low, high, line.pair.tolerance)
         pair = " − ".join(_names(line.pair))
-        return f"{pair} on {data_set_of(line.experiment)} {value:+.4f} [{low:+.4f}, {high:+.4f}], {word}"
+        return f"{pair} on {data_set(line.experiment)} {value:+.4f} [{low:+.4f}, {high:+.4f}], {word}"
 
 
 def _means(lines: Sequence[Line]) -> list[Mean]:
     groups: dict[tuple, list[Line]] = {}
     for line in lines:
         if len(line.rows):
-            groups.setdefault((data_set_of(line.experiment), _names(line.pair)), []).append(line)
+            groups.setdefault((data_set(line.experiment), _names(line.pair)), []).append(line)
     cells = [pd.concat([line.differences for line in group], axis=1).dropna() for group in groups.values()]
     return [Mean(group, paired_test(cell.mean(axis=1))) for group, cell in zip(groups.values(), cells, strict=True)]
 
@@ -231,7 +231,7 @@ def _about(statistic: PairedDifference, line: Line, surrogate: bool) -> dict[str
     about: dict[str, Any] = {
         "reading": line.reading,
         "pair": _names(line.pair),
-        "data_set": data_set_of(line.experiment),
+        "data_set": data_set(line.experiment),
     }
     return about | {"quantifier": statistic.quantifier, "rows": SURROGATES * surrogate}
 
@@ -249,7 +249,7 @@ def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.
     sides = ((AHEAD, 1 - p), (BEHIND, p))
     kept = {word: pd.Series(holm(side), counted_rows.index, dtype=bool) for word, side in sides}
     found = []
-    for name, part in rows.groupby(rows["experiment"].map(data_set_of), sort=False):
+    for name, part in rows.groupby(rows["experiment"].map(data_set), sort=False):
         pair = Pair(first=part["first"].iloc[0], second=part["second"].iloc[0], tolerance=part["tolerance"].max())
         ours = part[part.index.isin(counted_rows.index)]
         cells = [

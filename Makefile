@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long test-browser test-slurm kubernetes cloud natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm kubernetes cloud natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -92,6 +92,11 @@ test-slow: .venv/installed  ## the tests that take minutes: kills and restarts o
 LONGEST = end_to_end/workflow/test_kills.py end_to_end/test_fuzz.py experiments/test_published_cells.py
 test-long: .venv/installed  ## the slow tests but the longest, as CI runs them
 	$(BIN)/python -m pytest -m slow -n $(or $(PYTEST_JOBS),2) $(addprefix --ignore=tests/,$(LONGEST))
+
+# SHARE=1/4 runs every fourth; the whole list takes about an hour of a core.
+SHARE ?= 1/1
+mutants: .venv/installed  ## wrong lines that the tests have to feel (ROOM, SHARE): the rate by room, and what lives
+	$(BIN)/python tests/mutants/run.py --share $(SHARE) $(if $(ROOM),--room $(ROOM))
 
 test-browser: .venv/installed  ## the report page in a headless Chromium, installed by apt-get if it is not there
 	@command -v chromedriver > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium chromium-driver; }

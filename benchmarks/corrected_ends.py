@@ -1,6 +1,7 @@
 """Ends of ε of published rows, held against today's code: what moves, and whether the claim's word changes.
 
-    python benchmarks/corrected_ends.py results/published* > corrected.csv
+    python benchmarks/corrected_ends.py results/published* > benchmarks/corrected_ends.csv
+    python benchmarks/corrected_ends.py --apply benchmarks/corrected_ends.csv results
 
 A row's ends were once the worst silo's, at that silo's own δ, beside the largest δ. They are the largest at that δ.
 Nothing is trained: plans follow from the published config and the sizes of the silos of trial 0.
@@ -8,6 +9,7 @@ Nothing is trained: plans follow from the published config and the sizes of the 
 
 import csv
 import functools
+import io
 import itertools
 import math
 import sys
@@ -62,8 +64,10 @@ def training_sizes(name: str, config: Experiment, run: Run, resample: bool, spli
     return [len(records) for records in part.train]
 
 
-def row_ends(task: Task, epsilon: float, phase: int, sizes: list[int], everyone: bool) -> tuple[Ends, PrivacyPlan, int]:
-    """(lower, upper) end of a row at its largest δ, the silo's plan behind the upper one, and how many silos were asked
+def row_ends(
+    task: Task, epsilon: float, phase: int, sizes: list[int], everyone: bool
+) -> tuple[Ends, PrivacyPlan, int]:  # fmt: skip
+    """(lower, upper) end of a row at its largest δ, the silo's plan behind the upper one, how many silos were asked.
 
     Silos are asked from the smallest on: its δ is the row's, and a larger silo's ε at that δ is less. The search ends
     where a silo's upper end lies below the lower end so far.
@@ -115,7 +119,7 @@ def published_phase(task: Task, row: dict, sizes: list[int]) -> int | None:
     grid = task.grid()
     phases = sorted({int(phase) for phase in grid.loc[grid["epsilon"] == row["epsilon"], "phase_length"]})
     for phase, n in itertools.product(phases, sizes):
-        if f" of {_counted(task)(n)} " not in row["sampling"]:
+        if f" of {_counted(task)(n)} " not in f"{row['sampling']} ":
             continue
         plan = task.plans(row["epsilon"], phase, [sizes[0], n])[-1]
         # A calibrated noise is found to 1e-4.
@@ -139,7 +143,36 @@ def _line(publication: Path, row: dict, new: Ends, asked: int, note: str) -> dic
     return line | {"old_claim": row["claim"], "new_claim": str(standing(row["epsilon"], *new))}
 
 
+def apply(listed: Path, publications: Path) -> None:
+    """Write the listed ends into privacy.csv and tables; no other cell changes. Figures and page follow from them."""
+    moves = pd.read_csv(listed, dtype=str, keep_default_na=False)
+    for place, rows in moves.groupby("publication"):
+        folder = publications / str(place)
+        for file in (folder / "privacy.csv", *(folder / f"tables/{name}.csv" for name in rows["experiment"].unique())):
+            own = rows if file.name == "privacy.csv" else rows[rows["experiment"] == file.stem]
+            _apply_to(file, own.to_dict("records"))
+
+
+def _apply_to(file: Path, moves: list[dict[str, str]]) -> None:
+    with file.open(newline="", encoding="utf-8") as text:
+        header, *cells = csv.reader(text)
+    at = {name: header.index(name) for name in header}
+    keys = [name for name in ("experiment", "algorithm", "reading", "M", "R", "epsilon") if name in at]
+    wanted = {(*(move[name] for name in keys), move["old_upper"]): move for move in moves}
+    for row in cells:
+        move = wanted.get((*(row[at[name]] for name in keys), row[at["delivered_epsilon"]]))
+        if move:
+            row[at["delivered_epsilon"]] = move["new_upper"]
+            row[at["delivered_lower"]] = move["new_lower"] if row[at["delivered_lower"]] else ""
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([header, *cells])
+    file.write_text(lines.getvalue(), encoding="utf-8")
+
+
 def main() -> None:
+    if sys.argv[1] == "--apply":
+        apply(Path(sys.argv[2]), Path(sys.argv[3]))
+        return
     writer = csv.DictWriter(sys.stdout, COLUMNS)
     writer.writeheader()
     for folder in sys.argv[1:]:

@@ -9,11 +9,11 @@ import torch
 from plants import PLANTS
 from scipy.stats import binom
 
-from silodp.audit.mechanism_test import mechanism_test
+from silodp.audit.mechanism_test import Transcripts, draw_findings, mechanism_test
 from silodp.audit.noise_at_size import Size, size_tests
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
-from silodp.privacy.plan import Budget
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 STREAMS = Streams(17).child("mechanism")
 # A claim so small that the noise hides a canary that is drawn a few times.
@@ -95,3 +95,16 @@ def test_noise_that_never_passes_four_deviations_is_found():
             return super()._noise(rows, like, silo, round, kind).clamp(-4, 4)
 
     assert verdict("minibatch_sgd", STREAMS.child("cut"), Cut, 40, size=Size()).words.startswith("wrong share of large")
+
+
+def test_draws_of_a_subset_have_their_own_law():
+    """A message draws a record once with probability K/n: by K draws of 1/n the level was .000 to .017 for .05."""
+    n, K, runs = 100, 80, 200
+    release = Release("gradient", 1, K, 1.0, sampler="subset")
+    plan = PrivacyPlan("minibatch_sgd", Budget(n, 1, 1.0, 1e-3, 1.0), (release,))
+    generator, below = np.random.default_rng(5), 0
+    for _ in range(400):
+        moves = (generator.random((runs, 1)) < K / n).astype(float)
+        found = draw_findings(Transcripts(("gradient",), np.zeros((runs, 1, 1, 1)), moves), plan)
+        below += next(f.p for f in found if f.test.startswith("record drawn too often")) < 0.05
+    assert 0.02 < below / 400 < 0.08

@@ -14,7 +14,7 @@ from silodp.config.readings import BY_POINT, Readings
 from silodp.experiments import protocol_plans
 from silodp.experiments.privacy_table import privacy_rows
 from silodp.experiments.selection import complete, select
-from silodp.experiments.task import _ONE_WEIGHT, dimension
+from silodp.experiments.task import _ONE_WEIGHT, Task, dimension
 from silodp.experiments.training import run_trials, stacks
 from silodp.experiments.true_epsilon_guard import unproven, unproven_task
 from silodp.experiments.validation import load
@@ -139,3 +139,12 @@ def test_missing_default_run_is_an_error():
     trials = pd.concat([train(default, [0]).iloc[1:], train(job, [0])], ignore_index=True)
     with pytest.raises(ValueError, match=r"^1 points of other readings: must have a run of the default"):
         complete(trials, job.config)
+
+
+@pytest.mark.parametrize(("output", "own"), [("last", False), ("own", True)])
+def test_constants_of_a_task(output, own):
+    """What an algorithm returns is the printed output only where the reading says so."""
+    config = small.experiment(algorithms={"minibatch_sgd": {}, "fedprox_spider": {}}, readings={"output": output})
+    made = {name: Task("small", config, name, config.settings[0]).make(1) for name in config.algorithms}
+    assert made["minibatch_sgd"].average is own
+    assert made["fedprox_spider"].random_iterate is own

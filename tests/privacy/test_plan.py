@@ -7,7 +7,7 @@ import dp_accounting
 import pytest
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 # n = 100, R = 25, ε = 2, δ = 1e-4 and 16 as the batch's ε: nε = 200, K = 100·4/(2·5) = 40,
 # ln(1/δ) = 9.2103404, ln(2/δ) = 9.9034876.
@@ -187,3 +187,38 @@ def test_subsets_are_drawn_without_replacement():
     ]
     assert all(isinstance(one.event, dp_accounting.SampledWithoutReplacementDpEvent) for one in kinds)
     assert plan.sampling == "5, 10 of 10 without replacement in a message"
+
+
+@pytest.mark.parametrize(
+    ("options", "sensitivity"),
+    [
+        ({}, 2 / 8),
+        ({"gradients": 2}, 4 / 8),
+        ({"clipping": "per_tensor", "tensors": 4}, 4 / 8),
+        ({"clipping": "per_tensor", "tensors": 9, "gradients": 2}, 12 / 8),
+        ({"clipping": "batch_mean"}, 2.0),
+        ({"clipping": "batch_mean", "gradients": 2}, 4.0),
+        ({"clipping": "record", "tensors": 9}, 2 / 8),
+        ({"slack": 0.5}, 3 / 8),
+    ],
+)
+def test_sensitivity_by_hand(options, sensitivity):
+    release = Release("gradient", 3, 8, 1.5, **options)
+    assert release.sensitivity == pytest.approx(sensitivity)
+    assert release.noise_multiplier == pytest.approx(1.5 / sensitivity)
+
+
+def test_batches_at_their_limits():
+    """Never more than n, and a phase longer than the run counts as the run."""
+    assert Budget(10, 1, 1.0, 1e-5, 900.0).batch() == 10
+    assert Budget(10, 1000, 1.0, 1e-5, 1e-3).batch() == 1
+    assert Budget(100, 4, 1.0, 1e-5, 1.0).batch(phase=4) == 50
+    assert Budget(100, 4, 1.0, 1e-5, 1.0).batch(phase=9) == 50
+    assert Budget(100, 4, 1.0, 1e-5, 1.0).batch(phase=1) == 25
+
+
+def test_a_clipped_mean_of_many_draws():
+    """n = 5, K = 4: in a message with probability 1 − (4/5)⁴ = .59, between 2 and 3 of 5."""
+    release = Release("gradient", 3, 4, 1.0, clipping="batch_mean")
+    plan = PrivacyPlan("minibatch_sgd", Budget(5, 3, 1.0, 0.01, 1.0, 4), (release,))
+    assert (plan.event.event.sample_size, plan.event_below.event.sample_size) == (3, 2)

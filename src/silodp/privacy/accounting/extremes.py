@@ -30,9 +30,8 @@ def moment_epsilon(kinds: list[tuple[Occurrences, int]], delta: float) -> float:
     delta -= sum(count * law.tail for law, count in kinds)
     if delta <= 0:
         return math.inf
-    orders, moments = np.concatenate([_NEAR_ONE, _WHOLE, _REAL]), 0.0
-    for law, count in kinds:
-        moments = moments + count * _log_moments(law)
+    orders = np.concatenate([_NEAR_ONE, _WHOLE, _REAL])
+    moments = np.sum([count * _log_moments(law) for law, count in kinds], axis=0)
     rate = orders - 1
     with np.errstate(invalid="ignore", over="ignore"):
         bounds = (moments - math.log(delta) + rate * np.log(rate) - orders * np.log(orders)) / rate

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from silodp.models import gpu
+
 
 @dataclass(frozen=True)
 class Block:
@@ -108,7 +110,7 @@ class Model:
         if contracted and self.curvature is None:
             raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
         steps = Steps(x, y, clip, stepsize, noise, base, self.curvature or 0.0 if contracted else 0.0)
-        done = self._compiled_steps(weights, steps) if weights.device.type == "cpu" else None
+        done = self._compiled_steps(weights, steps) if gpu.runs_on_host(weights) else None
         if done is None:
             return sequential_steps(self, weights, steps)
         again = ~torch.isfinite(done).all(1)
@@ -181,8 +183,10 @@ def zero_unless_finite(gradient_sum: Callable[..., Tensor]) -> Callable[..., Ten
     @functools.wraps(gradient_sum)
     def guarded(model: Any, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         total = gradient_sum(model, weights, x, y, clip)
-        if len(x) == 1:  # without a look at the values, for which a GPU would have to wait
+        if len(x) == 1:
             return torch.where(torch.isfinite(total).all(1, keepdim=True), total, 0.0)
+        if not gpu.runs_on_host(weights):  # such records are left out by then: a look at the values would wait for them
+            return total
         if math.isfinite(total.sum().item()):
             return total
         again = ~torch.isfinite(total).all(1)

@@ -14,7 +14,7 @@ from silodp.models.base import (
 )
 from silodp.models.cpu import convnet_kernels
 from silodp.models.cpu.convnet_maps import KERNEL, sides
-from silodp.models.gpu.convnet import tensor_clipped_sum, tensor_outputs
+from silodp.models.gpu.convnet import chain_steps, tensor_clipped_sum, tensor_outputs
 
 # Records worked on at once before points are cut: below it, products with a point's own matrices get too thin.
 RECORDS = 32
@@ -89,6 +89,23 @@ class ConvNet(Network):
     def plain_clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         """The same sum by tensor operations, for any device."""
         return tensor_clipped_sum(self, weights, x, y, clip)
+
+    def chain_steps(
+        self,
+        weights: Tensor,
+        x: Tensor,
+        y: Tensor,
+        clip: Tensor,
+        stepsize: Tensor,
+        scale: Tensor,
+        draws: Tensor | None,
+        *,
+        contracted: bool = False,
+    ) -> Tensor | None:
+        """As in `Model`, by tensor operations."""
+        if contracted:
+            raise ValueError("convnet: local steps of this model may expand distances")
+        return chain_steps(self, weights, x, y, clip, stepsize, scale, draws)
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         return convnet_kernels.local_steps(self._sizes, weights, steps, self.workspace)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from silodp.models import gpu
 from silodp.models.base import Block, Model, Steps, clip_factors, square_sums, squares, zero_unless_finite
 from silodp.models.cpu import kernels
 
@@ -47,7 +48,8 @@ class Linear(Model):
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         residuals = self.residuals(x @ weights.T, y)
-        return (residuals * clip_factors(squares(residuals) * square_sums(x, 1, keepdim=True), clip)).T @ x
+        squared = squares(residuals) * square_sums(x, 1, keepdim=True)
+        return gpu.drop_unfinite(residuals * clip_factors(squared, clip), squared).T @ gpu.drop_unfinite(x, x)
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         if self.link is None:

@@ -10,6 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from silodp.models import gpu
 from silodp.models.base import clip_factors, square_sums, squares, zero_unless_finite
 from silodp.models.linear import Linear, TwoClasses
 
@@ -35,7 +36,8 @@ class _Nonsmooth(Linear):
         squared = (x**2).sum(1, keepdim=True)
         scale = torch.full_like(squared, torch.inf) if self.smoothing is None else self.smoothing / squared
         slopes = self.slopes(x @ weights.T, y, scale)
-        return (slopes * clip_factors(squares(slopes) * square_sums(x, 1, keepdim=True), clip)).T @ x
+        lengths = squares(slopes) * square_sums(x, 1, keepdim=True)
+        return gpu.drop_unfinite(slopes * clip_factors(lengths, clip), lengths).T @ gpu.drop_unfinite(x, x)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class L1(_Nonsmooth):
         gradients = -_clipped_slope(
             away, torch.full_like(away, torch.inf if self.smoothing is None else self.smoothing)
         )
-        return (gradients * clip_factors((gradients**2).sum(2), clip)[..., None]).sum(0)
+        squared = (gradients**2).sum(2)
+        return gpu.drop_unfinite(gradients * clip_factors(squared, clip)[..., None], squared[..., None]).sum(0)
 
 
 def _clipped_slope(residuals: Tensor, scale: Tensor) -> Tensor:

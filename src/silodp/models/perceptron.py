@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from silodp.models import gpu
 from silodp.models.base import (
     Block,
     Network,
@@ -44,13 +45,13 @@ class Perceptron(Network):
         return (w, b, v, Block("output.bias", v.stop, (self.classes,)))
 
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        if weights.device.type == "cpu" and self.classes == 2:
+        if gpu.runs_on_host(weights) and self.classes == 2:
             return kernels.perceptron_outputs(self.hidden, weights, x)
         return self._forward(weights, x)[1]
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        if weights.device.type == "cpu" and self.classes == 2:
+        if gpu.runs_on_host(weights) and self.classes == 2:
             total = kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
             near = within_reach(x, y, weights, clip, self._terms)
             if not bool(near.all()):
@@ -65,7 +66,10 @@ class Perceptron(Network):
         delta1 = torch.bmm(delta2, v) * (a > 0)
         squared_norms = square_sums(delta1, 2) * ((x**2).sum(1) + 1) + square_sums(delta2, 2) * ((a**2).sum(2) + 1)
         factors = clip_factors(squared_norms.T, clip).T[..., None]
-        delta1, delta2 = delta1 * factors, delta2 * factors
+        delta1, delta2, a = (
+            gpu.drop_unfinite(part, squared_norms[..., None]) for part in (delta1 * factors, delta2 * factors, a)
+        )
+        x = gpu.drop_unfinite(x, x)
         parts = [torch.einsum("gbh,bf->ghf", delta1, x), delta1.sum(1), torch.bmm(delta2.mT, a), delta2.sum(1)]
         return torch.cat([part.flatten(1) for part in parts], dim=1)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from silodp.models import gpu
 from silodp.models.base import (
     Block,
     Classifier,
@@ -41,5 +42,6 @@ class Softmax(Classifier):
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         delta = softmax_residual(self.outputs(weights, x), y)
         squared_norms = square_sums(delta, 2).T * ((x**2).sum(1, keepdim=True) + 1)
-        delta = delta * clip_factors(squared_norms, clip).T[..., None]
+        delta = gpu.drop_unfinite(delta * clip_factors(squared_norms, clip).T[..., None], squared_norms.T[..., None])
+        x = gpu.drop_unfinite(x, x)
         return torch.cat([torch.einsum("gbc,bf->gcf", delta, x).flatten(1), delta.sum(1)], dim=1)

@@ -15,7 +15,7 @@ from silodp.federation.interface import Query
 from silodp.federation.noise import device_normals, standard_normals
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.records import Places, RecordDraws
-from silodp.federation.streams import Streams
+from silodp.federation.streams import SecretStreams, Streams
 from silodp.models import Model, gpu
 from silodp.privacy.plan import Release
 
@@ -54,8 +54,8 @@ class Messages:
         return clipped_sums.local_steps(self.model, start, self.take_records(silos, drawn), noise)
 
     def noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
-        """Standard Gaussian draws (rows, d), made on the device unless `host_noise`."""
-        if not (self.host_noise or gpu.runs_on_host(like)):
+        """Standard Gaussian draws (rows, d), made on the device unless `host_noise`; secret ones never are."""
+        if not (self.host_noise or gpu.runs_on_host(like) or isinstance(self.streams, SecretStreams)):
             return device_normals(self.streams, silo, round, kind, rows, like)
         dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
         draws = standard_normals(self.streams, silo, round, kind, (rows, like.shape[1]), dtype)

@@ -1,9 +1,10 @@
-"""Training on a GPU against all cores of the same machine: seconds in turn, and whether both give the same losses.
+"""Training on a GPU against all cores of the same machine, and a GPU's forms by themselves, against targets.
 
     python benchmarks/gpu.py [--output benchmarks/RESULTS.md]
 
 A piece of work is one trial of an experiment's algorithm: its step sizes and clips at one ε, as `silodp train` has
 them. Records are Gaussian, of the experiment's number and shape: the bench needs no download. `--quick` is for tests.
+Without a GPU the table of targets has an empty column where it would be measured, beside what prototypes reached.
 """
 
 import argparse
@@ -19,19 +20,31 @@ import numpy as np
 import pandas as pd
 import torch
 
-from marked import GPU, write_between
+from gpu_forms import TARGETS, measure_forms, targets_table
+from marked import GPU, GPU_TARGETS, write_between
 from silodp.config.run import Run
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
+from silodp.federation.messages import Messages
 from silodp.federation.trial_data import TrialData
+from silodp.models.gpu import forbid_tf32
 from silodp.models.threads import use_threads
 from timing import Work, interleaved
 
 # Run file, experiment, setting, N silos, n records of each, features, classes, algorithms.
 FULL = (
     ("config/paper.yaml", "wbcd_mlp", "M2_R25", 2, 169, (30,), 2, ("minibatch_sgd", "local_sgd")),
-    ("config/cifar.yaml", "cifar10_cnn", "M10_R50", 10, 1000, (3, 32, 32), 10, ("minibatch_sgd",)),
+    ("config/cifar.yaml", "cifar10_cnn", "M10_R50", 10, 1000, (3, 32, 32), 10, ("minibatch_sgd", "local_sgd")),
+    ("config/paper.yaml", "mnist_mlp", "M25_R25", 25, 1238, (50,), 2, ("local_sgd",)),
+)
+# Row of the table of targets that a piece of work gives: GPU over cores.
+_ROWS = dict(
+    zip(
+        [("cifar10_cnn", "minibatch_sgd"), ("cifar10_cnn", "local_sgd"), ("mnist_mlp", "local_sgd")],
+        list(TARGETS)[-3:],
+        strict=True,
+    )
 )
 QUICK = FULL[:1]
 EPSILON, ROUNDS = 3.0, 5
@@ -85,31 +98,32 @@ def pieces(table: tuple) -> list[Piece]:
     return found
 
 
-def line(piece: Piece, devices: Sequence[str], repeats: int) -> str:
-    """A row of the table."""
+def line(piece: Piece, devices: Sequence[str], repeats: int) -> tuple[str, float]:
+    """A row of the table, and how many times as fast the second device is."""
     kept: dict[str, pd.DataFrame] = {}
     work = {device: Work(lambda device=device: kept.update({device: piece.on(device)})) for device in devices}
     seconds = interleaved(work, repeats)
     first, second = (kept[device] for device in devices)
     both = ~(first["diverged"] | second["diverged"])
     difference = (first["train_loss"] / second["train_loss"] - 1).abs()[both]
+    gain = seconds[devices[0]].per(seconds[devices[1]]).median
     cells = [
         piece.task.experiment,
         piece.task.setting.name,
         f"`{piece.task.algorithm}`",
         str(len(first)),
         *(f"{seconds[device].median:.3g}" for device in devices),
-        f"{seconds[devices[0]].per(seconds[devices[1]]).median:.3g}",
+        f"{gain:.3g}",
         f"{difference.median():.1g}",
         f"{difference.max():.1g}",
         str(int((first["diverged"] == second["diverged"]).sum())),
         "yes" if first["train_loss"].idxmin() == second["train_loss"].idxmin() else "no",
     ]
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(cells)} |", gain
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print or write the table; returns 0."""
+    """Measure and print or write the tables; returns 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--repeats", type=int, default=3, help="turns of every piece of work")
     parser.add_argument("--devices", nargs=2, default=["cpu", "cuda"], help="what is held against what")
@@ -118,7 +132,27 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     cores = len(os.sched_getaffinity(0))
     use_threads(cores)
-    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    forbid_tf32()
+    here = torch.cuda.is_available()
+    name = torch.cuda.get_device_name() if here else "no GPU"
+    measured = measure_forms(torch.device("cuda")) if here and not options.quick else {}
+    if here or "cuda" not in options.devices:
+        Messages.host_noise = True  # the same draws on both
+        try:
+            measured |= compare_devices(options, cores, name)
+        finally:
+            Messages.host_noise = False
+    lines = [f"## GPU: targets\n\nMade by `benchmarks/gpu.py` on {datetime.date.today().isoformat()}: {name}.\n"]
+    lines += targets_table(measured)
+    print(*lines, sep="\n", flush=True)
+    if options.output:
+        write_between(options.output, *GPU_TARGETS, "\n".join(lines))
+    return 0
+
+
+def compare_devices(options: argparse.Namespace, cores: int, name: str) -> dict[str, float]:
+    """Print, or write, the table of pieces of work; returns the gains that the table of targets asks for."""
+    gains: dict[str, float] = {}
     lines = [
         f"## GPU\n\nMade by `benchmarks/gpu.py` on {datetime.date.today().isoformat()}: {cores} cores, {name}, "
         f"PyTorch {torch.__version__}.\n",
@@ -128,8 +162,12 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     print(*lines, sep="\n", flush=True)
     for piece in pieces(QUICK if options.quick else FULL):
-        lines.append(line(piece, options.devices, options.repeats))
-        print(lines[-1], flush=True)
+        text, gain = line(piece, options.devices, options.repeats)
+        lines.append(text)
+        print(text, flush=True)
+        row = _ROWS.get((piece.task.experiment, piece.task.algorithm))
+        if row is not None:
+            gains[row] = gain
     lines += [
         "",
         f"- One trial at ε = {EPSILON:g}, {ROUNDS} rounds, batches as of all rounds; turns: {options.repeats}, median.",
@@ -138,7 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     if options.output:
         write_between(options.output, *GPU, "\n".join(lines))
-    return 0
+    return gains
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-# Around the tables of scale.py and of gpu.py in RESULTS.md.
+# Around the tables of scale.py, and both of gpu.py, in RESULTS.md.
 SCALE = "<!-- scale -->", "<!-- end of scale -->"
 GPU = "<!-- gpu -->", "<!-- end of gpu -->"
+GPU_TARGETS = "<!-- gpu targets -->", "<!-- end of gpu targets -->"
 
 
 def write_between(page: Path, begin: str, end: str, text: str) -> None:

@@ -119,3 +119,16 @@ def test_a_job_for_a_gpu_says_in_one_line_that_there_is_none(job, tmp_path, monk
     words = [job[0], str(path), "wbcd_mlp", "minibatch_sgd", "M2_R25", *job[1:]]
     assert main([*words, "--silos", str(tmp_path), "--output", str(tmp_path / "trials.parquet")]) == 2
     assert "this machine has no CUDA device: must be cpu" in capsys.readouterr().err
+
+
+def test_a_device_without_memory_is_one_line_with_the_key_of_the_piece(tmp_path, monkeypatch, capsys):
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("silodp.cli.train.run_trials", full)
+    monkeypatch.setattr("silodp.cli.train._check_proven", lambda *_: None)
+    path = tmp_path / "run.yaml"
+    path.write_text("run: r\nexperiments: {cifar10_cnn: {device: cpu}}\n")
+    words = ["train", str(path), "cifar10_cnn", "minibatch_sgd", "M10_R50", "--silos", str(tmp_path)]
+    assert main([*words, "--output", str(tmp_path / "trials.parquet")]) == 2
+    assert "experiments.cifar10_cnn.model.workspace_mb: 256: more than the device's memory" in capsys.readouterr().err

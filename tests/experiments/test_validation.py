@@ -14,6 +14,7 @@ from silodp.config import loading as config
 from silodp.config.errors import ConfigError
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
+from silodp.workflow.job_digest import RunPlan
 
 
 @pytest.fixture
@@ -299,3 +300,15 @@ def test_nothing_left_and_a_variable_of_another_kind_are_refused(monkeypatch, tm
     monkeypatch.setenv("SILODP_CUDA", "yes")
     with pytest.raises(ConfigError, match="environment: SILODP_CUDA: 'yes': must be 0 or 1"):
         load(path)
+
+
+@pytest.mark.parametrize("here", ["0", "1", ""])
+@pytest.mark.parametrize(("gpus", "device"), [("true", "cuda"), ("false", "cpu")])
+def test_the_device_that_is_faster_follows_from_the_run_file_alone(gpus, device, here, tmp_path, monkeypatch):
+    """Whatever the machine that plans has; a small problem stays on the CPU."""
+    monkeypatch.setenv("SILODP_CUDA", here)
+    path = tmp_path / "run.yaml"
+    path.write_text(f"run: r\ndevice: auto\ngpus: {gpus}\nexperiments: {{cifar10_cnn: ~, wbcd_mlp: ~}}\n")
+    plan = RunPlan(load(path))
+    assert [plan.device(name) for name in ("cifar10_cnn", "wbcd_mlp")] == [device, "cpu"]
+    assert [plan.gpus(name) for name in ("cifar10_cnn", "wbcd_mlp")] == [1 if device == "cuda" else None, None]

@@ -205,24 +205,6 @@ def test_temporary_memory_stays_in_the_workspace_however_much_there_is_to_do(pat
     assert least * workspace <= spent <= workspace
 
 
-def test_convolutions_are_not_rounded_to_tf32(monkeypatch):
-    seen = []
-    plain = torch.nn.functional.conv2d
-
-    def watched(*arguments, **options):
-        seen.append(torch.backends.cudnn.allow_tf32)
-        return plain(*arguments, **options)
-
-    monkeypatch.setattr(torch.nn.functional, "conv2d", watched)
-    before = torch.backends.cudnn.allow_tf32
-    net = small()
-    weights, x, y = example(net, 2, 2, torch.float32)
-    net.plain_outputs(weights, x)
-    net.plain_clipped_gradient_sum(weights, x, y, torch.ones(2))
-    assert seen == [False] * 4
-    assert torch.backends.cudnn.allow_tf32 == before
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_gpu_gives_the_same_sums(dtype):

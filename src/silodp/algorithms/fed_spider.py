@@ -61,15 +61,15 @@ class FedSpider(Algorithm[FedSpiderState]):
     def round(self, r: int, state: FedSpiderState, federation: Federation) -> FedSpiderState:
         eta, w, v = federation.stepsize, state.w, state.v
         if r == 0:
-            return replace(state, v=federation.average(r, lambda silo: federation.message(w, silo, r)))
+            return replace(state, v=federation.mean_message(w, r, apart=True))
         w1 = federation.prox(w - eta * v, eta)
-        v1 = v + federation.average(r, lambda silo: federation.message(w1, silo, r, "difference", previous=w))
+        v1 = v + federation.mean_message(w1, r, "difference", previous=w, apart=True)
         w2 = federation.prox(w1 - eta * v1, eta)
         picked = state.picked
         if picked is not None:
             middle = draw_random_iterate(federation, picked, w1, 2 * r - 1, "picked", r, 1)
             picked = draw_random_iterate(federation, middle, w2, 2 * r, "picked", r, 2)
-        return FedSpiderState(w2, federation.average(r, lambda silo: federation.message(w2, silo, r)), picked)
+        return FedSpiderState(w2, federation.mean_message(w2, r, apart=True), picked)
 
     def output(self, state: FedSpiderState) -> Tensor:
         return state.w if state.picked is None else state.picked

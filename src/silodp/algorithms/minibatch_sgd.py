@@ -102,16 +102,14 @@ class MinibatchSGD(NoisyGradients[AveragedState]):
         w = federation.prox(state.w - federation.stepsize * gradient, federation.stepsize)
         if state.average is None:
             return AveragedState(w)
-        share = _share(r, self.mu * federation.stepsize)
+        share = _share(r, self.mu * federation.stepsize) if self.mu else 1 / (r + 1)
         return AveragedState(w, state.average + share * (w - state.average))
 
     def output(self, state: AveragedState) -> Tensor:
         return state.w if state.average is None else state.average
 
 
-def _share(r: int, decay: Tensor) -> Tensor | float:
+def _share(r: int, decay: Tensor) -> Tensor:
     """γ_r/(γ_0 + … + γ_r) = (1−q)^0/((1−q)^r + … + 1) with q = μη, which cannot overflow as γ_r can."""
-    if not bool((decay > 0).any()):
-        return 1 / (r + 1)
     powers = (1 - decay.clamp(max=1.0)) ** (r + 1)
     return decay / (1 - powers)

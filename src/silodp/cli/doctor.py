@@ -13,6 +13,8 @@ from silodp.config.errors import project_root
 from silodp.datasets import DATASETS
 from silodp.datasets.cache import cache_folder
 from silodp.datasets.sources import sources
+from silodp.experiments.devices import gpu_gain
+from silodp.experiments.validation import experiment_of, silo_sizes
 from silodp.workflow import provenance
 
 
@@ -48,11 +50,21 @@ def doctor() -> int:
 def _cuda() -> tuple[bool, str]:
     """Whether PyTorch sees a device, and which; loaded where a driver is there alone, as that takes seconds."""
     if not (shutil.which("nvidia-smi") or Path("/dev/nvidiactl").exists()):
-        return False, "no NVIDIA driver"
+        return False, f"no NVIDIA driver; {_gain()}"
     import torch  # takes seconds
 
     works = torch.cuda.is_available()
-    return works, torch.cuda.get_device_name() if works else "PyTorch sees no device"
+    return works, f"{torch.cuda.get_device_name() if works else 'PyTorch sees no device'}; {_gain()}"
+
+
+def _gain() -> str:
+    """What a GPU is expected to bring to two experiments."""
+    gains = {}
+    for file, name in (("cifar.yaml", "cifar10_cnn"), ("default.yaml", "wbcd_mlp")):
+        _, experiment = experiment_of(project_root() / "config" / file, name)
+        gains[name] = gpu_gain(experiment, silo_sizes(experiment)[1])
+    listed = ", ".join(f"{gain:.2g} times for {name}" for name, gain in gains.items())
+    return f"expected of an H200 against 16 cores: {listed} (device: auto with gpus: true takes the faster)"
 
 
 def fits(version: tuple[int, int]) -> bool:

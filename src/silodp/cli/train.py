@@ -26,6 +26,7 @@ from silodp.experiments.variants import partitioned_as, readings_of, trained_tas
 from silodp.federation.partition import read_partition
 from silodp.federation.trial_data import stored_trials
 from silodp.files import read_parquet, write_parquet
+from silodp.models.gpu import forbid_tf32
 from silodp.models.threads import use_threads
 
 log = logging.getLogger("silodp")
@@ -62,8 +63,16 @@ def _training(function: Callable[..., pd.DataFrame]) -> Callable:
         if device.startswith("cuda") and not torch.cuda.is_available():
             raise ConfigError(f"{run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
         use_threads(threads or run.threads)
+        forbid_tf32()
         task = task_of(experiment, config, algorithm, setting, reading)
-        write_parquet(function(run_file, run, task, silos, **more), output)
+        try:
+            write_parquet(function(run_file, run, task, silos, **more), output)
+        except torch.OutOfMemoryError:
+            key, value = "stepsizes", f"{len(task.grid())} points in a stack"
+            if config.model.name == "convnet":
+                key, value = "model.workspace_mb", str(config.model.workspace_mb)
+            place = f"{run_file}: experiments.{experiment}.{key}"
+            raise ConfigError(f"{place}: {value}: more than the device's memory: must be less") from None
 
     return job
 

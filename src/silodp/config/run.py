@@ -39,7 +39,8 @@ class Run(Strict):
 
     run: Name = Field(description="name of the results folder; published… is taken")
     seed: int = Field(2023, ge=0, lt=2**63, description="the only entropy of a run")
-    device: Device = Field("cpu", description="cpu, cuda or cuda:<index>")
+    device: Device = Field("cpu", description="cpu, cuda, cuda:<index>, or auto: what is expected to be faster")
+    gpus: bool = Field(False, description="whether jobs can have a CUDA device, for device: auto")
     dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
     threads: Count = Field(1, description="threads of a job; jobs run side by side")
     trials_per_job: Count = Field(5, description="trials trained in a job")

@@ -35,7 +35,7 @@ def _printable_text(text: str) -> str:
 
 
 Title = Annotated[str, Field(max_length=300), AfterValidator(_printable_text)]
-Device = Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")]
 
 
 class Strict(BaseModel):

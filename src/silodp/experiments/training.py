@@ -22,7 +22,7 @@ from silodp.federation.prox import Regulariser
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.federation.trial_data import TrialData, build_model
-from silodp.models import Model
+from silodp.models import Model, gpu
 from silodp.privacy.plan import PrivacyPlan
 from silodp.theory.convex.schedules import Schedule
 
@@ -79,7 +79,7 @@ def train_stack(
     state = algorithm.start(start.expand(points, -1).clone())
     result = algorithm.models(state).clone()
     left = torch.full((points,), -1)
-    active = torch.arange(points, device=start.device)
+    rows = torch.arange(points)  # the points that the stack holds
     first = evaluate(model, start[None], probe or [])[0]
     recent: list[Tensor] = []
     for r in range(algorithm.rounds):
@@ -89,19 +89,20 @@ def train_stack(
         if probe is None:
             continue
         loss = evaluate(model, state.w, probe)[0]
-        good = (loss <= DIVERGENCE * first).to(active.device) & torch.isfinite(state.w).all(1)
-        if not bool(good.all()):
-            gone = active[~good]
-            result[gone], left[gone.cpu()] = algorithm.models(state)[~good], r
-            active = active[good]
-            state = state.keep_points(good)
-            recent = [tensor[good] for tensor in recent]
-            federation.keep_points(good)
-            if not len(active):
-                break
-    if len(active):
-        final = algorithm.output(state) if output == "own" else algorithm.models(state)
-        result[active] = torch.stack(recent).mean(0) if recent else final
+        good = (loss <= DIVERGENCE * first) & torch.isfinite(state.w).all(1).cpu()
+        leaving = ~good & (left[rows] < 0)
+        if bool(leaving.any()):
+            result[rows[leaving]], left[rows[leaving]] = algorithm.models(state)[leaving], r
+            if bool((left >= 0).all()):
+                return result, left
+            # A device rounds by the size of the stack, so there all points stay in it.
+            if gpu.runs_on_host(start):
+                rows, state = rows[good], state.keep_points(good)
+                recent = [tensor[good] for tensor in recent]
+                federation.keep_points(good)
+    stayed = left[rows] < 0
+    final = algorithm.output(state) if output == "own" else algorithm.models(state)
+    result[rows[stayed]] = (torch.stack(recent).mean(0) if recent else final)[stayed]
     return result, left
 
 

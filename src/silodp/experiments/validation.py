@@ -18,6 +18,7 @@ from silodp.config.models import CONTRACTING
 from silodp.config.run import Run
 from silodp.config.types import NAME
 from silodp.datasets import DATASETS, Dataset
+from silodp.experiments.devices import gpu_gain
 from silodp.experiments.own_data_rules import own_rules, own_sizes
 from silodp.experiments.race import race_rules
 from silodp.experiments.schedules import participation, prescribe
@@ -307,10 +308,18 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
             raise ConfigError(f"{path}: seed: missing: {allowed}; `silodp init` draws one")
     on_gpu = [name for name, experiment in experiments.items() if (experiment.device or "").startswith("cuda")]
     without = on_gpu if on_gpu and not gpu() else []
-    kept = {name: experiment for name, experiment in experiments.items() if name not in without}
+    kept = {name: _on_a_device(experiment, run) for name, experiment in experiments.items() if name not in without}
     if not kept:
         raise ConfigError(f"{path}: experiments: {', '.join(without)}: must be run where there is a CUDA device")
     return Resolved(path, run, kept, without, plugin_files)
+
+
+def _on_a_device(experiment: Experiment, run: Run) -> Experiment:
+    """The experiment with `device: auto` resolved, by the run file and the expected time alone."""
+    if (experiment.device or run.device) != "auto":
+        return experiment
+    faster = run.gpus and gpu_gain(experiment, silo_sizes(experiment)[1]) > 1
+    return experiment.model_copy(update={"device": "cuda" if faster else "cpu"})
 
 
 def experiment_of(run_file: Path, name: str) -> tuple[Run, Experiment]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from silodp.models import Model
+from silodp.models import Model, gpu
 from silodp.models.base import clip_factors
 from silodp.privacy.plan import Clipping
 
@@ -117,16 +117,45 @@ def local_steps(model: Model, start: Start, silos: Sequence[Records], noise: Seq
     `noise` is each silo's; None: none. A step's sensitivity is 2L; with noise at the end, the mean's is 2L/K for each
     occurrence of a record. ValueError: `contracted`, and steps of the model may expand distances.
     """
-    models = []
-    for (x, y), added in zip(silos, noise, strict=True):
-        scale, draws = torch.zeros_like(start.clip), None
-        if added is not None and not start.noise_at_end:
-            scale, draws = added
-        model_after = model.local_steps(
-            start.weights, x, y, start.clip, start.stepsize, scale, draws, contracted=start.contracted
-        )
-        if added is not None and start.noise_at_end:
-            moved = added.scale * start.stepsize * len(x)
-            model_after = torch.addcmul(model_after, moved[:, None], added.draws, value=-1)
-        models.append(model_after)
+    in_steps = [None] * len(silos) if start.noise_at_end else noise
+    models = None if gpu.runs_on_host(start.weights) else _steps_side_by_side(model, start, silos, in_steps)
+    if models is None:
+        models = [_steps_of_a_silo(model, start, *pair) for pair in zip(silos, in_steps, strict=True)]
+    if start.noise_at_end:
+        ends = zip(models, silos, noise, strict=True)
+        models = [after if added is None else _add_noise(after, start, len(x), added) for after, (x, _), added in ends]
     return torch.stack(models) if len(models) > 1 else models[0][None]
+
+
+def _steps_of_a_silo(model: Model, start: Start, records: Records, noise: StepNoise | None) -> Tensor:
+    scale, draws = (torch.zeros_like(start.clip), None) if noise is None else noise
+    weights, clip, stepsize, contracted, _ = start
+    return model.local_steps(weights, *records, clip, stepsize, scale, draws, contracted=contracted)
+
+
+def _steps_side_by_side(
+    model: Model, start: Start, silos: Sequence[Records], noise: Sequence[StepNoise | None]
+) -> list[Tensor] | None:
+    """The models of all silos with the steps of all chains, a silo at a point, at once; None where there is no form."""
+    lengths = [len(x) for x, _ in silos]
+    if len(set(lengths)) > 1:  # those with as many steps together
+        models: dict[int, Tensor] = {}
+        for length in set(lengths):
+            group = [number for number, other in enumerate(lengths) if other == length]
+            after = _steps_side_by_side(model, start, [silos[i] for i in group], [noise[i] for i in group])
+            if after is None:
+                return None
+            models |= dict(zip(group, after, strict=True))
+        return [models[number] for number in range(len(silos))]
+    none = torch.zeros_like(start.clip)
+    scale = torch.stack([none if added is None else added.scale for added in noise])
+    rows = [start.weights.new_zeros((lengths[0], model.size)) if added is None else added.draws for added in noise]
+    draws = None if all(added is None for added in noise) else torch.stack(rows)
+    x, y = (torch.stack(parts) for parts in zip(*silos, strict=True))
+    weights, clip, stepsize, contracted, _ = start
+    done = model.chain_steps(weights, x, y, clip, stepsize, scale, draws, contracted=contracted)
+    return None if done is None else list(done)
+
+
+def _add_noise(weights: Tensor, start: Start, steps: int, noise: StepNoise) -> Tensor:
+    return torch.addcmul(weights, (noise.scale * start.stepsize * steps)[:, None], noise.draws, value=-1)

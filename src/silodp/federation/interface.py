@@ -18,6 +18,7 @@ class Query:
     `weights` are those of every point, (G, d). With `previous` (G, d) the message is the difference of the clipped
     gradients at both, on the same records. `noise_factor` (G,) scales the noise of the plan. With `factors` (a, b) a
     record contributes a·gradient − b·gradient at `previous`, clipped as a whole: for releases that are `joint`.
+    `apart`: a CPU makes the silos' messages one by one, as published, however small they are.
     """
 
     weights: Tensor
@@ -26,6 +27,7 @@ class Query:
     previous: Tensor | None = None
     noise_factor: Tensor | None = None
     factors: tuple[float, float] | None = None
+    apart: bool = False
 
 
 class Federation:

@@ -12,11 +12,11 @@ from torch import Tensor
 from silodp.federation import clipped_sums
 from silodp.federation.clipped_sums import Points, Records, Start, StepNoise
 from silodp.federation.interface import Query
-from silodp.federation.noise import standard_normals
+from silodp.federation.noise import device_normals, standard_normals
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.records import Places, RecordDraws
-from silodp.federation.streams import Streams
-from silodp.models import Model
+from silodp.federation.streams import SecretStreams, Streams
+from silodp.models import Model, gpu
 from silodp.privacy.floating_point import largest_weights
 from silodp.privacy.plan import Release
 
@@ -31,6 +31,8 @@ class Messages:
     """
 
     check: PlanCheck | None = None
+    # Whether a device adds the CPU's draws, so that its results can be held against a CPU's.
+    host_noise = False
 
     def __init__(self, model: Model, silos: Sequence[Records], streams: Streams):
         self.model, self.silos, self.streams = model, list(silos), streams
@@ -53,24 +55,27 @@ class Messages:
         return clipped_sums.local_steps(self.model, start, self.take_records(silos, drawn), noise)
 
     def noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
-        """Standard Gaussian draws (rows, d); drawn on the CPU so that every device adds the same noise."""
+        """Standard Gaussian draws (rows, d), made on the device unless `host_noise`; secret ones never are."""
+        if not (self.host_noise or gpu.runs_on_host(like) or isinstance(self.streams, SecretStreams)):
+            return device_normals(self.streams, silo, round, kind, rows, like)
         dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
         draws = standard_normals(self.streams, silo, round, kind, (rows, like.shape[1]), dtype)
-        return torch.from_numpy(draws).to(like.device)
+        return gpu.move_without_waiting(torch.from_numpy(draws), like.device)
 
     def take_records(self, silos: Sequence[int], drawn: Sequence[Places]) -> list[Records]:
         """(x, y) of each silo's drawn records."""
         taken = []
         for silo, places in zip(silos, drawn, strict=True):
             x, y = self.silos[silo]
-            index = places if isinstance(places, slice) else torch.as_tensor(places).to(x.device)
+            index = places if isinstance(places, slice) else gpu.move_without_waiting(torch.as_tensor(places), x.device)
             taken.append((x[index], y[index]))
         return taken
 
     def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
         """Mean (G, d) over K drawn records of the clipped gradient, plus noise.
 
-        `clip` is L and `noise_scale` the standard deviation per coordinate with the query's factor, (G,). Replacing a
+        `clip` is L and `noise_scale` the plan's standard deviation per coordinate, before the query's factor, (G,), on
+        the CPU, where they are checked. Replacing a
         record that was drawn J times moves the mean by at most 2LJ/K (4LJ/K for a difference); by √tensors times that
         with "per_tensor", and by 2L (4L) with "batch_mean". ValueError where the silo has too few records.
         """
@@ -79,7 +84,7 @@ class Messages:
         mean = self._sum(query, [silo], [drawn], release, clip) / self._number(silo, drawn)
         if bool((noise_scale > 0).any()):
             base = self._mixed(release.mixing or (1.0,), query, silo)
-            mean = torch.addcmul(mean, noise_scale[:, None], base)
+            mean = torch.addcmul(mean, _scale_noise(noise_scale, query)[:, None], base)
         return mean
 
     def total(
@@ -100,7 +105,7 @@ class Messages:
             # Point by point, as everywhere: a matrix product would round by the size of the stack.
             parts = [(first, base.sum(0))] if alike else zip(noise_scales, base, strict=True)
             for scale, draw in parts:
-                total = torch.addcmul(total, scale[:, None], draw)
+                total = torch.addcmul(total, _scale_noise(scale, query)[:, None], draw)
         return total
 
     def record_gradients(self, query: Query, silo: int, release: Release, clip: Tensor) -> Tensor:
@@ -108,7 +113,7 @@ class Messages:
         self._planned(query, silo, release, clip, None)
         drawn = self.draw(silo, release, query.round)
         places = range(len(self.silos[silo][0]))[drawn] if isinstance(drawn, slice) else drawn
-        points = Points(query.weights, clip, query.previous)
+        points = Points(query.weights, gpu.move_without_waiting(clip, query.weights.device), query.previous)
         singles = (slice(int(place), int(place) + 1) for place in places)
         return torch.stack([self.clipped_sum(points, [silo], [single]) for single in singles])
 
@@ -121,16 +126,33 @@ class Messages:
         one release for all steps the mean of their gradients has that noise, once, and a sensitivity of 2L/K.
         ValueError where a plan counts rounding, for weights of which more could come: before records are looked at.
         """
-        if release.slack:
-            _refuse_large(query, release, clip, noise_scale, stepsize)
-        self._planned(query, silo, release, clip, noise_scale)
-        drawn, noise = self.draw(silo, release, query.round), None
-        if bool((noise_scale > 0).any()):
-            draws = self.noise(release.steps, query.weights, silo, query.round, query.kind)
-            noise = StepNoise(noise_scale, draws)
-        at_end = release.contracted and release.steps == 1
-        start = Start(query.weights, clip, stepsize, release.contracted, at_end)
-        return self.local_steps(start, [silo], [drawn], [noise])[0]
+        return self.local_models(query, [silo], [release], clip, [noise_scale], stepsize)[0]
+
+    def local_models(
+        self,
+        query: Query,
+        silos: Sequence[int],
+        releases: Sequence[Release],
+        clip: Tensor,
+        noise_scales: Sequence[Tensor],
+        stepsize: Tensor,
+    ) -> Tensor:
+        """The models (S, G, d) of several silos, as `local_model` makes each; side by side on a device."""
+        device, noise = query.weights.device, []
+        for silo, release, scale in zip(silos, releases, noise_scales, strict=True):
+            if release.slack:
+                _refuse_large(query, release, clip, scale, stepsize)
+            self._planned(query, silo, release, clip, scale)
+            added = None
+            if bool((scale > 0).any()):
+                draws = self.noise(release.steps, query.weights, silo, query.round, query.kind)
+                added = StepNoise(gpu.move_without_waiting(scale, device), draws)
+            noise.append(added)
+        drawn = [self.draw(silo, release, query.round) for silo, release in zip(silos, releases, strict=True)]
+        contracted = releases[0].contracted
+        clip = gpu.move_without_waiting(clip, device)
+        start = Start(query.weights, clip, stepsize, contracted, contracted and releases[0].steps == 1)
+        return self.local_steps(start, silos, drawn, noise)
 
     def _planned(self, query: Query, silo: int, release: Release, clip: Tensor, noise: Tensor | None) -> None:
         if self.check is not None:
@@ -139,6 +161,7 @@ class Messages:
     def _sum(
         self, query: Query, silos: Sequence[int], drawn: Sequence[Places], release: Release, clip: Tensor
     ) -> Tensor:
+        clip = gpu.move_without_waiting(clip, query.weights.device)
         points = Points(query.weights, clip, query.previous, query.factors, release.clipping)
         return self.clipped_sum(points, silos, drawn)
 
@@ -169,3 +192,8 @@ def _refuse_large(query: Query, release: Release, clip: Tensor, noise: Tensor, s
         if not norm <= most:
             allowed = f"must be at most {most:.3g}, beyond which rounding tells more than the plan counts"
             raise ValueError(f"message {query.kind}: weights of norm {norm:.3g}: {allowed}")
+
+
+def _scale_noise(noise_scale: Tensor, query: Query) -> Tensor:
+    scale = gpu.move_without_waiting(noise_scale, query.weights.device)
+    return scale if query.noise_factor is None else scale * query.noise_factor

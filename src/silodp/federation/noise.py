@@ -1,6 +1,8 @@
 """The standard Gaussian draws that a silo's noise is made of, from named streams."""
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from silodp.federation.streams import Streams
 from silodp.models.threads import side_by_side
@@ -22,3 +24,13 @@ def standard_normals(
 
     side_by_side(fill, -(-shape[0] // NOISE_ROWS))
     return draws
+
+
+def device_normals(streams: Streams, silo: int, round: int, kind: str, rows: int, like: Tensor) -> Tensor:
+    """As many draws (rows, d) made on the device of `like` (…, d), by Philox seeded by the stream's name.
+
+    Their law is that of `standard_normals`, their numbers are not. Never for a real silo: the seed has 63 bits.
+    """
+    generator = torch.Generator(like.device)
+    generator.manual_seed(int.from_bytes(streams.digest("noise", silo, round, kind)[:8]) >> 1)
+    return torch.randn((rows, like.shape[-1]), generator=generator, device=like.device, dtype=like.dtype)

@@ -80,8 +80,8 @@ class PlanCheck:
             return "noise_factor: must be left out: the plan states no assumption"
         if noise is None:
             return "" if self.shuffled else "sent without noise: must have the plan's"
-        scale = self.noise[silo][kind] if factor is None else self.noise[silo][kind] * factor
-        return "" if torch.equal(noise, scale) else "must have the noise of the plan"
+        # Before the query's factor.
+        return "" if torch.equal(noise, self.noise[silo][kind]) else "must have the noise of the plan"
 
     def keep_points(self, points: Tensor) -> None:
         """Let all points but those marked in `points` (G,) leave the stack."""

@@ -94,7 +94,7 @@ class ShuffledSummation:
         """
         cohort, kind = federation.silos(query.round), query.kind
         vectors = [
-            federation.messages.record_gradients(query, silo, federation.releases[silo][kind], federation.clip)
+            federation.messages.record_gradients(query, silo, federation.releases[silo][kind], federation.host_clip)
             for silo in cohort
         ]
         bound = federation.clip.double() * federation.releases[cohort[0]][kind].gradients

@@ -10,9 +10,10 @@ from silodp.federation.messages import Messages
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.streams import Streams
+from silodp.models import gpu
 from silodp.privacy.plan import PrivacyPlan
 
-# Records of all silos together up to which a round's messages are made in one pass.
+# Records of all silos together up to which a CPU makes a round's messages in one pass.
 TOGETHER = 1024
 
 # A protocol for the mean (G, d) of all silos' messages in a round.
@@ -41,6 +42,8 @@ class SiloFederation(Federation):
     ):
         self.summation, self.plans = summation, plans
         self.messages, self.stepsize, self.clip, self.prox = messages, stepsize[:, None], clip, prox
+        # On the CPU, as the noise is: what a plan is held against, without waiting for a device.
+        self.host_clip = clip.cpu()
         self.M, self.streams, self.server_update = cohort, streams, server_update
         self.releases = [{release.kind: release for release in plan.releases} for plan in plans[0]]
         self.noise = [
@@ -57,16 +60,17 @@ class SiloFederation(Federation):
         drawn, sampler, clipping = next(iter(shapes))
         alike = len(kinds) == silos and len(shapes) == 1 and sampler != "all" and clipping == "record"
         plain = not any(release.mixing or release.joint for release in kinds)
-        return plain and alike and silos > 1 and silos * drawn <= TOGETHER
+        few = silos * drawn <= TOGETHER or not gpu.runs_on_host(self.clip)
+        return plain and alike and silos > 1 and few
 
     def _scaled(self, noise: list[float]) -> Tensor:
         """Noise in units of the clip → noise; a point without noise may have an infinite clip, and 0·∞ is NaN."""
-        units = torch.tensor(noise, dtype=self.clip.dtype, device=self.clip.device)
-        return torch.where(units > 0, units * self.clip, 0)
+        units = torch.tensor(noise, dtype=self.clip.dtype)
+        return torch.where(units > 0, units * self.host_clip, 0)
 
     def hold_to_plans(self) -> PlanCheck:
         """From now on raise BrokenPlan where a silo is asked for what its plan does not have; for one whole run."""
-        self.messages.check = PlanCheck(self.plans, self.clip, self.noise)
+        self.messages.check = PlanCheck(self.plans, self.host_clip, self.noise)
         return self.messages.check
 
     def silos(self, round: int) -> list[int]:
@@ -79,27 +83,32 @@ class SiloFederation(Federation):
         return sorted(self.streams.generator("silos", size, round).choice(total, size=size, replace=False).tolist())
 
     def answer(self, query: Query, silo: int) -> Tensor:
-        noise, release = self._noise_of(query, silo), self.releases[silo][query.kind]
-        return self.messages.message(query, silo, release, self.clip, noise)
+        noise, release = self.noise[silo][query.kind], self.releases[silo][query.kind]
+        return self.messages.message(query, silo, release, self.host_clip, noise)
 
     def mean(self, query: Query) -> Tensor:
         """The mean of the answers over S_r, by the `summation` protocol if any."""
         if self.summation is not None:
             return self.summation(self, query)
-        if query.kind not in self.together:
+        if query.kind not in self.together or (query.apart and gpu.runs_on_host(query.weights)):
             return super().mean(query)
         cohort = self.silos(query.round)
-        noise = [self._noise_of(query, silo) for silo in cohort]
-        total = self.messages.total(query, cohort, self.releases[0][query.kind], self.clip, noise)
+        noise = [self.noise[silo][query.kind] for silo in cohort]
+        total = self.messages.total(query, cohort, self.releases[0][query.kind], self.host_clip, noise)
         return total if self.server_update == "sum" else total / len(cohort)
-
-    def _noise_of(self, query: Query, silo: int) -> Tensor:
-        noise = self.noise[silo][query.kind]
-        return noise if query.noise_factor is None else noise * query.noise_factor
 
     def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
         query, release, noise = Query(weights, round, kind), self.releases[silo][kind], self.noise[silo][kind]
-        return self.messages.local_model(query, silo, release, self.clip, noise, self.stepsize[:, 0])
+        return self.messages.local_model(query, silo, release, self.host_clip, noise, self.stepsize[:, 0])
+
+    def mean_local_model(self, weights: Tensor, round: int, kind: str = "step") -> Tensor:
+        """As in `Federation`; on a device the steps of all silos are taken side by side."""
+        if gpu.runs_on_host(weights):
+            return super().mean_local_model(weights, round, kind)
+        cohort = self.silos(round)
+        releases, noise = ([kinds[silo][kind] for silo in cohort] for kinds in (self.releases, self.noise))
+        query = Query(weights, round, kind)
+        return self.messages.local_models(query, cohort, releases, self.host_clip, noise, self.stepsize[:, 0]).mean(0)
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         cohort = self.silos(round)
@@ -116,4 +125,6 @@ class SiloFederation(Federation):
             keep(points)
         if self.messages.check is not None:
             self.messages.check.keep_points(points)
+        points = points.to(self.host_clip.device)
+        self.host_clip = self.host_clip[points]
         self.noise = [{kind: noise[points] for kind, noise in kinds.items()} for kinds in self.noise]

@@ -27,12 +27,15 @@ class Streams:
 
     def generator(self, *names: object) -> np.random.Generator:
         """A fresh generator for the stream called `names`; the same name always gives the same numbers."""
+        return np.random.Generator(self.bits(np.frombuffer(self.digest(*names), dtype=np.uint32).tolist()))
+
+    def digest(self, *names: object) -> bytes:
+        """The 32 bytes that the stream called `names` is seeded by."""
         parts = [str(self.seed), *self.path, *(str(name) for name in names)]
         # A separator that no name may hold, so that ("a", "bc") and ("ab", "c") are different streams.
         if any("\x1f" in part for part in parts):
             raise ValueError(f"stream {parts[1:]!r}: a name must not hold the separator '\\x1f'")
-        digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
-        return np.random.Generator(self.bits(np.frombuffer(digest, dtype=np.uint32).tolist()))
+        return hashlib.sha256("\x1f".join(parts).encode()).digest()
 
 
 class SecretStreams(Streams):

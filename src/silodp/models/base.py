@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from silodp.models import gpu
+
 
 @dataclass(frozen=True)
 class Block:
@@ -108,7 +110,7 @@ class Model:
         if contracted and self.curvature is None:
             raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
         steps = Steps(x, y, clip, stepsize, noise, base, self.curvature or 0.0 if contracted else 0.0)
-        done = self._compiled_steps(weights, steps) if weights.device.type == "cpu" else None
+        done = self._compiled_steps(weights, steps) if gpu.runs_on_host(weights) else None
         if done is None:
             return sequential_steps(self, weights, steps)
         again = ~torch.isfinite(done).all(1)
@@ -119,6 +121,30 @@ class Model:
         if bool(again.any()):
             done[again] = sequential_steps(self, weights[again], steps.for_points(again))
         return done
+
+    def chain_steps(
+        self,
+        weights: Tensor,
+        x: Tensor,
+        y: Tensor,
+        clip: Tensor,
+        stepsize: Tensor,
+        scale: Tensor,
+        draws: Tensor | None,
+        *,
+        contracted: bool = False,
+    ) -> Tensor | None:
+        """Models (S, G, d) after each of S silos' K steps from `weights` (G, d), all chains at once on a device.
+
+        x (S, K, features), y (S, K), scale (S, G), draws (S, K, d). None where the model has no such form.
+        """
+        if contracted and self.curvature is None:
+            raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
+        try:
+            from silodp.models.gpu import triton_steps  # comes with PyTorch's CUDA builds alone
+        except ImportError:
+            return None
+        return triton_steps.chain_steps(self, weights, x, y, clip, stepsize, scale, draws, contracted)
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         """The same by a compiled CPU kernel, where the model has one; points it fails at are not finite."""
@@ -153,6 +179,8 @@ class Network(Classifier):
         return np.concatenate(parts)
 
 
+# Records of one sum on a device, where all silos' come together.
+RECORDS_AT_ONCE = 4096
 # Squares below this are taken for it, so that a factor which underflows cannot hide a product with a huge one.
 LEAST_SQUARE = torch.finfo(torch.float32).tiny
 
@@ -187,9 +215,14 @@ def zero_unless_finite(gradient_sum: Callable[..., Tensor]) -> Callable[..., Ten
 
     @functools.wraps(gradient_sum)
     def guarded(model: Any, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+        if not gpu.runs_on_host(weights) and len(x) > RECORDS_AT_ONCE:
+            cuts = zip(x.split(RECORDS_AT_ONCE), y.split(RECORDS_AT_ONCE), strict=True)
+            return functools.reduce(torch.add, (guarded(model, weights, *part, clip) for part in cuts))
         total = gradient_sum(model, weights, x, y, clip)
-        if len(x) == 1:  # without a look at the values, for which a GPU would have to wait
+        if len(x) == 1:
             return torch.where(torch.isfinite(total).all(1, keepdim=True), total, 0.0)
+        if not gpu.runs_on_host(weights):  # where such records were left out: a look at the sum would wait for it
+            return total
         if math.isfinite(total.sum().item()):
             return total
         again = ~torch.isfinite(total).all(1)

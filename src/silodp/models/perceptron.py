@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from silodp.models import gpu
 from silodp.models.base import (
     Block,
     Network,
@@ -45,13 +46,13 @@ class Perceptron(Network):
         return (w, b, v, Block("output.bias", v.stop, (self.classes,)))
 
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        if weights.device.type == "cpu" and self.classes == 2:
+        if gpu.runs_on_host(weights) and self.classes == 2:
             return kernels.perceptron_outputs(self.hidden, weights, x)
         return self._forward(weights, x)[1]
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        if weights.device.type == "cpu" and self.classes == 2:
+        if gpu.runs_on_host(weights) and self.classes == 2:
             total = kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
             near = within_reach(x, y, weights, clip, self._terms) & torch.isfinite(total).all(1)
             if not bool(near.all()):

@@ -14,17 +14,14 @@ from threadpoolctl import threadpool_limits
 from silodp.audit.lower_bound import TESTED
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
+from silodp.experiments.devices import FIRST, ROUND_ON_GPU, gpu_rate, gradient_operations
 from silodp.experiments.race import play
 from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
 from silodp.experiments.variants import trained_tasks
-from silodp.federation.experiment_data import dataset_of
 from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.outputs import PARTITION_FILES
 
-# Multiplications and additions a weight and record: one of each forward, for its gradient, and for that of its input,
-# which the first layer does without.
-_FIRST, _LATER = 4, 6
 # Of an experiment: selection, privacy with audit, table, figures. Of a run: formulas, merge, comparisons, other
 # figures, claims, provenance, page, crate, and the end.
 _ONCE_EACH, _ONCE = 4, 9
@@ -47,7 +44,8 @@ _PER_RUN, _PER_FILE = 150, 40_000
 class Cost:
     """What a whole run takes, from nothing, as if no point diverged and without evaluation.
 
-    `seconds` is the expected time on all cores together, `memory_mb` the bound of the jobs side by side.
+    `seconds` is the expected time on all cores together, `gpu_seconds` what of it is on one GPU such as an H200,
+    `memory_mb` the bound of the jobs side by side.
     """
 
     jobs: int
@@ -56,11 +54,13 @@ class Cost:
     seconds: float
     memory_mb: int
     disk_mb: float
+    gpu_seconds: float = 0.0
 
     def text(self) -> str:
         hours = f"{self.seconds / 3600:.1f} h" if self.seconds > 5400 else f"{max(1, round(self.seconds / 60))} min"
+        where = f"here, {self.gpu_seconds / 60:.1f} min on a GPU such as an H200" if self.gpu_seconds else "here"
         return (
-            f"{self.jobs} jobs, {self.runs} trained runs, {self.operations:.2g} operations, about {hours} here, "
+            f"{self.jobs} jobs, {self.runs} trained runs, {self.operations:.2g} operations, about {hours} {where}, "
             f"memory up to {self.memory_mb} MB, disk about {self.disk_mb:.0f} MB"
         )
 
@@ -85,29 +85,37 @@ def measured_rate(products: int = 2000) -> float:
 def estimate(plan: RunPlan, cores: int, rate: float) -> Cost:
     """The cost of a run on `cores` cores that each do `rate` operations a second."""
     jobs, runs, operations, overhead, files = _jobs(plan), 0, 0.0, 0.0, len(plan.asked_outputs())
+    on_gpu = {"operations": 0.0, "seconds": 0.0}
     played: dict[tuple[str, str, int], float] = {}
     for name, config in plan.experiments.items():
         files += len(plan.grids(name)) + len(plan.figure_names(name)) * 2 + 20
-        gradient, (silos, smallest) = _of_a_gradient(config), silo_sizes(config)
+        gradient, (silos, smallest) = gradient_operations(config), silo_sizes(config)
         # Weights of a model, those of a convolution once.
-        d = 62_006 if config.model.name == "convnet" else gradient // _FIRST
+        d = 62_006 if config.model.name == "convnet" else gradient // FIRST
         for algorithm, setting, reading in trained_tasks(config):
             task = plan.task(name, algorithm, setting, reading)
             cohort, R = min(task.setting.M, silos), task.setting.R
             by_phase = _runs(config, task.points_to_train([smallest] * silos))
             runs += round(by_phase.sum())
             for phase, number in sorted(by_phase.items()):
-                releases, gradients = _counts(task, int(str(phase)), smallest)
-                operations += number * float(gradient * cohort) * gradients
+                releases, gradients, in_steps = _counts(task, int(str(phase)), smallest)
+                trained, stacks = number * float(gradient * cohort) * gradients, config.trials + len(plan.rungs(name))
+                operations += trained
                 silo = _ROUND * R + (_RELEASE + _DRAW * d) * releases
-                overhead += (config.trials + len(plan.rungs(name))) * cohort * silo
+                if plan.gpus(name):
+                    on_gpu["operations"] += trained
+                    on_gpu["seconds"] += trained / gpu_rate(config, in_steps) + stacks * ROUND_ON_GPU * R
+                else:
+                    overhead += stacks * cohort * silo
             # The mechanism test plays a default reading at its longest phase, in one setting of each R.
             if task.label == "" and config.algorithms[algorithm].private != "non_private":
                 played[name, algorithm, R] = _PLAYED * min(plan.run.audit_runs, TESTED) * silo
     overhead += sum(played.values())
-    seconds = (operations / (_SHARE * rate) + overhead + _START * jobs) / cores + _AROUND
+    on_cores = (operations - on_gpu["operations"]) / (_SHARE * rate) + overhead + _START * jobs
+    seconds = on_cores / cores + on_gpu["seconds"] + _AROUND
     disk = (_PER_RUN * runs + _PER_FILE * files) / 1e6
-    return Cost(jobs, runs, operations, seconds, min(cores, jobs) * plan.run.memory_mb, disk)
+    memory = min(cores, jobs) * plan.run.memory_mb
+    return Cost(jobs, runs, operations, seconds, memory, disk, on_gpu["seconds"])
 
 
 def _jobs(plan: RunPlan) -> int:
@@ -148,26 +156,14 @@ def _runs(config: Experiment, grid: pd.DataFrame) -> pd.Series:
     return raced["phase_length"].value_counts() * (1 + fresh / len(raced))
 
 
-def _counts(task: Task, phase_length: int, records: int) -> tuple[int, int]:
-    """Releases, and gradients of records, of a silo of n = `records` in a run, when it takes part in every round."""
+def _counts(task: Task, phase_length: int, records: int) -> tuple[int, int, bool]:
+    """Releases, and gradients of records, of a silo of n = `records` in a run, when it takes part in every round; and
+    whether these are of local steps.
+    """
     # Batches do not depend on the noise; a schedule of a theorem has none without an ε.
     scheduled = task.config.algorithms[task.algorithm].schedule is not None
     epsilon = float(task.grid()["epsilon"].dropna().iloc[0]) if scheduled else math.nan
     (plan,) = task.plans(epsilon, phase_length, [records])
     counts = [(release.count, release.count * release.records * release.gradients) for release in plan.releases]
-    return sum(count for count, _ in counts), sum(gradients for _, gradients in counts)
-
-
-def _of_a_gradient(config: Experiment) -> int:
-    """Operations of a record's gradient; a weight of a convolution counts as often as it is used."""
-    dataset = dataset_of(config)
-    inputs = config.preprocess.pca or dataset.features + config.preprocess.constant_column
-    classes = 2 if config.label == "parity" else len(dataset.class_counts or (0,))
-    match config.model.name:
-        case "perceptron":
-            return _FIRST * inputs * config.model.hidden + _LATER * config.model.hidden * classes
-        case "softmax":
-            return _FIRST * inputs * classes
-        case "convnet":
-            return _FIRST * 28 * 28 * 6 * 75 + _LATER * (10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10)
-    return _FIRST * inputs
+    in_steps = any(release.steps > 1 for release in plan.releases)
+    return sum(count for count, _ in counts), sum(gradients for _, gradients in counts), in_steps

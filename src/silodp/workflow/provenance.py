@@ -69,7 +69,7 @@ def collect(config: Mapping[str, Any], data_hashes: Mapping[str, str], folder: P
         "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in packages},
         "machine": machine(),
-        "torch": torch_device(recorded["device"]),
+        "torch": torch_device(_device_of(recorded)),
         "config": recorded,
         "config_sha256": digest(recorded),
         "data_sha256": dict(data_hashes),
@@ -177,7 +177,14 @@ def torch_device(device: str) -> dict[str, Any]:
     import torch  # slow to import, and needed for this only
 
     name = torch.cuda.get_device_name(torch.device(device)) if torch.cuda.is_available() else None
-    return {"device": device, "name": name, "cuda": torch.version.cuda}
+    return {"device": device, "name": name, "cuda": torch.version.cuda, "tf32": False}
+
+
+def _device_of(recorded: Mapping[str, Any]) -> str:
+    """The device of a run: CUDA where one of its experiments is trained on it."""
+    named = [experiment.get("device") for experiment in (recorded.get("experiments") or {}).values() if experiment]
+    used = [device or recorded["device"] for device in named] or [recorded["device"]]
+    return next((device for device in used if device.startswith("cuda")), used[0])
 
 
 def recordable(config: Any, root: Path) -> Any:

@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 from small import ROOT
 
 from silodp.cli import doctor
+from silodp.config.loading import read_run
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAPERS = {"2106.09779", "2203.06735", "2007.06605"}
@@ -68,7 +69,7 @@ def test_commands_of_the_artifact_guide_are_there():
     for target, words in re.findall(r"`make ([a-z-]+)((?: [A-Z]+=\S+)*)`", guide):
         assert re.search(rf"^{target}:", targets, flags=re.MULTILINE), target
         for name in re.findall(r"RUN=(\S+)", words):
-            assert (ROOT / "config" / f"{name}.yaml").is_file()
+            assert read_run(ROOT / "config" / f"{name}.yaml").experiments
     assert all((ROOT / path).exists() for path in re.findall(r"(?<![\w/])(?:docs|results/published)[\w./-]*\w", guide))
 
 

@@ -309,7 +309,7 @@ def test_a_column_of_a_table_retrains_nothing(stale, file, edit):
 @pytest.mark.parametrize(
     ("module", "place"),
     [
-        ("federation.server", "federation.simulated"),
+        ("federation.simulated", "federation.server"),
         ("files", "theory.atomic"),
         ("experiments.training", "privacy.stack"),
     ],

@@ -197,7 +197,8 @@ def test_a_board_is_a_section_with_verdicts_table_and_figure(tmp_path, place):
     folder = tmp_path / place
     folder.mkdir(exist_ok=True)
     (folder / "leaderboard.csv").write_text(
-        "question,experiment\nfederating,wbcd_mlp\nfederating,tv16_leaderboard\ndp_scaffold minibatch_sgd,mnist_p0\n"
+        "question,experiment\nfederating,wbcd_mlp\nfederating,tv16_leaderboard\n"
+        "dp_scaffold minibatch_sgd,mnist_share_p0\n"
     )
     (folder / "leaderboard.md").write_text(MADE_UP)
     (folder / "leaderboard.svg").write_text("<svg>drawn</svg>\n")

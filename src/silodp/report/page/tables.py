@@ -133,7 +133,7 @@ def bounds(page: Page) -> list[Section]:
         # Points of a sweep have no verdict of their own: they are in the figure and the CSV file.
         spoken = table[table["verdict"] != ""].assign(verdict=lambda rows: rows["verdict"].map(Verdict))
         rows = [
-            [name_of(pd.Series({"theorem": theorem, "form": form})), verdict, str(len(part))]
+            [name_of(pd.Series({"theorem": theorem, "form": form})), Verdict(verdict), str(len(part))]
             for (theorem, form, verdict), part in spoken.groupby(["theorem", "form", "verdict"], sort=False)
         ]
         counts = ", ".join(f"{count} {kind}" for kind, count in spoken["verdict"].value_counts().items())

@@ -91,8 +91,8 @@ def test_noise_that_never_passes_four_deviations_is_found():
     """The mildest cut that an audit sees: 280,000 draws are needed at its level."""
 
     class Cut(Messages):
-        def _noise(self, rows, like, silo, round, kind):
-            return super()._noise(rows, like, silo, round, kind).clamp(-4, 4)
+        def noise(self, rows, like, silo, round, kind):
+            return super().noise(rows, like, silo, round, kind).clamp(-4, 4)
 
     assert verdict("minibatch_sgd", STREAMS.child("cut"), Cut, 40, size=Size()).words.startswith("wrong share of large")
 

@@ -95,8 +95,8 @@ def _noise_at(scale: Callable[..., float]) -> type[Messages]:
     """Noise times a factor of (silo, weights)."""
 
     class Somewhere(Messages):
-        def _noise(self, rows, like, silo, round, kind):
-            return super()._noise(rows, like, silo, round, kind) * scale(silo, like)
+        def noise(self, rows, like, silo, round, kind):
+            return super().noise(rows, like, silo, round, kind) * scale(silo, like)
 
     return Somewhere
 

@@ -138,17 +138,17 @@ class Messages:
         stepsize: Tensor,
     ) -> Tensor:
         """The models (S, G, d) of several silos, as `local_model` makes each; side by side on a device."""
-        device, noise = query.weights.device, []
+        device, drawn, noise = query.weights.device, [], []
         for silo, release, scale in zip(silos, releases, noise_scales, strict=True):
             if release.slack:
                 _refuse_large(query, release, clip, scale, stepsize)
             self._planned(query, silo, release, clip, scale)
+            drawn.append(self.draw(silo, release, query.round))
             added = None
             if bool((scale > 0).any()):
                 draws = self.noise(release.steps, query.weights, silo, query.round, query.kind)
                 added = StepNoise(gpu.move_without_waiting(scale, device), draws)
             noise.append(added)
-        drawn = [self.draw(silo, release, query.round) for silo, release in zip(silos, releases, strict=True)]
         contracted = releases[0].contracted
         clip = gpu.move_without_waiting(clip, device)
         start = Start(query.weights, clip, stepsize, contracted, contracted and releases[0].steps == 1)

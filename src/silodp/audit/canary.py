@@ -172,7 +172,7 @@ class Server(Federation):
         if isinstance(self.honest.messages, StackedRuns):
             return range(algorithm.rounds if release.mixing else 1)
         drawn = (self.honest.messages.draw(0, release, r) for r in range(release.count))
-        turn = next((r for r, places in enumerate(drawn) if 0 in places), None)
+        turn = next((r for r, places in enumerate(drawn) if not isinstance(places, slice) and 0 in places), None)
         if turn is None:
             return range(0)
         return range(algorithm.rounds) if release.mixing else range(turn, turn + 1)

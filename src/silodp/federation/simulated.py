@@ -106,7 +106,7 @@ class SiloFederation(Federation):
         if gpu.runs_on_host(weights):
             return super().mean_local_model(weights, round, kind)
         cohort = self.silos(round)
-        releases, noise = ([kinds[silo][kind] for silo in cohort] for kinds in (self.releases, self.noise))
+        releases, noise = [self.releases[silo][kind] for silo in cohort], [self.noise[silo][kind] for silo in cohort]
         query = Query(weights, round, kind)
         return self.messages.local_models(query, cohort, releases, self.host_clip, noise, self.stepsize[:, 0]).mean(0)
 

@@ -140,11 +140,19 @@ class Model:
         """
         if contracted and self.curvature is None:
             raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
+        if self.steps_program is None:
+            return None
         try:
             from silodp.models.gpu import triton_steps  # comes with PyTorch's CUDA builds alone
         except ImportError:
             return None
-        return triton_steps.chain_steps(self, weights, x, y, clip, stepsize, scale, draws, contracted)
+        curvature = self.curvature or 0.0 if contracted else 0.0
+        return triton_steps.chain_steps(*self.steps_program, weights, x, y, clip, stepsize, scale, draws, curvature)
+
+    @property
+    def steps_program(self) -> tuple[str, tuple[int, ...]] | None:
+        """Name of the Triton program that takes the model's local steps, and the sizes it asks for."""
+        return None
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         """The same by a compiled CPU kernel, where the model has one; points it fails at are not finite."""

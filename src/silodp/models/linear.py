@@ -60,6 +60,12 @@ class Linear(Model):
         shares = residuals * clip_factors(squares(residuals) * square_sums(x, 1, keepdim=True), clip)
         return torch.where(torch.isfinite(shares) & finite[:, None], shares, 0).T @ x
 
+    @property
+    def steps_program(self) -> tuple[str, tuple[int, ...]] | None:
+        if self.link is None:
+            return None
+        return "logistic" if self.link == kernels.LOGISTIC else "identity", (self.features,)
+
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         if self.link is None:
             return None

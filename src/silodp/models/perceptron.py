@@ -74,6 +74,10 @@ class Perceptron(Network):
         parts = [torch.einsum("gbh,bf->ghf", delta1, x), delta1.sum(1), torch.bmm(delta2.mT, a), delta2.sum(1)]
         return torch.cat([part.flatten(1) for part in parts], dim=1)
 
+    @property
+    def steps_program(self) -> tuple[str, tuple[int, ...]] | None:
+        return "perceptron", (self.features, self.hidden, self.classes)
+
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
         return kernels.perceptron_local_steps(self.hidden, weights, steps) if self.classes == 2 else None
 

@@ -38,6 +38,10 @@ class Softmax(Classifier):
         weight, bias = self.unpacked(weights)
         return torch.einsum("bf,gcf->gbc", x, weight) + bias[:, None]
 
+    @property
+    def steps_program(self) -> tuple[str, tuple[int, ...]] | None:
+        return "softmax", (self.features, self.classes)
+
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         x, finite = finite_records(x)

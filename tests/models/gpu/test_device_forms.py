@@ -17,6 +17,7 @@ from silodp.federation.messages import Messages
 from silodp.federation.streams import secret_streams
 from silodp.models import MODELS, gpu
 from silodp.models.base import Steps, sequential_steps
+from silodp.models.gpu.convnet import Shape, piece_sum
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # before Triton's programs are imported
@@ -171,3 +172,11 @@ def test_secret_noise_is_never_made_on_a_device_whose_seed_has_63_bits(on_device
     zero = [(torch.zeros((4, 6)), torch.zeros(4))]
     messages = Messages(MODEL_CASES["linear"].model(6), zero, secret_streams())
     assert messages.noise(2, torch.zeros((1, 6)), 0, 0, "a").shape == (2, 6)
+
+
+@pytest.mark.slow
+def test_the_compiler_follows_a_piece_of_the_sums_as_one_graph():
+    model, weights, x, y, clip = example("convnet", "float32")
+    arguments = Shape.of_network(model), model.unpacked(weights), x[0], y[0], clip
+    compiled = torch.compile(piece_sum, fullgraph=True, dynamic=False, backend="eager")
+    torch.testing.assert_close(compiled(*arguments), piece_sum(*arguments))

@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 _WINDOW = KERNEL**2
 
 
+class Shape(NamedTuple):
+    """Sizes of a network in plain numbers, which PyTorch's compiler can follow."""
+
+    channels: int
+    side: int
+    classes: int
+    filters: tuple[int, int]
+    sides: tuple[int, int, int, int]
+
+    @classmethod
+    def of_network(cls, net: "ConvNet") -> "Shape":
+        """The sizes of `net`."""
+        return cls(net.channels, net.side, net.classes, net.filters, net.sides)
+
+
 class _Layers(NamedTuple):
     """Activations of g·b pairs, or of chains: leading axes (g, b), with b = 1 for chains of weights of their own."""
 
@@ -71,10 +86,10 @@ def add_patches(patches: Tensor, channels: int, side: int) -> Tensor:
     return functools.reduce(torch.add, shifted)
 
 
-def _forward(net: "ConvNet", tensors: list[Tensor], first_maps: Tensor, g: int, b: int) -> _Layers:
+def _forward(shape: Shape, tensors: list[Tensor], first_maps: Tensor, g: int, b: int) -> _Layers:
     """From the first convolution's output (g, b, f1, first, first)."""
     _, _, w2, b2, w3, b3, w4, b4, w5, b5 = tensors
-    (f1, f2), (_, half, second, _) = net.filters, net.sides
+    (f1, f2), (_, half, second, _) = shape.filters, shape.sides
     first, first_place = take_maxima(first_maps)
     first = first.relu()
     patches = take_patches(first.reshape(g * b, f1, half, half)).reshape(g, b, f1 * _WINDOW, second**2)
@@ -86,11 +101,11 @@ def _forward(net: "ConvNet", tensors: list[Tensor], first_maps: Tensor, g: int, 
     return _Layers(first, first_place, patches, a2, second_place, a3, a4, torch.baddbmm(b5[:, None], a4, w5.mT))
 
 
-def _backward(net: "ConvNet", tensors: list[Tensor], layers: _Layers, hot: Tensor) -> tuple[Tensor, Tensor, list]:
+def _backward(shape: Shape, tensors: list[Tensor], layers: _Layers, hot: Tensor) -> tuple[Tensor, Tensor, list]:
     """Gradients by the maps of the first convolution (g, b, f1, first²), of the second (g, b, f2, second²), and (δ, a)
     of the dense layers; `hot` (g or 1, b, classes) is 1 at a record's class."""
     _, _, w2, _, w3, _, w4, _, w5, _ = tensors
-    (f1, f2), (first, half, second, quarter) = net.filters, net.sides
+    (f1, f2), (first, half, second, quarter) = shape.filters, shape.sides
     g, b, _ = layers.logits.shape
     d5 = torch.softmax(layers.logits, 2) - hot
     d4 = torch.bmm(d5, w5) * (layers.fourth > 0)
@@ -113,25 +128,25 @@ def _sound_factors(built: list[Tensor], dense: list[tuple[Tensor, Tensor]], clip
 
 def tensor_outputs(net: "ConvNet", weights: Tensor, x: Tensor) -> Tensor:
     """Logits (g, b, classes) of a piece."""
-    return _first_pass(net, net.unpacked(weights), x)[0].logits
+    return _first_pass(Shape.of_network(net), net.unpacked(weights), x)[0].logits
 
 
-def _first_pass(net: "ConvNet", tensors: list[Tensor], x: Tensor) -> tuple[_Layers, Tensor]:
-    g, b, first = len(tensors[0]), len(x), net.sides[0]
-    patches = take_patches(x.reshape(b, net.channels, net.side, net.side))
+def _first_pass(shape: Shape, tensors: list[Tensor], x: Tensor) -> tuple[_Layers, Tensor]:
+    g, b, first = len(tensors[0]), len(x), shape.sides[0]
+    patches = take_patches(x.reshape(b, shape.channels, shape.side, shape.side))
     # One product for each record, with the weights of all points: the patches are shared.
     maps = torch.matmul(tensors[0].flatten(2).flatten(0, 1), patches) + tensors[1].reshape(-1, 1)
-    maps = maps.reshape(b, g, net.filters[0], first, first).transpose(0, 1)
-    return _forward(net, tensors, maps, g, b), patches
+    maps = maps.reshape(b, g, shape.filters[0], first, first).transpose(0, 1)
+    return _forward(shape, tensors, maps, g, b), patches
 
 
-def piece_sum(net: "ConvNet", weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-    """Clipped gradient sums (g, d) of a piece, as `Model.clipped_gradient_sum` has them."""
-    tensors, g, b = net.unpacked(weights), len(weights), len(x)
-    layers, patches = _first_pass(net, tensors, x)
-    hot = functional.one_hot(y, net.classes).to(weights.dtype)[None]
-    d1, d2, dense = _backward(net, tensors, layers, hot)
-    by_record = d1.transpose(0, 1).reshape(b, g * net.filters[0], -1)
+def piece_sum(shape: Shape, tensors: list[Tensor], x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
+    """Clipped gradient sums (g, d) of a piece; `tensors` are those of its g points."""
+    g, b = len(clip), len(x)
+    layers, patches = _first_pass(shape, tensors, x)
+    hot = functional.one_hot(y, shape.classes).to(clip.dtype)[None]
+    d1, d2, dense = _backward(shape, tensors, layers, hot)
+    by_record = d1.transpose(0, 1).reshape(b, g * shape.filters[0], -1)
     g1 = torch.bmm(by_record, patches.mT).reshape(b, g, -1).transpose(0, 1)
     g2 = torch.matmul(d2, layers.patches.mT).flatten(2)
     # Per-record gradients of both convolutions, (g, b, …), biases included.
@@ -152,10 +167,12 @@ def _compiled_piece_sum() -> Callable[..., Tensor]:
 
 def tensor_clipped_sum(net: "ConvNet", weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
     """`Model.clipped_gradient_sum`, in pieces of points and records that fit the workspace."""
-    form = _compiled_piece_sum() if weights.device.type == "cuda" else piece_sum
+    shape, form = Shape.of_network(net), piece_sum
+    if weights.device.type == "cuda":
+        form = _compiled_piece_sum()
     out = torch.zeros_like(weights, memory_format=torch.contiguous_format)
     for points, records in net.pieces(len(weights), len(x), weights.element_size()):
-        out[points] += form(net, weights[points], x[records], y[records], clip[points])
+        out[points] += form(shape, net.unpacked(weights[points]), x[records], y[records], clip[points])
     return out
 
 
@@ -164,12 +181,13 @@ def add_step(net: "ConvNet", weights: Tensor, patches: Tensor, hot: Tensor, clip
 
     `patches` (S, c·25, first²) are the records', `hot` (S·G, 1, classes) is 1 at their classes; clip and η (S·G,).
     """
-    tensors, chains, silos = net.unpacked(weights), len(weights), len(patches)
-    f1, first = net.filters[0], net.sides[0]
+    shape, tensors = Shape.of_network(net), net.unpacked(weights)
+    chains, silos = len(weights), len(patches)
+    f1, first = shape.filters[0], shape.sides[0]
     maps = torch.bmm(tensors[0].flatten(2).reshape(silos, -1, patches.shape[1]), patches)
     maps = maps.reshape(chains, 1, f1, first**2) + tensors[1][:, None, :, None]
-    layers = _forward(net, tensors, maps.reshape(chains, 1, f1, first, first), chains, 1)
-    d1, d2, dense = _backward(net, tensors, layers, hot)
+    layers = _forward(shape, tensors, maps.reshape(chains, 1, f1, first, first), chains, 1)
+    d1, d2, dense = _backward(shape, tensors, layers, hot)
     g1 = torch.bmm(d1.reshape(silos, -1, first**2), patches.mT).reshape(chains, 1, -1)
     g2 = torch.matmul(d2, layers.patches.mT).flatten(2)
     built = [g1, d1.sum(3), g2, d2.sum(3)]

@@ -4,18 +4,15 @@ K steps take one launch. Triton comes with PyTorch's CUDA builds; without a GPU 
 (TRITON_INTERPRET=1 before this module is imported).
 """
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from silodp.models.base import LEAST_SQUARE, Model
-from silodp.models.linear import Linear
-from silodp.models.perceptron import Perceptron
-from silodp.models.softmax import Softmax
-
 # Padded weights of a chain that registers of one warp or four hold; larger models step silo by silo.
 LARGEST, ONE_WARP = 16_384, 4096
-_TINY = tl.constexpr(LEAST_SQUARE)
+# The models' least square.
+_TINY = tl.constexpr(torch.finfo(torch.float32).tiny)
 
 
 @triton.jit
@@ -140,8 +137,17 @@ def affine_steps(
     tl.store(out + chain.to(tl.int64) * D + f, w, mask=f < D)
 
 
+_PROGRAMS = {
+    "perceptron": perceptron_steps,
+    "softmax": softmax_steps,
+    "identity": affine_steps,
+    "logistic": affine_steps,
+}
+
+
 def chain_steps(
-    model: Model,
+    name: str,
+    sizes: tuple[int, ...],
     weights: Tensor,
     x: Tensor,
     y: Tensor,
@@ -149,31 +155,23 @@ def chain_steps(
     stepsize: Tensor,
     scale: Tensor,
     draws: Tensor | None,
-    contracted: bool,
+    curvature: float,
 ) -> Tensor | None:
     """Models (S, G, d) after K steps from `weights` (G, d): x (S, K, F), y (S, K), scale (S, G), draws (S, K, d).
 
-    None where the model has no program, or too many weights for one.
+    `name` and `sizes` are a model's `steps_program`; with a curvature steps are contracted. None where a chain's
+    weights are too many for a program.
     """
     (silos, K), (G, D) = x.shape[:2], weights.shape
-    program, sizes, values = None, [], []
-    match model:
-        case Perceptron():
-            program, sizes = perceptron_steps, [model.features, model.hidden, model.classes]
-        case Softmax():
-            program, sizes = softmax_steps, [model.features, model.classes]
-        case Linear() if model.link is not None:
-            # Links are numbered as in the CPU's kernels: 0 identity, 1 logistic.
-            program, sizes, values = affine_steps, [model.features], [model.curvature or 0.0]
     padded = [max(triton.next_power_of_2(size), 2) for size in sizes]
-    widest = max((size * before for size, before in zip(padded, [1, *padded], strict=False)), default=0)
-    if program is None or widest > LARGEST:
+    widest = max(size * before for size, before in zip(padded, [1, *padded], strict=False))
+    if widest > LARGEST:
         return None
-    out = weights.new_empty((silos, G, D))
-    constants = [bool(model.link), contracted] if values else sizes
-    labels = y.to(x.dtype) if values else y
+    out, affine = weights.new_empty((silos, G, D)), _PROGRAMS[name] is affine_steps
+    labels = y.to(x.dtype) if affine else y
     tensors = [part.contiguous() for part in (x, labels, weights if draws is None else draws)]
-    program[(silos * G,)](
+    values, constants = ([curvature], [int(name == "logistic"), int(curvature > 0)]) if affine else ([], [*sizes])
+    _PROGRAMS[name][(silos * G,)](
         weights.contiguous(), out, *tensors, clip, stepsize, scale.contiguous(), *values, K, G, D, draws is not None,
         *constants, *padded, num_warps=1 if widest <= ONE_WARP else 4,
     )  # fmt: skip

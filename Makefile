@@ -93,7 +93,7 @@ LONGEST = end_to_end/workflow/test_kills.py end_to_end/test_fuzz.py experiments/
 test-long: .venv/installed  ## the slow tests but the longest, as CI runs them
 	$(BIN)/python -m pytest -m slow -n $(or $(PYTEST_JOBS),2) $(addprefix --ignore=tests/,$(LONGEST))
 
-# SHARE=1/4 runs every fourth; the whole list takes about an hour of a core.
+# SHARE=1/4 runs every fourth; the whole list takes about an hour of an idle core.
 SHARE ?= 1/1
 mutants: .venv/installed  ## wrong lines that the tests have to feel (ROOM, SHARE): the rate by room, and what lives
 	$(BIN)/python tests/mutants/run.py --share $(SHARE) $(if $(ROOM),--room $(ROOM))

@@ -78,7 +78,7 @@ def test_ids(names: tuple[str, ...], tests: Path) -> list[str]:
 
 
 def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
-    """What the tests say: killed, survived, or an error of pytest itself; a time-out kills."""
+    """What the tests say: killed, survived, or an error of pytest itself, or out of time."""
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     try:
@@ -91,7 +91,7 @@ def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "killed (time)"
+        return "out of time"
     return {0: "survived", 1: "killed"}.get(done.returncode, f"error {done.returncode}")
 
 

@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from silodp.cli import main
-from silodp.datasets.own.own_file import OwnFile
+from silodp.datasets.base import Data
+from silodp.datasets.own.guessing import Wishes, guess_schema
+from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
 from silodp.own_data.first_run_file import identities, name_of, outwards, restarting
 
@@ -123,16 +125,22 @@ def test_names_of_identities_are_told_from_words_that_end_alike(tmp_path):
     ids = ["id", "ID", "patient_nr", "PatientID", "zip_code", "postcode", "ward no", "visitId"]
     words = ["acid", "fluid", "casino", "covid", "kidney", "nitrogen", "GRID"]
     frame = pd.DataFrame({name: np.arange(9) % 4 for name in [*ids, *words, "y"]})
-    assert list(identities(frame, OwnFile(tmp_path, "y"))) == ids
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    guess = guess_schema(tmp_path / "a.csv", Wishes("y"))
+    assert [name for name, _ in identities(tmp_path, guess.frame, guess.schema)] == ids
 
 
-@pytest.mark.parametrize("word", ["", "p"])
-def test_ids_that_restart_in_each_centre_are_asked_about(tmp_path, word):
-    """Numbers or words; not where a few persons go to two centres."""
-    silo, file = np.repeat(["A", "B", "C"], 20), OwnFile(tmp_path, "y", "silo", "who")
-    again = pd.DataFrame({"silo": silo, "who": [f"{word}{i % 20}" for i in range(60)]})
-    assert "100% of the ids in column 'who' occur in several silos" in restarting(again, file)
-    assert restarting(again.assign(who=[f"{word}{i // 2 + i % 9 // 8}" for i in range(60)]), file) == ""
+def test_ids_that_restart_in_each_centre_are_asked_about():
+    """Not where a few persons go to two centres."""
+    silo, place = np.repeat([0, 1, 2], 20), np.arange(60)
+    schema = Schema("y", dict.fromkeys(("y", "silo", "who"), Column("name")), silo="silo", person="who")
+
+    def asked(person):
+        data = Data(np.zeros((60, 1)), np.zeros(60), None, silo=silo, silo_names=("A", "B", "C"), person=person)
+        return restarting(data, schema)
+
+    assert "100% of the ids in column 'who' occur in several silos" in asked(place % 20)
+    assert asked(place // 2 + place % 9 // 8) == ""
 
 
 def test_small_silos_have_a_weak_delta(init):

@@ -84,9 +84,11 @@ def _again(path: Path, replace: bool, output: Path | None, more: Mapping[str, An
     text = path.read_text(encoding="utf-8")
     new = first_run_file.with_schema_again(path, text, **more)
     print("".join(difflib.unified_diff(text.splitlines(True), new.splitlines(True), str(path), "again")) or "no change")
-    output = path if replace else output or path.with_suffix(".again.yaml")
-    _write_checked(new, output)
-    print(f"{output}: written{'' if replace else f'; with --replace it takes the place of {path}'}")
+    if replace:
+        _write_checked(new, path)
+    else:
+        write_text(new, output or path.with_suffix(".again.yaml"))
+    print(f"{path}: written" if replace else f"written beside it; with --replace it takes the place of {path}")
 
 
 def _write_checked(text: str, output: Path) -> None:

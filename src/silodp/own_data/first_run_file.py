@@ -289,11 +289,15 @@ def with_schema_again(path: Path, text: str, **said: Any) -> str:
         values = {own.target: old.classes} if own.target in kept and old.classes else {}
         wishes = replace(wishes, form=form, types=types | said["types"], values=values)
     guess = guess_schema(file, wishes)
-    schema = replace(guess.schema, columns=guess.schema.columns | kept)
-    new = schema_lines(schema, guess.refused)
+    new_names = [name for name in guess.schema.columns if own.columns and name not in {*own.columns, *said["types"]}]
+    columns = guess.schema.columns | kept | dict.fromkeys(new_names, Column("ignored"))
+    schema = replace(guess.schema, columns=columns)
+    new = schema_lines(schema, guess.refused | dict.fromkeys(new_names, "new in the file (--type)"))
     spans, older = {}, {}
     for key, value in dataset.value:
-        end = value.end_mark.line + (value.end_mark.column > 0)
+        # Behind a block stands the next key.
+        block = isinstance(value, yaml.CollectionNode) and not value.flow_style
+        end = value.end_mark.line + (not block)
         while end - 1 > key.start_mark.line and not lines[end - 1].split("#")[0].strip():
             end -= 1
         spans[key.value] = range(key.start_mark.line, end)

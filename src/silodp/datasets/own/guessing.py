@@ -193,7 +193,7 @@ def _check_rows(path: Path, rows: pd.DataFrame, texts: Mapping[str, _Text], form
             )
         if places.tolist() == [0] and len(rows) > 2:
             first.append(name)
-        elif len(rows) > 2 and places[0] > len(rows) / 2 and places.tolist() == list(range(places[0], len(rows))):
+        elif len(places) <= _NOTES < len(rows) and places[-1] - places[0] < len(places) == len(rows) - places[0]:
             last[name] = int(places[0])
         elif len(text.cells) > MOST_CATEGORIES and text.numerals > len(text.cells) / 2:
             odd[name] = int(places[0])

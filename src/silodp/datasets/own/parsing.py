@@ -22,7 +22,7 @@ _PACKED = {
 }
 # A category's code of a missing value, and of a value that the schema does not have.
 MISSING, UNKNOWN = -1, -2
-# Whole numbers up to this are exact in float64.
+# Whole numbers below this are exact in float64.
 _EXACT = 2**53
 
 
@@ -122,6 +122,10 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         fields.append(field.with_type(kind))
     table = table.cast(pa.schema(fields)) if table.schema.types != [field.type for field in fields] else table
     frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    # An index that counts is no column of the file, but may have a name.
+    for index in about.get("index_columns", ()):
+        if isinstance(index, dict) and index.get("name"):
+            frame[index["name"]] = np.arange(index["start"], index["stop"], index["step"])
     frame.attrs["notes"] = ["an index without a name is left out"] if unnamed else []
     return frame
 
@@ -194,8 +198,8 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         place = int(np.argmax(wrong))
         answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
         raise cell_error(path, column, place, "no number in the schema's form", answer)
-    if (large := whole & (np.abs(values) > _EXACT)).any():
-        answer = f"must be at most 2^53, or --type {column.name}=category"
+    if (large := whole & (np.abs(values) >= _EXACT)).any():
+        answer = f"must be below 2^53, or --type {column.name}=category"
         raise cell_error(path, column, int(np.argmax(large)), "a whole number that float64 does not hold", answer)
     return values
 

@@ -4,12 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import patients
 import pytest
 import yaml
 
 from silodp.cli import main
-from silodp.datasets.own.own_file import OwnFile
+from silodp.datasets.base import Data
+from silodp.datasets.own.guessing import Wishes, guess_schema
+from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
+from silodp.federation.experiment_data import dataset_of
 from silodp.own_data.first_run_file import identities, name_of, outwards, restarting
 
 ROW = np.arange(300)
@@ -123,16 +127,22 @@ def test_names_of_identities_are_told_from_words_that_end_alike(tmp_path):
     ids = ["id", "ID", "patient_nr", "PatientID", "zip_code", "postcode", "ward no", "visitId"]
     words = ["acid", "fluid", "casino", "covid", "kidney", "nitrogen", "GRID"]
     frame = pd.DataFrame({name: np.arange(9) % 4 for name in [*ids, *words, "y"]})
-    assert list(identities(frame, OwnFile(tmp_path, "y"))) == ids
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    guess = guess_schema(tmp_path / "a.csv", Wishes("y"))
+    assert [name for name, _ in identities(tmp_path, guess.frame, guess.schema)] == ids
 
 
-@pytest.mark.parametrize("word", ["", "p"])
-def test_ids_that_restart_in_each_centre_are_asked_about(tmp_path, word):
-    """Numbers or words; not where a few persons go to two centres."""
-    silo, file = np.repeat(["A", "B", "C"], 20), OwnFile(tmp_path, "y", "silo", "who")
-    again = pd.DataFrame({"silo": silo, "who": [f"{word}{i % 20}" for i in range(60)]})
-    assert "100% of the ids in column 'who' occur in several silos" in restarting(again, file)
-    assert restarting(again.assign(who=[f"{word}{i // 2 + i % 9 // 8}" for i in range(60)]), file) == ""
+def test_ids_that_restart_in_each_centre_are_asked_about():
+    """Not where a few persons go to two centres."""
+    silo, place = np.repeat([0, 1, 2], 20), np.arange(60)
+    schema = Schema("y", dict.fromkeys(("y", "silo", "who"), Column("name")), silo="silo", person="who")
+
+    def asked(person):
+        data = Data(np.zeros((60, 1)), np.zeros(60), None, silo=silo, silo_names=("A", "B", "C"), person=person)
+        return restarting(data, schema)
+
+    assert "100% of the ids in column 'who' occur in several silos" in asked(place % 20)
+    assert asked(place // 2 + place % 9 // 8) == ""
 
 
 def test_small_silos_have_a_weak_delta(init):
@@ -164,3 +174,38 @@ def test_the_run_file_quotes_names_that_yaml_would_read_otherwise(init, tmp_path
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
     assert set(config.preprocess.bounds) == {"age", *names}
     assert [name_of(Path(name)) for name in ("a b.csv.gz", "Ö.csv")] == ["a_b", "mine"]
+
+
+def test_again_changes_the_schema_alone_and_keeps_what_still_reads(init, tmp_path, capsys):
+    """Mended lines and removed marks stay; a column that reads no more, or that is named, gets a new line."""
+    init("--silo", "hospital")
+    path, other = tmp_path / "config" / "patients.yaml", tmp_path / "config" / "patients.again.yaml"
+    mended = path.read_text().replace('"age": number   # guessed', '"age": {type: number, missing_words: ["XX"]}')
+    path.write_text(mended)
+    assert main(["init", "--again", str(path)]) == 0
+    assert "no change" in capsys.readouterr().out
+    assert other.read_text() == mended
+    frame = pd.DataFrame(COLUMNS).assign(smoker=np.where(ROW % 3 == 0, "former", COLUMNS["smoker"]), weight=ROW % 40)
+    frame.to_csv("patients.csv", index=False)
+    assert main(["init", "--again", str(path), "--missing-word", "age=YY", "--replace"]) == 0
+    kept, found = mended.splitlines(), path.read_text().splitlines()
+    changed = [line.strip() for line in found if line not in kept]
+    assert [line.split(":")[0] for line in changed] == ['"age"', '"smoker"', '"weight"']
+    assert '"smoker": {type: category, values: ["former", "no", "yes"]}   # from the data' in changed[1]
+    assert 'missing_words: ["YY"]' in changed[0]
+    assert '"weight": ignored   # guessed: new in the file (--type)' in changed[2]
+
+
+def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch, capsys, caplog):
+    monkeypatch.chdir(tmp_path)
+    patients.write_records(tmp_path / "patients.csv")
+    path = patients.run_file(tmp_path)
+    before = load(path).experiments["patients"]
+    wanted = dataset_of(before).load()
+    assert "`silodp init --again RUN_FILE` writes a schema" in caplog.text
+    assert main(["init", "--again", str(path), "--replace"]) == 0
+    after = load(path).experiments["patients"]
+    assert set(after.dataset.columns) == {"hospital", "age", "smoker", "readmitted"}
+    assert not after.dataset.categories
+    assert after.model_dump(exclude={"dataset"}) == before.model_dump(exclude={"dataset"})
+    np.testing.assert_array_equal(dataset_of(after).load().x, wanted.x)

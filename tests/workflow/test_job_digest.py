@@ -287,7 +287,7 @@ OF_GRADIENTS = {
         ("algorithms/minibatch_sgd.py", CODE, {*OF_GRADIENTS, "fresh", "privacy"}),
         ("verdicts/checks/upper_bounds.py", CODE, {"upper_bounds"}),
         ("workflow/provenance.py", CODE, {"provenance", "crate"}),
-        ("datasets/own/own_file.py", CODE, set()),
+        ("datasets/own/encoding.py", CODE, set()),
     ],
 )
 def test_an_edit_makes_again_what_is_computed_by_it_and_words_nothing(stale, file, edit, jobs):
@@ -372,7 +372,7 @@ READ_AS_OWN = ("obesity", "star", "tv16")
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_training_on_registered_data_reads_no_file_as_ones_own(closures, dataset):
-    reader = {"silodp.datasets.own.own_file", "silodp.datasets.own.tabular"}
+    reader = {f"silodp.datasets.own.{name}" for name in ("encoding", "parsing", "schema")}
     changes = {"dataset": dataset, "model": {"name": "linear" if DATASETS[dataset].task == "regression" else "softmax"}}
     assert bool(closures(**changes) & reader) == (dataset in READ_AS_OWN)
 

@@ -65,5 +65,5 @@ def partition(run_file: Path, experiment: str, reading: str, output: Path) -> No
     parts, measured, kept = partition_and_measure(experiment, config, config.variants()[label], run, data)
     write_records(output, kept)
     # Of a user's file only the number of records a silo is written: an extreme target is a cell of the file.
-    y = data.y if isinstance(config.dataset, str) else None
+    y = None if config.is_own else data.y
     write_partition(output, parts, y=y, heterogeneity=measured)

@@ -1,5 +1,7 @@
 """The command for your own file: init."""
 
+import difflib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,42 +9,94 @@ import click
 
 from silodp.cli.options import COUNT, PATH, command, option_of_values
 from silodp.config.errors import ConfigError, project_root
-from silodp.datasets.own.own_file import OwnFile
+from silodp.datasets.own.guessing import Wishes
+from silodp.datasets.own.schema import THOUSANDS, TYPES
 from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.own_data import first_run_file
 
+_FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row")
+
 
 @command(epilog="Example: silodp init patients.csv --target readmitted --silo hospital")
 @click.argument("file", type=PATH)
-@click.option("--target", required=True, help="Column that is predicted.")
+@click.option("--target", help="Column that is predicted.")
 @click.option("--silo", help="Column that names the silo of a record.")
 @click.option("--person", help="Column that names the person of a record, where persons may have several.")
-@click.option(
-    "--missing", type=click.Choice(("refuse", "drop", "mean")), default="refuse", help="Rule for missing values."
-)
+@click.option("--missing", type=click.Choice(("refuse", "drop", "mean")), help="Rule for missing values.")
 @option_of_values("--ignore", help="Columns that are not used.")
 @click.option("--task", type=click.Choice(("classification", "regression")), help="Default: inferred from the target.")
 @click.option("--person-limit", type=COUNT, default=20, help="Records of a person that are used.", show_default=True)
+@click.option("--separator", help="Between the cells of a row.")
 @click.option("--encoding", help="Of a text file, as in latin-1 (default: UTF-8).")
+@click.option("--decimal", type=click.Choice((".", ",")), help="Mark of decimals.")
+@click.option("--thousands", type=click.Choice(tuple(THOUSANDS)), help="Mark between thousands.")
+@click.option("--units-row", is_flag=True, default=None, help="Row 1 holds units.")
+@click.option("--last-row", type=COUNT, help="Last row that is a record.")
+@option_of_values("--missing-word", help="COLUMN=WORD: a word that stands for a missing value.")
+@option_of_values("--type", help=f"COLUMN=TYPE: {', '.join(TYPES)}.")
 @click.option("--silos", type=COUNT, default=5, help="Silos to cut, without --silo.", show_default=True)
 @click.option("--output", type=PATH, help="Run file to write (default: config/<name of the file>.yaml).")
-def init(file: Path, person_limit: int, silos: int, output: Path | None, **columns: Any) -> None:
+@click.option("--again", is_flag=True, help="FILE is a run file: look at its data again and change its schema alone.")
+@click.option("--replace", is_flag=True, help="With --again: write to FILE itself.")
+def init(
+    file: Path, again: bool, replace: bool, output: Path | None, silos: int, person_limit: int, **said: Any
+) -> None:
     """Describe your CSV or Parquet FILE, one record a row, and write a commented run file with safe defaults."""
+    form = {key: value for key in _FORM if (value := said.pop(key)) is not None}
+    types, words = _pairs("--type", said.pop("type")), _pairs("--missing-word", said.pop("missing_word"))
+    if wrong := [f"{name}={kind[-1]}" for name, kind in types.items() if kind[-1] not in TYPES]:
+        raise ConfigError(f"command line: --type: {wrong[0]}: must be COLUMN= and one of {', '.join(TYPES)}")
+    more = {"form": form, "types": {name: kinds[-1] for name, kinds in types.items()}, "missing_words": words}
+    if again:
+        _again(file, replace, output, more)
+        return
+    if said["target"] is None or replace:
+        raise ConfigError("command line: --target: must be given, and --replace be left out, without --again")
+    wishes = Wishes(**said | {"missing": said["missing"] or "refuse"}, **more)
     name = first_run_file.name_of(output or file)
     if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
         name += "_own"
     output = output or Path("config") / f"{name}.yaml"
     if output.exists():
-        raise ConfigError(f"{output}: already exists; remove it or choose another --output")
-    survey = first_run_file.survey(OwnFile(file, **columns), person_limit)
+        raise ConfigError(f"{output}: already exists; remove it or choose another --output (or --again)")
+    survey = first_run_file.survey(file, wishes, person_limit)
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_text(first_run_file.run_file(survey, name, output, silos), output)
-    try:
-        load(output)
-    except ConfigError:
-        output.unlink()
-        raise
+    _write_checked(first_run_file.run_file(survey, name, output, silos), output)
     print(survey.text())
     print(f"{output}: written; read it, then `silodp rebuild {output}` makes results/{name}/report.html: a study")
     print(f"`silodp release {output} --algorithm minibatch_sgd --epsilon 1` then makes one model for others to have")
+
+
+def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Words of COLUMN=WORD, by column."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in given:
+        name, mark, word = text.rpartition("=")
+        if not mark or not name or not word:
+            raise ConfigError(f"command line: {option}: {text}: must be COLUMN=WORD")
+        found[name] = (*found.get(name, ()), word)
+    return found
+
+
+def _again(path: Path, replace: bool, output: Path | None, more: Mapping[str, Any]) -> None:
+    """A run file with a schema that fits its file and these options; the rest of it stays."""
+    text = path.read_text(encoding="utf-8")
+    new = first_run_file.with_schema_again(path, text, **more)
+    print("".join(difflib.unified_diff(text.splitlines(True), new.splitlines(True), str(path), "again")) or "no change")
+    if replace:
+        _write_checked(new, path)
+    else:
+        write_text(new, output or path.with_suffix(".again.yaml"))
+    print(f"{path}: written" if replace else f"written beside it; with --replace it takes the place of {path}")
+
+
+def _write_checked(text: str, output: Path) -> None:
+    """Write a run file that loads, or none."""
+    before = output.read_text(encoding="utf-8") if output.exists() else None
+    write_text(text, output)
+    try:
+        load(output)
+    except ConfigError:
+        output.unlink() if before is None else write_text(before, output)
+        raise

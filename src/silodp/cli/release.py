@@ -14,10 +14,10 @@ from silodp.cli.practitioner import rounded
 from silodp.cli.select import CHOSEN
 from silodp.config.errors import ConfigError, show_value
 from silodp.config.run import Run
-from silodp.datasets.own.tabular import read_frame
 from silodp.experiments.columns import TABLE_COLUMNS
 from silodp.experiments.task import RUN, Task, task_at
 from silodp.experiments.validation import load
+from silodp.federation.experiment_data import schema_of
 from silodp.federation.streams import secret_streams
 from silodp.files import read_parquet, read_table, with_reading, write_csv, write_text
 from silodp.own_data import ledger
@@ -68,7 +68,7 @@ def release(
     Writes model.npz and card.md to a folder, and a line to ledger.csv beside the data.
     """
     resolved = load(run_file)
-    own = {name: config for name, config in resolved.experiments.items() if not isinstance(config.dataset, str)}
+    own = {name: config for name, config in resolved.experiments.items() if config.is_own}
     if len(own) != 1:
         raise ConfigError(f"{run_file}: experiments: {len(own)} on a file of your own: must be one for a release")
     ((name, config),) = own.items()
@@ -159,16 +159,24 @@ def _release(
 @click.argument("model", type=PATH)
 @click.argument("file", type=PATH)
 @click.option("--output", type=PATH, required=True, help="CSV file to write.")
-def predict(model: Path, file: Path, output: Path) -> None:
-    """Predict every record of FILE by a released MODEL: probabilities of classes, or values."""
-    released = load_model(model)
-    frame = read_frame(file, released.about["encoding"])
+@click.option("--unknown", type=click.Choice(("empty", "zero")), default="empty", help="For unknown categories.")
+@click.option("--schema", type=PATH, help="Run file of a model that is older than schemas.")
+def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | None) -> None:
+    """Predict every record of FILE by a released MODEL: probabilities of classes, or values.
+
+    A row with a category that the model does not know is empty; `--unknown zero` takes it for none of those known.
+    """
+    known = None
+    if schema is not None:
+        own = [one.dataset for one in load(schema).experiments.values() if not isinstance(one.dataset, str)]
+        known = schema_of(own[0]) if own else None
     try:
-        table = released.predict(frame)
+        released = load_model(model, known)
+        frame = released.read(file)
+        table = released.predict(frame, unknown, file)
     except ValueError as error:
-        raise ConfigError(f"{file}: {error}") from None
-    for column, count in released.unseen(frame).items():
-        if count:
-            log.warning("%s: column %r: %d of %d values are no category of the model", file, column, count, len(frame))
+        raise ConfigError(str(error)) from None
+    for column, count in table.attrs["unknown"].items():
+        log.warning("%s: column %r: %d of %d values are unknown to the model", file, column, count, len(frame))
     write_csv(table, output)
     print(f"{output}: {len(table)} predictions")

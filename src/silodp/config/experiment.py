@@ -281,6 +281,11 @@ class Experiment(Strict):
         return [alternative.model_dump(mode="json", exclude_unset=True) for alternative in alternatives]
 
     @property
+    def is_own(self) -> bool:
+        """Whether the data are a user's file, and not registered."""
+        return not isinstance(self.dataset, str)
+
+    @property
     def data_name(self) -> str:
         return self.dataset if isinstance(self.dataset, str) else self.dataset.file
 

@@ -1,9 +1,9 @@
 """Types and small sections of the configuration models, apart from `silodp.config.loading` which puts them together."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -63,6 +63,39 @@ class StageOptions(Strict):
     mu: NonNegative = Field(0.0, description="strong convexity its steps use")
 
 
+class FileForm(Strict):
+    """How a text file is written; `silodp init` guesses it."""
+
+    separator: str = Field(",", min_length=1, max_length=1, description="between the cells of a row")
+    encoding: str = Field("utf-8", description="of the text, as in latin-1")
+    decimal: Literal[".", ","] = Field(".", description="mark of decimals")
+    thousands: Literal["", ",", ".", "blank", "apostrophe"] = Field("", description="mark between thousands")
+    units_row: bool = Field(False, description="row 1 holds units, and no record")
+    last_row: Count | None = Field(None, description="last row that is a record, before a total or notes; default: all")
+
+
+class FileColumn(Strict):
+    """A column of a file; its type alone may stand in place of the mapping."""
+
+    type: Literal["number", "category", "boolean", "date", "name", "ignored"] = Field(
+        description="silos and persons are a name, dates are not used"
+    )
+    values: list[str] = Field(default=[], description="of a category, a boolean (two) or the target's classes")
+    missing_words: list[str] = Field(
+        default=[], description="words that stand for a missing value, beside the empty cell"
+    )
+
+    @model_validator(mode="after")
+    def _has_values(self) -> "FileColumn":
+        if (self.type == "boolean" and len(self.values) != 2) or len(set(self.values)) != len(self.values):
+            raise ValueError("values must be distinct, and two of a boolean")
+        return self
+
+
+def _by_type(value: Any) -> Any:
+    return {"type": value} if isinstance(value, str) else value
+
+
 class OwnData(Strict):
     """A CSV or Parquet file with one record a row."""
 
@@ -74,18 +107,35 @@ class OwnData(Strict):
         20,
         description="records of a person in all silos; of more records this many are drawn",
     )
+    form: FileForm = Field(FileForm(), description="how the text is written")
+    columns: dict[str, Annotated[FileColumn, BeforeValidator(_by_type)]] = Field(
+        default={}, description="every column of the file -> what it is; default: guessed at each reading"
+    )
     categories: dict[str, list[str]] = Field(
-        default={}, description="column of words -> its categories, known beforehand; default: read off the records"
+        default={}, description="without `columns`: column of words -> its categories; default: read off the records"
     )
     classes: list[str] | None = Field(
-        None, min_length=2, description="classes of the target, known beforehand; default: read off the records"
+        None, min_length=2, description="without `columns`: classes of the target; default: read off the records"
     )
     sizes: dict[str, Count] = Field(
         default={}, description="silo -> number of records, drawn anew, that a release trains on; default: all"
     )
-    ignore: list[str] = Field(default=[], description="columns that are not used")
+    ignore: list[str] = Field(default=[], description="without `columns`: columns that are not used")
     missing: Literal["refuse", "drop", "mean"] = Field(
         "refuse", description="a missing value: refuse the file, drop the record, or take the training mean"
     )
-    encoding: str | None = Field(None, description="of a text file, as in latin-1; default: UTF-8")
-    task: Literal["classification", "regression"] | None = Field(None, description="default: inferred from the target")
+    encoding: str | None = Field(None, description="without `columns`: of a text file; default: UTF-8")
+    task: Literal["classification", "regression"] | None = Field(
+        None, description="without `columns`; default: inferred from the target"
+    )
+
+    @model_validator(mode="after")
+    def _has_one_schema(self) -> "OwnData":
+        older = [key for key in ("categories", "classes", "ignore", "encoding", "task") if getattr(self, key)]
+        if self.columns and older:
+            raise ValueError(f"{older[0]}: must be left out beside columns, which say it")
+        if self.columns and (
+            unknown := [n for n in (self.target, self.silo, self.person) if n and n not in self.columns]
+        ):
+            raise ValueError(f"columns: must have {unknown[0]!r}, which has a role")
+        return self

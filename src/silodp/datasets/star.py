@@ -7,22 +7,35 @@ Reading scores are left out.
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from silodp.datasets.base import Data, Dataset
-from silodp.datasets.own.own_file import OwnFile, read_own
-from silodp.datasets.own.tabular import read_frame
+from silodp.datasets.own.encoding import read_records
+from silodp.datasets.own.parsing import read_table
+from silodp.datasets.own.schema import Column, Schema
 from silodp.datasets.rdatasets import to_csv
 
 MEDIAN = 484
-_COLUMNS = ("sch", "math", "cltype", "hdeg", "exp", "ses", "schtype", "sx", "eth")
+SCHEMA = Schema(
+    target="math",
+    silo="sch",
+    columns={
+        "sch": Column("name"),
+        "math": Column("category", ("0", "1")),
+        "cltype": Column("category", ("reg", "reg+A", "small")),
+        "hdeg": Column("category", ("BS/BA", "Ed.S", "MA+", "MS/MA/MEd")),
+        "exp": Column("number"),
+        "ses": Column("boolean", ("F", "N")),
+        "schtype": Column("category", ("inner", "rural", "suburb", "urban")),
+        "sx": Column("boolean", ("F", "M")),
+        "eth": Column("category", ("A", "B", "W")),
+    },
+)
 
 
 def _load(files: dict[str, Path]) -> Data:
     (path,) = files.values()
-    frame = read_frame(path)
-    frame["math"] = pd.Series(frame["math"] >= MEDIAN).astype("Int64")
-    return read_own(OwnFile(path, target="math", silo="sch"), frame)[0]
+    frame = read_table(path, SCHEMA.form)
+    frame["math"] = (frame["math"].astype(int) >= MEDIAN).astype(int).astype(str)
+    return read_records(path, SCHEMA, frame)[0]
 
 
 # Records of each silo.
@@ -45,5 +58,5 @@ DATASET = Dataset(
     standardise_columns=("exp",),
     silo_records=tuple(map(int, _SIZES.split())),
     loader=_load,
-    converted=partial(to_csv, columns=_COLUMNS, rows="gr == 'K'", least=50),
+    converted=partial(to_csv, columns=tuple(SCHEMA.columns), rows="gr == 'K'", least=50),
 )

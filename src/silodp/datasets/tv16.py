@@ -6,10 +6,26 @@ Respondents with a vote, an income and four answers about religion. Party, ideol
 from functools import partial
 
 from silodp.datasets.base import Dataset
-from silodp.datasets.own.own_file import read_file_of
+from silodp.datasets.own.encoding import read_registered
+from silodp.datasets.own.schema import Column, Schema
 from silodp.datasets.rdatasets import to_csv
 
 _NUMBERS = ("age", "famincr", "bornagain", "religimp", "churchatd", "prayerfreq")
+_NUMBER = Column("number")
+SCHEMA = Schema(
+    target="votetrump",
+    silo="state",
+    columns={
+        "state": Column("name"),
+        "votetrump": Column("category", ("0", "1")),
+        **dict.fromkeys(("age", "female", "collegeed"), _NUMBER),
+        "racef": Column(
+            "category",
+            (*("Asian", "Black", "Hispanic", "Middle Eastern", "Mixed", "Native American", "Other", "White"),),
+        ),
+        **dict.fromkeys(_NUMBERS[1:], _NUMBER),
+    },
+)
 # Records of each silo.
 _SIZES = (
     "422 71 929 292 3611 707 425 166 120 3028 1153 114 215 1595 862 481 346 561 398 228 747 890 1351 750 221 "
@@ -29,8 +45,6 @@ DATASET = Dataset(
     class_counts=(23286, 16018),
     standardise_columns=_NUMBERS,
     silo_records=tuple(map(int, _SIZES.split())),
-    loader=partial(read_file_of, target="votetrump", silo="state"),
-    converted=partial(
-        to_csv, columns=("state", "votetrump", "age", "female", "collegeed", "racef", *_NUMBERS[1:]), rows="age > 0"
-    ),
+    loader=partial(read_registered, schema=SCHEMA),
+    converted=partial(to_csv, columns=tuple(SCHEMA.columns), rows="age > 0"),
 )

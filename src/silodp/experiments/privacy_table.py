@@ -165,7 +165,7 @@ def _other_epsilons(
     if task.readings.resample:  # nothing is proven of one record, but of all copies of a record
         return {"epsilon_person": persons_epsilon(plans, *held)}
     # In a study of one's own data the rounds are chosen too.
-    settings = [task.setting] if isinstance(task.config.dataset, str) else task.config.settings
+    settings = task.config.settings if task.config.is_own else [task.setting]
     points = 0
     candidates: list[PrivacyPlan] = []
     for choice in [replace(task, setting=setting) for setting in settings]:

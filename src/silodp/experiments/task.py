@@ -59,7 +59,7 @@ class Task:
     @property
     def on_own_data(self) -> bool:
         """Whether the data are a user's own, and so no two points may share noise."""
-        return not isinstance(self.config.dataset, str)
+        return self.config.is_own
 
     @property
     def calibrated(self) -> bool:

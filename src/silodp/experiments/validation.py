@@ -145,7 +145,7 @@ def _silo_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
     allowed = f"must be 0 for {plan.scheme}; only digit_pairs can mix its silos"
     yield bool(plan.mixed) and plan.scheme != "digit_pairs", "silos.mixed", plan.mixed, allowed
     for key, value in (("silos.per_class", plan.per_class), ("silos.official_test", plan.official_test)):
-        first = key == "silos.per_class" and plan.scheme == "dirichlet" and isinstance(experiment.dataset, str)
+        first = key == "silos.per_class" and plan.scheme == "dirichlet" and not experiment.is_own
         yield bool(value) and not (by_class or first), key, value, f"needs silos cut by class, not {plan.scheme}"
     resampled = plan.official_test and any(readings.resample for readings in readings_run)
     allowed = "must be false where a reading resamples, which draws anew before a split"
@@ -303,7 +303,7 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         if name in known and not set(Experiment.model_fields) <= set(overrides or {}):
             layers += layers_of(folder, folder / f"{name}.yaml")
         experiments[name] = _checked(name, layers)
-        if not isinstance(experiments[name].dataset, str) and "seed" not in run.model_fields_set:
+        if experiments[name].is_own and "seed" not in run.model_fields_set:
             allowed = "must be given for data of your own: anybody can make the noise of the default seed again"
             raise ConfigError(f"{path}: seed: missing: {allowed}; `silodp init` draws one")
     on_gpu = [name for name, experiment in experiments.items() if (experiment.device or "").startswith("cuda")]

@@ -1,6 +1,7 @@
 """The data behind an experiment: a registered data set, or a user's file with its silos."""
 
 import functools
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,10 @@ from silodp.datasets import DATASETS, Data, Dataset
 from silodp.federation.partition import Partition, multiplicity, sharing
 
 if TYPE_CHECKING:
-    from silodp.datasets.own.own_file import OwnFile
+    from silodp.datasets.own.guessing import Wishes
+    from silodp.datasets.own.schema import Schema
+
+log = logging.getLogger("silodp")
 
 # Draws of Dirichlet shares until every silo has a record to train and one to test.
 ATTEMPTS = 1000
@@ -88,9 +92,10 @@ def _own_dataset(source: str, silos: str, changed: tuple[int, int] | None) -> Da
 
 def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
     """Records and their features that are numbers; silos as the experiment has them."""
-    from silodp.datasets.own.own_file import read_own  # pyarrow's readers are slow to import
+    from silodp.datasets.own.encoding import read_records  # pyarrow's readers are slow to import
 
-    data, numbers, _ = read_own(own_file(own))
+    schema = schema_of(own)
+    data, numbers = read_records(Path(own.file), schema)[0], schema.numbers
     data = limit_person_records(data, own.person_limit)
     if plan.scheme == "dirichlet":
         return replace(data, silo=dirichlet(data.y, data.classes, plan.count or 1, plan.alpha or 1.0)), numbers
@@ -102,12 +107,31 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
     return kept, numbers
 
 
-def own_file(own: OwnData) -> "OwnFile":
-    from silodp.datasets.own.own_file import OwnFile
+def schema_of(own: OwnData) -> "Schema":
+    """The schema of the run file; guessed from the file where the run file is older than schemas."""
+    from silodp.datasets.own.guessing import MOST_CATEGORIES, guess_schema
+    from silodp.datasets.own.schema import Form, Schema, TableError, column_from
 
-    keys = own.model_dump(exclude={"file", "ignore", "classes", "person_limit", "sizes"})
-    classes = None if own.classes is None else tuple(own.classes)
-    return OwnFile(Path(own.file), **keys, ignore=tuple(own.ignore), classes=classes)
+    if own.columns:
+        columns = {name: column_from(**column.model_dump()) for name, column in own.columns.items()}
+        return Schema(own.target, columns, Form(**own.form.model_dump()), own.silo, own.person, own.missing)
+    guess = guess_schema(Path(own.file), wishes_of(own))
+    for name, why in guess.refused.items():
+        allowed = f"must be listed under ignore, or be numbers or at most {MOST_CATEGORIES} categories"
+        raise TableError(f"{own.file}: column {name!r}: {why}: {allowed}")
+    log.warning("%s: types are guessed: `silodp init --again RUN_FILE` writes a schema into the run file", own.file)
+    return guess.schema
+
+
+def wishes_of(own: OwnData) -> "Wishes":
+    """What a run file without a schema says of its file."""
+    from silodp.datasets.own.guessing import Wishes
+
+    values = {name: tuple(names) for name, names in own.categories.items()}
+    values |= {own.target: tuple(own.classes)} if own.classes else {}
+    form = {"encoding": own.encoding} if own.encoding else {}
+    roles = own.model_dump(include={"target", "silo", "person", "missing", "task"})
+    return Wishes(**roles, ignore=tuple(own.ignore), form=form, values=values)
 
 
 def _only(data: Data, least: int | None) -> Data:

@@ -72,7 +72,7 @@ def partition_and_measure(
         xs, ys = ([values[i] for i in local.train] for values in (x, records.y))
         measured.append(heterogeneity(xs, ys, dataset_of(config).task, records.classes))
         # Records of a user's file stay in it.
-        kept.append(records if records.small and isinstance(config.dataset, str) else None)
+        kept.append(records if records.small and not config.is_own else None)
     return parts, measured, kept
 
 

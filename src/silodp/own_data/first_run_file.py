@@ -5,25 +5,33 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import numpy as np
 import pandas as pd
+import yaml
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from silodp.config.errors import ConfigError
+from silodp.config.types import OwnData
 from silodp.datasets.base import Data
-from silodp.datasets.own.own_file import WHY_NOT, OwnFile, categories_of, inferred_task, read_own
-from silodp.datasets.own.tabular import coded, is_number, kind_of, numbers, read_frame
+from silodp.datasets.own.encoding import read_records
+from silodp.datasets.own.guessing import Wishes, guess_schema
+from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
+from silodp.datasets.own.schema import Column, Form, Schema, TableError
 from silodp.experiments.task import WEAK
-from silodp.federation.experiment_data import limit_person_records
+from silodp.federation.experiment_data import limit_person_records, schema_of, wishes_of
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20
 # Stands behind each line that is read off the records; `silodp release` counts the lines that still have it.
 MARK = "# from the data"
+# Stands behind each line that says how the file is written.
+GUESSED = "# guessed"
 # Of a silo's records that train.
 SHARE = 0.8
 # Different sizes up to which each silo's noise is made for its own.
@@ -35,7 +43,8 @@ class Survey:
     """What a file holds.
 
     Attributes:
-        file: the columns' roles; those that cannot be features are among the ignored.
+        path: of the file.
+        schema: columns that cannot be features are ignored.
         dropped: records left out for a missing value.
         refused: column → why it is no feature.
         sizes: silo → records, of each that has enough of them, empty without a silo column.
@@ -44,10 +53,9 @@ class Survey:
         warnings: what else was noticed.
     """
 
-    file: OwnFile
+    path: Path
+    schema: Schema
     data: Data
-    numbers: tuple[str, ...]
-    categories: dict[str, list[str]]
     dropped: int
     refused: dict[str, str]
     sizes: dict[str, int]
@@ -56,18 +64,19 @@ class Survey:
     warnings: list[str]
 
     def text(self) -> str:
-        data = self.data
-        binary = len(data.feature_names) - len(self.numbers)
-        lines = [f"{self.file.path}: {len(data.y)} records" + (f", {self.dropped} dropped" if self.dropped else "")]
-        lines.append(f"  numbers: {', '.join(self.numbers) or 'none'}")
-        lines.append(f"  categories, as {binary} columns: {', '.join(self.categories) or 'none'}")
-        lines.append(f"  target: {self.file.target}, {f'{data.classes} classes' if data.classes else 'regression'}")
+        data, schema = self.data, self.schema
+        words = [name for name in schema.features if name not in schema.numbers]
+        binary = len(data.feature_names) - len(schema.numbers)
+        lines = [f"{self.path}: {len(data.y)} records" + (f", {self.dropped} dropped" if self.dropped else "")]
+        lines.append(f"  numbers: {', '.join(schema.numbers) or 'none'}")
+        lines.append(f"  categories, as {binary} columns: {', '.join(words) or 'none'}")
+        lines.append(f"  target: {schema.target}, {f'{data.classes} classes' if data.classes else 'regression'}")
         lines += [f"  ignored: {name}: {why}" for name, why in self.refused.items()]
-        if self.file.silo is not None:
+        if schema.silo is not None:
             small = f"; {self.small} left out with fewer than {LEAST}" if self.small else ""
             sizes = self.sizes.values()
             lines.append(f"  silos: {len(sizes)} with {min(sizes)} to {max(sizes)} records{small}")
-        if self.file.person is not None:
+        if schema.person is not None:
             people = np.bincount(data.person)
             lines.append(f"  persons: {len(people)}, with at most {people.max()} records")
         cut = [f"bounds of {name!r}: {note}" for name, (_, note) in self.bounds().items() if note]
@@ -75,7 +84,7 @@ class Survey:
 
     def bounds(self) -> dict[str, tuple[tuple[float, float], str]]:
         """Bounds of every number, and of a regression's target, and what they leave out."""
-        columns = {name: self.data.x[:, self.data.feature_names.index(name)] for name in self.numbers}
+        columns = {name: self.data.x[:, self.data.feature_names.index(name)] for name in self.schema.numbers}
         found = {}
         for name, values in columns.items():
             cut = outlier(values)
@@ -83,30 +92,24 @@ class Survey:
             note = f"{cut[2]} of {len(values)} values lie beyond the quantiles .005 and .995 and are cut" if cut else ""
             found[name] = outwards(inside), note
         if self.data.classes is None:
-            found[self.file.target] = outwards(self.data.y), ""
+            found[self.schema.target] = outwards(self.data.y), ""
         return found
 
 
-def survey(file: OwnFile, limit: int = 20) -> Survey:
+def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     """Read a file, leaving out columns that cannot be features; a person counts with at most `limit` records.
 
     TableError, ValueError: one line about what keeps the file from being used.
     """
-    frame = read_frame(file.path, file.encoding)
-    kinds = {name: kind_of(frame[name]) for name in file.features(frame)}
-    refused = identities(frame, file) | {name: WHY_NOT[kind] for name, kind in kinds.items() if kind in WHY_NOT}
-    file = replace(file, ignore=(*file.ignore, *refused))
-    kinds = {name: kind for name, kind in kinds.items() if name not in refused}
-    whole, numbers, dropped = read_own(file, frame)
-    data = limit_person_records(whole, limit)
-    warnings = [
-        f"column {name!r}: {len(rows)} of {len(frame)} values are words such as ? or n/a, taken as missing (row "
-        f"{', '.join(map(str, rows[:5]))}{', …' if len(rows) > 5 else ''})"
-        for name, rows in frame.attrs["stray"].items()
-    ]
-    warnings += [
+    guess = guess_schema(path, wishes)
+    frame, schema = records_of(path, guess.frame, guess.schema), guess.schema
+    numbered = {name: why for name, why in identities(path, frame, schema) if name not in wishes.types}
+    schema = replace(schema, columns={**schema.columns, **dict.fromkeys(numbered, Column("ignored"))})
+    whole, dropped = read_records(path, schema, guess.frame)
+    data, refused = limit_person_records(whole, limit), numbered | guess.refused
+    warnings = guess.notes + [
         f"column {name!r} predicts the target by itself: if it is known only afterwards, put it under ignore"
-        for name in leaks(frame, file, list(kinds))
+        for name in leaks(path, frame, schema)
     ]
     if len(data.y) < len(whole.y):
         many = int((np.bincount(whole.person) > limit).sum())
@@ -114,11 +117,11 @@ def survey(file: OwnFile, limit: int = 20) -> Survey:
             f"{many} persons have more than {limit} records: {limit} of each are drawn, the same in every run, and "
             f"{len(whole.y) - len(data.y)} records stay out (--person-limit)"
         )
-    warnings += filter(None, [restarting(frame, file)])
+    warnings += filter(None, [restarting(whole, schema)])
     counts = np.bincount(data.silo)
     sizes = {name: int(n) for name, n in zip(data.silo_names, counts, strict=False) if n >= LEAST}
-    if file.silo is not None and not sizes:
-        raise ValueError(f"{file.path}: column {file.silo!r}: no silo has {LEAST} records: must name larger groups")
+    if schema.silo is not None and not sizes:
+        raise ValueError(f"{path}: column {schema.silo!r}: no silo has {LEAST} records: must name larger groups")
     train = [math.floor(SHARE * size + 1e-9) for size in sizes.values()]
     if weak := [n for n in train if n * n**-2.0 > WEAK]:
         warnings.append(
@@ -126,8 +129,7 @@ def survey(file: OwnFile, limit: int = 20) -> Survey:
             f"{min(weak) ** -2.0:.2g} allows that a record is published as it is with probability {1 / min(weak):.2g}; "
             "`silos.least` leaves them out"
         )
-    categories = {name: categories_of(frame[name], file)[0] for name, kind in kinds.items() if kind == "category"}
-    return Survey(file, data, numbers, categories, dropped, refused, sizes, len(counts) - len(sizes), limit, warnings)
+    return Survey(path, schema, data, dropped, refused, sizes, len(counts) - len(sizes), limit, warnings)
 
 
 def outwards(values: np.ndarray) -> tuple[float, float]:
@@ -149,20 +151,19 @@ def name_of(path: Path) -> str:
 
 def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
     """The text of the run file `output`, whose one experiment is `name`; `silos` are cut where none are named."""
-    data, file = surveyed.data, surveyed.file
+    data = surveyed.data
     few = surveyed.sizes if len(surveyed.sizes) <= FEW_SIZES else {}
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    # YAML reads a string as JSON writes it.
-    environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+    environment.filters["quoted"] = _quoted
     template = environment.from_string(Path(__file__).with_suffix(".yaml.j2").read_text(encoding="utf-8"))
     return template.render(
-        file=file,
+        file=surveyed.path.name,
+        schema=surveyed.schema,
         name=name,
         seed=secrets.randbits(62),
-        path=os.path.relpath(file.path, output.parent),
+        path=os.path.relpath(surveyed.path, output.parent),
         classes=data.classes,
-        class_names=data.class_names,
-        categories=surveyed.categories,
+        schema_lines=schema_lines(surveyed.schema, surveyed.refused),
         mark=MARK,
         bounds=surveyed.bounds(),
         model={None: "linear", 2: "logistic"}.get(data.classes, "softmax"),
@@ -189,33 +190,29 @@ _SAMPLE = 5000
 _TAIL, _WIDE = 0.005, 3.0
 
 
-def identities(frame: pd.DataFrame, file: OwnFile) -> dict[str, str]:
+def identities(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[tuple[str, str]]:
     """Columns that number records or persons or name places, with the reason."""
-    found = {}
-    for name in file.features(frame):
-        column = frame[name]
-        if _NAMES.search(str(name)):
-            found[name] = "its name is that of an identity or a place"
-        elif is_number(column) and column.nunique() >= max(_UNIQUE * len(column), 2):
-            values = numbers(column)
-            if len(values) > 50 and (values[np.isfinite(values)] % 1 == 0).all():
-                found[name] = "whole numbers that nearly all differ, as of an identity"
-    return found
+    for name, column in schema.features.items():
+        if _NAMES.search(name):
+            yield name, "its name is that of an identity or a place"
+        elif column.type == "number":
+            values = parse_column(frame, name, schema, path)
+            known = values[np.isfinite(values)]
+            if len(values) > 50 and len(np.unique(known)) >= _UNIQUE * len(values) and (known % 1 == 0).all():
+                yield name, "whole numbers that nearly all differ, as of an identity"
 
 
-def leaks(frame: pd.DataFrame, file: OwnFile, names: list[str]) -> Iterator[str]:
+def leaks(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
     """Columns that predict the target by themselves: by a small tree, on records that it was not grown on."""
-    drawn = frame[[file.target, *names]].dropna(subset=[file.target])
-    drawn = drawn.sample(min(len(drawn), _SAMPLE), random_state=0)
+    drawn = frame.sample(min(len(frame), _SAMPLE), random_state=0)
+    y, classes = parse_column(drawn, schema.target, schema, path), bool(schema.classes)
+    drawn, y = drawn[y >= 0 if classes else np.isfinite(y)], y[y >= 0 if classes else np.isfinite(y)]
     half = len(drawn) // 2
-    classes = (file.task or inferred_task(drawn[file.target])) == "classification"
-    y = coded(drawn[file.target])[0] if classes else numbers(drawn[file.target])
     kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
     tree = kind(max_depth=6, min_samples_leaf=3, random_state=0)
     often = np.bincount(y[half:]).max() / len(y[half:]) if classes and half else 0.0
-    for name in names if half else []:
-        values = numbers(drawn[name]) if is_number(drawn[name]) else coded(drawn[name])[0]
-        x = np.asarray(values, dtype=float)[:, None]
+    for name in schema.features if half else ():
+        x = parse_column(drawn, name, schema, path).astype(float)[:, None]
         if tree.fit(x[:half], y[:half]).score(x[half:], y[half:]) > max(_LEAK, (1 + often) / 2):
             yield name
 
@@ -229,15 +226,115 @@ def outlier(values: np.ndarray) -> tuple[float, float, int] | None:
     return float(low), float(high), int(((known < low) | (known > high)).sum())
 
 
-def restarting(frame: pd.DataFrame, file: OwnFile) -> str:
+def restarting(data: Data, schema: Schema) -> str:
     """A question where most ids of persons occur in several silos, as where every centre counts from 1."""
-    if file.person is None or file.silo is None:
+    if not len(data.person) or len(data.silo_names) < 2:
         return ""
-    held = frame.groupby(file.person)[file.silo].nunique()
-    silos = frame[file.silo].nunique()
-    if silos < 2 or (held > 1).mean() < 0.5:
+    pairs = np.unique(np.stack([data.person, data.silo]), axis=1)[0]
+    share = float((np.bincount(pairs) > 1).mean())
+    if share < 0.5:
         return ""
     return (
-        f"person: {(held > 1).mean():.0%} of the ids in column {file.person!r} occur in several silos: do ids restart "
+        f"person: {share:.0%} of the ids in column {schema.person!r} occur in several silos: do ids restart "
         "in each? If so, persons of different silos are taken for one: join both columns into one first"
     )
+
+
+def _quoted(value: object) -> str:
+    """As YAML reads it: as JSON writes it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def schema_lines(schema: Schema, refused: Mapping[str, str]) -> list[str]:
+    """The lines `form:` and `columns:` of a run file, with a mark behind what was guessed or read off the records."""
+    form = ", ".join(
+        f"{key}: {_quoted(value)}" for key, value in vars(schema.form).items() if value not in (False, None)
+    )
+    return [
+        f"      form: {{{form}}}   {GUESSED}",
+        "      columns:",
+        *(column_line(schema, name, refused.get(name, "")) for name in schema.columns),
+    ]
+
+
+def column_line(schema: Schema, name: str, why: str = "") -> str:
+    column = schema.columns[name]
+    more = {key: _quoted(list(getattr(column, key))) for key in ("values", "missing_words") if getattr(column, key)}
+    text = ", ".join([f"type: {column.type}", *(f"{key}: {value}" for key, value in more.items())])
+    public = not column.values or [value.casefold() for value in column.values] == ["false", "true"]
+    mark = f"   {GUESSED}" if public else f"   {MARK}: replace by what is known"
+    mark = "" if name in (schema.silo, schema.person) else mark
+    return f"        {_quoted(name)}: {f'{{{text}}}' if more else column.type}{mark}{why and f': {why}'}"
+
+
+def with_schema_again(path: Path, text: str, **said: Any) -> str:
+    """The run file's text with a schema that fits its file and what is said (keys of `Wishes`): all else stays.
+
+    A column's line stays, with its mark or without, where the file still reads by it and nothing is said of it.
+    ConfigError, TableError: one line about a run file, or a data file, for which that cannot be done.
+    """
+    dataset, lines = _dataset_node(path, text), text.splitlines()
+    own = OwnData.model_validate(yaml.safe_load(yaml.serialize(dataset)))
+    file = Path(os.path.normpath(path.parent / own.file))
+    kept: dict[str, Column] = {}
+    wishes = replace(wishes_of(own), **said)
+    if own.columns:
+        old = schema_of(own)
+        form = {key: value for key, value in vars(old.form).items() if key not in said["form"]} | said["form"]
+        old = replace(old, form=Form(**form))
+        frame = records_of(file, read_table(file, old.form), old)
+        named = {*said["types"], *said["missing_words"]}
+        kept = {name: one for name, one in old.columns.items() if name not in named and _reads(file, frame, name, old)}
+        types = dict.fromkeys(kept, "ignored") | {own.target: "number" if not old.classes else "category"}
+        values = {own.target: old.classes} if own.target in kept and old.classes else {}
+        wishes = replace(wishes, form=form, types=types | said["types"], values=values)
+    guess = guess_schema(file, wishes)
+    new_names = [name for name in guess.schema.columns if own.columns and name not in {*own.columns, *said["types"]}]
+    columns = guess.schema.columns | kept | dict.fromkeys(new_names, Column("ignored"))
+    schema = replace(guess.schema, columns=columns)
+    new = schema_lines(schema, guess.refused | dict.fromkeys(new_names, "new in the file (--type)"))
+    spans, older = {}, {}
+    for key, value in dataset.value:
+        # Behind a block stands the next key.
+        block = isinstance(value, yaml.CollectionNode) and not value.flow_style
+        end = value.end_mark.line + (not block)
+        while end - 1 > key.start_mark.line and not lines[end - 1].split("#")[0].strip():
+            end -= 1
+        spans[key.value] = range(key.start_mark.line, end)
+        older |= {one.value: lines[one.start_mark.line] for one, _ in value.value} if key.value == "columns" else {}
+    new[0] = lines[spans["form"].start] if own.columns and own.form.model_dump() == vars(schema.form) else new[0]
+    new[2:] = [
+        older.get(name, line) if name in kept else line for name, line in zip(schema.columns, new[2:], strict=True)
+    ]
+    gone = {row for key in _SCHEMA_KEYS for row in spans.get(key, ())}
+    last = max(row for key, rows in spans.items() if key not in _SCHEMA_KEYS for row in rows)
+    parts = [[*([line] if row not in gone else []), *(new if row == last else [])] for row, line in enumerate(lines)]
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _reads(path: Path, frame: pd.DataFrame, name: str, schema: Schema) -> bool:
+    """Whether a column of the file reads by the schema."""
+    if name not in frame or schema.columns[name].type in ("ignored", "date"):
+        return name in frame
+    try:
+        values = parse_column(frame, name, schema, path)
+    except TableError:
+        return False
+    closed = name == schema.target or schema.columns[name].type == "boolean"
+    return values.dtype == object or not closed or not (values == UNKNOWN).any()
+
+
+# Keys of `dataset` that a schema replaces, its own included.
+_SCHEMA_KEYS = ("form", "columns", "categories", "classes", "ignore", "encoding", "task")
+
+
+def _dataset_node(path: Path, text: str) -> yaml.MappingNode:
+    """The one `dataset` mapping of a run file."""
+    (_, experiments), *_ = [pair for pair in yaml.compose(text).value if pair[0].value == "experiments"]
+    found = [
+        value for _, one in experiments.value for key, value in getattr(one, "value", ()) if key.value == "dataset"
+    ]
+    found = [node for node in found if isinstance(node, yaml.MappingNode)]
+    if len(found) != 1 or found[0].flow_style:
+        raise ConfigError(f"{path}: dataset: must be one file, written with a key a line, for init --again")
+    return found[0]

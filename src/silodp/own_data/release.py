@@ -22,11 +22,10 @@ from silodp.config.errors import ConfigError, Rule
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.config.types import OwnData
-from silodp.datasets.own.own_file import categories_of
-from silodp.datasets.own.tabular import read_frame
+from silodp.datasets.own.schema import Schema
 from silodp.experiments.task import WEAK, Task
 from silodp.experiments.training import check_accounted, regulariser, train_stack
-from silodp.federation.experiment_data import dataset_of, number_of_silos, own_file
+from silodp.federation.experiment_data import dataset_of, number_of_silos, schema_of
 from silodp.federation.messages import Messages
 from silodp.federation.partition import Partition
 from silodp.federation.simulated import SiloFederation
@@ -51,14 +50,14 @@ _AUDITED = 2_000_000
 
 @dataclass(frozen=True)
 class Described:
-    """What is known of the data beside the records: `silos` are names and sizes, `features` (column, category or None
-    for a number) in the order of the weights."""
+    """What is known of the data beside the records: `silos` are names and sizes."""
 
-    columns: tuple[str, ...]
-    features: list[tuple[str, str | None]]
-    categories: dict[str, list[str]]
-    classes: list[str] | None
+    schema: Schema
     silos: dict[str, int]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.schema.columns)
 
 
 @dataclass(frozen=True)
@@ -220,12 +219,7 @@ def _kept(asked: Release) -> Release:
 def described(config: Experiment) -> Described:
     own, dataset = config.dataset, dataset_of(config)
     assert not isinstance(own, str)
-    file, frame, data = own_file(own), read_frame(Path(own.file), own.encoding), dataset.load()
-    numbers = set(dataset.standardise_columns or ())
-    words = [name for name in file.features(frame) if name not in numbers]
-    categories = {name: categories_of(frame[name], file)[0] for name in words}
-    pairs: dict[str, tuple[str, str | None]] = {name: (name, None) for name in numbers}
-    pairs |= {f"{name}={category}": (name, category) for name in words for category in categories[name]}
+    schema, data = schema_of(own), dataset.load()
     if dataset.silo_records is None:
         count = number_of_silos(config)
         silos = {str(number + 1): (dataset.records + count - 1 - number) // count for number in range(count)}
@@ -236,8 +230,7 @@ def described(config: Experiment) -> Described:
                 held = f"{silos[name]} records" if name in silos else "no such silo, or too small"
                 raise ConfigError(f"{own.file}: dataset.sizes: {name}: {size}: must be at most what it has: {held}")
             silos[name] = size
-    features = [pairs[name] for name in data.feature_names]
-    return Described(tuple(map(str, frame)), features, categories, list(data.class_names) or None, silos)
+    return Described(schema, silos)
 
 
 def uncovered(asked: Release, run_file: Path) -> list[str]:
@@ -248,9 +241,10 @@ def uncovered(asked: Release, run_file: Path) -> list[str]:
         facts.append(f"{marked} lines of {run_file.name} marked `{MARK}`")
     elif steps.bounds and steps.bounds_from == "file":
         facts.append("bounds (bounds_from: file)")
-    if undeclared := sorted(set(asked.data.categories) - set(asked.own.categories)):
+    words = {name for name, column in asked.data.schema.features.items() if column.values}
+    if undeclared := sorted(words - {*asked.own.categories, *asked.own.columns}):
         facts.append(f"categories of {', '.join(undeclared)}")
-    if asked.own.classes is None and asked.data.classes is not None:
+    if asked.own.classes is None and asked.data.schema.classes and not asked.own.columns:
         facts.append(f"classes of {asked.own.target}")
     if set(asked.data.silos) != set(asked.own.sizes):
         facts.append("sizes of silos")
@@ -327,11 +321,9 @@ def audited(asked: Release) -> dict[str, Any]:
 
 def model_of(asked: Release, weights: np.ndarray) -> ReleasedModel:
     steps, promise = asked.task.config.preprocess, {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit}
-    about = dataclasses.asdict(asked.data) | {"silos": list(asked.data.silos), "promise": promise}
-    about |= {"model": asked.task.config.model.model_dump(mode="json"), "target": asked.own.target}
-    about |= {"bounds": steps.bounds, "constant_column": steps.constant_column, "missing": asked.own.missing}
-    about["encoding"] = asked.own.encoding
-    return ReleasedModel(np.round(weights / asked.lattice) * asked.lattice, about)
+    about = {"silos": list(asked.data.silos), "promise": promise, "bounds": steps.bounds}
+    about |= {"model": asked.task.config.model.model_dump(mode="json"), "constant_column": steps.constant_column}
+    return ReleasedModel(np.round(weights / asked.lattice) * asked.lattice, about, asked.data.schema)
 
 
 def card(asked: Release, model: ReleasedModel, **facts: Any) -> str:

@@ -1,12 +1,13 @@
-"""A released model: one file that knows its columns, and predicts.
+"""A released model: one file that knows its columns and how to read them, and predicts.
 
 model = silodp.load_model("model.npz")
-predictions = model.predict(pandas.read_csv("new.csv"))
+predictions = model.predict(pandas.read_csv("new.csv", dtype=str))   # text: a column of types has lost its zeros
 """
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ import numpy as np
 import pandas as pd
 import torch
 
-from silodp.datasets.own.tabular import TableError, is_number, numbers
+from silodp.datasets.own.encoding import encode_features, is_missing
+from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
+from silodp.datasets.own.schema import Schema, TableError, schema_from
 from silodp.federation.preprocessing import scale_to_bounds
 from silodp.files import write_atomically
 from silodp.models import MODELS
+
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -25,64 +30,100 @@ class ReleasedModel:
     """A model with what its columns mean.
 
     Attributes:
-        weights: float64 (d,).
-        about: `model` (name and options), `features` ([column, category or None] in the order of the weights), `bounds`
-            and `categories` by column, `classes` (None for a regression), `target`, `missing`, `constant_column`, the
-            `encoding` of text files, and what the card says of privacy.
+        weights: float64 (d,), in the order of `schema.feature_values`.
+        about: `model` (name and options), `bounds` by column, `constant_column`, and what the card says of privacy.
     """
 
     weights: np.ndarray
     about: Mapping[str, Any]
+    schema: Schema
 
     def save(self, path: Path) -> None:
+        stored = {**self.about, "format": FORMAT, "schema": self.schema.as_json()}
         with write_atomically(path) as temporary, temporary.open("wb") as handle:
-            np.savez(handle, weights=self.weights, about=np.array(json.dumps(dict(self.about), ensure_ascii=False)))
+            np.savez(handle, weights=self.weights, about=np.array(json.dumps(stored, ensure_ascii=False)))
 
-    def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
-        known = self.about["categories"]
-        return {name: int((~frame[name].astype(str).isin(known[name])).sum()) for name in known}
+    def read(self, path: Path) -> pd.DataFrame:
+        """The rows of a file by the schema; other columns than features may be there or not."""
+        schema = replace(self.schema, form=replace(self.schema.form, last_row=None))
+        return records_of(path, read_table(path, schema.form), schema)
 
-    def encoded(self, frame: pd.DataFrame) -> np.ndarray:
-        """Features as in training, float64 (n, k); TableError without a cell for a column that does not fit."""
-        features = []
-        for name, category in self.about["features"]:
+    def predict(self, frame: pd.DataFrame, unknown: str = "empty", source: Path = Path("records")) -> pd.DataFrame:
+        """A row a record: `predicted`, and for classes the probability of each.
+
+        A row with a word that the schema does not have is empty; with `unknown` "zero" a category that it does not
+        have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: rows by column.
+        TableError without a cell for a column that does not fit.
+        """
+        schema, empty, counts = self.schema, np.zeros(len(frame), dtype=bool), {}
+        frame, parsed = frame.reset_index(drop=True), {}
+        for name, column in schema.features.items():
             if name not in frame:
-                raise TableError(f"column {name!r}: missing: must be one of {', '.join(map(str, frame))}")
-            if category is not None:
-                features.append((frame[name].astype(str) == category).to_numpy(np.float64))
-                continue
-            if not is_number(frame[name]):
-                raise TableError(f"column {name!r}: not numbers: must be numbers, as in training")
-            values, bounds = numbers(frame[name]), self.about["bounds"].get(name)
-            values = values if bounds is None else scale_to_bounds(values, *bounds)
-            if self.about["missing"] == "mean":
-                values = np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf)
-            if not np.isfinite(values).all():
-                raise TableError(f"column {name!r}: {int((~np.isfinite(values)).sum())} values missing or infinite")
-            features.append(values)
-        features += [np.ones(len(frame))] * self.about["constant_column"]
-        return np.column_stack(features)
+                raise TableError(f"{source}: column {name!r}: missing: must be one of {', '.join(map(str, frame))}")
+            values = parse_column(frame, name, schema, source)
+            absent, strange = is_missing(values), (values == UNKNOWN) & (column.type != "number")
+            if absent.any() and schema.missing != "mean":
+                raise TableError(f"{source}: row {int(np.argmax(absent)) + 1}, column {name!r}: missing: must be given")
+            counts |= {name: int(strange.sum())} if strange.any() else {}
+            empty |= strange & (unknown == "empty" or len(column.values) <= 2)
+            parsed[name] = values
+        x = encode_features(parsed, schema).astype(np.float64)
+        for place, (name, value) in enumerate(schema.feature_values):
+            if value is None and name in self.about["bounds"]:
+                x[:, place] = scale_to_bounds(x[:, place], *self.about["bounds"][name])
+        if not np.isfinite(x := np.where(np.isnan(x), 0.0, x)).all():
+            raise TableError(f"{source}: a number too large for float32: must be smaller")
+        table = self._outputs(np.column_stack([x, *[np.ones(len(x))] * self.about["constant_column"]]))
+        table.loc[empty] = None
+        table.attrs["unknown"] = counts
+        return table
 
-    def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A row a record: `predicted`, and for classes the probability of each."""
-        x, classes = torch.from_numpy(self.encoded(frame)), self.about["classes"]
-        options = {key: value for key, value in self.about["model"].items() if key != "name"}
-        model = MODELS[self.about["model"]["name"]](x.shape[1], None if classes is None else len(classes), **options)
-        outputs = model.outputs(torch.from_numpy(self.weights)[None], x)[0]
-        if classes is None:
-            values, bounds = outputs.numpy(), self.about["bounds"].get(self.about["target"])
-            if bounds is not None:
-                values = bounds[0] + (values + 1) / 2 * (bounds[1] - bounds[0])
-            return pd.DataFrame({"predicted": values})
+    def _outputs(self, x: np.ndarray) -> pd.DataFrame:
+        classes, options = self.schema.classes, dict(self.about["model"])
+        model = MODELS[options.pop("name")](x.shape[1], len(classes) or None, **options)
+        outputs = model.outputs(torch.from_numpy(self.weights)[None], torch.from_numpy(x))[0]
+        if not classes:
+            values, bounds = outputs.numpy(), self.about["bounds"].get(self.schema.target)
+            return pd.DataFrame({"predicted": values if not bounds else _outside(values, *bounds)})
         chances = torch.softmax(outputs, 1) if outputs.ndim == 2 else torch.stack([-outputs, outputs], 1).sigmoid()
         table = pd.DataFrame({f"P({name})": chances[:, place].numpy() for place, name in enumerate(classes)})
         return pd.concat([pd.Series(np.array(classes)[chances.argmax(1).numpy()], name="predicted"), table], axis=1)
 
 
-def load_model(path: Path | str) -> ReleasedModel:
-    """The model of a file that `silodp release` wrote; ValueError for any other file."""
+def _outside(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """From [−1, 1] to a target's bounds."""
+    return low + (values + 1) / 2 * (high - low)
+
+
+def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
+    """The model of a file that `silodp release` wrote; ValueError for any other file.
+
+    A file of format 1 has no schema, and takes that of its run file; of later files `schema` must be None.
+    """
     try:
         with np.load(path, allow_pickle=False) as file:
-            return ReleasedModel(file["weights"], json.loads(str(file["about"])))
-    except (ValueError, KeyError, EOFError, OSError) as error:
-        raise ValueError(f"{path}: not a model of silodp release ({type(error).__name__})") from None
+            weights, about = file["weights"], json.loads(str(file["about"]))
+        version, features = about.pop("format", 1), about.get("features")
+        stored = schema_from(about.pop("schema")) if version == FORMAT else None
+    except (ValueError, KeyError, EOFError, OSError, TypeError) as error:
+        raise ValueError(f"{path}: not a model of silodp ({type(error).__name__})") from None
+    if version not in (1, FORMAT):
+        raise ValueError(f"{path}: format: {version}: must be 1 or {FORMAT}")
+    if (schema is None) == (version == 1):
+        allowed = (
+            "must be a run file: the model has no schema" if version == 1 else "must be left out: the model has one"
+        )
+        raise ValueError(f"{path}: --schema: {allowed}")
+    if schema is not None and not _agree(features, schema):
+        raise ValueError(f"{path}: --schema: must have the model's features: {', '.join(name for name, _ in features)}")
+    return ReleasedModel(weights, about, stored or schema)
+
+
+def _agree(features: list[tuple[str, str | None]], schema: Schema) -> bool:
+    """Whether features of format 1, with values as pandas spells them (20.0, True), are the schema's in order."""
+
+    def spelled(value: str | None) -> str | None:
+        return value and re.sub(r"\.0$", "", value.casefold())
+
+    found = schema.feature_values
+    return [(name, spelled(value)) for name, value in features] == [(name, spelled(value)) for name, value in found]

@@ -43,8 +43,8 @@ BY_VALUE = (
     "silodp.datasets.cache",
     "silodp.datasets.fetch",
 )
-# Reads a user's own file, and some registered ones.
-OWN_FILE = "silodp.datasets.own.own_file"
+# Read a user's own file; all but the guesses also some registered ones.
+OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "guessing", "parsing", "schema")]
 
 
 class RunPlan(Outputs):
@@ -69,7 +69,7 @@ class RunPlan(Outputs):
         Commands that read no data need it where one of the run's does.
         """
         known = data or [module for config in self.experiments.values() for module in self._data(config)]
-        unused = {OWN_FILE} - self.sources.closure(known)
+        unused = set(OWN_FILE) - self.sources.closure(known)
         return self.sources.digest([command, *entries, *data], (*BY_VALUE, *excluded, *unused))
 
     def _entries(self, package: str, names: Iterable[str]) -> list[str]:
@@ -77,8 +77,7 @@ class RunPlan(Outputs):
         return [brought.get(name, f"{package}.{name}") for name in sorted(names)]
 
     def _data(self, config: Experiment) -> list[str]:
-        own = not isinstance(config.dataset, str)
-        return [OWN_FILE] if own else self._entries("silodp.datasets", [str(config.dataset)])
+        return OWN_FILE if config.is_own else self._entries("silodp.datasets", [str(config.dataset)])
 
     def _training_code(self, command: str, config: Experiment, algorithms: Collection[str]) -> str:
         """Code of a command on algorithms, without what none of them reaches in any variant of the experiment."""

@@ -118,7 +118,7 @@ class Outputs:
 
     def is_own(self, experiment: str) -> bool:
         """Whether the experiment is a study of a user's own file, which shows no paper's figures."""
-        return not isinstance(self.experiments[experiment].dataset, str)
+        return self.experiments[experiment].is_own
 
     def study(self, experiment: str) -> list[str]:
         """What a study of a user's own file comes to, and its figure; nothing for other experiments."""

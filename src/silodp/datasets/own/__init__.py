@@ -1,1 +1,1 @@
-"""Own data: a file of records, read by its form."""
+"""Own data: a file comes in as text and goes out as numbers, by a schema that is decided once; first: schema.py."""

@@ -1,0 +1,130 @@
+"""Records of a file by its schema: numbers, columns of 0 and 1 for categories, silos and persons as numbers.
+
+Nothing of a record is written anywhere from here: persons lose their names, and a category that few records have
+is not in the schema that `silodp init` proposes, as a column's name would tell of them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from silodp.datasets.base import Data
+from silodp.datasets.own.parsing import MISSING, UNKNOWN, cell_error, parse_column, read_table, records_of
+from silodp.datasets.own.schema import Schema, TableError, sorted_names
+
+
+def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) -> tuple[Data, int]:
+    """The records of a file, and how many were dropped for a missing value.
+
+    Features are float32 (n, k) in the order of `schema.feature_values`: numbers as they are, NaN where `missing` is
+    "mean" and a value is missing. A category that the schema does not have is 0 in all its columns.
+    `Data.silo` and `Data.person` are numbers 0, 1, …
+
+    `frame` has the columns, where they have been read. TableError: one line about the first fault, without a cell.
+    """
+    frame = records_of(path, read_table(path, schema.form) if frame is None else frame, schema)
+    _check_columns(path, frame, schema)
+    parsed = {name: parse_column(frame, name, schema, path) for name in (*schema.roles, *schema.features)}
+    for name in (schema.target, *schema.features):
+        unknown = parsed[name] == UNKNOWN
+        if unknown.any() and (name == schema.target or schema.columns[name].type == "boolean"):
+            allowed = f"must be one of the {len(schema.columns[name].values)} in dataset.columns"
+            raise cell_error(path, frame[name], int(np.argmax(unknown)), "no value of the schema", allowed)
+    present = _present(path, frame, parsed, schema)
+    parsed = {name: values[present] for name, values in parsed.items()}
+    y = parsed[schema.target]
+    if not schema.classes and y.min() == y.max():
+        raise TableError(f"{path}: column {schema.target!r}: the same value in every record: must differ")
+    x = encode_features(parsed, schema)
+    if (infinite := np.isinf(x).any(axis=1)).any():
+        column = frame[present][schema.numbers[0]]
+        place = int(np.argmax(infinite))
+        raise TableError(f"{path}: row {column.index[place] + 1}: a number too large for float32: must be smaller")
+    silo, silo_names = _numbered(parsed.get(schema.silo or ""))
+    data = Data(
+        x=x,
+        y=y,
+        classes=len(schema.classes) or None,
+        feature_names=feature_names(path, schema),
+        class_names=schema.classes,
+        silo=silo,
+        silo_names=silo_names,
+        person=_numbered(parsed.get(schema.person or ""))[0],
+    )
+    return data, int((~present).sum())
+
+
+def read_registered(files: dict[str, Path], schema: Schema) -> Data:
+    """The records of a data set that is one file, with columns as a user's file has."""
+    (path,) = files.values()
+    return read_records(path, schema)[0]
+
+
+def feature_names(path: Path, schema: Schema) -> tuple[str, ...]:
+    names = tuple(name if value is None else f"{name}={value}" for name, value in schema.feature_values)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise TableError(f"{path}: two features would be called {twice[0]!r}: a column must be renamed")
+    if not names:
+        raise TableError(f"{path}: no column is left as a feature")
+    return names
+
+
+def encode_features(parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
+    """Features float32 (n, k) of parsed columns, in training as in prediction."""
+    columns = []
+    for name, value in schema.feature_values:
+        values, about = parsed[name], schema.columns[name]
+        columns.append(values if value is None else values == about.values.index(value))
+    with np.errstate(over="ignore"):  # refused by who calls
+        return np.column_stack([np.asarray(values, dtype=np.float32) for values in columns])
+
+
+def is_missing(values: np.ndarray) -> np.ndarray:
+    """Where a parsed column has no value, bool (n,)."""
+    if values.dtype == object:
+        return values == ""
+    return np.isnan(values) if values.dtype.kind == "f" else values == MISSING
+
+
+def _check_columns(path: Path, frame: pd.DataFrame, schema: Schema) -> None:
+    for name in schema.roles:
+        if schema.roles.count(name) > 1:
+            raise TableError(f"{path}: column {name!r}: target, silo and person must be different columns")
+    for name in (*schema.roles, *schema.features):
+        if name not in frame:
+            raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
+    for name in frame:
+        if name not in schema.columns:
+            raise TableError(f"{path}: column {name!r}: not in dataset.columns: must be there (silodp init --again)")
+
+
+def _present(path: Path, frame: pd.DataFrame, parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
+    """Records that are used, bool (n,)."""
+    present = np.ones(len(frame), dtype=bool)
+    for name, values in parsed.items():
+        missing, role = is_missing(values), name in schema.roles
+        if schema.missing == "mean" and not role:
+            continue
+        if schema.missing != "drop" and missing.any():
+            row, count = frame.index[int(np.argmax(missing))] + 1, f"{int(missing.sum())} of {len(frame)}"
+            allowed = f"must be filled in, or `missing` be drop{'' if role else ' or mean (init: --missing)'}"
+            notes = (
+                f"; notes below the data: --last-row {row - 1}"
+                if missing.all() or missing[int(np.argmax(missing)) :].all()
+                else ""
+            )
+            raise TableError(f"{path}: row {row}, column {name!r}: missing, as in {count}: {allowed}{notes}")
+        present &= ~missing
+    if not present.any():
+        raise TableError(f"{path}: every record has a missing value: must be filled in, or `missing` be mean")
+    return present
+
+
+def _numbered(names: np.ndarray | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Names as places in their order, int64 (n,), and the order."""
+    if names is None:
+        return np.zeros(0, dtype=np.int64), ()
+    order = sorted_names(names)
+    return pd.Index(order, dtype=object).get_indexer(names).astype(np.int64), tuple(order)

@@ -1,0 +1,231 @@
+"""A file's cells, and their values by a schema, column by column; no message shows a cell."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+
+from silodp.datasets.own.schema import THOUSANDS, Column, Form, Schema, TableError, cell_shape
+
+_PACKED = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".zst": lambda data: pa.input_stream(pa.BufferReader(data), compression="zstd").read(),
+}
+# A category's code of a missing value, and of a value that the schema does not have.
+MISSING, UNKNOWN = -1, -2
+# Whole numbers below this are exact in float64.
+_EXACT = 2**53
+
+
+def is_parquet(path: Path) -> bool:
+    return path.suffix in (".parquet", ".pq")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a text file, unpacked; TableError where there is none."""
+    if not path.is_file():
+        raise TableError(f"{path}: no such file: must be a CSV or Parquet file")
+    plain = path.with_suffix("") if path.suffix in _PACKED else path
+    if plain.suffix not in (".csv", ".tsv", ".txt", ".parquet", ".pq"):
+        raise TableError(f"{path}: must end in .csv, .tsv, .txt, each also with .gz, .bz2 or .zst, or .parquet or .pq")
+    try:
+        return _PACKED.get(path.suffix, bytes)(path.read_bytes())
+    except (OSError, EOFError, ValueError):
+        raise TableError(f"{path}: cannot be unpacked: must be a whole {path.suffix} file") from None
+
+
+def decode(path: Path, data: bytes, encoding: str) -> str:
+    """The text, with \\n at the ends of lines; TableError with the first row that is not in this encoding."""
+    try:
+        text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+    except LookupError:
+        raise TableError(f"{path}: no encoding is called {encoding!r}: --encoding must be as in latin-1") from None
+    except UnicodeError as error:
+        place = getattr(error, "start", 0)
+        rest = [line for line in data.split(b"\n") if not line.isascii()]
+        mixed = encoding.lower() in ("utf-8", "utf8") and any(_is_utf8(line) for line in rest)
+        allowed = (
+            "other rows are UTF-8: the file mixes encodings and must be saved again"
+            if mixed
+            else ("the encoding must be given, as in --encoding latin-1 (dataset.form.encoding)")
+        )
+        row = data[:place].count(b"\n")
+        raise TableError(f"{path}: row {row}: not text in {encoding}: {allowed}") from None
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        return bool(line.decode("utf-8"))
+    except UnicodeError:
+        return False
+
+
+def read_table(path: Path, form: Form) -> pd.DataFrame:
+    """The columns of a file as text without blanks at its ends, "" where a cell is empty; of Parquet with its types.
+
+    `attrs["notes"]`: what was left out. The index counts rows from 0. TableError: no such file, or no table.
+    """
+    if is_parquet(path):
+        frame = _read_parquet(path)
+    else:
+        text = decode(path, read_bytes(path), form.encoding)
+        text = text.partition("\n")[2] if text[:4].lower() == "sep=" else text
+        lines = csv.reader(io.StringIO(text), delimiter=form.separator, skipinitialspace=True)
+        try:
+            first = [next(lines, []), next(lines, [])]
+            if len(first[1]) == len(first[0]) + 1 and first[1][-1] == "":
+                text = text.replace("\n", form.separator + "\n", 1)
+            keys = {"dtype": str, "na_filter": False, "skipinitialspace": True}
+            frame = pd.read_csv(io.StringIO(text), sep=form.separator, header=None, **keys)
+        except pd.errors.EmptyDataError:
+            raise TableError(f"{path}: cannot be read as CSV: must be text with one record a line") from None
+        except (pd.errors.ParserError, csv.Error) as error:
+            raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}") from None
+        frame = frame.fillna("").apply(lambda column: column.str.strip())
+        frame.columns = pd.Index(frame.iloc[0].tolist())
+        frame = frame.iloc[1:].reset_index(drop=True)
+        frame.attrs["notes"] = []
+        if frame.columns[-1] == "" and (frame.iloc[:, -1] == "").all():
+            frame = frame.iloc[:, :-1]
+            frame.attrs["notes"] = ["a last column without name and values is left out (separators at the lines' ends)"]
+    _check_names(path, list(map(str, frame.columns)))
+    if frame.empty:
+        raise TableError(f"{path}: no records below its header")
+    return frame
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise TableError(f"{path}: no such file: must be a CSV or Parquet file")
+    try:
+        table = pyarrow.parquet.read_table(path, partitioning=None)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
+        raise TableError(f"{path}: not a Parquet file") from None
+    about = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+    if len(about.get("column_indexes", ())) > 1:
+        raise TableError(f"{path}: names of columns have two levels: must have one")
+    unnamed = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
+    table, fields = table.drop_columns(unnamed), []
+    for field in table.schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        kind = pa.float32() if kind == pa.float16() else pa.float64() if pa.types.is_decimal(kind) else kind
+        fields.append(field.with_type(kind))
+    table = table.cast(pa.schema(fields)) if table.schema.types != [field.type for field in fields] else table
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    # An index that counts is no column of the file, but may have a name.
+    for index in about.get("index_columns", ()):
+        if isinstance(index, dict) and index.get("name"):
+            frame[index["name"]] = np.arange(index["start"], index["stop"], index["step"])
+    frame.attrs["notes"] = ["an index without a name is left out"] if unnamed else []
+    return frame
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    if len(names) < 2:
+        allowed = "must be a table whose first line names its columns, with , ; | or tabs (--separator)"
+        raise TableError(f"{path}: one column: {allowed}")
+    for place, name in enumerate(names, 1):
+        if not name or not name.isprintable():
+            raise TableError(f"{path}: name of column {place}: must be given, printable and on one line")
+        if names.count(name) > 1:
+            raise TableError(f"{path}: column {name!r} is named more than once: names must be distinct")
+
+
+def is_typed(column: pd.Series) -> bool:
+    """Whether a column has numbers or truth values by its type, and no text."""
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def is_scalar(column: pd.Series) -> bool:
+    """Whether cells are numbers, words or times, and not lists or bytes."""
+    kind = getattr(column.dtype, "pyarrow_dtype", None)
+    nested = kind is not None and (pa.types.is_nested(kind) or pa.types.is_binary(kind))
+    return not nested and (column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string")
+
+
+def words(column: pd.Series) -> pd.Series:
+    """Cells as text, "" where one is missing."""
+    return column.astype(str).where(column.notna(), "").astype(str).str.strip()
+
+
+def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """The rows that are records by the schema; TableError where a row that it leaves out reads as a record."""
+    form, last = schema.form, len(frame) if schema.form.last_row is None else schema.form.last_row
+    if last > len(frame):
+        raise TableError(f"{path}: last_row: {last}: must be at most its {len(frame)} rows (--last-row)")
+    kinds = {name: one for name, one in schema.columns.items() if one.type == "number" and name in frame}
+    for row, key in (
+        (0 if form.units_row else last, "units_row" if form.units_row else "last_row"),
+        (last, "last_row"),
+    ):
+        cells = [words(frame[name].iloc[[row]]).iloc[0] for name in kinds] if row < len(frame) else []
+        if cells and all(re.fullmatch(form.literal, cell) for cell in cells):
+            raise TableError(f"{path}: row {row + 1} reads as a record, but {key} leaves it out: must be corrected")
+    return frame.iloc[int(form.units_row) : last]
+
+
+def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> np.ndarray:
+    """A column of numbers as float64 (n,), NaN where a value is missing."""
+    if is_typed(column):
+        values = column.to_numpy(np.float64, na_value=np.nan)
+        whole = np.full(len(column), pd.api.types.is_integer_dtype(column))
+        wrong = np.isinf(values)
+    else:
+        cells = words(column)
+        present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
+        wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
+        values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
+        if not wrong.any():
+            text = (
+                cells[present].str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
+                if (form.thousands)
+                else cells[present]
+            )
+            whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
+            values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
+            wrong = np.isinf(values)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
+        raise cell_error(path, column, place, "no number in the schema's form", answer)
+    if (large := whole & (np.abs(values) >= _EXACT)).any():
+        answer = f"must be below 2^53, or --type {column.name}=category"
+        raise cell_error(path, column, int(np.argmax(large)), "a whole number that float64 does not hold", answer)
+    return values
+
+
+def parse_values(column: pd.Series, about: Column) -> np.ndarray:
+    """A column of categories, words or classes as places among its values, int64 (n,); `MISSING`, `UNKNOWN`."""
+    cells = words(column)
+    codes = pd.Index(about.values, dtype=object).get_indexer(cells.astype(object)).astype(np.int64)
+    missing = ((cells == "") | cells.isin(about.missing_words)).to_numpy(bool)
+    return np.where(missing, MISSING, np.where(codes < 0, UNKNOWN, codes))
+
+
+def parse_names(column: pd.Series, about: Column) -> np.ndarray:
+    """Names as written, objects (n,), "" where one is missing."""
+    cells = words(column)
+    return cells.mask(cells.isin(about.missing_words), "").to_numpy(object)
+
+
+def parse_column(frame: pd.DataFrame, name: str, schema: Schema, path: Path) -> np.ndarray:
+    about = schema.columns[name]
+    if about.type == "number":
+        return parse_numbers(frame[name], about, schema.form, path)
+    return parse_names(frame[name], about) if about.type == "name" else parse_values(frame[name], about)
+
+
+def cell_error(path: Path, column: pd.Series, place: int, wrong: str, allowed: str) -> TableError:
+    """One line with row, column and the cell's shape."""
+    shape = cell_shape(str(column.iloc[place]))
+    return TableError(f"{path}: row {column.index[place] + 1}, column {column.name!r}: {shape}: {wrong}: {allowed}")

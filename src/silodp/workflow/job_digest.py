@@ -79,10 +79,12 @@ class RunPlan(Outputs):
     def _data(self, config: Experiment) -> list[str]:
         return OWN_FILE if config.is_own else self._entries("silodp.datasets", [str(config.dataset)])
 
-    def _training_code(self, command: str, config: Experiment, algorithms: Collection[str]) -> str:
+    def _training_code(self, command: str, config: Experiment, algorithms: Collection[str], device: str = "cpu") -> str:
         """Code of a command on algorithms, without what none of them reaches in any variant of the experiment."""
         options, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
-        excluded = []
+        excluded = ["silodp.experiments.race"]  # decides which points are trained, not how
+        if device == "cpu":
+            excluded += ["silodp.models.gpu.convnet", "silodp.models.gpu.triton_steps"]
         noises = {*(one.noise for one in options), *(one.noise for one in variants)}
         if noises.isdisjoint({"calibrated", "favourable"}):
             excluded += ["silodp.privacy.calibration"]
@@ -125,14 +127,15 @@ class RunPlan(Outputs):
             self._trained_part(config),
             config.algorithms[algorithm].model_dump(mode="json"),
             self.data_digest(config.dataset),
-            self._training_code("silodp.cli.train", config, [algorithm]),
+            self._training_code("silodp.cli.train", config, [algorithm], self.device(experiment)),
         ]
 
     def _fresh(self, experiment: str) -> list:
         return [self._train(experiment, algorithm) for algorithm in self.experiments[experiment].algorithms]
 
     def _race(self, experiment: str, algorithm: str) -> list:
-        return [self.experiments[experiment].race.model_dump(mode="json"), self._train(experiment, algorithm)]
+        rules = self.experiments[experiment].race.model_dump(mode="json")
+        return [rules, self._train(experiment, algorithm), self._code("silodp.experiments.race")]
 
     def _select(self, experiment: str) -> list:
         return [self._reported_part(experiment), self._code("silodp.cli.select")]

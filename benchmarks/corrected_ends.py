@@ -11,6 +11,7 @@ import csv
 import functools
 import io
 import itertools
+import json
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,8 @@ from silodp.federation.trial_data import load_dataset
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.standing import standing
 from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
+from silodp.workflow.contents import MANIFEST
+from silodp.workflow.digests import checksum
 
 COLUMNS = ["publication", "experiment", "algorithm", "reading", "M", "R", "epsilon", "delta", "silos"]
 COLUMNS += ["old_lower", "new_lower", "old_upper", "new_upper", "old_claim", "new_claim", "note"]
@@ -144,13 +147,23 @@ def _line(publication: Path, row: dict, new: Ends, asked: int, note: str) -> dic
 
 
 def apply(listed: Path, publications: Path) -> None:
-    """Write the listed ends into privacy.csv and tables; no other cell changes. Figures and page follow from them."""
+    """Write the listed ends into privacy.csv, tables and their digests in the manifest; no other cell changes.
+
+    `make report` and `silodp crate` then make page, figures and the rest of the manifest again.
+    """
     moves = pd.read_csv(listed, dtype=str, keep_default_na=False)
     for place, rows in moves.groupby("publication"):
-        folder = publications / str(place)
+        folder, changed = publications / str(place), set()
         for file in (folder / "privacy.csv", *(folder / f"tables/{name}.csv" for name in rows["experiment"].unique())):
             own = rows if file.name == "privacy.csv" else rows[rows["experiment"] == file.stem]
             _apply_to(file, own.to_dict("records"))
+            changed.add(file.relative_to(folder).as_posix())
+        record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        for entry in record["@graph"]:
+            if entry["@id"] in changed:
+                file = folder / entry["@id"]
+                entry |= {"sha256": checksum(file), "contentSize": str(file.stat().st_size)}
+        (folder / MANIFEST).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _apply_to(file: Path, moves: list[dict[str, str]]) -> None:

@@ -74,15 +74,15 @@ def test_a_total_covers_every_choice_and_never_falls(pairs):
 
 def test_a_person_in_silos_with_unlike_plans_behind_one_sum_is_not_promised():
     alike, unlike = [plan(trusted_sum=2)], [plan(trusted_sum=2), plan(2.0, trusted_sum=2)]
-    assert total([alike], 2)[0] < total([alike], 3)[0] < float("inf")
+    assert total([alike], 1)[0] < total([alike], 2)[0] < float("inf")
     assert total([unlike], 2)[0] == float("inf")
 
 
 def test_a_ledger_of_an_earlier_version_counts_and_comes_in_without_its_digests(tmp_path):
     shutil.copy(FORMER, tmp_path / "ledger.csv")
     before = totalled(tmp_path)
-    # Two releases: 2.0486 by names, one of them chosen privately among 4 runs.
-    assert before == (pytest.approx(2.0486, abs=1e-4), 0.000625)
+    # One of the two releases was chosen privately among 4 runs. Composed by silos' names they were 2.0486.
+    assert before == (pytest.approx(2.1787, abs=1e-4), 0.000625)
     charged(tmp_path, [plan()])
     assert totalled(tmp_path)[0] > before[0]
     text = (tmp_path / "ledger.jsonl").read_text()
@@ -117,7 +117,7 @@ def test_a_torn_last_line_counts_if_it_can_be_read(tmp_path, cut):
     charged(tmp_path, [plan()], [plan()])
     path, whole = tmp_path / "ledger.jsonl", totalled(tmp_path)
     path.write_text(path.read_text()[:-cut])
-    if cut < 400:
+    if cut < 80:
         assert totalled(tmp_path) == whole
         assert charged(tmp_path, [plan()])["number"] == 3
         assert cut == 1 or (tmp_path / "ledger.torn").exists()
@@ -127,7 +127,7 @@ def test_a_torn_last_line_counts_if_it_can_be_read(tmp_path, cut):
         with opened(tmp_path) as ledger:
             ledger.repair(5.0, 1e-3)
         assert totalled(tmp_path)[0] > 5
-        assert "gradient" in (tmp_path / "ledger.torn").read_text()
+        assert "batch_" in (tmp_path / "ledger.torn").read_text()
     assert [json.loads(line)["number"] for line in path.read_text().splitlines()] in ([1, 2, 3], [1, 2])
 
 
@@ -137,10 +137,10 @@ def test_a_change_elsewhere_stops_everything(tmp_path, old):
     path = tmp_path / "ledger.jsonl"
     first, second = path.read_text().splitlines(keepends=True)
     path.write_text(first.replace(old, old.replace("1", "9").replace("a", "b") if old != "{" else "[", 1) + second)
-    with pytest.raises(ConfigError, match="line 1: .*restore the ledger from a copy"), opened(tmp_path):
+    with pytest.raises(ConfigError, match=r"line 1: .*restore the ledger from a copy"), opened(tmp_path):
         pass
     path.write_text(second)
-    with pytest.raises(ConfigError, match="line|lost|torn"):
+    with pytest.raises(ConfigError, match=r"line|lost|torn"):
         charged(tmp_path, [plan()])
 
 
@@ -149,7 +149,7 @@ def test_a_lost_secret_is_replaced_by_a_line(tmp_path):
     key, before = tmp_path / ".ledger.key", totalled(tmp_path)
     assert stat.S_IMODE(key.stat().st_mode) == stat.S_IMODE((tmp_path / "ledger.jsonl").stat().st_mode) == 0o600
     key.unlink()
-    with pytest.raises(ConfigError, match="secret .ledger.key is lost"):
+    with pytest.raises(ConfigError, match=r"secret .ledger.key is lost"):
         charged(tmp_path, [plan()])
     assert totalled(tmp_path) == before, "totals need no secret"
     assert main(["ledger", "rekey", str(tmp_path)]) == 0
@@ -195,6 +195,6 @@ def test_of_two_charges_at_once_the_budget_takes_one(tmp_path):
     for process in both:
         process.join()
     assert (said[1], "the total would be" in said[0]) == ("charged", True)
-    with opened(tmp_path), pytest.raises(ConfigError, match="another release of these data is running"):
-        with opened(tmp_path):
-            pass
+    busy = pytest.raises(ConfigError, match="another release of these data is running")
+    with opened(tmp_path), busy, opened(tmp_path):
+        pass

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from silodp.cli.options import PATH, POSITIVE, command
+from silodp.cli.practitioner import rounded
 from silodp.config.errors import ConfigError
 from silodp.silos.ledger import opened
 
@@ -33,8 +34,7 @@ def ledger(action: str, folder: Path, epsilon: float | None, delta: float | None
             print(f"{line.get('number', '-')}. {line['kind']}, {line['time']}: {about}")
         total = book.total()
     limit = "no budget" if book.budget is None else f"budget {book.budget:g}"
-    print(
-        f"{book.path}: all together: epsilon = {math.ceil(total[0] * 1e3) / 1e3:g} at delta = {total[1]:.3g}; {limit}"
-    )
+    epsilon = rounded(total[0], "up")
+    print(f"{book.path}: all together: epsilon = {epsilon} at delta = {total[1]:.3g}; {limit}")
     if book.trouble:
         raise ConfigError(f"{book.path}: {book.trouble}")

@@ -1,6 +1,6 @@
 """The ledger of a folder's records: chained lines, a budget, and what each release of them may cost.
 
-`ledger.jsonl` has a JSON object a line: number, kind, plans, the line's HMAC before it ("previous") and its own ("mac").
+`ledger.jsonl` has a JSON object a line: number, kind, plans, the HMAC of the line before ("previous") and its own.
 The secret lies beside it with the number and HMAC of the newest line. All charges count together, whatever a file, a
 column, a silo or a run is called. Totals need no secret.
 """
@@ -45,8 +45,6 @@ class Ledger:
             self.trouble = (
                 "its secret .ledger.key is lost: restore it, or `silodp ledger rekey` adds a line that says so"
             )
-        elif self.torn and not self.trouble:
-            pass  # readable, and counted
         elif len(self.lines) < newest["number"] and not self.trouble:
             lost = newest["number"] - len(self.lines)
             self.trouble = (
@@ -145,7 +143,7 @@ class Ledger:
         return line
 
     def _write(self, newest: dict[str, Any]) -> dict[str, Any]:
-        """Chain what is new, and replace the ledger and then its secret's file as a whole; `newest` is its last line."""
+        """Replace the ledger and then its secret's file as a whole; `newest` is its last line."""
         if self.torn:
             with (self.folder / _TORN).open("a", encoding="utf-8") as aside:
                 aside.write(self.torn + "\n")
@@ -220,24 +218,20 @@ class Ledger:
         replaced = max((place for place, line in enumerate(lines) if line["kind"] == "key replaced"), default=0)
         for number, line in enumerate(lines[replaced:], replaced + 1):
             if self.key is not None and not hmac.compare_digest(self._mac(line), line["mac"]):
-                if number < len(lines) or tail:
-                    raise self._broken(number, "is not what was written")
-                tail = _text(lines.pop())
+                raise self._broken(number, "is not what was written")
         if self.key is not None and replaced and len(lines) > replaced:
             before = "\n".join(map(_text, lines[:replaced])).encode()
             if lines[replaced]["before"] != self.keyed(before):
                 raise self._broken(replaced, "or one before it is not what was written")
         if tail:
-            self.torn, body = tail, tail.partition(', "mac"')[0].removesuffix("}") + "}"
+            self.torn, (body, _, mac) = tail, tail.rpartition(', "mac"')
             try:
-                line = self._read_line(body, len(lines) + 1, lines, whole=False)
-                start = tail.partition(', "mac": "')[2].removesuffix("}").removesuffix('"')
-                mac = self._mac(line) if self.key is not None else ""
-                if not mac.startswith(start) and self.key is not None:
-                    raise ValueError("another line's")
-                lines.append(line)
+                line = self._read_line(body + "}", len(lines) + 1, lines, whole=False)
                 if self.key is not None:
-                    line["mac"] = mac
+                    line["mac"] = self._mac(line)
+                    if not line["mac"].startswith(mac.strip(': "}')):
+                        raise ValueError("another line's")
+                lines.append(line)
             except (ValueError, KeyError, TypeError, AttributeError):
                 self.trouble = "its last line is torn: restore a copy, or `silodp ledger repair` with that line's bound"
         return lines
@@ -246,11 +240,8 @@ class Ledger:
     def _read_line(row: str, number: int, before: Sequence[Mapping[str, Any]], whole: bool = True) -> dict[str, Any]:
         line = json.loads(row)
         previous = before[-1]["mac"] if before else ""
-        if (
-            (line["format"], line["number"], line["previous"]) != (FORMAT, number, previous)
-            or whole
-            and not line["mac"]
-        ):
+        follows = (line["format"], line["number"], line["previous"]) == (FORMAT, number, previous)
+        if not follows or (whole and not line["mac"]):
             raise ValueError("not the line that follows")
         if line["kind"] == "charge":
             plans_of(line)

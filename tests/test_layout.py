@@ -23,7 +23,7 @@ FLOORS = [
     "federation",
     "algorithms",
 ]
-FLOORS += ["extending", "atlas", "experiments", "audit", "own_data", "silos", "verdicts", "report", "workflow", "cli"]
+FLOORS += ["extending", "atlas", "experiments", "audit", "silos", "own_data", "verdicts", "report", "workflow", "cli"]
 # Pure, or given plain values: no configuration there.
 WITHOUT_CONFIG = {"algorithms", "privacy", "theory"}
 

@@ -1,9 +1,9 @@
 """`silodp release` as an adversary meets it: fresh noise, no stop, nothing undeclared, one ledger."""
 
 import dataclasses
+import hashlib
 import json
 import math
-import multiprocessing
 
 import numpy as np
 import pandas as pd
@@ -20,12 +20,13 @@ from silodp.experiments.training import evaluate
 from silodp.federation.messages import Messages
 from silodp.federation.streams import SecretStreams, Streams, secret_streams
 from silodp.files import write_csv, write_parquet
-from silodp.own_data import ledger
 from silodp.own_data import release as releases
 from silodp.own_data.released_model import ReleasedModel, load_model
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.person import person_epsilon
 from silodp.privacy.selection import selected_epsilon
+from silodp.silos.ledger import opened, plans_of
+from silodp.silos.ledger_total import total
 
 DATASET = patients.experiment()["dataset"]
 AUDIT = dict.fromkeys(("n", "runs", "audited_profile"), 1) | {"delivered_epsilon": 2.0, "mechanism": "as planned"}
@@ -39,6 +40,11 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(releases, "audited", lambda asked: AUDIT)
     patients.write_records(tmp_path / "patients.csv")
     return tmp_path
+
+
+def charges(folder):
+    with opened(folder) as ledger:
+        return ledger.charges
 
 
 @pytest.fixture
@@ -131,7 +137,7 @@ def test_a_model_that_is_not_finite_is_refused_and_counted(release, folder, monk
     code, said = release()
     assert (code, "the model is not finite: refused" in said) == (2, True)
     assert not (folder / "releases").exists()
-    assert pd.read_csv(folder / "ledger.csv")["outcome"].tolist() == ["refused: not finite"]
+    assert [line["about"]["outcome"] for line in charges(folder)] == ["refused: not finite"]
 
 
 def test_a_release_writes_a_model_a_card_and_a_line(release, folder, monkeypatch):
@@ -145,70 +151,38 @@ def test_a_release_writes_a_model_a_card_and_a_line(release, folder, monkeypatch
     assert "error: none was computed" in text
     assert "100 runs of either kind): messages as planned" in text
     assert "may be anybody" not in text
-    line = pd.read_csv(folder / "ledger.csv").iloc[0]
-    assert line["outcome"] == "released"
-    for file in folder.rglob("*.*"):
-        if file.is_file() and file.name != "ledger.csv":
-            # A digest of the records would tell whoever knows all but one of them the last.
-            assert line["sha256"].encode() not in file.read_bytes(), file
+    (line,) = charges(folder)
+    assert line["about"]["outcome"] == "released"
+    assert f"This one\n   is line 1, with the keyed digest (HMAC) {line['mac']}" in text
+    digest = hashlib.sha256((folder / "patients.csv").read_bytes()).hexdigest().encode()
+    for file in folder.rglob("*"):
+        # A digest of the records would tell whoever knows all but one of them the last.
+        assert file.is_dir() or digest not in file.read_bytes(), file
 
 
-def test_the_total_is_composed_and_a_changed_file_goes_on(release, folder):
+def test_the_total_is_composed_whatever_a_file_column_or_silo_is_called(release, folder):
     assert release()[0] == 0
-    patients.write_records(folder / "patients.csv", age=np.r_[99.0, 20.0 + 7 * np.arange(1, 100) % 60])
-    assert release(epsilon="2")[0] == 0
-    lines = pd.read_csv(folder / "ledger.csv")
-    assert lines["sha256"].nunique() == 2
-    assert lines["total_epsilon"].iloc[0] <= 1
-    assert 2 < lines["total_epsilon"].iloc[1] < 2.9
-    plans = [ledger.plans_of(text) for text in lines["mechanism"]]
-    small = [of["South"] for of in plans]
-    assert ledger.composed_upper(small, small[0].budget.delta) == lines["total_epsilon"].iloc[1]
-    read, other = ledger.read(folder / "ledger.csv"), folder / "other.csv"
-    other.write_text((folder / "patients.csv").read_text())
-    for about, found in (
-        (ledger.identity(other, ["another column"]), 1),
-        (ledger.identity(other, list(pd.read_csv(other))), 2),
-        ({"file": "other.csv", "sha256": "", "columns": ""}, 0),
-    ):
-        assert len(ledger.of_file(read, about)) == found
+    frame = pd.read_csv("patients.csv")
+    patients.write_records(folder / "patients.csv", {"Nord": 60, "Süd": 40}, age=frame["age"] + 1)
+    code, said = release(epsilon="2")
+    assert code == 0
+    first, second = charges(folder)
+    assert first["total_epsilon"] <= 1
+    assert 2 < second["total_epsilon"] < 2.9
+    frame.drop(columns="hospital").to_csv("other.csv", index=False)
+    changes = {"dataset": DATASET | {"file": "other.csv", "silo": "smoker", "categories": {}}}
+    code, said = release(changes=changes)
+    assert code == 0
+    assert charges(folder)[2]["total_epsilon"] > second["total_epsilon"]
+    assert "releases of patients.csv count too: other records need a folder of their own" in said
 
 
 def test_a_budget_refuses_before_anything_is_trained(release, folder):
     release()
     code, said = release("--budget", "1.2")
     assert code == 2
-    assert "--budget: 1.2: with this model the total would be epsilon = 1.3" in said
-    assert len(pd.read_csv(folder / "ledger.csv")) == 1
-
-
-def test_a_damaged_ledger_stops_a_release(release, folder):
-    release()
-    text = (folder / "ledger.csv").read_text()
-    (folder / "ledger.csv").write_text(text[: len(text) * 2 // 3])
-    code, said = release()
-    assert code == 2
-    assert "ledger.csv: damaged" in said
-    assert "restore it from a copy" in said
-
-
-def _hold(path, ready, done):
-    with ledger.held(path):
-        ready.set()
-        done.wait(20)
-
-
-def test_two_releases_at_once_are_one(folder, release):
-    context = multiprocessing.get_context("fork")
-    ready, done = context.Event(), context.Event()
-    other = context.Process(target=_hold, args=(folder / "patients.csv", ready, done))
-    other.start()
-    ready.wait(20)
-    code, said = release()
-    done.set()
-    other.join()
-    assert code == 2
-    assert "another release of data in this folder is running" in said
+    assert "ledger.jsonl: budget: 1.2: with this charge the total would be epsilon = 1.4" in said
+    assert len(charges(folder)) == 1
 
 
 WITHOUT_SILOS = {key: value for key, value in DATASET.items() if key != "silo"} | {"ignore": ["hospital"]}
@@ -241,8 +215,7 @@ def test_what_is_read_off_the_records_is_counted_unless_accepted(folder, release
     assert main(["release", "mine.yaml", *point, "--accept-data-bounds"]) == 0
     card = (folder / "releases/mine_2/card.md").read_text()
     assert "owner accepts as public what was read off the records: 4 lines" in card
-    lines = pd.read_csv(folder / "ledger.csv")
-    assert lines["not_private"].fillna("").tolist() == [found, ""]
+    assert [line["about"]["not_private"] for line in charges(folder)] == [found, ""]
     undeclared = {key: DATASET[key] for key in ("file", "target", "silo")}
     _, said = release(changes={"dataset": undeclared})
     assert "Not private: categories of smoker; classes of readmitted; sizes of silos." in said
@@ -265,7 +238,7 @@ def test_a_persons_release_costs_a_person_what_it_says(folder):
     assert asked.person == (1, 2)
     found = max(person_epsilon(plan, 1, 2) for plan in asked.plans)
     assert 1.9 < found <= 2.0
-    assert ledger.total([asked.named], 1, 2)[0] == pytest.approx(found)
+    assert total([list(asked.named.values())], 1, 2)[0] == pytest.approx(found)
     assert max(delivered_epsilon(plan, plan.budget.delta).upper for plan in asked.plans) < 1.5
 
 
@@ -322,19 +295,18 @@ def test_private_selection_costs_what_the_release_says_and_needs_no_study(folder
     path = patients.run_file(folder)
     words = ["release", str(path), "--algorithm", "minibatch_sgd", "--epsilon", "1", "--selection", "4"]
     assert main(words) == 0
-    (line,) = ledger.read(folder / "ledger.csv").to_dict("records")
-    plans = ledger.plans_of(line["mechanism"])
-    for plan in plans.values():
+    (line,) = charges(folder)
+    for plan in plans_of(line):
         assert (plan.tries, plan.releases[-1].kind, plan.releases[-1].records) == (4, "score", plan.budget.n)
         assert 0.95 < selected_epsilon([plan], plan.budget.delta) <= 1 or plan.budget.n > 40
         assert delivered_epsilon(dataclasses.replace(plan, tries=1), plan.budget.delta).upper < 0.7
         assert math.isinf(delivered_epsilon(plan, plan.budget.delta).upper), "no accountant takes it for one run"
-    assert 0.95 < float(line["total_epsilon"]) <= 1
+    assert 0.95 < line["total_epsilon"] <= 1
     card = (folder / "releases/patients_1/card.md").read_text()
     assert "the best of a random number of runs, 4 on average" in card
     assert "Audit of one run of this configuration" in card
     assert release()[0] == 0
-    assert 1.2 < float(ledger.read(folder / "ledger.csv")["total_epsilon"].iloc[1]) < 2.3
+    assert 1.2 < charges(folder)[1]["total_epsilon"] < 2.3
     assert release("--selection", "4")[0] == 2
 
 
@@ -392,7 +364,7 @@ def test_a_silos_plan_is_for_the_records_that_train(folder):
 @pytest.mark.parametrize("algorithm", ["mr_mtl", "silo_only"])
 def test_an_algorithm_with_a_model_for_each_silo_is_refused(folder, release, algorithm):
     assert release(algorithm=algorithm, changes={"algorithms": {algorithm: {}}})[0] == 2
-    assert not (folder / "ledger.csv").exists()
+    assert not (folder / "ledger.jsonl").exists()
 
 
 def test_predictions_are_those_of_the_model_and_unseen_categories_are_counted(release, folder, capsys):

@@ -1,6 +1,5 @@
 """The commands that give one model away, and use it: release, predict."""
 
-import datetime
 import logging
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ from silodp.experiments.validation import load
 from silodp.federation.experiment_data import schema_of
 from silodp.federation.streams import secret_streams
 from silodp.files import read_parquet, read_table, with_reading, write_csv, write_text
-from silodp.own_data import ledger
 from silodp.own_data import release as releases
 from silodp.own_data.released_model import load_model
 from silodp.own_data.study import chosen_rows
+from silodp.silos.ledger import Ledger, opened
 
 log = logging.getLogger("silodp")
 
@@ -48,7 +47,7 @@ _PRIVATELY = (
 @click.option("--phase-length", type=click.IntRange(min=1), default=1, help="With --stepsize: rounds of a phase.")
 @click.option("--selection", type=click.IntRange(min=2), help="Choose privately among this many runs, on average.")
 @click.option("--setting", help="As in M3_R25 (default: the one that the study chose, else the first).")
-@click.option("--budget", type=POSITIVE, help="Refuse where all releases of these data together exceed this epsilon.")
+@click.option("--budget", type=POSITIVE, help="Largest epsilon of all releases of these data; the ledger keeps it.")
 @click.option("--accept-data-bounds", is_flag=True, help="State that what was read off the data may be public.")
 @click.option("--output", type=PATH, help="Folder to write (default: releases/<run>_<number>).")
 def release(
@@ -65,7 +64,7 @@ def release(
 ) -> None:
     """Train one model of your own data on all records, with fresh secret noise, and enter it in the ledger.
 
-    Writes model.npz and card.md to a folder, and a line to ledger.csv beside the data.
+    Writes model.npz and card.md to a folder, and a line to ledger.jsonl beside the data.
     """
     resolved = load(run_file)
     own = {name: config for name, config in resolved.experiments.items() if config.is_own}
@@ -92,8 +91,8 @@ def release(
     else:
         raise ConfigError(f"command line: --selection: {selection}: must be left out with --stepsize and --clip")
     asked = releases.planned(task, epsilon, point, how, person, selection or 1)
-    with ledger.held(Path(asked.own.file)) as path:
-        _release(asked, resolved.run, run_file, path, output, budget, accept_data_bounds)
+    with opened(Path(asked.own.file).resolve().parent) as ledger:
+        _release(asked, resolved.run, run_file, ledger, output, budget, accept_data_bounds)
 
 
 def _chosen(folder: Path, task: Task, epsilon: float, setting: str | None) -> dict[str, Any]:
@@ -116,43 +115,47 @@ def _chosen(folder: Path, task: Task, epsilon: float, setting: str | None) -> di
 
 
 def _release(
-    asked: releases.Release, run: Run, run_file: Path, path: Path, output: Path | None, budget: float | None, ok: bool
+    asked: releases.Release,
+    run: Run,
+    run_file: Path,
+    ledger: Ledger,
+    output: Path | None,
+    budget: float | None,
+    ok: bool,
 ) -> None:
-    lines, about = ledger.read(path), ledger.identity(Path(asked.own.file), asked.data.columns)
-    before = ledger.of_file(lines, about)
-    total = ledger.total([*before, asked.named], *asked.person)
-    output = output or Path("releases") / f"{run.run}_{len(before) + 1}"
+    number, plans = len(ledger.charges) + 1, list(asked.named.values())
+    total = ledger.check(plans, *asked.person, budget)
+    output = output or Path("releases") / f"{run.run}_{number}"
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output")
-    if budget is not None and total[0] > budget:
-        words = rounded(total[0], "up")
-        raise ConfigError(f"command line: --budget: {budget:g}: with this model the total would be epsilon = {words}")
     audit = releases.audited(asked)
     if audit["mechanism"] != AS_PLANNED or not (audit["holds"] and audit["profile_holds"]):
         raise ConfigError(f"{run_file}: {asked.task.algorithm}: the audit finds {audit['mechanism']}: no release")
     asked, weights = releases.trained(asked, run, secret_streams())
     finite, facts = bool(np.isfinite(weights).all()), releases.uncovered(asked, run_file)
-    now, setting = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), asked.task.setting
-    outcome, named = "released" if finite else "refused: not finite", "; ".join(facts)
-    line = about | {"time": now, "run": run.run, "algorithm": asked.task.algorithm, "M": setting.M, "R": setting.R}
-    line |= {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit, "outcome": outcome}
-    line |= {"total_epsilon": total[0], "total_delta": total[1], "not_private": "" if ok else named}
-    line |= {"mechanism": ledger.mechanism_of(asked.named)}
+    outcome, named, setting = "released" if finite else "refused: not finite", "; ".join(facts), asked.task.setting
+    file = Path(asked.own.file).resolve().name
+    about = {"file": file, "run": run.run, "algorithm": asked.task.algorithm, "M": setting.M, "R": setting.R}
+    about |= {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit, "outcome": outcome}
+    about |= {"not_private": "" if ok else named}
+    others = sorted({str(line["about"].get("file")) for line in ledger.charges} - {file})
     # Before the model has its name: a release that ends here is counted and gives nothing away.
-    ledger.append(path, lines, line)
+    line = ledger.charge(plans, about, *asked.person, budget)
     if not finite:
-        raise ConfigError(f"{run_file}: the model is not finite: refused; {path} counts it")
+        raise ConfigError(f"{run_file}: the model is not finite: refused; {ledger.path} counts it")
     said = f"Not private: {named}. Declare what is known, or give --accept-data-bounds."
     said = f"The owner accepts as public what was read off the records: {named}." if ok else said
     model = releases.model_of(asked, weights)
-    ends = {"total": total, "number": len(before) + 1, "facts": facts and said}
-    text = releases.card(asked, model, time=now, audit=audit, up=lambda value: rounded(value, "up"), **ends)
+    ends = {"total": total, "number": number, "facts": facts and said, "line": line}
+    text = releases.card(asked, model, time=line["time"], audit=audit, up=lambda value: rounded(value, "up"), **ends)
     write_text(text, output / "card.md")
     model.save(output / "model.npz")
     if facts and not ok:
         log.warning("%s", said)
     print(f"{output}: model.npz and card.md; epsilon = {asked.epsilon:g} for one {asked.unit}")
-    print(f"{path}: all releases of these data together: epsilon = {rounded(total[0], 'up')}")
+    print(f"{ledger.path}: all releases of these data together: epsilon = {rounded(total[0], 'up')}")
+    if others:
+        print(f"{ledger.path}: releases of {', '.join(others)} count too: other records need a folder of their own")
 
 
 @command(epilog="Example: silodp predict releases/patients_1/model.npz new.csv --output predictions.csv")

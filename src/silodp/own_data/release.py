@@ -33,7 +33,6 @@ from silodp.federation.streams import SecretStreams, Streams
 from silodp.federation.trial_data import TrialData, build_model, fitted_records, to_tensors
 from silodp.models import Model
 from silodp.own_data.first_run_file import MARK
-from silodp.own_data.ledger import ANY, total
 from silodp.own_data.released_model import ReleasedModel
 from silodp.privacy.calibration import noise_multiplier
 from silodp.privacy.floating_point import counting_rounding
@@ -41,6 +40,7 @@ from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.plan import Release as Message
 from silodp.privacy.selection import number_of_tries
 from silodp.privacy.true_epsilon import epsilon_bounds
+from silodp.silos.ledger_total import total
 
 # Weights are rounded to this part of one message's noise.
 _LATTICE = 2.0**-20
@@ -120,7 +120,7 @@ class Release:
                 dataclasses.replace(plan, releases=(*plan.releases, score), tries=self.tries)
                 for plan, score in zip(plans, of, strict=True)
             ]
-        return {ANY: plans[0]} if alike else dict(zip(self.data.silos, plans, strict=True))
+        return {"any silo": plans[0]} if alike else dict(zip(self.data.silos, plans, strict=True))
 
     @property
     def lattice(self) -> float:
@@ -205,7 +205,7 @@ def _kept(asked: Release) -> Release:
         return dataclasses.replace(asked, plans=plans, scores=scores)
 
     def measure(one: Any, _: float) -> float:
-        return total([one.named], *one.person)[0]
+        return total([list(one.named.values())], *one.person)[0]
 
     silos, records = asked.person
     if records >= min(plan.budget.n for plan in asked.plans):

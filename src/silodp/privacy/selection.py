@@ -46,14 +46,23 @@ def selected_epsilon(history: Sequence[PrivacyPlan], delta: float, silos: int = 
 
     For a person with at most `records` records in each of `silos` silos. Rényi divergences add up.
     """
-    if any(not plan.private or plan.assumption or records > plan.budget.n for plan in history):
+    return dominating_epsilon([[plan] for plan in history], delta, silos, records)
+
+
+def dominating_epsilon(
+    history: Sequence[Sequence[PrivacyPlan]], delta: float, silos: int = 1, records: int = 1
+) -> float:
+    """The same where it is not known by which plan of each sequence a silo releases: the largest divergence counts."""
+    plans = {plan for choice in history for plan in choice}
+    if any(not plan.private or plan.assumption or records > plan.budget.n for plan in plans):
         return math.inf
+    laws = {plan: _renyi(plan, delta / (plan.tries * len(history)), silos, records) for plan in plans}
     total, left = np.zeros(len(ORDERS)), delta
-    for plan in history:
-        rdp, outside = _renyi(plan, delta / (plan.tries * len(history)), silos, records)
+    for choice in history:
+        repeated = [repeated_renyi(ORDERS, laws[plan][0], plan.tries, SHAPE) for plan in choice]
         # A divergence is at most that of any higher order.
-        least = np.minimum.accumulate(repeated_renyi(ORDERS, rdp, plan.tries, SHAPE)[::-1])[::-1]
-        total, left = total + least, left - plan.tries * outside
+        total = total + np.minimum.accumulate(np.max(repeated, axis=0)[::-1])[::-1]
+        left -= max(plan.tries * laws[plan][1] for plan in choice)
     return renyi_epsilon(ORDERS, total, left)
 
 

@@ -1,0 +1,40 @@
+"""The command `silodp ledger`: show what was released of a folder's records, and mend what keeps their ledger."""
+
+import math
+from pathlib import Path
+
+import click
+
+from silodp.cli.options import PATH, POSITIVE, command
+from silodp.cli.practitioner import rounded
+from silodp.config.errors import ConfigError
+from silodp.silos.ledger import opened
+
+
+@command(epilog="Example: silodp ledger budget . --epsilon 3")
+@click.argument("action", type=click.Choice(("show", "budget", "repair", "rekey")))
+@click.argument("folder", type=PATH, default=".")
+@click.option("--epsilon", type=POSITIVE, help="Of `budget`: largest total; of `repair`: bound of what is lost.")
+@click.option("--delta", type=click.FloatRange(0, 1, max_open=True), help="Of `repair`: delta of what is lost.")
+def ledger(action: str, folder: Path, epsilon: float | None, delta: float | None) -> None:
+    """Show the ledger of FOLDER, set its budget, count lines that are lost by a bound, or replace its lost secret."""
+    for option, value, of in (("--epsilon", epsilon, ("budget", "repair")), ("--delta", delta, ("repair",))):
+        if (value is not None) != (action in of):
+            allowed = "must be given" if action in of else "must be left out"
+            raise ConfigError(f"command line: {option}: {allowed} with {action}")
+    with opened(folder) as book:
+        if action == "budget":
+            book.set_budget(epsilon or math.nan)
+        elif action == "repair":
+            book.repair(epsilon or math.nan, delta or 0.0)
+        elif action == "rekey":
+            book.replace_key()
+        for line in book.lines:
+            about = ", ".join(f"{key} {value}" for key, value in line.get("about", line).items() if value != "")
+            print(f"{line.get('number', '-')}. {line['kind']}, {line['time']}: {about}")
+        total = book.total()
+    limit = "no budget" if book.budget is None else f"budget {book.budget:g}"
+    epsilon = rounded(total[0], "up")
+    print(f"{book.path}: all together: epsilon = {epsilon} at delta = {total[1]:.3g}; {limit}")
+    if book.trouble:
+        raise ConfigError(f"{book.path}: {book.trouble}")

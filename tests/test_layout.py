@@ -8,7 +8,16 @@ import silodp
 
 PACKAGE = Path(silodp.__file__).parent
 # A room may import from those behind it; one that stands with another in a set does not import it.
-ORDER = [{"cli"}, {"workflow"}, {"report"}, {"verdicts", "experiments"}, {"algorithms"}, {"federation"}, {"privacy"}]
+ORDER = [
+    {"__main__"},
+    {"cli"},
+    {"workflow"},
+    {"report"},
+    {"verdicts", "experiments"},
+    {"algorithms"},
+    {"federation"},
+    {"privacy"},
+]
 ORDER += [{"theory"}]
 GROUND = {"config", "datasets", "files", "__init__"}
 # Pure, or given plain values: no configuration there.

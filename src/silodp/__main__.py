@@ -1,0 +1,5 @@
+"""`python -m silodp` is `silodp`."""
+
+from silodp.cli import main
+
+raise SystemExit(main())

@@ -1,5 +1,5 @@
-import sys
+"""`python -m silodp` is `silodp`."""
 
 from silodp.cli import main
 
-sys.exit(main())
+raise SystemExit(main())

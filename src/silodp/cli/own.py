@@ -47,7 +47,11 @@ def init(
     types, words = _pairs("--type", said.pop("type")), _pairs("--missing-word", said.pop("missing_word"))
     if wrong := [f"{name}={kind[-1]}" for name, kind in types.items() if kind[-1] not in TYPES]:
         raise ConfigError(f"command line: --type: {wrong[0]}: must be COLUMN= and one of {', '.join(TYPES)}")
-    more = {"form": form, "types": {name: kinds[-1] for name, kinds in types.items()}, "missing_words": words}
+    more: dict[str, Any] = {
+        "form": form,
+        "types": {name: kinds[-1] for name, kinds in types.items()},
+        "missing_words": words,
+    }
     if again:
         _again(file, replace, output, more)
         return

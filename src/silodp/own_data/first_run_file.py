@@ -290,10 +290,11 @@ def with_schema_again(path: Path, text: str, **said: Any) -> str:
         wishes = replace(wishes, form=form, types=types | said["types"], values=values)
     guess = guess_schema(file, wishes)
     new_names = [name for name in guess.schema.columns if own.columns and name not in {*own.columns, *said["types"]}]
-    columns = guess.schema.columns | kept | dict.fromkeys(new_names, Column("ignored"))
+    columns = dict(guess.schema.columns) | kept | dict.fromkeys(new_names, Column("ignored"))
     schema = replace(guess.schema, columns=columns)
     new = schema_lines(schema, guess.refused | dict.fromkeys(new_names, "new in the file (--type)"))
-    spans, older = {}, {}
+    spans: dict[str, range] = {}
+    older: dict[str, str] = {}
     for key, value in dataset.value:
         # Behind a block stands the next key.
         block = isinstance(value, yaml.CollectionNode) and not value.flow_style

@@ -321,7 +321,7 @@ def audited(asked: Release) -> dict[str, Any]:
 
 def model_of(asked: Release, weights: np.ndarray) -> ReleasedModel:
     steps, promise = asked.task.config.preprocess, {"epsilon": asked.epsilon, "delta": asked.delta, "unit": asked.unit}
-    about = {"silos": list(asked.data.silos), "promise": promise, "bounds": steps.bounds}
+    about: dict[str, Any] = {"silos": list(asked.data.silos), "promise": promise, "bounds": steps.bounds}
     about |= {"model": asked.task.config.model.model_dump(mode="json"), "constant_column": steps.constant_column}
     return ReleasedModel(np.round(weights / asked.lattice) * asked.lattice, about, asked.data.schema)
 

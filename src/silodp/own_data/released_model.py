@@ -55,8 +55,9 @@ class ReleasedModel:
         have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: rows by column.
         TableError without a cell for a column that does not fit.
         """
-        schema, empty, counts = self.schema, np.zeros(len(frame), dtype=bool), {}
-        frame, parsed = frame.reset_index(drop=True), {}
+        schema, frame, empty = self.schema, frame.reset_index(drop=True), np.zeros(len(frame), dtype=bool)
+        parsed: dict[str, np.ndarray] = {}
+        counts: dict[str, int] = {}
         for name, column in schema.features.items():
             if name not in frame:
                 raise TableError(f"{source}: column {name!r}: missing: must be one of {', '.join(map(str, frame))}")
@@ -104,19 +105,20 @@ def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
         with np.load(path, allow_pickle=False) as file:
             weights, about = file["weights"], json.loads(str(file["about"]))
         version, features = about.pop("format", 1), about.get("features")
-        stored = schema_from(about.pop("schema")) if version == FORMAT else None
+        if version == FORMAT and schema is None:
+            return ReleasedModel(weights, about, schema_from(about.pop("schema")))
     except (ValueError, KeyError, EOFError, OSError, TypeError) as error:
         raise ValueError(f"{path}: not a model of silodp ({type(error).__name__})") from None
     if version not in (1, FORMAT):
         raise ValueError(f"{path}: format: {version}: must be 1 or {FORMAT}")
-    if (schema is None) == (version == 1):
+    if schema is None or version == FORMAT:
         allowed = (
             "must be a run file: the model has no schema" if version == 1 else "must be left out: the model has one"
         )
-        raise ValueError(f"{path}: --schema: {allowed}")
-    if schema is not None and not _agree(features, schema):
+        raise ValueError(f"{path}: --schema: must be {allowed}")
+    if not _agree(features, schema):
         raise ValueError(f"{path}: --schema: must have the model's features: {', '.join(name for name, _ in features)}")
-    return ReleasedModel(weights, about, stored or schema)
+    return ReleasedModel(weights, about, schema)
 
 
 def _agree(features: list[tuple[str, str | None]], schema: Schema) -> bool:

@@ -125,7 +125,7 @@ REFUSED = {
     "a word": ("site,age,outcome\n" + "".join(f"A,{i},{i % 2}\n" for i in I) + "B,9 Zz,1\n" + "B,2,1\n" * 20,
                "row 61, column 'age': '9 aa'", "--missing-word"),
     "two forms": ("site;age;outcome\n" + "A;1,5;0\nB;2.5;1\n" * 9, "row 2, column 'age': '9.9'", "--type"),
-    "two columns": ("site;a;b;outcome\n" + "A;1,5;1.5;0\nB;2,5;2.5;1\n" * 9, "row 1, column 'b': '9.9'", "column 'a'"),
+    "two columns": ("site;a;b;outcome\n" + "A;1,5;1.5;0\nB;2,5;2.5;1\n" * 9, "column 'b': '9.9'", "columns before"),
 }  # fmt: skip
 
 

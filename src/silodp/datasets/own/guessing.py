@@ -3,10 +3,12 @@
 import codecs
 import csv
 import io
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,7 +60,7 @@ class Wishes:
     missing: str = "refuse"
     task: Task | None = None
     ignore: tuple[str, ...] = ()
-    form: Mapping[str, object] = field(default_factory=dict)
+    form: Mapping[str, Any] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     missing_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -88,7 +90,7 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
     texts = {
         name: _Text(path, rows[name], counts[name].index, wishes) for name in counts if _is_guessed(name, rows, wishes)
     }
-    _check_rows(path, rows, texts, form)
+    _check_rows(path, rows, texts)
     form = _number_form(path, texts, form, wishes.form)
     columns, refused = {}, {}
     for name in map(str, frame):
@@ -103,12 +105,11 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
                 f"column {name!r}: {len(places)} of {len(rows)} values are words such as ? or n/a, taken as "
                 f"missing (row {', '.join(map(str, places[:5]))}{', …' if len(places) > 5 else ''})"
             )
-    return Guess(
-        Schema(wishes.target, columns, form, wishes.silo, wishes.person, wishes.missing), refused, frame, notes
-    )
+    schema = Schema(wishes.target, columns, form, wishes.silo, wishes.person, wishes.missing)
+    return Guess(schema, refused, frame, notes)
 
 
-def _text_form(path: Path, said: Mapping[str, object]) -> Form:
+def _text_form(path: Path, said: Mapping[str, Any]) -> Form:
     """Encoding by the marks at a file's start, separator by the first lines, quoted parts aside."""
     data = read_bytes(path)
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -121,12 +122,8 @@ def _text_form(path: Path, said: Mapping[str, object]) -> Form:
 
 def _agreement(head: str, separator: str) -> tuple[float, int]:
     """The share of the first lines with as many cells as the header, and how many; none where it is one cell."""
-    rows = [
-        row
-        for row, _ in zip(
-            csv.reader(io.StringIO(head), delimiter=separator, skipinitialspace=True), range(50), strict=False
-        )
-    ]
+    lines = csv.reader(io.StringIO(head), delimiter=separator, skipinitialspace=True)
+    rows = list(itertools.islice(lines, 50))
     width = len(rows[0]) if rows else 0
     return (sum(len(row) in (width, width + 1) for row in rows) / len(rows), width) if width > 1 else (0.0, 0)
 
@@ -144,108 +141,86 @@ def _is_text(column: pd.Series) -> bool:
 
 
 class _Text:
-    """A column of text: its different cells that are not missing, and the forms that read all of them as numbers."""
+    """A column of text: its different cells without missing words, and the forms that read all of them as numbers."""
 
-    def __init__(self, path: Path, column: pd.Series, cells: pd.Index, wishes: Wishes):
+    def __init__(self, path: Path, column: pd.Series, different: pd.Index, wishes: Wishes):
         name = str(column.name)
-        self.column, self.said, self.forced = column, wishes.missing_words.get(name, ()), name in wishes.types
-        self.cells = [cell for cell in cells if cell and cell not in self.said]
-        stray = [cell for cell in self.cells if cell.casefold() in _STRAY]
-        rest = [cell for cell in self.cells if cell not in stray]
-        read = {cell: [form for form in _FORMS if re.fullmatch(form.literal, cell)] for cell in rest}
-        self.words = [cell for cell in rest if not read[cell]]
-        self.numerals = len(rest) - len(self.words)
-        pointed = any("." in cell or "," in cell for cell in rest)
-        codes = [cell for cell in rest if re.fullmatch(_CODE, cell) and not (pointed and re.fullmatch(_PROGRAM, cell))]
-        self.is_number = bool(rest) and not self.words and (self.forced or not codes)
-        self.missing_words = (*self.said, *sorted(stray)) if self.is_number else self.said
-        self.forms = _FORMS
-        for cell in rest if self.is_number else ():
-            forms = [form for form in self.forms if form in read[cell]]
-            if not forms:
-                place = int(np.argmax(words(column) == cell))
-                allowed = f"must be one form, or --type {name}=category be given"
-                raise cell_error(path, column, place, "a number in another form than those above", allowed)
-            self.forms = forms
-        marked = [cell for cell in rest if not cell.lstrip("+-").isdigit()]
-        self.has_whole = len(marked) < len(rest)
-        # Read as decimals and as thousands by the same mark.
-        self.ambiguous = {
-            mark
-            for mark in ".,"
-            if self.is_number
-            and any(mark in cell for cell in marked)
-            and any(form.decimal == mark for form in self.forms)
-            and any(form.thousands == mark for form in self.forms)
-        }
+        self.column, said, self.is_forced = column, wishes.missing_words.get(name, ()), name in wishes.types
+        cells = pd.Series(different, dtype=str)
+        cells = cells[(cells != "") & ~cells.isin(said)]
+        stray = cells.str.casefold().isin(_STRAY)
+        self.cells = cells = cells[~stray]
+        read: np.ndarray = np.array([cells.str.fullmatch(form.literal).to_numpy(bool) for form in _FORMS])
+        self.words = cells[~read.any(axis=0)]
+        codes = cells.str.fullmatch(_CODE)
+        if cells.str.contains("[.,]").any():
+            codes &= ~cells.str.fullmatch(_PROGRAM)
+        self.is_number = len(cells) > 0 and self.words.empty and (self.is_forced or not codes.any())
+        self.missing_words = (*said, *sorted(set(different[different.str.casefold().isin(_STRAY)]) - set(said)))
+        self.missing_words = self.missing_words if self.is_number else said
+        left = np.logical_and.accumulate(read, axis=1)
+        if self.is_number and not left[:, -1].any():
+            place = int(np.argmax(words(column) == cells.iloc[int(np.argmin(left.any(axis=0)))]))
+            allowed = f"must be one form, or --type {name}=category be given"
+            raise cell_error(path, column, place, "a number in another form than those above", allowed)
+        self.forms = [form for form, every in zip(_FORMS, np.all(read, axis=1), strict=True) if every]
+        self.has_whole = bool(cells.str.fullmatch("[+-]?[0-9]+").any())
+        # The mark that can be read as one of decimals and as one of thousands.
+        both = {form.decimal for form in self.forms} & {form.thousands for form in self.forms}
+        marks = [mark for mark in both if cells.str.contains(mark, regex=False).any()]
+        self.doubtful_mark = marks[0] if marks and self.is_number else ""
 
 
-def _check_rows(path: Path, rows: pd.DataFrame, texts: Mapping[str, _Text], form: Form) -> None:
+def _check_rows(path: Path, rows: pd.DataFrame, texts: Mapping[str, _Text]) -> None:
     """TableError for a row of units, a total or notes between records, and for a word among many numbers."""
-    first, last, odd = [], {}, {}
+    first, last = [], {}
     for name, text in texts.items():
-        if not text.words or not text.numerals:
+        numerals = len(text.cells) - len(text.words)
+        if text.words.empty or not numerals:
             continue
         places = np.flatnonzero(words(text.column).isin(text.words))
-        if text.forced:
-            raise cell_error(
-                path, text.column, int(places[0]), "no number", f"--missing-word {name}=WORD, or another type"
-            )
         if places.tolist() == [0] and len(rows) > 2:
             first.append(name)
-        elif len(places) <= _NOTES < len(rows) and places[-1] - places[0] < len(places) == len(rows) - places[0]:
-            last[name] = int(places[0])
-        elif len(text.cells) > MOST_CATEGORIES and text.numerals > len(text.cells) / 2:
-            odd[name] = int(places[0])
+        elif len(places) <= _NOTES < len(rows) and places[0] == len(rows) - len(places):
+            last[name] = int(rows.index[places[0]])
+        elif text.is_forced or numerals > max(len(text.words), MOST_CATEGORIES - len(text.words)):
+            allowed = f"--missing-word {name}=WORD, --type {name}=ignored, --decimal or --thousands must be given"
+            raise cell_error(path, text.column, int(places[0]), "a word in a column of numbers", allowed)
+    otherwise = "or --missing-word or --type COLUMN=category be given"
     if first:
-        allowed = "must be units (--units-row), or --missing-word or --type COLUMN=category be given"
-        raise TableError(f"{path}: row {rows.index[0] + 1} is no number in columns {', '.join(first)}: {allowed}")
+        where = f"row {rows.index[0] + 1} is no number in columns {', '.join(first)}"
+        raise TableError(f"{path}: {where}: must be units (--units-row), {otherwise}")
     if last:
-        row = int(rows.index[min(last.values())])
-        allowed = f"must be notes or a total (--last-row {row}), or --missing-word or --type COLUMN=category be given"
-        raise TableError(f"{path}: row {row + 1} is no number in columns {', '.join(last)}: {allowed}")
-    for name, place in odd.items():
-        allowed = f"--missing-word {name}=WORD, --type {name}=ignored, --decimal or --thousands must be given"
-        raise cell_error(path, rows[name], place, "a word in a column of numbers", allowed)
+        row = min(last.values())
+        where = f"row {row + 1} is no number in columns {', '.join(last)}"
+        raise TableError(f"{path}: {where}: must be notes or a total (--last-row {row}), {otherwise}")
 
 
-def _number_form(path: Path, texts: Mapping[str, _Text], form: Form, said: Mapping[str, object]) -> Form:
+def _number_form(path: Path, texts: Mapping[str, _Text], form: Form, said: Mapping[str, Any]) -> Form:
     """The decimal and thousands marks that read every column of numbers; the simplest where several do."""
-    given = {key: said[key] for key in ("decimal", "thousands") if said.get(key) is not None}
+    given = {key: said[key] for key in ("decimal", "thousands") if key in said}
     forms = [one for one in _FORMS if all(getattr(one, key) == value for key, value in given.items())]
     if not forms:
         raise TableError(f"{path}: --decimal and --thousands: must be two different marks")
     numbers = {name: text for name, text in texts.items() if text.is_number}
-    decimal_comma = any(
-        "," not in text.ambiguous and all(one.decimal == "," for one in text.forms) for text in numbers.values()
-    )
-    for text in numbers.values() if not given else ():
-        doubtful = text.has_whole or "," in text.ambiguous or decimal_comma
-        if "," in text.ambiguous and decimal_comma and not text.has_whole:
-            doubtful = False
-        if text.ambiguous and doubtful:
-            (mark, *_) = text.ambiguous
-            other = "." if mark == "," else ","
-            place = int(np.argmax(words(text.column).str.contains(mark, regex=False)))
-            allowed = (
-                f"thousands (--thousands {mark} --decimal {other}) or decimals (--decimal {mark}): one must be given"
-            )
-            raise cell_error(path, text.column, place, "can be read in two ways", allowed)
-    before: dict[str, _Text] = {}
+    sure = {text.forms[0].decimal for text in numbers.values() if len({one.decimal for one in text.forms}) == 1}
     for name, text in numbers.items():
+        # A point is a decimal where nothing speaks against it, a comma where another column's is.
+        mark, natural = text.doubtful_mark, {".": "," not in sure, ",": "," in sure}
+        if mark and not given and (text.has_whole or not natural[mark]):
+            place = int(np.argmax(words(text.column).str.contains(mark, regex=False)))
+            other = "." if mark == "," else ","
+            allowed = f"thousands (--thousands {mark} --decimal {other}) or decimals (--decimal {mark}): must be said"
+            raise cell_error(path, text.column, place, "can be read in two ways", allowed)
         kept = [one for one in forms if one in text.forms]
         if not kept:
-            place = _first_unread(text, forms)
-            why = f"no number in the form of column {next(iter(before))!r}" if before else "no number in the given form"
-            raise cell_error(path, text.column, place, why, f"must be one form, or --type {name}=category be given")
-        forms, before[name] = kept, text
+            cells = words(text.column)
+            unread = ~(cells.isin(["", *text.missing_words]) | cells.str.fullmatch(forms[0].literal))
+            wrong = "no number in the form of the columns before it, or of the options"
+            allowed = f"must be one form, or --type {name}=category be given"
+            raise cell_error(path, text.column, int(np.argmax(unread)), wrong, allowed)
+        forms = kept
     return replace(form, decimal=forms[0].decimal, thousands=forms[0].thousands)
-
-
-def _first_unread(text: _Text, forms: list[Form]) -> int:
-    cells = words(text.column)
-    kept = (cells == "") | cells.isin(text.missing_words) | cells.str.fullmatch(forms[0].literal)
-    return int(np.argmin(kept.to_numpy(bool)))
 
 
 def _column(

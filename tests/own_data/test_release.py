@@ -181,7 +181,7 @@ def test_a_budget_refuses_before_anything_is_trained(release, folder):
     release()
     code, said = release("--budget", "1.2")
     assert code == 2
-    assert "ledger.jsonl: budget: 1.2: with this charge the total would be epsilon = 1.4" in said
+    assert "ledger.jsonl: budget: 1.2: with this charge the total would be epsilon = 1.369" in said
     assert len(charges(folder)) == 1
 
 
@@ -225,10 +225,7 @@ def test_declared_categories_take_no_threshold_and_tell_of_no_rare_one(folder):
     i = np.arange(100)
     patients.write_records(folder / "patients.csv", smoker=np.where(i == 0, "rare", np.where(i % 3 == 0, "yes", "no")))
     _, asked = patients.asked(patients.run_file(folder))
-    features = asked.data.schema.feature_values
-    patients.write_records(folder / "patients.csv")
-    _, without = patients.asked(patients.run_file(folder))
-    assert features == without.data.schema.feature_values == [("age", None), ("smoker", "yes")]
+    assert asked.data.schema.feature_values == [("age", None), ("smoker", "no"), ("smoker", "yes")]
 
 
 def test_a_persons_release_costs_a_person_what_it_says(folder):

@@ -115,7 +115,7 @@ def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
         allowed = (
             "must be a run file: the model has no schema" if version == 1 else "must be left out: the model has one"
         )
-        raise ValueError(f"{path}: --schema: must be {allowed}")
+        raise ValueError(f"{path}: --schema: {allowed}")
     if not _agree(features, schema):
         raise ValueError(f"{path}: --schema: must have the model's features: {', '.join(name for name, _ in features)}")
     return ReleasedModel(weights, about, schema)

@@ -30,7 +30,7 @@ NAME, _KEY, _TORN, _FORMER = "ledger.jsonl", ".ledger.key", "ledger.torn", "ledg
 # Names in a stored plan, which stay when an attribute gets another name. Former ledgers have the same.
 _BUDGET = ("n", "rounds", "epsilon", "delta", "batch_epsilon", "batch_records")
 _MESSAGE = ("kind", "count", "records", "noise", "gradients", "steps", "sampler", "clipping", "tensors", "contracted")
-_MESSAGE += ("mixing", "joint", "part")
+_MESSAGE += ("mixing", "joint", "part", "slack")
 _PLAN = ("algorithm", "trusted_sum", "assumption", "tries")
 
 

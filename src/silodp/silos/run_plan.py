@@ -14,11 +14,11 @@ from silodp.config.errors import ConfigError
 from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.federation.prox import Prox, Regulariser
 from silodp.models import MODELS, Model
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.privacy.true_epsilon import epsilon_bounds
 from silodp.silos.federation_file import Federation
 from silodp.silos.lattice import lattice_step, raise_noise
-from silodp.silos.slots import Slot, is_ordered, slots_of
+from silodp.silos.slots import Slot, slots_of
 from silodp.workflow.closure import CodeSources
 
 # Modules whose code decides what a silo sends.
@@ -59,9 +59,8 @@ class RunPlan:
 
     def point(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(η, L), each (1,)."""
-        return tuple(
-            torch.tensor([value], dtype=torch.float64) for value in (self.federation.stepsize, self.federation.clip)
-        )  # type: ignore[return-value]
+        stepsize, clip = torch.tensor([[self.federation.stepsize], [self.federation.clip]], dtype=torch.float64)
+        return stepsize, clip
 
     def epsilon(self, silo: int) -> tuple[float, float]:
         """Both ends of a silo's true ε at its δ; noisy local steps count as if each were seen."""
@@ -73,15 +72,7 @@ class RunPlan:
         plan, federation = self.plans[silo], self.federation
         noise = [(kind.noise * federation.clip).hex() for kind in plan.releases]
         steps = [lattice_step(kind.noise * federation.clip).hex() for kind in plan.releases]
-        bits = [
-            repr(plan),
-            *noise,
-            *steps,
-            "float64",
-            str(self.size),
-            float(federation.bound).hex(),
-            repr(self.slots[silo]),
-        ]
+        bits = [repr(plan), *noise, *steps, "float64", str(self.size), federation.bound.hex(), repr(self.slots[silo])]
         certificate = list(federation.silos.values())[silo].certificate
         parts = [federation.digest, "\n".join(bits).encode(), code, nonce, certificate.encode()]
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
@@ -150,10 +141,3 @@ def code_digest(algorithm: str = "", plugin: str | None = None) -> bytes:
     """SHA-256 of the code that decides what a silo sends, a plug-in's digest included."""
     entries = [*_ENTRIES] if plugin else [*_ENTRIES, f"silodp.algorithms.{algorithm}"]
     return hashlib.sha256((CodeSources().digest(entries) + (plugin or "")).encode()).digest()
-
-
-def release_of(plan: PrivacyPlan, slot: Slot) -> Release:
-    return plan[slot.kind]
-
-
-__all__ = ["RunPlan", "code_digest", "is_ordered", "release_of", "work_out"]

@@ -4,13 +4,13 @@ Any bytes that are not a question of the plan get one constant reply and change 
 its line lasts, then noise is drawn from fresh bits, then the reply lasts, then the reply is returned.
 """
 
-import hashlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -130,14 +130,12 @@ def open_silo(
     plan: RunPlan,
     number: int,
     records: Records,
-    folder: os.PathLike,
+    folder: Path,
     run: bytes,
     order_key: bytes,
     key_of: Callable[..., bytes] | None = None,
 ) -> Silo:
     """A silo whose store lies in `folder`."""
-    from pathlib import Path
-
     slots = len(plan.slots[number])
-    store = SlotStore(Path(folder), slots, 40 + 8 * plan.size, is_ordered(plan.plans[number]))
+    store = SlotStore(folder, slots, 40 + 8 * plan.size, is_ordered(plan.plans[number]))
     return Silo(plan, number, records, store, run, order_key, key_of)

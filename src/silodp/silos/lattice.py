@@ -29,7 +29,7 @@ SLACK = 2.0 ** -(DIGITS - 1)
 
 
 def raise_noise(plan: PrivacyPlan, size: int) -> PrivacyPlan:
-    """The plan with the noise that keeps its ε on the lattice for d = `size`; ValueError where rounding is not small."""
+    """The plan with noise raised for the lattice at d = `size`; ValueError where rounding is not small."""
 
     def raised(release: Release) -> Release:
         share = release.noise / release.sensitivity * math.sqrt(size) * 2.0**-DIGITS
@@ -57,7 +57,7 @@ def steps_of_noise(noise: float) -> int:
 
 @dataclass(frozen=True)
 class KeyedStreams(Streams):
-    """Streams of `SecretDraws`: `key_of` gives 32 bytes for silo, round and kind of a message, and for a silo's order."""
+    """Streams of `SecretDraws`: `key_of` gives 32 bytes for (silo, round, kind) of a message, or a silo's order."""
 
     key_of: Callable[..., bytes] = lambda *names: bytes(32)
 

@@ -6,6 +6,7 @@ are exact for ideal bits: no float decides a draw, and 512 later digits leave 2â
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class SecretDraws:
         while len(waiting):
             whole = self._whole_parts(len(waiting))
             x = self._uniforms(len(waiting))
-            good = self._repeat(whole + 1, lambda some, x=x, whole=whole: self._falls_evenly(x[some], whole[some]))
+            good = self._repeat(whole + 1, partial(self._accepts, x, whole))
             found[waiting[good]] = self._scaled(whole[good], x[good], deviation)
             waiting = waiting[~good]
         return np.where(self._raw(size) & 1, found, -found)
@@ -109,6 +110,9 @@ class SecretDraws:
                 active, z = active[goes_on], z[goes_on]
             last[active], even[active] = z, ~even[active]
         return even
+
+    def _accepts(self, x: np.ndarray, whole: np.ndarray, some: np.ndarray) -> np.ndarray:
+        return self._falls_evenly(x[some], whole[some])
 
     def _repeat(self, times: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Whether `test` holds as many times as each place asks for."""

@@ -34,7 +34,6 @@ def ledger(action: str, folder: Path, epsilon: float | None, delta: float | None
             print(f"{line.get('number', '-')}. {line['kind']}, {line['time']}: {about}")
         total = book.total()
     limit = "no budget" if book.budget is None else f"budget {book.budget:g}"
-    epsilon = rounded(total[0], "up")
-    print(f"{book.path}: all together: epsilon = {epsilon} at delta = {total[1]:.3g}; {limit}")
+    print(f"{book.path}: all together: epsilon = {rounded(total[0], 'up')} at delta = {total[1]:.3g}; {limit}")
     if book.trouble:
         raise ConfigError(f"{book.path}: {book.trouble}")

@@ -29,8 +29,8 @@ FORMAT = 1
 NAME, _KEY, _TORN, _FORMER = "ledger.jsonl", ".ledger.key", "ledger.torn", "ledger.csv"
 # Names in a stored plan, which stay when an attribute gets another name. Former ledgers have the same.
 _BUDGET = ("n", "rounds", "epsilon", "delta", "batch_epsilon", "batch_records")
-_MESSAGE = ("kind", "count", "records", "noise", "gradients", "steps", "sampler", "clipping", "tensors", "contracted")
-_MESSAGE += ("mixing", "joint", "part", "slack")
+_MESSAGE = ["kind", "count", "records", "noise", "gradients", "steps", "sampler", "clipping", "tensors", "contracted"]
+_MESSAGE += ["mixing", "joint", "part", "slack"]
 _PLAN = ("algorithm", "trusted_sum", "assumption", "tries")
 
 
@@ -306,10 +306,11 @@ def plans_of(line: Mapping[str, Any]) -> list[PrivacyPlan]:
         if stored.get("shuffler") or stored.get("shuffled_sum"):
             raise ValueError("plans: must need no shuffler")
         # JSON has no tuples.
-        releases = tuple(
-            Release(**{name: tuple(value) if isinstance(value, list) else value for name, value in release.items()})
+        messages: list[dict[str, Any]] = [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in release.items()}
             for release in stored["releases"]
-        )
+        ]
+        releases = tuple(Release(**message) for message in messages)
         known = {name: stored[name] for name in _PLAN}
         plans.append(PrivacyPlan(budget=Budget(**stored["budget"]), releases=releases, **known))
     return plans

@@ -1,0 +1,174 @@
+"""`federation.yaml`, public and the same for all, and `silo.yaml`, a silo's own; read, checked and digested."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from silodp.algorithms import ALGORITHMS
+from silodp.config.errors import ConfigError, show_value, suggest_name
+from silodp.config.loading import explain, in_file
+from silodp.config.models import ModelConfig, Penalty
+from silodp.config.types import Clip, Count, Epsilon, Finite, Name, NonNegative, Positive, Strict, Title
+from silodp.config.yaml_file import read_yaml
+
+Delta = Annotated[float, Field(gt=0, lt=1)]
+Bounds = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+
+
+class Schema(Strict):
+    """What the records of all silos are: columns, bounds, categories and classes that are known beforehand."""
+
+    target: str = Field(description="column that is predicted")
+    numbers: dict[str, Bounds] = Field(default={}, description="column of numbers -> lowest and highest value")
+    categories: dict[str, Annotated[list[str], Field(min_length=2)]] = Field(default={}, description="words")
+    classes: Annotated[list[str], Field(min_length=2)] | None = Field(None, description="of the target")
+    target_bounds: Bounds | None = Field(None, description="lowest and highest value of a regression's target")
+    missing: Literal["refuse", "mean"] = Field("refuse", description="mean: the middle of the bounds")
+    constant_column: bool = Field(True, description="append a column of ones")
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Schema":
+        if (self.classes is None) == (self.target_bounds is None):
+            raise ValueError("either classes or target_bounds must be given")
+        for name, (low, high) in {
+            **self.numbers,
+            **({"target": self.target_bounds} if self.target_bounds else {}),
+        }.items():
+            if not low < high:
+                raise ValueError(f"column {name!r}: the lowest value must be below the highest")
+        return self
+
+    @property
+    def features(self) -> list[tuple[str, str | None]]:
+        """(column, category or None for a number) in the order of the weights."""
+        pairs: list[tuple[str, str | None]] = [(name, None) for name in self.numbers]
+        return pairs + [(name, category) for name, words in self.categories.items() for category in words]
+
+
+class AlgorithmChoice(Strict):
+    """An algorithm and its parameters; R, M and N are the federation's."""
+
+    name: str
+    options: dict[str, bool | int | Finite | str] = Field(default={}, description="its parameters")
+
+
+class Coordinator(Strict):
+    address: str = Field(pattern=r"^[^\s]+:\d+$|^unix:.+$", description="host:port that silos dial")
+    certificate: str = Field("", description="its whole certificate, as `silodp silo key` printed it")
+
+
+class SiloEntry(Strict):
+    """A silo as the others know it."""
+
+    records: Count = Field(description="its declared size; of a larger file as many are drawn")
+    epsilon: Epsilon
+    delta: Delta
+    certificate: str = Field("", description="its whole certificate")
+
+
+class Federation(Strict):
+    """`federation.yaml`."""
+
+    title: Title
+    records: Schema = Field(alias="schema")
+    model: ModelConfig
+    radius: Positive | None = Field(None, description="radius of the ball around 0 that weights are projected onto")
+    regulariser: Penalty | None = None
+    algorithm: AlgorithmChoice
+    participants: Count = Field(description="M, silos of a round")
+    at_least: Count | None = Field(None, description="silos without which a run ends; default: M")
+    rounds: Count = Field(description="R")
+    stepsize: Positive
+    clip: Clip = Field(description="L; finite")
+    bound: Positive = Field(1e3, description="B: no weight that is asked about is larger")
+    batch_records: Count | None = Field(None, description="K; default: the formula at each silo's epsilon")
+    sampler: Literal["replacement", "subset"] = "replacement"
+    reply_after: NonNegative = Field(description="seconds from a question to its reply; `silodp silo check` measures")
+    wait: Positive = Field(60.0, description="seconds that the coordinator waits for a silo")
+    coordinator: Coordinator
+    silos: dict[Name, SiloEntry] = Field(min_length=1)
+    plugin: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of a plug-in's file")
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the canonical form: keys sorted, defaults written out."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).digest()
+
+    @property
+    def least(self) -> int:
+        return self.at_least or self.participants
+
+
+class SiloFile(Strict):
+    """`silo.yaml`, private to a silo; paths are relative to it."""
+
+    name: Name
+    federation: str = Field("federation.yaml", description="the agreed file")
+    file: str = Field(description="CSV or Parquet file with a record a row")
+    encoding: str | None = None
+    ledger: str = Field("ledger", description="folder on a local disk for ledger, keys and runs")
+    key: str = Field(description="private key that `silodp silo key` made; its certificate stands beside it")
+    budget: Epsilon = Field(description="total epsilon that the first join writes into the ledger")
+    delta: Delta = Field(description="delta of that total")
+    answer_within: Positive = Field(3600.0, description="seconds of silence after which `join` ends")
+    older_ledgers: list[str] = Field(default=[], description="ledgers of earlier releases, which compose")
+
+
+Section = TypeVar("Section", Federation, SiloFile)
+
+
+def _read(path: Path, section: type[Section]) -> Section:
+    try:
+        return section.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise explain(error, in_file(path)) from None
+
+
+def read_silo(path: Path) -> SiloFile:
+    """`silo.yaml` with its paths as seen from the working folder; ConfigError in one line."""
+    silo = _read(path, SiloFile)
+    places = {key: str(path.parent / getattr(silo, key)) for key in ("federation", "file", "ledger", "key")}
+    return silo.model_copy(update=places | {"older_ledgers": [str(path.parent / old) for old in silo.older_ledgers]})
+
+
+def read_federation(path: Path) -> Federation:
+    """`federation.yaml`; ConfigError in one line that names file, key, value and what is allowed."""
+    federation = _read(path, Federation)
+    for key, value, allowed in _faults(federation):
+        raise ConfigError(f"{path}: {key}: {show_value(value)}: {allowed}")
+    return federation
+
+
+def _faults(federation: Federation) -> Iterator[tuple[str, Any, str]]:
+    name, silos = federation.algorithm.name, federation.silos
+    if name not in ALGORITHMS:
+        yield "algorithm.name", name, f"must be one of {', '.join(ALGORITHMS)}{suggest_name(name, ALGORITHMS)}"
+        return
+    kind = ALGORITHMS[name]
+    if kind.alone or kind.trust != "nothing":
+        yield "algorithm.name", name, "must train with other silos, and trust neither a shuffler nor a sum"
+    if not federation.participants <= len(silos):
+        yield "participants", federation.participants, f"must be at most the {len(silos)} silos"
+    if not federation.least <= federation.participants:
+        yield "at_least", federation.at_least, f"must be at most participants = {federation.participants}"
+    if not math.isfinite(federation.clip):
+        yield "clip", federation.clip, "must be finite"
+    certificates = [silo.certificate for silo in silos.values() if silo.certificate]
+    if len(set(certificates)) < len(certificates):
+        yield "silos", "certificate", "must be another for every silo"
+    if not federation.records.features:
+        yield "schema", {}, "must have a column of numbers or of categories"
+    if (federation.model.name in ("linear", "absolute")) != (federation.records.classes is None):
+        yield (
+            "model.name",
+            federation.model.name,
+            "must be linear or absolute for a target of numbers, and only for one",
+        )
+    if federation.model.name == "convnet":
+        yield "model.name", "convnet", "must be a model of columns"

@@ -1,0 +1,36 @@
+"""A party's private key and self-signed certificate, which can sign no other; a certificate is known by its SHA-256."""
+
+import hashlib
+import ssl
+import subprocess
+from pathlib import Path
+
+from silodp.config.errors import ConfigError
+
+# The name that every certificate carries: parties are told apart by the whole certificate, never by a name in it.
+NAME = "silodp"
+
+
+def make_key(path: Path) -> str:
+    """Write `path` (mode 600) and the certificate beside it, by openssl; returns the certificate."""
+    certificate = path.with_suffix(".crt")
+    for file in (path, certificate):
+        if file.exists():
+            raise ConfigError(f"{file}: already exists: a key is never replaced; remove it or choose another name")
+    path.touch(mode=0o600)
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc"]
+    words += ["-days", "3650", "-subj", f"/CN={NAME}", "-addext", "basicConstraints=critical,CA:FALSE"]
+    words += ["-addext", f"subjectAltName=DNS:{NAME}", "-keyout", str(path), "-out", str(certificate)]
+    try:
+        subprocess.run(words, check=True, capture_output=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        path.unlink(missing_ok=True)
+        raise ConfigError(
+            f"{path}: openssl made no key ({type(error).__name__}): must be installed, 1.1.1 or later"
+        ) from None
+    return certificate.read_text()
+
+
+def fingerprint(certificate: str) -> bytes:
+    """SHA-256 of a certificate in PEM; ValueError where it is none."""
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.strip() + "\n")).digest()

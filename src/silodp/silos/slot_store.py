@@ -1,0 +1,82 @@
+"""Which slots of a run were asked, and their replies, on disk before the first byte leaves.
+
+`asked` has a line for each slot: its number and the SHA-256 of the question. `replies` has a place for each reply, or
+a single place where slots are asked in order, with the reply's SHA-256 behind it. A slot with a line and no whole
+reply is dead: its noise may have been drawn, and is never drawn again.
+"""
+
+import hashlib
+import os
+import struct
+from pathlib import Path
+
+from silodp.config.errors import ConfigError
+from silodp.silos.wire import HEAD
+
+_LINE = struct.Struct("<Q32s")
+
+
+def sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class SlotStore:
+    """The files of one run in `folder`; replies are of `reply_bytes` each.
+
+    ConfigError: the disk has no room for all replies.
+    """
+
+    def __init__(self, folder: Path, slots: int, reply_bytes: int, is_ordered: bool):
+        self.slots, self.reply_bytes, self.is_ordered = slots, reply_bytes, is_ordered
+        self._asked = os.open(folder / "asked", os.O_RDWR | os.O_CREAT, 0o600)
+        self._replies = os.open(folder / "replies", os.O_RDWR | os.O_CREAT, 0o600)
+        needed = (1 if is_ordered else slots) * (reply_bytes + 32)
+        try:
+            os.posix_fallocate(self._replies, 0, needed)
+            os.fsync(self._replies)
+        except OSError as error:
+            raise ConfigError(f"{folder}: {error.strerror}: {needed / 1e6:.1f} MB for replies must be free") from None
+        sync_folder(folder)
+        lines = os.pread(self._asked, os.fstat(self._asked).st_size, 0)
+        # A torn last line was not synced, so that no noise was drawn for it.
+        self._end = len(lines) - len(lines) % _LINE.size
+        self.digests: dict[int, bytes] = dict(_LINE.iter_unpack(lines[: self._end]))
+
+    def is_dead(self, slot: int) -> bool:
+        """Whether the slot can no longer be answered anew."""
+        return slot in self.digests or (self.is_ordered and slot < max(self.digests, default=-1))
+
+    def is_used_up(self) -> bool:
+        return len(self.digests) >= self.slots or (self.is_ordered and self.slots - 1 in self.digests)
+
+    def find(self, slot: int, question: bytes) -> bytes | None:
+        """The stored reply to an equal question."""
+        if self.digests.get(slot) != hashlib.sha256(question).digest():
+            return None
+        whole = os.pread(self._replies, self.reply_bytes + 32, self._stage_of_round(slot))
+        reply, digest = whole[:-32], whole[-32:]
+        is_whole = hashlib.sha256(reply).digest() == digest and HEAD.unpack_from(reply)[1] == slot
+        return reply if is_whole else None
+
+    def open_slot(self, slot: int, question: bytes) -> None:
+        """Write the slot's line; when this returns, it lasts."""
+        digest = hashlib.sha256(question).digest()
+        os.pwrite(self._asked, _LINE.pack(slot, digest), self._end)
+        os.fsync(self._asked)
+        self._end += _LINE.size
+        self.digests[slot] = digest
+
+    def keep_reply(self, slot: int, reply: bytes) -> None:
+        os.pwrite(self._replies, reply + hashlib.sha256(reply).digest(), self._stage_of_round(slot))
+        os.fsync(self._replies)
+
+    def close(self) -> None:
+        os.close(self._asked)
+        os.close(self._replies)
+
+    def _stage_of_round(self, slot: int) -> int:
+        return 0 if self.is_ordered else slot * (self.reply_bytes + 32)

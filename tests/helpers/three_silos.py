@@ -1,0 +1,56 @@
+"""A federation of three silos of different sizes on made-up records, and its simulation in one process."""
+
+import hashlib
+
+import torch
+
+from silodp.federation.simulated import SiloFederation
+from silodp.federation.streams import Streams
+from silodp.silos.federation_file import Federation
+from silodp.silos.lattice import LatticeMessages
+from silodp.silos.run_plan import work_out
+
+SIZES = {"north": 40, "east": 25, "west": 31}
+
+
+def federation_keys(name="minibatch_sgd", options=None, **changes):
+    """Keys of federation.yaml for records of three numbers and a class."""
+    schema = {"target": "ill", "numbers": {"age": [0, 120], "bmi": [10, 50]}, "classes": ["no", "yes"]}
+    silos = {
+        silo: {"records": size, "epsilon": 4.0, "delta": 1e-4, "certificate": f"{silo}'s"}
+        for silo, size in SIZES.items()
+    }
+    keys = {"title": "three silos", "schema": schema, "model": {"name": "logistic"}, "participants": 3, "rounds": 4}
+    keys |= {"algorithm": {"name": name, "options": options or {}}, "stepsize": 0.5, "clip": 1.0, "bound": 100.0}
+    return keys | {"reply_after": 0.0, "coordinator": {"address": "127.0.0.1:8470"}, "silos": silos} | changes
+
+
+def run_plan(name="minibatch_sgd", options=None, **changes):
+    return work_out(Federation.model_validate(federation_keys(name, options, **changes)), "federation.yaml")
+
+
+def records(silo):
+    generator = torch.Generator().manual_seed(silo)
+    size = list(SIZES.values())[silo]
+    x = torch.rand(size, 3, generator=generator, dtype=torch.float64) * 2 - 1
+    return x, (x.sum(1) + torch.randn(size, generator=generator) > 0).to(torch.float64)
+
+
+def seeded_key(*where):
+    return hashlib.sha256(repr(where).encode()).digest()
+
+
+def simulated_weights(plan, seed=0):
+    """Weights after all rounds by `SiloFederation`, silo by silo, on the lattice."""
+    stepsize, clip = plan.point()
+    messages = LatticeMessages(plan.model, [records(silo) for silo in range(3)], seeded_key, plan.federation.bound)
+    streams = Streams(seed)
+    federation = SiloFederation(
+        messages, [plan.plans], stepsize, clip, plan.federation.participants, streams, prox=plan.prox
+    )
+    federation.together = frozenset()
+    federation.hold_to_plans()
+    state = plan.algorithm.start(torch.zeros(1, plan.size, dtype=torch.float64))
+    for r in range(plan.algorithm.rounds):
+        state = plan.algorithm.round(r, state, federation)
+    return plan.algorithm.models(state)

@@ -1,0 +1,98 @@
+"""The line: mutual TLS with pinned certificates, and what a stranger's certificate gets."""
+
+import contextlib
+import socket
+import threading
+
+import pytest
+import torch
+from three_silos import records, run_plan, seeded_key, simulated_weights
+
+from silodp.silos.coordinator import RemoteFederation, train
+from silodp.silos.keys import fingerprint, make_key
+from silodp.silos.silo import open_silo
+from silodp.silos.wire import GREETING, HELLO
+
+grpc = pytest.importorskip("grpc")
+from silodp.silos.line import Lines, join  # noqa: E402
+
+RUN = b"r" * 32
+HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, b"m" * 72)
+
+
+def free_address():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+def parties(folder, names):
+    return {name: (make_key(folder / f"{name}.key"), (folder / f"{name}.key").read_bytes()) for name in names}
+
+
+def opened_lines(address, silos, keys, size, came):
+    def admit(silo, hello):
+        came.append((silo, hello))
+        return True
+
+    certificate, key = keys["coordinator"] if keys else ("", b"")
+    return Lines(address, silos, key, certificate.encode(), size, lambda silo: bytes(GREETING.size), admit)
+
+
+@pytest.mark.parametrize("transport", ["tls", "unix"])
+def test_three_silos_over_the_line_give_the_simulations_weights(transport, tmp_path):
+    plan, came, ends = run_plan(), [], []
+    names, keys = plan.names, parties(tmp_path, [*plan.names, "coordinator"]) if transport == "tls" else {}
+    address = free_address() if keys else f"unix:{tmp_path}/line"
+    silos = {number: keys[name][0] if keys else name for number, name in enumerate(names)}
+    lines = opened_lines(address, silos, keys, plan.size, came)
+
+    def take_part(number):
+        folder = tmp_path / names[number]
+        folder.mkdir()
+        silo = open_silo(plan, number, records(number), folder, RUN, b"o" * 32, seeded_key)
+        pins = None
+        if keys:
+            certificate, key = keys[names[number]]
+            pins = keys["coordinator"][0].encode(), key, certificate.encode()
+        ends.append(join(address, names[number], pins, plan.size, lambda greeting: HELLO_BYTES, silo.reply, 60))
+
+    threads = [threading.Thread(target=take_part, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    assert lines.wait(3, 60) == [0, 1, 2]
+    (tmp_path / "kept").mkdir()
+    ask = lambda silo, question: lines.ask(silo, question, 60)  # noqa: E731
+    found = train(RemoteFederation(plan, dict.fromkeys(range(3), RUN), ask, tmp_path / "kept", 0))[0]
+    lines.end(b"s" * 32)
+    for thread in threads:
+        thread.join(60)
+    assert torch.equal(found, simulated_weights(plan))
+    assert sorted(silo for silo, _ in came) == [0, 1, 2]
+    assert ends == [b"s" * 32] * 3
+
+
+def test_strangers_and_wrong_coordinators_get_no_line(tmp_path):
+    keys, came = parties(tmp_path, ["north", "stranger", "coordinator"]), []
+    address = free_address()
+    lines = opened_lines(address, {0: keys["north"][0]}, keys, 4, came)
+
+    def dial(server, client):
+        certificate, key = keys[client]
+        return join(address, client, (keys[server][0].encode(), key, certificate.encode()), 4, bytes, bytes, 5)
+
+    try:
+        for server, client in (("coordinator", "stranger"), ("stranger", "north")):
+            with contextlib.suppress(grpc.RpcError, grpc.FutureTimeoutError):
+                assert dial(server, client) is None
+        assert came == []
+    finally:
+        lines.end(bytes(32))
+
+
+def test_a_key_is_private_and_never_replaced(tmp_path):
+    certificate = make_key(tmp_path / "north.key")
+    assert (tmp_path / "north.key").stat().st_mode & 0o777 == 0o600
+    assert len(fingerprint(certificate)) == 32
+    with pytest.raises(ValueError, match="already exists"):
+        make_key(tmp_path / "north.key")

@@ -25,6 +25,8 @@ NON_PRIVATE = ":non_private"
 
 # Called before a file gets its name; an error leaves the file unwritten.
 before_rename: list[Callable[[], None]] = []
+# Called with a file that has its name.
+after_rename: list[Callable[[Path], None]] = []
 
 
 @contextmanager
@@ -51,6 +53,8 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
         for check in before_rename:
             check()
         os.replace(temporary, path)
+        for note in after_rename:
+            note(path)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -47,7 +47,12 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     temporary = path.parent / f".{path.name}.{machine}.{os.getpid()}{path.suffix}"
     temporary.touch()
     try:
-        yield temporary
+        try:
+            yield temporary
+        except OSError as error:
+            # A full disk names no file, or the temporary one.
+            error.filename = str(path) if error.filename in (None, str(temporary)) else error.filename
+            raise
         with open(temporary, "rb+") as handle:
             os.fsync(handle.fileno())
         for check in before_rename:

@@ -179,7 +179,7 @@ def test_a_budget_refuses_before_anything_is_trained(release, folder):
     release()
     code, said = release("--budget", "1.2")
     assert code == 2
-    assert "ledger.jsonl: budget: 1.2: with this charge the total would be epsilon = 1.4" in said
+    assert "ledger.jsonl: budget: 1.2: with this charge the total would be epsilon = 1.3" in said
     assert len(charges(folder)) == 1
 
 

@@ -33,9 +33,9 @@ def init(file: Path, person_limit: int, silos: int, output: Path | None, **colum
     if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
         name += "_own"
     output = output or Path("config") / f"{name}.yaml"
+    survey = first_run_file.survey(OwnFile(file, **columns), person_limit)
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output")
-    survey = first_run_file.survey(OwnFile(file, **columns), person_limit)
     output.parent.mkdir(parents=True, exist_ok=True)
     write_text(first_run_file.run_file(survey, name, output, silos), output)
     try:

@@ -164,6 +164,8 @@ def _release(
 @click.option("--output", type=PATH, required=True, help="CSV file to write.")
 def predict(model: Path, file: Path, output: Path) -> None:
     """Predict every record of FILE by a released MODEL: probabilities of classes, or values."""
+    if output.exists() and any(output.samefile(given) for given in (model, file) if given.exists()):
+        raise ConfigError(f"command line: --output: {str(output)!r}: must be neither the model nor the file")
     released = load_model(model)
     frame = read_frame(file, released.about["encoding"])
     try:

@@ -16,7 +16,7 @@ import torch
 
 from silodp.datasets.own.tabular import TableError, is_number, numbers
 from silodp.federation.preprocessing import scale_to_bounds
-from silodp.files import write_atomically
+from silodp.files import DamagedError, reading, write_atomically
 from silodp.models import MODELS
 
 
@@ -54,6 +54,8 @@ class ReleasedModel:
             if not is_number(frame[name]):
                 raise TableError(f"column {name!r}: not numbers: must be numbers, as in training")
             values, bounds = numbers(frame[name]), self.about["bounds"].get(name)
+            if infinite := int(np.isinf(values).sum()):  # bounds would cut them to an ordinary value
+                raise TableError(f"column {name!r}: {infinite} values infinite: must be finite, or missing")
             values = values if bounds is None else scale_to_bounds(values, *bounds)
             if self.about["missing"] == "mean":
                 values = np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -82,7 +84,7 @@ class ReleasedModel:
 def load_model(path: Path | str) -> ReleasedModel:
     """The model of a file that `silodp release` wrote; ValueError for any other file."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with reading(path), np.load(path, allow_pickle=False) as file:
             return ReleasedModel(file["weights"], json.loads(str(file["about"])))
-    except (ValueError, KeyError, EOFError, OSError) as error:
-        raise ValueError(f"{path}: not a model of silodp release ({type(error).__name__})") from None
+    except DamagedError as error:
+        raise ValueError(f"{path}: not a model of silodp release ({type(error.__cause__).__name__})") from None

@@ -15,6 +15,8 @@ import pyarrow.parquet
 MOST_CATEGORIES = 50
 # Different whole numbers of a target up to which they are classes.
 MOST_CLASSES = 20
+# Share of words in a column of numbers up to which they are damaged numbers.
+_DAMAGED = 0.01
 _DELIMITERS = ",;\t|"
 # Words that stand for a missing value between numbers.
 _STRAY = {"?", "-", "--", ".", "n/a", "na", "#n/a", "nan", "null", "none", "unknown", "missing"}
@@ -58,6 +60,10 @@ def read_frame(path: Path, encoding: str | None = None) -> pd.DataFrame:
     if frame.empty:
         raise TableError(f"{path}: no records below its header")
     typed = frame.apply(_typed)
+    for name in filter(lambda name: is_word(typed[name]) and kind_of(typed[name]) == "text", typed):
+        damaged = np.flatnonzero(pd.to_numeric(typed[name], errors="coerce").isna() & typed[name].notna())
+        if len(damaged) <= _DAMAGED * len(typed):
+            raise TableError(f"{path}: column {name!r}: record {damaged[0] + 1} is no number, as nearly all others are")
     missing = {name: np.flatnonzero(typed[name].isna() & ~_empty(frame[name])) + 1 for name in typed}
     typed.attrs["stray"] = {name: rows.tolist() for name, rows in missing.items() if len(rows)}
     return typed

@@ -187,11 +187,11 @@ def test_publish_that_is_stopped_at_any_moment_leaves_the_old_or_the_new_whole(r
         for moment in range(2):
             left = [moment]
 
-            def stopping(*arguments, left=left, true=true):
+            def stopping(*arguments, left=left, true=true, **options):
                 if left[0] == 0:
                     raise Stopped
                 left[0] -= 1
-                return true(*arguments)
+                return true(*arguments, **options)
 
             with monkeypatch.context() as patched:
                 patched.setattr(name, stopping)

@@ -25,6 +25,8 @@ NON_PRIVATE = ":non_private"
 
 # Called before a file gets its name; an error leaves the file unwritten.
 before_rename: list[Callable[[], None]] = []
+# Called with a file that has its name.
+after_rename: list[Callable[[Path], None]] = []
 
 
 @contextmanager
@@ -45,12 +47,19 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     temporary = path.parent / f".{path.name}.{machine}.{os.getpid()}{path.suffix}"
     temporary.touch()
     try:
-        yield temporary
+        try:
+            yield temporary
+        except OSError as error:
+            # A full disk names no file, or the temporary one.
+            error.filename = str(path) if error.filename in (None, str(temporary)) else error.filename
+            raise
         with open(temporary, "rb+") as handle:
             os.fsync(handle.fileno())
         for check in before_rename:
             check()
         os.replace(temporary, path)
+        for note in after_rename:
+            note(path)
     finally:
         temporary.unlink(missing_ok=True)
 

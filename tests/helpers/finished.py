@@ -51,5 +51,6 @@ def sign(folder: Path) -> None:
 
 
 def held(folder: Path) -> set[str]:
-    """Every file below a folder."""
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    """Every file below a folder but locks."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return {path.relative_to(folder).as_posix() for path in files}

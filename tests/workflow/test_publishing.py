@@ -10,7 +10,9 @@ import pytest
 from finished import finished, held, sign
 
 from silodp.cli import main
+from silodp.workflow import publishing
 from silodp.workflow.contents import MANIFEST
+from silodp.workflow.engine import results_locked
 
 MERGED = ("privacy.csv", "by_round.csv", "audit.csv")
 KEPT = {"config.json", "provenance.json", *MERGED, "formulas.csv", "README.md", MANIFEST}
@@ -175,25 +177,73 @@ def test_publish_that_is_stopped_at_any_moment_leaves_the_old_or_the_new_whole(r
     class Stopped(BaseException):
         pass
 
-    for name, true in (("shutil.copy2", shutil.copy2), ("pathlib.Path.rename", Path.rename)):
+    for name, true in (
+        ("shutil.copy2", shutil.copy2),
+        ("shutil.rmtree", shutil.rmtree),
+        ("pathlib.Path.rename", Path.rename),
+    ):
+        if name == "pathlib.Path.rename":  # where no system call exchanges two folders
+            monkeypatch.setattr(publishing, "_exchanged", lambda *_: False)
         for moment in range(2):
             left = [moment]
 
-            def stopping(*arguments, left=left, true=true):
+            def stopping(*arguments, left=left, true=true, **options):
                 if left[0] == 0:
                     raise Stopped
                 left[0] -= 1
-                return true(*arguments)
+                return true(*arguments, **options)
 
             with monkeypatch.context() as patched:
                 patched.setattr(name, stopping)
                 with contextlib.suppress(Stopped):
                     publish(run, output=out)
             # Killed between the two renames, the former publication lies beside; the next publish brings it back.
+            assert name == "pathlib.Path.rename" or out.exists()
             assert held(out) == old if out.exists() else held(tmp_path / ".out.old") == old
-    assert publish(run, output=out) == 0
+    assert publish(run, output=out, options=["--beside"]) == 0
     assert (out / "tables/diabetes_linear.csv").read_text() == "another"
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [".out.lock"]
+
+
+def test_a_file_that_changes_while_it_is_published_is_never_published(runs, tmp_path, monkeypatch, capsys):
+    copy = shutil.copy2
+
+    def changing(source, target):
+        if Path(source).name == "diabetes_linear.csv":
+            Path(source).write_text("changed after the check")
+        return copy(source, target)
+
+    monkeypatch.setattr(shutil, "copy2", changing)
+    assert publish(runs / "c", output=tmp_path / "out") == 2
+    assert "diabetes_linear.csv: checksum: differs from its manifest: changed meanwhile" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_that_write_or_copy_a_folder_wait_for_each_other(runs, tmp_path, capsys):
+    run, out = runs / "c", tmp_path / "out"
+    assert publish(run, output=out) == 0
+    for folder, words in (
+        (run, ["publish", str(run), "--output", str(out)]),
+        (out, ["publish", str(run), "--output", str(out)]),
+        (run, ["clean", "--all", str(run)]),
+        (out, ["crate", str(out)]),
+    ):
+        before = held(folder)
+        with results_locked(folder):
+            assert main(["-q", *words]) == 2
+        assert f"{folder}: another command works on this folder: wait for its end" in capsys.readouterr().err
+        assert held(folder) == before
+
+
+def test_own_data_are_neither_published_nor_made_a_crate(runs, tmp_path, capsys):
+    path = runs / "c/config.json"
+    config = json.loads(path.read_text())
+    config["experiments"]["diabetes_linear"]["dataset"] = {"file": "patients.csv", "target": "readmitted"}
+    path.write_text(json.dumps(config))
+    for words in (["publish", str(runs / "c"), "--output", str(tmp_path / "out")], ["crate", str(runs / "c")]):
+        assert main(words) == 2
+        assert "experiments.diabetes_linear.dataset.file: must not be own data" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_compare_prints_or_writes(tmp_path, capsys):

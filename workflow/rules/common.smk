@@ -9,6 +9,7 @@ from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.loading import load_claims
 from silodp.workflow import engine, job_digest as planning
 from silodp.workflow.digests import from_here
+from silodp.workflow.written import changed_files
 
 # A job takes the place of its shell, and ends when Snakemake does.
 shell.prefix(f"{engine.JOB_VARIABLE}=$PPID exec ")
@@ -42,6 +43,20 @@ try:
 except ValueError as error:
     refuse(str(error))
 
+# A file that is not what its job wrote goes, and so is made again; while another rebuild works here nothing does.
+if workflow.is_main_process and not PLAN.published:
+    try:
+        with engine.results_locked(Path(PLAN.folder)):
+            for file in changed_files(Path(PLAN.folder)):
+                print(
+                    f"silodp: {file}: is not what its job wrote: it is made again",
+                    file=sys.stderr,
+                )
+                if not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+                    file.unlink()
+    except engine.BusyError:
+        pass
+
 # What jobs read: the run file as it was when the rebuild started.
 FROZEN = str(planning.frozen_file(PLAN.run.run))
 
@@ -57,6 +72,7 @@ def begin():
     """What comes before the first job: one rebuild at a time in a folder, and the plan that jobs hold themselves to."""
     try:
         engine.lock()
+        engine.lock_results(PLAN.folder)
     except ValueError as error:
         refuse(str(error))
     planning.freeze(PLAN, RUN_FILE)

@@ -115,6 +115,13 @@ def main(words: Sequence[str] | None = None) -> int:
         command = error.ctx.command_path if error.ctx else "silodp"
         print(f"{command}: {' '.join(error.format_message().split())}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What is left in the buffer cannot be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"silodp: standard output: {error.strerror}: must be writable", file=sys.stderr)
+        return 1
     except (KeyboardInterrupt, click.Abort):
         print("silodp: interrupted", file=sys.stderr)
         return 130

@@ -93,6 +93,17 @@ class Number(click.FloatRange):
         return number
 
 
+class Cores(click.ParamType):
+    """A number of cores, or `all`."""
+
+    name = "cores"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        if value != "all" and not (str(value).isascii() and str(value).isdigit() and int(value) >= 1):
+            self.fail(f"{value!r} is neither a number of at least 1 nor all.", parameter, context)
+        return str(value)
+
+
 PATH = click.Path(path_type=Path)
 POSITIVE = Number(min=0, min_open=True)
 COUNT = click.IntRange(min=1)

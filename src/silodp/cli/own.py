@@ -62,9 +62,9 @@ def init(
     if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
         name += "_own"
     output = output or Path("config") / f"{name}.yaml"
+    survey = first_run_file.survey(file, wishes, person_limit)
     if output.exists():
         raise ConfigError(f"{output}: already exists; remove it or choose another --output (or --again)")
-    survey = first_run_file.survey(file, wishes, person_limit)
     output.parent.mkdir(parents=True, exist_ok=True)
     _write_checked(first_run_file.run_file(survey, name, output, silos), output)
     print(survey.text())

@@ -1,6 +1,7 @@
 """The commands on finished runs: provenance, crate, publish, verify, clean."""
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import click
 
 from silodp.cli.options import PATH, command, job_command, option_of_values, run_file
 from silodp.experiments.validation import load
-from silodp.workflow import contents
+from silodp.workflow import contents, engine
 from silodp.workflow import crate as crates
 from silodp.workflow import provenance as records
 from silodp.workflow.publishing import publish as copy
@@ -37,7 +38,10 @@ def provenance(run_file: Path, listings: Sequence[Path], output: Path) -> None:
 @click.argument("folder", type=PATH)
 def crate(folder: Path) -> None:
     """Write the manifest of a finished run: an RO-Crate with its inputs, its outputs and every checksum."""
-    crates.renew(folder)
+    if engine.JOB_VARIABLE not in os.environ:
+        contents.refuse_own_data(folder)
+    with engine.results_locked(folder):
+        crates.renew(folder)
 
 
 log = logging.getLogger("silodp")
@@ -76,10 +80,11 @@ def clean(runs: Sequence[str], whole: bool, dry_run: bool) -> None:
     RUN is a run's name or a results folder. A publication is never removed.
     """
     # All folders are checked before the first is touched.
-    folders = map(contents.results_folder, runs)
-    chosen = {folder: contents.removable(folder) if whole else contents.leftovers(folder) for folder in folders}
-    for folder, names in chosen.items():
-        if not dry_run:
-            contents.remove(folder, names)
-        for name in names:
-            print(folder / name)
+    folders = [contents.results_folder(run) for run in runs]
+    with engine.results_locked(*folders):
+        chosen = {folder: contents.removable(folder) if whole else contents.leftovers(folder) for folder in folders}
+        for folder, names in chosen.items():
+            if not dry_run:
+                contents.remove(folder, names)
+            for name in names:
+                print(folder / name)

@@ -173,6 +173,8 @@ def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | 
     if schema is not None:
         own = [one.dataset for one in load(schema).experiments.values() if not isinstance(one.dataset, str)]
         known = schema_of(own[0]) if own else None
+    if output.exists() and any(output.samefile(given) for given in (model, file) if given.exists()):
+        raise ConfigError(f"command line: --output: {str(output)!r}: must be neither the model nor the file")
     try:
         released = load_model(model, known)
         frame = released.read(file)

@@ -7,7 +7,7 @@ import click
 import yaml
 
 from silodp.cli.checkins import write_figure_2
-from silodp.cli.options import COUNT, command
+from silodp.cli.options import COUNT, Cores, command
 from silodp.cli.run import profile, run_workflow
 from silodp.config.errors import ConfigError, suggest_name
 from silodp.experiments.validation import load
@@ -22,7 +22,7 @@ from silodp.workflow.job_digest import RunPlan
 @command(epilog="Example: silodp replicate nonconvex-4 --trials 2")
 @click.argument("figure", default="")
 @click.option("--trials", type=COUNT, help="Fewer trials than the paper's, for a cheap look.")
-@click.option("--cores", help="Cores used at once (default: all).")
+@click.option("--cores", type=Cores(), help="Cores used at once (default: all).")
 @profile
 @click.option("--dry-run", is_flag=True, help="Show what would be done and what it costs.")
 @click.pass_obj

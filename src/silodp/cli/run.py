@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from silodp.cli.options import command, run_file
+from silodp.cli.options import Cores, command, run_file
 from silodp.config.errors import ConfigError, project_root
 from silodp.config.loading import file_and_part
 from silodp.config.yaml_file import read_yaml
@@ -28,7 +28,7 @@ profile = click.option("--profile", default="workflow/profiles/default", help="S
 
 @command(epilog="Example: silodp cost config/default.yaml")
 @run_file
-@click.option("--cores", help="Cores used at once (default: all).")
+@click.option("--cores", type=Cores(), help="Cores used at once (default: all).")
 def cost(run_file: Path, cores: str | None) -> None:
     """Estimate a rebuild from nothing; refused, as the rebuild is, above the run file's limits."""
     plan = RunPlan(load(run_file))
@@ -40,7 +40,7 @@ def cost(run_file: Path, cores: str | None) -> None:
 @command(epilog="Example: silodp rebuild config/default.yaml --cores 2 -- figures --dry-run")
 @run_file
 @click.argument("arguments", metavar="[-- SNAKEMAKE...]", nargs=-1, type=click.UNPROCESSED)
-@click.option("--cores", help="Cores used at once (default: the profile's; all for a local run).")
+@click.option("--cores", type=Cores(), help="Cores used at once (default: the profile's; all for a local run).")
 @profile
 @click.pass_obj
 def rebuild(state: dict, run_file: Path, arguments: Sequence[str], cores: str | None, profile: str) -> int:

@@ -34,10 +34,17 @@ def run(context: click.Context, function: Callable[[click.Context], int | None])
             plan = context.meta.get("plan") or options["run_file"]
             hold(digest, plan, command, options, folder)
         code = function(context) or 0
-        sys.stdout.flush()
+        if sys.stdout:  # None where it is closed
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         raise
+    except (MemoryError, RuntimeError) as error:
+        # PyTorch says so in words alone.
+        if context.meta.get("verbose") or not (isinstance(error, MemoryError) or "allocate memory" in str(error)):
+            raise
+        print(f"{context.command_path}: memory: too little is free: must be more, or a smaller run", file=sys.stderr)
+        return 1
     except (ValueError, OSError) as error:
         if context.meta.get("verbose"):
             raise

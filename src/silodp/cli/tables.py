@@ -7,7 +7,7 @@ import click
 import pandas as pd
 
 from silodp.cli.options import PATH, chosen, experiment, job_command, option_of_values, output, run_file
-from silodp.cli.select import CHOSEN, read_trials
+from silodp.cli.select import CHOSEN, read_planned
 from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.experiments.selection import losses as losses_of
 from silodp.experiments.table import delivered_lookup
@@ -58,9 +58,9 @@ def table(
 ) -> None:
     """Aggregate trials into the experiment's table, SPIDER's best-of-two included."""
     _, config = experiment_of(run_file, experiment)
-    fresh_trials = read_trials(fresh) if fresh else None
+    fresh_trials = read_planned(fresh, experiment, config, grid=False) if fresh else None
     delivered = delivered_lookup(read_csv(privacy, PRIVACY_COLUMNS, keep_default_na=False))
-    grid_trials, points = read_trials(grid), read_parquet(chosen, CHOSEN)
+    grid_trials, points = read_planned(grid, experiment, config), read_parquet(chosen, CHOSEN)
     write_csv(aggregate(grid_trials, fresh_trials, points, config, delivered), output)
     if reported:
         write_csv(reported_trials(grid_trials, fresh_trials, points, config), reported)

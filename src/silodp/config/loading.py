@@ -8,6 +8,7 @@ that names file, key, value and what is allowed.
 import copy
 import functools
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,9 +175,11 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
     wrong: dict[str, list[ErrorDetails]] = {}
     for detail in error.errors():
         wrong.setdefault(place(keys_of(detail)), []).append(detail)
-    (where, details), *others = wrong.items()
+    # A slip of the pen in a key is often why another one is missing.
+    (where, details), *others = sorted(wrong.items(), key=lambda item: item[1][0]["type"] != "extra_forbidden")
     value = show_value(details[0]["input"])
-    allowed = ", or: ".join(dict.fromkeys(detail["msg"].removeprefix("Value error, ") for detail in details))
+    said = (re.sub(r"( or)? instance of \w+", "", detail["msg"]).removeprefix("Value error, ") for detail in details)
+    allowed = ", or: ".join(dict.fromkeys(said))
     if details[0]["type"] == "missing":
         value, allowed = "missing", "this key must be given"
     elif details[0]["type"] == "extra_forbidden":

@@ -12,6 +12,8 @@ from silodp.config.errors import ConfigError, suggest_name
 FORMAT = 1
 # Collections within each other, beyond which the compiled parser could exhaust the stack.
 _DEEPEST = 100
+# Bytes of a file. A run with every experiment has about a fifth.
+_LARGEST = 1_000_000
 
 
 class _Loader(yaml.CSafeLoader):
@@ -31,6 +33,19 @@ def _refuse(why: str, place: yaml.Event | yaml.Node) -> None:
 
 # Infinity and NaN as JSON has them in the record of a run.
 _FLOAT = re.compile(r"([-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+|-?Infinity|NaN)$")
+# Numbers that other readers of YAML take for another one: 0123 (83 or 123), 1:30 (90 or a word).
+_UNLIKE = re.compile(r"[-+]?0[0-9_]+(\.|$)|.*:")
+
+
+def _construct_number(loader: Any, node: yaml.ScalarNode) -> int | float:
+    if _UNLIKE.match(node.value):
+        _refuse(f"{node.value} is no plain number (quote a word)", node)
+    read = loader.construct_yaml_int if node.tag.endswith("int") else loader.construct_yaml_float
+    return read(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_number)
+_Loader.add_constructor("tag:yaml.org,2002:float", _construct_number)
 _Loader.add_constructor("tag:yaml.org,2002:null", lambda loader, node: None if node.value else {})
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789IN"))
 
@@ -49,9 +64,13 @@ def _load_plain_yaml(text: str) -> Any:
 
 def read_yaml(path: Path) -> dict:
     """A YAML file that holds a mapping; ConfigError in one line for anything else."""
+    if not path.is_file() and (path.exists() or path.is_symlink()):
+        raise ConfigError(f"{path}: file: is a folder, a pipe or a broken link: must be a readable YAML file")
     if not path.is_file():
         beside = suggest_name(path.name, (file.name for file in path.parent.glob("*.yaml")))
         raise ConfigError(f"{path}: file: missing: must be a readable YAML file{beside}")
+    if path.stat().st_size > _LARGEST:
+        raise ConfigError(f"{path}: file: {path.stat().st_size} bytes: must be at most {_LARGEST}")
     try:
         content = _load_plain_yaml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

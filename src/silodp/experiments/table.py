@@ -162,4 +162,12 @@ def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], tuple[float, f
     keys = rows[KEY].astype({"M": int, "R": int, "epsilon": float, "phase_length": int})
     ends = rows[["delivered_epsilon", "delivered_lower"]].apply(pd.to_numeric, errors="coerce")
     values = dict(zip(*(table.itertuples(index=False, name=None) for table in (keys, ends)), strict=True))
-    return lambda row: values[tuple(row[["source", *KEY[1:]]])]
+
+    def ends_of(row: pd.Series) -> tuple[float, float]:
+        key = tuple(row[["source", *KEY[1:]]])
+        if key not in values:
+            named = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
+            raise ValueError(f"rows of privacy: {named}: missing: must have every point of the table")
+        return values[key]
+
+    return ends_of

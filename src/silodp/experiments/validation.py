@@ -339,7 +339,11 @@ def _checked(name: str, layers: list[tuple[Path, dict]]) -> Experiment:
         file = holder(layers, location) or source
         return f"{file}: {key_of(('experiments', name, *location) if file == run_file else location)}"
 
-    for algorithm, options in (overrides.get("algorithms") or {}).items():
+    algorithms = overrides.get("algorithms") or {}
+    if not isinstance(algorithms, dict):
+        where = f"{run_file}: experiments.{name}.algorithms"
+        raise ConfigError(f"{where}: {show_value(algorithms)}: must be a mapping of algorithms to their options")
+    for algorithm, options in algorithms.items():
         # Leaving out an algorithm that nothing has is a slip of the pen.
         if options is None and algorithm not in ALGORITHMS:
             raise ConfigError(f"{run_file}: experiments.{name}.algorithms.{algorithm}: {_no_such(algorithm)}")

@@ -19,7 +19,7 @@ from silodp.datasets.own.encoding import encode_features, is_missing
 from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
 from silodp.datasets.own.schema import Schema, TableError, schema_from
 from silodp.federation.preprocessing import scale_to_bounds
-from silodp.files import write_atomically
+from silodp.files import DamagedError, reading, write_atomically
 from silodp.models import MODELS
 
 FORMAT = 2
@@ -102,11 +102,13 @@ def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
     A file of format 1 has no schema, and takes that of its run file; of later files `schema` must be None.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with reading(path), np.load(path, allow_pickle=False) as file:
             weights, about = file["weights"], json.loads(str(file["about"]))
         version, features = about.pop("format", 1), about.get("features")
         if version == FORMAT and schema is None:
             return ReleasedModel(weights, about, schema_from(about.pop("schema")))
+    except DamagedError as error:
+        raise ValueError(f"{path}: not a model of silodp ({type(error.__cause__).__name__})") from None
     except (ValueError, KeyError, EOFError, OSError, TypeError) as error:
         raise ValueError(f"{path}: not a model of silodp ({type(error).__name__})") from None
     if version not in (1, FORMAT):

@@ -67,6 +67,14 @@ def manifest(folder: Path) -> dict[str, str]:
         return {unquote(key): entity["sha256"] for key, entity in entities(folder).items() if "contentSize" in entity}
 
 
+def refuse_own_data(folder: Path) -> None:
+    """ValueError for a run of a user's own data: its seed gives its noise, and its tables have errors without noise."""
+    for name, config in (read_json(folder / "config.json").get("experiments") or {}).items():
+        if isinstance(config.get("dataset"), dict) and config["dataset"].get("file"):
+            allowed = "must not be own data, which stay with their owner: release a model in their place"
+            raise ValueError(f"{folder / 'config.json'}: experiments.{name}.dataset.file: {allowed}")
+
+
 def is_publication(folder: Path) -> bool:
     return PUBLISHED.items() <= entities(folder).get("./", {}).items()
 

@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class BusyError(ValueError):
-    """Another rebuild works in this folder; the text is one line."""
+    """Another command works in this folder; the text is one line."""
 
 
 def set_environment() -> None:
@@ -57,12 +57,37 @@ def _give_caches() -> None:
 def lock() -> int:
     """Lock this folder until the process ends or closes the returned open file; BusyError where it is locked."""
     _LOCK.parent.mkdir(exist_ok=True)
-    file = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return _locked(_LOCK, "folder: another rebuild is running in this folder")
+
+
+def lock_results(folder: Path | str) -> int:
+    """Lock a folder of results, which need not be there, by a file beside it: all that write it, or copy it, do so."""
+    place = Path(folder).resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return _locked(place.with_name(f".{place.name}.lock"), f"{folder}: another command works on this folder")
+
+
+@contextmanager
+def results_locked(*folders: Path) -> Iterator[None]:
+    """Folders of results while no rebuild, publish, clean or crate works on them; a job has its rebuild's lock."""
+    with ExitStack() as files:
+        for folder in () if JOB_VARIABLE in os.environ else sorted({folder.resolve() for folder in folders}):
+            if not folder.parent.is_dir():
+                continue
+            try:
+                files.callback(os.close, lock_results(folder))
+            except PermissionError:  # nobody writes a folder that lies in a read-only one
+                continue
+        yield
+
+
+def _locked(path: Path, busy: str) -> int:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(file)
-        raise BusyError("folder: another rebuild is running in this folder: wait for its end") from None
+        raise BusyError(f"{busy}: wait for its end") from None
     return file
 
 

@@ -28,6 +28,7 @@ from silodp.models.registry import MODULES
 from silodp.workflow.closure import CodeSources
 from silodp.workflow.digests import checksum, digest
 from silodp.workflow.outputs import Outputs
+from silodp.workflow.written import note_written
 
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "short", "paper", "board", "vary", "reports", "trials_per_job", "device", "allow_unproven"}
@@ -272,3 +273,5 @@ def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], fold
 
     check()
     files.before_rename.append(check)
+    if not plan.published:
+        files.after_rename.append(functools.partial(note_written, Path(plan.folder)))

@@ -39,9 +39,6 @@ def record(resolved: Resolved, listings: Iterable[Path], output: Path) -> None:
     for path in listings:
         rows = read_csv(path, ("file", "checksum"))
         hashes |= {row.file: row.checksum for row in rows.itertuples()}
-    for config in resolved.experiments.values():
-        if not isinstance(config.dataset, str):
-            hashes[Path(config.dataset.file).name] = f"sha256:{checksum(Path(config.dataset.file))}"
     # Committed files hold no credentials of a mirror.
     options, folder = recordable(resolved.dump(), project_root()), output.parent
     write_config(folder / "config.json", options)

@@ -1,6 +1,10 @@
 """What is kept of finished runs in the repository: a publication, which is a folder with a manifest of its own."""
 
+import ctypes
+import glob
+import os
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +14,19 @@ import pandas as pd
 
 from silodp.files import read_csv, read_json, write_csv, write_text
 from silodp.workflow import crate, provenance
-from silodp.workflow.contents import KEPT, REMADE, is_publication, kind, manifest, named_files, present, problems
+from silodp.workflow.contents import (
+    KEPT,
+    REMADE,
+    is_publication,
+    kind,
+    manifest,
+    named_files,
+    present,
+    problems,
+    refuse_own_data,
+)
+from silodp.workflow.digests import checksum
+from silodp.workflow.engine import results_locked
 
 # Files of a run with a row for each experiment; those of several runs are put together.
 JOINED = ("privacy.csv", "by_round.csv", "audit.csv")
@@ -37,17 +53,22 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
 
     Of several runs, an experiment, and what belongs to none, is taken from the last that has it; with `beside`, what
     else is published there stays, but for what the runs `without` made. Verdicts, comparisons and page are made by
-    `make publish`.
+    `make publish`. ValueError for runs of a user's own data, whose noise and records they would give away.
     """
+    output.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with results_locked(output, *folders):
+        _recover(output)
+        _publish(folders, output, beside, without)
+
+
+def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Sequence[str]) -> None:
     _check_output(output, folders, beside)
     if without and not beside:
         raise ValueError("command line: --without: goes with --beside")
     gone = _files_made_by(output, without) if beside else set()
     sources = [output, *folders] if beside else list(folders)
     for source in sources:
-        if wrong := problems(source):
-            more = f" (and {len(wrong) - 1} more: silodp verify)" if wrong[1:] else ""
-            raise ValueError(f"command line: folder: {str(source)!r}: must be as its rebuild left it: {wrong[0]}{more}")
+        _check_source(source)
     runs: dict[str, dict] = {}
     made_by: dict[str, str] = {}
     for source in sources:
@@ -62,11 +83,13 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
     config = _joined_config(sources, gone) | {"run": "-".join(runs)}
     with _replaced(output) as built:
         for source in sources:
-            for name in manifest(source):
+            for name, digest in manifest(source).items():
                 if kind(name, (*KEPT, *REMADE)) not in (None, "claims.csv", "comparisons.csv", "report.html"):
                     (built / name).parent.mkdir(parents=True, exist_ok=True)
                     # Times come along: a figure stays younger than its table.
                     shutil.copy2(source / name, built / name)
+                    if checksum(built / name) != digest:
+                        raise ValueError(f"{source / name}: checksum: differs from its manifest: changed meanwhile")
         for table in JOINED:
             rows = _joined(sources, table)
             write_csv(rows[rows["experiment"].isin(list(config["experiments"]))], built / table)
@@ -78,6 +101,16 @@ def publish(folders: Sequence[Path], output: Path, *, beside: bool = False, with
         for name in set(present(built)) - allowed:
             (built / name).unlink()
         crate.write(built, published=True)
+        for source in sources:
+            _check_source(source)
+
+
+def _check_source(source: Path) -> None:
+    """ValueError where a run's folder is not as its rebuild left it, or is of own data."""
+    refuse_own_data(source)
+    if wrong := problems(source):
+        more = f" (and {len(wrong) - 1} more: silodp verify)" if wrong[1:] else ""
+        raise ValueError(f"command line: folder: {str(source)!r}: must be as its rebuild left it: {wrong[0]}{more}")
 
 
 def _files_made_by(output: Path, runs: Sequence[str]) -> set[str]:
@@ -105,26 +138,41 @@ def _check_output(output: Path, folders: Sequence[Path], beside: bool) -> None:
         raise ValueError(f"command line: --output: {str(output)!r}: {allowed}")
 
 
+def _beside(output: Path, name: str) -> Path:
+    place = output.resolve()
+    return place.with_name(f".{place.name}.{name}")
+
+
+def _recover(output: Path) -> None:
+    """Bring back what a killed publish left between two renames, and remove what it did not finish."""
+    place, former = output.resolve(), _beside(output, "old")
+    if former.exists() and not place.exists():
+        former.rename(place)
+    for left in (former, *place.parent.glob(glob.escape(_beside(output, "new.").name) + "*")):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 @contextmanager
 def _replaced(output: Path) -> Iterator[Path]:
     """A new folder beside `output` that takes its place once the block ends without an error."""
-    place = output.resolve()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    built, former = (place.parent / f".{place.name}.{name}" for name in ("new", "old"))
-    # A publish that was killed between its two renames left the former publication here.
-    if former.exists() and not place.exists():
-        former.rename(place)
-    for left in (former, built):
-        shutil.rmtree(left, ignore_errors=True)
-    built.mkdir()
+    place, former, built = output.resolve(), _beside(output, "old"), _beside(output, f"new.{os.getpid()}")
+    built.mkdir(parents=True)
     try:
         yield built
-        if place.exists():
+        if place.exists() and not _exchanged(built, place):
             place.rename(former)
-        built.rename(place)
+        if not place.exists():
+            built.rename(place)
     finally:
         shutil.rmtree(built, ignore_errors=True)
     shutil.rmtree(former, ignore_errors=True)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether two folders got each other's name in one step, so that a kill leaves no moment without `other`."""
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE of Linux
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    return bool(rename) and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
 
 
 def _joined_config(folders: Sequence[Path], gone: set[str]) -> dict[str, Any]:

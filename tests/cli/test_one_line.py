@@ -1,0 +1,108 @@
+"""Whatever is wrong with a run file, a column or a place to write is one line that names it."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from silodp.datasets.own.tabular import TableError, read_frame
+
+from silodp.cli import main
+from silodp.config.errors import ConfigError
+from silodp.config.yaml_file import read_yaml
+from silodp.experiments.validation import load
+from silodp.files import write_atomically
+from silodp.own_data.released_model import ReleasedModel, load_model
+
+ABOUT = {"features": [["age", None]], "categories": {}, "bounds": {"age": [0, 120]}, "classes": None, "target": "y"}
+ABOUT |= {"missing": "refuse", "constant_column": False, "encoding": None, "model": {"name": "linear"}}
+
+
+@pytest.mark.parametrize("number", ["0123", "1:30", "-007", "1:30.5"])
+def test_numbers_that_yaml_readers_take_for_others_are_refused(tmp_path, number):
+    (tmp_path / "r.yaml").write_text(f"seed: {number}\n")
+    with pytest.raises(ConfigError, match="is no plain number"):
+        read_yaml(tmp_path / "r.yaml")
+    (tmp_path / "r.yaml").write_text("{a: 0, b: 0.5, c: 10, d: -3, e: 1e-3, f: .inf, g: 0.0, h: '0123'}")
+    assert read_yaml(tmp_path / "r.yaml") == {
+        **{"a": 0, "b": 0.5, "c": 10, "d": -3},
+        **{"e": 1e-3, "f": np.inf, "g": 0.0, "h": "0123"},
+    }
+
+
+def test_what_is_no_run_file_is_named_for_what_it_is(tmp_path):
+    (tmp_path / "folder.yaml").mkdir()
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    for name in ("folder", "pipe", "loop"):
+        with pytest.raises(ConfigError, match="is a folder, a pipe or a broken link"):
+            read_yaml(tmp_path / f"{name}.yaml")
+    (tmp_path / "large.yaml").write_text("a" * 1_000_001)
+    with pytest.raises(ConfigError, match="1000001 bytes: must be at most 1000000"):
+        read_yaml(tmp_path / "large.yaml")
+
+
+@pytest.mark.parametrize("algorithms", ["x", "[minibatch_sgd]", "3", "true"])
+def test_algorithms_are_a_mapping(tmp_path, algorithms):
+    (tmp_path / "r.yaml").write_text(f"run: r\nexperiments: {{diabetes_linear: {{algorithms: {algorithms}}}}}\n")
+    with pytest.raises(ConfigError, match=r"experiments.diabetes_linear.algorithms: .*: must be a mapping"):
+        load(tmp_path / "r.yaml")
+
+
+def test_a_slip_in_a_key_comes_first_and_no_class_is_named(tmp_path):
+    path = tmp_path / "r.yaml"
+    path.write_text("run: r\nexperiments: {diabetes_linear: {trials: no, epsilon: [1]}}\n")
+    with pytest.raises(ConfigError, match=r"epsilon: .*unknown key.*did you mean epsilons"):
+        load(path)
+    path.write_text("run: r\nexperiments: {diabetes_linear: {algorithms: {minibatch_sgd: 3}}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert "AlgorithmOptions" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cores", ["0", "-1", "many", "1.5"])
+def test_cores_are_a_number_or_all(cores, capsys):
+    for command in ("cost", "rebuild"):
+        assert main([command, "config/smoke.yaml", "--cores", cores]) == 2
+        assert "neither a number of at least 1 nor all" in capsys.readouterr().err
+
+
+def test_a_damaged_number_drops_no_column(tmp_path):
+    words = [str(value) for value in np.arange(300) / 7]
+    words[16] = "2.\0"
+    pd.DataFrame({"x": words, "y": np.arange(300) % 2}).to_csv(tmp_path / "d.csv", index=False)
+    with pytest.raises(TableError, match="column 'x': record 17 is no number, as nearly all others are"):
+        read_frame(tmp_path / "d.csv")
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    with pytest.raises(OSError, match="No space left") as caught, write_atomically(tmp_path / "t.csv"):
+        raise OSError(28, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "t.csv")
+
+
+def test_predictions_replace_no_input_and_infinity_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ReleasedModel(np.ones(1), ABOUT).save(tmp_path / "m.npz")
+    pd.DataFrame({"age": [30.0, 50.0], "y": [1, 2]}).to_csv("d.csv", index=False)
+    before = {name: (tmp_path / name).read_bytes() for name in ("m.npz", "d.csv")}
+    for output in before:
+        assert main(["predict", "m.npz", "d.csv", "--output", output]) == 2
+        assert "must be neither the model nor the file" in capsys.readouterr().err
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    pd.DataFrame({"age": [30.0, np.inf], "y": [1, 2]}).to_csv("d.csv", index=False)
+    assert main(["predict", "m.npz", "d.csv", "--output", "o.csv"]) == 2
+    assert "column 'age': 1 values infinite" in capsys.readouterr().err
+
+
+def test_a_model_with_a_flipped_bit_is_one_line(tmp_path):
+    ReleasedModel(np.ones(1), ABOUT).save(tmp_path / "m.npz")
+    whole = (tmp_path / "m.npz").read_bytes()
+    for place in range(0, len(whole), 37):
+        flipped = bytearray(whole)
+        flipped[place] ^= 4
+        (tmp_path / "m.npz").write_bytes(flipped)
+        try:
+            load_model(tmp_path / "m.npz")
+        except ValueError as error:
+            refused.append("not a model of silodp" in str(error))

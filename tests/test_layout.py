@@ -52,7 +52,7 @@ def _graph() -> dict[str, set[str]]:
 
 
 def test_the_package_has_few_rooms():
-    assert len([one for one in PACKAGE.iterdir() if one.name != "__pycache__"]) <= 14
+    assert len([one for one in PACKAGE.iterdir() if one.name != "__pycache__"]) <= 15
 
 
 def test_no_module_imports_itself_in_a_circle():

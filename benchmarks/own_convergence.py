@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from sklearn import datasets
 
-from silodp.datasets.own.own_file import OwnFile
+from silodp.datasets.own.guessing import Wishes
 from silodp.experiments.task import task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load
@@ -100,7 +100,7 @@ def lost(frame: pd.DataFrame, trials: int) -> dict[str, float]:
         os.chdir(folder)
         try:
             frame.to_csv("table.csv", index=False)
-            found = survey(OwnFile(Path("table.csv"), "y"))
+            found = survey(Path("table.csv"), Wishes("y"))
             Path("table.yaml").write_text(run_file(found, "table", Path("table.yaml")), encoding="utf-8")
             resolved = load("table.yaml")
             config = resolved.experiments["table"].model_copy(update={"trials": trials})

@@ -17,7 +17,8 @@ import torch
 
 import memory
 from logistic import ROUNDS, Logistic
-from silodp.datasets.own.own_file import OwnFile, read_own
+from silodp.datasets.own.encoding import read_records
+from silodp.datasets.own.guessing import Wishes, guess_schema
 from timing import Work, interleaved
 
 SILOS, RECORDS, FEATURES, BATCH, POINTS = 1000, 1000, 100, 100, 8
@@ -68,7 +69,7 @@ def main() -> None:
         write(path)
         partition = partition_job(Path(folder))
         began = time.perf_counter()
-        data, _, _ = read_own(OwnFile(path, "y", "silo"))
+        data, _ = read_records(path, guess_schema(path, Wishes("y", "silo")).schema)
         read = time.perf_counter() - began
     reading = memory.own_peak()
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y).to(torch.float32)

@@ -202,7 +202,7 @@ def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch,
     path = patients.run_file(tmp_path)
     before = load(path).experiments["patients"]
     wanted = dataset_of(before).load()
-    assert "`silodp init --again RUN_FILE` writes a schema" in caplog.text
+    assert "`silodp init --again RUN_FILE` writes one" in caplog.text
     assert main(["init", "--again", str(path), "--replace"]) == 0
     after = load(path).experiments["patients"]
     assert set(after.dataset.columns) == {"hospital", "age", "smoker", "readmitted"}

@@ -119,7 +119,9 @@ def schema_of(own: OwnData) -> "Schema":
     for name, why in guess.refused.items():
         allowed = f"must be listed under ignore, or be numbers or at most {MOST_CATEGORIES} categories"
         raise TableError(f"{own.file}: column {name!r}: {why}: {allowed}")
-    log.warning("%s: types are guessed: `silodp init --again RUN_FILE` writes a schema into the run file", own.file)
+    log.warning(
+        "%s: the run file has no schema, types are guessed: `silodp init --again RUN_FILE` writes one", own.file
+    )
     return guess.schema
 
 

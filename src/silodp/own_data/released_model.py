@@ -114,10 +114,8 @@ def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
     if version not in (1, FORMAT):
         raise ValueError(f"{path}: format: {version}: must be 1 or {FORMAT}")
     if schema is None or version == FORMAT:
-        allowed = (
-            "must be a run file: the model has no schema" if version == 1 else "must be left out: the model has one"
-        )
-        raise ValueError(f"{path}: --schema: {allowed}")
+        allowed = "a run file: the model has no schema" if version == 1 else "left out: the model has one"
+        raise ValueError(f"{path}: --schema: must be {allowed}")
     if not _agree(features, schema):
         raise ValueError(f"{path}: --schema: must have the model's features: {', '.join(name for name, _ in features)}")
     return ReleasedModel(weights, about, schema)

@@ -244,8 +244,11 @@ def _column(
     if name in wishes.ignore or wanted in ("ignored", "date"):
         return Column(wanted or "ignored"), ""
     if name in wishes.values:
-        two = len(wishes.values[name]) == 2 and set(counts.index) <= set(wishes.values[name])
-        return Column("boolean" if two else "category", wishes.values[name], missing), ""
+        # Two declared values have the second's column, also where records have a third.
+        values, only = wishes.values[name], set(counts.index) <= set(wishes.values[name])
+        if len(values) == 2:
+            return (Column("boolean", values, missing) if only else Column("category", values[1:], missing)), ""
+        return Column("category", values, missing), ""
     if counts.empty:
         return Column("ignored"), WHY_NOT["empty"]
     if len(counts) == 1 and counts.sum() == len(rows) and wanted is None:
@@ -266,6 +269,8 @@ def _column(
 
 def _is_date(column: pd.Series, cells: pd.Index) -> bool:
     if not is_typed(column) and not _is_text(column):
+        return True
+    if all(re.fullmatch(r"[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}.*", cell) for cell in cells):
         return True
     try:
         pd.to_datetime(pd.Series(cells.astype(object)), format="ISO8601")

@@ -5,17 +5,18 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from silodp.datasets.own.tabular import TableError, read_frame
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.config.yaml_file import read_yaml
+from silodp.datasets.own.guessing import Wishes, guess_schema
+from silodp.datasets.own.schema import Column, Schema, TableError
 from silodp.experiments.validation import load
 from silodp.files import write_atomically
 from silodp.own_data.released_model import ReleasedModel, load_model
 
-ABOUT = {"features": [["age", None]], "categories": {}, "bounds": {"age": [0, 120]}, "classes": None, "target": "y"}
-ABOUT |= {"missing": "refuse", "constant_column": False, "encoding": None, "model": {"name": "linear"}}
+ABOUT = {"model": {"name": "linear"}, "bounds": {"age": [0, 120]}, "constant_column": False}
+SCHEMA = Schema("y", {"age": Column("number"), "y": Column("number")})
 
 
 @pytest.mark.parametrize("number", ["0123", "1:30", "-007", "1:30.5"])
@@ -71,8 +72,8 @@ def test_a_damaged_number_drops_no_column(tmp_path):
     words = [str(value) for value in np.arange(300) / 7]
     words[16] = "2.\0"
     pd.DataFrame({"x": words, "y": np.arange(300) % 2}).to_csv(tmp_path / "d.csv", index=False)
-    with pytest.raises(TableError, match="column 'x': record 17 is no number, as nearly all others are"):
-        read_frame(tmp_path / "d.csv")
+    with pytest.raises(TableError, match=r"row 17, column 'x': .*a word in a column of numbers"):
+        guess_schema(tmp_path / "d.csv", Wishes(target="y"))
 
 
 def test_a_full_disk_names_the_file(tmp_path):
@@ -83,7 +84,7 @@ def test_a_full_disk_names_the_file(tmp_path):
 
 def test_predictions_replace_no_input_and_infinity_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    ReleasedModel(np.ones(1), ABOUT).save(tmp_path / "m.npz")
+    ReleasedModel(np.ones(1), ABOUT, SCHEMA).save(tmp_path / "m.npz")
     pd.DataFrame({"age": [30.0, 50.0], "y": [1, 2]}).to_csv("d.csv", index=False)
     before = {name: (tmp_path / name).read_bytes() for name in ("m.npz", "d.csv")}
     for output in before:
@@ -92,11 +93,11 @@ def test_predictions_replace_no_input_and_infinity_is_refused(tmp_path, monkeypa
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
     pd.DataFrame({"age": [30.0, np.inf], "y": [1, 2]}).to_csv("d.csv", index=False)
     assert main(["predict", "m.npz", "d.csv", "--output", "o.csv"]) == 2
-    assert "column 'age': 1 values infinite" in capsys.readouterr().err
+    assert "row 2, column 'age'" in capsys.readouterr().err
 
 
 def test_a_model_with_a_flipped_bit_is_one_line(tmp_path):
-    ReleasedModel(np.ones(1), ABOUT).save(tmp_path / "m.npz")
+    ReleasedModel(np.ones(1), ABOUT, SCHEMA).save(tmp_path / "m.npz")
     whole, refused = (tmp_path / "m.npz").read_bytes(), []
     for place in range(0, len(whole), 37):
         flipped = bytearray(whole)

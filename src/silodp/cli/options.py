@@ -109,7 +109,14 @@ POSITIVE = Number(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
 DELTA = Number(min=0, max=1, min_open=True, max_open=True)
 
-run_file = click.argument("run_file", type=PATH)
+
+def _run_file(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """The file, or the one of a run's name in config/."""
+    named = Path("config") / f"{value}.yaml"
+    return named if value.name == str(value) and not value.exists() and named.is_file() else value
+
+
+run_file = click.argument("run_file", type=PATH, callback=_run_file)
 experiment = click.argument("experiment")
 silos = click.option("--silos", type=PATH, required=True, help="Folder that `silodp partition` wrote.")
 chosen = click.option("--chosen", type=PATH, required=True, help="Parquet file that `silodp select` wrote.")

@@ -172,7 +172,7 @@ def _exchanged(one: Path, other: Path) -> bool:
     """Whether two folders got each other's name in one step, so that a kill leaves no moment without `other`."""
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE of Linux
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
-    return bool(rename) and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
 
 
 def _joined_config(folders: Sequence[Path], gone: set[str]) -> dict[str, Any]:

@@ -110,7 +110,6 @@ COUNT = click.IntRange(min=1)
 DELTA = Number(min=0, max=1, min_open=True, max_open=True)
 
 
-
 def _run_file(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
     """The file, or the one of a run's name in config/."""
     named = Path("config") / f"{value}.yaml"

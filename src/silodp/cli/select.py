@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -42,7 +43,9 @@ def read_planned(paths: Iterable[Path], experiment: str, config: Experiment, gri
     settings, labels = {setting.name: setting for setting in config.settings}, readings_of(config)
     tasks = {(a, settings[s].M, settings[s].R, labels[reading]) for a, s, reading in trained_tasks(config)}
     found = set(rows[task_of].itertuples(index=False, name=None))
-    wrong = [(f"experiment {name!r}", "is another one") for name in set(rows["experiment"]) - {experiment}]
+    wrong: list[tuple[Any, str]] = [
+        (f"experiment {name!r}", "is another one") for name in set(rows["experiment"]) - {experiment}
+    ]
     wrong += [(task, "missing" if task in tasks else "is no task of it") for task in sorted(found ^ tasks)]
     twice = rows[rows.duplicated([*CHOSEN, "trial"])]
     wrong += [(task, "has rows twice") for task in twice[task_of].itertuples(index=False, name=None)]

@@ -475,11 +475,13 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"With wider grids (\d+) of (\d+) chosen points lie at an edge, with the printed grids (\d+)": edges_of_wider_grids,
     rf"calibrated, certified \| {ENDS} \| {ENDS}": partial(at_an_end, "calibrated"),
     rf"favourable, the other end \| {ENDS} \| {ENDS}": partial(at_an_end, "favourable"),
-    rf"successor beats the papers' best at {OF} cells": lambda: on_the_board("a successor beat.*?")[::2],
+    rf"successor beats (?:minibatch SGD|the papers' best)\*{{0,2}} at {OF} cells": lambda: on_the_board(
+        "a successor beat.*?"
+    )[::2],
     rf"the best single model at {OF} cells": lambda: on_the_board("a model for each silo.*?")[::2],
     rf"it is worse at {OF} cells, and better at none": lambda: on_the_board("is one pass.*?")[1:],
     r"It takes ([\d.]+)n gradients there": lambda: gradients("localised_accelerated", 25)[:1],
-    r"cells, with ([\d.]+) times its gradients": lambda: gradients("localised_accelerated", 25)[:1],
+    r"cells,? with ([\d.]+) times its gradients": lambda: gradients("localised_accelerated", 25)[:1],
     r"localised acceleration takes ([\d.]+)n, and": lambda: gradients("localised_accelerated", 3, places=2)[:1],
     r"Minibatch SGD takes ([\d.]+)n to ([\d.]+)n gradients": partial(gradients, "minibatch_sgd"),
     rf"ahead of minibatch SGD: {INTERVAL} for M = 50 and ε = 8": partial(

@@ -43,7 +43,7 @@ OTHERS = {
     "docs/atlas.md": ["19.1"],
     "docs/errata.md": ["1.342"],
     "docs/results.md": ["12.5", "104", "105"],
-    "docs/owndata.md": ["6.71"],
+    "docs/owndata.md": ["6.71", "00017", "007,", "1.200"],
 }
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from mutants import mutant
 from runfiles import overriding, project, write
 
+from mutants import mutant
 from silodp.datasets import DATASETS
 from silodp.datasets import sources as sources_module
 from silodp.datasets.sources import read_sources

@@ -155,7 +155,7 @@ def test_a_trial_row_finds_its_delivered_epsilon(accountant, tmp_path):
         wanted = (of["delivered_epsilon"].item(), of["delivered_lower"].item())
         row = {"source": "fedprox_spider", "algorithm": "spider", "reading": "", "M": 2, "R": 3, "epsilon": 2.0}
         assert delivered(pd.Series(row | {"phase_length": 2})) == wanted
-        with pytest.raises(KeyError):
+        with pytest.raises(ValueError, match="phase_length 1: missing"):
             delivered(pd.Series(row | {"phase_length": 1}))
 
 

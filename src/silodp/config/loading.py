@@ -184,7 +184,8 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
         value, allowed = "missing", "this key must be given"
     elif details[0]["type"] == "extra_forbidden":
         allowed = "unknown key; see docs/configuration.md for the keys allowed here"
-        allowed += suggest_name(keys_of(details[0])[-1], (key for model in _sections() for key in model.model_fields))
+        word = keys_of(details[0])[-1]
+        allowed += suggest_name(word, {key for model in _sections() for key in model.model_fields} - {word})
     tail = f" (and {len(others)} more)" if others else ""
     return ConfigError(f"{where}: {value}: {allowed}{tail}")
 

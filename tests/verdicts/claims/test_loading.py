@@ -78,7 +78,7 @@ def test_the_schema_allows_the_files_and_no_unknown_key():
     ("old", "new", "said"),
     [
         ("id: X1", "id: x 1", "claims[0].id: 'x 1'"),
-        ("rule: that", "verdict: confirmed", "claims[0].rule: missing"),
+        ("rule: that", "kind: theorem", "claims[0].rule: missing"),
         ("rule: that", "rule: that\n    verdict: confirmed", "claims[0].verdict: 'confirmed': unknown key"),
         ("first: spider", "first: spyder", "claims[0].statistic.pairs[0].first: 'spyder': must be one of"),
         # A name of thousands of letters is cut short.

@@ -121,7 +121,7 @@ def test_a_word_is_missing_between_numbers_and_a_name_elsewhere(guessed):
 REFUSED = {
     "units": ("site,age,outcome\n,years,\n" + "A,1,0\nB,2,1\n" * 9, "row 1 is no number in columns age", "--units-row"),
     "a note": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "x,Zz,1\n", "row 19 is no record by columns age", "18"),
-    "a total": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "Sum,27,9\n", "row 19 is no record by columns site", "18"),
+    "a total": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "Sum,27,9\n", "row 19 is no record by columns site", ""),
     "no feature": ("site,outcome\n" + "A,0\nB,1\n" * 9, "no column is left as a feature", ""),
     "short note": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "Zz\n", "row 19, column 'outcome': missing", "18"),
     "a word": ("site,age,outcome\n" + "".join(f"A,{i},{i % 2}\n" for i in I) + "B,9 Zz,1\n" + "B,2,1\n" * 20,

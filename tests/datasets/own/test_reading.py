@@ -120,7 +120,9 @@ def test_a_word_is_missing_between_numbers_and_a_name_elsewhere(guessed):
 
 REFUSED = {
     "units": ("site,age,outcome\n,years,\n" + "A,1,0\nB,2,1\n" * 9, "row 1 is no number in columns age", "--units-row"),
-    "a note": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "x,Zz,1\n", "row 19 is no number in columns age", "18"),
+    "a note": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "x,Zz,1\n", "row 19 is no record by columns age", "18"),
+    "a total": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "Sum,27,9\n", "row 19 is no record by columns site", ""),
+    "no feature": ("site,outcome\n" + "A,0\nB,1\n" * 9, "no column is left as a feature", ""),
     "short note": ("site,age,outcome\n" + "A,1,0\nB,2,1\n" * 9 + "Zz\n", "row 19, column 'outcome': missing", "18"),
     "a word": ("site,age,outcome\n" + "".join(f"A,{i},{i % 2}\n" for i in I) + "B,9 Zz,1\n" + "B,2,1\n" * 20,
                "row 61, column 'age': '9 aa'", "--missing-word"),
@@ -146,6 +148,8 @@ def test_rows_that_the_schema_leaves_out_are_looked_at_in_every_reading(tmp_path
     wishes = Wishes("outcome", silo="site", form={"units_row": True, "last_row": 19})
     schema = guess_schema(path, wishes).schema
     assert len(read_records(path, schema)[0].y) == 18
+    path.write_text("site,age,outcome\n,years,\n" + rows + "Total,27,9\n")
+    assert len(read_records(path, schema)[0].y) == 18
     for text, key in ((rows + "Total,Zz,\n", "units_row"), (",years,\n" + rows + "A,3,1\n", "last_row")):
         path.write_text("site,age,outcome\n" + text)
         with pytest.raises(TableError, match=f"reads as a record, but {key}"):
@@ -170,7 +174,8 @@ def test_a_whole_number_that_a_float_does_not_hold_is_refused():
 
 def test_parquet_keeps_its_types_and_an_index_by_its_name(tmp_path):
     path, frame = tmp_path / "a.parquet", pd.DataFrame(COLUMNS | {"code": cycled("01", "1")})
-    wanted = ("age", "code=1")
+    frame["insured"] = cycled(True, False)
+    wanted = ("age", "code=1", "insured=True")
     for index, notes in ((I**2, 1), (pd.Index(I, name="patient"), 0)):
         frame.set_index(index).to_parquet(path)
         guess = guess_schema(path, Wishes("outcome", silo="site", ignore=("patient",) if not notes else ()))

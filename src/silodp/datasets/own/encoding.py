@@ -26,6 +26,7 @@ def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) 
     """
     frame = records_of(path, read_table(path, schema.form) if frame is None else frame, schema)
     _check_columns(path, frame, schema)
+    names = feature_names(path, schema)
     parsed = {name: parse_column(frame, name, schema, path) for name in (*schema.roles, *schema.features)}
     for name in (schema.target, *schema.features):
         unknown = parsed[name] == UNKNOWN
@@ -47,7 +48,7 @@ def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) 
         x=x,
         y=y,
         classes=len(schema.classes) or None,
-        feature_names=feature_names(path, schema),
+        feature_names=names,
         class_names=schema.classes,
         silo=silo,
         silo_names=silo_names,

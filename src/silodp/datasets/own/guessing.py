@@ -15,6 +15,7 @@ import pandas as pd
 
 from silodp.datasets.base import Task
 from silodp.datasets.own.parsing import (
+    TOTALS,
     cell_error,
     decode,
     is_parquet,
@@ -186,13 +187,16 @@ def _check_rows(path: Path, rows: pd.DataFrame, texts: Mapping[str, _Text]) -> N
         elif text.is_forced or numerals > max(len(text.words), MOST_CATEGORIES - len(text.words)):
             allowed = f"--missing-word {name}=WORD, --type {name}=ignored, --decimal or --thousands must be given"
             raise cell_error(path, text.column, int(places[0]), "a word in a column of numbers", allowed)
+    for name in rows if not is_parquet(path) else ():
+        if rows[name].iloc[-1].casefold() in TOTALS and len(rows) > 2:
+            last[str(name)] = int(rows.index[-1])
     otherwise = "or --missing-word or --type COLUMN=category be given"
     if first:
         where = f"row {rows.index[0] + 1} is no number in columns {', '.join(first)}"
         raise TableError(f"{path}: {where}: must be units (--units-row), {otherwise}")
     if last:
         row = min(last.values())
-        where = f"row {row + 1} is no number in columns {', '.join(last)}"
+        where = f"row {row + 1} is no record by columns {', '.join(last)}"
         raise TableError(f"{path}: {where}: must be notes or a total (--last-row {row}), {otherwise}")
 
 

@@ -22,6 +22,8 @@ _PACKED = {
 }
 # A category's code of a missing value, and of a value that the schema does not have.
 MISSING, UNKNOWN = -1, -2
+# Words of a row that sums up the records.
+TOTALS = {"total", "sum", "mean", "average", "summe", "gesamt", "mittelwert"}
 # Whole numbers below this are exact in float64.
 _EXACT = 2**53
 
@@ -143,7 +145,7 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 def is_typed(column: pd.Series) -> bool:
     """Whether a column has numbers or truth values by its type, and no text."""
-    return pd.api.types.is_numeric_dtype(column)
+    return pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)
 
 
 def is_scalar(column: pd.Series) -> bool:
@@ -163,13 +165,13 @@ def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     form, last = schema.form, len(frame) if schema.form.last_row is None else schema.form.last_row
     if last > len(frame):
         raise TableError(f"{path}: last_row: {last}: must be at most its {len(frame)} rows (--last-row)")
-    kinds = {name: one for name, one in schema.columns.items() if one.type == "number" and name in frame}
-    for row, key in (
-        (0 if form.units_row else last, "units_row" if form.units_row else "last_row"),
-        (last, "last_row"),
-    ):
-        cells = [words(frame[name].iloc[[row]]).iloc[0] for name in kinds] if row < len(frame) else []
-        if cells and all(re.fullmatch(form.literal, cell) for cell in cells):
+    numbers = [name for name, column in schema.columns.items() if column.type == "number" and name in frame]
+    left_out = {"units_row": 0} if form.units_row else {}
+    left_out |= {"last_row": last} if last < len(frame) else {}
+    for key, row in left_out.items():
+        cells = frame.iloc[row].astype(str)
+        total = cells.str.casefold().isin(TOTALS).any()
+        if numbers and not total and cells[numbers].str.fullmatch(form.literal).all():
             raise TableError(f"{path}: row {row + 1} reads as a record, but {key} leaves it out: must be corrected")
     return frame.iloc[int(form.units_row) : last]
 

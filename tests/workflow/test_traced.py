@@ -87,6 +87,11 @@ def folder(tmp_path_factory):
 )
 def test_jobs_from_silos_to_a_figure_call_what_their_digests_are_made_of(experiment, algorithm, setting, folder):
     run_file, own = folder / "run.yaml", folder / experiment
+    # Selection asks for every algorithm of a run: this run has the traced algorithm alone.
+    others = {name: None for name in load(run_file).experiments[experiment].algorithms if name != algorithm}
+    run_file = folder / f"{experiment}.yaml"
+    alone = {experiment: EXPERIMENTS[experiment] | {"algorithms": others}}
+    run_file.write_text(json.dumps({"run": "traced", "experiments": alone}))
     plan = RunPlan(load(run_file))
 
     def traced(job: str, *words: object) -> None:

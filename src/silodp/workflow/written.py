@@ -7,14 +7,14 @@ from pathlib import Path
 
 from silodp.workflow.digests import checksum
 
-_PLACE = Path("logs", "written")
+_PLACE, _END = Path("logs", "written"), ".checksum"
 
 
 def note_written(folder: Path, path: Path) -> None:
     """Keep the checksum of a file of the run in `folder`; other files are left out."""
     folder, path = folder.resolve(), path.resolve()
     if path.is_relative_to(folder):
-        record = folder / _PLACE / path.relative_to(folder)
+        record = folder / _PLACE / f"{path.relative_to(folder)}{_END}"
         record.parent.mkdir(parents=True, exist_ok=True)
         record.write_text(f"{checksum(path)} {_state(path)}", encoding="utf-8")
 
@@ -22,9 +22,9 @@ def note_written(folder: Path, path: Path) -> None:
 def changed_files(folder: Path) -> list[Path]:
     """Files of a run that are not what their jobs wrote, sorted. Only files with another time are read."""
     found = []
-    for record in sorted((folder / _PLACE).rglob("*")):
-        path = folder / record.relative_to(folder / _PLACE)
-        if record.is_file() and path.is_file():
+    for record in sorted((folder / _PLACE).rglob(f"*{_END}")):
+        path = folder / record.relative_to(folder / _PLACE).with_suffix("")
+        if path.is_file():
             digest, _, state = record.read_text(encoding="utf-8").partition(" ")
             if state != _state(path) and digest != checksum(path):
                 found.append(path)

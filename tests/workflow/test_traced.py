@@ -21,7 +21,7 @@ SMALL = {"trials": 1, "epsilons": [2.0], "stepsizes": {"low": -2, "high": 0, "po
 PHASES = {"settings": [{"M": 2, "R": 2}], "clips": [1.0], "phase_lengths": [1, 2]}
 EXPERIMENTS = {
     "wbcd_mlp": SMALL | PHASES,
-    "wbcd_calibrated": SMALL | PHASES,
+    "wbcd_calibrated": SMALL | PHASES | {"alternatives": [], "readings": {"noise": "calibrated"}},
     "diabetes_linear": SMALL | {"settings": [{"M": 3, "R": 2}], "clips": [1.0]},
 }
 # What starts a command, and what happens in every command alike before its job.

@@ -124,8 +124,7 @@ class ConvNet(Network):
         pair, record = self.pair_numbers(), self.channels * KERNEL**2 * self.sides[0] ** 2
         budget = self.workspace / item
         some = min(records, RECORDS)
-        # A point takes its gathered convolution weights and the gradients of one tensor at a time.
-        point = 2 * max(block.stop - block.start for block in self.blocks)
+        point = 2 * self.size  # its sums tensor by tensor, and in a row
         g = min(max(int((budget - some * record) // (point + some * pair)), 1), points)
         return g, min(max(int((budget - g * point) // (record + g * pair)), 1), records)
 

@@ -63,10 +63,12 @@ def take_maxima(values: Tensor) -> tuple[Tensor, Tensor]:
 
 def spread_maxima(gradients: Tensor, place: Tensor, side: int) -> Tensor:
     """The adjoint of `take_maxima`: gradients (…, p, p) at their places in (…, side, side), 0 elsewhere."""
-    parts = [torch.where(place == number, gradients, 0) for number in range(4)]
-    rows = [torch.stack(parts[row : row + 2], -1).flatten(-2) for row in (0, 2)]
-    left = side - 2 * gradients.shape[-1]
-    return functional.pad(torch.stack(rows, -2).flatten(-3, -2), (0, left, 0, left))
+
+    def rows(*places: int) -> Tensor:
+        return torch.stack([torch.where(place == number, gradients, 0) for number in places], -1).flatten(-2)
+
+    spread, left = torch.stack([rows(0, 1), rows(2, 3)], -2).flatten(-3, -2), side - 2 * gradients.shape[-1]
+    return functional.pad(spread, (0, left, 0, left)) if left else spread
 
 
 def take_patches(images: Tensor) -> Tensor:
@@ -112,8 +114,9 @@ def _backward(shape: Shape, tensors: list[Tensor], layers: _Layers, hot: Tensor)
     d3 = torch.bmm(d4, w4) * (layers.third > 0)
     inner = (torch.bmm(d3, w3) * (layers.second > 0)).reshape(g, b, f2, quarter, quarter)
     d2 = spread_maxima(inner, layers.second_place, second).flatten(3)
-    by_patches = torch.matmul(w2.flatten(2).mT[:, None], d2)
-    d1 = add_patches(by_patches.reshape(g * b, f1 * _WINDOW, second**2), f1, half).reshape(layers.first.shape)
+    # No name holds the gradients by patches, the largest tensor here, beyond their sum.
+    d1 = add_patches(torch.matmul(w2.flatten(2).mT[:, None], d2).reshape(g * b, -1, second**2), f1, half)
+    d1 = d1.reshape(layers.first.shape)
     d1 = spread_maxima(d1 * (layers.first > 0), layers.first_place, first).flatten(3)
     return d1, d2, [(d3, layers.second), (d4, layers.third), (d5, layers.fourth)]
 

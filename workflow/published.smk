@@ -28,7 +28,7 @@ localrules:
 rule all:
     default_target: True
     input:
-        PLAN.figures(),
+        PLAN.files("figures"),
         PLAN.other_figures(),
         f"{PLAN.folder}/claims.csv",
         f"{PLAN.folder}/report.html",

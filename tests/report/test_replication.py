@@ -31,7 +31,7 @@ def test_run_of_a_figure_has_its_settings_alone_and_draws_its_file(name, tmp_pat
     for config in plan.experiments.values():
         assert config.trials == 2
         assert list(config.variants()) == [""]
-    assert {f"{file}.svg" for file in figure.files} <= set(plan.figures())
+    assert {f"{file}.svg" for file in figure.files} <= set(plan.files("figures"))
 
 
 def test_every_figure_is_of_an_experiment_that_has_its_setting():

@@ -5,6 +5,7 @@ The manifest is an RO-Crate, opened by the library that others would open it wit
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 import yaml
@@ -16,8 +17,16 @@ from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.verdicts.claims.base import RunFolder
-from silodp.workflow import contents
-from silodp.workflow.contents import MANIFEST, entities, kind, manifest, problems, unexpected_files, verified
+from silodp.workflow.contents import (
+    MANIFEST,
+    entities,
+    fate_of,
+    manifest,
+    present,
+    problems,
+    unexpected_files,
+    verified,
+)
 from silodp.workflow.crate import person
 from silodp.workflow.digests import checksum
 from silodp.workflow.job_digest import RunPlan
@@ -120,10 +129,19 @@ def test_every_file_of_every_run_has_a_kind(tmp_path):
     for file in (tmp_path / "p.yaml", *(ROOT / "config" / f"{name}.yaml" for name in ("paper", "cifar", "certified"))):
         plan = RunPlan(load(file))
         files = [*plan.deliverables(), *plan.bounds(), *plan.checkins()]
-        assert [file for file in files if not kind(file.removeprefix(f"{plan.folder}/"))] == []
-    assert not any(kind(name) for name in ("notes.txt", "trials/notes.txt", "thesis/a.csv", "config.yaml"))
-    patterns = contents.KEPT + contents.REMADE + contents.OTHERS
-    assert len(set(patterns)) == len(patterns)
+        assert [file for file in files if not fate_of(file.removeprefix(f"{plan.folder}/"))] == []
+    assert not any(fate_of(name) for name in ("notes.txt", "trials/notes.txt", "thesis/a.csv", "config.yaml"))
+
+
+def test_what_was_kept_before_is_kept():
+    """Tables stay as published, figures and pages are made again, decided tables stay beside them."""
+    fates = {name: fate_of(name) for name in present(ROOT / "results" / "published")}
+    assert {name for name, fate in fates.items() if fate == "added"} == {
+        *(f"{table}.csv" for table in ("decided", "decided_power", "decided_verdicts", "gate")),
+        "README.md",
+    }
+    assert {Path(name).suffix for name, fate in fates.items() if fate == "remade"} == {".svg", ".csv", ".html"}
+    assert {fate for name, fate in fates.items() if name.startswith(("tables/", "losses/", "silos/"))} == {"kept"}
 
 
 def test_clean_all_removes_a_run_of_replicate_and_a_killed_run(run, tmp_path):

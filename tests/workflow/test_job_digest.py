@@ -38,13 +38,13 @@ def test_names_of_files_follow_the_doors(path):
     run = f"results/{path.stem}"
     assert one.tables() == [f"{run}/tables/{name}.csv" for name in one.experiments]
     for name, config in one.experiments.items():
-        files = one.grids(name) + one.fresh(name)
+        files = one.grids(name) + one.files("fresh", name)
         assert len(set(files)) == len(files)
         for algorithm in config.algorithms:
             for setting in config.settings:
-                first = (one.rungs(name) or one.chunks(name))[0]
+                first = "race0" if one.rungs(name) else one.chunks(name)[0]
                 assert f"{run}/trials/{name}/{algorithm}/{setting.name}/default_{first}.parquet" in files
-    figures = one.figures()
+    figures = one.files("figures")
     assert len(set(figures)) == len(figures)
     assert {Path(name).suffix for name in figures} == {".pdf", ".png", ".svg"}
     assert all(name.startswith(f"{run}/figures/") for name in figures)
@@ -105,22 +105,22 @@ def test_a_reading_is_trained_only_where_it_speaks_to_the_algorithm_and_is_asked
 
 
 def test_fresh_runs_are_made_only_where_a_report_asks_for_them():
-    assert plan(reports=[{"evaluation": "same"}]).fresh("small") == []
-    assert len(plan(reports=[{"evaluation": "same"}, {}]).fresh("small")) == len(ALGORITHMS)
+    assert plan(reports=[{"evaluation": "same"}]).files("fresh", "small") == []
+    assert len(plan(reports=[{"evaluation": "same"}, {}]).files("fresh", "small")) == len(ALGORITHMS)
 
 
 @pytest.mark.parametrize("tuning", ["full", "race"])
 def test_fresh_runs_are_cut_as_grids_are(tuning):
     one = plan(tuning=tuning, trials=7, trials_per_job=3, reports=[{"selection": "pooled", "evaluation": "fresh"}])
-    own = [Path(name).name for name in one.fresh("small") if "/minibatch_sgd/" in name]
+    own = [Path(name).name for name in one.files("fresh", "small") if "/minibatch_sgd/" in name]
     assert own == ["default_fresh0-1.parquet", "default_fresh2-3.parquet", "default_fresh4-6.parquet"]
 
 
 def test_data_that_must_be_fetched_is_an_input():
-    assert plan().data_files("small") == []
+    assert plan().files("fetch", "small") == []
     digits = {"dataset": "mnist", "label": "parity", "silos": {"scheme": "digit_pairs"}}
     one = plan(run=small.run(data={"mirror": "/a b", "cache": "c"}), **digits)
-    assert one.data_files("small") == ["out/small/data/mnist.csv"]
+    assert one.files("fetch", "small") == ["out/small/data/mnist.csv"]
 
 
 JOBS = ["partition", "train", "select", "table", "figure", "privacy"]

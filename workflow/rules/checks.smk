@@ -33,7 +33,7 @@ rule checkins_figure_2:
 
 rule checkins_experiment:
     input:
-        lambda wc: PLAN.data_files(wc.experiment),
+        lambda wc: PLAN.files("fetch", wc.experiment),
     output:
         f"{PLAN.folder}/checkins/{{experiment}}.csv",
     log:

@@ -1,6 +1,6 @@
 rule fetch:
     output:
-        f"{PLAN.folder}/data/{{dataset}}.csv",
+        **PLAN.patterns("fetch"),
     log:
         f"{PLAN.folder}/logs/fetch/{{dataset}}.log",
     resources:
@@ -10,17 +10,14 @@ rule fetch:
         run_file=FROZEN,
         digest=lambda wc: PLAN.digest_of("fetch", names=[wc.dataset]),
     shell:
-        "silodp fetch {wildcards.dataset:q} --run-file {params.run_file:q} --listing {output:q} --digest {params.digest} > {log:q} 2>&1"
+        "silodp fetch {wildcards.dataset:q} --run-file {params.run_file:q} --listing {output.data:q} --digest {params.digest} > {log:q} 2>&1"
 
 
 rule partition:
     input:
-        lambda wc: PLAN.data_files(wc.experiment),
+        lambda wc: PLAN.files("fetch", wc.experiment),
     output:
-        indices=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/indices.parquet",
-        labels=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/labels.csv",
-        records=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/records.npz",
-        heterogeneity=f"{PLAN.folder}/silos/{{experiment}}/{{reading}}/heterogeneity.csv",
+        **PLAN.patterns("partition"),
     log:
         f"{PLAN.folder}/logs/partition/{{experiment}}/{{reading}}.log",
     resources:

@@ -5,11 +5,11 @@ for experiment in filter(PLAN.is_own, PLAN.experiments):
         name:
             f"study_{experiment}"
         input:
-            silos=PLAN.partitions(experiment),
+            silos=PLAN.files("partition", experiment),
             chosen=f"{PLAN.folder}/selection/{experiment}.parquet",
             table=f"{PLAN.folder}/tables/{experiment}.csv",
         output:
-            PLAN.study(experiment),
+            PLAN.files("study", experiment),
         log:
             f"{PLAN.folder}/logs/study/{experiment}.log",
         threads: PLAN.run.threads
@@ -38,11 +38,7 @@ for experiment in PLAN.experiments:
             table=f"{PLAN.folder}/tables/{experiment}.csv",
             reported=f"{PLAN.folder}/reported/{experiment}.csv",
         output:
-            expand(
-                f"{PLAN.folder}/figures/{{name}}.{{suffix}}",
-                name=PLAN.figure_names(experiment),
-                suffix=PLAN.formats,
-            ),
+            PLAN.files("figures", experiment),
         log:
             f"{PLAN.folder}/logs/figures/{experiment}.log",
         # The longest first, so that none is left to run alone.
@@ -65,7 +61,7 @@ for experiment in PLAN.experiments:
 
 rule figures:
     input:
-        PLAN.figures(),
+        PLAN.files("figures"),
         PLAN.other_figures(),
 
 
@@ -80,11 +76,7 @@ rule redraw:
     input:
         tables=list(PLAN.redrawn()),
     output:
-        expand(
-            "{stem}.{suffix}",
-            stem=sum(PLAN.redrawn().values(), []),
-            suffix=PLAN.formats,
-        ),
+        PLAN.files("redraw"),
     log:
         f"{PLAN.folder}/logs/redraw.log",
     resources:
@@ -121,10 +113,10 @@ rule redraw_one:
 
 rule comparisons:
     input:
-        reported=PLAN.reported(),
+        reported=PLAN.files("table", name="reported"),
         privacy=f"{PLAN.folder}/privacy.csv",
     output:
-        f"{PLAN.folder}/comparisons.csv",
+        **PLAN.patterns("comparisons"),
     log:
         f"{PLAN.folder}/logs/comparisons.log",
     resources:

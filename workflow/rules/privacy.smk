@@ -3,9 +3,7 @@ rule privacy:
         chosen=f"{PLAN.folder}/selection/{{experiment}}.parquet",
         silos=lambda wc: f"{PLAN.silos(wc.experiment, 'default')}/indices.parquet",
     output:
-        table=f"{PLAN.folder}/privacy/{{experiment}}.csv",
-        by_round=f"{PLAN.folder}/by_round/{{experiment}}.csv",
-        audit=f"{PLAN.folder}/audit/{{experiment}}.csv",
+        **PLAN.patterns("privacy"),
     log:
         f"{PLAN.folder}/logs/privacy/{{experiment}}.log",
     resources:
@@ -16,20 +14,16 @@ rule privacy:
         digest=digest_of("privacy"),
     shell:
         "silodp privacy {params.run_file:q} {wildcards.experiment:q} --chosen {input.chosen:q} --silos {params.silos:q}"
-        " --output {output.table:q} --by-round {output.by_round:q} --audit {output.audit:q} --digest {params.digest}"
+        " --output {output.privacy:q} --by-round {output.by_round:q} --audit {output.audit:q} --digest {params.digest}"
         " > {log:q} 2>&1"
 
 
 # privacy.csv, by_round.csv and audit.csv of the whole run.
 rule merge:
     input:
-        expand(
-            f"{PLAN.folder}/{{kind}}/{{experiment}}.csv",
-            kind=("privacy", "by_round", "audit"),
-            experiment=PLAN.experiments,
-        ),
+        PLAN.files("privacy"),
     output:
-        expand(f"{PLAN.folder}/{{kind}}.csv", kind=("privacy", "by_round", "audit")),
+        PLAN.files("merge"),
     log:
         f"{PLAN.folder}/logs/merge.log",
     resources:
@@ -46,7 +40,7 @@ rule merge:
 
 rule formulas:
     output:
-        f"{PLAN.folder}/formulas.csv",
+        **PLAN.patterns("formulas"),
     log:
         f"{PLAN.folder}/logs/formulas.log",
     resources:

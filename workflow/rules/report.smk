@@ -1,5 +1,5 @@
 from silodp.config.errors import project_root
-from silodp.workflow.contents import MANIFEST
+from silodp.workflow.outputs import MANIFEST
 from silodp.workflow.digests import from_here
 
 
@@ -10,9 +10,9 @@ rule claims:
         formulas=f"{PLAN.folder}/formulas.csv",
         wanted=PLAN.asked_outputs(),
         # Evidence names the figures that are there. Not by `ancient`, which hides other reasons to run a job.
-        figures=PLAN.figures() + PLAN.other_figures(),
+        figures=PLAN.files("figures") + PLAN.other_figures(),
     output:
-        f"{PLAN.folder}/claims.csv",
+        **PLAN.patterns("claims"),
     log:
         f"{PLAN.folder}/logs/claims.log",
     resources:
@@ -34,18 +34,18 @@ if not PLAN.published:
 
     rule provenance:
         input:
-            listings=PLAN.listings(),
+            listings=PLAN.files("fetch"),
             # The last before the page, so that it tells of every job that made a result.
-            results=PLAN.tables() + PLAN.figures() + PLAN.other_figures(),
+            results=PLAN.tables() + PLAN.files("figures") + PLAN.other_figures(),
             others=[
-                f"{PLAN.folder}/{name}.csv"
-                for name in ("audit", "comparisons", "privacy")
-            ]
-            + [f"{PLAN.folder}/{name}" for name in PLAN.papers_tables()],
+                file
+                for job in ("merge", "comparisons", "formulas", "claims")
+                for file in PLAN.files(job)
+            ],
         output:
             record=f"{PLAN.folder}/provenance.json",
             config=f"{PLAN.folder}/config.json",
-            plugins=PLAN.plugins(),
+            plugins=[file for file in PLAN.files("provenance") if file.endswith(".py")],
         log:
             f"{PLAN.folder}/logs/provenance.log",
         resources:
@@ -61,15 +61,15 @@ if not PLAN.published:
 rule report:
     input:
         tables=PLAN.tables(),
-        figures=PLAN.figures() + PLAN.other_figures(),
+        figures=PLAN.files("figures") + PLAN.other_figures(),
         privacy=f"{PLAN.folder}/privacy.csv",
         audit=f"{PLAN.folder}/audit.csv",
-        papers=[f"{PLAN.folder}/{name}" for name in PLAN.papers_tables()],
-        studies=sum(map(PLAN.study, PLAN.experiments), []),
+        papers=PLAN.files("formulas") + PLAN.files("claims"),
+        studies=PLAN.files("study"),
         record=f"{PLAN.folder}/provenance.json",
         comparisons=f"{PLAN.folder}/comparisons.csv",
     output:
-        f"{PLAN.folder}/report.html",
+        **PLAN.patterns("report"),
     log:
         f"{PLAN.folder}/logs/report.log",
     resources:
@@ -90,7 +90,7 @@ rule crate:
             f"{PLAN.folder}/{name}"
             for name in ("claims.csv", "comparisons.csv", "report.html")
         ]
-        + PLAN.figures()
+        + PLAN.files("figures")
         + PLAN.other_figures()
         if PLAN.published
         else [file for file in PLAN.deliverables() if not file.endswith(MANIFEST)],

@@ -3,7 +3,7 @@ rule train:
         silos=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/indices.parquet",
         records=lambda wc: f"{PLAN.silos(wc.experiment, wc.reading)}/records.npz",
     output:
-        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.parquet",
+        **PLAN.patterns("train"),
     log:
         f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_{{trials}}.log",
     threads: PLAN.run.threads
@@ -27,7 +27,7 @@ rule race:
             wc.experiment, wc.algorithm, wc.setting, wc.reading, wc.rung
         ),
     output:
-        f"{PLAN.folder}/trials/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_race{{rung}}.parquet",
+        **PLAN.patterns("race"),
     log:
         f"{PLAN.folder}/logs/train/{{experiment}}/{{algorithm}}/{{setting}}/{{reading}}_race{{rung}}.log",
     threads: PLAN.run.threads
@@ -47,7 +47,7 @@ rule select:
     input:
         lambda wc: PLAN.grids(wc.experiment),
     output:
-        f"{PLAN.folder}/selection/{{experiment}}.parquet",
+        **PLAN.patterns("select"),
     log:
         f"{PLAN.folder}/logs/select/{{experiment}}.log",
     resources:
@@ -67,10 +67,14 @@ for experiment in PLAN.experiments:
             name:
                 f"fresh_{experiment}_{number}"
             input:
-                silos=PLAN.partitions(experiment),
+                silos=PLAN.files("partition", experiment),
                 chosen=f"{PLAN.folder}/selection/{experiment}.parquet",
             output:
-                PLAN.fresh(experiment, cut),
+                [
+                    file
+                    for file in PLAN.files("fresh", experiment)
+                    if file.endswith(f"_fresh{cut}.parquet")
+                ],
             log:
                 f"{PLAN.folder}/logs/fresh/{experiment}_{cut}.log",
             threads: PLAN.run.threads

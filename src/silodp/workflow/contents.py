@@ -4,44 +4,32 @@ The manifest is the folder's RO-Crate, which `silodp.workflow.crate` writes afte
 """
 
 import shutil
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from silodp.config.errors import ConfigError, suggest_name
-from silodp.config.loading import PLUGIN_COPIES
 from silodp.experiments.validation import load
 from silodp.files import read_json, reading
 from silodp.workflow.digests import checksum
-from silodp.workflow.outputs import Outputs
+from silodp.workflow.outputs import MANIFEST, OUTPUTS, Output, Outputs
 
-MANIFEST = "ro-crate-metadata.json"
 # Of the manifest's root entity: `publish` sets it, and only such a folder is replaced by the next publication.
 PUBLISHED = {"creativeWorkStatus": "Published"}
-
-# Kinds of files, by their path; `*` matches "/" too. A publication keeps these of its runs:
-KEPT = (
-    "config.json provenance.json privacy.csv by_round.csv audit.csv formulas.csv tables/*.csv reported/*.csv "
-    f"losses/*.parquet silos/*/heterogeneity.csv bounds/*.csv checkins/*.csv {PLUGIN_COPIES}/*.py"
-).split()
-# It makes these from them:
-REMADE = ["figures/*.svg", "bounds/*.svg", "checkins/*.svg", "claims.csv", "comparisons.csv", "report.html"]
-# `silodp leaderboard` writes these into board/ of either:
-BOARD = {f"board/leaderboard{end}" for end in (".csv", ".md", ".svg", "_heterogeneity.svg")}
-# `silodp decided tables` writes these, and the pilot's rows are kept beside them:
-DECIDED = {"decided.csv", "gate.csv", "decided_verdicts.csv", "decided_power.csv"}
-# A run has more:
-OTHERS = (
-    "trials/*.parquet selection/*.parquet privacy/*.csv by_round/*.csv audit/*.csv silos/* data/*.csv "
-    f"figures/* study/* bounds/* checkins/* logs/* run.yaml {MANIFEST}"
-).split()
+# Files of a run beside its outputs.
+TRACES = ("logs/*", "run.yaml")
 
 
-def kind(name: str, kinds: Iterable[str] = (*KEPT, *REMADE, *OTHERS, *BOARD, *DECIDED)) -> str | None:
-    """The first pattern of `kinds` that a file's path matches; None for a file of no kind."""
-    return next((pattern for pattern in kinds if fnmatchcase(name, pattern)), None)
+def output_of(name: str) -> Output | None:
+    """The kind of output that a file of this path is."""
+    return next((output for output in OUTPUTS if fnmatchcase(name, output.glob)), None)
+
+
+def fate_of(name: str) -> str | None:
+    """What a publication does with a file; None for a file of no run."""
+    output = output_of(name)
+    return output.fate if output else "run" if any(fnmatchcase(name, trace) for trace in TRACES) else None
 
 
 def results_folder(run: str) -> Path:
@@ -94,9 +82,11 @@ def named_files(folder: Path, published: bool) -> tuple[set[str], set[str]]:
         {Path(file).relative_to(folder).as_posix() for file in files}
         for files in (run.deliverables(), [*run.bounds(), *run.checkins()])
     )
+    board = {output.pattern for output in OUTPUTS if output.job == "leaderboard"}
     if published:
-        return set(), {name for name in required | more if kind(name, KEPT + REMADE)} | {"README.md", *BOARD, *DECIDED}
-    return required - {MANIFEST}, required | more | BOARD
+        added = {output.pattern for output in OUTPUTS if output.fate == "added"}
+        return set(), {name for name in required | more if fate_of(name) != "run"} | board | added
+    return required - {MANIFEST}, required | more | board
 
 
 def unexpected_files(folder: Path) -> list[str]:
@@ -137,7 +127,7 @@ def leftovers(folder: Path) -> list[str]:
 
 def removable(folder: Path) -> list[str]:
     """The whole folder, "."; ConfigError where it is not a run, or holds anything that is not a run's."""
-    others = [name for name in present(folder) if not kind(name)]
+    others = [name for name in present(folder) if not fate_of(name)]
     for wrong, reason in (
         (folder.is_symlink(), "is a link"),
         (not (folder / "logs").is_dir() and not (folder / "config.json").is_file(), "has neither logs nor config.json"),

@@ -20,11 +20,7 @@ from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
 from silodp.experiments.variants import trained_tasks
 from silodp.workflow.job_digest import RunPlan
-from silodp.workflow.outputs import PARTITION_FILES
 
-# Of an experiment: selection, privacy with audit, table, figures. Of a run: formulas, merge, comparisons, other
-# figures, claims, provenance, page, crate, and the end.
-_ONCE_EACH, _ONCE = 4, 9
 # Training reaches this share of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
 _SHARE = 0.55
 # Seconds that a job takes beside training, on average: starting, accounting, drawing.
@@ -84,7 +80,7 @@ def measured_rate(products: int = 2000) -> float:
 
 def estimate(plan: RunPlan, cores: int, rate: float) -> Cost:
     """The cost of a run on `cores` cores that each do `rate` operations a second."""
-    jobs, runs, operations, overhead, files = _jobs(plan), 0, 0.0, 0.0, len(plan.asked_outputs())
+    jobs, runs, operations, overhead, files = plan.count_jobs(), 0, 0.0, 0.0, len(plan.asked_outputs())
     on_gpu = {"operations": 0.0, "seconds": 0.0}
     played: dict[tuple[str, str, int], float] = {}
     for name, config in plan.experiments.items():
@@ -116,22 +112,6 @@ def estimate(plan: RunPlan, cores: int, rate: float) -> Cost:
     disk = (_PER_RUN * runs + _PER_FILE * files) / 1e6
     memory = min(cores, jobs) * plan.run.memory_mb
     return Cost(jobs, runs, operations, seconds, memory, disk, on_gpu["seconds"])
-
-
-def _jobs(plan: RunPlan) -> int:
-    """Jobs as Snakemake counts them, its own last one too."""
-    each = sum(
-        len(plan.grids(name))
-        + len(plan.fresh_cuts(name))
-        + len(plan.partitions(name)) // len(PARTITION_FILES)
-        + _ONCE_EACH
-        for name in plan.experiments
-    )
-    # The papers' noise formulas with their figures, and their claims.
-    each -= 0 if plan.papers_tables() else 2 + (not plan.redrawn())
-    # A job draws a figure in all formats.
-    wanted = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in plan.asked_outputs()}
-    return each + len(wanted) + len(plan.listings()) + _ONCE
 
 
 def refuse(plan: RunPlan, cost: Cost, folder: Path) -> None:

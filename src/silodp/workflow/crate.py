@@ -13,8 +13,9 @@ from silodp.config.errors import project_root
 from silodp.config.loading import read_yaml
 from silodp.datasets.sources import source_of
 from silodp.files import read_json, write_text
-from silodp.workflow.contents import KEPT, MANIFEST, PUBLISHED, is_publication, kind, manifest, named_files, present
+from silodp.workflow.contents import PUBLISHED, fate_of, is_publication, manifest, named_files, present
 from silodp.workflow.digests import checksum
+from silodp.workflow.outputs import MANIFEST
 from silodp.workflow.provenance import runs_of
 
 # RO-Crate 1.1 has no term for SHA-256; schema.org has.
@@ -28,7 +29,7 @@ def renew(folder: Path) -> None:
     """Write a folder's manifest again; ValueError where a table of a publication differs from the manifest."""
     published = is_publication(folder)
     for name, digest in manifest(folder).items() if published else ():
-        if kind(name) in KEPT and (not (folder / name).is_file() or checksum(folder / name) != digest):
+        if fate_of(name) == "kept" and (not (folder / name).is_file() or checksum(folder / name) != digest):
             raise ValueError(f"{folder / name}: checksum: differs from {MANIFEST}: must be as it was published")
     write(folder, published=published)
 

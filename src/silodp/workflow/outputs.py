@@ -2,7 +2,10 @@
 
 import itertools
 import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from silodp.algorithms import ALGORITHMS, families
 from silodp.config.errors import ConfigError
@@ -13,12 +16,81 @@ from silodp.experiments.variants import figure_names, partitioned_as, readings_o
 from silodp.verdicts.checks import CHECKS
 from silodp.workflow.digests import digest
 
-# What `silodp partition` writes in a folder.
-PARTITION_FILES = ("indices.parquet", "labels.csv", "records.npz", "heterogeneity.csv")
+MANIFEST = "ro-crate-metadata.json"
 # Checks whose tables have a figure; `silodp.report.figures.BOUNDS_FIGURES` holds the figures, and loads matplotlib.
 DRAWN_CHECKS = (
     *("upper_bounds", "lower_bounds", "rates_convex", "rates_nonconvex", "rates_checkins", "rounds_to_target"),
     *("trust_models", "shuffled_records", "hybrid_privacy"),
+)
+
+
+class Output(NamedTuple):
+    """Files of one kind: the job that writes them, what a publication does with them, and what there is a file for.
+
+    A publication has those `kept` of its runs and those `remade` from them; `added` are made in it, and stay when
+    others are published beside them; those of a `run` are not in it. `per` is a case of `Outputs.words`.
+    """
+
+    pattern: str
+    job: str
+    fate: Literal["kept", "remade", "added", "run"]
+    per: str = "run"
+
+    @property
+    def glob(self) -> str:
+        """The pattern with `*`, which matches "/" too, in place of words."""
+        return re.sub(r"{\w+}", "*", self.pattern)
+
+    @property
+    def name(self) -> str:
+        """The file's stem, or its folder where the stem is a word of the run."""
+        return self.pattern.partition("/")[0] if "{" in Path(self.pattern).stem else Path(self.pattern).stem
+
+
+# In the order of their making.
+OUTPUTS = (
+    Output("data/{dataset}.csv", "fetch", "run", "dataset"),
+    Output("silos/{experiment}/{reading}/indices.parquet", "partition", "run", "partition"),
+    Output("silos/{experiment}/{reading}/labels.csv", "partition", "run", "partition"),
+    Output("silos/{experiment}/{reading}/records.npz", "partition", "run", "partition"),
+    Output("silos/{experiment}/{reading}/heterogeneity.csv", "partition", "kept", "partition"),
+    Output("trials/{experiment}/{algorithm}/{setting}/{reading}_{trials}.parquet", "train", "run", "chunk"),
+    Output("trials/{experiment}/{algorithm}/{setting}/{reading}_race{rung}.parquet", "race", "run", "rung"),
+    Output("trials/{experiment}/{algorithm}/{setting}/{reading}_fresh{trials}.parquet", "fresh", "run", "fresh"),
+    Output("selection/{experiment}.parquet", "select", "run", "experiment"),
+    Output("privacy/{experiment}.csv", "privacy", "run", "experiment"),
+    Output("by_round/{experiment}.csv", "privacy", "run", "experiment"),
+    Output("audit/{experiment}.csv", "privacy", "run", "experiment"),
+    Output("tables/{experiment}.csv", "table", "kept", "experiment"),
+    Output("reported/{experiment}.csv", "table", "kept", "experiment"),
+    Output("losses/{experiment}.parquet", "table", "kept", "experiment"),
+    Output("study/{experiment}.{suffix}", "study", "run", "study"),
+    Output("privacy.csv", "merge", "kept"),
+    Output("by_round.csv", "merge", "kept"),
+    Output("audit.csv", "merge", "kept"),
+    Output("formulas.csv", "formulas", "kept", "papers"),
+    Output("comparisons.csv", "comparisons", "remade"),
+    Output("figures/{name}.{suffix}", "figures", "remade", "figure"),
+    Output("figures/{name}.{suffix}", "redraw", "remade", "redrawn"),
+    Output("bounds/{name}.csv", "check", "kept", "asked"),
+    Output("checkins/{name}.csv", "checkins", "kept", "asked"),
+    Output("bounds/{name}.{suffix}", "redraw", "remade", "asked"),
+    Output("checkins/{name}.{suffix}", "redraw", "remade", "asked"),
+    Output("claims.csv", "claims", "remade", "papers"),
+    Output("config.json", "provenance", "kept"),
+    Output("provenance.json", "provenance", "kept"),
+    Output(f"{PLUGIN_COPIES}/{{plugin}}.py", "provenance", "kept", "plugin"),
+    Output("report.html", "report", "remade"),
+    Output(MANIFEST, "crate", "run"),
+    Output("README.md", "publish", "added", "asked"),
+    *(
+        Output(f"board/leaderboard{end}", "leaderboard", "remade", "board")
+        for end in (".csv", ".md", ".svg", "_heterogeneity.svg")
+    ),
+    *(
+        Output(f"{table}.csv", "decided", "added", "asked")
+        for table in ("decided", "decided_verdicts", "decided_power", "gate")
+    ),
 )
 
 
@@ -59,96 +131,108 @@ class Outputs:
         """GPUs that a training job asks a cluster for; None, which is no request at all, where it trains on the CPU."""
         return 1 if self.device(experiment).startswith("cuda") else None
 
-    def _trained(self, experiment: str, suffixes: list[str]) -> list[str]:
-        return [
-            f"{self.folder}/trials/{experiment}/{algorithm}/{setting}/{reading}_{suffix}.parquet"
-            for algorithm, setting, reading in trained_tasks(self.experiments[experiment])
-            for suffix in suffixes
-        ]
+    def patterns(self, job: str) -> dict[str, str]:
+        """Paths of a job's files by `Output.name`, with the words of `Output.pattern`."""
+        return {output.name: f"{self.folder}/{output.pattern}" for output in OUTPUTS if output.job == job}
+
+    def files(self, job: str, *experiments: str, name: str = "") -> list[str]:
+        """A job's files, or those of one `Output.name`, of some experiments or of all; none that must be asked for."""
+        chosen = [output for output in OUTPUTS if output.job == job and name in ("", output.name)]
+        paths = (output.pattern.format(**words) for output in chosen for words in self.words(output.per, *experiments))
+        return [f"{self.folder}/{path}" for path in dict.fromkeys(paths)]
+
+    def words(self, per: str, *experiments: str) -> Iterator[dict[str, str]]:
+        """What stands for the words of a pattern, by file; nothing for `asked`, which `asked_outputs` has."""
+        if per == "run" or (per == "papers" and self.is_about_papers()):
+            yield {}
+        if per == "plugin":
+            yield from ({"plugin": file.stem} for file in self.resolved.plugins)
+        if per == "redrawn":
+            stems = (Path(stem).name for stems in self.redrawn().values() for stem in stems)
+            yield from ({"name": stem, "suffix": suffix} for stem in stems for suffix in self.formats)
+        for experiment in experiments or self.experiments:
+            yield from ({"experiment": experiment, **words} for words in self._words_of(per, experiment))
+
+    def _words_of(self, per: str, experiment: str) -> Iterator[dict[str, str]]:
+        config, cuts = (
+            self.experiments[experiment],
+            {"chunk": self.chunks, "rung": self.rungs, "fresh": self.fresh_cuts},
+        )
+        if per == "experiment":
+            yield {}
+        if per == "dataset" and not config.is_own and not DATASETS[str(config.dataset)].embedded:
+            yield {"dataset": str(config.dataset)}
+        if per == "partition":
+            readings = sorted({partitioned_as(config, reading) for reading in self.readings(experiment)})
+            yield from ({"reading": reading} for reading in readings)
+        if per in cuts and not (per == "chunk" and self.rungs(experiment)):
+            for algorithm, setting, reading in trained_tasks(config):
+                words = {"algorithm": algorithm, "setting": setting, "reading": reading}
+                yield from ({**words, "trials": cut, "rung": cut} for cut in cuts[per](experiment))
+        if per == "study" and config.is_own:
+            yield from ({"suffix": suffix} for suffix in ("json", *self.formats))
+        if per == "figure":
+            names = self.figure_names(experiment)
+            yield from ({"name": name, "suffix": suffix} for name in names for suffix in self.formats)
+
+    def count_jobs(self) -> int:
+        """Jobs as Snakemake counts them, its last too: one draws all figures of an experiment in all formats."""
+        shared = {"dataset": {"dataset"}, "fresh": {"experiment", "trials"}}
+        task = {"experiment", "algorithm", "setting", "reading", "trials"}
+        counted = {
+            (output.job, *(words[word] for word in sorted(shared.get(output.per, task) & set(words))))
+            for output in OUTPUTS
+            for words in self.words(output.per)
+        }
+        drawn = {file if file.endswith(".csv") else file.rpartition(".")[0] for file in self.asked_outputs()}
+        return len(counted) + len(drawn) + 1
 
     def rungs(self, experiment: str) -> list[str]:
-        """The rungs of an experiment's race as in names of files; none where whole grids are trained."""
+        """The numbers of an experiment's rungs, in a race; none where whole grids are trained."""
         config = self.experiments[experiment]
-        return [f"race{number}" for number in range(config.race.rungs)] if config.tuning == "race" else []
+        return [f"{number}" for number in range(config.race.rungs)] if config.tuning == "race" else []
 
     def before(self, experiment: str, algorithm: str, setting: str, reading: str, rung: str) -> list[str]:
         """Trial files of the rungs before the one of number `rung`, in order."""
-        start = f"{self.folder}/trials/{experiment}/{algorithm}/{setting}/{reading}"
-        return [f"{start}_{earlier}.parquet" for earlier in self.rungs(experiment)[: int(rung)]]
+        words = {"experiment": experiment, "algorithm": algorithm, "setting": setting, "reading": reading}
+        pattern = self.patterns("race")["trials"]
+        return [pattern.format(**words, rung=earlier) for earlier in self.rungs(experiment)[: int(rung)]]
 
     def grids(self, experiment: str) -> list[str]:
         """Trial files of the grid runs, or of the rungs of a race over the grid."""
-        return self._trained(experiment, self.rungs(experiment) or self.chunks(experiment))
+        return self.files("race", experiment) or self.files("train", experiment)
 
     def fresh_cuts(self, experiment: str) -> list[str]:
         """Trials of each job at chosen points; none where no report asks for fresh runs."""
         reports = self.experiments[experiment].reports
         return self.chunks(experiment) if any(report.evaluation == "fresh" for report in reports) else []
 
-    def fresh(self, experiment: str, *cuts: str) -> list[str]:
-        """Trial files of the fresh runs at chosen points, of some cuts or of all."""
-        return self._trained(experiment, [f"fresh{cut}" for cut in cuts or self.fresh_cuts(experiment)])
-
-    def partitions(self, experiment: str) -> list[str]:
-        folders = sorted({self.silos(experiment, reading) for reading in self.readings(experiment)})
-        return [f"{folder}/{name}" for folder in folders for name in PARTITION_FILES]
-
     def deliverables(self) -> list[str]:
         """Every file that the run makes, in the order of its making: what `all` asks for and `verify` looks for."""
-        each = [
-            file
-            for name in self.experiments
-            for file in (
-                *self.partitions(name),
-                *self.grids(name),
-                *self.fresh(name),
-                *(f"{self.folder}/{kind}/{name}.parquet" for kind in ("selection", "losses")),
-                *self.study(name),
-                *(f"{self.folder}/{kind}/{name}.csv" for kind in ("privacy", "by_round", "audit", "reported")),
-            )
-        ]
-        whole: list[str] = ["privacy.csv", "by_round.csv", "audit.csv", *self.papers_tables(), "comparisons.csv"]
-        whole += ["config.json", "provenance.json", "report.html", "ro-crate-metadata.json"]
-        files = [*self.listings(), *each, *self.tables(), *self.figures(), *self.other_figures(), *self.asked_outputs()]
-        files += [*(f"{self.folder}/{name}" for name in whole), *self.plugins()]
-        return list(dict.fromkeys(files))
+        files = [file for job in dict.fromkeys(output.job for output in OUTPUTS) for file in self.files(job)]
+        return list(dict.fromkeys([*files, *self.other_figures(), *self.asked_outputs()]))
 
     def tables(self) -> list[str]:
-        return [f"{self.folder}/tables/{name}.csv" for name in self.experiments]
+        return self.files("table", name="tables")
 
     def is_own(self, experiment: str) -> bool:
         """Whether the experiment is a study of a user's own file, which shows no paper's figures."""
         return self.experiments[experiment].is_own
 
-    def study(self, experiment: str) -> list[str]:
-        """What a study of a user's own file comes to, and its figure; nothing for other experiments."""
-        suffixes = ("json", *self.formats) if self.is_own(experiment) else ()
-        return [f"{self.folder}/study/{experiment}.{suffix}" for suffix in suffixes]
-
-    def papers_tables(self) -> list[str]:
-        """What is said of the papers; nothing where all data are a user's own."""
-        of_papers = self.published or not all(map(self.is_own, self.experiments))
-        return ["formulas.csv", "claims.csv"] if of_papers else []
+    def is_about_papers(self) -> bool:
+        """Whether anything is said of the papers: not where all data are a user's own."""
+        return self.published or not all(map(self.is_own, self.experiments))
 
     def figure_names(self, experiment: str) -> dict[str, dict]:
         return {} if self.is_own(experiment) else figure_names(experiment, self.experiments[experiment])
 
-    def figures(self) -> list[str]:
-        return [
-            f"{self.folder}/figures/{name}.{suffix}"
-            for experiment in self.experiments
-            for name in self.figure_names(experiment)
-            for suffix in self.formats
-        ]
-
     def other_figures(self) -> list[str]:
         """Figures of no experiment's grid; in a publication, of bounds and check-ins those whose tables are there."""
-        stems = [stem for drawn in self.redrawn().values() for stem in drawn]
+        files = self.files("redraw")
         if self.published:
             tables = self.tables_beside()
             drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in DRAWN_CHECKS]
-            stems += [str(file.with_suffix("")) for file in drawn]
-        files = [f"{stem}.{suffix}" for stem in stems for suffix in self.formats]
+            files += [str(file.with_suffix(f".{suffix}")) for file in drawn for suffix in self.formats]
         return files + [file for file in self.asked_outputs() if not file.endswith(".csv")]
 
     def paired(self) -> list[str]:
@@ -186,26 +270,15 @@ class Outputs:
                 drawn.append(f"{self.folder}/figures/{name}_{config.settings[0].name}_by_round")
         return drawn
 
-    def reported(self) -> list[str]:
-        return [f"{self.folder}/reported/{name}.csv" for name in self.experiments]
-
     def redrawn(self) -> dict[str, list[str]]:
         """Table of the run that no experiment's grid stands behind → its figures, without a suffix."""
         formulas = [f"{self.folder}/figures/formulas_{paper}" for paper in ("convex", "nonconvex")]
         drawn = {
-            "formulas": formulas if self.papers_tables() else [],
+            "formulas": formulas if self.is_about_papers() else [],
             "by_round": self.by_round(),
             "comparisons": self.paired(),
         }
         return {f"{self.folder}/{name}.csv": stems for name, stems in drawn.items() if stems}
-
-    def listings(self) -> list[str]:
-        return sorted({file for experiment in self.experiments for file in self.data_files(experiment)})
-
-    def data_files(self, experiment: str) -> list[str]:
-        """Flag files of the data sets that must be fetched first."""
-        name = self.experiments[experiment].dataset
-        return [f"{self.folder}/data/{name}.csv"] if isinstance(name, str) and not DATASETS[name].embedded else []
 
     def bounds(self) -> list[str]:
         """Tables of all checks of the papers' bounds, and their figures."""
@@ -232,10 +305,6 @@ class Outputs:
     def tables_beside(self) -> list[Path]:
         """Tables of bounds and check-ins that are there, whether the run file asks for them or not."""
         return sorted(file for name in ("bounds", "checkins") for file in (Path(self.folder) / name).glob("*.csv"))
-
-    def plugins(self) -> list[str]:
-        """Copies of the run's plug-ins, so that its folder can be read without them."""
-        return [f"{self.folder}/{PLUGIN_COPIES}/{file.name}" for file in self.resolved.plugins]
 
 
 def own_data_files(outputs: Outputs) -> list[str]:

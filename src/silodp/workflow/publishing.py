@@ -15,18 +15,17 @@ import pandas as pd
 from silodp.files import read_csv, read_json, write_csv, write_text
 from silodp.workflow import crate, provenance
 from silodp.workflow.contents import (
-    KEPT,
-    REMADE,
     is_publication,
-    kind,
     manifest,
     named_files,
+    output_of,
     present,
     problems,
     refuse_own_data,
 )
 from silodp.workflow.digests import checksum
 from silodp.workflow.engine import results_locked
+from silodp.workflow.outputs import Output
 
 # Files of a run with a row for each experiment; those of several runs are put together.
 JOINED = ("privacy.csv", "by_round.csv", "audit.csv")
@@ -84,7 +83,7 @@ def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Seque
     with _replaced(output) as built:
         for source in sources:
             for name, digest in manifest(source).items():
-                if kind(name, (*KEPT, *REMADE)) not in (None, "claims.csv", "comparisons.csv", "report.html"):
+                if _is_copied(output_of(name)):
                     (built / name).parent.mkdir(parents=True, exist_ok=True)
                     # Times come along: a figure stays younger than its table.
                     shutil.copy2(source / name, built / name)
@@ -103,6 +102,13 @@ def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Seque
         crate.write(built, published=True)
         for source in sources:
             _check_source(source)
+
+
+def _is_copied(output: Output | None) -> bool:
+    """Whether a publication takes a file of this kind from a run; what is made of all its runs it does not."""
+    if output is None or output.fate == "run":
+        return False
+    return output.fate != "remade" or output.per not in ("run", "papers", "board")
 
 
 def _check_source(source: Path) -> None:

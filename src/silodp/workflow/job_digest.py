@@ -26,7 +26,7 @@ from silodp.experiments.variants import trained_as
 from silodp.extending import plugins
 from silodp.models.registry import MODULES
 from silodp.workflow.closure import CodeSources
-from silodp.workflow.digests import checksum, digest
+from silodp.workflow.digests import checksum, digest, keyed_checksum
 from silodp.workflow.outputs import Outputs
 from silodp.workflow.written import note_written
 
@@ -107,7 +107,7 @@ class RunPlan(Outputs):
     def data_digest(self, dataset: str | OwnData) -> str:
         """Changes when a data set's files would; of your own file with its content."""
         if not isinstance(dataset, str):
-            return digest([checksum(Path(dataset.file))])
+            return digest([keyed_checksum(Path(dataset.file))])
         files = [] if DATASETS[dataset].embedded else sources(dataset).files
         return digest([[source.file, source.digest] for source in files])
 

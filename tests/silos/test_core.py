@@ -1,6 +1,7 @@
 """A silo's answers without a transport: equal to the simulation, refused but for the plan, safe at every crash."""
 
 import itertools
+import math
 import os
 import shutil
 import struct

@@ -48,12 +48,12 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
         if number.isascii() and number.isdigit() and not psutil.pid_exists(int(number)):
             left.unlink(missing_ok=True)
     temporary = path.parent / f".{path.name}.{machine}.{os.getpid()}{path.suffix}"
-    temporary.touch()
     try:
         try:
+            temporary.touch()
             yield temporary
         except OSError as error:
-            # A full disk names no file, or the temporary one.
+            # A full disk names no file, or the temporary one, as a folder does that may not be written.
             error.filename = str(path) if error.filename in (None, str(temporary)) else error.filename
             raise
         with open(temporary, "rb+") as handle:

@@ -113,6 +113,16 @@ def test_help_marks_what_a_mechanism_does_not_need(capsys):
         assert ("without --mechanism" in shown) == (command == "epsilon")
 
 
+def test_a_folder_that_may_not_be_written_is_told_by_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def refuse(self, *_, **__):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "touch", refuse)  # who runs tests as root may write anywhere
+    with pytest.raises(PermissionError) as caught, write_atomically(tmp_path / "t.csv"):
+        pass
+    assert caught.value.filename == str(tmp_path / "t.csv")
+
+
 def test_a_full_disk_names_the_file(tmp_path):
     with pytest.raises(OSError, match="No space left") as caught, write_atomically(tmp_path / "t.csv"):
         raise OSError(28, "No space left on device")

@@ -9,7 +9,7 @@ src/silodp, so that a file may move; lines that are not found exactly once are a
 room that was run.
 
 `--drawn` changes operators and numbers of the syntax tree at places that the seed draws, in rooms that compute what is
-published or promised; there the file's own tests run, or those of the folder that mirrors its own.
+published or promised; there the file's own tests run, and then those of the folder that mirrors its own.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def draw(count: int, seed: int) -> list[Mutant]:
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()
         # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors.
-        if {"gpu", "cpu"} & set(path.parts) or folder_of_tests(path, ROOT / "tests") is None:
+        if {"gpu", "cpu"} & set(path.parts) or not tests_of(path, ROOT / "tests"):
             continue
         for statement in ast.walk(ast.parse(source)):
             simple = isinstance(statement, (ast.Assign, ast.Return, ast.AugAssign, ast.Expr))
@@ -132,19 +132,18 @@ def changes(tree: ast.AST) -> Iterator[Callable[[], None]]:
             yield functools.partial(setattr, node, "value", node.value + 1)
 
 
-def folder_of_tests(path: Path, tests: Path) -> Path | None:
-    """The file of tests of a source file, else the nearest folder that mirrors its own; None where there is none."""
+def tests_of(path: Path, tests: Path) -> list[str]:
+    """The file of tests of a source file where there is one, then the nearest folder that mirrors its own."""
     inner = path.relative_to(ROOT / "src" / "silodp")
     alone = tests / inner.with_name(f"test_{inner.name}")
-    return (
-        alone if alone.is_file() else next((tests / one for one in inner.parents[:-1] if (tests / one).is_dir()), None)
-    )
+    folders = [tests / one for one in inner.parents[:-1] if (tests / one).is_dir()]
+    return [str(one) for one in [alone] * alone.is_file() + folders[:1]]
 
 
 def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
     """What the tests say: killed, survived, or an error of pytest itself, or out of time."""
     tests = copy / "tests"
-    ids = test_ids(mutant.tests, tests) if mutant.tests else [str(folder_of_tests(mutant.path, tests))]
+    ids = test_ids(mutant.tests, tests) if mutant.tests else tests_of(mutant.path, tests)
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     command.append("--hypothesis-profile=mutants")

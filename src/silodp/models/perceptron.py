@@ -82,8 +82,8 @@ class Perceptron(Network):
         return kernels.perceptron_local_steps(self.hidden, weights, steps) if self._has_kernel(weights) else None
 
     def _has_kernel(self, weights: Tensor) -> bool:
-        """In float64, in which promises are made, a record that is not finite must not show in the time."""
-        return self.classes == 2 and weights.dtype == torch.float32
+        """Promises are made of one point in float64: there a record that is not finite must not show in the time."""
+        return self.classes == 2 and not (weights.dtype == torch.float64 and len(weights) == 1)
 
     @property
     def _terms(self) -> int:

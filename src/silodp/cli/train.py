@@ -148,8 +148,9 @@ def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: 
 
 def _check_silos(run_file: Path, run: Run, task: Task, silos: Path, trial: int) -> None:
     """ValueError where silos are not the task's, or a trial's do not certify what it claims and the run forbids it."""
+    sizes = [len(records) for records in read_partition(silos, trial).train]
     hold_silos(silos, task.experiment, task.config, task.readings, run)
-    fault = unproven_task(task, [len(records) for records in read_partition(silos, trial).train])
+    fault = unproven_task(task, sizes)
     if fault is not None:
         raise ConfigError(f"{run_file}: experiments.{task.experiment}.allow_unproven: False: {fault}")
 

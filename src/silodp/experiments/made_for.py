@@ -38,7 +38,7 @@ def silos_for(folder: Path, experiment: str, config: Experiment, readings: Readi
 
 def hold_silos(folder: Path, *made_for: Any) -> None:
     """ValueError where a partition's folder is not made for what `silos_for` says, of the same arguments."""
-    if not (folder / "indices.parquet").is_file() or read_made_for(folder) != silos_for(folder, *made_for):
+    if read_made_for(folder) != silos_for(folder, *made_for):
         raise ValueError(f"{folder}: {_REFUSED}")
 
 

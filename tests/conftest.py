@@ -8,12 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 from silodp.datasets import DATASETS
 from silodp.datasets.cache import FetchError, cache_folder, local_files
 from silodp.datasets.fetch import fetch
 
 ROOT = Path(__file__).resolve().parents[1]
+# A wrong line is felt at the first example that fails; its least form takes minutes.
+settings.register_profile("mutants", phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 def pytest_collection_finish() -> None:

@@ -36,7 +36,10 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     What a killed process of this machine left behind for the same `path` is removed too.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
+        raise ValueError(f"{path}: {error.strerror}: must be where a file can be made") from None
     # Machine and process are in the name, so that two writers of one file, on one machine or two, never share it.
     machine = f"{zlib.crc32(platform.node().encode()):08x}"
     for left in path.parent.glob(f".{glob.escape(path.name)}.{machine}.*"):
@@ -45,12 +48,12 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
         if number.isascii() and number.isdigit() and not psutil.pid_exists(int(number)):
             left.unlink(missing_ok=True)
     temporary = path.parent / f".{path.name}.{machine}.{os.getpid()}{path.suffix}"
-    temporary.touch()
     try:
         try:
+            temporary.touch()
             yield temporary
         except OSError as error:
-            # A full disk names no file, or the temporary one.
+            # A full disk names no file, or the temporary one, as a folder does that may not be written.
             error.filename = str(path) if error.filename in (None, str(temporary)) else error.filename
             raise
         with open(temporary, "rb+") as handle:

@@ -82,6 +82,9 @@ def test_shuffled_records_count_once_an_epoch_from_above():
     replaced = ends(made({}, STEP, sampling=sampling, steps={"local": 10, "rounds": 4}))
     assert replaced[1] == pytest.approx(gaussian_epsilon(1e-5, 2 * 2 / 2))
     assert lower == pytest.approx(gaussian_epsilon(1e-5, 2 / math.sqrt(10) / 2))
+    # An epoch that has begun counts.
+    half = ends(made({}, STEP, sampling=sampling, steps={"local": 5, "rounds": 3}))
+    assert half[1] == pytest.approx(gaussian_epsilon(1e-5, 2 * math.sqrt(2) / 2))
 
 
 def test_a_record_that_is_added_shifts_others_over_the_batches():

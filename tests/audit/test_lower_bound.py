@@ -99,6 +99,13 @@ def test_bound_by_hand():
     assert other == pytest.approx(math.log((1 - most - 0.01) / (1 - least)), abs=1e-3)
 
 
+def test_the_runs_that_choose_a_threshold_are_not_counted():
+    """A first half that tells the worlds apart, and a second half that does not."""
+    first, second, none = np.ones(200), np.zeros(200), np.zeros(400)
+    assert lower_epsilon(np.concatenate([first, second]), none, DELTA) == 0
+    assert lower_epsilon(np.concatenate([first, first]), none, DELTA) > 3
+
+
 def test_bound_holds_as_often_as_it_says():
     """Two Gaussians at distance 1 are exactly (ε, δ)-DP: at 80 % the bound may fail in at most a fifth of audits."""
     generator = np.random.default_rng(4)
@@ -125,6 +132,13 @@ def test_plans_without_noise_and_noise_by_smoothness_are_refused():
 def test_canary_pulls_as_far_as_clipping_allows(make):
     """Record 0 sends +Lu, its replacement and all others −Lu, and a difference twice that."""
     canary = make(5)
+    for x, y in canary.silos:
+        # Where only the batch's mean is clipped, the record outweighs all others.
+        no_clip = torch.full((1,), math.inf, dtype=torch.float64)
+        alone, batch = (
+            canary.model.clipped_gradient_sum(canary.weights[None], x[:k], y[:k], no_clip)[0] for k in (1, 5)
+        )
+        assert float((batch - alone).norm()) < 0.01 * float(alone.norm())
     clip = torch.full((1,), CLIP, dtype=torch.float64)
     pulls = []
     for x, y in canary.silos:

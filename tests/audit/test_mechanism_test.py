@@ -82,8 +82,9 @@ def test_what_is_found_is_named():
 
 
 @pytest.mark.parametrize("size", [Size(31, 2, torch.float32), Size(5000, 25, torch.float32), Size(1, 1, torch.float64)])
-def test_noise_at_any_size_is_as_planned(size):
-    p = [family.p.min() * len(family.p) for family in size_tests(made("fed_spider")[1], Messages, STREAMS, size)]
+@pytest.mark.parametrize("name", ["fed_spider", "local_sgd"])
+def test_noise_at_any_size_is_as_planned(name, size):
+    p = [family.p.min() * len(family.p) for family in size_tests(made(name)[1], Messages, STREAMS, size)]
     assert min(p) * len(p) > 1e-3
 
 

@@ -1,6 +1,10 @@
 """Whatever is wrong with a run file, a column or a place to write is one line that names it."""
 
+import io
 import os
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +18,9 @@ from silodp.datasets.own.schema import Column, Schema, TableError
 from silodp.experiments.validation import load
 from silodp.files import write_atomically
 from silodp.own_data.released_model import ReleasedModel, load_model
+from silodp.verdicts.claims.loading import load_claims
 
+ROOT = Path(__file__).parents[2]
 ABOUT = {"model": {"name": "linear"}, "bounds": {"age": [0, 120]}, "constant_column": False}
 SCHEMA = Schema("y", {"age": Column("number"), "y": Column("number")})
 
@@ -74,6 +80,47 @@ def test_a_damaged_number_drops_no_column(tmp_path):
     pd.DataFrame({"x": words, "y": np.arange(300) % 2}).to_csv(tmp_path / "d.csv", index=False)
     with pytest.raises(TableError, match=r"row 17, column 'x': .*a word in a column of numbers"):
         guess_schema(tmp_path / "d.csv", Wishes(target="y"))
+
+
+@pytest.mark.parametrize("words", [["fetch", "wbcd", "--listing"], ["publish", "finished", "--output"]])
+def test_a_place_where_nothing_can_be_written_is_no_unreadable_file(tmp_path, capsys, words, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "finished").mkdir()
+    place = "/proc/x" if words[0] == "publish" else "/proc/x/l.csv"
+    assert main([*words, place]) == 2
+    told = capsys.readouterr().err
+    assert "can be made" in told
+    assert "readable" not in told
+    assert ".lock" not in told
+
+
+def test_claims_tell_how_far_they_are(monkeypatch, capsys):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("silodp.cli.compare.load_claims", lambda: load_claims()[:1])
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert main(["claims", str(ROOT / "results/published-leaderboard")]) == 0
+    assert "0/1 [" in sys.stderr.getvalue()
+
+
+def test_help_marks_what_a_mechanism_does_not_need(capsys):
+    for command, wanted in (("epsilon", "required without --mechanism"), ("noise", "required")):
+        assert main([command, "--help"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert re.search(rf"R, rounds of communication\. \[.*?{wanted}\]", shown)
+        assert ("without --mechanism" in shown) == (command == "epsilon")
+
+
+def test_a_folder_that_may_not_be_written_is_told_by_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def refuse(self, *_, **__):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "touch", refuse)  # who runs tests as root may write anywhere
+    with pytest.raises(PermissionError) as caught, write_atomically(tmp_path / "t.csv"):
+        pass
+    assert caught.value.filename == str(tmp_path / "t.csv")
 
 
 def test_a_full_disk_names_the_file(tmp_path):

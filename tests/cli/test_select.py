@@ -1,12 +1,15 @@
-"""Rows are held to the run file: half a grid, rows twice and another experiment's rows are one line."""
+"""Rows and silos are held to the run file: half a grid, rows twice and what another job made are one line."""
+
+import shutil
 
 import pandas as pd
 import pytest
 from finished import run_file
 
+from silodp.cli import main
 from silodp.cli.select import read_planned
+from silodp.experiments.made_for import write_trained
 from silodp.experiments.validation import load
-from silodp.files import write_parquet
 
 
 @pytest.mark.parametrize(
@@ -16,13 +19,13 @@ from silodp.files import write_parquet
         (lambda rows: rows[rows["algorithm"] != "local_sgd"], "('local_sgd', 2, 5, ''): missing"),
         (lambda rows: pd.concat([rows, rows[:1]]), "has rows twice"),
         (lambda rows: rows[1:], "lacks rows of a trial"),
-        (lambda rows: rows.assign(experiment="other"), "experiment 'other': is another one"),
         (lambda rows: pd.concat([rows, rows[:1].assign(R=6)]), "is no task of it"),
     ],
 )
 def test_rows_are_those_of_the_plan(tmp_path, change, said):
     keys = {"trials": 2, "algorithms": {"minibatch_sgd": {}, "local_sgd": {}}}
-    config = load(run_file(tmp_path / "r.yaml", "r", {"wbcd_mlp": keys})).experiments["wbcd_mlp"]
+    resolved = load(run_file(tmp_path / "r.yaml", "r", {"wbcd_mlp": keys}))
+    config = resolved.experiments["wbcd_mlp"]
     config = config.model_copy(update={"algorithms": {n: config.algorithms[n] for n in keys["algorithms"]}})
     grid = {"algorithm": list(keys["algorithms"])}, {"trial": [0, 1]}, {"stepsize": [0.1, 0.2]}
     rows = pd.DataFrame({"experiment": ["wbcd_mlp"]})
@@ -30,11 +33,45 @@ def test_rows_are_those_of_the_plan(tmp_path, change, said):
         rows = rows.merge(pd.DataFrame(one), how="cross")
     rows = rows.assign(reading="", M=2, R=5, epsilon=3.0, clip=1.0, phase_length=1)
     rows = rows.assign(train_loss=1.0, test_error=0.5, diverged=False)
-    write_parquet(change(rows), tmp_path / "t.parquet")
+    made = "wbcd_mlp", config, resolved.run
+    write_trained(change(rows), tmp_path / "t.parquet", *made)
     if not said:
-        assert len(read_planned([tmp_path / "t.parquet"], "wbcd_mlp", config)) == 8
+        assert len(read_planned([tmp_path / "t.parquet"], *made)) == 8
         return
     with pytest.raises(ValueError, match="rows of wbcd_mlp: ") as caught:
-        read_planned([tmp_path / "t.parquet"], "wbcd_mlp", config)
+        read_planned([tmp_path / "t.parquet"], *made)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_job_takes_only_what_was_made_for_its_run_file_and_experiment(tmp_path, capsys, monkeypatch):
+    """Silos or records of another experiment, trials of another seed, points chosen among others."""
+    names = {"wbcd_mlp": None, "wbcd_calibrated": None}
+    mine, other = (run_file(tmp_path / f"{seed}.yaml", "r", names, seed=seed) for seed in (1, 2))
+
+    def job(command, run, experiment="wbcd_mlp", *words):
+        return main([command, str(run), experiment, *map(str, words), "-q"])
+
+    def train(run, silos, *more):
+        return job("train", run, "wbcd_mlp", "minibatch_sgd", "M2_R5", "--silos", silos, "--output", "t.parquet", *more)
+
+    monkeypatch.chdir(tmp_path)
+    silos = {name: tmp_path / name for name in names}
+    for name, folder in silos.items():
+        assert job("partition", mine, name, "--output", folder) == 0
+    assert train(mine, silos["wbcd_mlp"]) == 0
+    for run, folder in ((mine, silos["wbcd_calibrated"]), (other, silos["wbcd_mlp"])):
+        assert train(run, folder) == 2
+    for file in ("records.npz", "indices.parquet"):
+        mixed = tmp_path / f"mixed_{file}"
+        shutil.copytree(silos["wbcd_mlp"], mixed)
+        shutil.copy(silos["wbcd_calibrated"] / file, mixed)
+        assert train(mine, mixed) == 2
+    for run, experiment in ((other, "wbcd_mlp"), (mine, "wbcd_calibrated")):
+        assert job("select", run, experiment, "--trials", "t.parquet", "--output", "s.parquet") == 2
+    pd.read_parquet("t.parquet").to_csv("t.csv")
+    pd.read_csv("t.csv").to_parquet("nobodys.parquet")
+    assert train(mine, silos["wbcd_mlp"], "--chosen", "nobodys.parquet") == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 7
+    assert all("made for another experiment, run file or seed" in line for line in told)

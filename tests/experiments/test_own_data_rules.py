@@ -16,6 +16,7 @@ from silodp.experiments.validation import load, silo_sizes
 from silodp.federation.experiment_data import dataset_of, dirichlet, measure_person_spread
 from silodp.federation.partition import partition
 from silodp.federation.trial_data import partition_and_measure, prepare
+from silodp.workflow.digests import SECRET
 from silodp.workflow.job_digest import RunPlan
 
 SIZES = {"North": 100, "South": 40, "East": 21}
@@ -204,6 +205,17 @@ def test_a_changed_cell_makes_the_silos_and_the_training_stale(loaded, tmp_path)
     (tmp_path / "patients.csv").write_text(text.replace("North,20.0", "North,21.0", 1))
     after = digests()
     assert all(old != new for old, new in zip(before, after, strict=True))
+
+
+def test_nobody_else_can_compute_the_digest_of_own_data_and_anybody_that_of_registered_ones(loaded, tmp_path):
+    plan = RunPlan(loaded())
+    own = plan.experiments["patients"].dataset
+    mine, registered = plan.data_digest(own), plan.data_digest("insurance")
+    assert plan.data_digest(own) == mine
+    assert (tmp_path / SECRET).stat().st_mode & 0o777 == 0o600
+    (tmp_path / SECRET).unlink()
+    assert plan.data_digest(own) != mine
+    assert plan.data_digest("insurance") == registered
 
 
 def test_held_counts_silos_and_records_of_a_person(loaded):

@@ -76,13 +76,24 @@ def test_delivered_epsilon_is_the_accountants_upper_end():
 
 @pytest.mark.parametrize(
     ("M", "change", "known"),
-    [(2, {}, True), (1, {}, False), (2, {"clipping": "per_tensor"}, False), (2, {"resample": True}, False)],
+    [
+        (2, {}, True),
+        (1, {}, False),
+        (2, {"clipping": "per_tensor"}, False),
+        (2, {"resample": True}, False),
+    ],
 )
 def test_lower_end_is_given_only_where_proven(accountant, M, change, known):
     """Not where a silo may not be drawn, where a record counts several times, or where the clipping is another one."""
     (row,) = rows(point(M=M), readings=change, settings=[{"M": M, "R": 3}]).to_dict("records")
     assert (row["delivered_lower"] == row["delivered_epsilon"] / 2) if known else math.isnan(row["delivered_lower"])
     assert not change.get("resample") or (row["delivered_epsilon"] == math.inf and not row["holds"])
+
+
+@pytest.mark.parametrize("algorithm", ["one_pass_accelerated_sgd", "localised_accelerated"])
+def test_lower_end_is_not_given_where_the_order_of_records_is_secret(accountant, algorithm):
+    (row,) = rows(point(algorithm)).to_dict("records")
+    assert math.isnan(row["delivered_lower"])
 
 
 @pytest.mark.parametrize("noise", ["paper", "calibrated"])
@@ -114,6 +125,7 @@ def test_worst_silo_is_reported_when_plans_differ(accountant):
     values = {one.budget.n: stand_in(one) for one in task(readings={"records": "own"}).plans(2.0, 1, SIZES)}
     assert len(accountant) == 2
     assert found["delivered_epsilon"].tolist() == [max(values.values())]
+    assert found["delivered_lower"].tolist() == [max(values.values()) / 2]
     worst = max(values, key=values.get)
     assert found["delta"].tolist() == [worst**-2.0]
     assert found["sampling"][0].endswith(f"of {worst} with replacement")

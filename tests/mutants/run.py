@@ -1,15 +1,22 @@
 """Wrong lines that the tests have to feel: each is put in place, and its tests run to the first failure.
 
     python tests/mutants/run.py [--room privacy] [--only 3,17] [--share 1/4] [--seconds 60] [--log FILE]
+    python tests/mutants/run.py --drawn 20 --seed 7
 
 `mutants.txt` holds, in blocks: the tests' names after `tests:`, lines that start with `-`, those that replace them with
 `+`, and for a change that nobody can see its reason after `equivalent:`. The lines are looked for in all files of
 src/silodp, so that a file may move; lines that are not found exactly once are an error. Exit code 1 below 90 % in a
 room that was run.
+
+`--drawn` changes operators and numbers of the syntax tree at places that the seed draws, in rooms that compute what is
+published or promised; there the file's own tests run, and then those of the folder that mirrors its own.
 """
 
 import argparse
+import ast
+import functools
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -17,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +41,7 @@ class Mutant(NamedTuple):
     old: tuple[str, ...]
     new: tuple[str, ...]
     equivalent: str = ""
+    path: Path = Path()  # of one that was drawn
 
 
 def read_mutants(text: str) -> list[Mutant]:
@@ -77,13 +86,70 @@ def test_ids(names: tuple[str, ...], tests: Path) -> list[str]:
     return [f"{file}::{name}" for name, of in found.items() for file in of]
 
 
+# Where a wrong line changes a number that is published, or a promise.
+ROOMS = ("privacy", "verdicts", "audit", "federation", "silos", "experiments", "workflow", "algorithms", "models")
+SWAPPED: dict[type, type] = {
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And},
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
+    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
+}
+
+
+def draw(count: int, seed: int) -> list[Mutant]:
+    """Lines of one statement each with one operator or number changed, at places that the seed draws."""
+    package, found = ROOT / "src" / "silodp", []
+    files = [path for room in ROOMS for path in sorted((package / room).rglob("*.py"))]
+    for path in files:
+        source = path.read_text(encoding="utf-8")
+        lines = source.splitlines()
+        # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors.
+        if {"gpu", "cpu"} & set(path.parts) or not tests_of(path, ROOT / "tests"):
+            continue
+        for statement in ast.walk(ast.parse(source)):
+            simple = isinstance(statement, (ast.Assign, ast.Return, ast.AugAssign, ast.Expr))
+            if simple and statement.lineno == statement.end_lineno:  # type: ignore[attr-defined]
+                line = lines[statement.lineno - 1]  # type: ignore[attr-defined]
+                once = [other.strip() for other in lines].count(line.strip()) == 1 and "Error(" not in line
+                places = sum(1 for _ in changes(ast.parse(line.strip())))
+                found += [(path, line.strip(), place) for place in range(places) if once]
+    generator, drawn = random.Random(seed), []
+    for path, line, place in generator.sample(found, count):
+        tree = ast.parse(line)
+        list(changes(tree))[place]()
+        room = path.relative_to(package).parts[0]
+        drawn.append(Mutant(len(drawn) + 1, room, (), (line,), (ast.unparse(tree),), path=path))
+    return drawn
+
+
+def changes(tree: ast.AST) -> Iterator[Callable[[], None]]:
+    """What swaps an operator of a statement, or adds one to a number."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in SWAPPED:
+            yield functools.partial(setattr, node, "op", SWAPPED[type(node.op)]())
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
+            yield functools.partial(node.ops.__setitem__, 0, SWAPPED[type(node.ops[0])]())
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            yield functools.partial(setattr, node, "value", node.value + 1)
+
+
+def tests_of(path: Path, tests: Path) -> list[str]:
+    """The file of tests of a source file where there is one, then the nearest folder that mirrors its own."""
+    inner = path.relative_to(ROOT / "src" / "silodp")
+    alone = tests / inner.with_name(f"test_{inner.name}")
+    folders = [tests / one for one in inner.parents[:-1] if (tests / one).is_dir()]
+    return [str(one) for one in [alone] * alone.is_file() + folders[:1]]
+
+
 def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
     """What the tests say: killed, survived, or an error of pytest itself, or out of time."""
+    tests = copy / "tests"
+    ids = test_ids(mutant.tests, tests) if mutant.tests else tests_of(mutant.path, tests)
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    command.append("--hypothesis-profile=mutants")
     try:
         done = subprocess.run(
-            [*command, *test_ids(mutant.tests, copy / "tests")],
+            [*command, *ids],
             cwd=copy,
             env=environment,
             timeout=seconds,
@@ -103,10 +169,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--log", type=Path, help="what was run is kept here, and not run again")
     parser.add_argument("--check", action="store_true", help="only look whether all lines and tests are there")
+    parser.add_argument("--drawn", type=int, help="that many changes of the syntax tree in place of the list")
+    parser.add_argument("--seed", type=int, default=1, help="of the draws")
     options = parser.parse_args()
-    mutants = read_mutants(Path(__file__).with_name("mutants.txt").read_text(encoding="utf-8"))
+    listed = read_mutants(Path(__file__).with_name("mutants.txt").read_text(encoding="utf-8"))
+    mutants = draw(options.drawn, options.seed) if options.drawn else listed
     sources = {path: path.read_text(encoding="utf-8").splitlines() for path in sorted(ROOT.glob("src/**/*.py"))}
-    places = {mutant.number: place(mutant, sources) for mutant in mutants}
+    of = {mutant.number: {mutant.path: sources[mutant.path]} if options.drawn else sources for mutant in mutants}
+    places = {mutant.number: place(mutant, of[mutant.number]) for mutant in mutants}
     for mutant in mutants:
         test_ids(mutant.tests, ROOT / "tests")
     print(f"{len(mutants)} mutants, {sum(bool(mutant.equivalent) for mutant in mutants)} that nobody can see")

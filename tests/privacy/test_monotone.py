@@ -1,11 +1,16 @@
 """ε over plans of any kind: it grows with whatever a plan gives away more of, and its ends stand at the δ they say."""
 
 import dataclasses
+import functools
+import itertools
 import math
 
+import numpy as np
+import pytest
 from dp_accounting.dp_event import ComposedDpEvent
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from silodp.experiments.privacy_table import plans_at_largest_delta
 from silodp.privacy.accounting.accountant import delivered_epsilon
@@ -102,3 +107,48 @@ def test_a_rows_ends_stand_at_the_largest_delta(parts):
     upper = max(end for _, end in ends)
     assert all(math.isnan(low) or low <= high for low, high in ends)
     assert upper <= max(epsilon_bounds(plan).upper for plan in parts) * (1 + 1e-3) + 1e-9
+
+
+def batch_means(sampler, K, values, rounds):
+    """Means of all batches of all rounds, one row for each way in which they can be drawn."""
+    n = len(values)
+    ways = {
+        "replacement": lambda: itertools.product(itertools.product(range(n), repeat=K), repeat=rounds),
+        "subset": lambda: itertools.product(itertools.combinations(range(n), K), repeat=rounds),
+        "all": lambda: [[range(n)] * rounds],
+        "disjoint": lambda: (
+            [order[r * K : (r + 1) * K] for r in range(rounds)] for order in itertools.permutations(range(n))
+        ),
+    }[sampler]()
+    return np.array([[np.mean([values[i] for i in batch]) for batch in way] for way in ways])
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("n", "K", "rounds"), [(2, 1, 1), (2, 1, 2), (3, 1, 2), (3, 2, 1), (3, 2, 2)])
+@pytest.mark.parametrize("noise", [0.5, 1.5])
+def test_all_neighbours_of_tiny_silos_stay_between_the_ends(sampler, n, K, rounds, noise):
+    """Every batch is written out, for records that pull in any pattern: δ(ε) of all rounds by quadrature."""
+    if sampler == "disjoint" and K * rounds > n:
+        return
+    K, delta = n if sampler == "all" else K, 1e-2
+    release = Release("gradient", rounds, K, noise, sampler=sampler)
+    plan = PrivacyPlan("minibatch_sgd", Budget(n, rounds, 1.0, delta, 1.0), (release,))
+    ends = epsilon_bounds(plan)
+    axis = np.linspace(-1 - 6 * noise, 1 + 6 * noise, 2401 if rounds == 1 else 241)
+
+    def density(first, others):
+        parts = norm.pdf(axis[:, None, None], batch_means(sampler, K, [first, *others], rounds), noise)
+        return functools.reduce(lambda p, q: np.einsum("...w,gw->...gw", p, q), np.moveaxis(parts, 2, 0)).mean(-1)
+
+    def reached(epsilon):
+        found = 0.0
+        for others in itertools.product([-1.0, 0.0, 1.0], repeat=n - 1):
+            p, q = density(1.0, others), density(-1.0, others)
+            for one, other in ((p, q), (q, p)):
+                mass = np.maximum(one - math.exp(epsilon) * other, 0).sum() * (axis[1] - axis[0]) ** rounds
+                found = max(found, float(mass))
+        return found
+
+    assert reached(ends.upper) <= delta * (1 + 1e-3)
+    lower = violating_epsilon(plan, ends, everyone=True)
+    assert math.isnan(lower) or reached(lower) >= delta * (1 - 1e-2)

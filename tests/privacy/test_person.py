@@ -11,7 +11,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.accounting.profiles import without_replacement
-from silodp.privacy.person import person_epsilon, person_laws, persons_epsilon
+from silodp.privacy.person import composed_epsilon, person_epsilon, person_laws, persons_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.shuffling.trusted_sum import shared_noise
 from silodp.privacy.true_epsilon import epsilon_bounds
@@ -30,11 +30,19 @@ def test_a_person_with_one_record_is_a_record(sampler):
     assert person_epsilon(one) == pytest.approx(delivered_epsilon(one, DELTA).upper, rel=1e-6)
 
 
+@pytest.mark.parametrize("sampler", ["all", "disjoint"])
 @pytest.mark.parametrize(("silos", "records"), [(1, 1), (5, 1), (1, 3), (2, 4)])
-def test_gaussian_messages_on_all_records_have_a_closed_form(silos, records):
-    one = plan("all", K=N)
-    wanted = gaussian_epsilon(DELTA, records * math.sqrt(silos * 5) / one.noise_multiplier)
+def test_gaussian_messages_have_a_closed_form(sampler, silos, records):
+    """On all records in each of five messages, or on each record in one of them."""
+    one = plan("all", K=N) if sampler == "all" else plan("disjoint")
+    times = 5 if sampler == "all" else 1
+    wanted = gaussian_epsilon(DELTA, records * math.sqrt(silos * times) / one.noise_multiplier)
     assert person_epsilon(one, silos, records) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("sampler", ["replacement", "subset"])
+def test_a_persons_silos_compose_where_no_sum_hides_their_messages(sampler):
+    assert person_epsilon(plan(sampler), 2) == pytest.approx(composed_epsilon([plan(sampler)] * 2, DELTA))
 
 
 def test_a_trusted_sum_shows_a_persons_silos_in_one_message():

@@ -1,6 +1,7 @@
 """A silo's answers without a transport: equal to the simulation, refused but for the plan, safe at every crash."""
 
 import itertools
+import math
 import os
 import shutil
 import struct
@@ -13,6 +14,7 @@ from three_silos import federation_keys, records, run_plan, seeded_key, simulate
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, train
+from silodp.silos.lattice import lattice_step, steps_of_noise
 from silodp.silos.silo import open_silo
 from silodp.silos.wire import FAULT, pack
 
@@ -201,3 +203,10 @@ def test_a_reply_is_its_digest_slot_and_array(tmp_path):
     plan = run_plan()
     reply = opened(plan, 0, tmp_path).reply(pack(RUN, 3, np.zeros(plan.size)))
     assert (len(reply), reply[:32], struct.unpack("<Q", reply[32:40])) == (40 + 8 * plan.size, RUN, (3,))
+
+
+@pytest.mark.parametrize("noise", [1e-9, 0.3, 1.0, 1.5, math.nextafter(2.0, 0), 2.0, 1e6 / 3])
+def test_noise_in_whole_steps_is_never_less_and_hardly_more(noise):
+    steps = steps_of_noise(noise)
+    assert 2**20 <= steps <= 2**21
+    assert noise <= steps * lattice_step(noise) < noise * (1 + 2**-19)

@@ -1,5 +1,6 @@
 """What a rebuild takes, counted before its first job, and refused above the run file's limits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,15 @@ def test_above_a_limit_a_rebuild_is_refused_in_one_line(tmp_path, key, capsys, m
         assert main(["rebuild", str(path)]) == 2
         assert f"{path}: limits.runs: 0.0001: the run needs 18" in capsys.readouterr().err
         assert not (tmp_path / ".snakemake").exists()
+
+
+def test_memory_above_the_machines_is_a_word(tmp_path, caplog):
+    plan = RunPlan(load(run_file(tmp_path)))
+    refuse(plan, estimate(plan, 1, 1e9), tmp_path)
+    assert not caplog.messages
+    refuse(plan, replace(estimate(plan, 1, 1e9), memory_mb=10**9), tmp_path)
+    (told,) = caplog.messages
+    assert "memory_mb: jobs side by side may need 1000000000 MB, this machine has" in told
 
 
 def test_the_committed_runs_are_within_their_limits(tmp_path):

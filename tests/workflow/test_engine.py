@@ -15,10 +15,12 @@ from silodp.workflow import engine
 PARENT = """
 import os, pathlib, sys
 from silodp.workflow import engine
-sys.exit(engine.run([sys.executable, "-c", pathlib.Path("child.py").read_text()], dict(os.environ)))
+sys.exit(engine.run([sys.executable, "child.py"], dict(os.environ)))
 """
 CHILD = """
-import os, pathlib, subprocess, sys
+import os, pathlib, signal, subprocess, sys
+from silodp.workflow.snakemake_child import fall_silent
+signal.signal(signal.SIGINT, fall_silent)
 from silodp.workflow import engine
 held = engine.lock()
 job = subprocess.Popen([sys.executable, "-c", pathlib.Path("job.py").read_text()])
@@ -52,7 +54,8 @@ def until(ready, seconds=60.0):
 
 def start(folder):
     """A rebuild at work: its process, those of Snakemake and of a job."""
-    parent = subprocess.Popen([sys.executable, "parent.py"], cwd=folder, start_new_session=True)
+    with (folder / "said").open("w") as said:
+        parent = subprocess.Popen([sys.executable, "parent.py"], cwd=folder, start_new_session=True, stderr=said)
     until(lambda: (folder / "pids").exists() and (folder / "job").exists())
     child, job = (psutil.Process(int(pid)) for pid in (folder / "pids").read_text().split())
     return parent, child, job
@@ -67,6 +70,7 @@ def test_a_signal_to_the_rebuild_ends_snakemake_and_its_jobs(folder, number):
     parent, child, job = start(folder)
     parent.send_signal(number)
     assert parent.wait(timeout=60) == 128 + number
+    assert (folder / "said").read_text() == "silodp: interrupted: the same command goes on where it was\n"
     assert gone(child, job)
     os.close(engine.lock())
 

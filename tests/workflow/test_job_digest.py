@@ -152,6 +152,8 @@ def digests(one: RunPlan) -> dict[str, str]:
         ({"trials": 9}, {"partition", *REPORTS}),
         ({"run": small.run(seed=1)}, {"partition", "train", "privacy"}),
         ({"run": small.run(dtype="float64")}, {"train", "privacy"}),
+        ({"label": "parity"}, set(JOBS) - {"figure"}),
+        ({"run": small.run(audit_runs=40)}, {"privacy"}),
         ({"run": small.run(device="cuda")}, {"train"}),
         ({"run": small.run(run="other", threads=3, trials_per_job=1, memory_mb=999)}, set()),
     ],

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from tqdm import tqdm
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, command, job_command, option_of_values, output
@@ -66,7 +67,9 @@ def compare(reported: Path, first: str, second: str, output: Path | None) -> Non
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the claims as a Markdown table.")
 def claims(run: str, experiments: Sequence[str], output: Path | None, as_markdown: bool) -> None:
     """Judge every claim of config/claims by the tables of RUN: a results folder or a run's name."""
-    table = decide(load_claims(), RunFolder(results_folder(run), experiments or None))
+    hidden = not log.isEnabledFor(logging.INFO) or None
+    known = tqdm(load_claims(), desc="claims", unit="claim", disable=hidden, leave=False)
+    table = decide(known, RunFolder(results_folder(run), experiments or None))
     if (decided := results_folder(run) / "decided_verdicts.csv").is_file():
         table = table.merge(read_csv(decided, ["claim", "on_average", "at_every"]), how="left", on="claim")
     if output:

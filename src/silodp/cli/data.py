@@ -12,6 +12,7 @@ from silodp.cli.options import PATH, among, experiment, job_command, run_file
 from silodp.datasets import DATASETS
 from silodp.datasets.fetch import fetch as get
 from silodp.datasets.sources import sources
+from silodp.experiments.made_for import silos_for
 from silodp.experiments.validation import experiment_of, load
 from silodp.experiments.variants import readings_of
 from silodp.federation.partition import write_partition
@@ -63,7 +64,7 @@ def partition(run_file: Path, experiment: str, reading: str, output: Path) -> No
     threadpool_limits(1, user_api="blas")
     data = load_dataset(config, run)
     parts, measured, kept = partition_and_measure(experiment, config, config.variants()[label], run, data)
-    write_records(output, kept)
     # Of a user's file only the number of records a silo is written: an extreme target is a cell of the file.
     y = None if config.is_own else data.y
     write_partition(output, parts, y=y, heterogeneity=measured)
+    write_records(output, kept, silos_for(output, experiment, config, config.variants()[label], run))

@@ -110,6 +110,11 @@ class _RequiredOption(click.Option):
     def __init__(self, *arguments: Any, **keywords: Any):
         super().__init__(*arguments, required=True, **keywords)
 
+    def get_help_extra(self, context: click.Context) -> Any:
+        described = any(option.name == "mechanism" for option in context.command.params)
+        word = "required without --mechanism" if described else "required"
+        return super().get_help_extra(context) | {"required": word}
+
     def process_value(self, context: click.Context, value: Any) -> Any:
         try:
             return super().process_value(context, value)

@@ -8,10 +8,11 @@ import pandas as pd
 
 from silodp.cli.options import PATH, experiment, job_command, option_of_values, output, run_file
 from silodp.config.experiment import Experiment
+from silodp.config.run import Run
+from silodp.experiments.made_for import read_trained, write_trained
 from silodp.experiments.selection import select as choose
 from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import readings_of, trained_tasks
-from silodp.files import read_parquet, write_parquet
 
 # Columns that chosen points and trained runs must have; a file without them is damaged.
 CHOSEN = ("experiment", "algorithm", "reading", "M", "R", "epsilon", "stepsize", "clip", "phase_length")
@@ -25,27 +26,27 @@ TRIALS = (*CHOSEN, "trial", "train_loss", "test_error", "diverged")
 @output
 def select(run_file: Path, experiment: str, trials: Sequence[Path], output: Path) -> None:
     """Choose the grid point of smallest training loss, for every algorithm, setting and epsilon."""
-    _, config = experiment_of(run_file, experiment)
-    write_parquet(choose(read_planned(trials, experiment, config), config), output)
+    run, config = experiment_of(run_file, experiment)
+    write_trained(choose(read_planned(trials, experiment, config, run), config), output, experiment, config, run)
 
 
-def read_trials(paths: Iterable[Path]) -> pd.DataFrame:
-    """The rows of all files."""
-    return pd.concat([read_parquet(path, TRIALS) for path in paths], ignore_index=True)
+def read_trials(paths: Iterable[Path], experiment: str, config: Experiment, run: Run) -> pd.DataFrame:
+    """The rows of all files; ValueError where one was made for another experiment, run file or seed."""
+    return pd.concat([read_trained(path, TRIALS, experiment, config, run) for path in paths], ignore_index=True)
 
 
-def read_planned(paths: Iterable[Path], experiment: str, config: Experiment, grid: bool = True) -> pd.DataFrame:
+def read_planned(
+    paths: Iterable[Path], experiment: str, config: Experiment, run: Run, grid: bool = True
+) -> pd.DataFrame:
     """The rows of all files; ValueError where they are not those of the experiment's tasks, each once.
 
     In a whole `grid` every trial of a task has as many rows.
     """
-    rows, task_of = read_trials(paths), ["algorithm", "M", "R", "reading"]
+    rows, task_of = read_trials(paths, experiment, config, run), ["algorithm", "M", "R", "reading"]
     settings, labels = {setting.name: setting for setting in config.settings}, readings_of(config)
     tasks = {(a, settings[s].M, settings[s].R, labels[reading]) for a, s, reading in trained_tasks(config)}
     found = set(rows[task_of].itertuples(index=False, name=None))
-    wrong: list[tuple[Any, str]] = [
-        (f"experiment {name!r}", "is another one") for name in set(rows["experiment"]) - {experiment}
-    ]
+    wrong: list[tuple[Any, str]] = []
     wrong += [(task, "missing" if task in tasks else "is no task of it") for task in sorted(found ^ tasks)]
     twice = rows[rows.duplicated([*CHOSEN, "trial"])]
     wrong += [(task, "has rows twice") for task in twice[task_of].itertuples(index=False, name=None)]

@@ -9,12 +9,13 @@ import pandas as pd
 from silodp.cli.options import PATH, chosen, experiment, job_command, option_of_values, output, run_file
 from silodp.cli.select import CHOSEN, read_planned
 from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA
+from silodp.experiments.made_for import read_trained
 from silodp.experiments.selection import losses as losses_of
 from silodp.experiments.table import delivered_lookup
 from silodp.experiments.table import reported as reported_trials
 from silodp.experiments.table import table as aggregate
 from silodp.experiments.validation import experiment_of
-from silodp.files import read_csv, read_parquet, write_csv, write_parquet
+from silodp.files import read_csv, write_csv, write_parquet
 
 
 @job_command()
@@ -57,10 +58,11 @@ def table(
     losses: Path | None,
 ) -> None:
     """Aggregate trials into the experiment's table, SPIDER's best-of-two included."""
-    _, config = experiment_of(run_file, experiment)
-    fresh_trials = read_planned(fresh, experiment, config, grid=False) if fresh else None
+    run, config = experiment_of(run_file, experiment)
+    fresh_trials = read_planned(fresh, experiment, config, run, grid=False) if fresh else None
     delivered = delivered_lookup(read_csv(privacy, PRIVACY_COLUMNS, keep_default_na=False))
-    grid_trials, points = read_planned(grid, experiment, config), read_parquet(chosen, CHOSEN)
+    grid_trials = read_planned(grid, experiment, config, run)
+    points = read_trained(chosen, CHOSEN, experiment, config, run)
     write_csv(aggregate(grid_trials, fresh_trials, points, config, delivered), output)
     if reported:
         write_csv(reported_trials(grid_trials, fresh_trials, points, config), reported)

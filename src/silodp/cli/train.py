@@ -16,6 +16,7 @@ from silodp.cli.options import chosen as chosen_points
 from silodp.cli.select import CHOSEN, read_trials
 from silodp.config.errors import ConfigError
 from silodp.config.run import Run
+from silodp.experiments.made_for import hold_silos, read_trained, write_trained
 from silodp.experiments.race import points as race_points
 from silodp.experiments.race import rungs
 from silodp.experiments.task import Task, task_of
@@ -25,7 +26,6 @@ from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import partitioned_as, readings_of, trained_tasks
 from silodp.federation.partition import read_partition
 from silodp.federation.trial_data import stored_trials
-from silodp.files import read_parquet, write_parquet
 from silodp.models.gpu import forbid_tf32
 from silodp.models.threads import use_threads
 
@@ -66,7 +66,8 @@ def _training(function: Callable[..., pd.DataFrame]) -> Callable:
         forbid_tf32()
         task = task_of(experiment, config, algorithm, setting, reading)
         try:
-            write_parquet(function(run_file, run, task, silos, **more), output)
+            rows = function(run_file, run, task, silos, **more)
+            write_trained(rows, output, experiment, config, run)
         except torch.OutOfMemoryError:
             key, value = "stepsizes", f"{len(task.grid())} points in a stack"
             if config.model.name == "convnet":
@@ -84,10 +85,10 @@ def _training(function: Callable[..., pd.DataFrame]) -> Callable:
 def train(run_file: Path, run: Run, task: Task, silos: Path, trials: str, chosen: Path | None) -> pd.DataFrame:
     """Train one algorithm in one setting, as in M12_R25, over its grid or at chosen points, for some trials."""
     numbers = _trials(trials, task.config.trials)
-    _check_proven(run_file, task, silos, numbers[0])
+    _check_silos(run_file, run, task, silos, numbers[0])
     points = None
     if chosen:
-        points = read_parquet(chosen, CHOSEN)
+        points = read_trained(chosen, CHOSEN, task.experiment, task.config, run)
         points = points[(points["algorithm"] == task.algorithm) & (points["reading"] == task.label)]
         points = points[(points["M"] == task.setting.M) & (points["R"] == task.setting.R)]
     name = f"{task.experiment} {task.algorithm} {task.setting.name}"
@@ -133,8 +134,8 @@ def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: 
     among("--rung", str(rung), map(str, range(len(steps))))
     if len(earlier) != rung:
         raise ConfigError(f"command line: --earlier: {len(earlier)} files: must be {rung}, one a rung")
-    _check_proven(run_file, task, silos, 0)
-    before = read_trials(earlier) if earlier else None
+    _check_silos(run_file, run, task, silos, 0)
+    before = read_trials(earlier, task.experiment, task.config, run) if earlier else None
     points = race_points(task.config.race, rung, task.grid(), before)
     log.info("%s %s %s: rung %d, %d points", task.experiment, task.algorithm, task.setting.name, rung, len(points))
     # A search whose neighbours have all run adds nothing.
@@ -145,9 +146,11 @@ def race(run_file: Path, run: Run, task: Task, silos: Path, rung: int, earlier: 
     return run_trials(task, run, prepared, [steps[rung].trial], points, purpose).assign(rung=rung)
 
 
-def _check_proven(run_file: Path, task: Task, silos: Path, trial: int) -> None:
-    """ConfigError where a trial's silos do not certify what the task claims, and the run forbids that."""
-    fault = unproven_task(task, [len(records) for records in read_partition(silos, trial).train])
+def _check_silos(run_file: Path, run: Run, task: Task, silos: Path, trial: int) -> None:
+    """ValueError where silos are not the task's, or a trial's do not certify what it claims and the run forbids it."""
+    sizes = [len(records) for records in read_partition(silos, trial).train]
+    hold_silos(silos, task.experiment, task.config, task.readings, run)
+    fault = unproven_task(task, sizes)
     if fault is not None:
         raise ConfigError(f"{run_file}: experiments.{task.experiment}.allow_unproven: False: {fault}")
 

@@ -16,10 +16,14 @@ def readings_of(config: Experiment) -> dict[str, str]:
     return {slug(label): label for label in config.variants()}
 
 
+# Keys of a reading that decide its silos and records.
+CUTTING = {"resample", "split", "standardise"}
+
+
 def partitioned_as(config: Experiment, reading: str) -> str:
     """The reading whose partition `reading` trains on, as in paths: the default, unless its silos differ."""
     other = config.variants()[readings_of(config)[reading]]
-    same = all(getattr(other, key) == getattr(config.readings, key) for key in ("resample", "split", "standardise"))
+    same = all(getattr(other, key) == getattr(config.readings, key) for key in CUTTING)
     return "default" if same else reading
 
 

@@ -27,14 +27,22 @@ class Records:
         return self.x.ndim == 2 and self.x.size <= STORED
 
 
-def write_records(folder: Path | str, trials: Sequence[Records | None]) -> None:
-    """Write `records.npz` with the records of all trials but those given as None, whole or not at all."""
-    arrays: dict[str, Any] = {}
+def write_records(folder: Path | str, trials: Sequence[Records | None], made_for: str = "") -> None:
+    """Write `records.npz` with the records of all trials but those given as None, and what they are made for."""
+    arrays: dict[str, Any] = {"made_for": np.array(made_for)}
     for trial, records in enumerate(trials):
         if records is not None:
             arrays |= {f"x{trial}": records.x, f"y{trial}": records.y, f"classes{trial}": records.classes or 0}
     with write_atomically(Path(folder) / FILE) as temporary, temporary.open("wb") as handle:
         np.savez(handle, **arrays)
+
+
+def read_made_for(folder: Path) -> str:
+    """What a folder's records are made for; ValueError where there is no file."""
+    if not (path := folder / FILE).is_file():
+        raise ValueError(f"{path}: no such file; a partition is written by `silodp partition`")
+    with reading(path), open(path, "rb") as handle, np.load(handle) as file:
+        return str(file["made_for"])
 
 
 def read_records(folder: Path | str, trial: int) -> Records | None:

@@ -83,8 +83,8 @@ class L1(_Nonsmooth):
         gradients = -_clipped_slope(
             away, torch.full_like(away, torch.inf if self.smoothing is None else self.smoothing)
         )
-        squared = (gradients**2).sum(2)
-        return (gradients * clip_factors(squared, clip)[..., None]).sum(0)
+        scaled = gradients * clip_factors((gradients**2).sum(2), clip)[..., None]
+        return torch.where(torch.isfinite(scaled).all(2, keepdim=True), scaled, 0).sum(0)
 
 
 def _clipped_slope(residuals: Tensor, scale: Tensor) -> Tensor:

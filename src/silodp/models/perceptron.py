@@ -52,7 +52,7 @@ class Perceptron(Network):
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        if gpu.runs_on_host(weights) and self.classes == 2:
+        if gpu.runs_on_host(weights) and self._has_kernel(weights):
             total = kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
             near = within_reach(x, y, weights, clip, self._terms) & torch.isfinite(total).all(1)
             if not bool(near.all()):
@@ -79,7 +79,11 @@ class Perceptron(Network):
         return "perceptron", (self.features, self.hidden, self.classes)
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
-        return kernels.perceptron_local_steps(self.hidden, weights, steps) if self.classes == 2 else None
+        return kernels.perceptron_local_steps(self.hidden, weights, steps) if self._has_kernel(weights) else None
+
+    def _has_kernel(self, weights: Tensor) -> bool:
+        """Promises are made of one point in float64: there a record that is not finite must not show in the time."""
+        return self.classes == 2 and not (weights.dtype == torch.float64 and len(weights) == 1)
 
     @property
     def _terms(self) -> int:

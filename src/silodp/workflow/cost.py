@@ -1,5 +1,6 @@
 """What a run takes, counted before its first job: jobs, trained runs, operations, time here, memory, disk."""
 
+import logging
 import math
 import os
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 from threadpoolctl import threadpool_limits
 
 from silodp.audit.lower_bound import TESTED
@@ -20,6 +22,8 @@ from silodp.experiments.task import Task
 from silodp.experiments.validation import silo_sizes
 from silodp.experiments.variants import trained_tasks
 from silodp.workflow.job_digest import RunPlan
+
+log = logging.getLogger("silodp")
 
 # Training reaches this share of a product's rate (benchmarks/RESULTS.md has 61 to 64 %, convolutions 52 %).
 _SHARE = 0.55
@@ -115,7 +119,11 @@ def estimate(plan: RunPlan, cores: int, rate: float) -> Cost:
 
 
 def refuse(plan: RunPlan, cost: Cost, folder: Path) -> None:
-    """ConfigError where a cost is above a limit of the run file, or above what the disk has free."""
+    """ConfigError where a cost is above a limit of the run file, or above what the disk has free; a word of memory."""
+    there = psutil.virtual_memory().total / 1e6
+    of = plan.resolved.path, cost.memory_mb, there
+    if cost.memory_mb > there:
+        log.warning("%s: memory_mb: jobs side by side may need %d MB, this machine has %.0f", *of)
     limits = {"disk_mb": shutil.disk_usage(folder).free / 1e6} | plan.run.limits.model_dump(exclude_none=True)
     needs = {"jobs": cost.jobs, "runs": cost.runs, "operations": cost.operations, "hours": cost.seconds / 3600}
     for key, needed in (needs | {"disk_mb": cost.disk_mb}).items():

@@ -82,7 +82,10 @@ def results_locked(*folders: Path) -> Iterator[None]:
 
 
 def _locked(path: Path, busy: str) -> int:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except FileNotFoundError as error:
+        raise ValueError(f"{path.parent}: {error.strerror}: must be where a folder can be made") from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -112,6 +115,7 @@ def run(command: Sequence[str], environment: dict[str, str]) -> int:
             with suppress(subprocess.TimeoutExpired):
                 return child.wait(timeout=0.2)
         _stop(child)
+        print("silodp: interrupted: the same command goes on where it was", file=sys.stderr)
         return 128 + received[0]
     finally:
         for number, handler in former.items():

@@ -21,21 +21,15 @@ from silodp.config.loading import PLUGIN_COPIES, known_titles
 from silodp.config.types import OwnData
 from silodp.datasets import DATASETS
 from silodp.datasets.sources import sources
+from silodp.experiments.made_for import DATA, trained_part
 from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
 from silodp.extending import plugins
 from silodp.models.registry import MODULES
 from silodp.workflow.closure import CodeSources
-from silodp.workflow.digests import checksum, digest
+from silodp.workflow.digests import checksum, digest, keyed_checksum
 from silodp.workflow.outputs import Outputs
 from silodp.workflow.written import note_written
-
-# Keys of an experiment that say how results are shown, not what is trained.
-SHOWN = {"title", "short", "paper", "board", "vary", "reports", "trials_per_job", "device", "allow_unproven"}
-# Keys that say which points are trained in which trial; a trained point is the same whatever they are.
-TUNED = {"tuning", "race"}
-# What decides an experiment's silos and records.
-DATA = {"dataset", "label", "silos", "preprocess", "trials", "readings"}
 
 # Modules whose results are in a digest by value, or that only refuse a run.
 BY_VALUE = (
@@ -96,9 +90,6 @@ class RunPlan(Outputs):
         entries = [*self._entries("silodp.algorithms", algorithms), MODULES[config.model.name]]
         return self._code(command, *entries, excluded=excluded, data=self._data(config))
 
-    def _trained_part(self, config: Experiment) -> dict:
-        return config.model_dump(mode="json", exclude=SHOWN | TUNED | {"trials", "algorithms", "alternatives"})
-
     def _reported_part(self, experiment: str) -> list:
         config = self.experiments[experiment]
         applies = [[trained_as(config, name, label) for label in config.variants()] for name in config.algorithms]
@@ -107,7 +98,7 @@ class RunPlan(Outputs):
     def data_digest(self, dataset: str | OwnData) -> str:
         """Changes when a data set's files would; of your own file with its content."""
         if not isinstance(dataset, str):
-            return digest([checksum(Path(dataset.file))])
+            return digest([keyed_checksum(Path(dataset.file))])
         files = [] if DATASETS[dataset].embedded else sources(dataset).files
         return digest([[source.file, source.digest] for source in files])
 
@@ -125,7 +116,7 @@ class RunPlan(Outputs):
         config = self.experiments[experiment]
         return [
             *(self.run.seed, self.run.dtype, self.device(experiment)),
-            self._trained_part(config),
+            trained_part(config),
             config.algorithms[algorithm].model_dump(mode="json"),
             self.data_digest(config.dataset),
             self._training_code("silodp.cli.train", config, [algorithm], self.device(experiment)),
@@ -146,7 +137,7 @@ class RunPlan(Outputs):
         config = self.experiments[experiment]
         return [
             *(self.run.seed, self.run.dtype, self.run.audit_runs),
-            self._trained_part(config),
+            trained_part(config),
             config.model_dump(mode="json", include={"algorithms", "alternatives"}),
             self._training_code("silodp.cli.privacy", config, config.algorithms),
         ]

@@ -14,7 +14,7 @@ from silodp.datasets import DATASETS
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.variants import figure_names, partitioned_as, readings_of, trained_tasks
 from silodp.verdicts.checks import CHECKS
-from silodp.workflow.digests import digest
+from silodp.workflow.digests import SECRET, digest
 
 MANIFEST = "ro-crate-metadata.json"
 # Checks whose tables have a figure; `silodp.report.figures.BOUNDS_FIGURES` holds the figures, and loads matplotlib.
@@ -308,11 +308,14 @@ class Outputs:
 
 
 def own_data_files(outputs: Outputs) -> list[str]:
-    """Your data files, seen from this folder, for jobs that share no disk with it; ConfigError for files elsewhere."""
+    """Your data files, and the secret of their digests, seen from this folder, for jobs that share no disk with it.
+
+    ConfigError for files elsewhere.
+    """
     datasets = [config.dataset for config in outputs.experiments.values()]
     files = dict.fromkeys(Path(dataset.file).resolve() for dataset in datasets if not isinstance(dataset, str))
     here = Path.cwd()
     for file in files:
         if not file.is_relative_to(here):
             raise ConfigError(f"{file}: must lie below {here}, as jobs that share no disk get it with the workflow")
-    return [str(file.relative_to(here)) for file in files]
+    return [str(file.relative_to(here)) for file in files] + ([str(SECRET)] if files else [])

@@ -162,7 +162,11 @@ def _recover(output: Path) -> None:
 def _replaced(output: Path) -> Iterator[Path]:
     """A new folder beside `output` that takes its place once the block ends without an error."""
     place, former, built = output.resolve(), _beside(output, "old"), _beside(output, f"new.{os.getpid()}")
-    built.mkdir(parents=True)
+    try:
+        built.mkdir(parents=True)
+    except OSError as error:
+        error.filename = str(output)
+        raise
     try:
         yield built
         if place.exists() and not _exchanged(built, place):

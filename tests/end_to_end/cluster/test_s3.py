@@ -11,6 +11,7 @@ from runs import checkout, contents, environment, run, snakemake
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
+from silodp.workflow.digests import SECRET
 from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.outputs import own_data_files
 
@@ -86,7 +87,7 @@ def test_a_file_that_is_not_below_the_folder_is_refused_where_jobs_share_no_disk
     hospitals(tmp_path)
     resolved = load(tmp_path / "config" / "patients.yaml")
     monkeypatch.chdir(tmp_path)
-    assert own_data_files(RunPlan(resolved)) == ["patients.csv"]
+    assert own_data_files(RunPlan(resolved)) == ["patients.csv", str(SECRET)]
     monkeypatch.chdir(tmp_path / "config")
     with pytest.raises(ConfigError, match=r"patients.csv: must lie below .*config, as jobs that share no disk"):
         own_data_files(RunPlan(resolved))

@@ -10,8 +10,9 @@ import pytest
 from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilon
 from silodp.privacy.accounting.certificate import certified_epsilon
+from silodp.privacy.accounting.extremes import drawn_epsilon, moment_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import Occurrences
+from silodp.privacy.accounting.profiles import Occurrences, at_most_once
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 # Seconds of CPU; a number takes at most two on an idle core.
@@ -68,6 +69,25 @@ def test_a_delta_as_large_as_the_draw_of_the_record_needs_no_epsilon(n, K, z):
     if z >= 0.1:
         found, share = delivered_epsilon(distinct(n, K, z), 0.5 * K / n), K / n
         assert found.upper == pytest.approx(math.log1p(share * math.expm1(gaussian_epsilon(0.5, 1 / z))), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("q", "s", "R", "delta"), [(0.1, 0.1, 10**6, 0.01), (0.1, 0.3, 10**5, 0.1), (0.01, 0.05, 10**9, 0.01)]
+)
+def test_moments_of_orders_near_one_hold_the_gaussian_limit(q, s, R, delta):
+    """μ of 10 and more at a large δ: the best order is below 2, and draws only add to the limit."""
+    law = at_most_once(q, 1 / s)
+    limit = gaussian_epsilon(delta, math.sqrt(R) * q * s)
+    assert drawn_epsilon([(law, R)], delta) <= moment_epsilon([(law, R)], delta)
+    assert limit <= moment_epsilon([(law, R)], delta) < 1.25 * limit
+
+
+@pytest.mark.parametrize("q", [0.05, 0.3, 0.9])
+@pytest.mark.parametrize("s", [0.5, 3.0, 100.0])
+@pytest.mark.parametrize("delta", [1e-6, 1e-2, 0.5])
+def test_counted_draws_of_one_release_stay_below_its_exact_epsilon(q, s, delta):
+    exact = math.log1p(q * math.expm1(gaussian_epsilon(delta / q, s))) if delta < q and s < 30 else math.inf
+    assert drawn_epsilon([(at_most_once(q, 1 / s), 1)], delta) <= (exact * (1 + 1e-9) if delta < q else 0.0)
 
 
 def test_what_is_cut_from_the_law_of_occurrences_is_charged():

@@ -118,6 +118,12 @@ def test_a_claimed_epsilon_is_refuted_only_from_below(tmp_path, upper, lower, ve
     assert f"[{lower / 3:.3g}, {upper / 3:.3g}] at ε = 3" in found["e a"].statistic
 
 
+def test_a_claim_may_be_exceeded_by_its_tolerance_and_no_more(tmp_path):
+    statistic = {"name": "delivered_epsilon", "algorithms": ["a"], "tolerance": 0.1}
+    for upper, verdict in ((1.09, "confirmed"), (1.11, "open")):
+        assert delivered(tmp_path / verdict, [private(upper=upper, lower=0.5)], statistic)[""].verdict == verdict
+
+
 def test_without_a_lower_end_nothing_is_refuted(tmp_path):
     rows = [private(upper=5.0, lower=np.nan), private(upper=np.inf, lower=np.nan, reading="clip_rule=max_norm")]
     found = delivered(tmp_path, rows)

@@ -65,9 +65,7 @@ def with_replacement(records: int, drawn: int, noise_multiplier: float, tail: fl
 
 def without_replacement(records: int, drawn: int, noise_multiplier: float, together: int) -> Occurrences:
     """K of n records drawn without replacement, m of them replaced together: J is hypergeometric."""
-    times = np.arange(min(drawn, together) + 1)
-    fewest = max(drawn + together - records, 0)  # below which SciPy takes logarithms of 0
-    weights = np.append(np.zeros(fewest), hypergeom.pmf(times[fewest:], records, together, drawn))
+    weights = hypergeom.pmf(np.arange(min(drawn, together) + 1), records, together, drawn)
     return Occurrences(weights, 0.0, 1 / noise_multiplier)
 
 

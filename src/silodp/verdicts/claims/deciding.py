@@ -3,7 +3,7 @@
 The further verdicts stand beside the claim's and never replace it: the paper's protocol has the paper's noise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -48,7 +48,7 @@ _DECISIVE = {Verdict.CONFIRMED, Verdict.REFUTED, Verdict.OPEN}
 _CELL = ["M", "R", "epsilon", "algorithm"]
 
 
-def decide(claims: Sequence[Claim], run: RunFolder) -> pd.DataFrame:
+def decide(claims: Iterable[Claim], run: RunFolder) -> pd.DataFrame:
     """Each claim, then its parts: `rows.COLUMNS`, where its name is `N1: <part>`, and `rows.ABOUT`.
 
     Raises ValueError for a file that cannot be read.

@@ -32,7 +32,7 @@ def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) 
         unknown = parsed[name] == UNKNOWN
         if unknown.any() and (name == schema.target or schema.columns[name].type == "boolean"):
             allowed = f"must be one of the {len(schema.columns[name].values)} in dataset.columns"
-            raise cell_error(path, frame[name], int(np.argmax(unknown)), "no value of the schema", allowed)
+            raise cell_error(path, frame[name], unknown, "no value of the schema", allowed)
     present = _present(path, frame, parsed, schema)
     parsed = {name: values[present] for name, values in parsed.items()}
     y = parsed[schema.target]

@@ -1,6 +1,7 @@
 """A file's cells, and their values by a schema, column by column; no message shows a cell."""
 
 import bz2
+import collections
 import csv
 import gzip
 import io
@@ -47,29 +48,22 @@ def read_bytes(path: Path) -> bytes:
 
 def decode(path: Path, data: bytes, encoding: str) -> str:
     """The text, with \\n at the ends of lines; TableError with the first row that is not in this encoding."""
+    is_utf8 = encoding.lower() in ("utf-8", "utf8")
+    allowed = "the encoding must be given, as in --encoding latin-1 (dataset.form.encoding)"
     try:
-        text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+        text = data.decode("utf-8-sig" if is_utf8 else encoding)
     except LookupError:
         raise TableError(f"{path}: no encoding is called {encoding!r}: --encoding must be as in latin-1") from None
     except UnicodeError as error:
-        place = getattr(error, "start", 0)
-        rest = [line for line in data.split(b"\n") if not line.isascii()]
-        mixed = encoding.lower() in ("utf-8", "utf8") and any(_is_utf8(line) for line in rest)
-        allowed = (
-            "other rows are UTF-8: the file mixes encodings and must be saved again"
-            if mixed
-            else ("the encoding must be given, as in --encoding latin-1 (dataset.form.encoding)")
-        )
-        row = data[:place].count(b"\n")
+        row, lines = data[: getattr(error, "start", 0)].count(b"\n"), data.decode("utf-8", "replace").split("\n")
+        if is_utf8 and any(not line.isascii() and "\ufffd" not in line for line in lines):
+            allowed = "other rows are UTF-8: the file mixes encodings and must be saved again"
         raise TableError(f"{path}: row {row}: not text in {encoding}: {allowed}") from None
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        return bool(line.decode("utf-8"))
-    except UnicodeError:
-        return False
+    # Bytes 80 to 9f of latin-1 are letters of another encoding, and zeros are halves of UTF-16.
+    if control := re.search("[\0\x80-\x9f]", text):
+        row, allowed = text[: control.start()].count("\n"), "must be another, as in --encoding cp1252 or utf-16-le"
+        raise TableError(f"{path}: row {row}: control characters, so no text in {encoding}: {allowed}")
+    return text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_table(path: Path, form: Form) -> pd.DataFrame:
@@ -89,13 +83,21 @@ def read_table(path: Path, form: Form) -> pd.DataFrame:
                 text = text.replace("\n", form.separator + "\n", 1)
             keys = {"dtype": str, "na_filter": False, "skipinitialspace": True}
             frame = pd.read_csv(io.StringIO(text), sep=form.separator, header=None, **keys)
+            if len(frame) < text.rstrip("\n").count("\n") + 1:
+                # A quote without its partner swallows rows: what follows it is no separator.
+                strict = csv.reader(io.StringIO(text), delimiter=form.separator, skipinitialspace=True, strict=True)
+                collections.deque(strict, maxlen=0)
         except pd.errors.EmptyDataError:
             raise TableError(f"{path}: cannot be read as CSV: must be text with one record a line") from None
         except (pd.errors.ParserError, csv.Error) as error:
-            raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}") from None
+            allowed = "line 1 must name every column, each row have as many cells, and each quote a partner"
+            raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}: {allowed}") from None
         frame = frame.fillna("").apply(lambda column: column.str.strip())
         frame.columns = pd.Index(frame.iloc[0].tolist())
         frame = frame.iloc[1:].reset_index(drop=True)
+        for row in np.flatnonzero(frame.iloc[:, 0] == frame.columns[0]):
+            if (frame.iloc[row] == frame.columns).all():
+                raise TableError(f"{path}: row {row + 1}: the header stands here again: must be removed")
         frame.attrs["notes"] = []
         if frame.columns[-1] == "" and (frame.iloc[:, -1] == "").all():
             frame = frame.iloc[:, :-1]
@@ -188,21 +190,19 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
         values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
         if not wrong.any():
-            text = (
-                cells[present].str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-                if (form.thousands)
-                else cells[present]
-            )
+            text = cells[present]
+            if form.thousands:
+                text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
+            text = text.str.replace("\u2212", "-").str.replace(form.decimal, ".", regex=False)
             whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
-            values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
+            values[present] = text.to_numpy(object).astype(np.float64)
             wrong = np.isinf(values)
     if wrong.any():
-        place = int(np.argmax(wrong))
         answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
-        raise cell_error(path, column, place, "no number in the schema's form", answer)
+        raise cell_error(path, column, wrong, "no number in the schema's form", answer)
     if (large := whole & (np.abs(values) >= _EXACT)).any():
         answer = f"must be below 2^53, or --type {column.name}=category"
-        raise cell_error(path, column, int(np.argmax(large)), "a whole number that float64 does not hold", answer)
+        raise cell_error(path, column, large, "a whole number that float64 does not hold", answer)
     return values
 
 
@@ -227,7 +227,8 @@ def parse_column(frame: pd.DataFrame, name: str, schema: Schema, path: Path) -> 
     return parse_names(frame[name], about) if about.type == "name" else parse_values(frame[name], about)
 
 
-def cell_error(path: Path, column: pd.Series, place: int, wrong: str, allowed: str) -> TableError:
-    """One line with row, column and the cell's shape."""
+def cell_error(path: Path, column: pd.Series, wrong_cells: np.ndarray, wrong: str, allowed: str) -> TableError:
+    """One line with row, column and shape of the first of the wrong cells, bool (n,)."""
+    place = int(np.argmax(wrong_cells))
     shape = cell_shape(str(column.iloc[place]))
     return TableError(f"{path}: row {column.index[place] + 1}, column {column.name!r}: {shape}: {wrong}: {allowed}")

@@ -109,6 +109,7 @@ def test_a_person_column_is_counted(init, tmp_path):
 def test_what_a_file_hides_is_named(init, tmp_path):
     more = {"patient_nr": ROW % 7, "code": ROW * 3 + 11, "age": np.where(ROW == 5, 1e6, 20 + ROW % 60), "ward": ROW % 2}
     more |= {"leak": (ROW % 4 == 0) * 1, "who": ROW // 30, "weight": np.where(ROW == 8, "?", (ROW % 50).astype(str))}
+    more |= {"pulse": np.where(ROW % 9 == 0, -999, 60 + ROW % 40), "grade": np.where(ROW % 9 == 0, 9, ROW % 9)}
     code, said, error = init("--person", "who", "--person-limit", "29", "--missing", "mean", "--silos", "3", **more)
     assert code == 0, error
     assert "ignored: patient_nr: its name is that of an identity" in said
@@ -116,6 +117,8 @@ def test_what_a_file_hides_is_named(init, tmp_path):
     assert "column 'leak' predicts the target by itself" in said
     assert "column 'ward' predicts" not in said
     assert "column 'weight': 1 of 300 values are words such as ? or n/a, taken as missing (row 9)" in said
+    assert "column 'pulse': one value of nines lies far from all others" in said
+    assert "column 'grade': one value" not in said
     assert "bounds of 'age': " in said
     assert "10 persons have more than 29 records" in said
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]

@@ -182,6 +182,8 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
     """A column of numbers as float64 (n,), NaN where a value is missing."""
     if is_typed(column):
         values = column.to_numpy(np.float64, na_value=np.nan)
+        marks = pd.to_numeric(pd.Series(about.missing_words, dtype=str), errors="coerce")
+        values = np.where(np.isin(values, marks), np.nan, values)
         whole = np.full(len(column), pd.api.types.is_integer_dtype(column))
         wrong = np.isinf(values)
     else:

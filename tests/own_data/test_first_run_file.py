@@ -14,7 +14,7 @@ from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
 from silodp.federation.experiment_data import dataset_of
-from silodp.own_data.first_run_file import identities, name_of, outwards, restarting
+from silodp.own_data.first_run_file import bounds_around, identities, name_of, restarting
 
 ROW = np.arange(300)
 HOSPITALS = np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South"))
@@ -158,14 +158,14 @@ def test_bounds_are_wider_than_the_values_and_never_one_of_them():
     for scale in (1e-3, 1.0, 7654321.125):
         for _ in range(50):
             values = np.round(generator.normal(generator.normal(), 1, 9) * scale, 3)
-            low, high = outwards(values)
+            low, high = bounds_around(values)
             assert low < values.min() or low == values.min() == 0
             assert high > values.max()
             assert high - low <= 1.4 * np.ptp(values) + 1e-9
-    assert outwards(np.array([0.0, 1.0, 1.0])) == (0, 1)
-    assert outwards(np.array([0.0, 30.0])) == (0, 31)
+    assert bounds_around(np.array([0.0, 1.0, 1.0])) == (0, 1)
+    assert bounds_around(np.array([0.0, 30.0])) == (0, 31)
     for values in ([0.0], [7.0, np.nan], [-1e-30, 2e-30], [1e9, 1e9 + 1e-6], [1e30, 3e30]):
-        low, high = outwards(np.array(values))
+        low, high = bounds_around(np.array(values))
         assert low < np.nanmax(values) < high or low == np.nanmax(values) == 0 < high
 
 

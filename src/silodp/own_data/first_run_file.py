@@ -89,9 +89,9 @@ class Survey:
             cut = outlier(values)
             inside = np.clip(values, *cut[:2]) if cut else values
             note = f"{cut[2]} of {len(values)} values lie beyond the quantiles .005 and .995 and are cut" if cut else ""
-            found[name] = outwards(inside), note
+            found[name] = bounds_around(inside), note
         if self.data.classes is None:
-            found[self.schema.target] = outwards(self.data.y), ""
+            found[self.schema.target] = bounds_around(self.data.y), ""
         return found
 
 
@@ -137,7 +137,7 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     return Survey(path, schema, data, dropped, refused, sizes, len(counts) - len(sizes), limit, warnings)
 
 
-def outwards(values: np.ndarray) -> tuple[float, float]:
+def bounds_around(values: np.ndarray) -> tuple[float, float]:
     """Bounds around values (n,), rounded outwards to steps, 5 to 50 a range, so that no value is a bound."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if (low, high) == (0.0, 1.0):

@@ -18,13 +18,13 @@ from silodp.datasets.base import Task
 from silodp.datasets.own.parsing import (
     TOTALS,
     cell_error,
+    cell_texts,
     decode,
     is_parquet,
     is_scalar,
     is_typed,
     read_bytes,
     read_table,
-    words,
 )
 from silodp.datasets.own.schema import THOUSANDS, Column, Form, Schema, TableError, sorted_names
 
@@ -115,7 +115,7 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
         if columns[name].type in ("category", "boolean", "name"):
             notes += _notes_of_names(name, cells[name].counts.index)
         for word in columns[name].missing_words if name not in wishes.missing_words else ():
-            places = np.flatnonzero(words(rows[name]) == word) + 1
+            places = np.flatnonzero(cell_texts(rows[name]) == word) + 1
             notes.append(
                 f"column {name!r}: {len(places)} of {len(rows)} values are words such as ? or n/a, taken as "
                 f"missing (row {', '.join(map(str, places[:5]))}{', …' if len(places) > 5 else ''})"
@@ -163,16 +163,16 @@ class _Cells:
         self.path, self.column, self.name = path, column, str(column.name)
         self.wanted = wishes.types.get(self.name)
         self.missing_words = tuple(wishes.missing_words.get(self.name, ()))
-        self.counts = words(column).value_counts().drop(["", *self.missing_words], errors="ignore")
+        self.counts = cell_texts(column).value_counts().drop(["", *self.missing_words], errors="ignore")
         named = {wishes.silo, wishes.person, *wishes.ignore, *wishes.values}
         self.is_text = self.name not in named and _is_text(column) and self.wanted in (None, "number")
         self.is_number = is_typed(column) and not pd.api.types.is_bool_dtype(column)
         self.words = self.cells = pd.Series(self.counts.index, dtype=str)
         self.forms, self.has_whole, self.doubtful_mark = _FORMS, False, ""
         if self.is_text:
-            self._read()
+            self._read_forms()
 
-    def _read(self) -> None:
+    def _read_forms(self) -> None:
         stray = self.cells.str.casefold().isin(_STRAY)
         self.cells, strays = self.cells[~stray], self.cells[stray]
         read: np.ndarray = np.array([self.cells.str.fullmatch(form.literal).to_numpy(bool) for form in _FORMS])
@@ -195,7 +195,7 @@ class _Cells:
 
     def error(self, cells: pd.Series, wrong: str, allowed: str) -> TableError:
         allowed = allowed.format(name=self.name)
-        return cell_error(self.path, self.column, words(self.column).isin(cells).to_numpy(), wrong, allowed)
+        return cell_error(self.path, self.column, cell_texts(self.column).isin(cells).to_numpy(), wrong, allowed)
 
 
 def _is_text(column: pd.Series) -> bool:
@@ -208,7 +208,7 @@ def _check_rows(path: Path, rows: pd.DataFrame, columns: Mapping[str, _Cells]) -
     for name, one in columns.items():
         numerals = len(one.cells) - len(one.words)
         if one.is_text and numerals and not one.words.empty:
-            places = np.flatnonzero(words(one.column).isin(one.words))
+            places = np.flatnonzero(cell_texts(one.column).isin(one.words))
             if places.tolist() == [0] and len(rows) > 2:
                 first.append(name)
             elif len(places) <= _NOTES < len(rows) and places[0] == len(rows) - len(places):

@@ -157,7 +157,7 @@ def is_scalar(column: pd.Series) -> bool:
     return not nested and (column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
-def words(column: pd.Series) -> pd.Series:
+def cell_texts(column: pd.Series) -> pd.Series:
     """Cells as text, "" where one is missing."""
     return column.astype(str).where(column.notna(), "").astype(str).str.strip()
 
@@ -187,7 +187,7 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         whole = np.full(len(column), pd.api.types.is_integer_dtype(column))
         wrong = np.isinf(values)
     else:
-        cells = words(column)
+        cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
         wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
         values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
@@ -210,7 +210,7 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
 
 def parse_values(column: pd.Series, about: Column) -> np.ndarray:
     """A column of categories, words or classes as places among its values, int64 (n,); `MISSING`, `UNKNOWN`."""
-    cells = words(column)
+    cells = cell_texts(column)
     codes = pd.Index(about.values, dtype=object).get_indexer(cells.astype(object)).astype(np.int64)
     missing = ((cells == "") | cells.isin(about.missing_words)).to_numpy(bool)
     return np.where(missing, MISSING, np.where(codes < 0, UNKNOWN, codes))
@@ -218,7 +218,7 @@ def parse_values(column: pd.Series, about: Column) -> np.ndarray:
 
 def parse_names(column: pd.Series, about: Column) -> np.ndarray:
     """Names as written, objects (n,), "" where one is missing."""
-    cells = words(column)
+    cells = cell_texts(column)
     return cells.mask(cells.isin(about.missing_words), "").to_numpy(object)
 
 

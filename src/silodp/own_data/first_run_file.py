@@ -318,7 +318,7 @@ def with_schema_again(path: Path, text: str, **said: Any) -> str:
     columns = dict(guess.schema.columns) | kept | dict.fromkeys(new_names, Column("ignored"))
     schema = replace(guess.schema, columns=columns)
     new = schema_lines(schema, guess.refused | dict.fromkeys(new_names, "new in the file (--type)"))
-    keys = re.compile(_SCHEMA_KEYS.format(re.match(" *", block)[0]))
+    keys = re.compile(_SCHEMA_KEYS.format(block[: len(block) - len(block.lstrip(" "))]))
     older = "".join(keys.findall(block)).splitlines()
     if own.columns and own.form.model_dump() == vars(schema.form):
         new[0] = next((line for line in older if line.strip().startswith("form:")), new[0])

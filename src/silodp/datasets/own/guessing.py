@@ -266,10 +266,10 @@ def _column(path: Path, name: str, one: _Cells | None, form: Form, wishes: Wishe
         return _target(one, form, wishes), ""
     if name in wishes.values:
         # Two declared values have the second's column, also where records have a third.
-        values, only = wishes.values[name], set(counts.index) <= set(wishes.values[name])
-        if len(values) == 2:
-            return (Column("boolean", values, missing) if only else Column("category", values[1:], missing)), ""
-        return Column("category", values, missing), ""
+        values = wishes.values[name]
+        if len(values) == 2 and set(counts.index) <= set(values):
+            return Column("boolean", values, missing), ""
+        return Column("category", values[len(values) == 2 :], missing), ""
     if counts.empty:
         return Column("ignored"), "no values"
     if len(counts) == 1 and counts.sum() == len(one.column) and guessed:
@@ -314,12 +314,11 @@ def _target(one: _Cells, form: Form, wishes: Wishes) -> Column:
     """Words, truth values and few different whole numbers are classes, other numbers a regression's target."""
     where, cells = f"{one.path}: column {one.name!r}", list(map(str, one.counts.index))
     whole = all(re.fullmatch(rf"[+-]?[0-9]+([{re.escape(form.decimal)}.]0*)?", cell) for cell in cells)
-    said = wishes.task or one.wanted or one.name in wishes.values
-    if wishes.task == "regression" or one.wanted == "number":
-        if not one.is_number and one.wanted != "number":
-            raise TableError(f"{where}: not numbers: must be numbers for a regression")
-        return Column("number", (), one.missing_words)
-    if one.is_number and not said and not (whole and len(cells) <= MOST_CLASSES):
+    asked = wishes.task == "regression" or one.wanted == "number"
+    guessed = one.is_number and not (wishes.task or one.wanted or one.name in wishes.values)
+    if asked and not one.is_number and one.wanted != "number":
+        raise TableError(f"{where}: not numbers: must be numbers for a regression")
+    if asked or (guessed and not (whole and len(cells) <= MOST_CLASSES)):
         return Column("number", (), one.missing_words)
     if one.name in wishes.values:
         return Column("category", wishes.values[one.name], one.missing_words)

@@ -168,9 +168,7 @@ def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     if last > len(frame):
         raise TableError(f"{path}: last_row: {last}: must be at most its {len(frame)} rows (--last-row)")
     numbers = [name for name, column in schema.columns.items() if column.type == "number" and name in frame]
-    left_out = {"units_row": 0} if form.units_row else {}
-    left_out |= {"last_row": last} if last < len(frame) else {}
-    for key, row in left_out.items():
+    for key, row in [("units_row", 0)] * form.units_row + [("last_row", last)] * (last < len(frame)):
         cells = frame.iloc[row].astype(str)
         total = cells.str.casefold().isin(TOTALS).any()
         if numbers and not total and cells[numbers].str.fullmatch(form.literal).all():

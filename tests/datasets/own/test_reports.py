@@ -1,5 +1,9 @@
 """Inputs as public reports of other programs have them, three or more a kind: read rightly, or named."""
 
+import datetime
+from decimal import Decimal
+
+import pandas as pd
 import pytest
 
 from silodp.datasets.own.encoding import read_records
@@ -46,20 +50,23 @@ REPORTS = {
 }  # fmt: skip
 
 
+def said_of_x(path):
+    """Type, values, why it is no feature, and first two rows of column x, with notes; or the error."""
+    try:
+        guess = guess_schema(path, Wishes("outcome", silo="site", missing="mean"))
+        about, first_rows = guess.schema.columns["x"], read_records(path, guess.schema)[0].x[:2, 1:2].ravel().tolist()
+    except TableError as error:
+        return str(error)
+    return f"{about.type} {about.values} {guess.refused.get('x')} {first_rows} {guess.notes}"
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"), [(text, case[-1]) for case in REPORTS.values() for text in case[:-1]],
     ids=[f"{kind} {place}" for kind, case in REPORTS.items() for place in range(len(case) - 1)],
 )  # fmt: skip
 def test_what_others_read_wrongly_is_read_or_named(text, wanted, tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    try:
-        guess = guess_schema(path, Wishes("outcome", silo="site", missing="mean"))
-        about, first_rows = guess.schema.columns["x"], read_records(path, guess.schema)[0].x[:2, 1:2].ravel().tolist()
-        said = f"{about.type} {about.values} {guess.refused.get('x')} {first_rows} {guess.notes}"
-    except TableError as error:
-        said = str(error)
-    assert wanted in said
+    (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert wanted in said_of_x(tmp_path / "a.csv")
 
 
 def test_bytes_of_windows_are_no_latin_1(tmp_path):
@@ -68,3 +75,23 @@ def test_bytes_of_windows_are_no_latin_1(tmp_path):
         guess_schema(tmp_path / "a.csv", Wishes("outcome", form={"encoding": "latin-1"}))
     guess = guess_schema(tmp_path / "a.csv", Wishes("outcome", form={"encoding": "cp1252"}))
     assert guess.schema.columns["x"].values == ("b", "€")
+
+
+TYPED = {
+    "decimals": ([Decimal("1.25"), Decimal("2.5")], "number () None [1.25, 2.5]"),
+    "a dictionary of numbers": (pd.Categorical([10, 2]), "number () None [10.0, 2.0]"),
+    "a dictionary of words": (pd.Categorical(["b", "a"]), "boolean ('a', 'b') None [1.0, 0.0]"),
+    "truth with gaps": (pd.array([None, True], dtype="boolean"), "category ('True',) None [0.0, 1.0]"),
+    "times in a zone": (pd.date_range("2020", periods=2, tz="Europe/Berlin"), "date () dates or times []"),
+    "times of a day": ([datetime.time(7, 30), datetime.time(8)], "date () dates or times []"),
+    "dates in digits": ([20241231, 20240101], "date () dates or times []"),
+    "text of numbers": (["1,5", "2,5"], "number () None [1.5, 2.5]"),
+    "whole numbers of 18 digits": ([10**17, 10**17 + 1], "a whole number that float64 does not hold"),
+}
+
+
+@pytest.mark.parametrize(("cells", "wanted"), TYPED.values(), ids=TYPED)
+def test_types_of_parquet_are_kept(cells, wanted, tmp_path):
+    frame = pd.DataFrame({"site": "H", "age": PLACES, "x": pd.Series(cells).repeat(30).values, "outcome": [0, 1] * 30})
+    frame.take([*range(29, 60), *range(29)]).to_parquet(tmp_path / "a.parquet", index=False)
+    assert wanted in said_of_x(tmp_path / "a.parquet")

@@ -126,10 +126,11 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
 
 def _notes_of_names(column: str, names: pd.Index) -> Iterator[str]:
     """What may be one name in two spellings, or two names in one."""
-    seen = {re.sub("[\\s\u200b-\u200d]", "", unicodedata.normalize("NFKC", name).casefold()) for name in names}
+    alike = r"[\s\u200b-\u200d]|[.,]0+$"
+    seen = {re.sub(alike, "", unicodedata.normalize("NFKC", name).casefold()) for name in names}
     if len(seen) < len(names):
         many = len(names) - len(seen)
-        yield f"column {column!r}: {many} names differ from others in case, blanks or accents' codes alone"
+        yield f"column {column!r}: {many} names differ from others in case, blanks, accents' codes or .0 alone"
     if names.str.fullmatch(_SHORTENED).any():
         yield f"column {column!r}: ids as 9.99E+15, which a spreadsheet has shortened: several may have become one"
 

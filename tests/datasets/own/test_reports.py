@@ -36,7 +36,7 @@ REPORTS = {
     "words": [column("NA", "EU"), column("NULL", "EU"), column("None", "EU"), "boolean ('EU', 'N"],
     "booleans": [column("True", "TRUE", "False"), column("Y", "N", "n"), "differ from others in case"],
     "names alike": [column("Zürich", "Zu\u0308rich"), column("a b", "a\u00a0b"), column("a", "a\u200b"), "1 names di"],
-    "ids with a point": [column("A1", "A1.0"), column("1", "1.0", "A"), column("7,0", "7", "x", separator=";"), "1 names"],
+    "ids with .0": [column("A1", "A1.0"), column("1", "1.0", "A"), column("7,0", "7", "x", separator=";"), "1 names"],
     "ids with zeros": [column("0010", "0100"), column('="0010"', '="0100"'), column("'0010", "'a"), "boolean"],
     "ids in digits": [column("73928e03", "4e872096"), column("1234567890123456", "1234567890123457"), "boolean"],
     "ids shortened": [column("9.01E+15", "a"), column("6.93E+12", "a"), column("1E+20", "a"), "have become one"],

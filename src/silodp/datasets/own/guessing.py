@@ -16,6 +16,7 @@ import pandas as pd
 
 from silodp.datasets.base import Task
 from silodp.datasets.own.parsing import (
+    MINUS,
     TOTALS,
     cell_error,
     cell_texts,
@@ -56,7 +57,7 @@ _STRAY |= {"#n/a", "#div/0!", "#value!", "#num!", "#ref!"}
 # Most rows of notes and totals below the records.
 _NOTES = 5
 # Codes that only look like numbers: a zero before digits, 1E1, more digits than a float holds.
-_CODE = r"[+\u2212-]?0[0-9].*|[+-]?[0-9]+[eE][0-9]+|[+-]?[0-9]+[eE][+-][0-9]+|[+-]?[0-9]{16,}"
+_CODE = r"[+-]?0[0-9].*|[+-]?[0-9]+[eE][0-9]+|[+-]?[0-9]+[eE][+-][0-9]+|[+-]?[0-9]{16,}"
 _PROGRAM = r"[+-]?[0-9]+[eE][+-][0-9]{2,3}"
 # A number with a mark that no form has: 5 %, $5, (5), 5-, 1,00,000.
 _MARKED = r"\(?[^\w\s]?\s?\d+(?:[.,'\u2019_\s]\d+)*[.,]?\s?[^\w\s]?"
@@ -176,11 +177,12 @@ class _Cells:
     def _read_forms(self) -> None:
         stray = self.cells.str.casefold().isin(_STRAY)
         self.cells, strays = self.cells[~stray], self.cells[stray]
-        read: np.ndarray = np.array([self.cells.str.fullmatch(form.literal).to_numpy(bool) for form in _FORMS])
+        plain = self.cells.str.replace(MINUS, "-")
+        read: np.ndarray = np.array([plain.str.fullmatch(form.literal).to_numpy(bool) for form in _FORMS])
         self.words = self.cells[~read.any(axis=0)]
-        codes = self.cells.str.fullmatch(_CODE)
-        if self.cells.str.contains("[.,]").any():
-            codes &= ~self.cells.str.fullmatch(_PROGRAM)
+        codes = plain.str.fullmatch(_CODE)
+        if plain.str.contains("[.,]").any():
+            codes &= ~plain.str.fullmatch(_PROGRAM)
         self.is_number = len(self.cells) > 0 and self.words.empty and (self.wanted is not None or not codes.any())
         if not self.is_number:
             return
@@ -189,7 +191,7 @@ class _Cells:
         if not left.all():
             raise self.error(self.cells[~left][:1], "a number in another form than those above", _ONE_FORM)
         self.forms = [form for form, every in zip(_FORMS, np.all(read, axis=1), strict=True) if every]
-        self.has_whole = bool(self.cells.str.fullmatch("[+-]?[0-9]+").any())
+        self.has_whole = bool(plain.str.fullmatch("[+-]?[0-9]+").any())
         # The mark that can be read as one of decimals and as one of thousands.
         both = {form.decimal for form in self.forms} & {form.thousands for form in self.forms}
         self.doubtful_mark = next((mark for mark in both if self.cells.str.contains(mark, regex=False).any()), "")

@@ -25,6 +25,8 @@ _PACKED = {
 MISSING, UNKNOWN = -1, -2
 # Words of a row that sums up the records.
 TOTALS = {"total", "sum", "mean", "average", "summe", "gesamt", "mittelwert"}
+# What typesetting has for a hyphen before a number.
+MINUS = "\u2212"
 # Whole numbers below this are exact in float64.
 _EXACT = 2**53
 
@@ -60,7 +62,7 @@ def decode(path: Path, data: bytes, encoding: str) -> str:
             allowed = "other rows are UTF-8: the file mixes encodings and must be saved again"
         raise TableError(f"{path}: row {row}: not text in {encoding}: {allowed}") from None
     # Bytes 80 to 9f of latin-1 are letters of another encoding, and zeros are halves of UTF-16.
-    if control := re.search("[\0\x80-\x9f]", text):
+    if ("\0" in text or not text.isascii()) and (control := re.search("[\0\x80-\x9f]", text)):
         row, allowed = text[: control.start()].count("\n"), "must be another, as in --encoding cp1252 or utf-16-le"
         raise TableError(f"{path}: row {row}: control characters, so no text in {encoding}: {allowed}")
     return text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n")
@@ -187,15 +189,15 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
     else:
         cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
+        cells = cells.str.replace(MINUS, "-")
         wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
         values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
         if not wrong.any():
             text = cells[present]
             if form.thousands:
                 text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-            text = text.str.replace("\u2212", "-").str.replace(form.decimal, ".", regex=False)
             whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
-            values[present] = text.to_numpy(object).astype(np.float64)
+            values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
             wrong = np.isinf(values)
     if wrong.any():
         answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"

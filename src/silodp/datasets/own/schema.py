@@ -38,7 +38,7 @@ class Form:
         """A regular expression of numbers in this form."""
         mark, point = THOUSANDS[self.thousands], re.escape(self.decimal)
         grouped = rf"|[1-9][0-9]{{0,2}}(?:[{re.escape(mark)}][0-9]{{3}})+(?:{point}[0-9]*)?" if mark else ""
-        return rf"[+\u2212-]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+{grouped})(?:[eE][+-]?[0-9]+)?"
+        return rf"[+-]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+{grouped})(?:[eE][+-]?[0-9]+)?"
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def verdict(name, streams, mechanism=Messages, runs=200, together=True, size=Non
 def test_the_trainers_messages_are_as_planned(name):
     found = verdict(name, STREAMS.child("honest", name), size=Size())
     assert not found.broken, found
-    assert found.words == "as planned"
+    assert found.verdict_text == "as planned"
 
 
 @pytest.mark.parametrize("name", [*PLANTED, "one_pass_accelerated_sgd"])
@@ -71,14 +71,14 @@ def test_contracted_steps_are_audited(noise_at):
     algorithm = small.ALGORITHM_CASES["local_sgd"].make(R, noise_at=noise_at)
     plan = algorithm.plan(Budget(N, R, EPSILON, N**-2.0, 4.0))
     found = mechanism_test(algorithm, [plan], STREAMS.child("contracted", noise_at), runs=100)[0]
-    assert found.words == "as planned"
+    assert found.verdict_text == "as planned"
 
 
 def test_what_is_found_is_named():
     found = verdict("minibatch_sgd", STREAMS, PLANTS["no noise on the first half of the coordinates"].mechanism, 40)
-    assert found.words.startswith("wrong size of noise (coordinate ")
+    assert found.verdict_text.startswith("wrong size of noise (coordinate ")
     found = verdict("minibatch_sgd", STREAMS, PLANTS["the same batch in every round"].mechanism)
-    assert found.words.startswith("records drawn again (messages ")
+    assert found.verdict_text.startswith("records drawn again (messages ")
 
 
 @pytest.mark.parametrize("size", [Size(31, 2, torch.float32), Size(5000, 25, torch.float32), Size(1, 1, torch.float64)])
@@ -95,7 +95,9 @@ def test_noise_that_never_passes_four_deviations_is_found():
         def noise(self, rows, like, silo, round, kind):
             return super().noise(rows, like, silo, round, kind).clamp(-4, 4)
 
-    assert verdict("minibatch_sgd", STREAMS.child("cut"), Cut, 40, size=Size()).words.startswith("wrong share of large")
+    assert verdict("minibatch_sgd", STREAMS.child("cut"), Cut, 40, size=Size()).verdict_text.startswith(
+        "wrong share of large"
+    )
 
 
 def test_draws_of_a_subset_have_their_own_law():

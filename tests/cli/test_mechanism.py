@@ -67,6 +67,8 @@ def test_infinite_epsilon_in_words_and_as_json(capsys):
         ({"sampling": {"silos": 0.5}, "released": [LAPLACE]}, (), ("sampling.silos", "Laplace")),
         ({}, ("--set", "K=2"), ("--set", "'K=2'", "C, n")),
         ({}, ("--set", "C=two"), ("--set", "'two'", "number")),
+        ({}, ("--set", "C=nan"), ("--set", "'nan'", "finite number")),
+        ({}, ("--set", "epsilon=0"), ("--set", "'0'", "epsilon above 0")),
         ({"settings": {"C": 1}, "released": [{"name": "x"}]}, ("--records", "5"), ("--records", "no setting n")),
     ],
 )

@@ -74,11 +74,15 @@ def test_cores_are_a_number_or_all(cores, capsys):
         assert "neither a number of at least 1 nor all" in capsys.readouterr().err
 
 
-def test_a_damaged_number_drops_no_column(tmp_path):
+@pytest.mark.parametrize(
+    ("cell", "wanted"),
+    [("2.\0", "row 17: control characters"), ("2.\1", "row 17, column 'x': .*a word in a column of numbers")],
+)
+def test_a_damaged_number_drops_no_column(tmp_path, cell, wanted):
     words = [str(value) for value in np.arange(300) / 7]
-    words[16] = "2.\0"
+    words[16] = cell
     pd.DataFrame({"x": words, "y": np.arange(300) % 2}).to_csv(tmp_path / "d.csv", index=False)
-    with pytest.raises(TableError, match=r"row 17, column 'x': .*a word in a column of numbers"):
+    with pytest.raises(TableError, match=wanted):
         guess_schema(tmp_path / "d.csv", Wishes(target="y"))
 
 

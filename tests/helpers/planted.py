@@ -57,4 +57,4 @@ def bound(verdict, check="rates_convex", theorem="convex-2.1", parameter="slope 
 
 def by_part(findings):
     """Findings by their part's name; the claim as a whole is ""."""
-    return {found.part: found for found in findings}
+    return {found.row_name: found for found in findings}

@@ -14,7 +14,7 @@ from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
 from silodp.federation.experiment_data import dataset_of
-from silodp.own_data.first_run_file import identities, name_of, outwards, restarting
+from silodp.own_data.first_run_file import bounds_around, identities, name_of, restarting
 
 ROW = np.arange(300)
 HOSPITALS = np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South"))
@@ -109,6 +109,7 @@ def test_a_person_column_is_counted(init, tmp_path):
 def test_what_a_file_hides_is_named(init, tmp_path):
     more = {"patient_nr": ROW % 7, "code": ROW * 3 + 11, "age": np.where(ROW == 5, 1e6, 20 + ROW % 60), "ward": ROW % 2}
     more |= {"leak": (ROW % 4 == 0) * 1, "who": ROW // 30, "weight": np.where(ROW == 8, "?", (ROW % 50).astype(str))}
+    more |= {"pulse": np.where(ROW % 9 == 0, -999, 60 + ROW % 40), "grade": np.where(ROW % 9 == 0, 9, ROW % 9)}
     code, said, error = init("--person", "who", "--person-limit", "29", "--missing", "mean", "--silos", "3", **more)
     assert code == 0, error
     assert "ignored: patient_nr: its name is that of an identity" in said
@@ -116,6 +117,8 @@ def test_what_a_file_hides_is_named(init, tmp_path):
     assert "column 'leak' predicts the target by itself" in said
     assert "column 'ward' predicts" not in said
     assert "column 'weight': 1 of 300 values are words such as ? or n/a, taken as missing (row 9)" in said
+    assert "column 'pulse': one value of nines lies far from all others" in said
+    assert "column 'grade': one value" not in said
     assert "bounds of 'age': " in said
     assert "10 persons have more than 29 records" in said
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
@@ -155,14 +158,14 @@ def test_bounds_are_wider_than_the_values_and_never_one_of_them():
     for scale in (1e-3, 1.0, 7654321.125):
         for _ in range(50):
             values = np.round(generator.normal(generator.normal(), 1, 9) * scale, 3)
-            low, high = outwards(values)
+            low, high = bounds_around(values)
             assert low < values.min() or low == values.min() == 0
             assert high > values.max()
             assert high - low <= 1.4 * np.ptp(values) + 1e-9
-    assert outwards(np.array([0.0, 1.0, 1.0])) == (0, 1)
-    assert outwards(np.array([0.0, 30.0])) == (0, 31)
+    assert bounds_around(np.array([0.0, 1.0, 1.0])) == (0, 1)
+    assert bounds_around(np.array([0.0, 30.0])) == (0, 31)
     for values in ([0.0], [7.0, np.nan], [-1e-30, 2e-30], [1e9, 1e9 + 1e-6], [1e30, 3e30]):
-        low, high = outwards(np.array(values))
+        low, high = bounds_around(np.array(values))
         assert low < np.nanmax(values) < high or low == np.nanmax(values) == 0 < high
 
 

@@ -405,6 +405,14 @@ def test_a_row_gives_the_same_alone_and_among_others(tmp_path):
         return model.predict(model.read(tmp_path / "new.csv"), unknown)
 
     whole = predicted(*rows)
+    for text in (
+        "age,smoker,ward\n50,no,01\n",
+        "\ufeffward,smoker,age\r\n01,no,50",
+        'ward , smoker, age,z\n"01", no,50,\n',
+    ):
+        (tmp_path / "new.csv").write_text(text)
+        found = model.predict(model.read(tmp_path / "new.csv"))
+        np.testing.assert_allclose(found["P(yes)"], whole["P(yes)"][[0]], rtol=1e-12)
     for place, row in enumerate(rows):
         np.testing.assert_allclose(predicted(row)["P(yes)"], whole["P(yes)"][[place]], rtol=1e-12)
     assert whole["predicted"].isna().tolist() == [False, False, False, True]

@@ -263,7 +263,7 @@ def point_rows(
                 "audited_profile": bounds.profile.epsilon,
                 "noise_below": bounds.profile.noise if bounds.profile.epsilon else math.nan,
                 "profile_holds": not bounds.profile.exceeded,
-                "mechanism": mechanism.words,
+                "mechanism": mechanism.verdict_text,
                 "mechanism_p": mechanism.p,
             }
         )

@@ -67,7 +67,7 @@ class Mechanism:
         return self.p < ALARM
 
     @property
-    def words(self) -> str:
+    def verdict_text(self) -> str:
         return f"{self.worst.test} ({self.worst.where})" if self.broken else AS_PLANNED
 
 

@@ -138,8 +138,7 @@ def _as_sums(release: Release) -> Release:
 @functools.lru_cache(maxsize=4096)
 def delivered_at(plan: PrivacyPlan, scale: float, delta: float) -> float:
     """Upper end of the ε at δ of the plan with all noise times `scale`."""
-    releases = tuple(replace(release, noise=release.noise * scale) for release in plan.releases)
-    return upper_epsilon(replace(plan, releases=releases), delta)
+    return upper_epsilon(plan.with_noise_times(scale), delta)
 
 
 def profile_bound(plan: PrivacyPlan, present: Scores, absent: Scores, confidence: float) -> ProfileBound:

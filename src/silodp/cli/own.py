@@ -53,7 +53,7 @@ def init(
         "missing_words": words,
     }
     if again:
-        _again(file, replace, output, more)
+        _renew_schema(file, replace, output, more)
         return
     if said["target"] is None or replace:
         raise ConfigError("command line: --target: must be given, and --replace be left out, without --again")
@@ -83,7 +83,7 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _again(path: Path, replace: bool, output: Path | None, more: Mapping[str, Any]) -> None:
+def _renew_schema(path: Path, replace: bool, output: Path | None, more: Mapping[str, Any]) -> None:
     """A run file with a schema that fits its file and these options; the rest of it stays."""
     text = path.read_text(encoding="utf-8")
     new = first_run_file.with_schema_again(path, text, **more)

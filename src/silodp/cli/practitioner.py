@@ -85,7 +85,9 @@ def _changed(mechanism: Mechanism, settings: tuple[str, ...]) -> dict[str, float
         try:
             changed[key] = float(text)
         except ValueError:
-            raise ConfigError(f"command line: --set: {setting!r}: {text!r} must be a number") from None
+            changed[key] = math.nan
+        if not math.isfinite(changed[key]) or (key == "epsilon" and changed[key] <= 0):
+            raise ConfigError(f"command line: --set: {setting!r}: {text!r} must be a finite number, epsilon above 0")
     return changed
 
 

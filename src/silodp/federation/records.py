@@ -23,19 +23,19 @@ class RecordDraws:
         size, records = self.sizes[silo], release.records_drawn
         if release.part is not None:
             first, length = release.part
-            return self.order(silo)[first : first + length]
+            return self.record_order(silo)[first : first + length]
         if release.sampler == "all":
             return slice(None)
         if release.sampler == "disjoint":
             if (round + 1) * records > size:
                 raise ValueError(f"round {round}: {records} new records a round: silo {silo} has only {size}")
-            return self.order(silo)[round * records : (round + 1) * records]
+            return self.record_order(silo)[round * records : (round + 1) * records]
         generator = self.streams.generator("records", silo, round, release.kind)
         if release.sampler == "subset":
             return generator.choice(size, size=records, replace=False)
         return generator.integers(0, size, size=records)
 
-    def order(self, silo: int) -> np.ndarray:
+    def record_order(self, silo: int) -> np.ndarray:
         """All places of the silo (n,) in an order that is fixed for the run."""
         if silo not in self._orders:
             self._orders[silo] = self.streams.generator("order", silo).permutation(self.sizes[silo])

@@ -22,7 +22,7 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
-from silodp.datasets.own.schema import Column, Form, Schema, TableError
+from silodp.datasets.own.schema import Column, Schema, TableError
 from silodp.experiments.task import WEAK
 from silodp.federation.experiment_data import limit_person_records, schema_of, wishes_of
 
@@ -84,15 +84,14 @@ class Survey:
 
     def bounds(self) -> dict[str, tuple[tuple[float, float], str]]:
         """Bounds of every number, and of a regression's target, and what they leave out."""
-        columns = {name: self.data.x[:, self.data.feature_names.index(name)] for name in self.schema.numbers}
         found = {}
-        for name, values in columns.items():
+        for name, values in _columns_of_numbers(self.data, self.schema):
             cut = outlier(values)
             inside = np.clip(values, *cut[:2]) if cut else values
             note = f"{cut[2]} of {len(values)} values lie beyond the quantiles .005 and .995 and are cut" if cut else ""
-            found[name] = outwards(inside), note
+            found[name] = bounds_around(inside), note
         if self.data.classes is None:
-            found[self.schema.target] = outwards(self.data.y), ""
+            found[self.schema.target] = bounds_around(self.data.y), ""
         return found
 
 
@@ -110,6 +109,12 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     warnings = guess.notes + [
         f"column {name!r} predicts the target by itself: if it is known only afterwards, put it under ignore"
         for name in leaks(path, frame, schema)
+    ]
+    warnings += [
+        f"column {name!r}: one value of nines lies far from all others, as where it stands for a missing one: "
+        f"--missing-word {name}=WORD"
+        for name, values in _columns_of_numbers(whole, schema)
+        if _has_missing_mark(values[np.isfinite(values)])
     ]
     if len(data.y) < len(whole.y):
         many = int((np.bincount(whole.person) > limit).sum())
@@ -132,7 +137,7 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     return Survey(path, schema, data, dropped, refused, sizes, len(counts) - len(sizes), limit, warnings)
 
 
-def outwards(values: np.ndarray) -> tuple[float, float]:
+def bounds_around(values: np.ndarray) -> tuple[float, float]:
     """Bounds around values (n,), rounded outwards to steps, 5 to 50 a range, so that no value is a bound."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if (low, high) == (0.0, 1.0):
@@ -217,6 +222,19 @@ def leaks(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
             yield name
 
 
+def _columns_of_numbers(data: Data, schema: Schema) -> Iterator[tuple[str, np.ndarray]]:
+    return ((name, data.x[:, data.feature_names.index(name)]) for name in schema.numbers)
+
+
+def _has_missing_mark(values: np.ndarray) -> bool:
+    """Whether an end is as -999, stands there twice or more, and lies farther from the others than they spread."""
+    for end in (values.min(), values.max()):
+        others = values[values != end]
+        if re.fullmatch("9+", f"{abs(end):g}") and 0 < len(others) < len(values) - 1:
+            return bool(np.abs(others - end).min() > np.ptp(others))
+    return False
+
+
 def outlier(values: np.ndarray) -> tuple[float, float, int] | None:
     """(low, high, how many values lie beyond) of quantiles, where a few values make bounds much wider than these."""
     known = values[np.isfinite(values)]
@@ -267,50 +285,47 @@ def column_line(schema: Schema, name: str, why: str = "") -> str:
     return f"        {_quoted(name)}: {f'{{{text}}}' if more else column.type}{mark}{why and f': {why}'}"
 
 
+# The one mapping `dataset` of a run file, and those of its keys that a schema replaces, with their lines.
+_DATASET = re.compile(r"(?m)^( +)dataset: *(?:#.*)?\n((?:(?: *(?:#.*)?\n)*\1 .*\n)+)")
+_SCHEMA_KEYS = r"(?m)^{0}(?:form|columns|categories|classes|ignore|encoding|task):.*\n(?:{0}[ -].*\n)*"
+
+
 def with_schema_again(path: Path, text: str, **said: Any) -> str:
     """The run file's text with a schema that fits its file and what is said (keys of `Wishes`): all else stays.
 
     A column's line stays, with its mark or without, where the file still reads by it and nothing is said of it.
     ConfigError, TableError: one line about a run file, or a data file, for which that cannot be done.
     """
-    dataset, lines = _dataset_node(path, text), text.splitlines()
-    own = OwnData.model_validate(yaml.safe_load(yaml.serialize(dataset)))
+    found = list(_DATASET.finditer(text))
+    if len(found) != 1:
+        raise ConfigError(f"{path}: dataset: must be one file, written with a key a line, for init --again")
+    block = found[0][2]
+    own = OwnData.model_validate(yaml.safe_load(block))
     file = Path(os.path.normpath(path.parent / own.file))
     kept: dict[str, Column] = {}
     wishes = replace(wishes_of(own), **said)
     if own.columns:
         old = schema_of(own)
-        form = {key: value for key, value in vars(old.form).items() if key not in said["form"]} | said["form"]
-        old = replace(old, form=Form(**form))
+        old = replace(old, form=replace(old.form, **said["form"]))
         frame = records_of(file, read_table(file, old.form), old)
         named = {*said["types"], *said["missing_words"]}
         kept = {name: one for name, one in old.columns.items() if name not in named and _reads(file, frame, name, old)}
         types = dict.fromkeys(kept, "ignored") | {own.target: "number" if not old.classes else "category"}
         values = {own.target: old.classes} if own.target in kept and old.classes else {}
-        wishes = replace(wishes, form=form, types=types | said["types"], values=values)
+        wishes = replace(wishes, form=vars(old.form), types=types | said["types"], values=values)
     guess = guess_schema(file, wishes)
     new_names = [name for name in guess.schema.columns if own.columns and name not in {*own.columns, *said["types"]}]
     columns = dict(guess.schema.columns) | kept | dict.fromkeys(new_names, Column("ignored"))
     schema = replace(guess.schema, columns=columns)
     new = schema_lines(schema, guess.refused | dict.fromkeys(new_names, "new in the file (--type)"))
-    spans: dict[str, range] = {}
-    older: dict[str, str] = {}
-    for key, value in dataset.value:
-        # Behind a block stands the next key.
-        block = isinstance(value, yaml.CollectionNode) and not value.flow_style
-        end = value.end_mark.line + (not block)
-        while end - 1 > key.start_mark.line and not lines[end - 1].split("#")[0].strip():
-            end -= 1
-        spans[key.value] = range(key.start_mark.line, end)
-        older |= {one.value: lines[one.start_mark.line] for one, _ in value.value} if key.value == "columns" else {}
-    new[0] = lines[spans["form"].start] if own.columns and own.form.model_dump() == vars(schema.form) else new[0]
-    new[2:] = [
-        older.get(name, line) if name in kept else line for name, line in zip(schema.columns, new[2:], strict=True)
-    ]
-    gone = {row for key in _SCHEMA_KEYS for row in spans.get(key, ())}
-    last = max(row for key, rows in spans.items() if key not in _SCHEMA_KEYS for row in rows)
-    parts = [[*([line] if row not in gone else []), *(new if row == last else [])] for row, line in enumerate(lines)]
-    return "\n".join(line for part in parts for line in part) + "\n"
+    keys = re.compile(_SCHEMA_KEYS.format(block[: len(block) - len(block.lstrip(" "))]))
+    older = "".join(keys.findall(block)).splitlines()
+    if own.columns and own.form.model_dump() == vars(schema.form):
+        new[0] = next((line for line in older if line.strip().startswith("form:")), new[0])
+    stored = {next(iter(yaml.safe_load(line))): line for line in older if re.match(" *[^ #].*?: *[^ ]", line)}
+    new[2:] = [stored.get(n, line) if n in kept else line for n, line in zip(schema.columns, new[2:], strict=True)]
+    rest = keys.sub("", block).rstrip("\n")
+    return text[: found[0].start(2)] + "\n".join([rest, *new]) + "\n" + text[found[0].end(2) :]
 
 
 def _reads(path: Path, frame: pd.DataFrame, name: str, schema: Schema) -> bool:
@@ -323,19 +338,3 @@ def _reads(path: Path, frame: pd.DataFrame, name: str, schema: Schema) -> bool:
         return False
     closed = name == schema.target or schema.columns[name].type == "boolean"
     return values.dtype == object or not closed or not (values == UNKNOWN).any()
-
-
-# Keys of `dataset` that a schema replaces, its own included.
-_SCHEMA_KEYS = ("form", "columns", "categories", "classes", "ignore", "encoding", "task")
-
-
-def _dataset_node(path: Path, text: str) -> yaml.MappingNode:
-    """The one `dataset` mapping of a run file."""
-    (_, experiments), *_ = [pair for pair in yaml.compose(text).value if pair[0].value == "experiments"]
-    found = [
-        value for _, one in experiments.value for key, value in getattr(one, "value", ()) if key.value == "dataset"
-    ]
-    found = [node for node in found if isinstance(node, yaml.MappingNode)]
-    if len(found) != 1 or found[0].flow_style:
-        raise ConfigError(f"{path}: dataset: must be one file, written with a key a line, for init --again")
-    return found[0]

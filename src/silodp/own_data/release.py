@@ -196,12 +196,8 @@ def planned(task: Task, epsilon: float, point: dict[str, Any], chosen: str, pers
 def _kept(asked: Release) -> Release:
     """The same with noise scaled up until all runs and all records of a person together cost at most ε."""
 
-    def louder(plan: PrivacyPlan, factor: float) -> PrivacyPlan:
-        kinds = (dataclasses.replace(kind, noise=kind.noise * factor) for kind in plan.releases)
-        return dataclasses.replace(plan, releases=tuple(kinds))
-
     def scaled(factor: float) -> Any:
-        plans, scores = [louder(plan, factor) for plan in asked.plans], tuple(z * factor for z in asked.scores)
+        plans, scores = [plan.with_noise_times(factor) for plan in asked.plans], tuple(z * factor for z in asked.scores)
         return dataclasses.replace(asked, plans=plans, scores=scores)
 
     def measure(one: Any, _: float) -> float:

@@ -97,12 +97,12 @@ def _fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]], classes: int | None)
     made = make_pipeline(StandardScaler(), LogisticRegression(max_iter=10_000))
     made.fit(x, y.astype(int), logisticregression__sample_weight=weights)
 
-    def said(values: np.ndarray) -> np.ndarray:
+    def class_probabilities(values: np.ndarray) -> np.ndarray:
         whole = np.zeros((len(values), classes))
         whole[:, present] = made.predict_proba(values)
         return whole
 
-    return said
+    return class_probabilities
 
 
 def _of_fits(trials: Trials, silos: Sequence[int]) -> list[Said]:
@@ -218,14 +218,14 @@ def _trained(task: Task, run: Run, prepared: TrialData, trial: int, points: pd.D
     """What a task's model, trained again in a trial at the point chosen for it, says of the test records."""
     model, said = build_model(task.config, prepared), [np.empty(0)] * len(prepared.test)
 
-    def keep(silos: list[int], weights: Tensor) -> None:
+    def store_outputs(silos: list[int], weights: Tensor) -> None:
         for place, silo in enumerate(silos):
             used = weights if weights.ndim == 2 else weights[:, place]
             outputs = model.outputs(used, prepared.test[silo][0])[0].cpu().double()
             said[silo] = probabilities(outputs, prepared.classes).numpy()
 
     of = points[points["trial"] == trial] if "trial" in points else points
-    run_trial(task, run, prepared, trial, of[POINT].reset_index(drop=True), "fresh", keep)
+    run_trial(task, run, prepared, trial, of[POINT].reset_index(drop=True), "fresh", store_outputs)
     return said
 
 

@@ -71,15 +71,10 @@ def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
         return plan
     smallest, epsilon = plan.noise_multiplier, plan.budget.epsilon
     assert epsilon is not None
-
-    def scaled(multiplier: float) -> PrivacyPlan:
-        factor = multiplier / smallest
-        releases = tuple(dataclasses.replace(kind, noise=kind.noise * factor) for kind in plan.releases)
-        return dataclasses.replace(plan, releases=releases)
-
-    return scaled(
-        noise_multiplier(lambda multiplier: scaled(multiplier).as_seen_by_adversary.event, epsilon, plan.budget.delta)
+    multiplier = noise_multiplier(
+        lambda z: plan.with_noise_times(z / smallest).as_seen_by_adversary.event, epsilon, plan.budget.delta
     )
+    return plan.with_noise_times(multiplier / smallest)
 
 
 def favourable_plan(plan: PrivacyPlan) -> PrivacyPlan:

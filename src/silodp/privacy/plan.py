@@ -189,8 +189,11 @@ class PrivacyPlan:
         if self.trusted_sum is None:
             return self
         root = math.sqrt(self.trusted_sum)
-        releases = tuple(replace(release, noise=release.noise * root) for release in self.releases)
-        return replace(self, releases=releases, trusted_sum=None)
+        return replace(self.with_noise_times(root), trusted_sum=None)
+
+    def with_noise_times(self, factor: float) -> "PrivacyPlan":
+        releases = tuple(replace(release, noise=release.noise * factor) for release in self.releases)
+        return replace(self, releases=releases)
 
     @property
     def without_repeats(self) -> "PrivacyPlan":

@@ -86,14 +86,14 @@ def last_iterate_profile(
     budget = -np.expm1(-epsilon[:, 0]) * none
     low, high = np.zeros(len(epsilon)), np.full(len(epsilon), 1.0)
 
-    def used(t: np.ndarray) -> np.ndarray:
+    def used_mass(t: np.ndarray) -> np.ndarray:
         return np.expm1(np.minimum(np.maximum(0, t[:, None] * mu - mu**2 / 2 - epsilon), 700)) @ weights
 
-    while (short := used(high) <= budget).any() and high.max() < 1e9:
+    while (short := used_mass(high) <= budget).any() and high.max() < 1e9:
         high = np.where(short, 2 * high, high)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        fits = used(middle) <= budget
+        fits = used_mass(middle) <= budget
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
     log_share = np.maximum(epsilon, low[:, None] * mu - mu**2 / 2)
     return np.minimum(tail + np.exp(gaussian_log_profile(log_share, mu)) @ weights, 1.0)

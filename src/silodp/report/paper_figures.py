@@ -8,8 +8,7 @@ import pandas as pd
 
 from silodp.config.errors import project_root
 from silodp.config.loading import read_yaml
-
-PAPERS = {"convex": "convex paper", "nonconvex": "non-convex paper", "checkins": "check-ins paper"}
+from silodp.theory.registry import PAPERS
 
 
 @dataclass(frozen=True)

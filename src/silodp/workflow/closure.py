@@ -166,11 +166,11 @@ class CodeSources:
             # After as many rounds as it has modules, each digest holds what every other is.
             digests = dict.fromkeys(circle, "")
             for _ in circle:
-                digests = {member: self._own(member, {**known, **digests}) for member in circle}
+                digests = {member: self._digest_module(member, {**known, **digests}) for member in circle}
             known |= digests
         return first
 
-    def _own(self, module: str, digests: Mapping[str, str]) -> str:
+    def _digest_module(self, module: str, digests: Mapping[str, str]) -> str:
         """The digest of a module by those of its imports; "" stands for a module that is left out."""
         source, path, imports = self.source(module), self.file(module), []
         for one, target, whole in self.targets(module):
@@ -194,7 +194,7 @@ def _sha256(obj: object) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: bytes) -> Source:
-    plain = _Plain()
+    plain = _StrippedSyntax()
     tree = plain.visit(ast.parse(text))
     numbers: dict[str, int] = {}
     _Numbered(plain.imports, numbers).visit(tree)
@@ -202,7 +202,7 @@ def parse(text: bytes) -> Source:
     return Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports, tuple(plain.data))
 
 
-class _Plain(ast.NodeTransformer):
+class _StrippedSyntax(ast.NodeTransformer):
     """Takes out what computes nothing: docstrings, imports for type checkers, what an error says; and all imports."""
 
     def __init__(self) -> None:

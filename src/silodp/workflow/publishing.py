@@ -144,24 +144,24 @@ def _check_output(output: Path, folders: Sequence[Path], beside: bool) -> None:
         raise ValueError(f"command line: --output: {str(output)!r}: {allowed}")
 
 
-def _beside(output: Path, name: str) -> Path:
+def _sibling(output: Path, name: str) -> Path:
     place = output.resolve()
     return place.with_name(f".{place.name}.{name}")
 
 
 def _recover(output: Path) -> None:
     """Bring back what a killed publish left between two renames, and remove what it did not finish."""
-    place, former = output.resolve(), _beside(output, "old")
+    place, former = output.resolve(), _sibling(output, "old")
     if former.exists() and not place.exists():
         former.rename(place)
-    for left in (former, *place.parent.glob(glob.escape(_beside(output, "new.").name) + "*")):
+    for left in (former, *place.parent.glob(glob.escape(_sibling(output, "new.").name) + "*")):
         shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
 def _replaced(output: Path) -> Iterator[Path]:
     """A new folder beside `output` that takes its place once the block ends without an error."""
-    place, former, built = output.resolve(), _beside(output, "old"), _beside(output, f"new.{os.getpid()}")
+    place, former, built = output.resolve(), _sibling(output, "old"), _sibling(output, f"new.{os.getpid()}")
     try:
         built.mkdir(parents=True)
     except OSError as error:

@@ -180,14 +180,6 @@ def test_lists_are_no_feature_and_no_target(tmp_path):
     assert len(read_guessed(path, "readmitted", ignore=("scan",))[0].y) == RECORDS
 
 
-def test_a_decimal_comma_is_read_where_semicolons_stand_between_columns(read):
-    frame = patients(age=20.5 + np.arange(RECORDS))
-    wanted = read(frame)[0]
-    for point in ",.":
-        found = read(frame, text=frame.to_csv(index=False, sep=";", decimal=point))[0]
-        np.testing.assert_array_equal(found.x, wanted.x)
-
-
 def test_a_file_that_is_not_there_or_no_table_is_one_line(tmp_path):
     for name, wanted in (("a.csv", "no such file"), ("a.xlsx", "must end in"), ("a.parquet", "not a Parquet file")):
         if "such" not in wanted:

@@ -181,6 +181,10 @@ def test_parquet_keeps_its_types_and_an_index_by_its_name(tmp_path):
         guess = guess_schema(path, Wishes("outcome", silo="site", ignore=("patient",) if not notes else ()))
         assert read_records(path, guess.schema)[0].feature_names == wanted
         assert len(guess.notes) == notes
+    frame["left"] = np.where(I % 9 == 0, -999, I)
+    frame.to_parquet(path)
+    guess = guess_schema(path, Wishes("outcome", silo="site", missing="mean", missing_words={"left": ("-999",)}))
+    assert np.isnan(read_records(path, guess.schema)[0].x[:, -1]).tolist() == (I % 9 == 0).tolist()
     frame.columns = pd.MultiIndex.from_product([["x"], frame.columns])
     frame.to_parquet(path)
     with pytest.raises(TableError, match="two levels"):

@@ -36,7 +36,7 @@ def row(name, verdict, scope=CLAIM, **other):
     plain |= {"statistic": "a number", "kind": "theorem" if name.startswith("T-") else "experiment", "M": 0, "R": 0}
     plain |= dict.fromkeys(("value", "low", "high", "slack")) | other
     about = {key: other[key] for key in ("rows", "reading", "experiment", "data_set", "M", "R") if key in other}
-    part = ClaimFinding("", verdict, scope=scope, pair=tuple(other.get("pair", "").split(" − ")), **about).part
+    part = ClaimFinding("", verdict, scope=scope, pair=tuple(other.get("pair", "").split(" − ")), **about).row_name
     return plain | {"claim": f"{name}: {part}" if part else name, "id": name, "scope": scope, "verdict": verdict}
 
 

@@ -216,11 +216,11 @@ def test_the_headline_is_the_papers_own_protocol_and_names_fair_variants(tmp_pat
     known = claim(paired(), experiments=["e"], protocol=protocol, variants=variants)
     run = folder(tmp_path, BOTH)
     found = put_protocol_first(known, paired_difference(known, run), _same_rows(known, run))
-    assert (found[0].part, found[0].verdict) == ("", head)
+    assert (found[0].row_name, found[0].verdict) == ("", head)
     if head == "depends on the variant":
         assert "confirmed under default" in found[0].statistic
         assert "refuted under grid=other" in found[0].statistic
-        assert {finding.part: finding.verdict for finding in found}["[default]"] == "confirmed"
+        assert {finding.row_name: finding.verdict for finding in found}["[default]"] == "confirmed"
 
 
 def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the_headline(tmp_path):
@@ -228,9 +228,9 @@ def test_where_an_experiment_lacks_the_papers_protocol_its_default_stands_in_the
     known = claim(paired(), experiments=["e", "f"], protocol="grid=other")
     run = folder(tmp_path, BOTH + trials("f", errors((-0.1, -0.1, -0.1))))
     head, *others = put_protocol_first(known, paired_difference(known, run), _same_rows(known, run))
-    assert (head.part, head.verdict, head.value) == ("", "refuted", 0.5)
+    assert (head.row_name, head.verdict, head.value) == ("", "refuted", 0.5)
     assert "of 6 comparisons 3 ahead, 3 behind" in head.statistic
-    parts = [row.part for row in others]
+    parts = [row.row_name for row in others]
     assert len(set(parts)) == len(parts) == 8
 
 

@@ -32,7 +32,7 @@ def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) 
         unknown = parsed[name] == UNKNOWN
         if unknown.any() and (name == schema.target or schema.columns[name].type == "boolean"):
             allowed = f"must be one of the {len(schema.columns[name].values)} in dataset.columns"
-            raise cell_error(path, frame[name], int(np.argmax(unknown)), "no value of the schema", allowed)
+            raise cell_error(path, frame[name], unknown, "no value of the schema", allowed)
     present = _present(path, frame, parsed, schema)
     parsed = {name: values[present] for name, values in parsed.items()}
     y = parsed[schema.target]
@@ -74,10 +74,10 @@ def feature_names(path: Path, schema: Schema) -> tuple[str, ...]:
 
 def encode_features(parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
     """Features float32 (n, k) of parsed columns, in training as in prediction."""
-    columns = []
-    for name, value in schema.feature_values:
-        values, about = parsed[name], schema.columns[name]
-        columns.append(values if value is None else values == about.values.index(value))
+    columns = [
+        parsed[name] if value is None else parsed[name] == schema.columns[name].values.index(value)
+        for name, value in schema.feature_values
+    ]
     with np.errstate(over="ignore"):  # refused by who calls
         return np.column_stack([np.asarray(values, dtype=np.float32) for values in columns])
 
@@ -90,10 +90,9 @@ def is_missing(values: np.ndarray) -> np.ndarray:
 
 
 def _check_columns(path: Path, frame: pd.DataFrame, schema: Schema) -> None:
-    for name in schema.roles:
+    for name in (*schema.roles, *schema.features):
         if schema.roles.count(name) > 1:
             raise TableError(f"{path}: column {name!r}: target, silo and person must be different columns")
-    for name in (*schema.roles, *schema.features):
         if name not in frame:
             raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
     for name in frame:
@@ -109,13 +108,10 @@ def _present(path: Path, frame: pd.DataFrame, parsed: Mapping[str, np.ndarray], 
         if schema.missing == "mean" and not role:
             continue
         if schema.missing != "drop" and missing.any():
-            row, count = frame.index[int(np.argmax(missing))] + 1, f"{int(missing.sum())} of {len(frame)}"
+            first = int(np.argmax(missing))
+            row, count = frame.index[first] + 1, f"{int(missing.sum())} of {len(frame)}"
             allowed = f"must be filled in, or `missing` be drop{'' if role else ' or mean (init: --missing)'}"
-            notes = (
-                f"; notes below the data: --last-row {row - 1}"
-                if missing.all() or missing[int(np.argmax(missing)) :].all()
-                else ""
-            )
+            notes = f"; notes below the data: --last-row {row - 1}" if missing[first:].all() else ""
             raise TableError(f"{path}: row {row}, column {name!r}: missing, as in {count}: {allowed}{notes}")
         present &= ~missing
     if not present.any():

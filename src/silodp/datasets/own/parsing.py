@@ -1,6 +1,7 @@
 """A file's cells, and their values by a schema, column by column; no message shows a cell."""
 
 import bz2
+import collections
 import csv
 import gzip
 import io
@@ -24,6 +25,8 @@ _PACKED = {
 MISSING, UNKNOWN = -1, -2
 # Words of a row that sums up the records.
 TOTALS = {"total", "sum", "mean", "average", "summe", "gesamt", "mittelwert"}
+# What typesetting has for a hyphen before a number.
+MINUS = "\u2212"
 # Whole numbers below this are exact in float64.
 _EXACT = 2**53
 
@@ -47,29 +50,22 @@ def read_bytes(path: Path) -> bytes:
 
 def decode(path: Path, data: bytes, encoding: str) -> str:
     """The text, with \\n at the ends of lines; TableError with the first row that is not in this encoding."""
+    is_utf8 = encoding.lower() in ("utf-8", "utf8")
+    allowed = "the encoding must be given, as in --encoding latin-1 (dataset.form.encoding)"
     try:
-        text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+        text = data.decode("utf-8-sig" if is_utf8 else encoding)
     except LookupError:
         raise TableError(f"{path}: no encoding is called {encoding!r}: --encoding must be as in latin-1") from None
     except UnicodeError as error:
-        place = getattr(error, "start", 0)
-        rest = [line for line in data.split(b"\n") if not line.isascii()]
-        mixed = encoding.lower() in ("utf-8", "utf8") and any(_is_utf8(line) for line in rest)
-        allowed = (
-            "other rows are UTF-8: the file mixes encodings and must be saved again"
-            if mixed
-            else ("the encoding must be given, as in --encoding latin-1 (dataset.form.encoding)")
-        )
-        row = data[:place].count(b"\n")
+        row, lines = data[: getattr(error, "start", 0)].count(b"\n"), data.decode("utf-8", "replace").split("\n")
+        if is_utf8 and any(not line.isascii() and "\ufffd" not in line for line in lines):
+            allowed = "other rows are UTF-8: the file mixes encodings and must be saved again"
         raise TableError(f"{path}: row {row}: not text in {encoding}: {allowed}") from None
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        return bool(line.decode("utf-8"))
-    except UnicodeError:
-        return False
+    # Bytes 80 to 9f of latin-1 are letters of another encoding, and zeros are halves of UTF-16.
+    if ("\0" in text or not text.isascii()) and (control := re.search("[\0\x80-\x9f]", text)):
+        row, allowed = text[: control.start()].count("\n"), "must be another, as in --encoding cp1252 or utf-16-le"
+        raise TableError(f"{path}: row {row}: control characters, so no text in {encoding}: {allowed}")
+    return text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_table(path: Path, form: Form) -> pd.DataFrame:
@@ -89,13 +85,21 @@ def read_table(path: Path, form: Form) -> pd.DataFrame:
                 text = text.replace("\n", form.separator + "\n", 1)
             keys = {"dtype": str, "na_filter": False, "skipinitialspace": True}
             frame = pd.read_csv(io.StringIO(text), sep=form.separator, header=None, **keys)
+            if len(frame) < text.rstrip("\n").count("\n") + 1:
+                # A quote without its partner swallows rows: what follows it is no separator.
+                strict = csv.reader(io.StringIO(text), delimiter=form.separator, skipinitialspace=True, strict=True)
+                collections.deque(strict, maxlen=0)
         except pd.errors.EmptyDataError:
             raise TableError(f"{path}: cannot be read as CSV: must be text with one record a line") from None
         except (pd.errors.ParserError, csv.Error) as error:
-            raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}") from None
+            allowed = "line 1 must name every column, each row have as many cells, and each quote a partner"
+            raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}: {allowed}") from None
         frame = frame.fillna("").apply(lambda column: column.str.strip())
         frame.columns = pd.Index(frame.iloc[0].tolist())
         frame = frame.iloc[1:].reset_index(drop=True)
+        for row in np.flatnonzero(frame.iloc[:, 0] == frame.columns[0]):
+            if (frame.iloc[row] == frame.columns).all():
+                raise TableError(f"{path}: row {row + 1}: the header stands here again: must be removed")
         frame.attrs["notes"] = []
         if frame.columns[-1] == "" and (frame.iloc[:, -1] == "").all():
             frame = frame.iloc[:, :-1]
@@ -155,7 +159,7 @@ def is_scalar(column: pd.Series) -> bool:
     return not nested and (column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
-def words(column: pd.Series) -> pd.Series:
+def cell_texts(column: pd.Series) -> pd.Series:
     """Cells as text, "" where one is missing."""
     return column.astype(str).where(column.notna(), "").astype(str).str.strip()
 
@@ -166,9 +170,7 @@ def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     if last > len(frame):
         raise TableError(f"{path}: last_row: {last}: must be at most its {len(frame)} rows (--last-row)")
     numbers = [name for name, column in schema.columns.items() if column.type == "number" and name in frame]
-    left_out = {"units_row": 0} if form.units_row else {}
-    left_out |= {"last_row": last} if last < len(frame) else {}
-    for key, row in left_out.items():
+    for key, row in [("units_row", 0)] * form.units_row + [("last_row", last)] * (last < len(frame)):
         cells = frame.iloc[row].astype(str)
         total = cells.str.casefold().isin(TOTALS).any()
         if numbers and not total and cells[numbers].str.fullmatch(form.literal).all():
@@ -180,35 +182,35 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
     """A column of numbers as float64 (n,), NaN where a value is missing."""
     if is_typed(column):
         values = column.to_numpy(np.float64, na_value=np.nan)
+        marks = pd.to_numeric(pd.Series(about.missing_words, dtype=str), errors="coerce")
+        values = np.where(np.isin(values, marks), np.nan, values)
         whole = np.full(len(column), pd.api.types.is_integer_dtype(column))
         wrong = np.isinf(values)
     else:
-        cells = words(column)
+        cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
+        cells = cells.str.replace(MINUS, "-")
         wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
         values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
         if not wrong.any():
-            text = (
-                cells[present].str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-                if (form.thousands)
-                else cells[present]
-            )
+            text = cells[present]
+            if form.thousands:
+                text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
             whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
             values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
             wrong = np.isinf(values)
     if wrong.any():
-        place = int(np.argmax(wrong))
         answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
-        raise cell_error(path, column, place, "no number in the schema's form", answer)
+        raise cell_error(path, column, wrong, "no number in the schema's form", answer)
     if (large := whole & (np.abs(values) >= _EXACT)).any():
         answer = f"must be below 2^53, or --type {column.name}=category"
-        raise cell_error(path, column, int(np.argmax(large)), "a whole number that float64 does not hold", answer)
+        raise cell_error(path, column, large, "a whole number that float64 does not hold", answer)
     return values
 
 
 def parse_values(column: pd.Series, about: Column) -> np.ndarray:
     """A column of categories, words or classes as places among its values, int64 (n,); `MISSING`, `UNKNOWN`."""
-    cells = words(column)
+    cells = cell_texts(column)
     codes = pd.Index(about.values, dtype=object).get_indexer(cells.astype(object)).astype(np.int64)
     missing = ((cells == "") | cells.isin(about.missing_words)).to_numpy(bool)
     return np.where(missing, MISSING, np.where(codes < 0, UNKNOWN, codes))
@@ -216,7 +218,7 @@ def parse_values(column: pd.Series, about: Column) -> np.ndarray:
 
 def parse_names(column: pd.Series, about: Column) -> np.ndarray:
     """Names as written, objects (n,), "" where one is missing."""
-    cells = words(column)
+    cells = cell_texts(column)
     return cells.mask(cells.isin(about.missing_words), "").to_numpy(object)
 
 
@@ -227,7 +229,8 @@ def parse_column(frame: pd.DataFrame, name: str, schema: Schema, path: Path) -> 
     return parse_names(frame[name], about) if about.type == "name" else parse_values(frame[name], about)
 
 
-def cell_error(path: Path, column: pd.Series, place: int, wrong: str, allowed: str) -> TableError:
-    """One line with row, column and the cell's shape."""
+def cell_error(path: Path, column: pd.Series, wrong_cells: np.ndarray, wrong: str, allowed: str) -> TableError:
+    """One line with row, column and shape of the first of the wrong cells, bool (n,)."""
+    place = int(np.argmax(wrong_cells))
     shape = cell_shape(str(column.iloc[place]))
     return TableError(f"{path}: row {column.index[place] + 1}, column {column.name!r}: {shape}: {wrong}: {allowed}")

@@ -175,12 +175,12 @@ def perceptron_local_steps(hidden: int, weights: Tensor, steps: Steps) -> Tensor
         given = vectors.numpy()
         turned = np.empty_like(given)
 
-        def turn(start: int, stop: int) -> None:
+        def transpose_rows(start: int, stop: int) -> None:
             matrices = given[start:stop, :split].reshape(stop - start, rows, -1).swapaxes(1, 2)
             turned[start:stop, :split].reshape(matrices.shape)[:] = matrices
             turned[start:stop, split:] = given[start:stop, split:]
 
-        side_by_side(turn, len(given))
+        side_by_side(transpose_rows, len(given))
         return torch.from_numpy(turned)
 
     base = None if steps.base is None else swap(steps.base, hidden)

@@ -20,8 +20,3 @@ def move_without_waiting(values: Tensor, device: torch.device) -> Tensor:
     if values.device == device or device.type == "cpu":
         return values.to(device)
     return values.pin_memory().to(device, non_blocking=True)
-
-
-def drop_unfinite(values: Tensor, judged: Tensor) -> Tensor:
-    """`values` with 0 where `judged` is not finite; on a CPU as they are, as `zero_unless_finite` looks at the sum."""
-    return values if runs_on_host(values) else torch.where(torch.isfinite(judged), values, 0)

@@ -79,11 +79,11 @@ def replaced(law: Law, epsilon: float) -> float:
     δ ≤ δ_removed(ε₁) + e^ε₁ δ_added(ε − ε₁) for every ε₁; the smallest found counts.
     """
 
-    def at(first: float) -> float:
+    def delta_of_split(first: float) -> float:
         weight = math.exp(first)
         return removed(law, first) + weight * added(law, epsilon - first) + (1 + weight) * LEFT_OUT
 
-    return float(minimize_scalar(at, bounds=(0, epsilon), method="bounded").fun)
+    return float(minimize_scalar(delta_of_split, bounds=(0, epsilon), method="bounded").fun)
 
 
 def smallest(delta_at: Callable[[float], float], delta: float, most: float = 60.0) -> tuple[float, float]:

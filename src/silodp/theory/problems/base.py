@@ -54,7 +54,7 @@ class Problem(Protocol):
     def optimum(self, records: Array) -> Optimum: ...
 
 
-def inner(a: Array, b: Array) -> Array:
+def dot(a: Array, b: Array) -> Array:
     """⟨a, b⟩ along the last axis, broadcast over the others."""
     return np.einsum("...j,...j->...", a, b)
 

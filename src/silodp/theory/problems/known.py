@@ -17,7 +17,7 @@ from silodp.theory.problems.base import (
     Constants,
     Optimum,
     accelerated,
-    inner,
+    dot,
     project,
     require_between,
     require_positive,
@@ -51,7 +51,7 @@ class LinearOnBall:
         return np.where(up, 1.0, -1.0) * (self.D / np.sqrt(self.d))
 
     def losses(self, w: Array, records: Array) -> Array:
-        return -(self.L / self.D) * inner(records, w)
+        return -(self.L / self.D) * dot(records, w)
 
     def gradients(self, w: Array, records: Array) -> Array:
         return -(self.L / self.D) * records
@@ -148,10 +148,10 @@ class LogisticOnBall(_Margin):
         return Constants(float(expit(self.D)), 0.25, 0.0, self.D)
 
     def losses(self, w: Array, records: Array) -> Array:
-        return np.logaddexp(0.0, -inner(records, w))
+        return np.logaddexp(0.0, -dot(records, w))
 
     def gradients(self, w: Array, records: Array) -> Array:
-        return -expit(-inner(records, w))[..., None] * records
+        return -expit(-dot(records, w))[..., None] * records
 
     def optimum(self, records: Array) -> Optimum:
         """Accelerated projected gradient to a Frank–Wolfe gap ⟨∇F(w), w⟩ + D‖∇F(w)‖ of 1e-12: at least F(w) − F*."""
@@ -177,15 +177,15 @@ class HingeOnBall(_Margin):
         return Constants(1.0, None, 0.0, self.D)
 
     def losses(self, w: Array, records: Array) -> Array:
-        return np.maximum(0.0, 1.0 - inner(records, w))
+        return np.maximum(0.0, 1.0 - dot(records, w))
 
     def gradients(self, w: Array, records: Array) -> Array:
         """A subgradient of each record, shape (n, d): 0 at the kink."""
-        return -np.where(inner(records, w) < 1.0, 1.0, 0.0)[..., None] * records
+        return -np.where(dot(records, w) < 1.0, 1.0, 0.0)[..., None] * records
 
     def envelope_gradients(self, w: Array, records: Array, beta: float) -> Array:
         """Gradient of each record's β-Moreau envelope over all of ℝ^d, shape (n, d): −clip(β(1−m)/‖a‖², 0, 1)·ya."""
-        slack = beta * (1.0 - inner(records, w)) / inner(records, records)
+        slack = beta * (1.0 - dot(records, w)) / dot(records, records)
         return -np.clip(slack, 0.0, 1.0)[..., None] * records
 
     def optimum(self, records: Array) -> Optimum:
@@ -250,11 +250,11 @@ class SparseLeastSquares:
 
     def losses(self, w: Array, records: Array) -> Array:
         """f⁰ + f¹ of each record, shape (n,)."""
-        return 0.5 * (inner(records[..., :-1], w) - records[..., -1]) ** 2 + self.penalty * np.abs(w).sum(axis=-1)
+        return 0.5 * (dot(records[..., :-1], w) - records[..., -1]) ** 2 + self.penalty * np.abs(w).sum(axis=-1)
 
     def gradients(self, w: Array, records: Array) -> Array:
         """Gradient of f⁰ of each record, shape (n, d)."""
-        return (inner(records[..., :-1], w) - records[..., -1])[..., None] * records[..., :-1]
+        return (dot(records[..., :-1], w) - records[..., -1])[..., None] * records[..., :-1]
 
     def proximal(self, w: Array, eta: float) -> Array:
         """prox of η·penalty·‖·‖₁: soft thresholding."""

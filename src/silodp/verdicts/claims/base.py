@@ -75,7 +75,7 @@ class ClaimFinding:
         return " − ".join(self.pair)
 
     @property
-    def part(self) -> str:
+    def row_name(self) -> str:
         """The row's name behind the claim's, made of its columns; empty for the claim itself."""
         place = f"{self.experiment} M={self.M} R={self.R}" if self.R else self.experiment
         if self.scope == EXPERIMENT:

@@ -62,7 +62,7 @@ def decide(claims: Iterable[Claim], run: RunFolder) -> pd.DataFrame:
             *same,
             *_certified(claim, run),
         ]:
-            name = f"{claim.id}: {finding.part}" if finding.part else claim.id
+            name = f"{claim.id}: {finding.row_name}" if finding.row_name else claim.id
             about = {"claim": name, "source": claim.source, "statement": claim.statement, "kind": claim.kind}
             about |= {"id": claim.id, "pair": finding.compared, "evidence": "; ".join(finding.evidence)}
             rows.append(asdict(finding) | about | {"verdict": word_of(claim, finding.verdict)})
@@ -103,12 +103,12 @@ def _depends(
         return row
     turns, own, scope = [], claim.protocol or DEFAULT, BASELINE if row.scope == BASELINE else READING
 
-    def under(variant: str, rows: str, found: Sequence[ClaimFinding]) -> ClaimFinding | None:
+    def find_variant(variant: str, rows: str, found: Sequence[ClaimFinding]) -> ClaimFinding | None:
         about = (scope, rows, variant, row.pair)
         return next((one for one in found if (one.scope, one.rows, one.reading, one.pair) == about), None)
 
     for variant in claim.variants:
-        after, base = under(variant, "", findings), under(variant, SAME_ROWS, same)
+        after, base = find_variant(variant, "", findings), find_variant(variant, SAME_ROWS, same)
         if after and base and {after.verdict, base.verdict} <= _DECISIVE and after.verdict != base.verdict:
             before, now = (word_of(claim, one.verdict) for one in (base, after))
             turns.append(f"{before} under {own}, {now} under {variant or DEFAULT}")

@@ -143,16 +143,16 @@ def price_of_privacy(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     whole = ClaimFinding(f"price of privacy: {lacking(missing)}", Verdict.NOT_TESTABLE)
     if default:
         text = f"share of {len(default)} settings, each of an algorithm, whose price at ε = {statistic.large:g} is gone"
-        text, verdict = with_gaps(text, _kept(default, growth), missing)
+        text, verdict = with_gaps(text, _combine_parts(default, growth), missing)
         share = sum(part.verdict == Verdict.CONFIRMED for part in default) / len(default)
         whole = ClaimFinding(text, verdict, share, evidence=count_findings(default))
-    verdict = _kept(beside, growth)
+    verdict = _combine_parts(beside, growth)
     about: dict[str, Any] = {"scope": READING, "rows": SURROGATES}
     small = [ClaimFinding("the same in small", verdict, evidence=count_findings(beside), **about)] if beside else []
     return [whole, *small, *parts, *(replace(part, rows=SURROGATES) for part in beside)]
 
 
-def _kept(parts: Sequence[ClaimFinding], growth: Mapping[ClaimFinding, float]) -> Verdict:
+def _combine_parts(parts: Sequence[ClaimFinding], growth: Mapping[ClaimFinding, float]) -> Verdict:
     """The verdict of all parts, where one contradicts only if Holm's method keeps the growth of its price."""
     kept = holm([growth[part] for part in parts])
     refuted = [part.verdict == Verdict.REFUTED for part in parts]

@@ -111,7 +111,7 @@ def paired_difference(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
         rows = [_of_data_set(statistic, mean, details, surrogate) for mean in _means(group)]
         rows += [row for row in details if row.reading == reading]
         # Where an experiment lacks the protocol its default stands in, with rows of its own already.
-        found += [whole, *(row for row in rows if row.part not in {other.part for other in found})]
+        found += [whole, *(row for row in rows if row.row_name not in {other.row_name for other in found})]
     if (False, "") not in groups:
         return [ClaimFinding(f"paired differences: {lacking(missing)}", Verdict.NOT_TESTABLE), *found]
     # What is missing has a row of its own, which says what it would take.

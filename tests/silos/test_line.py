@@ -13,7 +13,7 @@ from silodp.silos.silo import open_silo
 from silodp.silos.wire import GREETING, HELLO
 
 pytest.importorskip("grpc")
-from silodp.silos.line import LineError, Lines, join
+from silodp.silos.line import LineError, Lines, join  # noqa: E402
 
 RUN = b"r" * 32
 HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, b"m" * 72)

@@ -22,8 +22,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("own:init", "write a first run file for your own CSV or Parquet file"),
         "rebuild": ("run:rebuild", "run the workflow of a run file"),
         "release": ("release:release", "train one model of your own data with secret noise, for others to have"),
-        "silo": ("federation:silo", "make a key, check, join a run, or change the budget of a silo between machines"),
-        "federate": ("federation:federate", "coordinate a run of silos that keep their records"),
         "ledger": ("ledger:ledger", "show what was released of a folder's records, set its budget, or mend it"),
         "predict": ("release:predict", "predict records of a file by a released model"),
         "replicate": ("replicate:replicate", "train and draw one figure of a paper"),

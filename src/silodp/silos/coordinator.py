@@ -4,9 +4,7 @@ It keeps its seed, and every reply or absence, so that after a stop it asks equa
 """
 
 import hashlib
-import json
 import os
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,10 +16,10 @@ from torch import Tensor
 from silodp.config.errors import ConfigError
 from silodp.federation.interface import Federation, Query
 from silodp.federation.streams import Streams
-from silodp.files import read_json, write_atomically, write_text
+from silodp.files import write_atomically
 from silodp.silos.run_plan import RunPlan
 from silodp.silos.slots import Slot
-from silodp.silos.wire import FAULT, GREETING, NO_MARK, Hello, Refused, pack, unpack
+from silodp.silos.wire import FAULT, Refused, pack, unpack
 
 # Sends a question to a silo: its reply, or None where none came.
 Ask = Callable[[int, bytes], bytes | None]
@@ -83,8 +81,6 @@ class RemoteFederation(Federation):
         points = [query.weights, *([] if query.previous is None else [query.previous])]
         if not all(bool(torch.isfinite(point).all()) for point in points):
             raise ConfigError(f"round {query.round}: the model is not finite: must have a smaller step size")
-        if silo not in self.runs:
-            raise Absent
         question = pack(self.runs[silo], place, *(point[0].clamp(-bound, bound).numpy() for point in points))
         reply = self._kept_reply(silo, place, question)
         try:
@@ -124,39 +120,3 @@ def train(federation: RemoteFederation, progress: Callable[[int], None] = lambda
         state = plan.algorithm.round(r, state, federation)
         progress(r)
     return plan.algorithm.models(state), plan.algorithm.output(state)
-
-
-class Registry:
-    """Which run each silo takes part with, and the last mark of its ledger; kept, so that a restart goes on.
-
-    `folder` holds this run, `marks` the marks of every run; `say` gets a line for a silo that is not admitted.
-    """
-
-    def __init__(self, plan: RunPlan, code: bytes, folder: Path, marks: Path, say: Callable[[str], None]):
-        self.plan, self.code, self.say, self._lock = plan, code, say, threading.Lock()
-        self._runs, self._marks = folder / "runs.json", marks
-        self.runs = {int(silo): bytes.fromhex(run) for silo, run in read_json(self._runs).items()}
-        self.marks = {name: bytes.fromhex(mark) for name, mark in read_json(self._marks).items()}
-
-    def greet(self, silo: int) -> bytes:
-        mark = self.marks.get(self.plan.names[silo], NO_MARK)
-        return GREETING.pack(self.plan.federation.digest, self.code, mark)
-
-    def admit(self, silo: int, hello: Hello) -> bool:
-        """Whether the silo takes part: with the same federation, code and plan, and the run that it began with."""
-        name, known = self.plan.names[silo], self.runs.get(silo)
-        for wrong, what in (
-            (hello.federation != self.plan.federation.digest, "has another federation.yaml: must be the same file"),
-            (hello.code != self.code, "has another version of silodp: must be the same"),
-            (hello.run != self.plan.digest(silo, hello.nonce, self.code), "has another plan: must be the same"),
-            (known not in (None, hello.run), "has begun another run: this one ends, or starts in another folder"),
-        ):
-            if wrong:
-                self.say(f"{name}: {what}")
-                return False
-        with self._lock:
-            self.runs[silo], self.marks[name] = hello.run, hello.mark
-            write_text(json.dumps({number: run.hex() for number, run in self.runs.items()}), self._runs)
-            write_text(json.dumps({silo: mark.hex() for silo, mark in self.marks.items()}), self._marks)
-        self.say(f"{name}: takes part")
-        return True

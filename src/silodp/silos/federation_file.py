@@ -15,13 +15,12 @@ from silodp.config.loading import explain, in_file
 from silodp.config.models import ModelConfig, Penalty
 from silodp.config.types import Clip, Count, Epsilon, Finite, Name, NonNegative, Positive, Strict, Title
 from silodp.config.yaml_file import read_yaml
-from silodp.datasets.own.schema import Column, Form, Schema
 
 Delta = Annotated[float, Field(gt=0, lt=1)]
 Bounds = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 
 
-class FederationSchema(Strict):
+class Schema(Strict):
     """What the records of all silos are: columns, bounds, categories and classes that are known beforehand."""
 
     target: str = Field(description="column that is predicted")
@@ -33,7 +32,7 @@ class FederationSchema(Strict):
     constant_column: bool = Field(True, description="append a column of ones")
 
     @model_validator(mode="after")
-    def _complete(self) -> "FederationSchema":
+    def _complete(self) -> "Schema":
         if (self.classes is None) == (self.target_bounds is None):
             raise ValueError("either classes or target_bounds must be given")
         for name, (low, high) in {
@@ -44,18 +43,11 @@ class FederationSchema(Strict):
                 raise ValueError(f"column {name!r}: the lowest value must be below the highest")
         return self
 
-    def as_read(self, form: Form) -> Schema:
-        """The schema by which a silo's file of this form is read; its feature values have the order of the weights."""
-        columns = {name: Column("number") for name in self.numbers}
-        columns |= {name: Column("category", tuple(words)) for name, words in self.categories.items()}
-        classes = tuple(self.classes or ())
-        columns[self.target] = Column("category", classes) if classes else Column("number")
-        return Schema(self.target, columns, form, missing=self.missing)
-
     @property
     def features(self) -> list[tuple[str, str | None]]:
         """(column, category or None for a number) in the order of the weights."""
-        return self.as_read(Form()).feature_values
+        pairs: list[tuple[str, str | None]] = [(name, None) for name in self.numbers]
+        return pairs + [(name, category) for name, words in self.categories.items() for category in words]
 
 
 class AlgorithmChoice(Strict):
@@ -83,7 +75,7 @@ class Federation(Strict):
     """`federation.yaml`."""
 
     title: Title
-    records: FederationSchema = Field(alias="schema")
+    records: Schema = Field(alias="schema")
     model: ModelConfig
     radius: Positive | None = Field(None, description="radius of the ball around 0 that weights are projected onto")
     regulariser: Penalty | None = None
@@ -119,13 +111,13 @@ class SiloFile(Strict):
     name: Name
     federation: str = Field("federation.yaml", description="the agreed file")
     file: str = Field(description="CSV or Parquet file with a record a row")
-    separator: str = Field(",", description="between the cells of a CSV file")
-    decimal: Literal[".", ","] = Field(".", description="mark of decimals")
-    encoding: str = Field("utf-8", description="of a CSV file")
-    ledger: str = Field("ledger", description="folder on a local disk; an older ledger there composes")
-    key: str = Field("silo.key", description="private key by `silodp silo key`; its certificate is beside it")
+    encoding: str | None = None
+    ledger: str = Field("ledger", description="folder on a local disk for ledger, keys and runs")
+    key: str = Field(description="private key that `silodp silo key` made; its certificate stands beside it")
     budget: Epsilon = Field(description="total epsilon that the first join writes into the ledger")
+    delta: Delta = Field(description="delta of that total")
     answer_within: Positive = Field(3600.0, description="seconds of silence after which `join` ends")
+    older_ledgers: list[str] = Field(default=[], description="ledgers of earlier releases, which compose")
 
 
 Section = TypeVar("Section", Federation, SiloFile)
@@ -142,7 +134,7 @@ def read_silo(path: Path) -> SiloFile:
     """`silo.yaml` with its paths as seen from the working folder; ConfigError in one line."""
     silo = _read(path, SiloFile)
     places = {key: str(path.parent / getattr(silo, key)) for key in ("federation", "file", "ledger", "key")}
-    return silo.model_copy(update=places)
+    return silo.model_copy(update=places | {"older_ledgers": [str(path.parent / old) for old in silo.older_ledgers]})
 
 
 def read_federation(path: Path) -> Federation:

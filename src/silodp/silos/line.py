@@ -7,9 +7,7 @@ coordinator greets, the silo says hello, then questions and replies take turns.
 import contextlib
 import hmac
 import queue
-import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -22,10 +20,6 @@ from silodp.silos.wire import END, GREETING, HELLO, Hello
 _SERVICE, _METHOD = "silodp.Silo", "Serve"
 # Beyond a plan's array a message has at most this many bytes.
 _MORE = 1024
-
-
-class LineError(Exception):
-    """Why there is no line: a clause for the person who can mend it."""
 
 
 def _options(size: int) -> list[tuple[str, Any]]:
@@ -137,11 +131,6 @@ class Lines:
         """Tell every silo that the run is over, with the model's SHA-256, and close."""
         for line in list(self._lines.values()):
             line.out.put(END[:24] + last)
-        self.stop()
-
-    def stop(self) -> None:
-        """Close every line."""
-        for line in list(self._lines.values()):
             line.out.put(None)
         self._server.stop(2).wait()
 
@@ -158,9 +147,10 @@ def join(
     """Dial and answer until the coordinator's end: the model's SHA-256, or None where the line closed before.
 
     `pins` are the coordinator's certificate, own key and own certificate, None with `unix:`; `greeted` makes the hello
-    from a greeting, `reply` a reply from a question. LineError: nobody there for `seconds`, or a wrong certificate.
+    from a greeting, `reply` a reply from a question. grpc.RpcError: no line, a wrong certificate, or `seconds` of
+    silence.
     """
-    options = [*_options(size), ("grpc.ssl_target_name_override", NAME), ("grpc.max_reconnect_backoff_ms", 2000)]
+    options = [*_options(size), ("grpc.ssl_target_name_override", NAME)]
     if pins is None:
         if not address.startswith("unix:"):
             raise ValueError(f"{address}: must be a unix: socket without certificates")
@@ -170,7 +160,7 @@ def join(
     out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     waiting: queue.SimpleQueue[bytes | Exception | None] = queue.SimpleQueue()
     with channel:
-        _wait_until_ready(channel, address, pins, seconds)
+        grpc.channel_ready_future(channel).result(timeout=seconds)
         call = channel.stream_stream(f"/{_SERVICE}/{_METHOD}")(iter(out.get, None), metadata=(("silo", name),))
 
         def listen() -> None:
@@ -200,27 +190,3 @@ def join(
         finally:
             out.put(None)
             call.cancel()
-
-
-def _wait_until_ready(channel: grpc.Channel, address: str, pins: tuple[bytes, ...] | None, seconds: float) -> None:
-    """LineError where nobody answers for `seconds`, or somebody with another certificate does."""
-    ready, ends = grpc.channel_ready_future(channel), time.monotonic() + seconds
-    while True:
-        try:
-            return ready.result(timeout=min(2.0, max(ends - time.monotonic(), 0.1)))
-        except grpc.FutureTimeoutError:
-            shown = _certificate_of(address) if pins else None
-            if pins and shown and fingerprint(shown) != fingerprint(pins[0].decode()):
-                raise LineError("another certificate than the coordinator's in federation.yaml") from None
-            if time.monotonic() > ends:
-                allowed = "its federation.yaml must have this silo's certificate" if shown else "must run there"
-                raise LineError(f"no line to `silodp federate` for {seconds:.3g} s: {allowed}") from None
-
-
-def _certificate_of(address: str) -> str | None:
-    """The certificate of whoever listens at host:port, which gRPC does not tell; None where nobody does."""
-    host, _, port = address.rpartition(":")
-    try:
-        return ssl.get_server_certificate((host.strip("[]"), int(port)), timeout=5)
-    except OSError:
-        return None

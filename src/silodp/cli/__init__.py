@@ -22,6 +22,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("own:init", "write a first run file for your own CSV or Parquet file"),
         "rebuild": ("run:rebuild", "run the workflow of a run file"),
         "release": ("release:release", "train one model of your own data with secret noise, for others to have"),
+        "silo": ("silo:silo", "make a silo's key, check a federated run, take part in one, or raise its budget"),
+        "federate": ("silo:federate", "coordinate a run of silos that keep their records and promises"),
         "ledger": ("ledger:ledger", "show what was released of a folder's records, set its budget, or mend it"),
         "predict": ("release:predict", "predict records of a file by a released model"),
         "replicate": ("replicate:replicate", "train and draw one figure of a paper"),

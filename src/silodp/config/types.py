@@ -96,6 +96,9 @@ def _by_type(value: Any) -> Any:
     return {"type": value} if isinstance(value, str) else value
 
 
+Columns = dict[str, Annotated[FileColumn, BeforeValidator(_by_type)]]
+
+
 class OwnData(Strict):
     """A CSV or Parquet file with one record a row."""
 
@@ -108,7 +111,7 @@ class OwnData(Strict):
         description="records of a person in all silos; of more records this many are drawn",
     )
     form: FileForm = Field(FileForm(), description="how the text is written")
-    columns: dict[str, Annotated[FileColumn, BeforeValidator(_by_type)]] = Field(
+    columns: Columns = Field(
         default={}, description="every column of the file -> what it is; default: guessed at each reading"
     )
     categories: dict[str, list[str]] = Field(

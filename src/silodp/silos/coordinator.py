@@ -56,15 +56,26 @@ class RemoteFederation(Federation):
             except Absent:
                 return None
 
-        came = [message for message in self._pool.map(sent, self._cohort(round)) if message is not None]
-        if len(came) < self.plan.federation.least:
-            raise ConfigError(
-                f"round {round}: {len(came)} silos replied: must be at least {self.plan.federation.least}"
-            )
+        cohort, least = self._cohort(round), self.plan.federation.least
+        messages = list(self._pool.map(sent, cohort))
+        came = [message for message in messages if message is not None]
+        if len(came) < least:
+            self._forget_absences(round)
+            names = ", ".join(self.plan.names[s] for s, one in zip(cohort, messages, strict=True) if one is None)
+            said = f"round {round + 1}: no reply of {names}: at_least {least} must reply"
+            allowed = "start all again; if it stops here once more, silos must begin another run (--again)"
+            raise ConfigError(f"{said}: {allowed}")
         total = came[0]
         for message in came[1:]:
             total = total + message
         return total / len(came)
+
+    def _forget_absences(self, round: int) -> None:
+        """So that silos of a round that was not made are asked again after a restart."""
+        for name, places in zip(self.plan.names, self._places, strict=True):
+            for path in (self.folder / f"{name}-{place}" for (r, _), place in places.items() if r == round):
+                if path.exists() and path.read_bytes()[32:] == FAULT:
+                    path.unlink()
 
     def _cohort(self, round: int) -> list[int]:
         """S_r as `SiloFederation` draws it."""
@@ -81,10 +92,11 @@ class RemoteFederation(Federation):
         points = [query.weights, *([] if query.previous is None else [query.previous])]
         if not all(bool(torch.isfinite(point).all()) for point in points):
             raise ConfigError(f"round {query.round}: the model is not finite: must have a smaller step size")
-        question = pack(self.runs[silo], place, *(point[0].clamp(-bound, bound).numpy() for point in points))
+        run = self.runs.get(silo, bytes(32))  # of one that never came
+        question = pack(run, place, *(point[0].clamp(-bound, bound).numpy() for point in points))
         reply = self._kept_reply(silo, place, question)
         try:
-            number, (values,) = unpack(reply, self.runs[silo], self.plan.size)
+            number, (values,) = unpack(reply, run, self.plan.size)
             if number != place or not np.isfinite(values).all():
                 raise Refused("reply")
         except (Refused, ValueError):
@@ -92,9 +104,9 @@ class RemoteFederation(Federation):
         return torch.from_numpy(values.copy())[None]
 
     def _kept_reply(self, silo: int, place: int, question: bytes) -> bytes:
-        """The stored reply to equal bytes, or the silo's, which is stored first; `FAULT` where the silo is absent."""
+        """The stored reply or absence, else the silo's, which is stored first; `FAULT` if absent."""
         path, digest = self.folder / f"{self.plan.names[silo]}-{place}", hashlib.sha256(question).digest()
-        if path.exists() and (kept := path.read_bytes())[:32] == digest:
+        if path.exists() and ((kept := path.read_bytes())[:32] == digest or kept[32:] == FAULT):
             return kept[32:]
         reply = self.ask(silo, question) or FAULT
         with write_atomically(path) as temporary:
@@ -111,7 +123,7 @@ def stored_seed(folder: Path) -> int:
     return int(path.read_text())
 
 
-def train(federation: RemoteFederation, progress: Callable[[int], None] = lambda r: None) -> tuple[Tensor, Tensor]:
+def train(federation: RemoteFederation, progress: Callable[[int], object] = lambda r: None) -> tuple[Tensor, Tensor]:
     """(models, output) after all rounds: of every silo (1, N, d) where each has its own, else (1, d)."""
     plan = federation.plan
     start = torch.from_numpy(plan.model.initial(federation.streams.generator("initial")))

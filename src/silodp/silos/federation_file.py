@@ -13,41 +13,66 @@ from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError, show_value, suggest_name
 from silodp.config.loading import explain, in_file
 from silodp.config.models import ModelConfig, Penalty
-from silodp.config.types import Clip, Count, Epsilon, Finite, Name, NonNegative, Positive, Strict, Title
+from silodp.config.types import (
+    Clip,
+    Columns,
+    Count,
+    Epsilon,
+    FileForm,
+    Finite,
+    Name,
+    NonNegative,
+    Positive,
+    Strict,
+    Title,
+)
 from silodp.config.yaml_file import read_yaml
+from silodp.datasets.own.schema import Form, Schema, column_from
 
 Delta = Annotated[float, Field(gt=0, lt=1)]
 Bounds = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 
 
-class Schema(Strict):
+class RecordSchema(Strict):
     """What the records of all silos are: columns, bounds, categories and classes that are known beforehand."""
 
     target: str = Field(description="column that is predicted")
-    numbers: dict[str, Bounds] = Field(default={}, description="column of numbers -> lowest and highest value")
-    categories: dict[str, Annotated[list[str], Field(min_length=2)]] = Field(default={}, description="words")
-    classes: Annotated[list[str], Field(min_length=2)] | None = Field(None, description="of the target")
-    target_bounds: Bounds | None = Field(None, description="lowest and highest value of a regression's target")
+    columns: Columns = Field(description="every column of a silo's file -> what it is")
+    bounds: dict[str, Bounds] = Field(description="column of numbers -> lowest and highest value")
     missing: Literal["refuse", "mean"] = Field("refuse", description="mean: the middle of the bounds")
     constant_column: bool = Field(True, description="append a column of ones")
 
     @model_validator(mode="after")
-    def _complete(self) -> "Schema":
-        if (self.classes is None) == (self.target_bounds is None):
-            raise ValueError("either classes or target_bounds must be given")
-        for name, (low, high) in {
-            **self.numbers,
-            **({"target": self.target_bounds} if self.target_bounds else {}),
-        }.items():
+    def _complete(self) -> "RecordSchema":
+        if self.target not in self.columns:
+            raise ValueError(f"columns: must have the target {self.target!r}")
+        schema = self.in_form(FileForm())
+        if not schema.features:
+            raise ValueError("columns: must have one of numbers, categories or a boolean beside the target")
+        numbers = {*schema.numbers, *([] if schema.classes else [self.target])}
+        if wrong := sorted(numbers ^ set(self.bounds)):
+            raise ValueError(f"bounds: must be given for every number, and for nothing else: {wrong[0]!r}")
+        closed = [name for name, column in schema.features.items() if column.type == "category" and not column.values]
+        if closed or len(schema.classes) == 1:
+            raise ValueError(f"columns: {(closed or [self.target])[0]!r}: must have its values")
+        for name, (low, high) in self.bounds.items():
             if not low < high:
-                raise ValueError(f"column {name!r}: the lowest value must be below the highest")
+                raise ValueError(f"bounds: {name!r}: the lowest value must be below the highest")
         return self
 
+    def in_form(self, form: FileForm) -> Schema:
+        """The schema of a file that is written in `form`."""
+        columns = {name: column_from(**column.model_dump()) for name, column in self.columns.items()}
+        return Schema(self.target, columns, Form(**form.model_dump()), missing=self.missing)
+
     @property
-    def features(self) -> list[tuple[str, str | None]]:
-        """(column, category or None for a number) in the order of the weights."""
-        pairs: list[tuple[str, str | None]] = [(name, None) for name in self.numbers]
-        return pairs + [(name, category) for name, words in self.categories.items() for category in words]
+    def classes(self) -> int | None:
+        return len(self.columns[self.target].values) or None
+
+    @property
+    def features(self) -> int:
+        """Features of a record, the constant column included."""
+        return len(self.in_form(FileForm()).feature_values) + self.constant_column
 
 
 class AlgorithmChoice(Strict):
@@ -75,7 +100,7 @@ class Federation(Strict):
     """`federation.yaml`."""
 
     title: Title
-    records: Schema = Field(alias="schema")
+    records: RecordSchema = Field(alias="schema")
     model: ModelConfig
     radius: Positive | None = Field(None, description="radius of the ball around 0 that weights are projected onto")
     regulariser: Penalty | None = None
@@ -111,13 +136,12 @@ class SiloFile(Strict):
     name: Name
     federation: str = Field("federation.yaml", description="the agreed file")
     file: str = Field(description="CSV or Parquet file with a record a row")
-    encoding: str | None = None
+    form: FileForm = Field(FileForm(), description="how the file is written")
     ledger: str = Field("ledger", description="folder on a local disk for ledger, keys and runs")
-    key: str = Field(description="private key that `silodp silo key` made; its certificate stands beside it")
-    budget: Epsilon = Field(description="total epsilon that the first join writes into the ledger")
-    delta: Delta = Field(description="delta of that total")
+    key: str | None = Field(None, description="private key that `silodp silo key` made; the certificate is beside it")
+    budget: Epsilon = Field(description="largest total epsilon; the first join writes it into the ledger")
+    delta: Delta = Field(description="largest delta of a run")
     answer_within: Positive = Field(3600.0, description="seconds of silence after which `join` ends")
-    older_ledgers: list[str] = Field(default=[], description="ledgers of earlier releases, which compose")
 
 
 Section = TypeVar("Section", Federation, SiloFile)
@@ -133,8 +157,8 @@ def _read(path: Path, section: type[Section]) -> Section:
 def read_silo(path: Path) -> SiloFile:
     """`silo.yaml` with its paths as seen from the working folder; ConfigError in one line."""
     silo = _read(path, SiloFile)
-    places = {key: str(path.parent / getattr(silo, key)) for key in ("federation", "file", "ledger", "key")}
-    return silo.model_copy(update=places | {"older_ledgers": [str(path.parent / old) for old in silo.older_ledgers]})
+    named = {key: getattr(silo, key) for key in ("federation", "file", "ledger", "key")}
+    return silo.model_copy(update={key: str(path.parent / place) for key, place in named.items() if place})
 
 
 def read_federation(path: Path) -> Federation:
@@ -162,8 +186,6 @@ def _faults(federation: Federation) -> Iterator[tuple[str, Any, str]]:
     certificates = [silo.certificate for silo in silos.values() if silo.certificate]
     if len(set(certificates)) < len(certificates):
         yield "silos", "certificate", "must be another for every silo"
-    if not federation.records.features:
-        yield "schema", {}, "must have a column of numbers or of categories"
     if (federation.model.name in ("linear", "absolute")) != (federation.records.classes is None):
         yield (
             "model.name",

@@ -34,3 +34,9 @@ def make_key(path: Path) -> str:
 def fingerprint(certificate: str) -> bytes:
     """SHA-256 of a certificate in PEM; ValueError where it is none."""
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.strip() + "\n")).digest()
+
+
+def spoken(digest: bytes) -> str:
+    """A fingerprint in groups of four figures, to be compared by telephone."""
+    text = digest.hex()
+    return " ".join(text[place : place + 4] for place in range(0, len(text), 4))

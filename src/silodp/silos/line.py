@@ -8,6 +8,7 @@ import contextlib
 import hmac
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -96,9 +97,7 @@ class Lines:
         context.add_callback(lambda: line.out.put(None))
         threading.Thread(target=self._listen, args=(messages, line), daemon=True).start()
         yield from iter(line.out.get, None)
-        with self._changed:
-            if self._lines.get(silo) is line:
-                del self._lines[silo]
+        self._close(silo, line)
 
     def _listen(self, messages: Iterator[bytes], line: _Line) -> None:
         with contextlib.suppress(Exception):  # gRPC raises a bare one where a peer goes
@@ -106,31 +105,40 @@ class Lines:
                 line.came.put(message)
         line.came.put(None)
 
-    def wait(self, silos: int, seconds: float) -> list[int]:
+    def wait(self, silos: int, seconds: float | None) -> list[int]:
         """The silos that are there once `silos` are, or after `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._lines) >= silos, seconds)
             return sorted(self._lines)
 
     def ask(self, silo: int, question: bytes, seconds: float) -> bytes | None:
-        """The silo's reply; None where its line is not there, closes, or is silent for `seconds`."""
-        with self._changed:
-            self._changed.wait_for(lambda: silo in self._lines, seconds)
-            line = self._lines.get(silo)
-        if line is None:
-            return None
-        line.out.put(question)
-        try:
-            return line.came.get(timeout=seconds)
-        except queue.Empty:
+        """The silo's reply; None after `seconds` without one. A silo that comes back in time is asked again."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            with self._changed:
+                self._changed.wait_for(lambda: silo in self._lines, left)
+                line = self._lines.get(silo)
+            if line is None:
+                return None
+            line.out.put(question)
+            with contextlib.suppress(queue.Empty):
+                if (reply := line.came.get(timeout=max(deadline - time.monotonic(), 0))) is not None:
+                    return reply
             # A late reply must not be taken for the next question's.
-            line.out.put(None)
-            return None
+            self._close(silo, line)
+        return None
 
-    def end(self, last: bytes) -> None:
-        """Tell every silo that the run is over, with the model's SHA-256, and close."""
+    def _close(self, silo: int, line: _Line) -> None:
+        line.out.put(None)
+        with self._changed:
+            if self._lines.get(silo) is line:
+                del self._lines[silo]
+
+    def end(self, last: bytes | None) -> None:
+        """Tell every silo that the run is over, with the model's SHA-256, and close; without it, close alone."""
         for line in list(self._lines.values()):
-            line.out.put(END[:24] + last)
+            if last is not None:
+                line.out.put(END[:24] + last)
             line.out.put(None)
         self._server.stop(2).wait()
 
@@ -143,12 +151,13 @@ def join(
     greeted: Callable[[bytes], bytes],
     reply: Callable[[bytes], bytes],
     seconds: float,
+    dial: float,
 ) -> bytes | None:
     """Dial and answer until the coordinator's end: the model's SHA-256, or None where the line closed before.
 
     `pins` are the coordinator's certificate, own key and own certificate, None with `unix:`; `greeted` makes the hello
-    from a greeting, `reply` a reply from a question. grpc.RpcError: no line, a wrong certificate, or `seconds` of
-    silence.
+    from a greeting, `reply` a reply from a question. grpc.FutureTimeoutError: no line within `dial` seconds;
+    grpc.RpcError: the line broke.
     """
     options = [*_options(size), ("grpc.ssl_target_name_override", NAME)]
     if pins is None:
@@ -160,7 +169,7 @@ def join(
     out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     waiting: queue.SimpleQueue[bytes | Exception | None] = queue.SimpleQueue()
     with channel:
-        grpc.channel_ready_future(channel).result(timeout=seconds)
+        grpc.channel_ready_future(channel).result(timeout=dial)
         call = channel.stream_stream(f"/{_SERVICE}/{_METHOD}")(iter(out.get, None), metadata=(("silo", name),))
 
         def listen() -> None:

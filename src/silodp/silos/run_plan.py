@@ -75,11 +75,9 @@ class RunPlan:
 
 def work_out(federation: Federation, where: str) -> RunPlan:
     """Plans and slots of a federation; ConfigError, which begins with `where`, for one that keeps no promise."""
-    features = len(federation.records.features) + federation.records.constant_column
-    classes = federation.records.classes
     options = federation.model.model_dump(exclude={"name"})
-    model = MODELS[federation.model.name](features, None if classes is None else len(classes), **options)
     try:
+        model = MODELS[federation.model.name](federation.records.features, federation.records.classes, **options)
         algorithm = _algorithm(federation)
         accounted = [_plan(federation, algorithm, name, where) for name in federation.silos]
         plans = [raise_noise(plan, model.size) for plan in accounted]

@@ -1,0 +1,46 @@
+"""What a coordinator gives away after a run: a model, its card, and what it was made from."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from torch import Tensor
+
+from silodp import __version__
+from silodp.config.types import FileForm
+from silodp.files import write_text
+from silodp.own_data.released_model import ReleasedModel
+from silodp.silos.hosting import Host
+
+
+def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Callable[[float], str]) -> bytes:
+    """Write model.npz, or a file for each silo's own model, card.md and provenance.json; SHA-256 of the models."""
+    federation, names = host.federation, host.plan.names
+    promises = {name: {"epsilon": silo.epsilon, "delta": silo.delta} for name, silo in federation.silos.items()}
+    about: dict[str, Any] = {"silos": names, "promise": promises, "bounds": federation.records.bounds}
+    about |= {"model": federation.model.model_dump(mode="json"), "constant_column": federation.records.constant_column}
+    schema = dataclasses.replace(federation.records.in_form(FileForm()), missing=federation.records.missing)
+    is_shared = models.ndim == 2
+    files = (
+        {"model.npz": output[0]} if is_shared else dict(zip((f"model-{n}.npz" for n in names), models[0], strict=True))
+    )
+    for name, weights in files.items():
+        ReleasedModel(weights.numpy(), about, schema).save(folder / name)
+    digests = [hashlib.sha256((folder / name).read_bytes()) for name in files]
+    last = digests[0].digest() if is_shared else hashlib.sha256(b"".join(one.digest() for one in digests)).digest()
+    made = {"silodp": __version__, "code": host.code.hex(), "federation": federation.digest.hex()}
+    made |= {"runs": {names[silo]: run.hex() for silo, run in host.runs.items()}, "models": last.hex()}
+    write_text(json.dumps(made, indent=1), folder / "provenance.json")
+    template = Path(__file__).with_name("federation_card.md.j2").read_text(encoding="utf-8")
+    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    ends = [host.plan.epsilon(silo)[1] for silo in range(len(names))]
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    known = {"plan": host.plan, "federation": federation, "ends": ends, "made": made, "time": time, "up": up}
+    text = environment.from_string(template).render(is_here=host.is_local, files=list(files), **known)
+    write_text(text, folder / "card.md")
+    return last

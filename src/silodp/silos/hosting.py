@@ -1,0 +1,110 @@
+"""The coordinator's process: it opens its door, admits the silos of the federation, trains, and tells them the end."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from torch import Tensor
+
+from silodp.config.errors import ConfigError
+from silodp.files import write_atomically
+from silodp.silos.coordinator import RemoteFederation, stored_seed, train
+from silodp.silos.federation_file import read_federation
+from silodp.silos.run_plan import RunPlan, work_out
+from silodp.silos.taking_part import certificate_digest
+from silodp.silos.wire import GREETING, NO_MARK, Hello
+
+log = logging.getLogger("silodp")
+
+# Seconds between two lines that say who is missing.
+_REMIND = 60.0
+
+
+class Host:
+    """A run of `federation.yaml` at `path`, whose transcript lies in `folder`; `address` takes the place of its own."""
+
+    def __init__(self, path: Path, folder: Path, key: Path, code: bytes, address: str | None = None):
+        self.path, self.folder, self.key, self.code = path, folder, key, code
+        self.federation = read_federation(path)
+        self.plan: RunPlan = work_out(self.federation, str(path))
+        self.address = address or self.federation.coordinator.address
+        self.is_local = self.address.startswith("unix:")
+        self.runs: dict[int, bytes] = {}
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        silos = self.federation.silos
+        if not self.is_local:
+            for name, silo in silos.items():
+                certificate_digest(silo.certificate, f"{path}: silos.{name}.certificate")
+            own, place = key.with_suffix(".crt"), f"{path}: coordinator.certificate"
+            known = certificate_digest(self.federation.coordinator.certificate, place)
+            if not key.is_file() or known != certificate_digest(own.read_text(), str(own)):
+                raise ConfigError(f"{place}: is not that of {key}: must be the whole of {own} (--key)")
+        # A mark outlives a run: it is a silo's, by its certificate.
+        known_by = [silo.certificate or name for name, silo in silos.items()]
+        self._marks = [path.parent / ".silodp-marks" / hashlib.sha256(one.encode()).hexdigest() for one in known_by]
+
+    def greet(self, silo: int) -> bytes:
+        mark = self._marks[silo].read_bytes() if self._marks[silo].exists() else NO_MARK
+        return GREETING.pack(self.federation.digest, self.code, mark)
+
+    def admit(self, silo: int, hello: Hello) -> bool:
+        """Whether the silo has the same file and code, and goes on with its run of this transcript."""
+        name, nonce = self.plan.names[silo], self.folder / f"{self.plan.names[silo]}-nonce"
+        run = self.plan.digest(silo, hello.nonce, self.code)
+        why = ""
+        if hello.federation != self.federation.digest:
+            here = self.federation.digest.hex()[:12]
+            why = f"has another {self.path.name} (SHA-256 {hello.federation.hex()[:12]}, here {here})"
+        elif hello.code != self.code:
+            why = f"runs another version of silodp (code {hello.code.hex()[:12]}, here {self.code.hex()[:12]})"
+        elif hello.run != run:
+            why = "works out another plan (run's digest): must have the same packages"
+        elif nonce.exists() and nonce.read_bytes() != hello.nonce:
+            why = f"begins another run than the one of {self.folder}: must go on with it, or --output be another"
+        if why:
+            log.warning("%s: refused: %s", name, why)
+            return False
+        _keep(nonce, hello.nonce)
+        _keep(self._marks[silo], hello.mark)
+        self.runs[silo] = run
+        log.info("%s is here", name)
+        return True
+
+    def run(self, finish: Callable[[Tensor, Tensor], bytes]) -> None:
+        """Wait for the silos, train, and send what `finish` gives for (models, output): the model's SHA-256.
+
+        Once `at_least` silos are there, the others have `wait` seconds. ConfigError: too few replied in a round.
+        """
+        from silodp.silos.line import Lines
+
+        silos = {place: silo.certificate or name for place, (name, silo) in enumerate(self.federation.silos.items())}
+        own = (b"", b"") if self.is_local else (self.key.read_bytes(), self.federation.coordinator.certificate.encode())
+        lines = Lines(self.address, silos, *own, self.plan.size, self.greet, self.admit)
+        last = None
+        try:
+            log.info("%s: waits for %s", self.address, ", ".join(self.plan.names))
+            while len(came := lines.wait(self.federation.least, _REMIND)) < self.federation.least:
+                log.info("still missing: %s", self._missing(came))
+            if len(came := lines.wait(len(silos), self.federation.wait)) < len(silos):
+                log.warning("goes on without %s", self._missing(came))
+            federation = RemoteFederation(
+                self.plan,
+                self.runs,
+                lambda silo, question: lines.ask(silo, question, self.federation.wait),
+                self.folder,
+                stored_seed(self.folder),
+            )
+            rounds = self.plan.algorithm.rounds
+            last = finish(*train(federation, lambda r: log.info("round %d of %d", r + 1, rounds)))
+        finally:
+            lines.end(last)
+
+    def _missing(self, came: list[int]) -> str:
+        return ", ".join(name for place, name in enumerate(self.plan.names) if place not in came)
+
+
+def _keep(path: Path, content: bytes) -> None:
+    with write_atomically(path) as temporary:
+        temporary.chmod(0o600)
+        temporary.write_bytes(content)

@@ -17,7 +17,7 @@ class SecretDraws:
     """Exact draws below one key of 32 bytes; `bits` of a uniform number are drawn first (at most 32)."""
 
     def __init__(self, key: bytes, bits: int = 32):
-        self._key, self._bits, self._stage_of_round = key, bits, 0
+        self._key, self._bits, self._place = key, bits, 0
         self._block, self._words = 0, np.zeros(0, dtype=np.int64)
 
     def integers(self, low: int, below: int, size: int) -> np.ndarray:
@@ -66,8 +66,8 @@ class SecretDraws:
 
     def _uniforms(self, size: int) -> np.ndarray:
         """Uniform numbers in [0, 1), (size, 2): first `bits` digits, and the place that later digits hang on."""
-        places = np.arange(self._stage_of_round, self._stage_of_round + size)
-        self._stage_of_round += size
+        places = np.arange(self._place, self._stage_of_round + size)
+        self._place += size
         return np.stack([self._raw(size) >> (32 - self._bits), places], axis=1)
 
     def _later(self, uniform: np.ndarray) -> int:

@@ -57,7 +57,7 @@ class SlotStore:
         """The stored reply to an equal question."""
         if self.digests.get(slot) != hashlib.sha256(question).digest():
             return None
-        whole = os.pread(self._replies, self.reply_bytes + 32, self._stage_of_round(slot))
+        whole = os.pread(self._replies, self.reply_bytes + 32, self._reply_place(slot))
         reply, digest = whole[:-32], whole[-32:]
         is_whole = hashlib.sha256(reply).digest() == digest and HEAD.unpack_from(reply)[1] == slot
         return reply if is_whole else None
@@ -71,12 +71,12 @@ class SlotStore:
         self.digests[slot] = digest
 
     def keep_reply(self, slot: int, reply: bytes) -> None:
-        os.pwrite(self._replies, reply + hashlib.sha256(reply).digest(), self._stage_of_round(slot))
+        os.pwrite(self._replies, reply + hashlib.sha256(reply).digest(), self._reply_place(slot))
         os.fsync(self._replies)
 
     def close(self) -> None:
         os.close(self._asked)
         os.close(self._replies)
 
-    def _stage_of_round(self, slot: int) -> int:
+    def _reply_place(self, slot: int) -> int:
         return 0 if self.is_ordered else slot * (self.reply_bytes + 32)

@@ -121,7 +121,7 @@ def federate(file: Path, key: Path | None, here: Path | None, output: Path | Non
         host.code = code_digest(host.federation)
         children = [_child(file, here, name, address) for name in host.plan.names] if here and address else []
         try:
-            host.run(lambda *found: write_model(host, *found, output, lambda value: rounded(value, "up")))
+            host.run(lambda models, last: write_model(host, models, last, output, lambda value: rounded(value, "up")))
         finally:
             for child in children:
                 child.wait()
@@ -135,7 +135,7 @@ def _child(file: Path, here: Path, name: str, address: str) -> subprocess.Popen:
     if not found and not own.is_file():
         raise ConfigError(f"{here / name}.csv: no such file: must be there for each silo of {file}")
     if not own.is_file():
-        keys = {"name": name, "federation": os.path.relpath(file, here), "file": found[0].name}
+        keys: dict[str, str | float] = {"name": name, "federation": os.path.relpath(file, here), "file": found[0].name}
         keys |= {"ledger": f"{name}.ledger", "budget": 9999.0, "delta": 0.5}
         own.write_text(yaml.safe_dump(keys, sort_keys=False))
     return subprocess.Popen([sys.executable, "-m", "silodp", "silo", "join", str(own), "--socket", address])

@@ -33,7 +33,7 @@ def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Ca
         ReleasedModel(weights.numpy(), about, schema).save(folder / name)
     digests = [hashlib.sha256((folder / name).read_bytes()) for name in files]
     last = digests[0].digest() if is_shared else hashlib.sha256(b"".join(one.digest() for one in digests)).digest()
-    made = {"silodp": __version__, "code": host.code.hex(), "federation": federation.digest.hex()}
+    made: dict[str, Any] = {"silodp": __version__, "code": host.code.hex(), "federation": federation.digest.hex()}
     made |= {"runs": {names[silo]: run.hex() for silo, run in host.runs.items()}, "models": last.hex()}
     write_text(json.dumps(made, indent=1), folder / "provenance.json")
     template = Path(__file__).with_name("federation_card.md.j2").read_text(encoding="utf-8")

@@ -66,7 +66,7 @@ class SecretDraws:
 
     def _uniforms(self, size: int) -> np.ndarray:
         """Uniform numbers in [0, 1), (size, 2): first `bits` digits, and the place that later digits hang on."""
-        places = np.arange(self._place, self._stage_of_round + size)
+        places = np.arange(self._place, self._place + size)
         self._place += size
         return np.stack([self._raw(size) >> (32 - self._bits), places], axis=1)
 

@@ -260,7 +260,12 @@ def _drawn(part: Part, records: Records, order: bytes) -> Records:
 
 def _charge(part: Part, ledger: Ledger, run: bytes) -> None:
     federation, silo = part.federation, part.federation.silos[part.silo.name]
-    about = {"file": Path(part.silo.file).name, "run": run.hex(), "title": federation.title, "silo": part.silo.name}
+    about: dict[str, Any] = {
+        "file": Path(part.silo.file).name,
+        "run": run.hex(),
+        "title": federation.title,
+        "silo": part.silo.name,
+    }
     about |= {"algorithm": federation.algorithm.name, "M": federation.participants, "R": federation.rounds}
     about |= {"epsilon": silo.epsilon, "delta": silo.delta, "unit": "record"}
     ledger.charge([part.plan.accounted[part.number]], about, budget=part.budget(ledger))

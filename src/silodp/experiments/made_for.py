@@ -5,14 +5,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
 from silodp.config.run import Run
 from silodp.experiments.variants import CUTTING
-from silodp.federation.stored_records import read_made_for
-from silodp.files import read_parquet, write_parquet
+from silodp.federation.stored_records import FILE
+from silodp.files import read_parquet, reading, write_parquet
 
 # Keys of an experiment that say how results are shown, not what is trained.
 SHOWN = {"title", "short", "paper", "board", "vary", "reports", "trials_per_job", "device", "allow_unproven"}
@@ -62,3 +63,11 @@ def _trained_for(experiment: str, config: Experiment, run: Run) -> str:
 
 def _made_for(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def read_made_for(folder: Path) -> str:
+    """What a folder's records are made for; ValueError where there is no file."""
+    if not (path := folder / FILE).is_file():
+        raise ValueError(f"{path}: no such file; a partition is written by `silodp partition`")
+    with reading(path), open(path, "rb") as handle, np.load(handle) as file:
+        return str(file["made_for"])

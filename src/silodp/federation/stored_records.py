@@ -37,14 +37,6 @@ def write_records(folder: Path | str, trials: Sequence[Records | None], made_for
         np.savez(handle, **arrays)
 
 
-def read_made_for(folder: Path) -> str:
-    """What a folder's records are made for; ValueError where there is no file."""
-    if not (path := folder / FILE).is_file():
-        raise ValueError(f"{path}: no such file; a partition is written by `silodp partition`")
-    with reading(path), open(path, "rb") as handle, np.load(handle) as file:
-        return str(file["made_for"])
-
-
 def read_records(folder: Path | str, trial: int) -> Records | None:
     """One trial's records; None where they were not kept."""
     path = Path(folder) / FILE

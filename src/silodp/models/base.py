@@ -73,6 +73,10 @@ class Model:
         """A starting point (d,): 0, which suits convex losses."""
         return np.zeros(self.size)
 
+    def hiding_time(self) -> "Model":
+        """The model for a promise: no operation of a clipped sum tells that a record is not finite."""
+        return self
+
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         """Predictions before the loss: (G, B) for one output, (G, B, classes) for several."""
         raise NotImplementedError

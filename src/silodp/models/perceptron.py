@@ -1,6 +1,6 @@
 """A perceptron with one hidden ReLU layer, the network of the non-convex paper's MNIST and breast cancer figures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,12 +25,13 @@ class Perceptron(Network):
     """Logits V relu(W x + b) + c with cross-entropy loss.
 
     A record's squared gradient norm is ‖δ₁‖²(‖x‖² + 1) + ‖δ₂‖²(‖a‖² + 1), a the hidden activations, δ the layers'
-    deltas.
+    deltas. With `hides_time` a record that is not finite does not show in the time, at the price of the kernel.
     """
 
     features: int
     hidden: int
     classes: int
+    hides_time: bool = False
 
     @classmethod
     def build(cls, features: int, classes: int | None, hidden: int) -> "Perceptron":
@@ -52,7 +53,7 @@ class Perceptron(Network):
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
-        if gpu.runs_on_host(weights) and self._has_kernel(weights):
+        if gpu.runs_on_host(weights) and self._has_kernel:
             total = kernels.perceptron_gradient_sum(self.hidden, weights, x, y, clip)
             near = within_reach(x, y, weights, clip, self._terms) & torch.isfinite(total).all(1)
             if not bool(near.all()):
@@ -79,11 +80,14 @@ class Perceptron(Network):
         return "perceptron", (self.features, self.hidden, self.classes)
 
     def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor | None:
-        return kernels.perceptron_local_steps(self.hidden, weights, steps) if self._has_kernel(weights) else None
+        return kernels.perceptron_local_steps(self.hidden, weights, steps) if self._has_kernel else None
 
-    def _has_kernel(self, weights: Tensor) -> bool:
-        """Promises are made of one point in float64: there a record that is not finite must not show in the time."""
-        return self.classes == 2 and not (weights.dtype == torch.float64 and len(weights) == 1)
+    def hiding_time(self) -> "Perceptron":
+        return replace(self, hides_time=True)
+
+    @property
+    def _has_kernel(self) -> bool:
+        return self.classes == 2 and not self.hides_time
 
     @property
     def _terms(self) -> int:

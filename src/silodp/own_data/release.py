@@ -295,7 +295,7 @@ def _run(asked: Release, run: Run, secret: SecretStreams) -> tuple[np.ndarray, M
     part = Partition(tuple((records, np.zeros(0, dtype=np.int64)) for records in members))
     run = run.model_copy(update={"dtype": "float64", "device": "cpu"})
     prepared = to_tensors(fitted_records(data, config, task.readings, part), config, part, run)
-    model = build_model(config, prepared)
+    model = build_model(config, prepared).hiding_time()
     stepsize, clip = (torch.tensor([asked.point[name]], dtype=torch.float64) for name in ("stepsize", "clip"))
     messages, draws = Messages(model, prepared.train, secret.child("sent")), secret.child("draws")
     cohort, more = task.setting.participants or task.setting.M, (task.readings.server_update, regulariser(config).prox)

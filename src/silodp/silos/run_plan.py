@@ -77,7 +77,8 @@ def work_out(federation: Federation, where: str) -> RunPlan:
     """Plans and slots of a federation; ConfigError, which begins with `where`, for one that keeps no promise."""
     options = federation.model.model_dump(exclude={"name"})
     try:
-        model = MODELS[federation.model.name](federation.records.features, federation.records.classes, **options)
+        schema = federation.records
+        model = MODELS[federation.model.name](schema.features, schema.classes, **options).hiding_time()
         algorithm = _algorithm(federation)
         accounted = [_plan(federation, algorithm, name, where) for name in federation.silos]
         plans = [raise_noise(plan, model.size) for plan in accounted]

@@ -77,7 +77,8 @@ class RunPlan(Outputs):
     def _training_code(self, command: str, config: Experiment, algorithms: Collection[str], device: str = "cpu") -> str:
         """Code of a command on algorithms, without what none of them reaches in any variant of the experiment."""
         options, variants = [config.algorithms[name] for name in algorithms], config.variants().values()
-        excluded = ["silodp.experiments.race"]  # decides which points are trained, not how
+        # What decides which points are trained, and whose files a job takes, decides no training.
+        excluded = ["silodp.experiments.race", "silodp.experiments.made_for"]
         if device == "cpu":
             excluded += ["silodp.models.gpu.convnet", "silodp.models.gpu.triton_steps"]
         noises = {*(one.noise for one in options), *(one.noise for one in variants)}

@@ -5,7 +5,7 @@ import math
 import dp_accounting as dp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilon
@@ -127,6 +127,7 @@ def test_moments_hold_for_silos_that_are_integrated(triangle, n, K, s, rounds, p
     log_rounds=st.floats(0, 4),
     power=st.floats(-12.0, -2.0),
 )
+@example(n=33, share=1.0, log_z=0.0, log_rounds=4.0, power=-4.0)  # a moment beyond the largest float
 def test_counted_draws_stay_below_and_moments_above(n, share, log_z, log_rounds, power):
     """Beside the lattice, which has a proof of its own."""
     K, z, R, delta = max(int(share * n), 1), 10**log_z, int(10**log_rounds), 10.0**power

@@ -66,7 +66,8 @@ def _absolute_moment(p: np.ndarray, s: float, k: int) -> float:
     spread = np.maximum(times, times[:, None]) if len(p) <= _MATRIX else np.full((1, len(p)), times[-1])
     square = (k - 1) * (spread * s) ** 2
     norms = (p * times * np.sqrt(1 + square) * np.exp(square / 2)).sum(1) * s * math.sqrt(k - 1)
-    return float((p if len(norms) > 1 else np.ones(1)) @ norms**k)
+    # 0 · ∞, where a chance is below the smallest float and a moment above the largest, is no moment at most.
+    return float(np.nan_to_num((p if len(norms) > 1 else np.ones(1)) @ norms**k, nan=np.inf, posinf=np.inf))
 
 
 def _drawn_once(q: float, s: float) -> np.ndarray:

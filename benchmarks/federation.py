@@ -1,6 +1,6 @@
 """Three silos and a coordinator on one machine, by the commands that hospitals type: breast cancer, cut unequally.
 
-Keys, a CSV file for each silo, mutual TLS, three promises, three ledgers. `make federation` takes less than a minute.
+Keys, a CSV file for each silo, mutual TLS, three promises, three ledgers: what `make federation` runs.
 """
 
 import shutil

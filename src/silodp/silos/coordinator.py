@@ -50,14 +50,14 @@ class RemoteFederation(Federation):
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         """All silos of S_r at once; their messages are added in ascending order, without those that are absent."""
 
-        def sent(silo: int) -> Tensor | None:
+        def send_or_none(silo: int) -> Tensor | None:
             try:
                 return send(silo)
             except Absent:
                 return None
 
         cohort, least = self._cohort(round), self.plan.federation.least
-        messages = list(self._pool.map(sent, cohort))
+        messages = list(self._pool.map(send_or_none, cohort))
         came = [message for message in messages if message is not None]
         if len(came) < least:
             self._forget_absences(round)

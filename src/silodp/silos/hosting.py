@@ -65,8 +65,8 @@ class Host:
         if why:
             log.warning("%s: refused: %s", name, why)
             return False
-        _keep(nonce, hello.nonce)
-        _keep(self._marks[silo], hello.mark)
+        _write_private(nonce, hello.nonce)
+        _write_private(self._marks[silo], hello.mark)
         self.runs[silo] = run
         log.info("%s is here", name)
         return True
@@ -85,9 +85,9 @@ class Host:
         try:
             log.info("%s: waits for %s", self.address, ", ".join(self.plan.names))
             while len(came := lines.wait(self.federation.least, _REMIND)) < self.federation.least:
-                log.info("still missing: %s", self._missing(came))
+                log.info("still missing: %s", self._missing_names(came))
             if len(came := lines.wait(len(silos), self.federation.wait)) < len(silos):
-                log.warning("goes on without %s", self._missing(came))
+                log.warning("goes on without %s", self._missing_names(came))
             federation = RemoteFederation(
                 self.plan,
                 self.runs,
@@ -100,11 +100,11 @@ class Host:
         finally:
             lines.end(last)
 
-    def _missing(self, came: list[int]) -> str:
+    def _missing_names(self, came: list[int]) -> str:
         return ", ".join(name for place, name in enumerate(self.plan.names) if place not in came)
 
 
-def _keep(path: Path, content: bytes) -> None:
+def _write_private(path: Path, content: bytes) -> None:
     with write_atomically(path) as temporary:
         temporary.chmod(0o600)
         temporary.write_bytes(content)

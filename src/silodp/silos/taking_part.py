@@ -204,7 +204,7 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
             place, about = _run_folder(part, folder / "runs", code, again, ledger)
             run = part.plan.digest(part.number, bytes.fromhex(about["nonce"]), code)
             order = bytes.fromhex(about["order"])
-            silo = open_silo(part.plan, part.number, _drawn(part, records, order), place, run, order)
+            silo = open_silo(part.plan, part.number, _draw_declared(part, records, order), place, run, order)
             if not any(line["about"].get("run") == run.hex() for line in ledger.charges):
                 _charge(part, ledger, run)
             _hold_to_file(place / "file", ledger.keyed(content), part.silo.file)
@@ -250,7 +250,7 @@ def _write(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
-def _drawn(part: Part, records: Records, order: bytes) -> Records:
+def _draw_declared(part: Part, records: Records, order: bytes) -> Records:
     """As many records as are declared, the same after a restart."""
     x, y = records
     draws = SecretDraws(hashlib.sha256(b"drawn records" + order).digest())

@@ -19,6 +19,7 @@ from silodp.config.readings import Readings
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
+from silodp.silos.federation_file import SiloEntry
 
 EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
 
@@ -38,6 +39,12 @@ def test_overrides_merge_sections_and_replace_lists(root):
     assert set(found.algorithms) == set(ALGORITHMS) - {"fed_spider"}
     assert found.algorithms["local_sgd"].private == "private"
     assert found.clips == [0.5, 5.0]
+
+
+def test_a_name_is_suggested_from_the_sections_of_the_file_alone(root):
+    """Whatever else the process has read: a federation's file has a key that is closer."""
+    assert "epsilon" in SiloEntry.model_fields
+    assert message(root, overriding(epsilom=[1])).endswith("did you mean epsilons?")
 
 
 def test_an_override_of_null_takes_the_key_away(root):

@@ -185,9 +185,15 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
     elif details[0]["type"] == "extra_forbidden":
         allowed = "unknown key; see docs/configuration.md for the keys allowed here"
         word = keys_of(details[0])[-1]
-        allowed += suggest_name(word, {key for model in _sections() for key in model.model_fields} - {word})
+        allowed += suggest_name(word, _keys_within(error.title) - {word})
     tail = f" (and {len(others)} more)" if others else ""
     return ConfigError(f"{where}: {value}: {allowed}{tail}")
+
+
+def _keys_within(name: str) -> set[str]:
+    """The keys of the section called `name` and of the sections in it, whatever other sections the process knows."""
+    schema = next(model for model in _sections() if model.__name__ == name).model_json_schema()
+    return {key for section in (schema, *schema.get("$defs", {}).values()) for key in section.get("properties", {})}
 
 
 def _sections(base: type[BaseModel] = Strict) -> Iterator[type[BaseModel]]:

@@ -16,9 +16,8 @@ from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load
 from silodp.federation.experiment_data import dataset_of
-from silodp.federation.streams import SecretStreams, Streams
+from silodp.federation.streams import Streams
 from silodp.federation.trial_data import partition_and_measure, prepare
-from silodp.own_data import release as releases
 
 # First words of the names of streams that make a message: its records, its noise, and both of a shuffled sum.
 DRAWS = ("noise", "records", "order", "shuffled sum")
@@ -108,18 +107,3 @@ def test_points_that_share_a_stack_are_step_sizes_and_clips_of_one_epsilon(study
     run_trial(task, run, prepared, 0, points)
     noises = [name[: name.index("noise")] for name in drawn if "noise" in name]
     assert {name[-2:] for name in noises} == {("1.0", "1.0"), ("4.0", "1.0")}
-
-
-def test_two_releases_share_no_stream(tmp_path, drawn):
-    patients.write_records(tmp_path / "patients.csv")
-    path = patients.run_file(tmp_path, algorithms={"minibatch_sgd": {}, "fed_spider": {}})
-    secrets = []
-    for number, (algorithm, epsilon, tries) in enumerate(
-        [("minibatch_sgd", 1.0, 1), ("minibatch_sgd", 4.0, 1), ("fed_spider", 1.0, 1), ("minibatch_sgd", 4.0, 20)]
-    ):
-        run, asked = patients.asked(path, epsilon, algorithm, tries=tries)
-        secrets.append(SecretStreams(number))
-        releases.trained(asked, run, secrets[-1])
-    assert len({name[0] for name in drawn}) == 4
-    assert len({name[2] for name in drawn if "try" in name}) > 1
-    assert set(drawn.values()) == {1}

@@ -1,15 +1,10 @@
-"""A small file of patients, its run file, and releases of it."""
+"""A small file of patients and its run file."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import yaml
-
-from silodp.experiments.task import task_of
-from silodp.experiments.validation import load
-from silodp.own_data import release as releases
 
 SIZES = {"North": 60, "South": 40}
 
@@ -51,19 +46,3 @@ def run_file(folder, text=None, **changes):
     keys = {"run": "patients", "seed": 7, "experiments": {"patients": experiment(**changes)}}
     path.write_text(text or yaml.safe_dump(keys, sort_keys=False))
     return path
-
-
-def asked(path, epsilon=1.0, algorithm="minibatch_sgd", person=False, stepsize=0.5, clip=1.0, tries=1):
-    """(run, release) of a run file."""
-    resolved = load(path)
-    config = resolved.experiments["patients"]
-    task = task_of("patients", config, algorithm, config.settings[0].name, "default")
-    point = {"stepsize": stepsize, "clip": clip, "phase_length": 1}
-    return resolved.run, releases.planned(task, epsilon, point, "", person, tries)
-
-
-def without_noise(release):
-    """The same release, whose plan has no noise."""
-    kinds = [tuple(dataclasses.replace(kind, noise=0.0) for kind in plan.releases) for plan in release.plans]
-    plans = [dataclasses.replace(plan, releases=of) for plan, of in zip(release.plans, kinds, strict=True)]
-    return dataclasses.replace(release, plans=plans)

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.rdp import RdpAccountant
@@ -12,7 +11,6 @@ from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.selection import (
     ORDERS,
-    number_of_tries,
     renyi_epsilon,
     repeated_renyi,
     selected_epsilon,
@@ -64,17 +62,6 @@ def test_the_least_private_point_counts():
     assert selection_epsilon([weak], 10) > selection_epsilon([weak], 3)
     with pytest.raises(ValueError, match=r"tries = 0.5: must be at least 1"):
         selection_epsilon([weak], 0.5)
-
-
-@pytest.mark.parametrize("mean", [2, 10, 50])
-def test_the_number_of_runs_that_is_drawn_is_the_one_that_is_accounted(mean):
-    """P(k) = (1 − γ)^k/(k·ln(1/γ)), as in dp-accounting's event of shape 0."""
-    generator, gamma = np.random.default_rng(1), stopping(mean, 0.0)
-    drawn = np.array([number_of_tries(mean, generator) for _ in range(40_000)])
-    assert drawn.min() == 1
-    assert drawn.mean() == pytest.approx(mean, rel=0.05)
-    for k in (1, 2, 5):
-        assert (drawn == k).mean() == pytest.approx((1 - gamma) ** k / (k * math.log(1 / gamma)), abs=0.01)
 
 
 def test_selections_and_runs_compose_as_in_dp_accounting():

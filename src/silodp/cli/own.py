@@ -13,7 +13,7 @@ from silodp.datasets.own.guessing import Wishes
 from silodp.datasets.own.schema import THOUSANDS, TYPES
 from silodp.experiments.validation import load
 from silodp.files import write_text
-from silodp.own_data import first_run_file
+from silodp.own_data import first_federation, first_run_file
 
 _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row")
 
@@ -37,12 +37,24 @@ _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row
 @option_of_values("--type", help=f"COLUMN=TYPE: {', '.join(TYPES)}.")
 @click.option("--silos", type=COUNT, default=5, help="Silos to cut, without --silo.", show_default=True)
 @click.option("--output", type=PATH, help="Run file to write (default: config/<name of the file>.yaml).")
+@click.option("--federation", is_flag=True, help="Draft a federation in the folder --output instead of a run file.")
 @click.option("--again", is_flag=True, help="FILE is a run file: look at its data again and change its schema alone.")
 @click.option("--replace", is_flag=True, help="With --again: write to FILE itself.")
 def init(
-    file: Path, again: bool, replace: bool, output: Path | None, silos: int, person_limit: int, **said: Any
+    file: Path,
+    again: bool,
+    replace: bool,
+    federation: bool,
+    output: Path | None,
+    silos: int,
+    person_limit: int,
+    **said: Any,
 ) -> None:
-    """Describe your CSV or Parquet FILE, one record a row, and write a commented run file with safe defaults."""
+    """Describe your CSV or Parquet FILE, one record a row, and write a commented run file with safe defaults.
+
+    With --federation FILE is that of a silo, or with --silo of a curator who holds all, and the draft is for
+    `silodp silo` and `silodp federate`.
+    """
     form = {key: value for key in _FORM if (value := said.pop(key)) is not None}
     types, words = _pairs("--type", said.pop("type")), _pairs("--missing-word", said.pop("missing_word"))
     if wrong := [f"{name}={kind[-1]}" for name, kind in types.items() if kind[-1] not in TYPES]:
@@ -58,6 +70,13 @@ def init(
     if said["target"] is None or replace:
         raise ConfigError("command line: --target: must be given, and --replace be left out, without --again")
     wishes = Wishes(**said | {"missing": said["missing"] or "refuse"}, **more)
+    if federation:
+        survey = first_run_file.survey(file, wishes)
+        output = output or Path("federation")
+        blanks = first_federation.write_federation(survey, output)
+        print(survey.text())
+        print(f"{output}: written; read federation.yaml. Still blank: {blanks}")
+        return
     name = first_run_file.name_of(output or file)
     if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
         name += "_own"
@@ -69,7 +88,6 @@ def init(
     _write_checked(first_run_file.run_file(survey, name, output, silos), output)
     print(survey.text())
     print(f"{output}: written; read it, then `silodp rebuild {output}` makes results/{name}/report.html: a study")
-    print(f"`silodp release {output} --algorithm minibatch_sgd --epsilon 1` then makes one model for others to have")
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from silodp.cli.options import PATH, POSITIVE, command
 from silodp.cli.practitioner import rounded
 from silodp.config.errors import ConfigError
 from silodp.models.registry import MODULES
-from silodp.own_data.federated import write_model
+from silodp.own_data.federated import marked_lines, write_model
 from silodp.silos.federation_file import Federation, read_silo
 from silodp.silos.hosting import Host
 from silodp.silos.keys import fingerprint, make_key, spoken
@@ -86,6 +86,8 @@ def _check(part: Part) -> None:
         print(f"ledger: epsilon = {rounded(before, 'up')} before, {rounded(after, 'up')} after; budget {budget:g}")
     for departure in departures:
         print(f"{silo.file}: {departure}")
+    if marked := marked_lines(part.where):
+        print(f"{part.where}: {marked} lines are marked as read off records, which no epsilon counts: replace them")
     needed = 4 * longest_reply(part)
     print(f"reply_after: {part.federation.reply_after:g} s; this machine needs {rounded(needed, 'up')} s")
 
@@ -96,7 +98,8 @@ def _join(part: Part, again: bool) -> None:
         slots = len(part.plan.slots[part.number])
         print(f"{part.silo.name}: charged to {part.silo.ledger}; {slots} messages at most", flush=True)
         end = member.answer()
-    print("the plan is used up; no end came" if end is None else f"the end; SHA-256 of the model: {end.hex()}")
+    said = "the plan is used up; no end came" if end is None else f"the end; SHA-256 of the model: {end.hex()}"
+    print(said, flush=True)
 
 
 @command(epilog="Example: silodp federate federation.yaml --key coordinator.key")
@@ -119,11 +122,15 @@ def federate(file: Path, key: Path | None, here: Path | None, output: Path | Non
         address = f"unix:{sockets}/line" if here else None
         host = Host(file, output / "transcript", key or file.with_name("coordinator.key"), b"", address)
         host.code = code_digest(host.federation)
-        children = [_child(file, here, name, address) for name in host.plan.names] if here and address else []
+        names = host.plan.names if here else []
+        children = {name: _child(file, here or Path(), name, str(address)) for name in names}
         try:
-            host.run(lambda models, last: write_model(host, models, last, output, lambda value: rounded(value, "up")))
+            host.run(
+                lambda models, last: write_model(host, models, last, output, lambda value: rounded(value, "up")),
+                lambda: [name for name, child in children.items() if child.poll() is not None],
+            )
         finally:
-            for child in children:
+            for child in children.values():
                 child.wait()
     print(f"{output}: model and card.md; give the model to the silos by hand")
 

@@ -120,9 +120,6 @@ class OwnData(Strict):
     classes: list[str] | None = Field(
         None, min_length=2, description="without `columns`: classes of the target; default: read off the records"
     )
-    sizes: dict[str, Count] = Field(
-        default={}, description="silo -> number of records, drawn anew, that a release trains on; default: all"
-    )
     ignore: list[str] = Field(default=[], description="without `columns`: columns that are not used")
     missing: Literal["refuse", "drop", "mean"] = Field(
         "refuse", description="a missing value: refuse the file, drop the record, or take the training mean"

@@ -23,8 +23,6 @@ def own_rules(experiment: Experiment, dataset: Dataset) -> Iterator[Rule]:
     allowed = "needs data that name silos: dataset.silo must be given, or another scheme"
     yield scheme == "column" and sizes is None, "silos.scheme", scheme, allowed
     named = not isinstance(own, str) and own.silo is not None
-    sized = not isinstance(own, str) and own.silo is None and bool(own.sizes)
-    yield sized, "dataset.sizes", sized, "must be left out without dataset.silo"
     yield scheme != "column" and named, "silos.scheme", scheme, "must be column, or silo be left out of dataset"
     yield dirichlet and isinstance(own, str) and not dataset.class_counts, "silos.scheme", scheme, "needs classes"
     missing = plan.count is None or plan.alpha is None

@@ -15,9 +15,8 @@ from silodp.federation.interface import Query
 from silodp.federation.noise import device_normals, standard_normals
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.records import Places, RecordDraws
-from silodp.federation.streams import SecretStreams, Streams
+from silodp.federation.streams import Streams
 from silodp.models import Model, gpu
-from silodp.privacy.floating_point import largest_weights
 from silodp.privacy.plan import Release
 
 
@@ -55,8 +54,8 @@ class Messages:
         return clipped_sums.local_steps(self.model, start, self.take_records(silos, drawn), noise)
 
     def noise(self, rows: int, like: Tensor, silo: int, round: int, kind: str) -> Tensor:
-        """Standard Gaussian draws (rows, d), made on the device unless `host_noise`; secret ones never are."""
-        if not (self.host_noise or gpu.runs_on_host(like) or isinstance(self.streams, SecretStreams)):
+        """Standard Gaussian draws (rows, d), made on the device unless `host_noise`."""
+        if not (self.host_noise or gpu.runs_on_host(like)):
             return device_normals(self.streams, silo, round, kind, rows, like)
         dtype = torch.empty(0, dtype=like.dtype).numpy().dtype
         draws = standard_normals(self.streams, silo, round, kind, (rows, like.shape[1]), dtype)
@@ -124,7 +123,6 @@ class Messages:
 
         Each step is a release of its own, with noise N(0, noise_scale²) per coordinate; its sensitivity is 2L. With
         one release for all steps the mean of their gradients has that noise, once, and a sensitivity of 2L/K.
-        ValueError where a plan counts rounding, for weights of which more could come: before records are looked at.
         """
         return self.local_models(query, [silo], [release], clip, [noise_scale], stepsize)[0]
 
@@ -140,8 +138,6 @@ class Messages:
         """The models (S, G, d) of several silos, as `local_model` makes each; side by side on a device."""
         device, drawn, noise = query.weights.device, [], []
         for silo, release, scale in zip(silos, releases, noise_scales, strict=True):
-            if release.slack:
-                _refuse_large(query, release, clip, scale, stepsize)
             self._planned(query, silo, release, clip, scale)
             drawn.append(self.draw(silo, release, query.round))
             added = None
@@ -178,20 +174,6 @@ class Messages:
             b * self.noise(1, query.weights, silo, round, query.kind) for b, round in zip(mixing, rounds, strict=False)
         )
         return functools.reduce(torch.add, draws)
-
-
-def _refuse_large(query: Query, release: Release, clip: Tensor, noise: Tensor, stepsize: Tensor) -> None:
-    weights, steps = query.weights, release.records_drawn
-    if weights.dtype != torch.float64:
-        raise ValueError(f"message {query.kind}: {weights.dtype}: must be float64, as the plan counts its rounding")
-    each = release.steps > 1  # noise in each step, or none in the steps
-    for norm, L, sd, eta in zip(
-        weights.norm(dim=1).tolist(), *map(Tensor.tolist, (clip, noise, stepsize)), strict=True
-    ):
-        most = largest_weights(weights.shape[1], steps, eta, L, sd if each else 0.0, release.slack)
-        if not norm <= most:
-            allowed = f"must be at most {most:.3g}, beyond which rounding tells more than the plan counts"
-            raise ValueError(f"message {query.kind}: weights of norm {norm:.3g}: {allowed}")
 
 
 def _scale_noise(noise_scale: Tensor, query: Query) -> Tensor:

@@ -1,13 +1,11 @@
 """Named random streams: a stream's state depends on the seed and its name alone.
 
-So results do not depend on how a run is cut into jobs, on the cores, or on the order of work. A release takes its seed
-from the operating system and keeps it nowhere.
+So results do not depend on how a run is cut into jobs, on the cores, or on the order of work.
 """
 
 import hashlib
-import os
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -19,15 +17,13 @@ class Streams:
     seed: int
     path: tuple[str, ...] = ()
 
-    bits: ClassVar[type[np.random.BitGenerator]] = np.random.SFC64
-
     def child(self, *names: object) -> Self:
         """The subtree below `names`."""
         return replace(self, path=self.path + tuple(str(name) for name in names))
 
     def generator(self, *names: object) -> np.random.Generator:
         """A fresh generator for the stream called `names`; the same name always gives the same numbers."""
-        return np.random.Generator(self.bits(np.frombuffer(self.digest(*names), dtype=np.uint32).tolist()))
+        return np.random.Generator(np.random.SFC64(np.frombuffer(self.digest(*names), dtype=np.uint32).tolist()))
 
     def digest(self, *names: object) -> bytes:
         """The 32 bytes that the stream called `names` is seeded by."""
@@ -36,17 +32,3 @@ class Streams:
         if any("\x1f" in part for part in parts):
             raise ValueError(f"stream {parts[1:]!r}: a name must not hold the separator '\\x1f'")
         return hashlib.sha256("\x1f".join(parts).encode()).digest()
-
-
-class SecretStreams(Streams):
-    """Streams below 256 bits of the operating system; each is a counter-based generator (Philox)."""
-
-    bits = np.random.Philox
-
-    def __repr__(self) -> str:
-        return f"SecretStreams(path={self.path!r})"
-
-
-def secret_streams() -> SecretStreams:
-    """Streams that nobody can make again: the seed is in this process alone."""
-    return SecretStreams(int.from_bytes(os.urandom(32)))

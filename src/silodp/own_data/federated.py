@@ -14,8 +14,15 @@ from torch import Tensor
 from silodp import __version__
 from silodp.config.types import FileForm
 from silodp.files import write_text
+from silodp.own_data.first_run_file import MARK
 from silodp.own_data.released_model import ReleasedModel
 from silodp.silos.hosting import Host
+
+
+def marked_lines(path: Path) -> int:
+    """How many lines of a federation's file have the mark of what was read off records."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return sum(MARK in line and not line.startswith("#") for line in lines)
 
 
 def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Callable[[float], str]) -> bytes:
@@ -40,7 +47,16 @@ def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Ca
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     ends = [host.plan.epsilon(silo)[1] for silo in range(len(names))]
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    known = {"plan": host.plan, "federation": federation, "ends": ends, "made": made, "time": time, "up": up}
+    marked = marked_lines(host.path)
+    known: dict[str, Any] = {
+        "marked": marked,
+        "plan": host.plan,
+        "federation": federation,
+        "ends": ends,
+        "made": made,
+        "time": time,
+        "up": up,
+    }
     text = environment.from_string(template).render(is_here=host.is_local, files=list(files), **known)
     write_text(text, folder / "card.md")
     return last

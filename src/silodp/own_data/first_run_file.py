@@ -28,7 +28,7 @@ from silodp.federation.experiment_data import limit_person_records, schema_of, w
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20
-# Stands behind each line that is read off the records; `silodp release` counts the lines that still have it.
+# Stands behind each line that is read off the records.
 MARK = "# from the data"
 # Stands behind each line that says how the file is written.
 GUESSED = "# guessed"
@@ -157,9 +157,8 @@ def name_of(path: Path) -> str:
 def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
     """The text of the run file `output`, whose one experiment is `name`; `silos` are cut where none are named."""
     data = surveyed.data
-    few = surveyed.sizes if len(surveyed.sizes) <= FEW_SIZES else {}
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    environment.filters["quoted"] = _quoted
+    environment.filters["quoted"] = quoted
     template = environment.from_string(Path(__file__).with_suffix(".yaml.j2").read_text(encoding="utf-8"))
     return template.render(
         file=surveyed.path.name,
@@ -171,15 +170,17 @@ def run_file(surveyed: Survey, name: str, output: Path, silos: int = 5) -> str:
         schema_lines=schema_lines(surveyed.schema, surveyed.refused),
         mark=MARK,
         bounds=surveyed.bounds(),
-        model={None: "linear", 2: "logistic"}.get(data.classes, "softmax"),
+        model=model_of(data.classes),
         silos=len(surveyed.sizes) or silos,
-        # To two digits, so that no record by itself decides them.
-        declared={silo: n - n % 10 ** max(len(str(n)) - 2, 0) for silo, n in few.items()},
         least=LEAST,
         person_limit=surveyed.limit,
         share=SHARE,
         records="own" if len(set(surveyed.sizes.values())) <= FEW_SIZES else "rounded",
     )
+
+
+def model_of(classes: int | None) -> str:
+    return {None: "linear", 2: "logistic"}.get(classes, "softmax")
 
 
 # Different whole numbers, as a share of the records, from which a column numbers them.
@@ -258,7 +259,7 @@ def restarting(data: Data, schema: Schema) -> str:
     )
 
 
-def _quoted(value: object) -> str:
+def quoted(value: object) -> str:
     """As YAML reads it: as JSON writes it."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -266,7 +267,7 @@ def _quoted(value: object) -> str:
 def schema_lines(schema: Schema, refused: Mapping[str, str]) -> list[str]:
     """The lines `form:` and `columns:` of a run file, with a mark behind what was guessed or read off the records."""
     form = ", ".join(
-        f"{key}: {_quoted(value)}" for key, value in vars(schema.form).items() if value not in (False, None)
+        f"{key}: {quoted(value)}" for key, value in vars(schema.form).items() if value not in (False, None)
     )
     return [
         f"      form: {{{form}}}   {GUESSED}",
@@ -277,12 +278,12 @@ def schema_lines(schema: Schema, refused: Mapping[str, str]) -> list[str]:
 
 def column_line(schema: Schema, name: str, why: str = "") -> str:
     column = schema.columns[name]
-    more = {key: _quoted(list(getattr(column, key))) for key in ("values", "missing_words") if getattr(column, key)}
+    more = {key: quoted(list(getattr(column, key))) for key in ("values", "missing_words") if getattr(column, key)}
     text = ", ".join([f"type: {column.type}", *(f"{key}: {value}" for key, value in more.items())])
     public = not column.values or [value.casefold() for value in column.values] == ["false", "true"]
     mark = f"   {GUESSED}" if public else f"   {MARK}: replace by what is known"
     mark = "" if name in (schema.silo, schema.person) else mark
-    return f"        {_quoted(name)}: {f'{{{text}}}' if more else column.type}{mark}{why and f': {why}'}"
+    return f"        {quoted(name)}: {f'{{{text}}}' if more else column.type}{mark}{why and f': {why}'}"
 
 
 # The one mapping `dataset` of a run file, and those of its keys that a schema replaces, with their lines.

@@ -97,7 +97,7 @@ def _outside(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
-    """The model of a file that `silodp release` wrote; ValueError for any other file.
+    """The model of a file that `silodp federate` wrote; ValueError for any other file.
 
     A file of format 1 has no schema, and takes that of its run file; of later files `schema` must be None.
     """

@@ -16,7 +16,7 @@ from silodp.privacy.person import person_laws
 from silodp.privacy.plan import PrivacyPlan
 
 SHAPES = 0.0, 1.0
-# Of the numbers that a release draws: the shape that costs less at every mean above 1.
+# Of the numbers of runs behind lines of a ledger: the shape that costs less at every mean above 1.
 SHAPE = 0.0
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 141)
 
@@ -64,11 +64,6 @@ def dominating_epsilon(
         total = total + np.minimum.accumulate(np.max(repeated, axis=0)[::-1])[::-1]
         left -= max(plan.tries * laws[plan][1] for plan in choice)
     return renyi_epsilon(ORDERS, total, left)
-
-
-def number_of_tries(mean: float, generator: np.random.Generator) -> int:
-    """How many runs to choose from: truncated negative binomial with shape `SHAPE` = 0, the logarithmic law."""
-    return int(generator.logseries(1 - stopping(mean, SHAPE)))
 
 
 def _renyi(plan: PrivacyPlan, delta: float, silos: int = 1, records: int = 1) -> tuple[np.ndarray, float]:

@@ -71,21 +71,27 @@ class Host:
         log.info("%s is here", name)
         return True
 
-    def run(self, finish: Callable[[Tensor, Tensor], bytes]) -> None:
+    def run(self, finish: Callable[[Tensor, Tensor], bytes], ended: Callable[[], list[str]] = list) -> None:
         """Wait for the silos, train, and send what `finish` gives for (models, output): the model's SHA-256.
 
-        Once `at_least` silos are there, the others have `wait` seconds. ConfigError: too few replied in a round.
+        Once `at_least` silos are there, the others have `wait` seconds. ConfigError: too few replied in a round, or
+        too few can come, as those that `ended` names never will.
         """
         from silodp.silos.line import Lines
 
         silos = {place: silo.certificate or name for place, (name, silo) in enumerate(self.federation.silos.items())}
         own = (b"", b"") if self.is_local else (self.key.read_bytes(), self.federation.coordinator.certificate.encode())
         lines = Lines(self.address, silos, *own, self.plan.size, self.greet, self.admit)
-        last = None
+        last, remind = None, 5.0 if self.is_local else _REMIND
         try:
             log.info("%s: waits for %s", self.address, ", ".join(self.plan.names))
-            while len(came := lines.wait(self.federation.least, _REMIND)) < self.federation.least:
-                log.info("still missing: %s", self._missing_names(came))
+            while len(came := lines.wait(self.federation.least, remind)) < self.federation.least:
+                if len(silos) - len(names := ended()) < self.federation.least:
+                    raise ConfigError(
+                        f"{self.path}: at_least: {self.federation.least}: ended early: {', '.join(names)}"
+                    )
+                if not self.is_local:
+                    log.info("still missing: %s", self._missing_names(came))
             if len(came := lines.wait(len(silos), self.federation.wait)) < len(silos):
                 log.warning("goes on without %s", self._missing_names(came))
             federation = RemoteFederation(

@@ -49,6 +49,7 @@ def _departures(data: Data, schema: Schema, bounds: dict[str, list[float]]) -> I
         if missing := int(np.isnan(column).sum()):
             yield f"column {name!r}: {missing} of {len(column)} values are missing, and are the middle of its bounds"
     for name, about in schema.features.items():
-        places = [data.feature_names.index(f"{name}={value}") for value in about.values] * (about.type == "category")
+        values_of = about.values if about.type == "category" else ()
+        places = [data.feature_names.index(f"{name}={value}") for value in values_of]
         if places and (unknown := int((data.x[:, places].sum(1) == 0).sum())):
             yield f"column {name!r}: {unknown} of {len(data.y)} values are no category of the schema, and count as none"

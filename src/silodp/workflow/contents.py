@@ -59,7 +59,7 @@ def refuse_own_data(folder: Path) -> None:
     """ValueError for a run of a user's own data: its seed gives its noise, and its tables have errors without noise."""
     for name, config in (read_json(folder / "config.json").get("experiments") or {}).items():
         if isinstance(config.get("dataset"), dict) and config["dataset"].get("file"):
-            allowed = "must not be own data, which stay with their owner: release a model in their place"
+            allowed = "must not be own data, which stay with their owner"
             raise ValueError(f"{folder / 'config.json'}: experiments.{name}.dataset.file: {allowed}")
 
 

@@ -14,7 +14,6 @@ from small import ALGORITHM_CASES, DTYPES, KINKED_CASES, MODEL_CASES, Point
 
 from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
-from silodp.federation.streams import secret_streams
 from silodp.models import MODELS, gpu
 from silodp.models.base import Steps, sequential_steps
 from silodp.models.gpu.convnet import Shape, piece_sum
@@ -165,13 +164,6 @@ def test_a_devices_noise_is_a_stream_of_its_own_that_its_name_decides(on_device)
     messages.host_noise = True
     of_the_cpu = messages.noise(5, like, 0, 0, "a")
     assert not torch.equal(of_the_cpu, draws[:5])
-
-
-def test_secret_noise_is_never_made_on_a_device_whose_seed_has_63_bits(on_device, monkeypatch):
-    monkeypatch.setattr("silodp.federation.messages.device_normals", None)
-    zero = [(torch.zeros((4, 6)), torch.zeros(4))]
-    messages = Messages(MODEL_CASES["linear"].model(6), zero, secret_streams())
-    assert messages.noise(2, torch.zeros((1, 6)), 0, 0, "a").shape == (2, 6)
 
 
 @pytest.mark.slow

@@ -238,7 +238,7 @@ def own_data(page: Page, experiment: RunExperiment) -> Section:
         [
             Text(
                 "This page is a study of the data, for their owners and not for publication. It stores no model: "
-                "silodp release makes one for others, with fresh noise."
+                "silodp federate makes one for others, with fresh noise."
             ),
             Text(
                 "Each row holds against whoever sees all messages of a silo. Its ε is proven from above, for the worst "

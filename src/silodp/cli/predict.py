@@ -1,0 +1,44 @@
+"""The command `predict`."""
+
+import logging
+from pathlib import Path
+
+import click
+
+from silodp.cli.options import PATH, command
+from silodp.config.errors import ConfigError
+from silodp.experiments.validation import load
+from silodp.federation.experiment_data import schema_of
+from silodp.files import write_csv
+from silodp.own_data.released_model import load_model
+
+log = logging.getLogger("silodp")
+
+
+@command(epilog="Example: silodp predict federations/federation/model.npz new.csv --output predictions.csv")
+@click.argument("model", type=PATH)
+@click.argument("file", type=PATH)
+@click.option("--output", type=PATH, required=True, help="CSV file to write.")
+@click.option("--unknown", type=click.Choice(("empty", "zero")), default="empty", help="For unknown categories.")
+@click.option("--schema", type=PATH, help="Run file of a model that is older than schemas.")
+def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | None) -> None:
+    """Predict every record of FILE by a released MODEL: probabilities of classes, or values.
+
+    A row with a category that the model does not know is empty; `--unknown zero` takes it for none of those known.
+    """
+    known = None
+    if schema is not None:
+        own = [one.dataset for one in load(schema).experiments.values() if not isinstance(one.dataset, str)]
+        known = schema_of(own[0]) if own else None
+    if output.exists() and any(output.samefile(given) for given in (model, file) if given.exists()):
+        raise ConfigError(f"command line: --output: {str(output)!r}: must be neither the model nor the file")
+    try:
+        released = load_model(model, known)
+        frame = released.read(file)
+        table = released.predict(frame, unknown, file)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    for column, count in table.attrs["unknown"].items():
+        log.warning("%s: column %r: %d of %d values are unknown to the model", file, column, count, len(frame))
+    write_csv(table, output)
+    print(f"{output}: {len(table)} predictions")

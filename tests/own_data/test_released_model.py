@@ -1,0 +1,104 @@
+"""A released model predicts a record alike, alone and among others, by the schema that it holds."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import patients
+import pytest
+
+import silodp
+from silodp.cli import main
+from silodp.datasets.own.schema import Column, Form, Schema
+from silodp.own_data.released_model import ReleasedModel, load_model
+
+DATASET = patients.experiment()["dataset"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients.write_records(tmp_path / "patients.csv")
+    return tmp_path
+
+
+PATIENTS = {"age": Column("number"), "smoker": Column("boolean", ("no", "yes")), "hospital": Column("ignored")}
+PATIENTS |= {"readmitted": Column("category", ("no", "yes"))}
+WARDS = {"ward": Column("category", ("01", "02", "0A")), "smoker": Column("boolean", ("no", "yes"))}
+SCHEMA = Schema("y", {**WARDS, "age": Column("number"), "y": Column("category", ("no", "yes"))}, silo="hospital")
+ABOUT = {"model": {"name": "logistic"}, "bounds": {"age": [0, 120]}, "constant_column": True}
+
+
+def test_predictions_are_those_of_the_model_and_unseen_categories_are_counted(folder, capsys):
+    place = "model.npz"
+    ReleasedModel(np.array([0.5, -1.0, 0.25]), ABOUT, Schema("readmitted", PATIENTS)).save(folder / place)
+    frame = pd.read_csv("patients.csv")
+    model = silodp.load_model(place)
+    table = model.predict(frame)
+    assert table["P(no)"].to_numpy() + table["P(yes)"].to_numpy() == pytest.approx(np.ones(100))
+    x = np.column_stack([2 * frame["age"] / 120 - 1, frame["smoker"] == "yes", np.ones(100)])
+    wanted = 1 / (1 + np.exp(-x @ model.weights))
+    np.testing.assert_allclose(table["P(yes)"], wanted, atol=1e-12)
+    assert ((table["predicted"] == "yes") == (wanted > 0.5)).all()
+    frame.loc[:4, "smoker"] = "sometimes"
+    frame.to_csv("new.csv", index=False)
+    assert main(["predict", place, "new.csv", "--output", "out.csv"]) == 0
+    assert "column 'smoker': 5 of 100 values are unknown to the model" in capsys.readouterr().err
+    assert pd.read_csv("out.csv")["predicted"].isna().sum() == 5
+    frame.drop(columns="age").to_csv("new.csv", index=False)
+    assert main(["predict", place, "new.csv", "--output", "out.csv"]) == 2
+    assert "new.csv: column 'age': missing" in capsys.readouterr().err
+    assert main(["predict", "patients.csv", "new.csv", "--output", "out.csv"]) != 0
+
+
+def test_a_row_gives_the_same_alone_and_among_others(tmp_path):
+    """Only features are needed, and a saved model reads as the one in memory."""
+    ReleasedModel(np.arange(1.0, 7.0), ABOUT, SCHEMA).save(tmp_path / "model.npz")
+    model, rows = load_model(tmp_path / "model.npz"), ["01,no,50", "02,yes,50", "0A,no,70", "1,yes,50"]
+    assert model.schema == SCHEMA
+
+    def predicted(*rows, unknown="empty"):
+        (tmp_path / "new.csv").write_text("ward,smoker,age\n" + "\n".join(rows) + "\n")
+        return model.predict(model.read(tmp_path / "new.csv"), unknown)
+
+    whole = predicted(*rows)
+    for text in (
+        "age,smoker,ward\n50,no,01\n",
+        "\ufeffward,smoker,age\r\n01,no,50",
+        'ward , smoker, age,z\n"01", no,50,\n',
+    ):
+        (tmp_path / "new.csv").write_text(text)
+        found = model.predict(model.read(tmp_path / "new.csv"))
+        np.testing.assert_allclose(found["P(yes)"], whole["P(yes)"][[0]], rtol=1e-12)
+    for place, row in enumerate(rows):
+        np.testing.assert_allclose(predicted(row)["P(yes)"], whole["P(yes)"][[place]], rtol=1e-12)
+    assert whole["predicted"].isna().tolist() == [False, False, False, True]
+    assert whole.attrs["unknown"] == {"ward": 1}
+    zero = predicted("1,yes,50", "01,perhaps,50", unknown="zero")
+    assert zero["predicted"].isna().tolist() == [False, True]
+    assert zero["P(yes)"][0] == pytest.approx(1 / (1 + np.exp(-(4 + 5 * (2 * 50 / 120 - 1) + 6))))
+
+
+def test_a_model_without_a_schema_needs_that_of_its_run_file(folder, capsys):
+    """Its values are spelled as pandas had them."""
+    features = [("age", None), ("smoker", "yes")]
+    old = ABOUT | {"features": features, "categories": {"smoker": ["no", "yes"]}, "classes": ["no", "yes"]}
+    np.savez(folder / "old.npz", weights=np.arange(3.0), about=np.array(json.dumps(old | {"target": "readmitted"})))
+    path, words = patients.run_file(folder), ["predict", "old.npz", "patients.csv", "--output", "out.csv"]
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert "old.npz: --schema: must be a run file: the model has no schema" in error
+    assert error.count("\n") == 1
+    assert main([*words, "--schema", str(path)]) == 0
+    patients.run_file(folder, dataset=DATASET | {"categories": {"smoker": ["yes", "no"]}})
+    assert main([*words, "--schema", str(path)]) == 2
+    assert "must have the model's features: age, smoker" in capsys.readouterr().err
+
+
+def test_a_file_in_another_encoding_is_predicted_by_the_models_form(folder):
+    text = (folder / "patients.csv").read_text().replace("North", "Zürich")
+    (folder / "patients.csv").write_bytes(text.encode("latin-1"))
+    schema = Schema("readmitted", PATIENTS, Form(encoding="latin-1"))
+    ReleasedModel(np.arange(3.0), ABOUT, schema).save(folder / "model.npz")
+    assert main(["predict", "model.npz", "patients.csv", "--output", "out.csv"]) == 0
+    assert len(pd.read_csv("out.csv")) == 100

@@ -49,7 +49,6 @@ def test_the_file_is_described_and_the_run_file_loads(init, tmp_path):
     text = path.read_text()
     assert "Zz-secret" not in text
     config = load(path).experiments["patients"]
-    assert config.dataset.sizes["South"] == 190
     assert silo_sizes(config) == (2, 76)
     assert config.preprocess.bounds == {"age": [10.0, 80.0]}
     assert config.preprocess.bounds_from == "file"

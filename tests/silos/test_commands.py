@@ -1,5 +1,6 @@
 """The commands of silos and their coordinator: a whole run as persons start it, and what keeps one from starting."""
 
+import hashlib
 import importlib.util
 import socket
 from pathlib import Path
@@ -105,3 +106,23 @@ def test_a_file_that_changed_does_not_resume(silo, capsys):
     capsys.readouterr()
     assert join_briefly(silo) == 2
     assert "north.csv: has changed since the run began" in capsys.readouterr().err
+
+
+def test_a_plug_in_is_the_file_that_all_agreed_on(silo, capsys, monkeypatch):
+    source = "from silodp.algorithms.minibatch_sgd import MinibatchSGD\n\n\nclass Own(MinibatchSGD):\n"
+    path = silo.parent / "own_sgd.py"
+    path.write_text(source + '    name = "own_sgd"\n')
+    monkeypatch.setenv("SILODP_PLUGINS", str(path))
+    agreed = silo.parent / "federation.yaml"
+    keys = yaml.safe_load(agreed.read_text()) | {"algorithm": {"name": "own_sgd"}}
+    keys["coordinator"] = {"address": "unix:/nowhere"}
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    for plugin, code, said in (
+        (None, 2, "plugin: missing: must be the SHA-256 of the file that has 'own_sgd'"),
+        ("0" * 64, 2, "must be the SHA-256 of a file given with --plugin"),
+        (digest, 0, "own_sgd is foreign code"),
+    ):
+        agreed.write_text(yaml.safe_dump(keys | ({"plugin": plugin} if plugin else {})))
+        assert main(["silo", "check", str(silo)]) == code
+        captured = capsys.readouterr()
+        assert said in captured.out + captured.err

@@ -210,3 +210,15 @@ def test_noise_in_whole_steps_is_never_less_and_hardly_more(noise):
     steps = steps_of_noise(noise)
     assert 2**20 <= steps <= 2**21
     assert noise <= steps * lattice_step(noise) < noise * (1 + 2**-19)
+
+
+def test_a_silo_without_a_reply_is_left_out_if_enough_are_there(tmp_path):
+    def replies_of(plan, folder):
+        made = [opened(plan, number, folder) for number in range(3)]
+        return [made[0].reply, made[1].reply, lambda question: None]
+
+    plan, whole = run_plan(at_least=2), run_plan()
+    assert torch.isfinite(remote_weights(plan, tmp_path, replies_of(plan, tmp_path))).all()
+    replies = replies_of(whole, tmp_path / "all")
+    with pytest.raises(ConfigError, match="round 1: no reply of west: at_least 3 must reply"):
+        remote_weights(whole, tmp_path / "all", replies)

@@ -1,18 +1,22 @@
 """The commands of silos and their coordinator: silo, federate."""
 
+import hashlib
 import logging
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import yaml
 
+from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, POSITIVE, command
 from silodp.cli.practitioner import rounded
 from silodp.config.errors import ConfigError
+from silodp.extending.plugins import activate
 from silodp.models.registry import MODULES
 from silodp.own_data.federated import marked_lines, write_model
 from silodp.silos.federation_file import Federation, read_silo
@@ -29,7 +33,18 @@ log = logging.getLogger("silodp")
 def code_digest(federation: Federation) -> bytes:
     """Of all that computes a run of this federation."""
     entries = ["silodp.silos.taking_part", "silodp.silos.coordinator", MODULES[federation.model.name]]
-    return bytes.fromhex(CodeSources().digest([*entries, f"silodp.algorithms.{federation.algorithm.name}"]))
+    # A plug-in's file is bound by its SHA-256 in the federation's file.
+    entries += [] if federation.plugin else [f"silodp.algorithms.{federation.algorithm.name}"]
+    return bytes.fromhex(CodeSources().digest(entries))
+
+
+def _hold_to_plugin(federation: Federation, where: Path, files: Sequence[Path]) -> None:
+    """A plug-in is the file that all agreed on; ConfigError for any other."""
+    name, agreed = federation.algorithm.name, federation.plugin
+    if agreed is None and name in ALGORITHMS.own:
+        raise ConfigError(f"{where}: plugin: missing: must be the SHA-256 of the file that has {name!r}")
+    if agreed is not None and agreed not in [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]:
+        raise ConfigError(f"{where}: plugin: {agreed[:12]}…: must be the SHA-256 of a file given with --plugin")
 
 
 def _require_line() -> None:
@@ -64,10 +79,11 @@ def silo(action: str, name: Path, again: bool, epsilon: float | None, socket: st
                 raise ConfigError(f"command line: --raise: {epsilon:g}: must be above the budget {ledger.budget:g}")
             ledger.set_budget(epsilon or 0.0)
             print(f"{ledger.path}: budget {epsilon:g}")
-    elif action == "check":
-        _check(Part(name))
     else:
-        _join(Part(name, socket), again)
+        files = activate()
+        part = Part(name, socket)
+        _hold_to_plugin(part.federation, part.where, files)
+        _check(part) if action == "check" else _join(part, again)
 
 
 def _check(part: Part) -> None:
@@ -84,6 +100,8 @@ def _check(part: Part) -> None:
         before, after = ledger.total()[0], part.check_budget(ledger)[0]
         budget = silo.budget if ledger.budget is None else ledger.budget
         print(f"ledger: epsilon = {rounded(before, 'up')} before, {rounded(after, 'up')} after; budget {budget:g}")
+    if part.federation.plugin:
+        print(f"plugin: {part.federation.algorithm.name} is foreign code, which runs with all rights of this process")
     for departure in departures:
         print(f"{silo.file}: {departure}")
     if marked := marked_lines(part.where):
@@ -120,7 +138,9 @@ def federate(file: Path, key: Path | None, here: Path | None, output: Path | Non
         raise ConfigError(f"{output}: holds a finished run; remove it or choose another --output")
     with tempfile.TemporaryDirectory(prefix="silodp-") as sockets:  # of mode 0700
         address = f"unix:{sockets}/line" if here else None
+        files = activate()
         host = Host(file, output / "transcript", key or file.with_name("coordinator.key"), b"", address)
+        _hold_to_plugin(host.federation, file, files)
         host.code = code_digest(host.federation)
         names = host.plan.names if here else []
         children = {name: _child(file, here or Path(), name, str(address)) for name in names}

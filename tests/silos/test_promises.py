@@ -1,0 +1,143 @@
+"""What a silo promises, by statistics and by accident: time, noise at the worst questions, old ledgers, plug-ins."""
+
+import itertools
+import math
+import os
+import time
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from three_silos import run_plan
+
+from silodp.federation.clipped_sums import Points
+from silodp.silos.lattice import LatticeMessages
+from silodp.silos.ledger import opened
+from silodp.silos.silo import PunctualReplies, open_silo
+from silodp.silos.taking_part import is_older, mark_of
+from silodp.silos.wire import FAULT, pack, unpack
+
+RUN = b"r" * 32
+MODELS = {"logistic": {"name": "logistic"}, "perceptron": {"name": "perceptron", "hidden": 40}}
+
+
+def many_coordinates():
+    return run_plan(rounds=150, model={"name": "perceptron", "hidden": 40})
+
+
+def made_silo(plan, folder, records):
+    folder.mkdir(parents=True)
+    return open_silo(plan, 0, records, folder, RUN, os.urandom(32))
+
+
+def alike(n=40, value=0.4):
+    """Records that all have one gradient, so that a batch's mean does not depend on the batch."""
+    return torch.full((n, 3), value, dtype=torch.float64), torch.ones(n, dtype=torch.int64)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["logistic", "perceptron"])
+def test_the_time_of_a_reply_tells_nothing_of_a_record(model, tmp_path):
+    """200 replies with and without a record whose gradient overflows."""
+    plan = run_plan(rounds=200, model=MODELS[model], reply_after=0.1)
+    x, y = alike()
+    odd = x.clone()
+    odd[0] = 1e300
+    y = y.double() if model == "logistic" else y
+    times = []
+    for place, records in enumerate(((x, y), (odd, y))):
+        replies = PunctualReplies(made_silo(plan, tmp_path / str(place), records), 0.1)
+        took = []
+        for slot in range(200):
+            began = time.monotonic()
+            assert replies.reply(pack(RUN, slot, np.full(plan.size, 0.5))) != FAULT
+            took.append(time.monotonic() - began)
+        times.append(took)
+    assert min(min(took) for took in times) >= 0.1
+    assert stats.ks_2samp(*times).pvalue > 1e-4
+
+
+def worst_points(plan, slots):
+    """Questions that a hostile coordinator may ask, one a slot: ±B, saturating, zero, alternating, repeated, tiny."""
+    B, d = plan.federation.bound, plan.size
+    signs = np.where(np.arange(d) % 2, 1.0, -1.0)
+    kinds = [np.full(d, B), np.full(d, -B), np.full(d, 30.0), np.zeros(d), B * signs, -B * signs]
+    kinds += [np.full(d, 0.5), np.full(d, 5e-324)]
+    return list(itertools.islice(itertools.cycle(kinds), slots))
+
+
+def deviations(plan, folder, records):
+    """Replies less the mean without noise, over the plan's noise, (slots, d); slots are asked in another order."""
+    made, release = made_silo(plan, folder, records), plan.plans[0].releases[0]
+    noise, found = release.noise * plan.federation.clip, []
+    points = worst_points(plan, len(plan.slots[0]))
+    quiet = LatticeMessages(plan.model, [alike()], lambda *_: bytes(32), plan.federation.bound)
+    _, clip = plan.point()
+    for slot in np.random.default_rng(0).permutation(len(points)):
+        values = unpack(made.reply(pack(RUN, int(slot), points[slot])), RUN, plan.size)[1][0]
+        weights = torch.from_numpy(points[slot])[None]
+        mean = quiet.clipped_sum(Points(weights, clip), [0], [slice(None)])[0].numpy() / len(alike()[1])
+        found.append((values - mean) / noise)
+    return np.array(found)
+
+
+def seems_planned(found):
+    """Whether deviations are standard normal, in every coordinate, and without a trend from slot to slot."""
+    total = stats.chi2(found.size)
+    tails = [
+        2 * min(total.cdf((found**2).sum()), total.sf((found**2).sum())),
+        stats.kstest(found.ravel(), "norm").pvalue,
+    ]
+    one = stats.chi2(len(found))
+    tails += [2 * min(one.cdf(q), one.sf(q)) * found.shape[1] for q in (found**2).sum(0)]
+    between = (found[1:] * found[:-1]).sum() / math.sqrt(found[1:].size)
+    across = (found[:, 1:] * found[:, :-1]).sum() / math.sqrt(found[:, 1:].size)
+    tails += [2 * stats.norm.sf(abs(z)) for z in (between, across)]
+    # A saturated Gaussian, cut at 3 deviations, lacks its far tail.
+    far = (abs(found) > 3).sum()
+    tails.append(stats.binom.cdf(far, found.size, 2 * stats.norm.sf(3)))
+    return min(tails) > 1e-5 / len(tails)
+
+
+def test_the_worst_questions_get_the_noise_of_the_plan(tmp_path):
+    plan = many_coordinates()
+    assert seems_planned(deviations(plan, tmp_path / "honest", alike()))
+
+
+PLANTS = {
+    "half the noise": lambda draws: draws // 2,
+    "cut at 3 deviations": lambda draws: draws.clip(-3 * (1 << 20), 3 * (1 << 20)),
+    "no noise on a coordinate": lambda draws: np.concatenate([draws[:, :-1], 0 * draws[:, -1:]], axis=1),
+    "one draw for all coordinates": lambda draws: np.repeat(draws[:, :1], draws.shape[1], axis=1),
+    "uniform": lambda draws: np.round(np.random.default_rng().uniform(-1, 1, draws.shape) * abs(draws).max()),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_the_same_questions_find_a_silo_with_other_noise(plant, tmp_path, monkeypatch):
+    steps = LatticeMessages._steps
+    monkeypatch.setattr(LatticeMessages, "_steps", lambda *words: PLANTS[plant](steps(*words)).astype(np.float64))
+    assert not seems_planned(deviations(many_coordinates(), tmp_path / "planted", alike()))
+
+
+def test_noise_that_repeats_is_found(tmp_path, monkeypatch):
+    plan = many_coordinates()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "urandom", lambda size: bytes(size))
+        assert not seems_planned(deviations(plan, tmp_path / "repeats", alike()))
+
+
+def test_an_older_ledger_is_told_by_the_coordinators_mark(tmp_path):
+    (tmp_path / "ledger").mkdir()
+    with opened(tmp_path / "ledger") as ledger:
+        ledger.set_budget(3.0)
+        yesterday, old = mark_of(ledger), (tmp_path / "ledger/ledger.jsonl").read_bytes()
+        ledger.set_budget(4.0)
+        today = mark_of(ledger)
+        assert not is_older(ledger, yesterday)
+        assert not is_older(ledger, today)
+    (tmp_path / "ledger/ledger.jsonl").write_bytes(old)
+    with opened(tmp_path / "ledger") as ledger:
+        assert is_older(ledger, today)
+        assert not is_older(ledger, today[:-1] + bytes([today[-1] ^ 1])), "a mark that another wrote"

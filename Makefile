@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm test-triton kubernetes cloud federation natural bench audit-power attacks accounting atlas leaderboard decided lint format docs derived site clean
+.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm test-triton kubernetes cloud federation natural bench audit-power attacks silos accounting atlas leaderboard decided lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -148,6 +148,9 @@ bench: .venv/installed .peer/installed  ## speed and memory against targets and 
 
 audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of benchmarks/PRIVACY.md
 	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/audit_power.py --output benchmarks/PRIVACY.md
+
+silos: .venv/federate  ## silos under hostile questions and under load: benchmarks/SILOS.md
+	$(BIN)/python benchmarks/silos.py
 
 attacks: .venv/installed  ## attacks on models of own data, before and now: table of benchmarks/PRIVACY.md
 	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/attacks.py --output benchmarks/PRIVACY.md

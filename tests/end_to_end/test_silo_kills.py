@@ -83,14 +83,14 @@ def test_kills_at_any_moment_give_no_slot_two_noises_and_no_total_too_small(tmp_
         out = folder / "out"
         if out.exists():
             out.rename(folder / f"out{runs}")
-        again = {name: ["--again"] * (runs > 1) for name in NAMES}
         running = {}
         ended = ""
         while not ended:
             for name in (*NAMES, "coordinator"):
                 if name not in running or running[name].poll() is not None:
-                    running[name] = start(folder, name, *again.get(name, ()))
-                    again[name] = []
+                    begun = len(list((folder / name / "ledger/runs").glob("*/run.json")))
+                    again = ["--again"] if name in NAMES and 0 < begun < runs else []
+                    running[name] = start(folder, name, *again)
             end = time.monotonic() + (draw.uniform(4.0, 14.0) if kills < KILLS else 120)
             while time.monotonic() < end and not ended:
                 time.sleep(0.05)

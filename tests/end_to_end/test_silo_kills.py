@@ -91,7 +91,7 @@ def test_kills_at_any_moment_give_no_slot_two_noises_and_no_total_too_small(tmp_
                     begun = len(list((folder / name / "ledger/runs").glob("*/run.json")))
                     again = ["--again"] if name in NAMES and 0 < begun < runs else []
                     running[name] = start(folder, name, *again)
-            end = time.monotonic() + (draw.uniform(4.0, 14.0) if kills < KILLS else 120)
+            end = time.monotonic() + (draw.uniform(6.0, 20.0) if kills < KILLS else 120)
             while time.monotonic() < end and not ended:
                 time.sleep(0.05)
                 if (code := running["coordinator"].poll()) is not None:

@@ -22,7 +22,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("own:init", "write a first run file for your own CSV or Parquet file"),
         "rebuild": ("run:rebuild", "run the workflow of a run file"),
         "silo": ("silo:silo", "make a silo's key, check a federated run, take part in one, or raise its budget"),
-        "federate": ("silo:federate", "coordinate a run of silos that keep their records and promises"),
+        "federate": ("federate:federate", "coordinate a run of silos that keep their records and promises"),
         "ledger": ("ledger:ledger", "show what was released of a folder's records, set its budget, or mend it"),
         "predict": ("predict:predict", "predict records of a file by a released model"),
         "replicate": ("replicate:replicate", "train and draw one figure of a paper"),

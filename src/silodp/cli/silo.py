@@ -1,58 +1,12 @@
-"""The commands of silos and their coordinator: silo, federate."""
+"""The command `silo`: a key, a check, a part in a run, a budget."""
 
-import hashlib
-import logging
-import os
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import yaml
 
-from silodp.algorithms import ALGORITHMS
 from silodp.cli.options import PATH, POSITIVE, command
-from silodp.cli.practitioner import rounded
 from silodp.config.errors import ConfigError
-from silodp.extending.plugins import activate
-from silodp.models.registry import MODULES
-from silodp.own_data.federated import marked_lines, write_model
-from silodp.silos.federation_file import Federation, read_silo
-from silodp.silos.hosting import Host
 from silodp.silos.keys import fingerprint, make_key, spoken
-from silodp.silos.ledger import opened
-from silodp.silos.own_records import read_own
-from silodp.silos.taking_part import Part, longest_reply, membership
-from silodp.workflow.closure import CodeSources
-
-log = logging.getLogger("silodp")
-
-
-def code_digest(federation: Federation) -> bytes:
-    """Of all that computes a run of this federation."""
-    entries = ["silodp.silos.taking_part", "silodp.silos.coordinator", MODULES[federation.model.name]]
-    # A plug-in's file is bound by its SHA-256 in the federation's file.
-    entries += [] if federation.plugin else [f"silodp.algorithms.{federation.algorithm.name}"]
-    return bytes.fromhex(CodeSources().digest(entries))
-
-
-def _hold_to_plugin(federation: Federation, where: Path, files: Sequence[Path]) -> None:
-    """A plug-in is the file that all agreed on; ConfigError for any other."""
-    name, agreed = federation.algorithm.name, federation.plugin
-    if agreed is None and name in ALGORITHMS.own:
-        raise ConfigError(f"{where}: plugin: missing: must be the SHA-256 of the file that has {name!r}")
-    if agreed is not None and agreed not in [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]:
-        raise ConfigError(f"{where}: plugin: {agreed[:12]}…: must be the SHA-256 of a file given with --plugin")
-
-
-def _require_line() -> None:
-    try:
-        import grpc  # noqa: F401
-    except ModuleNotFoundError:
-        allowed = "must be installed: python -m pip install --requirement requirements/federate.lock"
-        raise ConfigError(f"grpcio: missing: {allowed}") from None
 
 
 @command(epilog="Example: silodp silo join silo.yaml")
@@ -73,96 +27,11 @@ def silo(action: str, name: Path, again: bool, epsilon: float | None, socket: st
         print(f"{name}.key: private; {name}.crt: for all. compare with the others by telephone:")
         print(spoken(fingerprint(certificate)))
         print(certificate, end="")
-    elif action == "budget":
-        with opened(Path(read_silo(name).ledger)) as ledger:
-            if epsilon is not None and ledger.budget is not None and epsilon < ledger.budget:
-                raise ConfigError(f"command line: --raise: {epsilon:g}: must be above the budget {ledger.budget:g}")
-            ledger.set_budget(epsilon or 0.0)
-            print(f"{ledger.path}: budget {epsilon:g}")
+        return
+    # Loads PyTorch, which a key does not need.
+    from silodp.cli import federate
+
+    if action == "budget":
+        federate.raise_budget(name, epsilon or 0.0)
     else:
-        files = activate()
-        part = Part(name, socket)
-        _hold_to_plugin(part.federation, part.where, files)
-        _check(part) if action == "check" else _join(part, again)
-
-
-def _check(part: Part) -> None:
-    plan, number, silo = part.plan, part.number, part.silo
-    declared, slots = part.federation.silos[silo.name], plan.slots[number]
-    _, departures = read_own(silo, part.federation)
-    lower, upper = plan.epsilon(number)
-    sent = len(slots) * (40 + 8 * plan.size)
-    print(f"{part.path}: {silo.name}, {declared.records} records; nothing was sent")
-    print(f"would leave: {len(slots)} messages of {plan.size} numbers, {sent} bytes, each with this silo's noise")
-    ends = f"{rounded(lower, 'down')} to {rounded(upper, 'up')}"
-    print(f"promise: epsilon = {declared.epsilon:g} at delta = {declared.delta:g}; true epsilon {ends}")
-    with opened(part.ledger_folder()) as ledger:
-        before, after = ledger.total()[0], part.check_budget(ledger)[0]
-        budget = silo.budget if ledger.budget is None else ledger.budget
-        print(f"ledger: epsilon = {rounded(before, 'up')} before, {rounded(after, 'up')} after; budget {budget:g}")
-    if part.federation.plugin:
-        print(f"plugin: {part.federation.algorithm.name} is foreign code, which runs with all rights of this process")
-    for departure in departures:
-        print(f"{silo.file}: {departure}")
-    if marked := marked_lines(part.where):
-        print(f"{part.where}: {marked} lines are marked as read off records, which no epsilon counts: replace them")
-    needed = 4 * longest_reply(part)
-    print(f"reply_after: {part.federation.reply_after:g} s; this machine needs {rounded(needed, 'up')} s")
-
-
-def _join(part: Part, again: bool) -> None:
-    _require_line()
-    with membership(part, code_digest(part.federation), again) as member:
-        slots = len(part.plan.slots[part.number])
-        print(f"{part.silo.name}: charged to {part.silo.ledger}; {slots} messages at most", flush=True)
-        end = member.answer()
-    said = "the plan is used up; no end came" if end is None else f"the end; SHA-256 of the model: {end.hex()}"
-    print(said, flush=True)
-
-
-@command(epilog="Example: silodp federate federation.yaml --key coordinator.key")
-@click.argument("file", metavar="FEDERATION", type=PATH)
-@click.option("--key", type=PATH, help="The coordinator's private key (default: coordinator.key beside the file).")
-@click.option(
-    "--here", type=PATH, help="Folder with a file NAME.csv for each silo: a process for each, on this machine."
-)
-@click.option("--output", type=PATH, help="Folder to write (default: federations/<name of the file>).")
-def federate(file: Path, key: Path | None, here: Path | None, output: Path | None) -> None:
-    """Coordinate a run of FEDERATION: wait for its silos, train, write model.npz, card.md and provenance.json.
-
-    After a stop the same command goes on. The folder `transcript` is private by the silos' promises alone.
-    """
-    _require_line()
-    output = output or Path("federations") / file.stem
-    if (output / "card.md").exists():
-        raise ConfigError(f"{output}: holds a finished run; remove it or choose another --output")
-    with tempfile.TemporaryDirectory(prefix="silodp-") as sockets:  # of mode 0700
-        address = f"unix:{sockets}/line" if here else None
-        files = activate()
-        host = Host(file, output / "transcript", key or file.with_name("coordinator.key"), b"", address)
-        _hold_to_plugin(host.federation, file, files)
-        host.code = code_digest(host.federation)
-        names = host.plan.names if here else []
-        children = {name: _child(file, here or Path(), name, str(address)) for name in names}
-        try:
-            host.run(
-                lambda models, last: write_model(host, models, last, output, lambda value: rounded(value, "up")),
-                lambda: [name for name, child in children.items() if child.poll() is not None],
-            )
-        finally:
-            for child in children.values():
-                child.wait()
-    print(f"{output}: model and card.md; give the model to the silos by hand")
-
-
-def _child(file: Path, here: Path, name: str, address: str) -> subprocess.Popen:
-    """The process of one silo of this machine, with a silo.yaml that is written where there is none."""
-    found = [path for path in (here / f"{name}.csv", here / f"{name}.parquet") if path.is_file()]
-    own = here / f"{name}.yaml"
-    if not found and not own.is_file():
-        raise ConfigError(f"{here / name}.csv: no such file: must be there for each silo of {file}")
-    if not own.is_file():
-        keys: dict[str, str | float] = {"name": name, "federation": os.path.relpath(file, here), "file": found[0].name}
-        keys |= {"ledger": f"{name}.ledger", "budget": 9999.0, "delta": 0.5}
-        own.write_text(yaml.safe_dump(keys, sort_keys=False))
-    return subprocess.Popen([sys.executable, "-m", "silodp", "silo", "join", str(own), "--socket", address])
+        federate.take_part(name, socket, again, is_check=action == "check")

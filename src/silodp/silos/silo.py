@@ -80,7 +80,6 @@ class Silo:
         if time.monotonic() > deadline:
             raise Refused(f"slot {number}: dead: its work took longer than reply_after")
         self.store.keep_reply(number, reply)
-        log.info("slot %d of %d answered", number, len(self.slots))
         return reply
 
     def _read(self, question: bytes) -> tuple[int, np.ndarray]:

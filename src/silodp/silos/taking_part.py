@@ -141,7 +141,10 @@ class Membership:
 
     def reply(self, question: bytes) -> bytes:
         self._heard = time.monotonic()
-        return FAULT if self.why else self.replies.reply(question)
+        if self.why or (reply := self.replies.reply(question)) == FAULT:
+            return FAULT
+        log.info("%d of %d slots answered", len(self.silo.store.digests), self.silo.store.slots)
+        return reply
 
     def answer(self) -> bytes | None:
         """Dial until the coordinator's end: the model's SHA-256, or None where the plan was used up before.

@@ -5,10 +5,14 @@ import importlib.util
 import socket
 from pathlib import Path
 
+import filelock
+import numpy as np
 import pytest
 import yaml
 
 from silodp.cli import main
+from silodp.silos.taking_part import Part, membership
+from silodp.silos.wire import FAULT, pack
 
 ROOT = Path(__file__).parents[2]
 
@@ -126,3 +130,23 @@ def test_a_plug_in_is_the_file_that_all_agreed_on(silo, capsys, monkeypatch):
         assert main(["silo", "check", str(silo)]) == code
         captured = capsys.readouterr()
         assert said in captured.out + captured.err
+
+
+def test_of_two_joins_at_once_the_second_is_refused_and_charges_nothing(silo, capsys):
+    folder = silo.parent / "ledger"
+    folder.mkdir()
+    with filelock.FileLock(folder / ".join.lock"):
+        assert join_briefly(silo) == 2
+    assert "another join of this silo is running" in capsys.readouterr().err
+    assert not (folder / "ledger.jsonl").exists()
+
+
+def test_a_file_that_is_gone_in_mid_run_changes_no_reply(silo):
+    """Records are read once, before the first slot."""
+    part = Part(silo, f"unix:{silo.parent}/line")
+    with membership(part, b"c" * 32, again=False) as member:
+        questions = [pack(member.silo.run, slot, np.zeros(part.plan.size)) for slot in range(2)]
+        first = member.silo.reply(questions[0])
+        (silo.parent / "north.csv").unlink()
+        assert member.silo.reply(questions[0]) == first
+        assert member.silo.reply(questions[1]) != FAULT

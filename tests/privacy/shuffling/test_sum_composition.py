@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from small_sums import coordinate_law
 
 from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.shuffling.p_vec import SumParameters
-from silodp.privacy.shuffling.shuffled_plan import SumRelease, _convex, calibrated_sums, composed_lower, composed_upper
+from silodp.privacy.shuffling.shuffled_plan import (
+    SumRelease,
+    _convex,
+    calibrated_sums,
+    composed_lower,
+    composed_upper,
+    delivered_shuffled_sums,
+    shuffled_plan,
+)
 
 # Two silos of three records; two of a silo's three are drawn, so four participants a sum.
 PARAMETERS = SumParameters(4, levels=2, noise_bits=20)
@@ -119,3 +128,13 @@ def test_the_hull_lies_below_the_points_and_above_convex_functions_below_them(se
     hull = _convex(x, convex + rng.exponential(size=size))
     assert (hull >= convex - 1e-9).all()
     assert (np.diff(np.diff(hull) / np.diff(x)) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0])
+def test_the_lower_end_of_a_plan_is_as_fine_as_its_epsilon(epsilon):
+    """Losses are rounded down on a lattice; a coarse one would leave little of a small ε."""
+    release = Release("gradient", 5, 20, 1.0, sampler="subset")
+    plan = shuffled_plan(PrivacyPlan("sdp_prox_sgd", Budget(100, 5, epsilon, 1e-4, 1.0), (release,)), 3, 2)
+    (_, parameters), *_ = plan.shuffled_sum.kinds
+    fine = composed_lower([SumRelease(parameters, 5, 0.2)], 1e-4, step=1e-4)
+    assert delivered_shuffled_sums(plan).lower == pytest.approx(fine, rel=1e-3)

@@ -235,6 +235,18 @@ def test_noise_is_independent_over_silos_rounds_kinds_and_purposes():
     assert np.abs(correlations).max() <= stats.norm.isf(0.001 / 2 / 276) / math.sqrt(400)
 
 
+def test_a_questions_factor_multiplies_the_noise():
+    x, y = torch.zeros(8, 4).double(), torch.zeros(8).double()
+    messages = Messages(MODEL_CASES["linear"].model(4), [(x, y)], STREAMS)
+    weights, one = torch.zeros(1, 4).double(), torch.ones(1).double()
+    sent = [
+        messages.message(Query(weights, 0, noise_factor=factor), 0, GRADIENT, one, one)
+        for factor in (None, 3 * one, 0 * one)
+    ]
+    assert torch.equal(3 * sent[0], sent[1])
+    assert not sent[2].any()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_points_share_one_draw_up_to_their_scale_and_a_point_without_noise_has_none(dtype):
     case = MODEL_CASES["logistic"]

@@ -36,7 +36,7 @@ def write_all(folder, port):
     )
     for name in NAMES:
         silo = folder / name / "silo.yaml"
-        silo.write_text(yaml.safe_dump(yaml.safe_load(silo.read_text()) | {"budget": 500.0, "answer_within": 120.0}))
+        silo.write_text(yaml.safe_dump(yaml.safe_load(silo.read_text()) | {"budget": 500.0, "answer_within": 400.0}))
     return read_federation(path)
 
 

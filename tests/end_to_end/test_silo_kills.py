@@ -30,9 +30,7 @@ def write_all(folder, port):
     federation.write_files(folder, port)
     path = folder / "federation.yaml"
     path.write_text(
-        yaml.safe_dump(
-            yaml.safe_load(path.read_text()) | {"rounds": 60, "reply_after": 0.5, "at_least": 2, "wait": 30}
-        )
+        yaml.safe_dump(yaml.safe_load(path.read_text()) | {"rounds": 60, "reply_after": 0.5, "at_least": 2, "wait": 30})
     )
     for name in NAMES:
         silo = folder / name / "silo.yaml"

@@ -117,3 +117,16 @@ def test_a_person_with_nearly_all_records_of_a_drawn_batch_needs_no_warning():
     assert law.weights[:4].tolist() == [0.0] * 4
     assert law.weights.sum() == pytest.approx(1.0)
     assert law.weights @ np.arange(7) == pytest.approx(4.8)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("n", "records"), [(4, 2), (4, 3), (10, 2)])
+def test_a_person_whose_records_are_all_drawn_is_one_gaussian(n, records):
+    """No message has fewer of the person's records, so every lower count has the weight 0."""
+
+    def planned(sampler):
+        release = Release("gradient", 1, n, 0.5, sampler=sampler)
+        return PrivacyPlan("minibatch_sgd", Budget(n, 1, 1.0, 1e-3, 1.0), (release,))
+
+    whole = person_epsilon(planned("all"), 1, records)
+    assert whole <= person_epsilon(planned("subset"), 1, records) <= whole * (1 + 1e-3)

@@ -8,6 +8,7 @@ from pathlib import Path
 import filelock
 import numpy as np
 import pytest
+import runfiles
 import yaml
 
 from silodp.cli import main
@@ -112,11 +113,12 @@ def test_a_file_that_changed_does_not_resume(silo, capsys):
     assert "north.csv: has changed since the run began" in capsys.readouterr().err
 
 
-def test_a_plug_in_is_the_file_that_all_agreed_on(silo, capsys, monkeypatch):
+def test_a_plug_in_is_the_file_that_all_agreed_on(silo, capsys, monkeypatch, request):
     source = "from silodp.algorithms.minibatch_sgd import MinibatchSGD\n\n\nclass Own(MinibatchSGD):\n"
     path = silo.parent / "own_sgd.py"
     path.write_text(source + '    name = "own_sgd"\n')
     monkeypatch.setenv("SILODP_PLUGINS", str(path))
+    request.addfinalizer(runfiles.deactivate_plugins)
     agreed = silo.parent / "federation.yaml"
     keys = yaml.safe_load(agreed.read_text()) | {"algorithm": {"name": "own_sgd"}}
     keys["coordinator"] = {"address": "unix:/nowhere"}

@@ -114,11 +114,11 @@ def _threshold(occurrences: Occurrences, m: int, below: float, epsilon: np.ndarr
 def where_sum_is(log_weights: np.ndarray, jumps: np.ndarray, log_goal: np.ndarray) -> np.ndarray:
     """(E,) t with Σ_j w_j e^{c_j t − c_j²/2} = B for each B, by Newton's method in logarithms from the right.
 
-    `log_weights` (J,) are ln w_j, −∞ for some, not all; `jumps` (J,) c_j > 0; `log_goal` (E,) ln B.
+    `log_weights` (J,) are ln w_j, −∞ for some; if for all, t = ∞. `jumps` (J,) are c_j > 0, `log_goal` (E,) ln B.
     """
     with np.errstate(invalid="ignore"):
         t = np.min((log_goal[:, None] - log_weights) / jumps + jumps / 2, axis=1)
-    if len(jumps) == 1:
+    if len(jumps) == 1 or np.isinf(log_weights).all():
         return t
     constant = log_weights - jumps**2 / 2
     for _ in range(_NEWTON_STEPS):

@@ -142,3 +142,27 @@ def test_an_older_ledger_is_told_by_the_coordinators_mark(tmp_path):
     with opened(tmp_path / "ledger") as ledger:
         assert is_older(ledger, today)
         assert not is_older(ledger, today[:-1] + bytes([today[-1] ^ 1])), "a mark that another wrote"
+
+
+def test_no_secret_of_a_slot_and_no_noise_is_on_the_disk(tmp_path, monkeypatch):
+    """What a kill leaves: bits of the operating system and draws are in memory alone."""
+    secrets, drawn, urandom, steps = [], [], os.urandom, LatticeMessages._steps
+
+    def noted_bits(size):
+        secrets.append(urandom(size))
+        return secrets[-1]
+
+    def noted_steps(*words):
+        drawn.append(steps(*words))
+        return drawn[-1]
+
+    plan = run_plan()
+    silo = made_silo(plan, tmp_path / "silo", (alike()[0], alike()[1].double()))
+    monkeypatch.setattr(os, "urandom", noted_bits)
+    monkeypatch.setattr(LatticeMessages, "_steps", noted_steps)
+    assert all(silo.reply(pack(RUN, slot, np.zeros(plan.size))) != FAULT for slot in range(4))
+    assert (len(secrets), len(drawn)) == (4, 4)
+    content = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    forms = [part for draw in drawn for part in (draw.tobytes(), draw.astype(np.float64).tobytes())]
+    assert not any(part in content for part in [*secrets, *forms])
+    assert RUN in content

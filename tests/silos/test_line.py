@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from three_silos import records, run_plan, seeded_key, simulated_weights
 from silodp.silos.coordinator import RemoteFederation, train
 from silodp.silos.keys import fingerprint, make_key
 from silodp.silos.silo import open_silo
-from silodp.silos.wire import GREETING, HELLO
+from silodp.silos.wire import GREETING, HELLO, pack
 
 grpc = pytest.importorskip("grpc")
 from silodp.silos.line import Lines, join  # noqa: E402
@@ -96,3 +97,59 @@ def test_a_key_is_private_and_never_replaced(tmp_path):
     assert len(fingerprint(certificate)) == 32
     with pytest.raises(ValueError, match="already exists"):
         make_key(tmp_path / "north.key")
+
+
+def test_a_newer_line_takes_the_place_of_the_older_and_only_hello_and_replies_leave(tmp_path):
+    plan, address, ends, left = run_plan(), f"unix:{tmp_path}/line", {}, {"old": [], "new": []}
+    lines = opened_lines(address, {0: "north"}, {}, plan.size, [])
+
+    def take_part(which):
+        (tmp_path / which).mkdir()
+        silo = open_silo(plan, 0, records(0), tmp_path / which, RUN, b"o" * 32, seeded_key)
+
+        def sent(message):
+            left[which].append(message)
+            return message
+
+        greeted, reply = (lambda greeting: sent(HELLO_BYTES)), (lambda question: sent(silo.reply(question)))
+        ends[which] = join(address, "north", None, plan.size, greeted, reply, 30, 30)
+
+    question = pack(RUN, 0, torch.zeros(plan.size, dtype=torch.float64).numpy())
+    threads = []
+    for which in ("old", "new"):
+        threads.append(threading.Thread(target=take_part, args=(which,)))
+        threads[-1].start()
+        while len(left[which]) < 1:
+            threads[-1].join(0.05)
+        threads[0].join(5 if which == "new" else 0.2)
+    assert "old" in ends
+    assert ends["old"] is None
+    answer = lines.ask(0, question, 20)
+    lines.end(b"m" * 32)
+    threads[1].join(20)
+    assert ends["new"] == b"m" * 32
+    assert left["old"] == [HELLO_BYTES]
+    assert left["new"] == [HELLO_BYTES, answer]
+    assert len(answer) == 40 + 8 * plan.size
+
+
+def test_a_second_question_before_the_reply_closes_the_line_and_nothing_is_sent(tmp_path):
+    address, ends, asked = f"unix:{tmp_path}/line", [], []
+    lines = opened_lines(address, {0: "north"}, {}, 4, [])
+
+    def slow(question):
+        asked.append(question)
+        time.sleep(0.5)
+        return b"r" * 72
+
+    words = (address, "north", None, 4, lambda greeting: HELLO_BYTES, slow, 30, 30)
+    thread = threading.Thread(target=lambda: ends.append(join(*words)))
+    thread.start()
+    assert lines.wait(1, 20) == [0]
+    line = lines._lines[0]
+    for _ in range(2):
+        line.out.put(b"q" * 72)
+    thread.join(20)
+    assert (ends, len(asked)) == ([None], 1)
+    assert line.came.get(timeout=5) is None, "the line's end, and no reply before it"
+    lines.end(None)

@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import subprocess
 import threading
 import time
 
@@ -153,3 +154,41 @@ def test_a_second_question_before_the_reply_closes_the_line_and_nothing_is_sent(
     assert (ends, len(asked)) == ([None], 1)
     assert line.came.get(timeout=5) is None, "the line's end, and no reply before it"
     lines.end(None)
+
+
+def signed(folder, name, authority, *days):
+    """(certificate, key) of a key of its own whose certificate `authority`'s key signed, by openssl."""
+    request, key, certificate = (folder / f"{name}{end}" for end in (".csr", ".key", ".crt"))
+    new = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc"]
+    new += ["-subj", "/CN=silodp", "-addext", "subjectAltName=DNS:silodp", "-keyout", str(key), "-out", str(request)]
+    subprocess.run(new, check=True, capture_output=True)
+    by = (
+        ["-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-CAcreateserial"] if authority else ["-signkey", key]
+    )
+    sign = ["openssl", "x509", "-req", "-in", request, "-copy_extensions", "copy", *by, *days, "-out", certificate]
+    subprocess.run(sign, check=True, capture_output=True)
+    return certificate.read_text(), key.read_bytes()
+
+
+def test_an_expired_certificate_and_another_that_a_silos_key_signed_get_no_line(tmp_path):
+    keys, came = parties(tmp_path, ["north", "coordinator"]), []
+    forged, old = signed(tmp_path, "forged", tmp_path / "north"), signed(tmp_path, "old", None, "-days", "0")
+    forged = (forged[0] + keys["north"][0], forged[1])  # with its chain
+    time.sleep(1.5)
+    address = free_address()
+    lines = opened_lines(address, {0: keys["north"][0], 1: old[0]}, keys, 4, came)
+    try:
+        for certificate, key in (forged, old):
+            pins = keys["coordinator"][0].encode(), key, certificate.encode()
+            with contextlib.suppress(grpc.RpcError, grpc.FutureTimeoutError):
+                assert join(address, "north", pins, 4, bytes, bytes, 5, 5) is None
+        assert came == []
+        certificate, key = keys["north"]
+        pins = keys["coordinator"][0].encode(), key, certificate.encode()
+        words = (address, "north", pins, 4, lambda greeting: HELLO_BYTES, bytes, 5, 5)
+        thread = threading.Thread(target=lambda: join(*words))
+        thread.start()
+        assert lines.wait(1, 10) == [0]
+    finally:
+        lines.end(bytes(32))
+    thread.join(10)

@@ -67,7 +67,10 @@ def take_part(path: Path, socket: str | None, again: bool, is_check: bool) -> No
     files = activate()
     part = Part(path, socket)
     hold_to_plugin(part.federation, part.where, files)
-    _check(part) if is_check else _join(part, again)
+    if is_check:
+        _check(part)
+    else:
+        _join(part, again)
 
 
 def _check(part: Part) -> None:

@@ -73,7 +73,7 @@ def _write_part(surveyed: Survey, silo: str, folder: Path) -> None:
 
 
 def _write_silo(path: Path, form: Form, **keys: str) -> None:
-    """silo.yaml, with a budget for four runs at the draft's ε."""
+    """silo.yaml, with a budget for four runs or more at the draft's ε."""
     written = {key: value for key, value in vars(form).items() if value != getattr(Form(), key)}
     more = {"form": written} if written else {}
     write_text(yaml.safe_dump(keys | more | {"budget": 4.0, "delta": 1e-3}, sort_keys=False, allow_unicode=True), path)

@@ -15,6 +15,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.cli.reference import reference_text, schema_text
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Grid
+from silodp.config.loading import known_experiments
 from silodp.config.readings import Readings
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
@@ -151,13 +152,33 @@ def test_a_reading_is_trained_again_where_it_changes_a_plan_or_an_algorithm(name
             assert not changes or trained_as(config, name, label) == label, (key, q)
 
 
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_every_experiment_loads(path, tmp_path):
+@pytest.mark.parametrize("name", sorted(known_experiments()))
+def test_every_experiment_loads(name, tmp_path):
     run_file = tmp_path / "run.yaml"
-    run_file.write_text(yaml.safe_dump(overriding(path.stem)))
-    found = load(run_file).experiments[path.stem]
+    run_file.write_text(yaml.safe_dump(overriding(name)))
+    found = load(run_file).experiments[name]
     assert found.title
-    assert found.paper or path.stem == "obesity_softmax"  # the released programs' own, in no paper
+    assert found.paper or name == "obesity_softmax"  # the released programs' own, in no paper
+
+
+def test_an_axis_has_an_experiment_for_each_point_that_may_be_extended(root):
+    folder = root / "config" / "experiments"
+    keys = yaml.safe_load((folder / "pairs.yaml").read_text()) | {"label": "class", "model": {"name": "softmax"}}
+    axis = keys | {"vary": {"silos.alpha": [0.1, 1, 2.5]}, "title": "Dir({:g})"}
+    axis |= {"silos": {"scheme": "dirichlet", "count": 5}, "settings": [{"M": 5, "R": 3}]}
+    (folder / "shares.yaml").write_text(yaml.safe_dump(axis))
+    (folder / "longer.yaml").write_text(yaml.safe_dump({"extends": "shares_a250", "title": "longer"}))
+    names = ["shares_a10", "shares_a100", "shares_a250", "longer"]
+    found = load(write(root, {"run": "small", "seed": 7, "experiments": dict.fromkeys(names)}), root).experiments
+    assert [found[name].silos.alpha for name in names] == [0.1, 1, 2.5, 2.5]
+    assert [found[name].title for name in names] == ["Dir(0.1)", "Dir(1)", "Dir(2.5)", "longer"]
+    assert {found[name].vary for name in names} == {"silos.alpha"}
+    assert "must be one of cancer, longer, pairs, patients, shares_a10, shares_a100, shares_a250" in message(
+        root, overriding("shares")
+    )
+    for wrong in ({"silos.beta": [1]}, {"silos.alpha": 1}, {"silos.alpha": [1], "silos.mixed": [1]}):
+        (folder / "shares.yaml").write_text(yaml.safe_dump(axis | {"vary": wrong}))
+        assert "shares.yaml: vary: " in message(root, overriding("shares_a10"))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import click
 
 from silodp.cli.options import COUNT, PATH, command, option_of_values
 from silodp.config.errors import ConfigError, project_root
+from silodp.config.loading import find_experiment
 from silodp.datasets.own.guessing import Wishes
 from silodp.datasets.own.schema import THOUSANDS, TYPES
 from silodp.experiments.validation import load
@@ -78,7 +79,7 @@ def init(
         print(f"{output}: written; read federation.yaml. Still blank: {blanks}")
         return
     name = first_run_file.name_of(output or file)
-    if (project_root() / "config" / "experiments" / f"{name}.yaml").is_file():
+    if find_experiment(project_root() / "config" / "experiments", name):
         name += "_own"
     output = output or Path("config") / f"{name}.yaml"
     survey = first_run_file.survey(file, wishes, person_limit)

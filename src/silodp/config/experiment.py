@@ -206,8 +206,8 @@ class Experiment(Strict):
     short: Title = Field("", max_length=40, description="a short title for figures")
     paper: Title = Field("", description="the figure that this replicates")
     board: Literal["", "leaderboard"] = Field("", description="table that ranks algorithms by it and others")
-    vary: Literal["", "silos.mixed", "silos.alpha"] = Field(
-        "", description="key along which experiments of a board are compared"
+    vary: Literal["", "silos.mixed", "silos.alpha"] | dict[Literal["silos.mixed", "silos.alpha"], list[float]] = Field(
+        "", description="in a file, a key and its values, an experiment for each; in an experiment, that key"
     )
     dataset: Source = Field(description="a registered data set, or your own file")
     label: Literal["class", "parity", "target"] = Field("class", description="what is predicted")

@@ -25,6 +25,8 @@ from silodp.config.yaml_file import read_yaml, without_format
 # Where a run's folder keeps its plug-ins.
 PLUGIN_COPIES = "source/plugins"
 
+# Key of an axis → letter before a point's value, in hundredths, at the end of its name.
+AXES = {"silos.mixed": "p", "silos.alpha": "a"}
 # Sections that an override replaces as a whole.
 REPLACED = ("stepsizes", "model", "regulariser")
 
@@ -42,19 +44,46 @@ def merge(base: dict, override: dict) -> dict:
     return merged
 
 
-def layers_of(folder: Path, source: Path) -> list[tuple[Path, dict]]:
-    """The experiment's file and, below it, the file that it `extends`; each with its keys."""
-    keys = read_yaml(source)
+def points_in_file(path: Path) -> dict[str, dict]:
+    """Name → keys, of the experiments in a file: of the file's name, or of each point of the axis under `vary`."""
+    keys = read_yaml(path)
+    axis = keys.get("vary")
+    if not isinstance(axis, dict):
+        return {path.stem: keys}
+    try:
+        ((key, values),) = axis.items()
+        section, inner = key.split(".")
+        return {
+            f"{path.stem}_{AXES[key]}{100 * value:g}": keys
+            | {"vary": key, section: keys[section] | {inner: value}}
+            | {word: keys[word].format(value) for word in ("title", "short") if word in keys}
+            for value in values
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        allowed = f"must be a key ({', '.join(AXES)}) with a list of numbers, and title and short have {{}} for them"
+        raise ConfigError(f"{path}: vary: {show_value(axis)}: {allowed}") from None
+
+
+def find_experiment(folder: Path, name: str) -> tuple[Path, dict] | None:
+    """The file and the keys of an experiment; None where there is none."""
+    for path in (folder / f"{stem}.yaml" for stem in (name, name.rpartition("_")[0])):
+        if path.is_file() and name in (points := points_in_file(path)):
+            return path, points[name]
+    return None
+
+
+def layers_of(folder: Path, source: Path, keys: dict) -> list[tuple[Path, dict]]:
+    """The experiment's file with its keys and, below it, those of the experiment that it `extends`."""
+    keys = dict(keys)
     base = keys.pop("extends", None)
     if base is None:
         return [(source, keys)]
-    path = folder / f"{base}.yaml"
-    if not path.is_file():
+    found = find_experiment(folder, str(base))
+    if found is None:
         raise ConfigError(f"{source}: extends: {show_value(base)}: must name another experiment's file")
-    extended = read_yaml(path)
-    if "extends" in extended:
+    if "extends" in found[1]:
         raise ConfigError(f"{source}: extends: {show_value(base)}: must be an experiment that extends none itself")
-    return [(source, keys), (path, extended)]
+    return [(source, keys), found]
 
 
 def file_and_part(path: Path) -> tuple[Path, str]:
@@ -91,10 +120,6 @@ def merge_layers(layers: Sequence[tuple[Path, dict]]) -> dict:
     return functools.reduce(lambda below, layer: merge(below, layer[1]), reversed(layers), {})
 
 
-def read_experiment(folder: Path, source: Path) -> dict:
-    return merge_layers(layers_of(folder, source))
-
-
 def holder(layers: Sequence[tuple[Path, dict]], location: Sequence[str | int]) -> Path | None:
     """The file that holds the value at `location`, or of a missing value its section; None where no file does."""
     path, deepest = None, 0
@@ -126,7 +151,8 @@ def known_shorts() -> Mapping[str, str]:
 def known_experiments() -> Mapping[str, Mapping]:
     """Experiment → its keys, of config/experiments."""
     folder = project_root() / "config" / "experiments"
-    return {path.stem: read_experiment(folder, path) for path in folder.glob("*.yaml")}
+    points = ((path, *point) for path in sorted(folder.glob("*.yaml")) for point in points_in_file(path).items())
+    return {name: merge_layers(layers_of(folder, path, keys)) for path, name, keys in points}
 
 
 def located(experiment: dict, run_file: Path) -> dict:

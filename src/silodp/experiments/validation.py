@@ -13,7 +13,18 @@ from pydantic import ValidationError
 from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError, Rule, project_root, show_value, suggest_name
 from silodp.config.experiment import Experiment
-from silodp.config.loading import Resolved, explain, holder, key_of, layers_of, located, merge_layers, read_run
+from silodp.config.loading import (
+    Resolved,
+    explain,
+    find_experiment,
+    holder,
+    key_of,
+    layers_of,
+    located,
+    merge_layers,
+    points_in_file,
+    read_run,
+)
 from silodp.config.models import CONTRACTING
 from silodp.config.run import Run
 from silodp.config.types import NAME
@@ -289,19 +300,21 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     folder = (root or project_root()) / "config" / "experiments"
     run = read_run(path)
     plugin_files = plugins.activate(run.plugins, path)
-    # A name becomes a part of paths and commands.
-    known = sorted(file.stem for file in folder.glob("*.yaml") if re.match(NAME, file.stem))
     experiments = {}
     for name, overrides in run.experiments.items():
         layers = [(path, overrides or {})]
         # An experiment on a user's file may stand in the run file as a whole, as all do in the record of a run.
         standing = re.match(NAME, name) and isinstance((overrides or {}).get("dataset"), dict)
-        if name not in known and not standing:
+        # A name becomes a part of paths and commands.
+        found = find_experiment(folder, name) if re.match(NAME, name) else None
+        if not found and not standing:
+            files = (file for file in folder.glob("*.yaml") if re.match(NAME, file.stem))
+            known = sorted(point for file in files for point in points_in_file(file))
             allowed = f"must be one of {', '.join(known)}{suggest_name(name, known)}"
             raise ConfigError(f"{path}: experiments.{name}: no such experiment: {allowed}")
         # What the record of a run (config.json) leaves out of a mapping was taken away, so it stands alone too.
-        if name in known and not set(Experiment.model_fields) <= set(overrides or {}):
-            layers += layers_of(folder, folder / f"{name}.yaml")
+        if found and not set(Experiment.model_fields) <= set(overrides or {}):
+            layers += layers_of(folder, *found)
         experiments[name] = _checked(name, layers)
         if experiments[name].is_own and "seed" not in run.model_fields_set:
             allowed = "must be given for data of your own: anybody can make the noise of the default seed again"

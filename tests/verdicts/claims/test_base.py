@@ -2,9 +2,8 @@
 
 import pytest
 from planted import by_part, claim, folder, noisy, trials
-from small import ROOT
 
-from silodp.config.loading import read_experiment
+from silodp.config.loading import known_experiments
 from silodp.verdicts.claims.base import data_set, holm
 from silodp.verdicts.claims.delivered import delivered_epsilon
 from silodp.verdicts.claims.improvement import price_of_privacy, relative_improvement
@@ -84,6 +83,5 @@ def test_holm_steps_down_and_stops():
 
 
 def test_the_claims_experiments_are_named_after_their_data_sets():
-    for path in (ROOT / "config" / "experiments").glob("*.yaml"):
-        if path.stem in {name for claim in load_claims() for name in [*claim.experiments, *claim.surrogates]}:
-            assert data_set(path.stem) == read_experiment(path.parent, path)["dataset"]
+    for name in {name for known in load_claims() for name in [*known.experiments, *known.surrogates]}:
+        assert data_set(name) == known_experiments()[name]["dataset"]

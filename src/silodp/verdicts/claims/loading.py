@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from silodp.algorithms import ALGORITHMS, families
 from silodp.config.errors import ConfigError, project_root, show_value
-from silodp.config.loading import explain, in_file
+from silodp.config.loading import explain, in_file, known_experiments
 from silodp.config.yaml_file import read_yaml
 from silodp.theory import THEOREMS
 from silodp.verdicts.checks import CHECKS
@@ -35,8 +35,8 @@ def _load(folder: Path | str | None) -> tuple[list[Claim], dict[str, str]]:
     paths = sorted(path for path in folder.glob("*.yaml") if path.stem != "decided")
     if not paths:
         raise ConfigError(f"{folder}: files: none: must be a folder with claims in *.yaml")
-    experiments = sorted(file.stem for file in (project_root() / "config" / "experiments").glob("*.yaml"))
-    known = {"algorithms": [*ALGORITHMS, *families(ALGORITHMS)], "experiments": experiments, "checks": list(CHECKS)}
+    names = {"algorithms": [*ALGORITHMS, *families(ALGORITHMS)], "checks": list(CHECKS)}
+    known = names | {"experiments": sorted(known_experiments())}
     claims: list[Claim] = []
     reasons: dict[str, str] = {}
     files: dict[str, Path] = {}

@@ -118,8 +118,8 @@ def bound_mechanism(
             entries.append(_entry(mechanism, place, names, louder))
     exact = mechanism.sampling.records in ("full", "fixed_once") and names["silos"] == 1
     if exact and not any(entry.laplace for entry in entries):
-        # All Gaussian and on all records: one Gaussian.
-        least, most = (math.hypot(*ends) for ends in zip(*((one.least, one.most) for one in entries), strict=True))
+        # All Gaussian and on all records: one Gaussian. No pair of neighbours is known that moves every entry at once.
+        least, most = max(one.least for one in entries), math.hypot(*(one.most for one in entries))
         total = replace(entries[0], least=least, most=most)
         whole = _interval(mechanism, total, names, delta)
     else:

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -68,3 +70,9 @@ def test_a_room_says_in_few_lines_what_it_holds(room):
     named = re.findall(r"`(\w+\.py)`", text)
     assert named, f"{room.name}: names no file to read first"
     assert all((room / name).is_file() for name in named)
+
+
+def test_the_listed_mutants_stand_in_the_package_and_name_tests_that_are_there():
+    run = Path(__file__).parent / "mutants" / "run.py"
+    done = subprocess.run([sys.executable, run, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

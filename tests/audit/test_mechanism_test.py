@@ -100,6 +100,12 @@ def test_noise_that_never_passes_four_deviations_is_found():
     )
 
 
+@pytest.mark.parametrize("name", PLANTED)
+def test_noise_that_stops_where_training_does_not_go_is_found(name):
+    mechanism = PLANTS["no noise at large weights"].mechanism
+    assert min(family.p.min() for family in size_tests(made(name)[1], mechanism, STREAMS, Size(50, 2))) < 1e-9
+
+
 def test_draws_of_a_subset_have_their_own_law():
     """A message draws a record once with probability K/n: by K draws of 1/n the level was .000 to .017 for .05."""
     n, K, runs = 100, 80, 200

@@ -46,6 +46,8 @@ def test_one_try_is_the_run_itself_up_to_renyis_slack():
     one = plan("replacement", 0.02)
     own = delivered_epsilon(one, DELTA).upper
     assert own <= selection_epsilon([one], 1) <= 1.2 * own
+    # A number of tries barely above 1, which no root can tell from it.
+    assert selection_epsilon([one], 1) <= selection_epsilon([one], 1 + 2e-16) <= 1.3 * own
 
 
 def test_a_sampled_run_is_within_dp_accountings_bound():

@@ -101,7 +101,8 @@ def stopping(mean: float, shape: float) -> float:
     """γ of the truncated negative binomial with shape η and mean E[K] > 1."""
     if shape == 1:
         return 1 / mean
-    # η = 0: E[K] = (1/γ − 1)/ln(1/γ).
+    # η = 0: E[K] = (1/γ − 1)/ln(1/γ); a mean closer to 1 than the root's bracket counts as the bracket's end.
+    mean = max(mean, 1 + 1e-9)
     return math.exp(-brentq(lambda log: math.log(math.expm1(log) / log) - math.log(mean), 1e-9, 700.0, xtol=1e-12))
 
 

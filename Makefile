@@ -73,7 +73,7 @@ certified: .venv/installed  ## the non-convex paper's experiments at exactly the
 proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on insurance and MNIST
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
 
-BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successors leaderboard-natural
+BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successors leaderboard-gradients leaderboard-natural
 leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: 4.2 hours
 	@for run in $(BOARD); do $(MAKE) --no-print-directory reproduce RUN=$$run || exit; done
 	@$(BIN)/silodp leaderboard $(addprefix results/,$(BOARD)) --output results/leaderboard/board

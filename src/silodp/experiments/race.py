@@ -7,10 +7,10 @@ race does not depend on how jobs are cut, and can be played again on the tables 
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from silodp.config.errors import Rule
@@ -127,10 +127,13 @@ class _Lines:
         numbered = self.grid.assign(line=self.line, place=self.place)
         rows = earlier.fillna({"train_loss": math.inf}).merge(numbered, on=POINT)
         runs = max(trial, 1)
+        of_points = defaultdict(list)
+        for line, place, loss in zip(rows["line"], rows["place"], rows["train_loss"], strict=True):
+            of_points[line, place].append(loss)
         ranked: list[list[tuple[float, Place]]] = [[] for _ in range(len(self))]
-        for (line, place), losses in rows.groupby(["line", "place"])["train_loss"]:
+        for (line, place), losses in of_points.items():
             if len(losses) == runs:
-                ranked[line].append((math.fsum(losses) / runs if np.isfinite(losses).all() else math.inf, place))
+                ranked[line].append((math.fsum(losses) / runs if all(map(math.isfinite, losses)) else math.inf, place))
         return [[place for _, place in sorted(line)] for line in ranked]
 
 

@@ -119,14 +119,19 @@ def train_points(part: Part, points: pd.DataFrame, trials: Iterable[int], purpos
     No row depends on which points and trials are trained beside it.
     """
     columns = ["algorithm", "trial", *POINT, "train_loss", "test_error"]
-    tables, load = [pd.DataFrame(columns=columns)], trial_data(part)
+    tables, load = [], trial_data(part)
     for trial in trials if len(points) else ():
         records = load(trial)
         for name, own in points.groupby("algorithm", sort=False):
             stack = own[POINT].reset_index(drop=True)
             table = run_trial(part.task(str(name)), part.run, records, trial, stack, purpose)
             tables.append(table.assign(algorithm=name)[columns])
-    return pd.concat(tables[1:] or tables, ignore_index=True)
+    return _join_rows(tables) if tables else pd.DataFrame(columns=columns)
+
+
+def _join_rows(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Tables without those that are empty, whose columns would take the types of the others away."""
+    return pd.concat([table for table in tables if len(table)], ignore_index=True)
 
 
 def pilot(part: Part) -> pd.DataFrame:
@@ -147,9 +152,10 @@ def pilot(part: Part) -> pd.DataFrame:
     rows = train_points(part, close, range(part.config.trials), "grid")
     unknown = grid[grid["train_loss_mean"].isna()]
     if len(unknown):
-        rows = pd.concat([rows, train_points(part, unknown, range(SCREENED), "grid")])
+        rows = _join_rows([rows, train_points(part, unknown, range(SCREENED), "grid")])
         going = []
         for key, wide in _wide(rows.merge(sides)):
+            wide = wide.reindex(range(part.config.trials))
             means = wide.mean().where(wide.notna().all(), math.inf)
             first = wide[:SCREENED]
             reference = (means if np.isfinite(means).any() else first.mean()).idxmin()
@@ -157,7 +163,7 @@ def pilot(part: Part) -> pd.DataFrame:
             more = wide.isna().any() & (apart <= 3 * (first.std() + wide[reference].std()))
             going.append(more[more].index.to_frame(index=False).assign(epsilon=key[1]))
         more = train_points(part, pd.concat(going), range(SCREENED, part.config.trials), "grid")
-        rows = pd.concat([rows, more], ignore_index=True)
+        rows = _join_rows([rows, more])
     return rows.merge(sides)
 
 

@@ -1,0 +1,211 @@
+"""Decided tables from planted runs whose answers are known, and a small family that is really trained."""
+
+import functools
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+from pandas.testing import assert_frame_equal
+from scipy import stats
+
+from silodp.experiments.task import POINT
+from silodp.files import write_parquet
+from silodp.verdicts.decided import estimate, swapped_estimates
+from silodp.verdicts.decided_tables import cell_rows, gate_row, plan_rows, planned_trials
+from silodp.verdicts.decided_trials import COPY, Part, choosable, make_trials, pilot, train_points, trial_files
+
+EPSILONS, CHOOSING, T = [2.0, 8.0], 4, 100
+GENERATOR = np.random.default_rng(3)
+
+
+def part(tmp_path: Path, first: str = "local_sgd", **changes) -> Part:
+    """One setting of breast cancer, `first` against minibatch SGD; its publication knows no point."""
+    names = ["fedprox_spider", "fed_spider"] if first == "spider" else [first]
+    keys = {"algorithms": {name: {"private": "private"} for name in [*names, "minibatch_sgd"]}, "trials": CHOOSING}
+    keys |= {"model": {"name": "logistic"}, "stepsizes": {"low": -3, "high": 0, "points": 3}, "clips": [1.0]}
+    keys |= {"phase_lengths": [1, 2], "alternatives": [{"noise": "calibrated"}]}
+    config = small.experiment(**keys | changes)
+    numbers = dict.fromkeys([*POINT, "M", "R", "trials", "train_loss_mean", "train_loss_error"], pd.Series(dtype=float))
+    nothing = pd.DataFrame({"algorithm": pd.Series(dtype=str), "reading": pd.Series(dtype=str), **numbers})
+    write_parquet(nothing, tmp_path / "results" / "published" / "losses" / "small.parquet")
+    family = {"publication": "published", "pairs": [[first, "minibatch_sgd"]], "trials": {"small": T}}
+    return Part("printed", family, "small", config, small.run(seed=5), config.settings[0], tmp_path / "decided")
+
+
+@pytest.fixture(autouse=True)
+def _quick(tmp_path, monkeypatch):
+    """A tenth of the draws and splits of the published tables."""
+    quick = functools.partial(estimate, splits=200, draws=100, resplits=50)
+    monkeypatch.setattr("silodp.verdicts.decided_tables.estimate", quick)
+    swapped = functools.partial(swapped_estimates, flips=99, resplits=50)
+    monkeypatch.setattr("silodp.verdicts.decided_tables.swapped_estimates", swapped)
+    monkeypatch.chdir(tmp_path)
+
+
+def rows(algorithm: str, errors: np.ndarray, losses: np.ndarray | None = None, phase: int = 1) -> pd.DataFrame:
+    """Rows of points (trials, ε, points) of an algorithm; a point is a step size."""
+    losses = errors if losses is None else losses
+    found = [
+        (algorithm, trial, epsilon, float(point + 1), 1.0, phase, losses[trial, e, point], errors[trial, e, point])
+        for trial, e, point in np.ndindex(errors.shape)
+        for epsilon in [EPSILONS[e]]
+    ]
+    return pd.DataFrame(found, columns=["algorithm", "trial", *POINT, "train_loss", "test_error"])
+
+
+def plant(of: Part, side: str, table: pd.DataFrame) -> None:
+    for file, numbers in trial_files(of, side).items():
+        write_parquet(table[(table["trial"] + of.config.trials).isin(numbers)], file)
+
+
+def normal(mean: float, sd: float = 0.02, points: int = 1) -> np.ndarray:
+    """(T, ε, points) errors of exactly that mean and standard deviation."""
+    values = GENERATOR.normal(size=(T, 2, points))
+    return mean + sd * (values - values.mean(0)) / values.std(0, ddof=1)
+
+
+def test_with_one_point_a_side_a_cell_is_the_paired_difference(tmp_path):
+    of = part(tmp_path)
+    ours, theirs = normal(0.30), normal(0.33)
+    plant(of, "local_sgd", rows("local_sgd", ours))
+    assert [row["outcome"] for row in cell_rows(of, 0.01, 0.5)] == ["open", "open"]  # the other side is not there yet
+    plant(of, "minibatch_sgd", rows("minibatch_sgd", theirs))
+    found = cell_rows(of, 0.01, 0.5)
+    assert [row["epsilon"] for row in found] == EPSILONS
+    for e, row in enumerate(found):
+        difference = (ours - theirs)[:, e, 0]
+        se = difference.std(ddof=1) / math.sqrt(T)
+        assert row["difference"] == pytest.approx(-0.03, abs=1e-3)
+        for level, low, high in ((0.95, "low", "high"), (0.90, "low_90", "high_90")):
+            half = stats.t.ppf((1 + level) / 2, T - 1) * se
+            assert row[high] - row["difference"] == pytest.approx(half, rel=0.3)
+            assert row["difference"] - row[low] == pytest.approx(half, rel=0.3)
+        assert (row["high"] - row["low"]) / (row["high_90"] - row["low_90"]) == pytest.approx(
+            stats.t.ppf(0.975, T - 1) / stats.t.ppf(0.95, T - 1)
+        )
+        assert (row["trials"], row["outcome"], row["useless"]) == (T, "ahead", False)
+
+
+def test_the_point_of_least_loss_is_evaluated_and_not_the_one_of_least_error(tmp_path):
+    of, errors = part(tmp_path), normal(0.30, points=2)
+    errors[:, :, 1] -= 0.1
+    losses = np.stack([normal(1.0)[:, :, 0], normal(2.0)[:, :, 0]], 2)
+    plant(of, "local_sgd", rows("local_sgd", errors, losses))
+    plant(of, "minibatch_sgd", rows("minibatch_sgd", normal(0.30)))
+    assert [row["difference"] for row in cell_rows(of, 0.01, 0.5)] == pytest.approx([0, 0], abs=1e-3)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "useless"), [(0.5, 0.505, True), (0.5, 0.3, False), (0.3, 0.5, False)])
+def test_a_cell_is_useless_where_neither_side_beats_doing_nothing(tmp_path, ours, theirs, useless):
+    of = part(tmp_path)
+    plant(of, "local_sgd", rows("local_sgd", normal(ours)))
+    plant(of, "minibatch_sgd", rows("minibatch_sgd", normal(theirs)))
+    assert [row["useless"] for row in cell_rows(of, 0.01, 0.5)] == [useless] * 2
+
+
+@pytest.mark.parametrize(("reading", "phase", "same"), [("noise=calibrated", 1, True), ("", 1, False), ("", 2, False)])
+def test_calibrated_phases_of_one_round_are_the_same_mechanism(tmp_path, reading, phase, same):
+    of = part(tmp_path, "spider")
+    of = Part(of.name, {**of.family, "reading": reading}, of.experiment, of.config, of.run, of.setting, of.folder)
+    plant(of, "spider", rows("fedprox_spider", normal(0.3), phase=phase))
+    plant(of, "minibatch_sgd", rows("minibatch_sgd", normal(0.3)))
+    assert [row["same_mechanism"] for row in cell_rows(of, 0.01, 0.5)] == [same] * 2
+
+
+def test_the_gate_lets_equal_procedures_pass_and_finds_unequal_ones(tmp_path):
+    of, errors = part(tmp_path), normal(0.3)
+    assert gate_row("printed", [of])["cells"] == 0
+    plant(of, "minibatch_sgd", rows("minibatch_sgd", errors))
+    plant(of, COPY, rows("minibatch_sgd", normal(0.3)))
+    honest = gate_row("printed", [of])
+    assert (honest["cells"], honest["rejected"]) == (2, 0)
+    assert 0 <= honest["limit"] <= 2
+    assert honest["mean_squared_z"] < 0.1
+    other = part(tmp_path / "other")
+    plant(other, "minibatch_sgd", rows("minibatch_sgd", errors))
+    plant(other, COPY, rows("minibatch_sgd", normal(0.32)))
+    unequal = gate_row("printed", [other])
+    assert (unequal["rejected"], unequal["mean_squared_z"] > 9) == (2, True)
+
+
+@pytest.mark.parametrize(("sd", "margin", "wanted"), [(0.01, 0.01, 50), (0.0272, 0.01, 150), (0.9, 0.01, 1000)])
+def test_t_is_the_least_that_is_precise_enough(sd, margin, wanted):
+    values = GENERATOR.normal(size=(40, 3))
+    differences = sd * (values - values.mean(0)) / values.std(0, ddof=1)
+    assert planned_trials(differences, margin) == wanted
+    half = [stats.t.ppf(0.975, n - 1) * sd / math.sqrt(n) for n in (wanted - 50, wanted) if n]
+    assert half[-1] <= margin / 2 or wanted == 1000
+    assert all(other > margin / 2 for other in half[:-1])
+
+
+def test_power_is_the_level_at_0_and_grows_with_the_truth(tmp_path):
+    of = part(tmp_path)
+    trials = np.arange(CHOOSING)
+    values = np.array([-1.0, 1.0, -1.0, 1.0])[trials, None, None] * [[[0.02], [0.02]]]
+    table = [rows("local_sgd", 0.3 + values).assign(side="local_sgd")]
+    table.append(rows("minibatch_sgd", 0.3 - values).assign(side="minibatch_sgd"))
+    write_parquet(pd.concat(table), of.place / "pilot.parquet")
+    found = {row["truth"]: row for row in plan_rows([of], 0.05)}
+    sd = 0.04 * math.sqrt(4 / 3)
+    assert found["0"]["sd"] == pytest.approx(sd)
+    assert {row["trials"] for row in found.values()} == {
+        planned_trials(sd * np.array([[0.5**0.5], [-(0.5**0.5)]]), 0.05)
+    }
+    assert 0.01 < found["0"]["ahead"] < 0.04
+    assert found["0"]["ahead"] < found["Δ/2"]["ahead"] < found["Δ"]["ahead"] <= found["2Δ"]["ahead"] == 1
+    assert found["paper"]["ahead"] == pytest.approx(found["Δ"]["ahead"])  # no paper states an effect of this pair
+    # The cells of a setting share trials: perfectly correlated ones are ahead together.
+    assert found["Δ/2"]["all"] > found["Δ/2"]["ahead"] ** 2
+
+
+def test_choosable_points_are_those_that_four_paired_standard_errors_do_not_part():
+    base, step = GENERATOR.normal(size=(10, 1)), np.tile([[1.0], [-1.0]], (5, 1))
+    apart = step / step.std(ddof=1) * math.sqrt(10)  # a paired standard error of 1
+    near, far = base + 3.9 + apart, base + 4.1 + apart
+    table = rows("local_sgd", np.hstack([base, near, far, base])[:, None, :].repeat(2, 1)).assign(side="local_sgd")
+    found = choosable(table)
+    assert found.groupby("epsilon")["stepsize"].apply(list).to_dict() == {epsilon: [1.0, 2.0] for epsilon in EPSILONS}
+    # A point that is not trained in every trial is no choice.
+    assert set(choosable(table.drop(index=table.index[table["stepsize"] == 2][0]))["stepsize"]) == {1.0, 2.0}
+    some = table[(table["stepsize"] != 2) | (table["trial"] > 0)]
+    assert set(choosable(some)["stepsize"]) == {1.0}
+
+
+def test_a_small_family_is_trained_point_by_point_and_trial_by_trial(tmp_path):
+    of = part(tmp_path)
+    whole = pilot(of)
+    assert set(whole["trial"]) == set(range(CHOOSING))
+    grid = of.grid()
+    assert set(whole["stepsize"]) == set(grid["stepsize"])
+    some = grid[(grid["algorithm"] == "local_sgd") & (grid["epsilon"] == 2.0)].iloc[[0, 2]]
+    alone = train_points(of, some, [2], "grid")
+    joined = whole.merge(some[["algorithm", *POINT]]).query("trial == 2")[list(alone)].reset_index(drop=True)
+    assert_frame_equal(alone, joined)
+    other = train_points(of, some, [2], "decided")
+    assert (other["train_loss"].to_numpy() != alone["train_loss"].to_numpy()).all()
+
+
+def test_a_point_that_the_publication_shows_to_be_far_is_not_trained(tmp_path):
+    of = part(tmp_path)
+    grid = of.grid()[["algorithm", *POINT]]
+    known = grid.assign(M=2, R=3, reading="", trials=CHOOSING, train_loss_mean=1.0, train_loss_error=0.1)
+    steps = sorted(grid["stepsize"].unique())
+    known.loc[known["stepsize"] == steps[1], "train_loss_mean"] = 1.79
+    known.loc[known["stepsize"] == steps[2], "train_loss_mean"] = 1.81
+    write_parquet(known, tmp_path / "results" / "published" / "losses" / "small.parquet")
+    assert sorted(pilot(of)["stepsize"].unique()) == steps[:2]
+
+
+def test_fresh_trials_go_on_from_the_pilots_and_the_copy_has_noise_of_its_own(tmp_path):
+    of = part(tmp_path, stepsizes={"low": -1, "high": 0, "points": 1})
+    for side in ("minibatch_sgd", COPY):
+        make_trials(of, side)
+    tables = {side: pd.concat(map(pd.read_parquet, trial_files(of, side))) for side in ("minibatch_sgd", COPY)}
+    for table in tables.values():
+        assert sorted(table["trial"].unique()) == list(range(CHOOSING, CHOOSING + T))
+    ours, theirs = (table.sort_values(["trial", "epsilon"])["train_loss"].to_numpy() for table in tables.values())
+    assert (ours != theirs).all()
+    assert abs(np.corrcoef(ours, theirs)[0, 1]) < 1

@@ -98,6 +98,19 @@ def test_the_point_of_least_loss_is_evaluated_and_not_the_one_of_least_error(tmp
     assert [row["difference"] for row in cell_rows(of, 0.01, 0.5)] == pytest.approx([0, 0], abs=1e-3)
 
 
+def test_a_side_may_choose_among_algorithms_that_a_family_names(tmp_path):
+    of = part(tmp_path, "spider")
+    sides = {"better": ["fed_spider", "fedprox_spider", "local_sgd"], "plain": ["minibatch_sgd"]}
+    family = of.family | {"sides": sides, "pairs": [["better", "plain"]]}
+    of = Part(of.name, family, of.experiment, of.config, of.run, of.setting, of.folder)
+    plain = ["minibatch_sgd"]
+    assert of.sides() == {"better": ["fed_spider", "fedprox_spider"], "plain": plain, "minibatch_sgd": plain}
+    assert set(of.grid()["side"]) == set(of.sides())
+    plant(of, "better", pd.concat([rows("fed_spider", normal(0.40)), rows("fedprox_spider", normal(0.30, 0.01))]))
+    plant(of, "plain", rows("minibatch_sgd", normal(0.35)))
+    assert [row["difference"] for row in cell_rows(of, 0.01, 0.5)] == pytest.approx([-0.05, -0.05], abs=1e-3)
+
+
 @pytest.mark.parametrize(("ours", "theirs", "useless"), [(0.5, 0.505, True), (0.5, 0.3, False), (0.3, 0.5, False)])
 def test_a_cell_is_useless_where_neither_side_beats_doing_nothing(tmp_path, ours, theirs, useless):
     of = part(tmp_path)

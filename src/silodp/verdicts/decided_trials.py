@@ -66,10 +66,11 @@ class Part:
         return self.folder / self.name / self.experiment / self.setting.name
 
     def sides(self) -> dict[str, list[str]]:
-        """Algorithms between which a side of a pair chooses, by its name without the form."""
-        names = dict.fromkeys(name.removesuffix(NON_PRIVATE) for pair in self.family["pairs"] for name in pair)
-        known = families(self.config.algorithms)
-        return {name: known.get(name, [name]) for name in names}
+        """Algorithms between which a side of a pair chooses, by its name without the form, and the gate's."""
+        names = [name.removesuffix(NON_PRIVATE) for pair in self.family["pairs"] for name in pair]
+        known = families(self.config.algorithms) | self.family.get("sides", {})
+        of_sides = {name: known.get(name, [name]) for name in [*names, GATED]}
+        return {name: [one for one in members if one in self.config.algorithms] for name, members in of_sides.items()}
 
     def task(self, algorithm: str) -> Task:
         label = self.reading if trained_as(self.config, algorithm, self.reading) else ""

@@ -22,8 +22,8 @@ RUN = b"r" * 32
 MODELS = {"logistic": {"name": "logistic"}, "perceptron": {"name": "perceptron", "hidden": 40}}
 
 
-def many_coordinates():
-    return run_plan(rounds=150, model={"name": "perceptron", "hidden": 40})
+def many_coordinates(rounds=40):
+    return run_plan(rounds=rounds, model={"name": "perceptron", "hidden": 40})
 
 
 def made_silo(plan, folder, records):
@@ -102,7 +102,7 @@ def seems_planned(found):
 
 
 def test_the_worst_questions_get_the_noise_of_the_plan(tmp_path):
-    plan = many_coordinates()
+    plan = many_coordinates(150)
     assert seems_planned(deviations(plan, tmp_path / "honest", alike()))
 
 
@@ -119,7 +119,8 @@ PLANTS = {
 def test_the_same_questions_find_a_silo_with_other_noise(plant, tmp_path, monkeypatch):
     steps = LatticeMessages._steps
     monkeypatch.setattr(LatticeMessages, "_steps", lambda *words: PLANTS[plant](steps(*words)).astype(np.float64))
-    assert not seems_planned(deviations(many_coordinates(), tmp_path / "planted", alike()))
+    rounds = 150 if plant.startswith("cut") else 40  # a far tail takes many draws
+    assert not seems_planned(deviations(many_coordinates(rounds), tmp_path / "planted", alike()))
 
 
 def test_noise_that_repeats_is_found(tmp_path, monkeypatch):

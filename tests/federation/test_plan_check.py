@@ -18,7 +18,7 @@ from silodp.federation.interface import Query
 from silodp.federation.plan_check import BrokenPlan, PlanCheck
 from silodp.federation.streams import Streams
 from silodp.privacy.accounting.accountant import upper_epsilon
-from silodp.privacy.plan import Budget
+from silodp.privacy.plan import Budget, Release
 
 ROUNDS, SIZES, POINTS = 8, (9, 9), [Point(1.0, 0.05, 1.0), Point(3.0, 0.05, 1.0)]
 
@@ -101,6 +101,22 @@ def test_training_stops_an_algorithm_that_does_not_keep_its_plan(liar):
         trained(liar(ROUNDS))
     assert LIARS[liar] in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+OTHER = {"records": 5, "gradients": 2, "steps": 2, "sampler": "subset", "clipping": "per_tensor", "tensors": 4}
+OTHER |= {"contracted": True, "mixing": (1.0, 0.5), "joint": True, "part": (0, 5), "slack": 0.5, "kind": "other"}
+
+
+@pytest.mark.parametrize("field", OTHER)
+def test_a_message_has_every_field_of_the_plans_release_but_its_count_and_noise(field):
+    assert {*OTHER, "count", "noise"} == {one.name for one in dataclasses.fields(Release)}
+    plan = MinibatchSGD(ROUNDS).plan(Budget(20, ROUNDS, 1.0, 1e-3, 4.0))
+    clip, noise = torch.ones(1), torch.tensor([plan["gradient"].noise])
+    check = PlanCheck([[plan]], clip, [{"gradient": noise}])
+    changed = dataclasses.replace(plan["gradient"], **{field: OTHER[field]})
+    with pytest.raises(BrokenPlan, match="must have the plan's records, sampler, clipping and clip"):
+        check(Query(torch.zeros(1, 2), 0), 0, changed, clip, noise)
+    check(Query(torch.zeros(1, 2), 0), 0, dataclasses.replace(plan["gradient"], count=1, noise=9.0), clip, noise)
 
 
 @pytest.mark.parametrize("wrong", [7.0, "7", math.nan, -1, 10**30, None, (1,), True, ROUNDS])

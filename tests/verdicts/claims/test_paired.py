@@ -71,6 +71,11 @@ def test_the_numbers_are_the_mean_over_epsilons_with_its_interval_and_the_share_
     size = f"a − b on e {difference.mean():+.4f} [{low:+.4f}, {high:+.4f}], ahead; of 3 comparisons 2 ahead, 1 behind: "
     kept = "2 support, 1 contradict (Holm keeps 1 by the t test; by exact sign flips 1, Holm keeps 1)"
     assert found[""].statistic == size + kept
+    assert found[""].tally == "2 ahead, 1 behind, 0 neither (Holm: 2 ahead, 1 behind)"
+    # A comparison whose mean is 0 is neither, and none of Holm's.
+    planted["a", EPSILONS[0]] = planted["b", EPSILONS[0]] + 0.01 * np.tile([1.0, -1.0], 6)
+    planted["a", EPSILONS[1]] = planted["b", EPSILONS[1]] - 0.01 * np.tile([1.0, 0.0, 2.0], 4)
+    assert decided(tmp_path / "tally", trials("e", planted))[""].tally.startswith("1 ahead, 1 behind, 1 neither (Holm: 1")
 
 
 def test_a_data_set_has_one_test_over_the_settings_and_epsilons_of_its_trials(tmp_path):

@@ -9,7 +9,7 @@ src/silodp, so that a file may move; lines that are not found exactly once are a
 room that was run.
 
 `--drawn` changes operators and numbers of the syntax tree at places that the seed draws, in rooms that compute what is
-published or promised; there the file's own tests run, and then those of the folder that mirrors its own.
+published or promised; there the file's own tests run, those of the folder that mirrors its own, and all that import it.
 """
 
 import argparse
@@ -133,11 +133,13 @@ def changes(tree: ast.AST) -> Iterator[Callable[[], None]]:
 
 
 def tests_of(path: Path, tests: Path) -> list[str]:
-    """The file of tests of a source file where there is one, then the nearest folder that mirrors its own."""
+    """The file of tests of a source file, the nearest folder that mirrors its own, then all files that import it."""
     inner = path.relative_to(ROOT / "src" / "silodp")
     alone = tests / inner.with_name(f"test_{inner.name}")
     folders = [tests / one for one in inner.parents[:-1] if (tests / one).is_dir()]
-    return [str(one) for one in [alone] * alone.is_file() + folders[:1]]
+    imported = re.compile(rf"from silodp\.{re.escape('.'.join(inner.with_suffix('').parts))} import ")
+    users = [file for file in sorted(tests.rglob("test_*.py")) if imported.search(file.read_text(encoding="utf-8"))]
+    return [str(one) for one in [alone] * alone.is_file() + folders[:1] + users]
 
 
 def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:

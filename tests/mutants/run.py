@@ -146,7 +146,8 @@ def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
     """What the tests say: killed, survived, or an error of pytest itself, or out of time."""
     tests = copy / "tests"
     ids = test_ids(mutant.tests, tests) if mutant.tests else tests_of(mutant.path, tests)
-    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths = os.pathsep.join([str(copy / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     command.append("--hypothesis-profile=mutants")
     try:

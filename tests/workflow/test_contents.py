@@ -223,3 +223,10 @@ def test_crate_of_a_publication_refuses_a_changed_table_and_takes_a_new_figure(r
     assert main(["crate", str(out)]) == 2
     assert "tables/wbcd_mlp.csv: checksum: differs" in capsys.readouterr().err
     assert main(["verify", str(out)]) == 1
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("published*")), ids=lambda folder: folder.name)
+def test_every_published_table_has_its_figures(folder):
+    """A merge once lost 41 of them, and a manifest made anew did not miss them."""
+    drawn = {file.name.partition("_M")[0] for file in (folder / "figures").glob("*_M*_R*.svg")}
+    assert {file.stem for file in (folder / "tables").glob("*.csv")} <= drawn

@@ -1,4 +1,4 @@
-"""Fed-SPIDER's noise by hand (non-convex paper, Appendix H.2), for the releases as printed and for their true number."""
+"""Fed-SPIDER's noise by hand (non-convex paper, Appendix H.2), for R releases and for their true number, 2R − 1."""
 
 import math
 

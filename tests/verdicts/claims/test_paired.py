@@ -75,7 +75,9 @@ def test_the_numbers_are_the_mean_over_epsilons_with_its_interval_and_the_share_
     # A comparison whose mean is 0 is neither, and none of Holm's.
     planted["a", EPSILONS[0]] = planted["b", EPSILONS[0]] + 0.01 * np.tile([1.0, -1.0], 6)
     planted["a", EPSILONS[1]] = planted["b", EPSILONS[1]] - 0.01 * np.tile([1.0, 0.0, 2.0], 4)
-    assert decided(tmp_path / "tally", trials("e", planted))[""].tally.startswith("1 ahead, 1 behind, 1 neither (Holm: 1")
+    assert decided(tmp_path / "tally", trials("e", planted))[""].tally.startswith(
+        "1 ahead, 1 behind, 1 neither (Holm: 1"
+    )
 
 
 def test_a_data_set_has_one_test_over_the_settings_and_epsilons_of_its_trials(tmp_path):

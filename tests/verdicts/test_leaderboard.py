@@ -25,6 +25,17 @@ def outcomes(table):
     return {key: set(part["outcome"]) for key, part in table.groupby("question")}
 
 
+@pytest.mark.parametrize(
+    ("experiment", "many"),
+    [("mnist_successors_m50_leaderboard", set()), ("mnist_successors_m50_gradients_leaderboard", {"minibatch_sgd"})],
+)
+def test_minibatch_sgd_is_one_pass_where_its_batches_of_all_rounds_are_n_records(experiment, many):
+    """K = 0.04n in 25 rounds is one pass, 0.392n is 9.8: there DP-μ² has no second group, and here minibatch SGD."""
+    rows = reported({"minibatch_sgd": 0.3, "dp_mu2": 0.2}, experiment=experiment).assign(R=25)
+    linear = compared(rows).query("question == 'linear time'")
+    assert set(linear["second"]) == many
+
+
 def test_planted_differences_are_found_and_equal_errors_are_not():
     found = outcomes(compared(reported(ERRORS)))
     assert found == {"successor": {"yes"}, "federating": {"yes"}, "linear time": {"no, worse"}}

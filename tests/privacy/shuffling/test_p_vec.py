@@ -11,7 +11,7 @@ from scipy.stats import binom
 from small_sums import enumerated_delta
 
 from silodp.privacy.shuffling.binomial_noise import rounded_moment, shift_delta, shift_moments, vector_delta
-from silodp.privacy.shuffling.p_vec import SumParameters, calibrate, fewest_bits, ideal_variance
+from silodp.privacy.shuffling.p_vec import SumParameters, _root, calibrate, fewest_bits, ideal_variance
 from silodp.theory import THEOREMS
 
 
@@ -124,3 +124,15 @@ def test_bad_input_is_one_line(make, message):
     with pytest.raises(ValueError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("root", [1e-3, 0.3, 0.999, 1.0, 1.5, 7.0, 200.0])
+def test_a_root_lies_between_its_ends_which_are_near_each_other(root):
+    low, high = _root(lambda epsilon: 0.5 ** (1 + epsilon / root), 0.25)
+    assert low <= root * (1 + 1e-12)
+    assert root * (1 - 1e-12) <= high <= low * 1.01
+
+
+def test_a_root_is_0_where_nothing_is_needed_and_infinite_where_nothing_helps():
+    assert _root(lambda epsilon: 0.25 * math.exp(-epsilon), 0.25) == (0.0, 0.0)
+    assert _root(lambda epsilon: 0.5, 0.25) == (math.inf, math.inf)

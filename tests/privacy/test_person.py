@@ -111,6 +111,17 @@ def test_silos_with_unlike_plans_behind_one_sum_have_no_bound():
     assert persons_epsilon([one, other], 1) == max(person_epsilon(one), person_epsilon(other))
 
 
+def test_silos_with_unlike_plans_compose_at_a_share_of_delta():
+    """Basic composition, exactly: s·ε(δ/s) of the plan that gives most away."""
+
+    def at_half_delta(one):
+        return dataclasses.replace(one, budget=dataclasses.replace(one.budget, delta=DELTA / 2))
+
+    weak, strong = plan(noise=0.3), plan(noise=0.6)
+    assert persons_epsilon([weak, strong], 2) == 2 * person_epsilon(at_half_delta(weak), 1)
+    assert persons_epsilon([weak, strong], 2, 3) == 2 * person_epsilon(at_half_delta(weak), 1, 3)
+
+
 def test_a_person_with_nearly_all_records_of_a_drawn_batch_needs_no_warning():
     """K + m ≥ n + 2: fewer than K + m − n hits cannot be, and SciPy took their logarithm."""
     law = without_replacement(10, 8, 1.0, 6)

@@ -4,6 +4,7 @@ Runs can confirm a bound that is 20 times too large, so no measured value feels 
 replaced by one that stays at its start: only what theorems and schedules give is compared.
 """
 
+import dataclasses
 import importlib
 import json
 import warnings
@@ -15,13 +16,15 @@ from small import ROOT
 
 from silodp.federation.streams import Streams
 from silodp.verdicts.checks import CHECKS
-from silodp.verdicts.checks.base import Context, table
+from silodp.verdicts.checks.base import Context, sweep_rows, table
 from silodp.verdicts.checks.stack import NULLS, replace_algorithms
 
 PUBLISHED = ROOT / "results" / "published"
 SEED = json.loads((PUBLISHED / "config.json").read_text())["seed"]
-# The last waits for a risk that is not reached without training, the others take a minute.
-SLOW = {"rates_nonconvex", "shuffled_records", "rounds_to_target"}
+# It waits for a risk that is not reached without training.
+UNREACHED = {"rounds_to_target"}
+# Their problems take a minute: the risk of a sweep's points is left out, for it moves no bound.
+LARGE = {"rates_nonconvex", "shuffled_records"}
 KEY, NUMBERS = ["theorem", "parameter", "value", "form"], ["lower", "upper", "formula"]
 
 
@@ -34,8 +37,14 @@ def bounds_without_training(check: str) -> pd.DataFrame:
     return table(check, rows)
 
 
-@pytest.mark.parametrize("check", sorted(set(CHECKS) - SLOW))
-def test_bounds_are_those_of_the_published_table(check):
+def rows_at_no_risk(sweep, streams):
+    return sweep_rows(dataclasses.replace(sweep, sample=lambda _: np.zeros(8)), streams)
+
+
+@pytest.mark.parametrize("check", sorted(set(CHECKS) - UNREACHED))
+def test_bounds_are_those_of_the_published_table(check, monkeypatch):
+    if check in LARGE:
+        monkeypatch.setattr(f"silodp.verdicts.checks.{check}.sweep_rows", rows_at_no_risk)
     published = pd.read_csv(PUBLISHED / "bounds" / f"{check}.csv", float_precision="round_trip")
     found, wanted = (rows.fillna({"form": ""}) for rows in (bounds_without_training(check), published))
     both = found.merge(wanted, on=KEY, suffixes=("", "_published"))

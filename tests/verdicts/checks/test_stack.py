@@ -84,6 +84,11 @@ def test_random_participation_draws_distinct_silos_and_weighs_them_alike():
     assert all(len(set(row)) == 3 for row in drawn.silos)
 
 
+def test_all_silos_weigh_alike_where_all_take_part():
+    stack = federation(Quadratic(2), np.zeros((1, 1, 1, 2)), Release("gradient", 1, 0, 0.0), trials=3, N=5)
+    assert stack.draw(0).weights == pytest.approx(np.full((1, 1), 1 / 5))
+
+
 def test_records_of_another_number_of_trials_are_refused():
     with pytest.raises(ValueError, match=r"must have 3 \(or 1\) trials"):
         federation(Quadratic(2), np.zeros((2, 1, 1, 2)), Release("gradient", 1, 0, 0.0), trials=3, N=1)

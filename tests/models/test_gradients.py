@@ -50,6 +50,31 @@ def test_clipped_gradient_sums_are_those_of_autograd(name, dtype, records, point
             assert textbook.relative_error(found[g], wanted) <= tolerance
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ALL_CASES)
+@pytest.mark.parametrize("pair", [True, False])
+def test_joint_sums_clip_the_whole_difference(name, dtype, pair):
+    """Σ clip(a·gradient − b·gradient at the point before), each gradient by autograd; NaN in a record adds 0."""
+    case, (a, b) = ALL_CASES[name], (3.0, 2.0)
+    model, weights, x, y = example(case, 7, 3, DTYPES[dtype])
+    previous = weights.flip(0) if pair else None
+    spoiled = 2 if name != "l1" else None  # its gradient is signs, of NaN 0
+    if spoiled:
+        x[spoiled, 0] = math.nan
+    for clips in ([math.inf] * 3, [0.01] * 3, [0.3, 1.0, 30.0]):
+        clip = torch.tensor(clips, dtype=torch.float64).to(DTYPES[dtype])
+        found = model.joint_gradient_sum(weights, previous, (a, b), x, y, clip)
+        for g in range(3):
+            wanted = torch.zeros(model.size, dtype=torch.float64)
+            for record in set(range(7)) - {spoiled}:
+                place = x[record].double(), y[record]
+                whole = a * textbook.gradient(case.loss, weights[g].double(), *place)
+                if previous is not None:
+                    whole = whole - b * textbook.gradient(case.loss, previous[g].double(), *place)
+                wanted += textbook.clip_to(whole, clip[g].item())
+            assert textbook.relative_error(found[g], wanted) <= 10 * TOLERANCE[dtype]
+
+
 @settings(deadline=None, max_examples=25)
 @given(
     st.sampled_from(sorted(MODEL_CASES)),

@@ -51,24 +51,10 @@ def clipped_sum(model: Model, points: Points, silos: Sequence[Records]) -> Tenso
         return torch.stack([clipped_sum(model, points, [silo]) for silo in silos]).sum(0)
     x, y = silos[0] if len(silos) == 1 else (torch.cat(parts) for parts in zip(*silos, strict=True))
     if points.factors is not None:
-        return _joint_sum(model, points, x, y)
+        return model.joint_gradient_sum(points.weights, points.previous, points.factors, x, y, points.clip)
     if points.clipping == "record":
         return model.clipped_gradient_sum(points.weights, x, y, points.clip)
     return (_mean_clipped_sum if points.clipping == "batch_mean" else _tensor_clipped_sum)(model, points, x, y)
-
-
-def _joint_sum(model: Model, points: Points, x: Tensor, y: Tensor) -> Tensor:
-    assert points.factors is not None
-    weights, clip = points.weights, points.clip
-    total, free = torch.zeros_like(weights), torch.full_like(clip, torch.inf)
-    for k in range(len(x)):
-        record = x[k : k + 1], y[k : k + 1]
-        whole = points.factors[0] * model.clipped_gradient_sum(weights, *record, free)
-        if points.previous is not None:
-            whole = whole - points.factors[1] * model.clipped_gradient_sum(points.previous, *record, free)
-        factor = clip_factors((whole**2).sum(1), clip)[:, None]
-        total += torch.where(factor > 0, factor * whole, 0)
-    return total
 
 
 def _mean_clipped_sum(model: Model, points: Points, x: Tensor, y: Tensor) -> Tensor:

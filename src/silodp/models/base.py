@@ -95,6 +95,29 @@ class Model:
         """
         raise NotImplementedError
 
+    def joint_gradient_sum(
+        self,
+        weights: Tensor,
+        previous: Tensor | None,
+        factors: tuple[float, float],
+        x: Tensor,
+        y: Tensor,
+        clip: Tensor,
+    ) -> Tensor:
+        """(G, d) sum of a·gradient − b·gradient at `previous`, clipped as a whole; a record not finite adds 0.
+
+        `factors` is (a, b). Without `previous` nothing is taken away.
+        """
+        total, free = torch.zeros_like(weights), torch.full_like(clip, torch.inf)
+        for k in range(len(x)):
+            record = x[k : k + 1], y[k : k + 1]
+            whole = factors[0] * self.clipped_gradient_sum(weights, *record, free)
+            if previous is not None:
+                whole = whole - factors[1] * self.clipped_gradient_sum(previous, *record, free)
+            factor = clip_factors((whole**2).sum(1), clip)[:, None]
+            total += torch.where(factor > 0, factor * whole, 0)
+        return total
+
     def local_steps(
         self,
         weights: Tensor,

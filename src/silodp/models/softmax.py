@@ -45,8 +45,30 @@ class Softmax(Classifier):
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
         x, finite = finite_records(x)
-        delta = softmax_residual(self.outputs(weights, x), y)
-        squared_norms = square_sums(delta, 2).T * ((x**2).sum(1, keepdim=True) + 1)
-        delta = delta * clip_factors(squared_norms, clip).T[..., None]
-        delta = torch.where((torch.isfinite(delta).all(2) & finite)[..., None], delta, 0)
-        return torch.cat([torch.einsum("gbc,bf->gcf", delta, x).flatten(1), delta.sum(1)], dim=1)
+        return _sum_of_products(softmax_residual(self.outputs(weights, x), y), x, finite, clip)
+
+    def joint_gradient_sum(
+        self,
+        weights: Tensor,
+        previous: Tensor | None,
+        factors: tuple[float, float],
+        x: Tensor,
+        y: Tensor,
+        clip: Tensor,
+    ) -> Tensor:
+        seen, finite = finite_records(x)
+        delta = factors[0] * softmax_residual(self.outputs(weights, seen), y)
+        if previous is not None:
+            delta = delta - factors[1] * softmax_residual(self.outputs(previous, seen), y)
+        total = _sum_of_products(delta, seen, finite, clip)
+        if torch.isfinite(total.sum()):
+            return total
+        return super().joint_gradient_sum(weights, previous, factors, x, y, clip)
+
+
+def _sum_of_products(delta: Tensor, x: Tensor, finite: Tensor, clip: Tensor) -> Tensor:
+    """(G, d) sum of δ xᵀ and δ over the records, of δ (G, B, classes), each scaled to norm at most `clip`."""
+    squared_norms = square_sums(delta, 2).T * ((x**2).sum(1, keepdim=True) + 1)
+    delta = delta * clip_factors(squared_norms, clip).T[..., None]
+    delta = torch.where((torch.isfinite(delta).all(2) & finite)[..., None], delta, 0)
+    return torch.cat([torch.einsum("gbc,bf->gcf", delta, x).flatten(1), delta.sum(1)], dim=1)

@@ -8,12 +8,14 @@ from torch import Tensor
 from silodp.models.base import (
     Block,
     Classifier,
+    Steps,
     clip_factors,
     finite_records,
     softmax_residual,
     square_sums,
     zero_unless_finite,
 )
+from silodp.models.cpu import kernels
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,13 @@ class Softmax(Classifier):
     @property
     def steps_program(self) -> tuple[str, tuple[int, ...]] | None:
         return "softmax", (self.features, self.classes)
+
+    def _compiled_steps(self, weights: Tensor, steps: Steps) -> Tensor:
+        return kernels.softmax_local_steps(self.classes, weights, steps)
+
+    @property
+    def _terms(self) -> int:
+        return self.features
 
     @zero_unless_finite
     def clipped_gradient_sum(self, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:

@@ -54,12 +54,15 @@ def test_perceptron_gradient_sums_at_every_cut_of_the_records(records, hidden, d
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("noisy", [False, True])
-@pytest.mark.parametrize("name", ["perceptron", "linear", "logistic"])
+@pytest.mark.parametrize("name", ["perceptron", "linear", "logistic", "softmax"])
 @pytest.mark.parametrize("steps", [1, kernels.STEP_BLOCK - 1, kernels.STEP_BLOCK, kernels.STEP_BLOCK + 1, 40])
 def test_local_steps_at_every_cut_of_the_steps(steps, name, noisy, dtype):
     model, weights, x, y = perceptron(steps, 5, dtype)
     plain = SimpleNamespace(clipped_gradient_sum=partial(plain_sum, model))
-    if name != "perceptron":
+    if name == "softmax":
+        model = plain = MODELS[name](6, 3)
+        weights, y = weights[:, : model.size].contiguous(), y + (torch.arange(steps) % 2)
+    elif name != "perceptron":
         model = plain = MODELS[name](6, 2)
         weights, y = weights[:, :6].contiguous(), y.to(x)
     clip = torch.tensor([0.2, 2.0, math.inf], dtype=DTYPES[dtype])

@@ -194,6 +194,11 @@ def affine_local_steps(link: int, weights: Tensor, steps: Steps) -> Tensor:
     return _in_blocks(_affine_steps, (link, steps.curvature), weights, steps, -(-len(weights) // LANES))
 
 
+def softmax_local_steps(classes: int, weights: Tensor, steps: Steps) -> Tensor:
+    """One-record steps of multinomial logistic regression."""
+    return _in_blocks(_softmax_steps, classes, weights.clone(memory_format=torch.contiguous_format), steps, len(weights))
+
+
 def _in_blocks(kernel: Any, option: Any, weights: Tensor, steps: Steps, units: int) -> Tensor:
     """Run `kernel` in place over `weights`, a block of steps at a time, its units of work side by side."""
     columns = steps.clip.numpy(), steps.stepsize.numpy(), steps.noise.numpy()
@@ -336,3 +341,54 @@ def _affine_steps(option, weights, x, y, clip, stepsize, noise, base, start, sto
         for lane in range(points):
             for f in range(features):
                 weights[first + lane, f] = w[f, lane]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _softmax_steps(classes, weights, x, y, clip, stepsize, noise, base, start, stop):
+    records, features = x.shape
+    split = classes * features
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    pre, deltas = np.empty(classes, dtype=x.dtype), np.empty(classes, dtype=x.dtype)
+    for g in range(start, stop):
+        matrix, bias = weights[g, :split].reshape((classes, features)), weights[g, split:]
+        eta = stepsize[g]
+        level = noise[g] * eta if len(base) else zero
+        for c in range(classes):
+            total, row = zero, matrix[c]
+            for f in range(features):
+                total += row[f] * x[0, f]
+            pre[c] = total
+        for k in range(records):
+            record, following = x[k], x[min(k + 1, records - 1)]
+            size, largest = one, pre[0] + bias[0]
+            for f in range(features):
+                size += record[f] * record[f]
+            for c in range(classes):
+                deltas[c] = pre[c] + bias[c]
+                largest = max(largest, deltas[c])
+            total = zero
+            for c in range(classes):
+                deltas[c] = math.exp(deltas[c] - largest)
+                total += deltas[c]
+            squared = zero
+            for c in range(classes):
+                deltas[c] = deltas[c] / total - (one if c == y[k] else zero)
+                squared += deltas[c] * deltas[c]
+            share = eta * factor(squared * size, clip[g])
+            # One pass over the matrix takes the step and multiplies with the record that follows.
+            for c in range(classes):
+                step, row, ahead = share * deltas[c], matrix[c], zero
+                if level > 0:
+                    draw = base[k, c * features : (c + 1) * features]
+                    for f in range(features):
+                        new = row[f] - (step * record[f] + level * draw[f])
+                        row[f] = new
+                        ahead += new * following[f]
+                    bias[c] -= step + level * base[k, split + c]
+                else:
+                    for f in range(features):
+                        new = row[f] - step * record[f]
+                        row[f] = new
+                        ahead += new * following[f]
+                    bias[c] -= step
+                pre[c] = ahead

@@ -196,7 +196,8 @@ def affine_local_steps(link: int, weights: Tensor, steps: Steps) -> Tensor:
 
 def softmax_local_steps(classes: int, weights: Tensor, steps: Steps) -> Tensor:
     """One-record steps of multinomial logistic regression."""
-    return _in_blocks(_softmax_steps, classes, weights.clone(memory_format=torch.contiguous_format), steps, len(weights))
+    weights = weights.clone(memory_format=torch.contiguous_format)
+    return _in_blocks(_softmax_steps, classes, weights, steps, len(weights))
 
 
 def _in_blocks(kernel: Any, option: Any, weights: Tensor, steps: Steps, units: int) -> Tensor:

@@ -140,18 +140,23 @@ def gradients(algorithm: str, R: int | None = None, places: int = 1) -> tuple[st
     plan, found = RunPlan(load(BOARD / "config.json"), folder=str(BOARD), published=True), []
     for name, config in plan.experiments.items():
         setting, n = config.settings[0], silo_sizes(config)[1]
-        if name.endswith("_leaderboard") and (setting.R if "successors" in name else None) == R:
+        here = name.endswith("_leaderboard") and algorithm in config.algorithms
+        if here and (setting.R if "successors" in name else None) == R:
             (of,) = plan.task(name, algorithm, setting.name, "default").plans(math.nan, 1, [n])
-            found.append(sum(release.count * release.records * release.gradients for release in of.releases) / n)
+            taken = (r.count * r.records * r.gradients * (1 + r.joint) for r in of.releases)
+            found.append(sum(taken) / n)
     return f"{min(found):.{places}f}", f"{max(found):.{places}f}"
 
 
 def of_the_successors(M: int, R: int, epsilon: float) -> tuple[str, ...]:
-    """Mean test errors in the successors' own comparison, by algorithm."""
-    rows = rows_of("published-leaderboard/tables/mnist_successors_*")
-    errors = rows.query("M == @M and R == @R and epsilon == @epsilon").set_index("algorithm")["test_error_mean"]
-    names = ("minibatch_sgd", "localised_accelerated", "dp_mu2", "dp_mu2_difference", "dp_mu2_correlated")
-    return tuple(f"{errors[name]:.3f}" for name in names)
+    """Mean test errors in the successors' own comparison, by algorithm, in one pass and with as many gradients each."""
+    experiment, found = f"mnist_successors_{'r3' if R == 3 else f'm{M}'}", []
+    passes = ("minibatch_sgd", "dp_mu2", "dp_mu2_difference", "dp_mu2_correlated")
+    more = ("minibatch_sgd", "local_sgd", "accelerated_minibatch_sgd", "localised_accelerated")
+    for run, names in (("", passes), ("_gradients", more)):
+        rows = rows_of(f"published-leaderboard/tables/{experiment}{run}_leaderboard").query("epsilon == @epsilon")
+        found += [f"{rows.set_index('algorithm')['test_error_mean'][name]:.3f}" for name in names]
+    return tuple(found)
 
 
 def printed_k() -> tuple[str, ...]:
@@ -480,16 +485,21 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     )[::2],
     rf"the best single model at {OF} cells": lambda: on_the_board("a model for each silo.*?")[::2],
     rf"it is worse at {OF} cells, and better at none": lambda: on_the_board("is one pass.*?")[1:],
-    r"It takes ([\d.]+)n gradients there": lambda: gradients("localised_accelerated", 25)[:1],
-    r"cells,? with ([\d.]+) times its gradients": lambda: gradients("localised_accelerated", 25)[:1],
-    r"localised acceleration takes ([\d.]+)n, and": lambda: gradients("localised_accelerated", 3, places=2)[:1],
+    r"It takes (\d)n gradients,\s+minibatch SGD n": lambda: gradients("dp_mu2", 25, places=0)[:1],
+    r"Localised acceleration takes ([\d.]+)n gradients in 25 rounds, ([\d.]+)n in 3": lambda: (
+        *gradients("localised_accelerated", 25)[:1],
+        *gradients("localised_accelerated", 3, places=2)[:1],
+    ),
     r"Minibatch SGD takes ([\d.]+)n to ([\d.]+)n gradients": partial(gradients, "minibatch_sgd"),
-    rf"ahead of minibatch SGD: {INTERVAL} for M = 50 and ε = 8": partial(
+    rf"minibatch SGD in one pass: {INTERVAL} for M = 50 and ε = 8": partial(
         on_the_board_at, "successor", "mnist_successors_m50_leaderboard", 8
+    ),
+    rf"{INTERVAL} for M = 80 and ε = 65.32": partial(
+        on_the_board_at, "successor", "mnist_successors_m80_gradients_leaderboard", 65.32
     ),
     rf"on STAR at ε = 4: {INTERVAL}": partial(on_the_board_at, "successor", "star_leaderboard", 4),
     **{
-        rf"\| {M}, {R}, {epsilon:g}(?: \(ρ = 8\))? " + r"\| ([\d.]+) " * 5: partial(of_the_successors, M, R, epsilon)
+        rf"\| {M}, {R}, {epsilon:g}(?: \(ρ = 8\))? " + r"\| ([\d.]+) " * 8: partial(of_the_successors, M, R, epsilon)
         for M, R, epsilon in (
             *((50, 25, epsilon) for epsilon in (1, 8, 65.32)),
             *((M, R, 65.32) for M, R in ((20, 25), (80, 25), (50, 3))),

@@ -79,7 +79,7 @@ def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Seque
         made_by |= {part: run for part, run in parts.items() if source != output or part not in gone}
     # A run of which no experiment is left has no record.
     runs = {name: record for name, record in runs.items() if name in made_by.values()}
-    config = _joined_config(sources, gone) | {"run": "-".join(runs)}
+    config = _joined_config(sources, gone) | {"run": "-".join(runs)[:100]}  # as long as a run's name may be
     with _replaced(output) as built:
         for source in sources:
             for name, digest in manifest(source).items():

@@ -78,7 +78,7 @@ class Question(NamedTuple):
     second: frozenset[str]
 
 
-def questions(names: Sequence[str], axis: str = "", one_pass: Collection[str] = ONE_PASS) -> list[Question]:
+def questions(names: Sequence[str], axis: str = "") -> list[Question]:
     """The questions about algorithms `names`, of a leaderboard's data set or along an `axis` of heterogeneity."""
     private = frozenset(names)
     if axis:
@@ -91,7 +91,7 @@ def questions(names: Sequence[str], axis: str = "", one_pass: Collection[str] = 
         Question("successor", "does a successor beat the papers' best", single & {*SUCCESSORS}, papers),
         Question("personal", "does a model for each silo beat the best single model", private & {"mr_mtl"}, single),
         Question("federating", "does federating beat training alone", single, private & {*BASELINES}),
-        Question("linear time", "is one pass better than many", single & {*one_pass}, single - {*one_pass}),
+        Question("linear time", "is one pass better than many", single & {*ONE_PASS}, single - {*ONE_PASS}),
     ]
     return [question for question in asked if question.first and question.second]
 
@@ -123,15 +123,9 @@ def compared(reported: pd.DataFrame, constant: Collection[str] = ()) -> pd.DataF
     return table.assign(holm=kept, outcome=np.where(kept, sides, "no difference found"))
 
 
-def _one_pass(experiment: str, rounds: int) -> tuple[str, ...]:
-    """Algorithms that take n gradients in all: also minibatch SGD, where its batches of all rounds are one pass."""
-    share = float(known_experiments().get(experiment, {}).get("batch_share") or math.inf)
-    return (*ONE_PASS, "minibatch_sgd") if share * rounds < 1 + 1e-6 else ONE_PASS
-
-
 def _cell(cell: tuple, part: pd.DataFrame) -> Iterator[tuple]:
     names, axis = part["algorithm"].unique().tolist(), heterogeneity_axis(cell[0])
-    for question in questions(names, axis, _one_pass(cell[0], int(part["R"].iloc[0]))):
+    for question in questions(names, axis):
         first, second = best(part, question.first), best(part, question.second)
         errors = np.hstack(paired_errors(part, first, second))
         difference = errors[:, 0] - errors[:, 1]

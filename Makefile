@@ -74,11 +74,12 @@ proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on in
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
 
 BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successors leaderboard-gradients leaderboard-natural
-leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: 4.2 hours, and leaderboard-gradients, which was not timed
+leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: 5 hours
 	@for run in $(BOARD); do $(MAKE) --no-print-directory reproduce RUN=$$run || exit; done
 	@$(BIN)/silodp leaderboard $(addprefix results/,$(BOARD)) --output results/leaderboard/board
 
 decided: .venv/installed  ## the decided tables of docs/claims.md: fresh trials, hours, resumable; FAMILY="calibrated" for some
+	@$(BIN)/silodp fetch insurance mnist
 	@$(BIN)/silodp decided trials $(FAMILY)
 	@$(BIN)/silodp decided tables
 

@@ -38,7 +38,7 @@ UNIT = r"(?:[\d.]+ (?:to|and|against) )?[\d.,]+ (?:%|Mbit)|\b[\d,]+ of [\d,]+ ho
 NUMBER = re.compile(r"(?<![\w.,^/−=-])\d[\d,]*(?:\.\d+)?(?![\w./]|,\d)")
 # Numbers of other things that happen to be equal: claims, noise, ratios of bounds, batches, files, points of a grid.
 OTHERS = {
-    "docs/leaderboard.md": ["2.53", "137", "338"],
+    "docs/leaderboard.md": ["2.53", "137", "341"],
     "docs/accounting.md": ["1.078", "1.26", "1.37"],
     "docs/atlas.md": ["19.1"],
     "docs/errata.md": ["1.342"],

@@ -102,14 +102,15 @@ def draw(count: int, seed: int) -> list[Mutant]:
     for path in files:
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()
-        # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors.
+        # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors, no dashes of a figure's lines.
         if {"gpu", "cpu"} & set(path.parts) or not tests_of(path, ROOT / "tests"):
             continue
         for statement in ast.walk(ast.parse(source)):
             simple = isinstance(statement, (ast.Assign, ast.Return, ast.AugAssign, ast.Expr))
             if simple and statement.lineno == statement.end_lineno:  # type: ignore[attr-defined]
                 line = lines[statement.lineno - 1]  # type: ignore[attr-defined]
-                once = [other.strip() for other in lines].count(line.strip()) == 1 and "Error(" not in line
+                once = [other.strip() for other in lines].count(line.strip()) == 1
+                once &= not re.search(r"(Error|Look)\(", line)
                 places = sum(1 for _ in changes(ast.parse(line.strip())))
                 found += [(path, line.strip(), place) for place in range(places) if once]
     generator, drawn = random.Random(seed), []

@@ -358,6 +358,31 @@ def clips_of_the_paper() -> tuple[str, ...]:
     return ahead, every, *compared("C1", *SGD, "ahead"), behind, ahead_kept, ahead, behind_kept, behind
 
 
+# How docs/results.md calls the noise and the pairs of decided.csv.
+OF_FAMILIES = {"the papers'": ("printed", "convex"), "calibrated": ("calibrated", "equal", "perceptron")}
+OF_FAMILIES["calibrated, at the end"] = ("equal_end",)
+OF_SIDES = {"SPIDER": "spider", "MB-SGD": "minibatch_sgd", "local SGD": "local_sgd"}
+OF_DATA = {"breast cancer": "wbcd", "insurance": "insurance", "MNIST, logistic": "mnist_logistic"}
+
+
+def decided(noise: str, data: str, first: str, second: str) -> tuple[str, ...]:
+    """Cells ahead, behind, the same, open and all, with their mean difference, of decided.csv's rows with trials."""
+    rows = pd.read_csv(PUBLISHED / "decided.csv").query("trials > 0")
+    rows = rows[rows["family"].isin(OF_FAMILIES[noise]) & rows["experiment"].str.startswith(OF_DATA[data])]
+    rows = rows[(rows["first"] == OF_SIDES[first]) & (rows["second"] == OF_SIDES[second])]
+    counted = [str((rows["outcome"] == name).sum()) for name in ("ahead", "behind", "same", "open")]
+    return *counted, signed_difference(rows["difference"].mean())
+
+
+def test_the_table_of_procedures_is_decided_csv():
+    table = (ROOT / "docs" / "results.md").read_text("utf-8").partition("## Procedures with their tuning")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if " − " in line and "|" in line]
+    assert len(rows) == 10
+    for noise, data, pair, *numbers in rows:
+        first, second = pair.split(" − ")
+        assert tuple(numbers) == decided(noise, data, first, second), (noise, data, pair)
+
+
 def audits() -> tuple[str, ...]:
     """Least runs; algorithms whose median share of the upper bound is a half, all; the ends of those medians."""
     rows = pd.concat(map(pd.read_csv, RESULTS.glob("published*/audit.csv")))

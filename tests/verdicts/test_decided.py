@@ -66,6 +66,17 @@ def test_one_point_a_side_gives_the_mean_difference_and_a_diverged_error_none() 
     assert np.isnan(procedure(data, once, used)[0]).tolist() == [False, True]
 
 
+def test_a_point_that_is_never_chosen_may_diverge() -> None:
+    generator = np.random.default_rng(2)
+    data, once = trials(generator, 40), np.ones(40)
+    used = choosing_copies(once, CHOOSING, 100, generator)
+    data.losses[:, 1] = data.losses[:, 0] + 1
+    plain = procedure(data, once, used)
+    data.losses[7, 1], data.errors[7, 1] = np.inf, np.nan
+    for found, wanted in zip(procedure(data, once, used), plain, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_swapped_trials_have_no_difference_in_the_mean() -> None:
     generator = np.random.default_rng(2)
     data = trials(generator, 60)

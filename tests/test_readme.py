@@ -359,14 +359,17 @@ def clips_of_the_paper() -> tuple[str, ...]:
 
 
 # How docs/results.md calls the noise and the pairs of decided.csv.
-OF_FAMILIES = {"the papers'": ("printed", "convex"), "calibrated": ("calibrated", "equal", "perceptron")}
-OF_FAMILIES["calibrated, at the end"] = ("equal_end",)
+OF_FAMILIES = {
+    "the papers'": ("printed", "convex"),
+    "calibrated": ("calibrated", "equal", "perceptron"),
+    "calibrated, at the end": ("equal_end",),
+}
 OF_SIDES = {"SPIDER": "spider", "MB-SGD": "minibatch_sgd", "local SGD": "local_sgd"}
 OF_DATA = {"breast cancer": "wbcd", "insurance": "insurance", "MNIST, logistic": "mnist_logistic"}
 
 
 def decided(noise: str, data: str, first: str, second: str) -> tuple[str, ...]:
-    """Cells ahead, behind, the same, open and all, with their mean difference, of decided.csv's rows with trials."""
+    """Cells ahead, behind, the same and open, and their mean difference, of decided.csv's rows with trials."""
     rows = pd.read_csv(PUBLISHED / "decided.csv").query("trials > 0")
     rows = rows[rows["family"].isin(OF_FAMILIES[noise]) & rows["experiment"].str.startswith(OF_DATA[data])]
     rows = rows[(rows["first"] == OF_SIDES[first]) & (rows["second"] == OF_SIDES[second])]
@@ -374,9 +377,26 @@ def decided(noise: str, data: str, first: str, second: str) -> tuple[str, ...]:
     return *counted, signed_difference(rows["difference"].mean())
 
 
+def decided_where(family: str, alike: bool, data: str = "") -> tuple[str, ...]:
+    """Cells of minibatch against local SGD that are ahead, all, and behind, where silos are alike or differ."""
+    rows = pd.read_csv(PUBLISHED / "decided.csv").query("family == @family and trials > 0 and second == 'local_sgd'")
+    rows = rows[(rows["first"] == "minibatch_sgd") & rows["experiment"].str.startswith(data)]
+    rows = rows[rows["experiment"].str.endswith("_p1") == alike]
+    return str((rows["outcome"] == "ahead").sum()), str(len(rows)), str((rows["outcome"] == "behind").sum())
+
+
+def on_average(claim: str) -> tuple[str, ...]:
+    """The means and intervals of a claim's decided verdict, by data set."""
+    text = pd.read_csv(PUBLISHED / "decided_verdicts.csv").set_index("claim").loc[claim, "on_average"]
+    assert text.startswith("confirmed, below the margin")
+    return re.search(r".*?".join([INTERVAL] * text.count("[")), text.replace("-", "−")).groups()
+
+
 def test_the_table_of_procedures_is_decided_csv():
     table = (ROOT / "docs" / "results.md").read_text("utf-8").partition("## Procedures with their tuning")[2]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if " − " in line and "|" in line]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if " − " in line and "|" in line
+    ]
     assert len(rows) == 10
     for noise, data, pair, *numbers in rows:
         first, second = pair.split(" − ")
@@ -422,7 +442,16 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         counts_apart, "spider", "ahead", "all"
     ),
     r"with it SPIDER leads (\d+) : (\d+) on MNIST": lambda: taken_apart("released", RELEASED)[:2],
-    rf"at \[equal certified ε\]\([^)]*\) it is ahead at {OF} comparisons": lambda: ahead_at_equal_epsilon()[:2],
+    rf"certified ε it is ahead at {OF} cells and behind at (\d+)\. Where silos are alike it is ahead at {OF}": lambda: (
+        *decided_where("equal_end", False),
+        *decided_where("equal_end", True)[:2],
+    ),
+    rf"it is ahead of local SGD at {OF} cells\. With silos that are alike \(p = 1\) it is ahead at {OF}": lambda: (
+        *decided_where("convex", False, "mnist")[:2],
+        *decided_where("convex", True, "mnist")[:2],
+    ),
+    rf"is confirmed on average: {INTERVAL} on insurance, {INTERVAL} on MNIST": partial(on_average, "C1"),
+    rf"is confirmed on average on MNIST, below the margin: {INTERVAL}": partial(on_average, "C3"),
     r"Of ([\d,]+) published private rows, .*?, ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": partial(
         standing_of, PRIVATE
     ),
@@ -523,7 +552,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         on_the_board_at, "successor", "mnist_successors_m50_leaderboard", 65.32
     ),
     rf"in 3 rounds at ε = 8: {INTERVAL}": partial(on_the_board_at, "successor", "mnist_successors_r3_leaderboard", 8),
-    rf"{INTERVAL} for M = 80 and ε = 65.32": partial(
+    rf"accelerated minibatch SGD is the best, it is {INTERVAL}": partial(
         on_the_board_at, "successor", "mnist_successors_m80_gradients_leaderboard", 65.32
     ),
     rf"on STAR at ε = 4: {INTERVAL}": partial(on_the_board_at, "successor", "star_leaderboard", 4),

@@ -102,7 +102,7 @@ def draw(count: int, seed: int) -> list[Mutant]:
     for path in files:
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()
-        # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors, no dashes of a figure's lines.
+        # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors, no dashes of lines.
         if {"gpu", "cpu"} & set(path.parts) or not tests_of(path, ROOT / "tests"):
             continue
         for statement in ast.walk(ast.parse(source)):

@@ -69,8 +69,8 @@ def choosing_copies(copies: NDArray, choosing: int, splits: int, generator: np.r
 def procedure(data: Choices, copies: NDArray, choosing: NDArray) -> tuple[NDArray, NDArray]:
     """Mean error of each side (S,) over the splits, and the share of splits that choose each point (P,).
 
-    `choosing` is what `choosing_copies` gives for `copies`. NaN where a chosen point's error is not finite in a trial that
-    evaluates it.
+    `choosing` is what `choosing_copies` gives for `copies`. NaN where a chosen point's
+    error is not finite in a trial that evaluates it.
     """
     losses = choosing @ np.where(np.isfinite(data.losses), data.losses, WORST)
     finite = np.isfinite(data.errors)

@@ -173,3 +173,10 @@ def test_a_claims_line_has_a_number_for_each_pair_and_the_setting_that_speaks_ag
     assert mean.startswith("−")
     assert not against.startswith("−")
     assert "M = 3, R = 35" in place
+
+
+def test_a_claim_says_its_two_decided_verdicts(tmp_path):
+    decided = {"on_average": "confirmed (minibatch_sgd − local_sgd: -0.1)", "at_every": "open"}
+    text = built(tmp_path, [row("C1", "open", **decided), row("N1", "open")])
+    assert "With tuning, on average: confirmed (MB-SGD − Local SGD: −0.1)." in text
+    assert text.count("With tuning, at every ε: open.") == text.count("With tuning, at") == 1

@@ -61,6 +61,7 @@ class ShownClaim(Row):
     measures: str
     effects: Sequence[tuple[str, str]]
     tally: str
+    decided: Sequence[tuple[str, str]]
     variants: Sequence[Row]
     readings: Sequence[Row]
     parts: Table
@@ -76,6 +77,8 @@ _UNITS = {
 }
 # What a claim's number is; of a part of it, see `_UNITS`.
 _MEASURES = {"paired_difference": "of comparisons support it", "delivered_epsilon": "is true over claimed ε"}
+# Columns of the decided verdicts, of procedures with their tuning; a run without decided tables has none.
+_DECIDED = {"on_average": "on average", "at_every": "at every ε"}
 # Scopes of rows that stand beside the claim's own; all others are parts of it.
 _BESIDE = (READING, FORM)
 
@@ -89,7 +92,7 @@ def read_claims(folder: Path) -> pd.DataFrame | None:
     for word in table["verdict"]:
         if word not in list(Verdict):
             raise ValueError(f"{path}: verdict: {show_value(word)}: must be one of {', '.join(Verdict)}")
-    return table
+    return table.fillna(dict.fromkeys(_DECIDED, ""))
 
 
 def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> list[ShownClaim]:
@@ -113,6 +116,7 @@ def shown_claims(page: Page, table: pd.DataFrame, figures: Sequence[Figure]) -> 
             **said,
             measures=_MEASURES.get(claim.statistic.name, "") if claim else "",
             effects=_effects(records, claim, page),
+            decided=[(words, readable_text(records[0][key])) for key, words in _DECIDED.items() if records[0].get(key)],
             variants=[part for part, label in beside if label in ("", AT_CLAIM)],
             readings=[part for part, _ in beside],
             parts=Table(f"{name}: its parts", ["part", "verdict", "number", "how"], cells),

@@ -74,7 +74,7 @@ proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on in
 	@$(MAKE) --no-print-directory reproduce RUN=proximal-paper
 
 BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successors leaderboard-gradients leaderboard-natural
-leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: 5 hours
+leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: some 5 hours
 	@for run in $(BOARD); do $(MAKE) --no-print-directory reproduce RUN=$$run || exit; done
 	@$(BIN)/silodp leaderboard $(addprefix results/,$(BOARD)) --output results/leaderboard/board
 

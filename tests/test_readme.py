@@ -443,9 +443,10 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         counts_apart, "spider", "ahead", "all"
     ),
     r"with it SPIDER leads (\d+) : (\d+) on MNIST": lambda: taken_apart("released", RELEASED)[:2],
-    rf"certified ε it is ahead at {OF} cells and behind at (\d+)\. Where silos are alike it is ahead at {OF}": lambda: (
+    rf"certified ε it is ahead at {OF} cells and behind at (\d+)\. "
+    rf"Where silos are alike it is ahead at {OF} and behind at (\d+)": lambda: (
         *decided_where("equal_end", False),
-        *decided_where("equal_end", True)[:2],
+        *decided_where("equal_end", True),
     ),
     rf"it is ahead of local SGD at {OF} cells\. With silos that are alike \(p = 1\) it is ahead at {OF}": lambda: (
         *decided_where("convex", False, "mnist")[:2],

@@ -69,19 +69,19 @@ def choosing_copies(copies: NDArray, choosing: int, splits: int, generator: np.r
 def procedure(data: Choices, copies: NDArray, choosing: NDArray) -> tuple[NDArray, NDArray]:
     """Mean error of each side (S,) over the splits, and the share of splits that choose each point (P,).
 
-    `choosing` is what `choosing_copies` gives for `copies`. NaN where a chosen point's
-    error is not finite in a trial that evaluates it.
+    `choosing` is what `choosing_copies` gives for `copies`. A side has NaN where the error of a point that it chooses
+    is not finite in a trial that evaluates.
     """
     losses = choosing @ np.where(np.isfinite(data.losses), data.losses, WORST)
     finite = np.isfinite(data.errors)
     errors = np.where(finite, data.errors, 0.0)
     evaluated = copies @ errors - choosing @ errors
-    diverged = copies @ ~finite - choosing @ ~finite > 0
     evaluated /= (copies.sum() - choosing.sum(1))[:, None]
+    evaluated[copies @ ~finite - choosing @ ~finite > 0] = np.nan
     means, shares = np.empty(len(data.sides)), np.zeros(losses.shape[1])
     for number, side in enumerate(data.sides):
         best = side.start + losses[:, side].argmin(1)
-        means[number] = np.where(diverged, np.nan, evaluated)[np.arange(len(best)), best].mean()
+        means[number] = evaluated[np.arange(len(best)), best].mean()
         shares += np.bincount(best, minlength=len(shares)) / len(best)
     return means, shares
 

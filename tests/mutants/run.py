@@ -144,7 +144,7 @@ def tests_of(path: Path, tests: Path) -> list[str]:
 
 
 def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
-    """What the tests say: killed, survived, or an error of pytest itself, or out of time."""
+    """What the tests say: killed (2: they cannot be collected), survived, an error of pytest itself, or out of time."""
     tests = copy / "tests"
     ids = test_ids(mutant.tests, tests) if mutant.tests else tests_of(mutant.path, tests)
     paths = os.pathsep.join([str(copy / "src"), os.environ.get("PYTHONPATH", "")])
@@ -162,7 +162,7 @@ def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:
         )
     except subprocess.TimeoutExpired:
         return "out of time"
-    return {0: "survived", 1: "killed"}.get(done.returncode, f"error {done.returncode}")
+    return {0: "survived", 1: "killed", 2: "killed"}.get(done.returncode, f"error {done.returncode}")
 
 
 def main() -> int:

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from small_sums import enumerated_delta
 
-from silodp.privacy.shuffling.binomial_noise import rounded_moment, shift_delta, shift_moments, vector_delta
+from silodp.privacy.shuffling.binomial_noise import (
+    _rounded_totals,
+    rounded_moment,
+    shift_delta,
+    shift_moments,
+    vector_delta,
+)
 from silodp.privacy.shuffling.p_vec import SumParameters, _root, calibrate, fewest_bits, ideal_variance
 from silodp.theory import THEOREMS
 
@@ -85,6 +91,18 @@ def test_rounding_never_exceeds_its_bound(dimension, scale, seed):
     whole = np.floor(v).astype(int)
     exact = np.log((1 - v + whole) * np.exp(moments[whole]) + (v - whole) * np.exp(moments[whole + 1])).sum()
     assert exact <= rounded_moment(moments, dimension, 8.0) * (1 + 1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.floats(1e-3, 3.0), st.floats(1e-3, 10.0))
+def test_the_height_above_a_parabola_is_the_highest_of_many_points(seed, scale, a):
+    """β(a), the largest log E exp φ(rounded v) − a v² over v in [0, g], φ growing; d and radius² enter linearly."""
+    moments = np.append(0.0, np.random.default_rng(seed).exponential(scale, 6)).cumsum()
+    k, f = np.arange(6)[:, None], np.linspace(0, 1, 4001)
+    heights = np.log((1 - f) * np.exp(moments[:-1, None]) + f * np.exp(moments[1:, None])) - a * (k + f) ** 2
+    beta = _rounded_totals(moments[None], np.array([[a]]), 1, 0.0)[0, 0]
+    assert beta == pytest.approx(heights.max(), rel=1e-6, abs=1e-6)
+    assert _rounded_totals(moments[None], np.array([[a]]), 3, 2.0)[0, 0] == pytest.approx(4 * a + 3 * beta)
 
 
 def test_calibrated_sums_keep_their_promise_with_few_bits():

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from three_silos import run_plan
+from three_silos import run_plan, seeded_key
 
 from silodp.federation.clipped_sums import Points
+from silodp.federation.interface import Query
+from silodp.federation.messages import Messages
+from silodp.federation.streams import Streams
 from silodp.silos.lattice import LatticeMessages
 from silodp.silos.ledger import opened
 from silodp.silos.silo import PunctualReplies, open_silo
@@ -104,6 +107,21 @@ def seems_planned(found):
 def test_the_worst_questions_get_the_noise_of_the_plan(tmp_path):
     plan = many_coordinates(150)
     assert seems_planned(deviations(plan, tmp_path / "honest", alike()))
+
+
+@pytest.mark.parametrize("noise_at", ["step", "contracted_step", "end"])
+def test_local_steps_of_a_silo_lead_where_the_algorithms_do(noise_at):
+    plan = run_plan("local_sgd", {"noise_at": noise_at})
+    # Records so long that a step of theirs expands distances.
+    (stepsize, clip), (release,), long = plan.point(), plan.plans[0].releases, [alike(value=3.0)]
+    query, noise = Query(torch.full((1, plan.size), 0.3, dtype=torch.float64), 0, release.kind), 1e-9 * clip
+    exact = Messages(plan.model, long, Streams(0)).local_model(query, 0, release, clip, 0 * noise, stepsize)
+    found = LatticeMessages(plan.model, long, seeded_key, plan.federation.bound).local_model(
+        query, 0, release, clip, noise, stepsize
+    )
+    assert abs(exact - query.weights).max() > 0.01
+    assert torch.allclose(found, exact, atol=1e-6)
+    assert not torch.equal(found, exact)
 
 
 PLANTS = {

@@ -11,7 +11,7 @@ import torch
 from three_silos import records, run_plan, seeded_key, simulated_weights
 
 from silodp.silos.coordinator import RemoteFederation, train
-from silodp.silos.keys import fingerprint, make_key
+from silodp.silos.keys import fingerprint, make_key, spoken
 from silodp.silos.silo import open_silo
 from silodp.silos.wire import GREETING, HELLO, pack
 
@@ -90,6 +90,12 @@ def test_strangers_and_wrong_coordinators_get_no_line(tmp_path):
         assert came == []
     finally:
         lines.end(bytes(32))
+
+
+def test_a_fingerprint_is_read_aloud_in_groups_of_four_figures():
+    groups = spoken(bytes(range(32))).split(" ")
+    assert "".join(groups) == bytes(range(32)).hex()
+    assert [len(group) for group in groups] == [4] * 16
 
 
 def test_a_key_is_private_and_never_replaced(tmp_path):

@@ -81,7 +81,7 @@ class StackedRuns(Messages):
         *groups, last = self._distinct(silo)
         left = torch.full((drawn.shape[1],), len(drawn))
         for group in groups:
-            times = torch.isin(drawn, group).sum(0)
+            times = sum((drawn == place).sum(0) for place in group)
             left = left - times
             yield int(group[0]), times
         yield int(last[0]), left

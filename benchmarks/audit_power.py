@@ -28,6 +28,8 @@ from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
 # The smaller silo of the breast cancer runs, its batch and its smallest claim; few rounds, so that 1,000 audits end.
 N, K, ROUNDS, QUIET_ROUNDS, CLAIM = 169, 82, 6, 2, 0.75
 PLANTED = ("minibatch_sgd", "fed_spider")
+# Plays the plants that these two have no messages for.
+OF_STEPS = "local_sgd"
 RUNS, ATTACKS = 300, 5000
 # The published breast cancer runs: their rounds and claims, of which three are shown; an algorithm's options.
 PUBLISHED, CLAIMS, SHOWN, SEEDS = 25, (0.75, 1.0, 1.5, 3.0, 6.0, 12.0, 18.0), (0.75, 3.0, 18.0), 3
@@ -124,6 +126,8 @@ def jobs(repeats: int, audits: int) -> tuple[list[tuple[str, str, int]], list[tu
     for name in PLANTED:
         kinds = frozenset(release.kind for release in made(name)[1].releases if release.count)
         faulty += [(fault, name, repeats) for fault in PLANTS if PLANTS[fault].applies(kinds)]
+    played = {fault for fault, *_ in faulty}
+    faulty += [(fault, OF_STEPS, repeats) for fault in PLANTS if fault not in played]
     each = -(-audits // len(PLANTED))
     return faulty, [(name, start, min(start + 25, each)) for start in range(0, each, 25) for name in PLANTED]
 
@@ -176,7 +180,8 @@ def table(told: dict[tuple[str, str], tuple[int, bool | None]], left: list[tuple
     for fault in PLANTS:
         cells = [told.get((fault, name)) for name in PLANTED]
         row = " | ".join("– | –" if cell is None else f"{cell[0]}/{repeats} | {words[cell[1]]}" for cell in cells)
-        lines.append(f"| {fault} | {row} |")
+        by_steps = told.get((fault, OF_STEPS))
+        lines.append(f"| {fault}{f' ({OF_STEPS}: {by_steps[0]}/{repeats})' if by_steps else ''} | {row} |")
     lines += [
         "",
         f"Honest audits, R = {QUIET_ROUNDS}: {total:,}, as many of each algorithm. False alarms of the mechanism test,",

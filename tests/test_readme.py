@@ -365,7 +365,12 @@ OF_FAMILIES = {
     "calibrated, at the end": ("equal_end",),
 }
 OF_SIDES = {"SPIDER": "spider", "MB-SGD": "minibatch_sgd", "local SGD": "local_sgd"}
-OF_DATA = {"breast cancer": "wbcd", "insurance": "insurance", "MNIST, logistic": "mnist_logistic"}
+OF_DATA = {
+    "breast cancer": "wbcd",
+    "insurance": "insurance",
+    "MNIST, logistic": "mnist_logistic",
+    "MNIST, perceptron": "mnist_mlp",
+}
 
 
 def decided(noise: str, data: str, first: str, second: str) -> tuple[str, ...]:
@@ -398,7 +403,7 @@ def test_the_table_of_procedures_is_decided_csv():
     rows = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if " − " in line and "|" in line
     ]
-    assert len(rows) == 10
+    assert len(rows) == 12
     for noise, data, pair, *numbers in rows:
         first, second = pair.split(" − ")
         assert tuple(numbers) == decided(noise, data, first, second), (noise, data, pair)

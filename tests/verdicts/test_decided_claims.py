@@ -75,6 +75,12 @@ def test_nothing_is_confirmed_without_all_data_sets_but_a_contradiction_stands()
     assert words([missing]) == ("open", "")
 
 
+def test_the_mean_of_some_cells_of_a_data_set_speaks_neither_for_nor_against():
+    some = [cell(0.02), cell(0.0, epsilon=3.0, trials=0)]
+    assert words(some, never_worse=True)[0] == words(some)[0] == "open"
+    assert words([*some, cell(0.02, experiment="mnist_mlp")])[0] == "not reproduced"
+
+
 def test_a_mean_is_over_the_cells_of_one_data_set_and_holm_is_over_data_sets():
     """0.0021 at a standard error of .001 is kept alone (p .018), and by Holm's method not among three."""
     one = [cell(0.0021)]

@@ -32,15 +32,18 @@ def decided_verdicts(claim: Mapping[str, Any], cells: Sequence[Mapping[str, Any]
     if not run or "stated" in claim:
         return {"on_average": _improvement(claim, run, needs) if run else UNDECIDED + needs, "at_every": ""}
     limits = np.array([row["margin"] * claim.get("never_worse", False) for row in run])
-    return {"on_average": _on_average(run, limits, needs), "at_every": _at_every(run, limits, needs)}
+    return {"on_average": _on_average(run, limits, needs, lacking), "at_every": _at_every(run, limits, needs)}
 
 
 def _word(against: bool, kept: bool, needs: str) -> str:
     return NOT_REPRODUCED if against else CONFIRMED if kept and not needs else UNDECIDED
 
 
-def _on_average(run: Sequence[Mapping[str, Any]], limits: np.ndarray, needs: str) -> str:
-    """A mean over cells for each data set and pair; what speaks against the claim is what Holm's method keeps."""
+def _on_average(run: Sequence[Mapping[str, Any]], limits: np.ndarray, needs: str, lacking: Sequence[str]) -> str:
+    """A mean over cells for each data set and pair; what speaks against the claim is what Holm's method keeps.
+
+    The mean of a data set that lacks cells is another number, and speaks neither for nor against.
+    """
     p, kept, small, texts = [], [], [], []
     keys = [(row["data_set"], row["first"], row["second"]) for row in run]
     for key in dict.fromkeys(keys):
@@ -48,7 +51,7 @@ def _on_average(run: Sequence[Mapping[str, Any]], limits: np.ndarray, needs: str
         T, value = rows[0]["trials"], np.mean([row["difference"] for row in rows])
         se = np.mean([row["draws"] for row in rows], axis=0).std(ddof=1)
         low, high = interval(value, se, T)
-        p.append(float(stats.t.sf((value - limit) / se, T - 1)))
+        p.append(1.0 if key[0] in lacking else float(stats.t.sf((value - limit) / se, T - 1)))
         kept.append(high <= limit if limit else high < 0)
         small.append(not limit and abs(value) < rows[0]["margin"])
         texts.append(f"{key[0]}, {key[1]} − {key[2]}: {value:+.4f} [{low:+.4f}, {high:+.4f}]")

@@ -457,6 +457,10 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         *decided_where("convex", False, "mnist")[:2],
         *decided_where("convex", True, "mnist")[:2],
     ),
+    rf"and ahead at 18\. It is ahead of local SGD at {OF} cells": lambda: (
+        (found := decided("the papers'", "MNIST, perceptron", "SPIDER", "local SGD"))[0],
+        str(sum(map(int, found[:4]))),
+    ),
     rf"is confirmed on average: {INTERVAL} on insurance, {INTERVAL} on MNIST": partial(on_average, "C1"),
     rf"is confirmed on average on MNIST, below the margin: {INTERVAL}": partial(on_average, "C3"),
     r"Of ([\d,]+) published private rows, .*?, ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": partial(

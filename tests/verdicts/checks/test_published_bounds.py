@@ -1,7 +1,7 @@
-"""Bounds that the published tables hold runs against are what the theorems give today: a constant that moves is seen.
+"""Published tables of bounds are what the checks give today: a constant that moves is seen.
 
-Runs can confirm a bound that is 20 times too large, so no measured value feels a factor of two. The algorithms are
-replaced by one that stays at its start: only what theorems and schedules give is compared.
+Runs can confirm a bound that is 20 times too large, so no verdict feels a factor of two. Bounds are compared where the
+algorithms are replaced by one that stays at its start, measured numbers where a sweep is run at its first value alone.
 """
 
 import dataclasses
@@ -16,15 +16,22 @@ from small import ROOT
 
 from silodp.federation.streams import Streams
 from silodp.verdicts.checks import CHECKS
-from silodp.verdicts.checks.base import Context, sweep_rows, table
+from silodp.verdicts.checks.base import Context, row, sweep_rows, table
 from silodp.verdicts.checks.stack import NULLS, replace_algorithms
+from silodp.verdicts.statistics import mean_interval
 
 PUBLISHED = ROOT / "results" / "published"
-SEED = json.loads((PUBLISHED / "config.json").read_text())["seed"]
+CONFIG = json.loads((PUBLISHED / "config.json").read_text())
+SEED = CONFIG["seed"]
 # It waits for a risk that is not reached without training.
 UNREACHED = {"rounds_to_target"}
 # Their problems take a minute: the risk of a sweep's points is left out, for it moves no bound.
 LARGE = {"rates_nonconvex", "shuffled_records"}
+# No run stands behind the others.
+TRAINED = set(CHECKS) - {"figure_3", "table_1"}
+# What these go over is cut to what takes seconds.
+CUT = {"rounds_to_target": ["BETAS"], "upper_bounds": ["EPSILONS"], "trust_models": ["SILOS"]}
+CUT |= {"participation": ["CASES", "SILOS"]}
 KEY, NUMBERS = ["theorem", "parameter", "value", "form"], ["lower", "upper", "formula"]
 
 
@@ -49,9 +56,38 @@ def test_bounds_are_those_of_the_published_table(check, monkeypatch):
     found, wanted = (rows.fillna({"form": ""}) for rows in (bounds_without_training(check), published))
     both = found.merge(wanted, on=KEY, suffixes=("", "_published"))
     if check == "upper_bounds":  # where the hinge loss has other sizes at the published scale
-        both = both[~both["parameter"].str.contains("hinge")]
-    assert len(both) >= 0.9 * len(found)
+        found, both = (rows[~rows["parameter"].str.contains("hinge")] for rows in (found, both))
+    lost = set(found[KEY].astype(str).agg("|".join, axis=1)) - set(both[KEY].astype(str).agg("|".join, axis=1))
+    assert not lost
     for name in NUMBERS:
         pairs = both[[name, f"{name}_published"]].dropna().to_numpy(float)
         np.testing.assert_allclose(pairs[:, 0], pairs[:, 1], rtol=1e-7, err_msg=name)
     assert both[NUMBERS].notna().any(axis=None)
+
+
+def first_row(sweep, streams):
+    name, value = f"{sweep.axis} ({sweep.regime})", sweep.values[0]
+    return [row(sweep.theorem, name, float(value), mean_interval(sweep.sample(value)), None, form=sweep.form)]
+
+
+PARTS = [(check, CUT.get(check, [])) for check in CHECKS if check in TRAINED]
+WHOLE = pytest.param("participation", [], marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("check", "cut"), [*PARTS, WHOLE])
+def test_measured_numbers_are_those_of_the_published_table(check, cut, monkeypatch):
+    module = importlib.import_module(f"silodp.verdicts.checks.{check}")
+    for name in cut:
+        values = getattr(module, name)
+        monkeypatch.setattr(module, name, {} if isinstance(values, dict) else values[:1])
+    monkeypatch.setattr(module, "_hinge", lambda _: [], raising=False)  # half a minute
+    monkeypatch.setattr(module, "sweep_rows", first_row, raising=False)
+    context = Context(Streams(SEED).child("bounds", check), CONFIG["bounds"]["scale"])
+    found = table(check, getattr(module, check)(context)).fillna({"form": ""})
+    found = found[~found["parameter"].str.startswith("printed")]  # made from a slope
+    published = pd.read_csv(PUBLISHED / "bounds" / f"{check}.csv", float_precision="round_trip").fillna({"form": ""})
+    both = found.merge(published, on=KEY, suffixes=("", "_published"))
+    assert len(both) == len(found)
+    for name in ("measured", "measured_low", "measured_high"):
+        np.testing.assert_allclose(both[name], both[f"{name}_published"], rtol=1e-7, err_msg=name)
+    assert both["measured"].notna().any()

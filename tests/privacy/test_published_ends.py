@@ -1,0 +1,58 @@
+"""Ends of ε in the published privacy tables are what the accountants give today, for every kind of plan in them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from small import ROOT
+
+from silodp.experiments.privacy_table import privacy_rows, with_other_epsilons
+from silodp.experiments.task import task_at
+from silodp.experiments.validation import experiment_of
+from silodp.federation.experiment_data import dataset_of, measure_person_spread
+from silodp.federation.trial_data import draw_partition
+
+PUBLICATIONS = ("published", "published-leaderboard", "published-proximal")
+# Where a kind of plan occurs in several data sets, the first of these has it.
+DATA = ("wbcd", "digits", "lasso", "insurance", "mnist")
+NUMBERS = ["delivered_epsilon", "delivered_lower", "noise_multiplier", "epsilon_person", "epsilon_selection"]
+NUMBERS += ["epsilon_first_round", "epsilon_half_rounds"]
+ROW = ["algorithm", "reading", "M", "R", "epsilon"]
+
+
+def kinds_of_plan() -> list[pytest.param]:
+    """(publication, rows at the least, the middle and the largest ε) of each algorithm, accountant and reading."""
+    found = []
+    for publication in PUBLICATIONS:
+        rows = pd.read_csv(ROOT / "results" / publication / "privacy.csv").fillna({"reading": ""})
+        names = rows["experiment"].str.split("_").str[0]
+        rows = rows[names.isin(DATA)].assign(place=names.map({name: place for place, name in enumerate(DATA)}))
+        rows["kind"] = rows["accountant"].str.replace(r"\d+", "#", regex=True)
+        rows = rows.sort_values(["place", "experiment", "M", "R", "epsilon"], kind="stable")
+        for key, own in rows.groupby(["algorithm", "kind", "reading"], sort=False):
+            own = own[own["experiment"] == own["experiment"].iloc[0]]
+            own = own[(own["M"] == own["M"].iloc[0]) & (own["R"] == own["R"].iloc[0])]
+            found.append(
+                pytest.param(publication, own.iloc[sorted({0, len(own) // 2, len(own) - 1})], id="-".join(key))
+            )
+    return found
+
+
+@pytest.mark.parametrize(("publication", "rows"), kinds_of_plan())
+def test_ends_are_those_of_the_published_table(publication, rows, needs_data):
+    folder, name = ROOT / "results" / publication, rows["experiment"].iloc[0]
+    run, config = experiment_of(folder / "config.json", name)
+    dataset = dataset_of(config)
+    data = dataset.load(None if dataset.embedded else needs_data(dataset.name))
+    reported = pd.read_csv(folder / "reported" / f"{name}.csv").fillna({"reading": ""})
+    points = reported.merge(rows[ROW], on=ROW).drop_duplicates(ROW)
+    points = points.assign(experiment=name, selection=config.reports[0].selection)
+    readings = task_at(name, config, points.iloc[0].to_dict()).readings
+    partition = draw_partition(name, config, readings, run, data, 0)
+    sizes = [len(records) for records in partition.train]
+    found = privacy_rows(name, config, points, sizes)
+    found = with_other_epsilons(found, name, config, sizes, measure_person_spread(config, partition))
+    both = found.merge(rows, on=ROW, suffixes=("", "_published"))
+    assert len(both) == len(rows)
+    for number in NUMBERS:
+        np.testing.assert_allclose(both[number], both[f"{number}_published"].astype(float), rtol=1e-8, err_msg=number)
+    assert both["claim"].tolist() == both["claim_published"].tolist()

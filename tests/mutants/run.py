@@ -9,7 +9,8 @@ src/silodp, so that a file may move; lines that are not found exactly once are a
 room that was run.
 
 `--drawn` changes operators and numbers of the syntax tree at places that the seed draws, in rooms that compute what is
-published or promised; there the file's own tests run, those of the folder that mirrors its own, and all that import it.
+published or promised; there the file's own tests run, those of the folder that mirrors its own, all that import it, and
+those that hold the published tables.
 """
 
 import argparse
@@ -103,7 +104,7 @@ def draw(count: int, seed: int) -> list[Mutant]:
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()
         # No kernels, which are compiled for minutes or ask for a GPU; no texts of errors, no dashes of lines.
-        if {"gpu", "cpu"} & set(path.parts) or not tests_of(path, ROOT / "tests"):
+        if {"gpu", "cpu"} & set(path.parts):
             continue
         for statement in ast.walk(ast.parse(source)):
             simple = isinstance(statement, (ast.Assign, ast.Return, ast.AugAssign, ast.Expr))
@@ -134,13 +135,14 @@ def changes(tree: ast.AST) -> Iterator[Callable[[], None]]:
 
 
 def tests_of(path: Path, tests: Path) -> list[str]:
-    """The file of tests of a source file, the nearest folder that mirrors its own, then all files that import it."""
+    """Tests of a source file: its own, the nearest folder's, those that import it, then those of published tables."""
     inner = path.relative_to(ROOT / "src" / "silodp")
     alone = tests / inner.with_name(f"test_{inner.name}")
     folders = [tests / one for one in inner.parents[:-1] if (tests / one).is_dir()]
     imported = re.compile(rf"from silodp\.{re.escape('.'.join(inner.with_suffix('').parts))} import ")
     users = [file for file in sorted(tests.rglob("test_*.py")) if imported.search(file.read_text(encoding="utf-8"))]
-    return [str(one) for one in [alone] * alone.is_file() + folders[:1] + users]
+    felt = [alone] * alone.is_file() + folders[:1] + users
+    return [str(one) for one in felt + sorted(tests.rglob("test_published_*.py"))]
 
 
 def outcome(mutant: Mutant, copy: Path, seconds: float) -> str:

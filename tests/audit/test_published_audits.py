@@ -1,0 +1,35 @@
+"""Audits of the published tables, played again, give the published numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from small import ROOT
+
+from silodp.audit.lower_bound import audit_rows
+from silodp.experiments.task import Task
+from silodp.experiments.validation import experiment_of
+from silodp.federation.experiment_data import dataset_of
+from silodp.federation.trial_data import draw_partition
+
+KEY = ["algorithm", "setting", "phase_length", "claimed_epsilon"]
+AUDITS = [("published", "wbcd_mlp", name) for name in ("fedprox_spider", "local_sgd")]
+AUDITS += [("published-leaderboard", "wbcd_leaderboard", "dp_scaffold")]
+AUDITS += [("published-proximal", "lasso_pl_insurance", "prox_svrg")]
+
+
+@pytest.mark.parametrize(("publication", "name", "algorithm"), AUDITS)
+def test_audits_are_those_of_the_published_table(publication, name, algorithm, needs_data):
+    folder = ROOT / "results" / publication
+    run, config = experiment_of(folder / "config.json", name)
+    dataset = dataset_of(config)
+    data = dataset.load(None if dataset.embedded else needs_data(dataset.name))
+    readings = Task(name, config, algorithm, config.settings[0]).readings
+    sizes = [len(records) for records in draw_partition(name, config, readings, run, data, 0).train]
+    wanted = pd.read_csv(folder / "audit.csv").query("experiment == @name and algorithm == @algorithm")
+    alone = config.model_copy(update={"algorithms": {algorithm: config.algorithms[algorithm]}})
+    found = audit_rows(run, name, alone, sizes, int(wanted["runs"].iloc[0]))
+    both = found.merge(wanted, on=KEY, suffixes=("", "_published"))
+    assert len(both) == len(found) == len(wanted)
+    for column in ("delivered_epsilon", "audited_lower", "audited_profile", "noise_below", "mechanism_p"):
+        np.testing.assert_allclose(both[column], both[f"{column}_published"], rtol=1e-6, err_msg=column)
+    assert both["mechanism"].tolist() == both["mechanism_published"].tolist()

@@ -129,3 +129,9 @@ def test_a_stated_improvement_of_all_data_sets_is_another_number_over_some():
     missing = cell(math.nan, experiment="cifar10_cnn", trials=0)
     row = cell(0.0, levels=levels(0.0450))
     assert decided_verdicts(CLAIM | {"stated": [1.72]}, [row, missing])["on_average"].startswith("open (over")
+
+
+def test_an_interval_that_ends_at_zero_supports_never_worse_and_not_better():
+    ends = [cell(-0.02), cell(-0.002, epsilon=3.0, high=0.0)]
+    assert words(ends)[1] == "open"
+    assert words([*ends, cell(0.005, epsilon=6.0, high=MARGIN)], never_worse=True)[1] == "confirmed"

@@ -12,7 +12,7 @@ from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilo
 from silodp.privacy.accounting.certificate import certified_epsilon
 from silodp.privacy.accounting.extremes import drawn_epsilon, moment_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import Occurrences, at_most_once
+from silodp.privacy.accounting.profiles import Occurrences, at_most_once, gaussian_occurrences
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 # Seconds of CPU; a number takes at most two on an idle core.
@@ -116,3 +116,9 @@ def test_a_clipped_means_lower_end_is_reached_by_its_exact_probability(n, K):
 def test_noise_that_follows_the_last_move_is_not_proven():
     made = ALGORITHMS["fedprox_spider"].with_options({"rounds": 4, "phase_length": 2, "smoothness": 0.01})
     assert upper_epsilon(made.plan(Budget(100, 4, 1.0, 1e-4, 1.0)), 1e-4) == math.inf
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0])
+def test_moments_of_records_that_always_take_part_are_the_gaussians(mu):
+    exact = gaussian_epsilon(1e-6, math.sqrt(50) * mu)
+    assert exact <= moment_epsilon([(gaussian_occurrences(mu), 50)], 1e-6) <= 1.2 * exact

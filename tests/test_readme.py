@@ -382,6 +382,12 @@ def decided(noise: str, data: str, first: str, second: str) -> tuple[str, ...]:
     return *counted, signed_difference(rows["difference"].mean())
 
 
+def of_perceptron(second: str, first_place: int, last_place: int) -> tuple[str, str, str]:
+    """Counts of SPIDER's cells on MNIST under the papers' noise: one outcome, all, another outcome."""
+    found = decided("the papers'", "MNIST, perceptron", "SPIDER", second)
+    return found[first_place], str(sum(map(int, found[:4]))), found[last_place]
+
+
 def decided_where(family: str, alike: bool, data: str = "") -> tuple[str, ...]:
     """Cells of minibatch against local SGD that are ahead, all, and behind, where silos are alike or differ."""
     rows = pd.read_csv(PUBLISHED / "decided.csv").query("family == @family and trials > 0 and second == 'local_sgd'")
@@ -457,9 +463,11 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         *decided_where("convex", False, "mnist")[:2],
         *decided_where("convex", True, "mnist")[:2],
     ),
-    rf"and ahead at 18\. It is ahead of local SGD at {OF} cells": lambda: (
-        (found := decided("the papers'", "MNIST, perceptron", "SPIDER", "local SGD"))[0],
-        str(sum(map(int, found[:4]))),
+    rf"noise is behind minibatch SGD at {OF} cells, and ahead at (\d+) \(R = 25, ε = 18\)": partial(
+        of_perceptron, "MB-SGD", 1, 0
+    ),
+    rf"It is ahead of local SGD at\s+{OF} cells, and behind at (\d+) \(M = 12": partial(
+        of_perceptron, "local SGD", 0, 1
     ),
     rf"is confirmed on average: {INTERVAL} on insurance, {INTERVAL} on MNIST": partial(on_average, "C1"),
     rf"is confirmed on average on MNIST, below the margin: {INTERVAL}": partial(on_average, "C3"),

@@ -27,5 +27,6 @@ def test_numbers_are_uniform_and_orders_are_permutations():
     counts = np.bincount(draws().integers(2, 7, 20_000), minlength=7)
     assert not counts[:2].any()
     assert stats.chisquare(counts[2:]).pvalue > 1e-3
+    assert stats.chisquare(np.bincount(draws().choice(5, 20_000, replace=True), minlength=5)).pvalue > 1e-3
     assert sorted(draws().permutation(500)) == list(range(500))
     assert len(set(draws().choice(500, 100, replace=False).tolist())) == 100

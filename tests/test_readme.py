@@ -382,10 +382,11 @@ def decided(noise: str, data: str, first: str, second: str) -> tuple[str, ...]:
     return *counted, signed_difference(rows["difference"].mean())
 
 
-def of_perceptron(second: str, first_place: int, last_place: int) -> tuple[str, str, str]:
-    """Counts of SPIDER's cells on MNIST under the papers' noise: one outcome, all, another outcome."""
-    found = decided("the papers'", "MNIST, perceptron", "SPIDER", second)
-    return found[first_place], str(sum(map(int, found[:4]))), found[last_place]
+def spider_on_mnist(second: str, outcome: str, other: str) -> tuple[str, str, str]:
+    """Cells under the papers' noise: with an outcome, all, with another outcome."""
+    *counted, _ = decided("the papers'", "MNIST, perceptron", "SPIDER", second)
+    cells = dict(zip(("ahead", "behind", "same", "open"), counted, strict=True))
+    return cells[outcome], str(sum(map(int, counted))), cells[other]
 
 
 def decided_where(family: str, alike: bool, data: str = "") -> tuple[str, ...]:
@@ -464,10 +465,10 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         *decided_where("convex", True, "mnist")[:2],
     ),
     rf"noise is behind minibatch SGD at {OF} cells, and ahead at (\d+) \(R = 25, ε = 18\)": partial(
-        of_perceptron, "MB-SGD", 1, 0
+        spider_on_mnist, "MB-SGD", "behind", "ahead"
     ),
     rf"It is ahead of local SGD at\s+{OF} cells, and behind at (\d+) \(M = 12": partial(
-        of_perceptron, "local SGD", 0, 1
+        spider_on_mnist, "local SGD", "ahead", "behind"
     ),
     rf"is confirmed on average: {INTERVAL} on insurance, {INTERVAL} on MNIST": partial(on_average, "C1"),
     rf"is confirmed on average on MNIST, below the margin: {INTERVAL}": partial(on_average, "C3"),

@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from published import first_partition
 from small import ROOT
 
 from silodp.audit.lower_bound import audit_rows
 from silodp.experiments.task import Task
 from silodp.experiments.validation import experiment_of
-from silodp.federation.experiment_data import dataset_of
-from silodp.federation.trial_data import draw_partition
 
 KEY = ["algorithm", "setting", "phase_length", "claimed_epsilon"]
 AUDITS = [("published", "wbcd_mlp", name) for name in ("fedprox_spider", "local_sgd")]
@@ -21,10 +20,8 @@ AUDITS += [("published-proximal", "lasso_pl_insurance", "prox_svrg")]
 def test_audits_are_those_of_the_published_table(publication, name, algorithm, needs_data):
     folder = ROOT / "results" / publication
     run, config = experiment_of(folder / "config.json", name)
-    dataset = dataset_of(config)
-    data = dataset.load(None if dataset.embedded else needs_data(dataset.name))
-    readings = Task(name, config, algorithm, config.settings[0]).readings
-    sizes = [len(records) for records in draw_partition(name, config, readings, run, data, 0).train]
+    task = Task(name, config, algorithm, config.settings[0])
+    sizes = [len(records) for records in first_partition(task, run, needs_data).train]
     wanted = pd.read_csv(folder / "audit.csv").query("experiment == @name and algorithm == @algorithm")
     alone = config.model_copy(update={"algorithms": {algorithm: config.algorithms[algorithm]}})
     found = audit_rows(run, name, alone, sizes, int(wanted["runs"].iloc[0]))

@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
+from published import data_of
 from small import ROOT
 
 from silodp.experiments.task import POINT, task_at
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
-from silodp.federation.experiment_data import dataset_of
 from silodp.federation.trial_data import draw_partition, prepare
 
 # Those whose trials take a second. Without penalty insurance's steps expand distances, so that another processor's
@@ -33,8 +33,7 @@ def published_trials() -> list[pytest.param]:
 @pytest.mark.parametrize(("publication", "name", "row"), published_trials())
 def test_a_trial_is_that_of_the_published_table(publication, name, row, needs_data):
     run, config = experiment_of(ROOT / "results" / publication / "config.json", name)
-    dataset, task, trial = dataset_of(config), task_at(name, config, row), int(row["trial"])
-    data = dataset.load(None if dataset.embedded else needs_data(dataset.name))
+    data, task, trial = data_of(config, needs_data), task_at(name, config, row), int(row["trial"])
     records = prepare(data, config, task.readings, draw_partition(name, config, task.readings, run, data, trial), run)
     purpose = "fresh" if config.reports[0].evaluation == "fresh" else "grid"
     found = run_trial(task, run, records, trial, pd.DataFrame([row])[POINT], purpose).iloc[0]

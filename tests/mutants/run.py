@@ -1,7 +1,7 @@
 """Wrong lines that the tests have to feel: each is put in place, and its tests run to the first failure.
 
     python tests/mutants/run.py [--room privacy] [--only 3,17] [--share 1/4] [--seconds 60] [--log FILE]
-    python tests/mutants/run.py --drawn 20 --seed 7
+    python tests/mutants/run.py --drawn 20 --seed 7 --seconds 600
 
 `mutants.txt` holds, in blocks: the tests' names after `tests:`, lines that start with `-`, those that replace them with
 `+`, and for a change that nobody can see its reason after `equivalent:`. The lines are looked for in all files of

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from published import first_partition
 from small import ROOT
 
 from silodp.experiments.privacy_table import privacy_rows, with_other_epsilons
 from silodp.experiments.task import task_at
 from silodp.experiments.validation import experiment_of
-from silodp.federation.experiment_data import dataset_of, measure_person_spread
-from silodp.federation.trial_data import draw_partition
+from silodp.federation.experiment_data import measure_person_spread
 
 PUBLICATIONS = ("published", "published-leaderboard", "published-proximal")
 # Where a kind of plan occurs in several data sets, the first of these has it.
@@ -41,13 +41,10 @@ def kinds_of_plan() -> list[pytest.param]:
 def test_ends_are_those_of_the_published_table(publication, rows, needs_data):
     folder, name = ROOT / "results" / publication, rows["experiment"].iloc[0]
     run, config = experiment_of(folder / "config.json", name)
-    dataset = dataset_of(config)
-    data = dataset.load(None if dataset.embedded else needs_data(dataset.name))
     reported = pd.read_csv(folder / "reported" / f"{name}.csv").fillna({"reading": ""})
     points = reported.merge(rows[ROW], on=ROW).drop_duplicates(ROW)
     points = points.assign(experiment=name, selection=config.reports[0].selection)
-    readings = task_at(name, config, points.iloc[0].to_dict()).readings
-    partition = draw_partition(name, config, readings, run, data, 0)
+    partition = first_partition(task_at(name, config, points.iloc[0].to_dict()), run, needs_data)
     sizes = [len(records) for records in partition.train]
     found = privacy_rows(name, config, points, sizes)
     found = with_other_epsilons(found, name, config, sizes, measure_person_spread(config, partition))

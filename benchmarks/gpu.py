@@ -22,14 +22,18 @@ import torch
 
 from gpu_forms import TARGETS, measure_forms, targets_table
 from marked import GPU, GPU_TARGETS, write_between
+from silodp.config.experiment import Experiment
 from silodp.config.run import Run
+from silodp.experiments.devices import gpu_gain
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.training import run_trial
-from silodp.experiments.validation import experiment_of
+from silodp.experiments.validation import experiment_of, load, silo_sizes
 from silodp.federation.messages import Messages
 from silodp.federation.trial_data import TrialData
 from silodp.models.gpu import forbid_tf32
 from silodp.models.threads import use_threads
+from silodp.workflow.cost import estimate, measured_rate
+from silodp.workflow.job_digest import RunPlan
 from timing import Work, interleaved
 
 # Run file, experiment, setting, N silos, n records of each, features, classes, algorithms.
@@ -42,10 +46,11 @@ FULL = (
 _ROWS = dict(
     zip(
         [("cifar10_cnn", "minibatch_sgd"), ("cifar10_cnn", "local_sgd"), ("mnist_mlp", "local_sgd")],
-        list(TARGETS)[-3:],
+        list(TARGETS)[6:9],
         strict=True,
     )
 )
+SMALL, RUN_COST = list(TARGETS)[9:]
 QUICK = FULL[:1]
 EPSILON, ROUNDS = 3.0, 5
 # MB that the convolutional network may take on a GPU at once, in place of 256 a core.
@@ -98,6 +103,20 @@ def pieces(table: tuple) -> list[Piece]:
     return found
 
 
+def auto_cost(cores: int) -> float:
+    """Minutes that a rebuild of config/cifar.yaml is expected to take where `device: auto` may take a GPU."""
+    found = load(Path("config/cifar.yaml"))
+    on_gpu = {name: of.model_copy(update={"device": "cuda"}) for name, of in found.experiments.items() if is_faster(of)}
+    return (
+        estimate(RunPlan(replace(found, experiments=found.experiments | on_gpu)), cores, measured_rate()).seconds / 60
+    )
+
+
+def is_faster(config: Experiment) -> bool:
+    """Whether `device: auto` takes a GPU."""
+    return gpu_gain(config, silo_sizes(config)[1]) > 1
+
+
 def line(piece: Piece, devices: Sequence[str], repeats: int) -> tuple[str, float]:
     """A row of the table, and how many times as fast the second device is."""
     kept: dict[str, pd.DataFrame] = {}
@@ -142,6 +161,8 @@ def main(arguments: list[str] | None = None) -> int:
             measured |= compare_devices(options, cores, name)
         finally:
             Messages.host_noise = False
+    if here and not options.quick:
+        measured[RUN_COST] = auto_cost(cores)
     lines = [f"## GPU: targets\n\nMade by `benchmarks/gpu.py` on {datetime.date.today().isoformat()}: {name}.\n"]
     lines += targets_table(measured)
     print(*lines, sep="\n", flush=True)
@@ -168,6 +189,8 @@ def compare_devices(options: argparse.Namespace, cores: int, name: str) -> dict[
         row = _ROWS.get((piece.task.experiment, piece.task.algorithm))
         if row is not None:
             gains[row] = gain
+        if piece.task.experiment == "wbcd_mlp":
+            gains[SMALL] = min(gains.get(SMALL, math.inf), gain if is_faster(piece.task.config) else 1.0)
     lines += [
         "",
         f"- One trial at ε = {EPSILON:g}, {ROUNDS} rounds, batches as of all rounds; turns: {options.repeats}, median.",

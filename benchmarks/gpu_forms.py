@@ -20,6 +20,8 @@ TARGETS: dict[str, tuple[str, str, str]] = {
     "trial of CIFAR-10, `minibatch_sgd`, over 16 cores": ("≥ 20", "times", ""),
     "trial of CIFAR-10, `local_sgd`, over 16 cores": ("≥ 10", "times", ""),
     "trial of MNIST's perceptron, `local_sgd`, over 16 cores": ("≥ 8", "times", ""),
+    "trial of breast cancer on what `device: auto` takes, over 16 cores": ("≥ 1", "times", ""),
+    "`silodp cost config/cifar.yaml`, device: auto": ("≤ 25", "min", ""),
 }
 # Operations of a record's gradient: convolutional network, and perceptron 50-64-2.
 CONVOLUTIONAL, PERCEPTRON = 3_204_720, 13_568

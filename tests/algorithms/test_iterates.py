@@ -68,7 +68,8 @@ def test_the_stack_makes_the_textbooks_iterates(model, algorithm, dtype, M):
     assert all(norm < NONE_CLIPPED for norm in norms[2])
 
 
-@pytest.mark.parametrize(("model", "algorithm"), small.PAIRS if torch.cuda.is_available() else [])
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
+@pytest.mark.parametrize(("model", "algorithm"), small.PAIRS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_stack_makes_the_textbooks_iterates_on_an_accelerator(model, algorithm, dtype):
     compare(model, algorithm, dtype, M=2, device="cuda")

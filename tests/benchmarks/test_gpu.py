@@ -27,7 +27,12 @@ def test_without_a_gpu_nothing_stands_as_measured(capsys):
 def test_a_target_is_met_on_its_own_side():
     found = {name: 7.0 for name in TARGETS}
     met = [row.split("|")[5].strip() for row in targets_table(found)[2:]]
-    assert met == ["", "no", "no", "", "no", "", "no", "no", "no"]
+    assert met == ["", "no", "no", "", "no", "", "no", "no", "no", "yes", "yes"]
+
+
+def test_a_rebuild_on_a_gpu_is_expected_to_take_minutes_and_a_small_problem_stays_on_the_cpu():
+    assert 1 < gpu.auto_cost(16) < 60
+    assert [gpu.is_faster(piece.task.config) for piece in gpu.pieces(gpu.FULL[:1])] == [False, False]
 
 
 def test_the_forms_run_at_a_small_size_on_a_cpu():

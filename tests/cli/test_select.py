@@ -4,12 +4,14 @@ import shutil
 
 import pandas as pd
 import pytest
+import torch
 from finished import run_file
 
 from silodp.cli import main
 from silodp.cli.select import read_planned
-from silodp.experiments.made_for import write_trained
+from silodp.experiments.made_for import cards, read_trained, write_trained
 from silodp.experiments.validation import load
+from silodp.files import read_parquet
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,19 @@ def test_a_job_takes_only_what_was_made_for_its_run_file_and_experiment(tmp_path
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 7
     assert all("made for another experiment, run file or seed" in line for line in told)
+
+
+def test_rows_of_one_device_are_not_taken_for_those_of_another(tmp_path, monkeypatch):
+    resolved = load(run_file(tmp_path / "run.yaml", "r", {"wbcd_mlp": None}))
+    config, path = resolved.experiments["wbcd_mlp"], tmp_path / "t.parquet"
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a card")
+    write_trained(pd.DataFrame({"train_loss": [1.0]}), path, "wbcd_mlp", config, resolved.run)
+    assert len(read_trained(path, (), "wbcd_mlp", config, resolved.run)) == 1
+    assert cards(tmp_path) == []
+    on_gpu = config.model_copy(update={"device": "cuda"})
+    with pytest.raises(ValueError, match="made for another experiment"):
+        read_trained(path, (), "wbcd_mlp", on_gpu, resolved.run)
+    for number in range(2):
+        write_trained(read_parquet(path), tmp_path / f"{number}.parquet", "wbcd_mlp", on_gpu, resolved.run, "cuda")
+    assert [card["name"] for card in cards(tmp_path)] == ["a card"]
+    assert set(cards(tmp_path)[0]) == {"name", "torch", "cuda"}

@@ -211,3 +211,16 @@ def test_regression_errors_are_relative_to_predicting_the_training_mean():
     weights[0, -1] = mean
     _, error = evaluate(build_model(job.config, prepared), weights, prepared.test)
     assert math.sqrt(error.item() / around_mean) == pytest.approx(1, rel=1e-5)
+
+
+def test_the_host_reads_the_probe_once_a_round(monkeypatch):
+    model, points, silos = exploding("float32", steps=(0.01,))
+    first, reads = small.start(model, torch.float32), []
+    cpu = torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: reads.append(tensor) or cpu(tensor))
+    for rounds in (3, 7):
+        method = ALGORITHMS["minibatch_sgd"](rounds)
+        federation = small.federation(model, silos, small.plans(method, points, (9, 6)), points)
+        reads.clear()
+        train_stack(method, federation, model, first, silos)
+        assert len(reads) == rounds

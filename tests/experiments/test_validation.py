@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import json
 import math
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from silodp.config import loading as config
 from silodp.config.errors import ConfigError
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
-from silodp.workflow.job_digest import RunPlan
+from silodp.files import write_text
+from silodp.workflow.job_digest import RunPlan, freeze, make_plan
 
 
 @pytest.fixture
@@ -312,3 +314,20 @@ def test_the_device_that_is_faster_follows_from_the_run_file_alone(gpus, device,
     plan = RunPlan(load(path))
     assert [plan.device(name) for name in ("cifar10_cnn", "wbcd_mlp")] == [device, "cpu"]
     assert [plan.gpus(name) for name in ("cifar10_cnn", "wbcd_mlp")] == [1 if device == "cuda" else None, None]
+
+
+def test_a_planned_run_keeps_what_it_asks_of_a_gpu_where_jobs_have_none(tmp_path, monkeypatch):
+    """Jobs without training, and pages of a publication, are made on machines without a GPU too."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SILODP_CUDA", "1")
+    path = tmp_path / "run.yaml"
+    path.write_text("run: r\ndevice: auto\ngpus: true\nexperiments: {cifar10_cnn: ~, wbcd_mlp: {device: cuda}}\n")
+    plan = RunPlan(load(path))
+    assert [plan.device(name) for name in plan.experiments] == ["cuda", "cuda"]
+    freeze(plan, path)
+    monkeypatch.setenv("SILODP_CUDA", "0")
+    assert list(make_plan(path, None, frozen=True).experiments) == list(plan.experiments)
+    write_text(json.dumps(plan.resolved.dump()), tmp_path / "config.json")
+    found = load(tmp_path / "config.json")
+    assert list(found.experiments) == list(plan.experiments)
+    assert found.left_out == []

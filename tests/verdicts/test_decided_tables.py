@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+import torch
 from pandas.testing import assert_frame_equal
 from scipy import stats
 
+from silodp.cli import main
 from silodp.experiments.task import POINT
 from silodp.files import write_parquet
 from silodp.verdicts.decided import estimate, swapped_estimates
@@ -221,3 +223,14 @@ def test_fresh_trials_go_on_from_the_pilots_and_the_copy_has_noise_of_its_own(tm
         assert sorted(table["trial"].unique()) == list(range(CHOOSING, CHOOSING + T))
     ours, theirs = (table.sort_values(["trial", "epsilon"])["train_loss"].to_numpy() for table in tables.values())
     assert (ours != theirs).all()
+
+
+def test_a_data_set_whose_trials_need_a_gpu_says_so(capsys, monkeypatch, tmp_path):
+    """CIFAR-10 is planned on CUDA; without a device nothing starts."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.chdir(small.ROOT)
+    words = ["--experiments", "cifar10_cnn", "--settings", "M10_R50", "--folder", str(tmp_path)]
+    assert main(["decided", "plan", "printed", *words]) == 2
+    told = "config/claims/decided.yaml: data_sets.cifar10.device: 'cuda': this machine has no CUDA device: must be cpu"
+    assert told in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

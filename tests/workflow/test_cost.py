@@ -107,3 +107,17 @@ def test_machine_is_measured_by_one_thread_and_processor_time(monkeypatch):
     with threadpool_limits(2):
         assert measured_rate(10) == 2.0 * 256 * 128 * 256 * 10 / 0.5
     assert threads == [{1}, {1}]
+
+
+def test_a_gpu_takes_its_part_of_the_expected_time(capsys):
+    """Where a job trains on it: CIFAR-10's training, and nothing of breast cancer's."""
+    found = load(ROOT / "config" / "cifar.yaml")
+    (name,) = found.experiments
+    config = found.experiments[name].model_copy(update={"device": "cuda"})
+    cpu, gpu = (
+        estimate(RunPlan(replace(found, experiments={name: of})), 16, 1e9) for of in (found.experiments[name], config)
+    )
+    assert cpu.gpu_seconds == 0 < gpu.gpu_seconds < gpu.seconds < cpu.seconds / 4
+    assert (gpu.operations, gpu.runs) == (cpu.operations, cpu.runs)
+    assert "min on a GPU such as an H200" in gpu.text()
+    assert "GPU" not in cpu.text()

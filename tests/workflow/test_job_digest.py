@@ -204,6 +204,7 @@ def test_check_ins_are_compared_on_logistic_experiments_and_redone_when_these_ch
     digest = one.digest_of("checkins", experiment="small")
     assert digest != plan().digest_of("checkins", experiment="small")
     assert digest == plan(**logistic, epsilons=[2.0]).digest_of("checkins", experiment="small")
+    assert digest != plan(**logistic, run=small.run(device="cuda")).digest_of("checkins", experiment="small")
     assert one.digest_of("checkins-figure-2") == plan().digest_of("checkins-figure-2")
 
 

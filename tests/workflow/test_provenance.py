@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from silodp.files import write_parquet
 from silodp.workflow import provenance
 from silodp.workflow.digests import digest
 
@@ -77,6 +79,11 @@ def test_record_says_what_the_run_was_made_with(root):
     assert (record["python"], record["torch"]) == (platform.python_version(), {"device": "cpu"})
     assert record["machine"]["cores"] >= 1
     assert record["machine"]["memory_gib"] > 0
+    on_gpu = {"device": "cuda", "cards": [{"name": "a card"}]}
+    rows = pd.DataFrame({"trial": [0]})
+    rows.attrs = {"card": on_gpu["cards"][0]}
+    write_parquet(rows, root / "results" / "trials" / "e" / "t.parquet")
+    assert collected(root, device="cuda")["torch"] == on_gpu
     for name, each in (("1.json", record), ("2.json", dict(reversed(record.items())))):
         provenance.write(root / name, each)
     assert (root / "1.json").read_bytes() == (root / "2.json").read_bytes()

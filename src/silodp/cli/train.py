@@ -26,7 +26,6 @@ from silodp.experiments.validation import experiment_of
 from silodp.experiments.variants import partitioned_as, readings_of, trained_tasks
 from silodp.federation.partition import read_partition
 from silodp.federation.trial_data import stored_trials
-from silodp.models.gpu import forbid_tf32
 from silodp.models.threads import use_threads
 
 log = logging.getLogger("silodp")
@@ -63,11 +62,10 @@ def _training(function: Callable[..., pd.DataFrame]) -> Callable:
         if device.startswith("cuda") and not torch.cuda.is_available():
             raise ConfigError(f"{run_file}: device: {device!r}: this machine has no CUDA device: must be cpu")
         use_threads(threads or run.threads)
-        forbid_tf32()
         task = task_of(experiment, config, algorithm, setting, reading)
         try:
             rows = function(run_file, run, task, silos, **more)
-            write_trained(rows, output, experiment, config, run)
+            write_trained(rows, output, experiment, config, run, device)
         except torch.OutOfMemoryError:
             key, value = "stepsizes", f"{len(task.grid())} points in a stack"
             if config.model.name == "convnet":

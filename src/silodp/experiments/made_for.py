@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
@@ -43,10 +44,28 @@ def hold_silos(folder: Path, *made_for: Any) -> None:
         raise ValueError(f"{folder}: {_REFUSED}")
 
 
-def write_trained(rows: pd.DataFrame, path: Path, experiment: str, config: Experiment, run: Run) -> None:
-    """Write rows of training, or what was chosen among them, as parquet."""
+def write_trained(
+    rows: pd.DataFrame, path: Path, experiment: str, config: Experiment, run: Run, trained_on: str = "cpu"
+) -> None:
+    """Write rows of training, or what was chosen among them, as parquet; with the GPU of this machine, if on one."""
     rows.attrs = {"made_for": _trained_for(experiment, config, run)}
+    if trained_on != "cpu":
+        rows.attrs["card"] = _card(trained_on)
     write_parquet(rows, path)
+
+
+def _card(device: str) -> dict[str, str]:
+    import torch  # slow to import, and needed for this only
+
+    name, cuda = torch.cuda.get_device_name(device), str(torch.version.cuda)
+    return {"name": name, "torch": torch.__version__, "cuda": cuda}
+
+
+def cards(folder: Path) -> list[dict[str, str]]:
+    """The GPUs that trained files below `folder`, each once."""
+    schemas = (pq.read_schema(path) for path in sorted(folder.rglob("*.parquet")))
+    kept = [json.loads((schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}")).get("card") for schema in schemas]
+    return [card for place, card in enumerate(kept) if card and card not in kept[:place]]
 
 
 def read_trained(path: Path, columns: tuple[str, ...], experiment: str, config: Experiment, run: Run) -> pd.DataFrame:
@@ -58,7 +77,9 @@ def read_trained(path: Path, columns: tuple[str, ...], experiment: str, config: 
 
 
 def _trained_for(experiment: str, config: Experiment, run: Run) -> str:
-    return _made_for(experiment, run.seed, run.dtype, trained_part(config))
+    device = config.device or run.device
+    # The CPU goes without saying: its files of before stay readable.
+    return _made_for(experiment, run.seed, run.dtype, trained_part(config), *[device] * (device != "cpu"))
 
 
 def _made_for(*parts: Any) -> str:

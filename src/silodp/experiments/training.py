@@ -40,7 +40,13 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
     `weights` are (G, d), or (G, N, d) with a model for each silo.
     A record with an output that is not finite counts as wrong, or as an infinite squared error.
     """
-    loss, error = torch.zeros(2, len(weights), dtype=torch.float64)
+    loss, error = _means(model, weights, silos).cpu()
+    return loss, error
+
+
+def _means(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """Loss and error of `evaluate`, (2, G), on the device of the weights, for which the host does not wait."""
+    means = torch.zeros(2, len(weights), dtype=torch.float64, device=weights.device)
     for number, (x, y) in enumerate(silos):
         used = weights if weights.ndim == 2 else weights[:, number]
         step = max(EVALUATED // max(len(x) * 2, 1), 1)
@@ -50,9 +56,9 @@ def evaluate(model: Model, weights: Tensor, silos: list[tuple[Tensor, Tensor]]) 
             finite = torch.isfinite(outputs)
             finite = finite.all(2) if finite.ndim == 3 else finite
             errors = torch.where(finite, model.errors(outputs, y), model.worst_error)
-            loss[part] += model.losses(outputs, y).double().mean(1).cpu() / len(silos)
-            error[part] += errors.double().mean(1).cpu() / len(silos)
-    return loss, error
+            means[0, part] += model.losses(outputs, y).double().mean(1) / len(silos)
+            means[1, part] += errors.double().mean(1) / len(silos)
+    return means
 
 
 def train_stack(
@@ -80,7 +86,7 @@ def train_stack(
     result = algorithm.models(state).clone()
     left = torch.full((points,), -1)
     rows = torch.arange(points)  # the points that the stack holds
-    first = evaluate(model, start[None], probe or [])[0]
+    first = _means(model, start[None], probe or [])[0]
     recent: list[Tensor] = []
     for r in range(algorithm.rounds):
         state = algorithm.round(r, state, federation)
@@ -88,8 +94,8 @@ def train_stack(
             recent = [*recent, algorithm.models(state)][-8:]
         if probe is None:
             continue
-        loss = evaluate(model, state.w, probe)[0]
-        good = (loss <= DIVERGENCE * first) & torch.isfinite(state.w).all(1).cpu()
+        loss = _means(model, state.w, probe)[0]
+        good = ((loss <= DIVERGENCE * first) & torch.isfinite(state.w).all(1)).cpu()
         leaving = ~good & (left[rows] < 0)
         if bool(leaving.any()):
             result[rows[leaving]], left[rows[leaving]] = algorithm.models(state)[leaving], r

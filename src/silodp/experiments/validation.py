@@ -293,14 +293,14 @@ def gpu() -> bool:
 def load(path: Path | str, root: Path | None = None) -> Resolved:
     """Read and check the run file at `path` and the experiments it names.
 
-    An experiment with a `device: cuda` of its own is left out where there is no `gpu()`. ConfigError: one line naming
-    file, key, value and what is allowed.
+    An experiment with a `device: cuda` of its own is left out where there is no `gpu()`, but not from the record of a
+    run, whose jobs are planned or done. ConfigError: one line naming file, key, value and what is allowed.
     """
     path = Path(path)
     folder = (root or project_root()) / "config" / "experiments"
     run = read_run(path)
     plugin_files = plugins.activate(run.plugins, path)
-    experiments = {}
+    experiments, recorded = {}, set()
     for name, overrides in run.experiments.items():
         layers = [(path, overrides or {})]
         # An experiment on a user's file may stand in the run file as a whole, as all do in the record of a run.
@@ -313,13 +313,16 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
             allowed = f"must be one of {', '.join(known)}{suggest_name(name, known)}"
             raise ConfigError(f"{path}: experiments.{name}: no such experiment: {allowed}")
         # What the record of a run (config.json) leaves out of a mapping was taken away, so it stands alone too.
-        if found and not set(Experiment.model_fields) <= set(overrides or {}):
+        if set(Experiment.model_fields) <= set(overrides or {}):
+            recorded.add(name)
+        elif found:
             layers += layers_of(folder, *found)
         experiments[name] = _checked(name, layers)
         if experiments[name].is_own and "seed" not in run.model_fields_set:
             allowed = "must be given for data of your own: anybody can make the noise of the default seed again"
             raise ConfigError(f"{path}: seed: missing: {allowed}; `silodp init` draws one")
-    on_gpu = [name for name, experiment in experiments.items() if (experiment.device or "").startswith("cuda")]
+    asking = {name: experiment for name, experiment in experiments.items() if name not in recorded}
+    on_gpu = [name for name, experiment in asking.items() if (experiment.device or "").startswith("cuda")]
     without = on_gpu if on_gpu and not gpu() else []
     kept = {name: _on_a_device(experiment, run) for name, experiment in experiments.items() if name not in without}
     if not kept:

@@ -163,12 +163,15 @@ def to_tensors(records: Records, config: Experiment, part: Partition, run: Run) 
     """Every silo's preprocessed records, on the device and in the precision of training."""
     import torch
 
+    from silodp.models.gpu import forbid_tf32
+
     x, local = records.x, part.compact()[1]
     # Beyond this, squares leave the range of float32 and clipping fails.
     largest = np.abs(x).max()
     if not largest <= LARGEST_FEATURE:
         limit = f"features must be finite and at most {LARGEST_FEATURE:g}"
         raise ValueError(f"{config.data_name}: a preprocessed feature is {largest}; {limit}")
+    forbid_tf32()
     device = torch.device(config.device or run.device)
     dtype = getattr(torch, run.dtype)
     y = torch.from_numpy(np.ascontiguousarray(records.y))

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from silodp.algorithms import families
-from silodp.config.errors import project_root
+from silodp.config.errors import ConfigError, project_root
 from silodp.config.experiment import Experiment, Setting
 from silodp.config.run import Run
 from silodp.config.yaml_file import read_yaml
@@ -87,11 +88,15 @@ class Part:
                 points = own[name][["epsilon", "phase_length"]].drop_duplicates().merge(union, how="cross")
                 private = points["epsilon"].notna() & np.isfinite(points["clip"])
                 parts.append(points[private | (points["epsilon"].isna() & plain)].assign(side=side, algorithm=name))
-        known = read_parquet(Path("results") / self.family["publication"] / "losses" / f"{self.experiment}.parquet")
+        grid = pd.concat(parts, ignore_index=True)
+        published = Path("results") / self.family["publication"] / "losses" / f"{self.experiment}.parquet"
+        if not published.is_file():
+            return grid.assign(train_loss_mean=np.nan, train_loss_error=np.nan)
+        known = read_parquet(published)
         place = (known["M"] == self.setting.M) & (known["R"] == self.setting.R) & (known["reading"] == self.reading)
         known = known[place & (known["trials"] == self.config.trials)]
         known = known[["algorithm", *POINT, "train_loss_mean", "train_loss_error"]]
-        return pd.concat(parts, ignore_index=True).merge(known, how="left", on=["algorithm", *POINT])
+        return grid.merge(known, how="left", on=["algorithm", *POINT])
 
 
 def parts_of(protocol: Mapping[str, Any], name: str, folder: Path) -> Iterator[Part]:
@@ -99,12 +104,16 @@ def parts_of(protocol: Mapping[str, Any], name: str, folder: Path) -> Iterator[P
     family = protocol["families"][name]
     for experiment in family["experiments"]:
         run, config = experiment_of(Path("results") / family["publication"] / "config.json", experiment)
-        run = run.model_copy(update={"seed": protocol["seed"]})
+        device = protocol["data_sets"][data_set(experiment)].get("device", run.device)
+        run = run.model_copy(update={"seed": protocol["seed"], "device": device})
         yield from (Part(name, family, experiment, config, run, setting, folder) for setting in config.settings)
 
 
 def trial_data(part: Part) -> Callable[[int], TrialData]:
-    """Trial → its records."""
+    """Trial → its records; ConfigError where this machine lacks the device."""
+    if part.run.device.startswith("cuda") and not torch.cuda.is_available():
+        key = f"config/claims/decided.yaml: data_sets.{data_set(part.experiment)}.device"
+        raise ConfigError(f"{key}: {part.run.device!r}: this machine has no CUDA device: must be cpu")
     readings, data = part.task(GATED).readings, load_dataset(part.config, part.run)
 
     def load(trial: int) -> TrialData:

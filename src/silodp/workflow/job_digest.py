@@ -179,7 +179,7 @@ class RunPlan(Outputs):
         keys = {*DATA, "model"}
         used = [config.model_dump(mode="json", include=keys), self.data_digest(config.dataset)]
         code = self._code("silodp.cli.checkins", MODULES[config.model.name], data=self._data(config))
-        return [self.run.seed, self.run.dtype, *used, code]
+        return [self.run.seed, self.run.dtype, self.device(experiment), *used, code]
 
     def _claims(self) -> list:
         """Bounds and check-ins that the run file does not ask for are read where they are there, and are not made."""

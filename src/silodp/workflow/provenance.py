@@ -24,6 +24,7 @@ from silodp.config.errors import project_root
 from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.config.yaml_file import FORMAT
 from silodp.datasets.sources import without_credentials
+from silodp.experiments.made_for import cards
 from silodp.files import read_csv, read_json, write_text
 from silodp.workflow.digests import checksum, digest
 
@@ -66,7 +67,7 @@ def collect(config: Mapping[str, Any], data_hashes: Mapping[str, str], folder: P
         "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in packages},
         "machine": machine(),
-        "torch": torch_device(_device_of(recorded)),
+        "torch": _trained_on(_device_of(recorded), folder),
         "config": recorded,
         "config_sha256": digest(recorded),
         "data_sha256": dict(data_hashes),
@@ -167,14 +168,9 @@ def machine() -> dict[str, Any]:
     }
 
 
-def torch_device(device: str) -> dict[str, Any]:
-    """The device's name, and for CUDA the model of the accelerator and the CUDA version."""
-    if not device.startswith("cuda"):
-        return {"device": device}
-    import torch  # slow to import, and needed for this only
-
-    name = torch.cuda.get_device_name(torch.device(device)) if torch.cuda.is_available() else None
-    return {"device": device, "name": name, "cuda": torch.version.cuda, "tf32": False}
+def _trained_on(device: str, folder: Path) -> dict[str, Any]:
+    """The device, and for CUDA what the jobs noted of their GPUs: the machine that plans may have none."""
+    return {"device": device} | ({"cards": cards(folder / "trials")} if device.startswith("cuda") else {})
 
 
 def _device_of(recorded: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
 from silodp.models import MODELS, gpu
 from silodp.models.base import Steps, sequential_steps
+from silodp.models.gpu import convnet
 from silodp.models.gpu.convnet import Shape, piece_sum
 
 if not torch.cuda.is_available():
@@ -74,7 +75,7 @@ def test_sums_leave_out_records_that_are_not_finite_without_a_look_at_the_sum(na
 def test_steps_of_all_chains_are_those_of_each_silo(name, device, dtype):
     contracted, name = name.startswith("contracted"), name.removeprefix("contracted-")
     if name != "convnet":
-        pytest.importorskip("triton", reason="requirements/requirements-triton.lock is not installed")
+        pytest.importorskip("triton", reason="requirements/triton.lock is not installed")
     model, weights, x, y, clip = example(name, dtype)
     x[0, 2, 1], x[1, 0, 0] = math.inf, math.nan
     stepsize = torch.tensor([0.3, 0.05, 0.01], dtype=x.dtype)
@@ -92,6 +93,21 @@ def test_steps_of_all_chains_are_those_of_each_silo(name, device, dtype):
             noise = None if base is None else base[silo]
             steps = Steps(x[silo], y[silo], clip, stepsize, scale[silo], noise, curvature)
             close(after, sequential_steps(model, weights, steps), dtype)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", [name for name in MODEL_CASES if name != "sigmoid"])
+def test_the_bits_of_a_triton_chain_do_not_depend_on_what_stands_beside_it(name):
+    pytest.importorskip("triton", reason="requirements/triton.lock is not installed")
+    model, weights, x, y, clip = example(name, "float32")
+    stepsize, scale = torch.tensor([0.3, 0.05, 0.01]), torch.tensor([[0.5, 0.0, 0.1], [0.2, 0.3, 0.0]])
+    draws = torch.from_numpy(np.random.default_rng(1).standard_normal((2, 5, model.size))).to(x)
+    together = model.chain_steps(weights, x, y, clip, stepsize, scale, draws)
+    for silo in range(2):
+        for point in range(3):
+            one, own = slice(point, point + 1), slice(silo, silo + 1)
+            alone = (weights[one], x[own], y[own], clip[one], stepsize[one], scale[own, one], draws[own])
+            assert torch.equal(model.chain_steps(*alone)[0, 0], together[silo, point])
 
 
 def federation(name, model="logistic", sizes=(9, 9, 12), host_noise=True, device="cpu"):
@@ -172,3 +188,19 @@ def test_the_compiler_follows_a_piece_of_the_sums_as_one_graph():
     arguments = Shape.of_network(model), model.unpacked(weights), x[0], y[0], clip
     compiled = torch.compile(piece_sum, fullgraph=True, dynamic=False, backend="eager")
     torch.testing.assert_close(compiled(*arguments), piece_sum(*arguments))
+
+
+@pytest.mark.slow
+def test_every_shape_of_a_piece_is_compiled(monkeypatch):
+    model, weights, x, y, clip = example("convnet", "float32")
+    graphs, compile_with = [], torch.compile
+    monkeypatch.setattr(
+        torch,
+        "compile",
+        lambda form, **options: compile_with(form, backend=lambda g, i: graphs.append(g) or g, **options),
+    )
+    compiled = convnet._compiled_piece_sum.__wrapped__()
+    for records in range(2, 14):
+        images, labels = x[0, :1].repeat(records, 1), y[0, :1].repeat(records)
+        compiled(Shape.of_network(model), model.unpacked(weights), images, labels, clip)
+    assert len(graphs) == 12

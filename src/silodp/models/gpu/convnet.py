@@ -165,6 +165,8 @@ def piece_sum(shape: Shape, tensors: list[Tensor], x: Tensor, y: Tensor, clip: T
 
 @functools.cache
 def _compiled_piece_sum() -> Callable[..., Tensor]:
+    # A grid has more shapes of pieces than PyTorch compiles by default; the rest would run slowly, and round otherwise.
+    torch._dynamo.config.recompile_limit = 64
     return torch.compile(piece_sum, dynamic=False)
 
 

@@ -102,3 +102,48 @@ def test_a_file_in_another_encoding_is_predicted_by_the_models_form(folder):
     ReleasedModel(np.arange(3.0), ABOUT, schema).save(folder / "model.npz")
     assert main(["predict", "model.npz", "patients.csv", "--output", "out.csv"]) == 0
     assert len(pd.read_csv("out.csv")) == 100
+
+
+def test_a_run_file_and_a_model_that_are_older_than_schemas_keep_working(folder, capsys):
+    """A column of TRUE and FALSE is a number with bounds there, and the sizes of silos are declared."""
+    frame = pd.read_csv("patients.csv", dtype=str)
+    frame["smoker"] = frame["smoker"].map({"yes": "TRUE", "no": "FALSE"})
+    frame.to_csv("patients.csv", index=False)
+    dataset = {key: value for key, value in DATASET.items() if key != "categories"} | {"sizes": {"North": 60}}
+    bounds = {"age": [0, 120], "smoker": [0, 1]}
+    about = ABOUT | {"features": [("age", None), ("smoker", None)], "bounds": bounds, "classes": ["no", "yes"]}
+    np.savez("old.npz", weights=np.array([0.5, -1.0, 0.25]), about=np.array(json.dumps(about)))
+    preprocess = {"standardise": "bounds", "bounds": bounds, "constant_column": True}
+    path = str(patients.run_file(folder, dataset=dataset, preprocess=preprocess))
+    smoker = np.where(frame["smoker"] == "TRUE", 1.0, -1.0)
+    wanted = 1 / (1 + np.exp(-(0.5 * (2 * frame["age"].astype(float) / 120 - 1) - smoker + 0.25)))
+    for _ in range(2):
+        assert main(["config", "check", path]) == 0
+        assert main(["partition", path, "patients", "--output", "silos"]) == 0
+        assert main(["predict", "old.npz", "patients.csv", "--schema", path, "--output", "out.csv"]) == 0
+        np.testing.assert_allclose(pd.read_csv("out.csv")["P(yes)"], wanted, rtol=1e-9)
+        assert main(["init", "--again", path, "--replace"]) == 0
+    text = (folder / path).read_text()
+    (folder / path).write_text(text.replace("target:", "targets:"))
+    capsys.readouterr()
+    assert main(["init", "--again", path]) == 2
+    assert "dataset.targets: " in (error := capsys.readouterr().err)
+    assert error.count("\n") == 1
+
+
+def test_a_model_predicts_a_file_in_another_form_and_of_one_column(folder, capsys):
+    """A federation's model does not know how its silos write their files."""
+    schema = Schema("y", {"age": Column("number"), "y": Column("category", ("no", "yes"))})
+    ReleasedModel(np.array([0.5, -1.0]), ABOUT, schema).save(folder / "model.npz")
+    words = ["predict", "model.npz", "new.csv", "--output", "out.csv"]
+    for text, form in (
+        ("age\n1200\n40.5\n", []),
+        ("age;z\n1.200;a\n40,5;b\n", ["--separator", ";", "--decimal", ",", "--thousands", "."]),
+    ):
+        (folder / "new.csv").write_text(text)
+        assert main([*words, *form]) == 0
+        wanted = 1 / (1 + np.exp(-(0.5 * np.array([1.0, 2 * 40.5 / 120 - 1]) - 1)))
+        np.testing.assert_allclose(pd.read_csv("out.csv")["P(yes)"], wanted, rtol=1e-9)
+    assert main(words) == 2
+    assert "new.csv: " in (error := capsys.readouterr().err)
+    assert error.count("\n") == 1

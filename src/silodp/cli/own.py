@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
+from silodp.cli.file_form import file_form
 from silodp.cli.options import COUNT, PATH, command, option_of_values
 from silodp.config.errors import ConfigError, project_root
 from silodp.config.loading import find_experiment
 from silodp.datasets.own.guessing import Wishes
-from silodp.datasets.own.schema import THOUSANDS, TYPES
+from silodp.datasets.own.schema import TYPES
 from silodp.experiments.validation import load
 from silodp.files import write_text
 from silodp.own_data import first_federation, first_run_file
@@ -28,10 +29,7 @@ _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row
 @option_of_values("--ignore", help="Columns that are not used.")
 @click.option("--task", type=click.Choice(("classification", "regression")), help="Default: inferred from the target.")
 @click.option("--person-limit", type=COUNT, default=20, help="Records of a person that are used.", show_default=True)
-@click.option("--separator", help="Between the cells of a row.")
-@click.option("--encoding", help="Of a text file, as in latin-1 (default: UTF-8).")
-@click.option("--decimal", type=click.Choice((".", ",")), help="Mark of decimals.")
-@click.option("--thousands", type=click.Choice(tuple(THOUSANDS)), help="Mark between thousands.")
+@file_form
 @click.option("--units-row", is_flag=True, default=None, help="Row 1 holds units.")
 @click.option("--last-row", type=COUNT, help="Last row that is a record.")
 @option_of_values("--missing-word", help="COLUMN=WORD: a word that stands for a missing value.")

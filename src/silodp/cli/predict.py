@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from silodp.cli.file_form import file_form
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
@@ -20,9 +21,12 @@ log = logging.getLogger("silodp")
 @click.argument("file", type=PATH)
 @click.option("--output", type=PATH, required=True, help="CSV file to write.")
 @click.option("--unknown", type=click.Choice(("empty", "zero")), default="empty", help="For unknown categories.")
+@file_form
 @click.option("--schema", type=PATH, help="Run file of a model that is older than schemas.")
-def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | None) -> None:
+def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | None, **form: str | None) -> None:
     """Predict every record of FILE by a released MODEL: probabilities of classes, or values.
+
+    A federation's model does not know how a silo writes its file: --separator and the options below it say so.
 
     A row with a category that the model does not know is empty; `--unknown zero` takes it for none of those known.
     """
@@ -33,7 +37,7 @@ def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | 
     if output.exists() and any(output.samefile(given) for given in (model, file) if given.exists()):
         raise ConfigError(f"command line: --output: {str(output)!r}: must be neither the model nor the file")
     try:
-        released = load_model(model, known)
+        released = load_model(model, known).in_form(**{key: value for key, value in form.items() if value is not None})
         frame = released.read(file)
         table = released.predict(frame, unknown, file)
     except ValueError as error:

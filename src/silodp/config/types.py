@@ -129,6 +129,12 @@ class OwnData(Strict):
         None, description="without `columns`; default: inferred from the target"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_sizes_out(cls, keys: Any) -> Any:
+        """Run files that are older than schemas have `sizes`, which nothing reads any more."""
+        return {key: value for key, value in keys.items() if key != "sizes"} if isinstance(keys, dict) else keys
+
     @model_validator(mode="after")
     def _has_one_schema(self) -> "OwnData":
         older = [key for key in ("categories", "classes", "ignore", "encoding", "task") if getattr(self, key)]

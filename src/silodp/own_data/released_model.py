@@ -43,10 +43,14 @@ class ReleasedModel:
         with write_atomically(path) as temporary, temporary.open("wb") as handle:
             np.savez(handle, weights=self.weights, about=np.array(json.dumps(stored, ensure_ascii=False)))
 
+    def in_form(self, **form: Any) -> "ReleasedModel":
+        """The model for files that are written otherwise: keys of `Form`."""
+        return replace(self, schema=replace(self.schema, form=replace(self.schema.form, **form)))
+
     def read(self, path: Path) -> pd.DataFrame:
         """The rows of a file by the schema; other columns than features may be there or not."""
         schema = replace(self.schema, form=replace(self.schema.form, last_row=None))
-        return records_of(path, read_table(path, schema.form), schema)
+        return records_of(path, read_table(path, schema.form, least=1), schema)
 
     def predict(self, frame: pd.DataFrame, unknown: str = "empty", source: Path = Path("records")) -> pd.DataFrame:
         """A row a record: `predicted`, and for classes the probability of each.
@@ -69,8 +73,9 @@ class ReleasedModel:
             empty |= strange & (unknown == "empty" or len(column.values) <= 2)
             parsed[name] = values
         x = encode_features(parsed, schema).astype(np.float64)
-        for place, (name, value) in enumerate(schema.feature_values):
-            if value is None and name in self.about["bounds"]:
+        for place, (name, _) in enumerate(schema.feature_values):
+            # In models of format 1 a boolean is a number with bounds.
+            if name in self.about["bounds"] and schema.columns[name].type != "category":
                 x[:, place] = scale_to_bounds(x[:, place], *self.about["bounds"][name])
         if not np.isfinite(x := np.where(np.isnan(x), 0.0, x)).all():
             raise TableError(f"{source}: a number too large for float32: must be smaller")
@@ -122,10 +127,14 @@ def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
 
 
 def _agree(features: list[tuple[str, str | None]], schema: Schema) -> bool:
-    """Whether features of format 1, with values as pandas spells them (20.0, True), are the schema's in order."""
+    """Whether features of format 1, with values as pandas spells them (20.0), are the schema's in order.
+
+    A column of TRUE and FALSE is a number there.
+    """
 
     def spelled(value: str | None) -> str | None:
         return value and re.sub(r"\.0$", "", value.casefold())
 
-    found = schema.feature_values
-    return [(name, spelled(value)) for name, value in features] == [(name, spelled(value)) for name, value in found]
+    given, found = [(name, spelled(value)) for name, value in features], schema.feature_values
+    numbers = {name for name, value in given if value is None and schema.columns[name].type == "boolean"}
+    return given == [(name, None if name in numbers else spelled(value)) for name, value in found]

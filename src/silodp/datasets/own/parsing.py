@@ -68,7 +68,7 @@ def decode(path: Path, data: bytes, encoding: str) -> str:
     return text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_table(path: Path, form: Form) -> pd.DataFrame:
+def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
     """The columns of a file as text without blanks at its ends, "" where a cell is empty; of Parquet with its types.
 
     `attrs["notes"]`: what was left out. The index counts rows from 0. TableError: no such file, or no table.
@@ -104,7 +104,7 @@ def read_table(path: Path, form: Form) -> pd.DataFrame:
         if frame.columns[-1] == "" and (frame.iloc[:, -1] == "").all():
             frame = frame.iloc[:, :-1]
             frame.attrs["notes"] = ["a last column without name and values is left out (separators at the lines' ends)"]
-    _check_names(path, list(map(str, frame.columns)))
+    _check_names(path, list(map(str, frame.columns)), least)
     if frame.empty:
         raise TableError(f"{path}: no records below its header")
     return frame
@@ -136,8 +136,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _check_names(path: Path, names: list[str]) -> None:
-    if len(names) < 2:
+def _check_names(path: Path, names: list[str], least: int) -> None:
+    if len(names) < least:
         allowed = "must be a table whose first line names its columns, with , ; | or tabs (--separator)"
         raise TableError(f"{path}: one column: {allowed}")
     for place, name in enumerate(names, 1):

@@ -1,12 +1,14 @@
 """Ends of ε beyond what a lattice resolves: on their sides of the Gaussian limit, and of laws integrated by hand."""
 
 import math
+import re
 
 import dp_accounting as dp
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from small import ROOT
 
 from silodp.privacy.accounting.accountant import delivered_epsilon, upper_epsilon
 from silodp.privacy.accounting.composition import Composition, epsilon_at
@@ -136,3 +138,16 @@ def test_counted_draws_stay_below_and_moments_above(n, share, log_z, log_rounds,
     lattice = upper_epsilon(replaced(n, K, z, R), delta)
     assert lower <= lattice * (1 + 1e-6) + 1e-9
     assert lower <= upper * (1 + 1e-9)
+
+
+def test_the_scan_in_the_documentation_is_what_the_accountant_gives():
+    text = (ROOT / "docs" / "accounting.md").read_text(encoding="utf-8")
+    names, lower, limit, upper = (
+        [cell.strip() for cell in re.search(rf"^\| {name} \|(.*)\|$", text, re.MULTILINE)[1].split("|")]
+        for name in ("R", "lower end", "limit", "upper end")
+    )
+    for place, name in enumerate(names):
+        R = 10 ** int(name.removeprefix("10").translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
+        found = delivered_epsilon(replaced(100, 10, math.sqrt(R) / 10, R), 1e-5)
+        said = [float(cells[place]) for cells in (lower, limit, upper)]
+        assert said == pytest.approx([found.lower, gaussian_epsilon(1e-5, 1.0), found.upper], abs=6e-4)

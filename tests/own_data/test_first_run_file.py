@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from silodp.cli import main
+from silodp.config.errors import ConfigError
 from silodp.datasets.base import Data
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
@@ -210,3 +211,14 @@ def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch,
     assert not after.dataset.categories
     assert after.model_dump(exclude={"dataset"}) == before.model_dump(exclude={"dataset"})
     np.testing.assert_array_equal(dataset_of(after).load().x, wanted.x)
+
+
+def test_one_mark_for_decimals_and_thousands_is_refused_in_a_run_file(init, tmp_path):
+    """As on the command line: values would be ten times too large without a word."""
+    init("--silo", "hospital")
+    path = tmp_path / "config" / "patients.yaml"
+    text = path.read_text()
+    assert text != (mended := text.replace('thousands: ""', 'thousands: "."'))
+    path.write_text(mended)
+    with pytest.raises(ConfigError, match=r"dataset\.form: .*: decimal and thousands must be two different marks"):
+        load(path)

@@ -5,6 +5,8 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from silodp.datasets import DATASETS
@@ -189,6 +191,18 @@ def test_parquet_keeps_its_types_and_an_index_by_its_name(tmp_path):
     frame.to_parquet(path)
     with pytest.raises(TableError, match="two levels"):
         guess_schema(path, Wishes("outcome"))
+
+
+def test_a_name_that_stands_twice_in_parquet_is_named(tmp_path):
+    """Two columns, or a column and an index; one would take the other's place."""
+    path, frame = tmp_path / "a.parquet", pd.DataFrame(COLUMNS)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pyarrow.parquet.write_table(table.append_column("age", table["age"]), path)
+    for index in (None, pd.RangeIndex(N, name="age"), pd.Index(I**2, name="age")):
+        if index is not None:
+            frame.set_index(index).to_parquet(path)
+        with pytest.raises(TableError, match=r"a.parquet: column 'age' is named more than once"):
+            read_table(path, Form())
 
 
 def made(country, program, generator):

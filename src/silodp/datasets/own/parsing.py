@@ -104,7 +104,7 @@ def read_table(path: Path, form: Form) -> pd.DataFrame:
         if frame.columns[-1] == "" and (frame.iloc[:, -1] == "").all():
             frame = frame.iloc[:, :-1]
             frame.attrs["notes"] = ["a last column without name and values is left out (separators at the lines' ends)"]
-    _check_names(path, list(map(str, frame.columns)))
+        _check_names(path, frame.columns.tolist())
     if frame.empty:
         raise TableError(f"{path}: no records below its header")
     return frame
@@ -114,24 +114,27 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise TableError(f"{path}: no such file: must be a CSV or Parquet file")
     try:
-        table = pyarrow.parquet.read_table(path, partitioning=None)
+        table = pyarrow.parquet.ParquetFile(path).read()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise TableError(f"{path}: not a Parquet file") from None
     about = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
     if len(about.get("column_indexes", ())) > 1:
         raise TableError(f"{path}: names of columns have two levels: must have one")
     unnamed = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
+    # An index that counts is no column of the file, but may have a name.
+    counted = [one for one in about.get("index_columns", ()) if isinstance(one, dict) and one.get("name")]
     table, fields = table.drop_columns(unnamed), []
+    # pandas hides the name of an index where a column has it too.
+    hidden = [one for one in about.get("columns", ()) if one.get("field_name") in unnamed and one.get("name")]
+    _check_names(path, [*table.column_names, *(index["name"] for index in counted + hidden)])
     for field in table.schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         kind = pa.float32() if kind == pa.float16() else pa.float64() if pa.types.is_decimal(kind) else kind
         fields.append(field.with_type(kind))
     table = table.cast(pa.schema(fields)) if table.schema.types != [field.type for field in fields] else table
     frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
-    # An index that counts is no column of the file, but may have a name.
-    for index in about.get("index_columns", ()):
-        if isinstance(index, dict) and index.get("name"):
-            frame[index["name"]] = np.arange(index["start"], index["stop"], index["step"])
+    for index in counted:
+        frame[index["name"]] = np.arange(index["start"], index["stop"], index["step"])
     frame.attrs["notes"] = ["an index without a name is left out"] if unnamed else []
     return frame
 

@@ -99,6 +99,17 @@ def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
     assert init("--silo", "hospital", "--missing", "drop", **gap)[0] == 0
 
 
+def test_a_separator_is_one_character_or_the_word_tab(init):
+    pd.DataFrame(COLUMNS).to_csv("tabs.tsv", sep="\t", index=False)
+    for mark in ("ab", "", "\n", '"'):
+        code, _, error = init("--separator", mark)
+        assert (code, error.count("\n")) == (2, 1)
+        assert f"{mark!r} is not one character" in error
+    for name, mark in {"word": "tab", "code": r"\t", "mark": "\t"}.items():
+        words = ["--target", "readmitted", "--separator", mark, "--output", f"{name}.yaml"]
+        assert main(["init", "tabs.tsv", *words]) == 0
+
+
 def test_a_person_column_is_counted(init, tmp_path):
     _, said, _ = init("--silo", "hospital", "--person", "who", who=ROW // 2)
     assert "persons: 150, with at most 2 records" in said

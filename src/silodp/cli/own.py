@@ -19,6 +19,13 @@ from silodp.own_data import first_federation, first_run_file
 _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row")
 
 
+def _one_character(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    mark = "\t" if value in ("tab", r"\t") else value
+    if mark is not None and (len(mark) != 1 or mark in '\r\n"'):
+        raise click.BadParameter(f"{value!r} is not one character, as in ; or tab.")
+    return mark
+
+
 @command(epilog="Example: silodp init patients.csv --target readmitted --silo hospital")
 @click.argument("file", type=PATH)
 @click.option("--target", help="Column that is predicted.")
@@ -28,7 +35,7 @@ _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row
 @option_of_values("--ignore", help="Columns that are not used.")
 @click.option("--task", type=click.Choice(("classification", "regression")), help="Default: inferred from the target.")
 @click.option("--person-limit", type=COUNT, default=20, help="Records of a person that are used.", show_default=True)
-@click.option("--separator", help="Between the cells of a row.")
+@click.option("--separator", callback=_one_character, help="Between the cells of a row.")
 @click.option("--encoding", help="Of a text file, as in latin-1 (default: UTF-8).")
 @click.option("--decimal", type=click.Choice((".", ",")), help="Mark of decimals.")
 @click.option("--thousands", type=click.Choice(tuple(THOUSANDS)), help="Mark between thousands.")

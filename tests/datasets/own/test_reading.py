@@ -13,7 +13,7 @@ from silodp.datasets import DATASETS
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.parsing import parse_column, read_table
-from silodp.datasets.own.schema import Column, Form, Schema, TableError, schema_from, sorted_names
+from silodp.datasets.own.schema import Column, Form, Schema, TableError, cell_shape, schema_from, sorted_names
 
 N = 60
 I = np.arange(N)
@@ -166,6 +166,11 @@ def test_rows_in_two_encodings_are_named_and_latin_1_is_not_advised(guessed, tmp
     with pytest.raises(TableError, match="row 9: not text in utf-8: other rows are UTF-8") as error:
         guess_schema(tmp_path / "b.csv", Wishes("outcome"))
     assert "latin-1" not in str(error.value)
+
+
+def test_a_shape_shows_no_digit_and_no_letter_of_any_script():
+    for cell, shape in {"½ Ⅷ㉟": "9 99", "हिन्दी-7": "aaaaaa-9", "Zu\u0308rich": "aaaaaaa", "٣²": "99"}.items():
+        assert cell_shape(cell) == repr(shape)
 
 
 def test_a_whole_number_that_a_float_does_not_hold_is_refused():

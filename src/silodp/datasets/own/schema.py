@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -113,6 +114,7 @@ def sorted_names(names: Iterable[str]) -> list[str]:
 
 
 def cell_shape(cell: str) -> str:
-    """What a message shows in place of a cell: digits as 9, letters as a."""
-    shape = "".join("9" if letter.isdigit() else "a" if letter.isalpha() else letter for letter in cell)
+    """What a message shows in place of a cell: digits as 9, letters and their marks as a."""
+    kinds = {"N": "9", "L": "a", "M": "a"}
+    shape = "".join(kinds.get(unicodedata.category(letter)[0], letter) for letter in cell)
     return repr(shape if len(shape) <= 30 else shape[:27] + "...")

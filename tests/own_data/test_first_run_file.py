@@ -228,8 +228,6 @@ def test_one_mark_for_decimals_and_thousands_is_refused_in_a_run_file(init, tmp_
     """As on the command line: values would be ten times too large without a word."""
     init("--silo", "hospital")
     path = tmp_path / "config" / "patients.yaml"
-    text = path.read_text()
-    assert text != (mended := text.replace('thousands: ""', 'thousands: "."'))
-    path.write_text(mended)
+    path.write_text(path.read_text().replace('thousands: ""', 'thousands: "."'))
     with pytest.raises(ConfigError, match=r"dataset\.form: .*: decimal and thousands must be two different marks"):
         load(path)

@@ -72,8 +72,7 @@ class ReleasedModel:
         for place, (name, value) in enumerate(schema.feature_values):
             if value is None and name in self.about["bounds"]:
                 x[:, place] = scale_to_bounds(x[:, place], *self.about["bounds"][name])
-        if not np.isfinite(x := np.where(np.isnan(x), 0.0, x)).all():
-            raise TableError(f"{source}: a number too large for float32: must be smaller")
+        x = np.where(np.isnan(x), 0.0, x)
         table = self._outputs(np.column_stack([x, *[np.ones(len(x))] * self.about["constant_column"]]))
         table.loc[empty] = None
         table.attrs["unknown"] = counts

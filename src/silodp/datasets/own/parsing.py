@@ -188,26 +188,28 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         marks = pd.to_numeric(pd.Series(about.missing_words, dtype=str), errors="coerce")
         values = np.where(np.isin(values, marks), np.nan, values)
         whole = np.full(len(column), pd.api.types.is_integer_dtype(column))
-        wrong = np.isinf(values)
     else:
         cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
         cells = cells.str.replace(MINUS, "-")
         wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
+        if wrong.any():
+            answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
+            raise cell_error(path, column, wrong, "no number in the schema's form", answer)
         values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
-        if not wrong.any():
-            text = cells[present]
-            if form.thousands:
-                text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-            whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
-            values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
-            wrong = np.isinf(values)
-    if wrong.any():
-        answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
-        raise cell_error(path, column, wrong, "no number in the schema's form", answer)
+        text = cells[present]
+        if form.thousands:
+            text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
+        whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
+        values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
     if (large := whole & (np.abs(values) >= _EXACT)).any():
         answer = f"must be below 2^53, or --type {column.name}=category"
         raise cell_error(path, column, large, "a whole number that float64 does not hold", answer)
+    with np.errstate(over="ignore"):
+        infinite = np.isinf(values.astype(np.float32))
+    if infinite.any():
+        answer = "must be smaller, or --missing-word or --type be given"
+        raise cell_error(path, column, infinite, "a number too large for float32", answer)
     return values
 
 

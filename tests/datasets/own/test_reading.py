@@ -69,6 +69,11 @@ def test_twenty_persons_are_twenty_persons(guessed, ids):
     assert np.bincount(data.person).max() == 3
 
 
+def test_whole_numbers_of_any_length_sort_by_value_and_then_as_text():
+    names = ["-" + "9" * 5000, "-7", "+0", "-0", "0", "007", "7", "10", "9" * 5000, "1" + "0" * 5000]
+    assert sorted_names(reversed(names)) == names
+
+
 TWO_WAYS = {
     "whole numbers beside a point": (";", {"cost": cycled("950", "1.200", "12.500")}),
     "a decimal comma elsewhere": (";", {"cost": cycled("1.200", "12.500"), "bmi": cycled("1,5", "2,5")}),

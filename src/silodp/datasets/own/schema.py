@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 # Marks for thousands by their names in a run file.
@@ -110,7 +111,7 @@ def sorted_names(names: Iterable[str]) -> list[str]:
     """Names that are all whole numbers by value and then as text, others by code point."""
     distinct = sorted(set(names))
     whole = all(re.fullmatch("[+-]?[0-9]+", name) for name in distinct)
-    return sorted(distinct, key=lambda name: (int(name), name)) if whole else distinct
+    return sorted(distinct, key=lambda name: (Decimal(name), name)) if whole else distinct
 
 
 def cell_shape(cell: str) -> str:

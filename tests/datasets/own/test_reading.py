@@ -163,6 +163,20 @@ def test_rows_that_the_schema_leaves_out_are_looked_at_in_every_reading(tmp_path
             read_records(path, schema)
 
 
+@pytest.mark.parametrize("total", ["Grand total", "Total:", "SUM of all", "Sub-total", "Total Care"])
+def test_a_total_is_named_where_it_stands_last(guessed, total):
+    head, rows, row = "site,age,outcome\n", "A,1.5,7\nB,2.5,8\nSUM-1,3.5,9\n" * 9, f"{total},45.5,99\n"
+    wishes = {"task": "regression"}
+    with pytest.raises(TableError, match=r"row 28 is no record by columns site: must be .* \(--last-row 27\)"):
+        guessed(head + rows + row, wishes=wishes)
+    assert len(guessed(head + rows + row, wishes=wishes | {"form": {"last_row": 27}})[1].y) == 27
+    # A name, as of a hospital.
+    assert len(guessed(head + rows + row, wishes=wishes | {"types": {"site": "category"}})[1].y) == 28
+    assert len(guessed(head + rows + row + rows, wishes=wishes)[1].y) == 55
+    if total != "Total:":
+        assert len(guessed(head + rows + row * 2, wishes=wishes)[1].y) == 29
+
+
 def test_rows_in_two_encodings_are_named_and_latin_1_is_not_advised(guessed, tmp_path):
     rows = ["site,age,outcome", *(f"Zürich,{i},{i % 2}" for i in I)]
     (tmp_path / "b.csv").write_bytes(

@@ -24,7 +24,7 @@ _PACKED = {
 # A category's code of a missing value, and of a value that the schema does not have.
 MISSING, UNKNOWN = -1, -2
 # Words of a row that sums up the records.
-TOTALS = {"total", "sum", "mean", "average", "summe", "gesamt", "mittelwert"}
+_TOTALS = ("total", "subtotal", "sum", "mean", "average", "summe", "gesamt", "mittelwert")
 # What typesetting has for a hyphen before a number.
 MINUS = "\u2212"
 # Whole numbers below this are exact in float64.
@@ -174,11 +174,22 @@ def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         raise TableError(f"{path}: last_row: {last}: must be at most its {len(frame)} rows (--last-row)")
     numbers = [name for name, column in schema.columns.items() if column.type == "number" and name in frame]
     for key, row in [("units_row", 0)] * form.units_row + [("last_row", last)] * (last < len(frame)):
-        cells = frame.iloc[row].astype(str)
-        total = cells.str.casefold().isin(TOTALS).any()
-        if numbers and not total and cells[numbers].str.fullmatch(form.literal).all():
+        cells = frame.iloc[row][numbers].astype(str)
+        if numbers and not total_columns(frame, row) and cells.str.fullmatch(form.literal).all():
             raise TableError(f"{path}: row {row + 1} reads as a record, but {key} leaves it out: must be corrected")
     return frame.iloc[int(form.units_row) : last]
+
+
+def total_columns(frame: pd.DataFrame, place: int) -> list[str]:
+    """Columns in which a row calls itself a total: by a word alone, or beside others in its first cell with letters.
+
+    A cell that other rows have too is a name, as of a hospital Total Care.
+    """
+    row, words = frame.iloc[place].astype(str), "|".join(_TOTALS)
+    cells = row.str.casefold().str.rstrip(" :")
+    first = cells.str.contains(r"[^\W\d_]").idxmax()
+    beside = re.search(rf"^({words})[\s:]|[\s-]({words})$", cells[first]) and (frame[first] == row[first]).sum() == 1
+    return [name for name in frame if cells[name] in _TOTALS or (beside and name == first)]
 
 
 def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> np.ndarray:

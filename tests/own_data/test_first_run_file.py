@@ -91,6 +91,8 @@ def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
         (["--silo", "clinic"], {}, "no column is called 'clinic'"),
         (["--silo", "hospital"], gap, "row 8, column 'age': missing"),
         (["--silo", "note"], {}, "no silo has 20 records"),
+        (["--type", "clinic=number"], {}, "no column is called 'clinic'"),
+        (["--missing-word", "clinic=a"], {}, "no column is called 'clinic'"),
     ):
         code, _, error = init(*words, **more)
         assert (code, error.count("\n")) == (2, 1)
@@ -207,6 +209,17 @@ def test_again_changes_the_schema_alone_and_keeps_what_still_reads(init, tmp_pat
     assert '"smoker": {type: category, values: ["former", "no", "yes"]}   # from the data' in changed[1]
     assert 'missing_words: ["YY"]' in changed[0]
     assert '"weight": ignored   # guessed: new in the file (--type)' in changed[2]
+
+
+@pytest.mark.parametrize(
+    "words", [["--target", "x"], ["--missing", "refuse"], ["--person-limit", "20"], ["--federation"], ["--ignore", "x"]]
+)
+def test_again_refuses_options_that_it_does_not_heed(init, capsys, words):
+    init()
+    assert main(["init", "--again", "config/patients.yaml", *words]) == 2
+    error = capsys.readouterr().err
+    assert f"command line: {words[0]}: must be left out with --again" in error
+    assert error.count("\n") == 1
 
 
 def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch, capsys, caplog):

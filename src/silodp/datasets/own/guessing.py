@@ -101,7 +101,7 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
     notes = list(frame.attrs["notes"])
     rows = frame.iloc[int(form.units_row) : form.last_row]
     roles = (wishes.target, wishes.silo, wishes.person)
-    for name in (*filter(None, roles), *wishes.ignore, *wishes.types):
+    for name in (*filter(None, roles), *wishes.ignore, *wishes.types, *wishes.missing_words):
         if name not in frame:
             raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
     cells = {str(name): _Cells(path, rows[name], wishes) for name in rows if is_scalar(rows[name])}

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from silodp.cli import main
+from silodp.config.errors import ConfigError
 from silodp.datasets.base import Data
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
@@ -90,12 +91,25 @@ def test_what_cannot_be_used_is_one_line_and_leaves_nothing(init, tmp_path):
         (["--silo", "clinic"], {}, "no column is called 'clinic'"),
         (["--silo", "hospital"], gap, "row 8, column 'age': missing"),
         (["--silo", "note"], {}, "no silo has 20 records"),
+        (["--type", "clinic=number"], {}, "no column is called 'clinic'"),
+        (["--missing-word", "clinic=a"], {}, "no column is called 'clinic'"),
     ):
         code, _, error = init(*words, **more)
         assert (code, error.count("\n")) == (2, 1)
         assert wanted in error
         assert not (tmp_path / "config" / "patients.yaml").exists()
     assert init("--silo", "hospital", "--missing", "drop", **gap)[0] == 0
+
+
+def test_a_separator_is_one_character_or_the_word_tab(init):
+    pd.DataFrame(COLUMNS).to_csv("tabs.tsv", sep="\t", index=False)
+    for mark in ("ab", "", "\n", '"'):
+        code, _, error = init("--separator", mark)
+        assert (code, error.count("\n")) == (2, 1)
+        assert f"{mark!r} is not one character" in error
+    for name, mark in {"word": "tab", "code": r"\t", "mark": "\t"}.items():
+        words = ["--target", "readmitted", "--separator", mark, "--output", f"{name}.yaml"]
+        assert main(["init", "tabs.tsv", *words]) == 0
 
 
 def test_a_person_column_is_counted(init, tmp_path):
@@ -197,6 +211,17 @@ def test_again_changes_the_schema_alone_and_keeps_what_still_reads(init, tmp_pat
     assert '"weight": ignored   # guessed: new in the file (--type)' in changed[2]
 
 
+@pytest.mark.parametrize(
+    "words", [["--target", "x"], ["--missing", "refuse"], ["--person-limit", "20"], ["--federation"], ["--ignore", "x"]]
+)
+def test_again_refuses_options_that_it_does_not_heed(init, capsys, words):
+    init()
+    assert main(["init", "--again", "config/patients.yaml", *words]) == 2
+    error = capsys.readouterr().err
+    assert f"command line: {words[0]}: must be left out with --again" in error
+    assert error.count("\n") == 1
+
+
 def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch, capsys, caplog):
     monkeypatch.chdir(tmp_path)
     patients.write_records(tmp_path / "patients.csv")
@@ -210,3 +235,12 @@ def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch,
     assert not after.dataset.categories
     assert after.model_dump(exclude={"dataset"}) == before.model_dump(exclude={"dataset"})
     np.testing.assert_array_equal(dataset_of(after).load().x, wanted.x)
+
+
+def test_one_mark_for_decimals_and_thousands_is_refused_in_a_run_file(init, tmp_path):
+    """As on the command line: values would be ten times too large without a word."""
+    init("--silo", "hospital")
+    path = tmp_path / "config" / "patients.yaml"
+    path.write_text(path.read_text().replace('thousands: ""', 'thousands: "."'))
+    with pytest.raises(ConfigError, match=r"dataset\.form: .*: decimal and thousands must be two different marks"):
+        load(path)

@@ -1,6 +1,7 @@
 """A released model predicts a record alike, alone and among others, by the schema that it holds."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ import pytest
 
 import silodp
 from silodp.cli import main
-from silodp.datasets.own.schema import Column, Form, Schema
+from silodp.datasets.own.encoding import read_records
+from silodp.datasets.own.schema import Column, Form, Schema, TableError
 from silodp.own_data.released_model import ReleasedModel, load_model
 
 DATASET = patients.experiment()["dataset"]
@@ -77,6 +79,17 @@ def test_a_row_gives_the_same_alone_and_among_others(tmp_path):
     zero = predicted("1,yes,50", "01,perhaps,50", unknown="zero")
     assert zero["predicted"].isna().tolist() == [False, True]
     assert zero["P(yes)"][0] == pytest.approx(1 / (1 + np.exp(-(4 + 5 * (2 * 50 / 120 - 1) + 6))))
+
+
+@pytest.mark.parametrize("cells", [["1.5", "", "-1e60"], ["1.5", "", "1e400"], [1.5, np.nan, np.inf]])
+def test_a_number_that_float32_does_not_hold_is_refused_in_training_and_in_prediction(cells):
+    """Bounds would cut it in prediction alone."""
+    schema = Schema("y", {"age": Column("number"), "y": Column("category", ("0", "1"))}, missing="drop")
+    frame = pd.DataFrame({"age": cells, "y": ["0", "1", "1"]})
+    model = ReleasedModel(np.ones(2), ABOUT, schema)
+    for reading in (lambda: read_records(Path("a"), schema, frame), lambda: model.predict(frame)):
+        with pytest.raises(TableError, match=r"row 3, column 'age': '[-.9ae]+': a number too large for float32"):
+            reading()
 
 
 def test_a_model_without_a_schema_needs_that_of_its_run_file(folder, capsys):

@@ -107,7 +107,8 @@ class Cores(click.ParamType):
 PATH = click.Path(path_type=Path)
 POSITIVE = Number(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
-DELTA = Number(min=0, max=1, min_open=True, max_open=True)
+# Halves of a smaller one leave what floats hold.
+DELTA = Number(min=1e-300, max=1, max_open=True)
 
 
 def _run_file(context: click.Context, parameter: click.Parameter, value: Path) -> Path:

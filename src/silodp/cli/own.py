@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from silodp.cli.file_form import file_form
 from silodp.cli.options import COUNT, PATH, command, option_of_values
@@ -64,6 +65,13 @@ def init(
         "missing_words": words,
     }
     if again:
+        source = click.get_current_context().get_parameter_source
+        unheeded = [*said, "federation", "silos", "person_limit", *["output"] * replace]
+        if given := [name for name in unheeded if source(name) is ParameterSource.COMMANDLINE]:
+            option = given[0].replace("_", "-")
+            raise ConfigError(
+                f"command line: --{option}: must be left out with --again, which changes the schema alone"
+            )
         _renew_schema(file, replace, output, more)
         return
     if said["target"] is None or replace:

@@ -166,7 +166,9 @@ def located(experiment: dict, run_file: Path) -> dict:
     path = Path(os.path.normpath(run_file.parent / dataset["file"]))
     if not path.is_file() and run_file.suffix == ".json":
         path = Path(dataset["file"])
-    return experiment | {"dataset": dataset | {"file": os.fspath(path)}}
+    # Nothing reads `sizes`, which run files older than schemas have.
+    kept = {key: value for key, value in dataset.items() if key != "sizes"}
+    return experiment | {"dataset": kept | {"file": os.fspath(path)}}
 
 
 def key_of(location: Sequence[str | int]) -> str:

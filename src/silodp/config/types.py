@@ -73,6 +73,12 @@ class FileForm(Strict):
     units_row: bool = Field(False, description="row 1 holds units, and no record")
     last_row: Count | None = Field(None, description="last row that is a record, before a total or notes; default: all")
 
+    @model_validator(mode="after")
+    def _has_two_marks(self) -> "FileForm":
+        if self.decimal == self.thousands:
+            raise ValueError("decimal and thousands must be two different marks")
+        return self
+
 
 class FileColumn(Strict):
     """A column of a file; its type alone may stand in place of the mapping."""
@@ -81,9 +87,7 @@ class FileColumn(Strict):
         description="silos and persons are a name, dates are not used"
     )
     values: list[str] = Field(default=[], description="of a category, a boolean (two) or the target's classes")
-    missing_words: list[str] = Field(
-        default=[], description="words that stand for a missing value, beside the empty cell"
-    )
+    missing_words: list[str] = Field([], description="words that stand for a missing value, beside the empty cell")
 
     @model_validator(mode="after")
     def _has_values(self) -> "FileColumn":
@@ -106,14 +110,9 @@ class OwnData(Strict):
     target: str = Field(description="column that is predicted")
     silo: str | None = Field(None, description="column that names a record's silo; default: silos cut by `silos`")
     person: str | None = Field(None, description="column that names a record's person; default: a record a person")
-    person_limit: Count = Field(
-        20,
-        description="records of a person in all silos; of more records this many are drawn",
-    )
+    person_limit: Count = Field(20, description="records of a person in all silos; of more records this many are drawn")
     form: FileForm = Field(FileForm(), description="how the text is written")
-    columns: Columns = Field(
-        default={}, description="every column of the file -> what it is; default: guessed at each reading"
-    )
+    columns: Columns = Field({}, description="every column of the file -> what it is; default: guessed at each reading")
     categories: dict[str, list[str]] = Field(
         default={}, description="without `columns`: column of words -> its categories; default: read off the records"
     )
@@ -128,12 +127,6 @@ class OwnData(Strict):
     task: Literal["classification", "regression"] | None = Field(
         None, description="without `columns`; default: inferred from the target"
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_sizes_out(cls, keys: Any) -> Any:
-        """Run files that are older than schemas have `sizes`, which nothing reads any more."""
-        return {key: value for key, value in keys.items() if key != "sizes"} if isinstance(keys, dict) else keys
 
     @model_validator(mode="after")
     def _has_one_schema(self) -> "OwnData":

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from silodp.config.errors import ConfigError
-from silodp.config.loading import explain, key_of
+from silodp.config.loading import explain, key_of, located
 from silodp.config.types import OwnData
 from silodp.datasets.base import Data
 from silodp.datasets.own.encoding import read_records
@@ -304,10 +304,10 @@ def with_schema_again(path: Path, text: str, **said: Any) -> str:
         raise ConfigError(f"{path}: dataset: must be one file, written with a key a line, for init --again")
     block = found[0][2]
     try:
-        own = OwnData.model_validate(yaml.safe_load(block))
+        own = OwnData.model_validate(located({"dataset": yaml.safe_load(block)}, path)["dataset"])
     except ValidationError as error:
         raise explain(error, lambda location: f"{path}: {key_of(('dataset', *location))}") from None
-    file = Path(os.path.normpath(path.parent / own.file))
+    file = Path(own.file)
     kept: dict[str, Column] = {}
     wishes = replace(wishes_of(own), **said)
     if own.columns:

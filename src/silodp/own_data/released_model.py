@@ -77,8 +77,7 @@ class ReleasedModel:
             # In models of format 1 a boolean is a number with bounds.
             if name in self.about["bounds"] and schema.columns[name].type != "category":
                 x[:, place] = scale_to_bounds(x[:, place], *self.about["bounds"][name])
-        if not np.isfinite(x := np.where(np.isnan(x), 0.0, x)).all():
-            raise TableError(f"{source}: a number too large for float32: must be smaller")
+        x = np.where(np.isnan(x), 0.0, x)
         table = self._outputs(np.column_stack([x, *[np.ones(len(x))] * self.about["constant_column"]]))
         table.loc[empty] = None
         table.attrs["unknown"] = counts

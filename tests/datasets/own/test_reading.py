@@ -5,13 +5,15 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from silodp.datasets import DATASETS
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.parsing import parse_column, read_table
-from silodp.datasets.own.schema import Column, Form, Schema, TableError, schema_from, sorted_names
+from silodp.datasets.own.schema import Column, Form, Schema, TableError, cell_shape, schema_from, sorted_names
 
 N = 60
 I = np.arange(N)
@@ -65,6 +67,11 @@ def test_twenty_persons_are_twenty_persons(guessed, ids):
     data = guessed(wishes={"person": "who"}, who=ids)[1]
     assert len(np.unique(data.person)) == 20
     assert np.bincount(data.person).max() == 3
+
+
+def test_whole_numbers_of_any_length_sort_by_value_and_then_as_text():
+    names = ["-" + "9" * 5000, "-7", "+0", "-0", "0", "007", "7", "10", "9" * 5000, "1" + "0" * 5000]
+    assert sorted_names(reversed(names)) == names
 
 
 TWO_WAYS = {
@@ -156,6 +163,20 @@ def test_rows_that_the_schema_leaves_out_are_looked_at_in_every_reading(tmp_path
             read_records(path, schema)
 
 
+@pytest.mark.parametrize("total", ["Grand total", "Total:", "SUM of all", "Sub-total", "Total Care"])
+def test_a_total_is_named_where_it_stands_last(guessed, total):
+    head, rows, row = "site,age,outcome\n", "A,1.5,7\nB,2.5,8\nSUM-1,3.5,9\n" * 9, f"{total},45.5,99\n"
+    wishes = {"task": "regression"}
+    with pytest.raises(TableError, match=r"row 28 is no record by columns site: must be .* \(--last-row 27\)"):
+        guessed(head + rows + row, wishes=wishes)
+    assert len(guessed(head + rows + row, wishes=wishes | {"form": {"last_row": 27}})[1].y) == 27
+    # A name, as of a hospital.
+    assert len(guessed(head + rows + row, wishes=wishes | {"types": {"site": "category"}})[1].y) == 28
+    assert len(guessed(head + rows + row + rows, wishes=wishes)[1].y) == 55
+    if total != "Total:":
+        assert len(guessed(head + rows + row * 2, wishes=wishes)[1].y) == 29
+
+
 def test_rows_in_two_encodings_are_named_and_latin_1_is_not_advised(guessed, tmp_path):
     rows = ["site,age,outcome", *(f"Zürich,{i},{i % 2}" for i in I)]
     (tmp_path / "b.csv").write_bytes(
@@ -164,6 +185,11 @@ def test_rows_in_two_encodings_are_named_and_latin_1_is_not_advised(guessed, tmp
     with pytest.raises(TableError, match="row 9: not text in utf-8: other rows are UTF-8") as error:
         guess_schema(tmp_path / "b.csv", Wishes("outcome"))
     assert "latin-1" not in str(error.value)
+
+
+def test_a_shape_shows_no_digit_and_no_letter_of_any_script():
+    for cell, shape in {"½ Ⅷ㉟": "9 99", "हिन्दी-7": "aaaaaa-9", "Zu\u0308rich": "aaaaaaa", "٣²": "99"}.items():
+        assert cell_shape(cell) == repr(shape)
 
 
 def test_a_whole_number_that_a_float_does_not_hold_is_refused():
@@ -189,6 +215,18 @@ def test_parquet_keeps_its_types_and_an_index_by_its_name(tmp_path):
     frame.to_parquet(path)
     with pytest.raises(TableError, match="two levels"):
         guess_schema(path, Wishes("outcome"))
+
+
+def test_a_name_that_stands_twice_in_parquet_is_named(tmp_path):
+    """Two columns, or a column and an index; one would take the other's place."""
+    path, frame = tmp_path / "a.parquet", pd.DataFrame(COLUMNS)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pyarrow.parquet.write_table(table.append_column("age", table["age"]), path)
+    for index in (None, pd.RangeIndex(N, name="age"), pd.Index(I**2, name="age")):
+        if index is not None:
+            frame.set_index(index).to_parquet(path)
+        with pytest.raises(TableError, match=r"a.parquet: column 'age' is named more than once"):
+            read_table(path, Form())
 
 
 def made(country, program, generator):

@@ -17,7 +17,6 @@ import pandas as pd
 from silodp.datasets.base import Task
 from silodp.datasets.own.parsing import (
     MINUS,
-    TOTALS,
     cell_error,
     cell_texts,
     decode,
@@ -26,6 +25,7 @@ from silodp.datasets.own.parsing import (
     is_typed,
     read_bytes,
     read_table,
+    total_columns,
 )
 from silodp.datasets.own.schema import THOUSANDS, Column, Form, Schema, TableError, sorted_names
 
@@ -100,7 +100,8 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
     frame = read_table(path, form)
     notes = list(frame.attrs["notes"])
     rows = frame.iloc[int(form.units_row) : form.last_row]
-    for name in (*filter(None, (wishes.target, wishes.silo, wishes.person)), *wishes.ignore, *wishes.types):
+    roles = (wishes.target, wishes.silo, wishes.person)
+    for name in (*filter(None, roles), *wishes.ignore, *wishes.types, *wishes.missing_words):
         if name not in frame:
             raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
     cells = {str(name): _Cells(path, rows[name], wishes) for name in rows if is_scalar(rows[name])}
@@ -207,7 +208,8 @@ def _is_text(column: pd.Series) -> bool:
 
 def _check_rows(path: Path, rows: pd.DataFrame, columns: Mapping[str, _Cells]) -> None:
     """TableError for a row of units, a total or notes between records, and for a word among many numbers."""
-    first, last = [], {}
+    totals = [] if is_parquet(path) or len(rows) <= 2 else total_columns(rows, -1)
+    first, last = [], {name: int(rows.index[-1]) for name in totals if columns[name].wanted != "category"}
     for name, one in columns.items():
         numerals = len(one.cells) - len(one.words)
         if one.is_text and numerals and not one.words.empty:
@@ -219,8 +221,6 @@ def _check_rows(path: Path, rows: pd.DataFrame, columns: Mapping[str, _Cells]) -
             elif one.wanted or numerals > max(len(one.words), MOST_CATEGORIES - len(one.words)):
                 allowed = "--missing-word {name}=WORD, --type {name}=ignored, --decimal or --thousands must be given"
                 raise one.error(one.words, "a word in a column of numbers", allowed)
-        if not is_parquet(path) and rows[name].iloc[-1].casefold() in TOTALS and len(rows) > 2:
-            last[name] = int(rows.index[-1])
     otherwise = "or --missing-word or --type COLUMN=category be given"
     if first:
         where = f"row {rows.index[0] + 1} is no number in columns {', '.join(first)}"

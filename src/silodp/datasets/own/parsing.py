@@ -24,7 +24,7 @@ _PACKED = {
 # A category's code of a missing value, and of a value that the schema does not have.
 MISSING, UNKNOWN = -1, -2
 # Words of a row that sums up the records.
-TOTALS = {"total", "sum", "mean", "average", "summe", "gesamt", "mittelwert"}
+_TOTALS = ("total", "subtotal", "sum", "mean", "average", "summe", "gesamt", "mittelwert")
 # What typesetting has for a hyphen before a number.
 MINUS = "\u2212"
 # Whole numbers below this are exact in float64.
@@ -74,7 +74,7 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
     `attrs["notes"]`: what was left out. The index counts rows from 0. TableError: no such file, or no table.
     """
     if is_parquet(path):
-        frame = _read_parquet(path)
+        frame = _read_parquet(path, least)
     else:
         text = decode(path, read_bytes(path), form.encoding)
         text = text.partition("\n")[2] if text[:4].lower() == "sep=" else text
@@ -104,34 +104,37 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
         if frame.columns[-1] == "" and (frame.iloc[:, -1] == "").all():
             frame = frame.iloc[:, :-1]
             frame.attrs["notes"] = ["a last column without name and values is left out (separators at the lines' ends)"]
-    _check_names(path, list(map(str, frame.columns)), least)
+        _check_names(path, frame.columns.tolist(), least)
     if frame.empty:
         raise TableError(f"{path}: no records below its header")
     return frame
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, least: int) -> pd.DataFrame:
     if not path.is_file():
         raise TableError(f"{path}: no such file: must be a CSV or Parquet file")
     try:
-        table = pyarrow.parquet.read_table(path, partitioning=None)
+        table = pyarrow.parquet.ParquetFile(path).read()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise TableError(f"{path}: not a Parquet file") from None
     about = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
     if len(about.get("column_indexes", ())) > 1:
         raise TableError(f"{path}: names of columns have two levels: must have one")
     unnamed = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
+    # An index that counts is no column of the file, but may have a name.
+    counted = [one for one in about.get("index_columns", ()) if isinstance(one, dict) and one.get("name")]
     table, fields = table.drop_columns(unnamed), []
+    # pandas hides the name of an index where a column has it too.
+    hidden = [one for one in about.get("columns", ()) if one.get("field_name") in unnamed and one.get("name")]
+    _check_names(path, [*table.column_names, *(index["name"] for index in counted + hidden)], least)
     for field in table.schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         kind = pa.float32() if kind == pa.float16() else pa.float64() if pa.types.is_decimal(kind) else kind
         fields.append(field.with_type(kind))
     table = table.cast(pa.schema(fields)) if table.schema.types != [field.type for field in fields] else table
     frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
-    # An index that counts is no column of the file, but may have a name.
-    for index in about.get("index_columns", ()):
-        if isinstance(index, dict) and index.get("name"):
-            frame[index["name"]] = np.arange(index["start"], index["stop"], index["step"])
+    for index in counted:
+        frame[index["name"]] = np.arange(index["start"], index["stop"], index["step"])
     frame.attrs["notes"] = ["an index without a name is left out"] if unnamed else []
     return frame
 
@@ -171,11 +174,22 @@ def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         raise TableError(f"{path}: last_row: {last}: must be at most its {len(frame)} rows (--last-row)")
     numbers = [name for name, column in schema.columns.items() if column.type == "number" and name in frame]
     for key, row in [("units_row", 0)] * form.units_row + [("last_row", last)] * (last < len(frame)):
-        cells = frame.iloc[row].astype(str)
-        total = cells.str.casefold().isin(TOTALS).any()
-        if numbers and not total and cells[numbers].str.fullmatch(form.literal).all():
+        cells = frame.iloc[row][numbers].astype(str)
+        if numbers and not total_columns(frame, row) and cells.str.fullmatch(form.literal).all():
             raise TableError(f"{path}: row {row + 1} reads as a record, but {key} leaves it out: must be corrected")
     return frame.iloc[int(form.units_row) : last]
+
+
+def total_columns(frame: pd.DataFrame, place: int) -> list[str]:
+    """Columns in which a row calls itself a total: by a word alone, or beside others in its first cell with letters.
+
+    A cell that other rows have too is a name, as of a hospital Total Care.
+    """
+    row, words = frame.iloc[place].astype(str), "|".join(_TOTALS)
+    cells = row.str.casefold().str.rstrip(" :")
+    first = cells.str.contains(r"[^\W\d_]").idxmax()
+    beside = re.search(rf"^({words})[\s:]|[\s-]({words})$", cells[first]) and (frame[first] == row[first]).sum() == 1
+    return [name for name in frame if cells[name] in _TOTALS or (beside and name == first)]
 
 
 def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> np.ndarray:
@@ -185,26 +199,28 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         marks = pd.to_numeric(pd.Series(about.missing_words, dtype=str), errors="coerce")
         values = np.where(np.isin(values, marks), np.nan, values)
         whole = np.full(len(column), pd.api.types.is_integer_dtype(column))
-        wrong = np.isinf(values)
     else:
         cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
         cells = cells.str.replace(MINUS, "-")
         wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
+        if wrong.any():
+            answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
+            raise cell_error(path, column, wrong, "no number in the schema's form", answer)
         values, whole = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
-        if not wrong.any():
-            text = cells[present]
-            if form.thousands:
-                text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-            whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
-            values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
-            wrong = np.isinf(values)
-    if wrong.any():
-        answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
-        raise cell_error(path, column, wrong, "no number in the schema's form", answer)
+        text = cells[present]
+        if form.thousands:
+            text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
+        whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
+        values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
     if (large := whole & (np.abs(values) >= _EXACT)).any():
         answer = f"must be below 2^53, or --type {column.name}=category"
         raise cell_error(path, column, large, "a whole number that float64 does not hold", answer)
+    with np.errstate(over="ignore"):
+        infinite = np.isinf(values.astype(np.float32))
+    if infinite.any():
+        answer = "must be smaller, or --missing-word or --type be given"
+        raise cell_error(path, column, infinite, "a number too large for float32", answer)
     return values
 
 

@@ -3,8 +3,10 @@
 import dataclasses
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 # Marks for thousands by their names in a run file.
@@ -109,10 +111,11 @@ def sorted_names(names: Iterable[str]) -> list[str]:
     """Names that are all whole numbers by value and then as text, others by code point."""
     distinct = sorted(set(names))
     whole = all(re.fullmatch("[+-]?[0-9]+", name) for name in distinct)
-    return sorted(distinct, key=lambda name: (int(name), name)) if whole else distinct
+    return sorted(distinct, key=lambda name: (Decimal(name), name)) if whole else distinct
 
 
 def cell_shape(cell: str) -> str:
-    """What a message shows in place of a cell: digits as 9, letters as a."""
-    shape = "".join("9" if letter.isdigit() else "a" if letter.isalpha() else letter for letter in cell)
+    """What a message shows in place of a cell: digits as 9, letters and their marks as a."""
+    kinds = {"N": "9", "L": "a", "M": "a"}
+    shape = "".join(kinds.get(unicodedata.category(letter)[0], letter) for letter in cell)
     return repr(shape if len(shape) <= 30 else shape[:27] + "...")

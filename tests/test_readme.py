@@ -410,7 +410,7 @@ def test_the_table_of_procedures_is_decided_csv():
     rows = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if " − " in line and "|" in line
     ]
-    assert len(rows) == 12
+    assert len(rows) == 14
     for noise, data, pair, *numbers in rows:
         first, second = pair.split(" − ")
         assert tuple(numbers) == decided(noise, data, first, second), (noise, data, pair)

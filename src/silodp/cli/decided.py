@@ -55,8 +55,8 @@ def decided(
         write_csv(pd.DataFrame(rows), folder / "decided_power.csv")
         print(pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"))
         return
-    of = {part: margins[data_set(part.experiment)] for part in parts}
-    cells = [row for part in parts for row in cell_rows(part, of[part]["margin"], of[part]["constant"])]
+    of = [margins[data_set(part.experiment)] for part in parts]
+    cells = [row for part, by in zip(parts, of, strict=True) for row in cell_rows(part, by["margin"], by["constant"])]
     gates = [gate_row(name, list(group)) for name, group in itertools.groupby(parts, lambda part: part.name)]
     verdicts = [{"claim": name, **decided_verdicts(claim, cells)} for name, claim in protocol["claims"].items()]
     write_csv(pd.DataFrame(cells).reindex(columns=COLUMNS), folder / "decided.csv")

@@ -107,9 +107,8 @@ def auto_cost(cores: int) -> float:
     """Minutes that a rebuild of config/cifar.yaml is expected to take where `device: auto` may take a GPU."""
     found = load(Path("config/cifar.yaml"))
     on_gpu = {name: of.model_copy(update={"device": "cuda"}) for name, of in found.experiments.items() if is_faster(of)}
-    return (
-        estimate(RunPlan(replace(found, experiments=found.experiments | on_gpu)), cores, measured_rate()).seconds / 60
-    )
+    plan = RunPlan(replace(found, experiments=found.experiments | on_gpu))
+    return estimate(plan, cores, measured_rate()).seconds / 60
 
 
 def is_faster(config: Experiment) -> bool:

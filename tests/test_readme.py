@@ -389,6 +389,20 @@ def spider_on_mnist(second: str, outcome: str, other: str) -> tuple[str, str, st
     return cells[outcome], str(sum(map(int, counted))), cells[other]
 
 
+def is_one_mechanism() -> tuple[str]:
+    """Cells of SPIDER at calibrated noise, which all are minibatch SGD, and are neither ahead nor behind."""
+    rows = pd.read_csv(PUBLISHED / "decided.csv").query("family == 'calibrated' and trials > 0")
+    assert rows["same_mechanism"].all()
+    assert rows["outcome"].isin(["same", "open"]).all()
+    return (str(len(rows)),)
+
+
+def perceptrons_ahead() -> tuple[str]:
+    rows = pd.read_csv(PUBLISHED / "decided.csv").query("family == 'perceptron'")
+    assert (rows["outcome"] == "ahead").all()
+    return (str(len(rows)),)
+
+
 def decided_where(family: str, alike: bool, data: str = "") -> tuple[str, ...]:
     """Cells of minibatch against local SGD that are ahead, all, and behind, where silos are alike or differ."""
     rows = pd.read_csv(PUBLISHED / "decided.csv").query("family == @family and trials > 0 and second == 'local_sgd'")
@@ -470,6 +484,8 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"It is ahead of local SGD at\s+{OF} cells, and behind at (\d+) \(M = 12": partial(
         spider_on_mnist, "local SGD", "ahead", "behind"
     ),
+    r"perceptron: at all (\d+) cells it is minibatch SGD": is_one_mechanism,
+    r"is ahead of local SGD at all (\d+) cells of perceptrons": perceptrons_ahead,
     rf"is confirmed on average: {INTERVAL} on insurance, {INTERVAL} on MNIST": partial(on_average, "C1"),
     rf"is confirmed on average on MNIST, below the margin: {INTERVAL}": partial(on_average, "C3"),
     r"Of ([\d,]+) published private rows, .*?, ([\d,]+) keep .*?, (\d+) provably violate it, and (\d+) cannot": partial(

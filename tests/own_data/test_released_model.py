@@ -106,6 +106,10 @@ def test_a_model_without_a_schema_needs_that_of_its_run_file(folder, capsys):
     patients.run_file(folder, dataset=DATASET | {"categories": {"smoker": ["yes", "no"]}})
     assert main([*words, "--schema", str(path)]) == 2
     assert "must have the model's features: age, smoker" in capsys.readouterr().err
+    elsewhere = old | {"features": [("weight", None), ("smoker", "yes")]}
+    np.savez(folder / "old.npz", weights=np.arange(3.0), about=np.array(json.dumps(elsewhere)))
+    assert main([*words, "--schema", str(path)]) == 2
+    assert "must have the model's features: weight, smoker" in capsys.readouterr().err
 
 
 def test_a_file_in_another_encoding_is_predicted_by_the_models_form(folder):

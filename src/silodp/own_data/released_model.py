@@ -135,5 +135,6 @@ def _agree(features: list[tuple[str, str | None]], schema: Schema) -> bool:
         return value and re.sub(r"\.0$", "", value.casefold())
 
     given, found = [(name, spelled(value)) for name, value in features], schema.feature_values
-    numbers = {name for name, value in given if value is None and schema.columns[name].type == "boolean"}
+    booleans = {name for name, column in schema.features.items() if column.type == "boolean"}
+    numbers = {name for name, value in given if value is None and name in booleans}
     return given == [(name, None if name in numbers else spelled(value)) for name, value in found]

@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import textbook
 import torch
 from small import DTYPES, TOLERANCE
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from silodp.models import MODELS
 from silodp.models.convnet import ConvNet
@@ -149,6 +151,34 @@ def test_any_cut_gives_the_same_sums(path, points, records, workspace):
     found, wanted = gradient_sum(net, weights, x, y, clip), gradient_sum(whole, weights, x, y, clip)
     assert textbook.relative_error(found, wanted) <= 1e-13
     assert textbook.relative_error(outputs(net, weights, x), outputs(whole, weights, x)) <= 1e-13
+
+
+class PeakMemory(TorchDispatchMode):
+    """The most bytes that tensors made inside hold together."""
+
+    def __init__(self):
+        super().__init__()
+        self.held, self.most = {}, 0
+
+    def __torch_dispatch__(self, operation, types, given=(), named=None):
+        made = operation(*given, **(named or {}))
+        for tensor in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(tensor, torch.Tensor) and (storage := tensor.untyped_storage())._cdata not in self.held:
+                self.held[storage._cdata] = storage.nbytes()
+                weakref.finalize(storage, self.held.pop, storage._cdata)
+        self.most = max(self.most, sum(self.held.values()))
+        return made
+
+
+@pytest.mark.parametrize(("points", "records"), [(1, 8), (4, 8), (2, 32)])
+def test_a_piece_is_as_large_as_the_workspace_allows_and_no_larger(points, records):
+    net = ConvNet(32, classes=10)
+    weights, x, y = example(net, records, points, torch.float64)
+    with PeakMemory() as memory:
+        net.plain_clipped_gradient_sum(weights, x, y, torch.ones(points, dtype=torch.float64))
+    for share, whole in ((0.99, False), (1.15, True)):
+        cut = ConvNet(32, classes=10, workspace=round(share * memory.most))
+        assert (cut.piece_sizes(points, records, 8) == (points, records)) is whole
 
 
 @pytest.mark.parametrize("threads", [1, 2])

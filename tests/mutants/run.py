@@ -1,16 +1,16 @@
 """Wrong lines that the tests have to feel: each is put in place, and its tests run to the first failure.
 
     python tests/mutants/run.py [--room privacy] [--only 3,17] [--share 1/4] [--seconds 60] [--log FILE]
-    python tests/mutants/run.py --drawn 20 --seed 7 --seconds 600
+    python tests/mutants/run.py --drawn 5 --seed 7 --seconds 600
 
 `mutants.txt` holds, in blocks: the tests' names after `tests:`, lines that start with `-`, those that replace them with
 `+`, and for a change that nobody can see its reason after `equivalent:`. The lines are looked for in all files of
 src/silodp, so that a file may move; lines that are not found exactly once are an error. Exit code 1 below 90 % in a
 room that was run.
 
-`--drawn` changes operators and numbers of the syntax tree at places that the seed draws, in rooms that compute what is
-published or promised; there the file's own tests run, those of the folder that mirrors its own, all that import it, and
-those that hold the published tables.
+`--drawn` changes operators and numbers of the syntax tree at places that the seed draws, so many in each room that
+computes what is published or promised; there the file's own tests run, those of the folder that mirrors its own, all
+that import it, and those that hold the published tables.
 """
 
 import argparse
@@ -97,8 +97,9 @@ SWAPPED: dict[type, type] = {
 
 
 def draw(count: int, seed: int) -> list[Mutant]:
-    """Lines of one statement each with one operator or number changed, at places that the seed draws."""
-    package, found = ROOT / "src" / "silodp", []
+    """Lines of one statement each with one operator or number changed: so many of each room, drawn by the seed."""
+    package = ROOT / "src" / "silodp"
+    found: dict[str, list[tuple[Path, str, int]]] = {room: [] for room in ROOMS}
     files = [path for room in ROOMS for path in sorted((package / room).rglob("*.py"))]
     for path in files:
         source = path.read_text(encoding="utf-8")
@@ -113,13 +114,14 @@ def draw(count: int, seed: int) -> list[Mutant]:
                 once = [other.strip() for other in lines].count(line.strip()) == 1
                 once &= not re.search(r"(Error|Look)\(", line)
                 places = sum(1 for _ in changes(ast.parse(line.strip())))
-                found += [(path, line.strip(), place) for place in range(places) if once]
+                room = path.relative_to(package).parts[0]
+                found[room] += [(path, line.strip(), place) for place in range(places) if once]
     generator, drawn = random.Random(seed), []
-    for path, line, place in generator.sample(found, count):
-        tree = ast.parse(line)
-        list(changes(tree))[place]()
-        room = path.relative_to(package).parts[0]
-        drawn.append(Mutant(len(drawn) + 1, room, (), (line,), (ast.unparse(tree),), path=path))
+    for room, places in found.items():
+        for path, line, place in generator.sample(places, count):
+            tree = ast.parse(line)
+            list(changes(tree))[place]()
+            drawn.append(Mutant(len(drawn) + 1, room, (), (line,), (ast.unparse(tree),), path=path))
     return drawn
 
 
@@ -175,7 +177,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--log", type=Path, help="what was run is kept here, and not run again")
     parser.add_argument("--check", action="store_true", help="only look whether all lines and tests are there")
-    parser.add_argument("--drawn", type=int, help="that many changes of the syntax tree in place of the list")
+    parser.add_argument("--drawn", type=int, help="that many changes of the syntax tree of each room, no list")
     parser.add_argument("--seed", type=int, default=1, help="of the draws")
     options = parser.parse_args()
     listed = read_mutants(Path(__file__).with_name("mutants.txt").read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ def federation_keys(name="minibatch_sgd", options=None, **changes):
         for silo, size in SIZES.items()
     }
     keys = {"title": "three silos", "schema": schema, "model": {"name": "logistic"}, "participants": 3, "rounds": 4}
-    keys |= {"algorithm": {"name": name, "options": options or {}}, "stepsize": 0.5, "clip": 1.0, "bound": 100.0}
+    keys |= {"algorithm": {"name": name, "options": options or {}}, "stepsize": 0.5, "clip": 0.75, "bound": 100.0}
     return keys | {"reply_after": 0.0, "coordinator": {"address": "127.0.0.1:8470"}, "silos": silos} | changes
 
 

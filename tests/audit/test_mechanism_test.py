@@ -1,6 +1,7 @@
 """The mechanism test: every plant is found, and what is honest is left in peace."""
 
 import functools
+import math
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from plants import PLANTS
 from scipy.stats import binom
 
-from silodp.audit.mechanism_test import Transcripts, draw_findings, mechanism_test
+from silodp.audit.mechanism_test import Transcripts, draw_findings, mechanism_test, noise_findings
 from silodp.audit.noise_at_size import Size, size_tests
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
@@ -104,6 +105,14 @@ def test_noise_that_never_passes_four_deviations_is_found():
 def test_noise_that_stops_where_training_does_not_go_is_found(name):
     mechanism = PLANTS["no noise at large weights"].mechanism
     assert min(family.p.min() for family in size_tests(made(name)[1], mechanism, STREAMS, Size(50, 2))) < 1e-9
+
+
+@pytest.mark.parametrize(("noise", "move"), [(math.nan, 0.0), (0.0, math.inf)])
+def test_messages_that_are_not_finite_are_a_fault(noise, move):
+    plan = PrivacyPlan("minibatch_sgd", Budget(9, 1, 1.0, 1e-3, 1.0), (Release("gradient", 1, 3, 1.0),))
+    sent = Transcripts(("gradient",), np.full((4, 1, 1, 1), noise), np.full((4, 1), move))
+    faults = [fault for fault in (*noise_findings(sent), *draw_findings(sent, plan)) if fault.test == "not finite"]
+    assert [fault.p for fault in faults] == [0.0]
 
 
 def test_draws_of_a_subset_have_their_own_law():

@@ -1,6 +1,8 @@
 """The leaderboard's rules on planted errors."""
 
 import json
+import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ from planted import trials
 
 from silodp.cli import main
 from silodp.config.loading import known_experiments
-from silodp.verdicts.leaderboard import compared, headline, on_board, questions, verdicts
+from silodp.verdicts.leaderboard import axis_position, compared, headline, on_board, questions, verdicts
 
 ERRORS = {"minibatch_sgd": 0.20, "local_sgd": 0.22, "silo_only": 0.30, "dp_mu2": 0.25, "minibatch_sgd_adam": 0.15}
 
@@ -83,6 +85,15 @@ def test_the_axis_of_heterogeneity_has_questions_of_its_own():
     names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
     pairs = {"dp_scaffold, minibatch_sgd", "dp_scaffold, local_sgd", "minibatch_sgd, silo_only"}
     assert {question.key for question in questions(names, axis="silos.mixed")} == pairs
+
+
+def test_a_place_on_an_axis_is_the_number_in_the_experiments_name():
+    names = [name for name in known_experiments() if re.search(r"_(share_p|dirichlet_a)\d+$", name)]
+    assert len(names) == 10
+    for name in names:
+        number = float(re.findall(r"\d+$", name)[0])
+        assert axis_position(name) == pytest.approx(number if "_p" in name else number / 100), name
+    assert math.isnan(axis_position("wbcd_mlp"))
 
 
 def test_a_correction_pays_from_the_largest_alpha_at_which_it_wins():

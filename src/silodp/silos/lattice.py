@@ -77,7 +77,7 @@ class LatticeMessages(Messages):
 
     def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
         query, noise = self._bounded(query), float(noise_scale)
-        self._planned(query, silo, release, clip, noise_scale)
+        self._planned(query, [silo], [release], clip, [noise_scale])
         places = self.draw(silo, release, query.round)
         mean = self._sum(query, [silo], [places], release, clip) / self._number(silo, places)
         drawn = self._steps(1, query, silo, noise)
@@ -91,7 +91,7 @@ class LatticeMessages(Messages):
         self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor
     ) -> Tensor:
         query, noise = self._bounded(query), float(noise_scale)
-        self._planned(query, silo, release, clip, noise_scale)
+        self._planned(query, [silo], [release], clip, [noise_scale])
         weights, places = query.weights, self.draw(silo, release, query.round)
         if release.steps == 1:
             start = Start(weights, clip, stepsize, release.contracted, noise_at_end=True)

@@ -15,8 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from scipy.stats import mannwhitneyu
 
 from marked import write_between
+from silodp.models import MODELS
 from silodp.silos.coordinator import RemoteFederation, train
 from silodp.silos.federation_file import Federation
 from silodp.silos.line import Lines, join
@@ -28,6 +30,8 @@ from silodp.silos.wire import FAULT, GREETING, HELLO, pack
 RUN = b"r" * 32
 QUESTIONS = 20_000
 ROUNDS = 10
+# Records that are timed, and how often without and with one that is not finite.
+RECORDS, TIMED = 5000, 200
 HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, bytes(72))
 
 
@@ -177,8 +181,36 @@ def parts() -> str:
     )
 
 
+def times() -> Iterator[str]:
+    """Milliseconds of what a silo makes of its records, without and with one that is not finite."""
+    generator, one = torch.Generator().manual_seed(0), torch.ones(1, dtype=torch.float64)
+    x = torch.rand(RECORDS, 20, generator=generator, dtype=torch.float64) * 2 - 1
+    odd = x.clone()
+    odd[RECORDS // 2] = torch.inf
+    for name, options in (("linear", {}), ("logistic", {}), ("softmax", {}), ("perceptron", {"hidden": 8})):
+        model = MODELS[name](20, 2, **options).hiding_time()
+        y = (x[:, 0] > 0).long() if name in ("softmax", "perceptron") else (x[:, 0] > 0).double()
+        weights = torch.randn(1, model.size, generator=generator, dtype=torch.float64)
+        work = {"a sum": lambda part, y=y, w=weights, m=model: m.clipped_gradient_sum(w, part, y, one)}
+        if model.curvature:
+            ends = one, 0.1 * one, 0 * one, None
+            steps = lambda part, y=y, w=weights, m=model, e=ends: m.local_steps(w, part, y, *e, contracted=True)  # noqa: E731
+            work["local steps"] = steps
+        for what, do in work.items():
+            took: dict[bool, list[float]] = {False: [], True: []}
+            # In random order, so that the machine's other work falls on both.
+            for is_odd in np.random.default_rng(0).permutation([False, True] * (TIMED + 5)):
+                began = time.perf_counter()
+                do(odd if is_odd else x)
+                took[bool(is_odd)].append(1e3 * (time.perf_counter() - began))
+            without, with_it = (np.array(took[key][5:]) for key in (False, True))
+            p = mannwhitneyu(without, with_it).pvalue
+            cells = f"{np.median(without):.2f} | {np.median(with_it):.2f} | {p:.2g} | {'yes' if p < 1e-4 else 'no'}"
+            yield f"| {name} | {what} | {cells} |"
+
+
 def main() -> None:
-    """Write both tables between their marks in a page."""
+    """Write the tables between their marks in a page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("benchmarks/SILOS.md"))
     output = parser.parse_args().output
@@ -187,6 +219,10 @@ def main() -> None:
     write_between(
         output, "<!-- hostile: written by benchmarks/silos.py -->", "<!-- end of hostile -->", "\n".join(rows)
     )
+    head = [f"{RECORDS:,} records of 20 numbers, {TIMED} times each; told apart: p < 10⁻⁴ (Mann-Whitney).", ""]
+    head += ["| model | work | ms without | ms with | p | told apart |", "| --- | --- | --- | --- | --- | --- |"]
+    text = "\n".join([*head, *times()])
+    write_between(output, "<!-- times: written by benchmarks/silos.py -->", "<!-- end of times -->", text)
     head = [f"{ROUNDS} rounds, {os.cpu_count()} cores, medians.", ""]
     head += ["| d | silos | seconds a round | MB a silo | bytes a round |", "| --- | --- | --- | --- | --- |"]
     rows = [*head, *load(), "", parts()]

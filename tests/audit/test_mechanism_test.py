@@ -101,6 +101,55 @@ def test_noise_that_never_passes_four_deviations_is_found():
     )
 
 
+def changed_at_size(change):
+    """Noise (rows, d) that is changed by (draws, silo, round, weights)."""
+
+    class Changed(Messages):
+        def noise(self, rows, like, silo, round, kind):
+            return change(super().noise(rows, like, silo, round, kind), silo, round, like)
+
+    return Changed
+
+
+def coordinates(z):
+    return torch.arange(z.shape[1])
+
+
+def of_silo_at_most(last):
+    class Shared(Messages):
+        def noise(self, rows, like, silo, round, kind):
+            return super().noise(rows, like, min(silo, last), round, kind)
+
+    return Shared
+
+
+@pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd"])
+@pytest.mark.parametrize(
+    ("mechanism", "test"),
+    [
+        (of_silo_at_most(1), "noise repeated"),
+        (changed_at_size(lambda z, *of: z[:, coordinates(z) % 500]), "noise repeated"),
+        (changed_at_size(lambda z, *of: torch.where(coordinates(z) < 1000, z, -z.roll(1000, 1))), "noise repeated"),
+        (changed_at_size(lambda z, *of: torch.where(coordinates(z) < 500, z, z.abs())), "noise off centre"),
+        (changed_at_size(lambda z, silo, *of: z if silo < 2 else z.abs()), "noise off centre"),
+        (changed_at_size(lambda z, silo, r, w: z if w.abs().max() < 1e6 else z.abs()), None),
+        (changed_at_size(lambda z, *of: z * (coordinates(z) != 1234)), "wrong size of noise"),
+    ],
+)
+def test_what_only_a_run_of_many_silos_and_coordinates_shows_is_found(mechanism, test, name):
+    """The canary has two silos and a handful of coordinates: each of these was "as planned"."""
+    found = verdict(name, STREAMS.child("many", name), mechanism, 40, size=Size())
+    assert found.broken
+    assert test is None or found.verdict_text.startswith(test)
+
+
+def test_late_rows_of_a_draw_that_never_pass_three_deviations_are_found():
+    """Of 192 steps the sum alone is seen, which is normal all the same."""
+    cut = changed_at_size(lambda z, *of: torch.cat([z[:64], z[64:].clamp(-3, 3)]))
+    found = verdict("local_sgd", STREAMS.child("rows"), cut, 20, together=False, size=Size())
+    assert found.verdict_text.startswith("wrong share of large noise (beyond 3σ, rows ")
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_noise_that_stops_where_training_does_not_go_is_found(name):
     mechanism = PLANTS["no noise at large weights"].mechanism

@@ -18,7 +18,7 @@ from silodp.federation.interface import Query
 from silodp.federation.plan_check import BrokenPlan, PlanCheck
 from silodp.federation.streams import Streams
 from silodp.privacy.accounting.accountant import upper_epsilon
-from silodp.privacy.plan import Budget, Release
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 ROUNDS, SIZES, POINTS = 8, (9, 9), [Point(1.0, 0.05, 1.0), Point(3.0, 0.05, 1.0)]
 
@@ -133,6 +133,35 @@ def test_a_refused_question_changes_nothing(wrong):
         check(Query(torch.zeros(1, 2), 0), -1, plan["gradient"], clip, noise[0]["gradient"])
     for r in range(ROUNDS):
         check(Query(torch.zeros(1, 2), r), 0, plan["gradient"], clip, noise[0]["gradient"])
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("field", ["weights", "previous"])
+def test_a_question_has_a_row_for_each_point_of_the_plan(field, rows):
+    """Two models in one question were answered with one draw of noise: their difference had none."""
+    release = Release("difference", 1, 5, 1.0, gradients=2)
+    plan = PrivacyPlan("fed_spider", Budget(20, 1, 1.0, 1e-3, 4.0), (release,))
+    clip, noise = torch.ones(1), torch.ones(1)
+    check = PlanCheck([[plan]], clip, [{"difference": noise}])
+    asked = {"weights": torch.zeros(1, 2), "previous": torch.zeros(1, 2)}
+    with pytest.raises(BrokenPlan, match="weights: must be of 1 point"):
+        check(Query(round=0, kind="difference", **asked | {field: torch.zeros(rows, 2)}), 0, release, clip, noise)
+    check(Query(round=0, kind="difference", **asked), 0, release, clip, noise)
+
+
+@pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd"])
+def test_messages_made_at_once_are_refused_at_once(name):
+    """Silos before the one that refused had used up a message that was never made."""
+    algorithm = ALGORITHMS[name].with_options({"rounds": ROUNDS, "silos": 3, "cohort": 3}).fitted(20, None)
+    plan = algorithm.plan(Budget(20, ROUNDS, 1.0, 1e-3, 4.0))
+    clip, noise = torch.ones(1), torch.tensor([plan.releases[0].noise])
+    check, query = PlanCheck([[plan] * 3], clip, [{plan.releases[0].kind: noise}] * 3), Query(torch.zeros(1, 2), 0)
+    query, release = dataclasses.replace(query, kind=plan.releases[0].kind), plan.releases[0]
+    check(query, 2, release, clip, noise)
+    for silos, fault in (([0, 1, 2], "silo 2.*sent twice"), ([0, 0], "named twice")):
+        with pytest.raises(BrokenPlan, match=fault):
+            check.together(query, silos, [release] * len(silos), clip, [noise] * len(silos))
+    check.together(query, [0, 1], [release] * 2, clip, [noise] * 2)
 
 
 @pytest.mark.parametrize("liar", [liar for liar in LIARS if liar is not PastTheDoor])

@@ -63,12 +63,13 @@ def test_a_silo_sends_no_more_than_its_plan_counts(algorithm):
     federation = small.federation(case.model(), silos, plans, points)
     check, sent = federation.hold_to_plans(), Counter()
 
-    def count(query, silo, release, clip, noise):
-        check(query, silo, release, clip, noise)
-        assert (noise > 0).all()
-        sent[silo, query.kind] += release.steps
+    def count(query, silos, releases, clip, noises):
+        type(check).together(check, query, silos, releases, clip, noises)
+        for silo, release, noise in zip(silos, releases, noises, strict=True):
+            assert (noise > 0).all()
+            sent[silo, query.kind] += release.steps
 
-    federation.messages.check = count
+    check.together = count
     small.iterates(method, federation, small.start(case.model(), torch.float64), 1)
     assert sent == Counter(
         {(silo, release.kind): release.count for silo in range(2) for release in plans[0][silo].releases}

@@ -124,6 +124,18 @@ def test_local_steps_of_a_silo_lead_where_the_algorithms_do(noise_at):
     assert not torch.equal(found, exact)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e160])
+@pytest.mark.parametrize("noise_at", ["step", "contracted_step", "end"])
+def test_a_record_that_is_not_finite_leaves_a_silos_steps_their_noise(noise_at, value):
+    """Its message was NaN, which tells that it was drawn."""
+    plan = run_plan("local_sgd", {"noise_at": noise_at})
+    (stepsize, clip), (release,) = plan.point(), plan.plans[0].releases
+    query = Query(torch.full((1, plan.size), 0.3, dtype=torch.float64), 0, release.kind)
+    messages = LatticeMessages(plan.model, [alike(value=value)], seeded_key, plan.federation.bound)
+    found = messages.local_model(query, 0, release, clip, 1e-9 * clip, stepsize)
+    assert torch.allclose(found, query.weights, atol=1e-6)
+
+
 PLANTS = {
     "half the noise": lambda draws: draws // 2,
     "cut at 3 deviations": lambda draws: draws.clip(-3 * (1 << 20), 3 * (1 << 20)),

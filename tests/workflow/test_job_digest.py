@@ -13,7 +13,9 @@ from runfiles import RUNS
 
 from silodp import files
 from silodp.algorithms import ALGORITHMS
+from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved
+from silodp.config.run import Run
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
 from silodp.report.figures import BOUNDS_FIGURES
@@ -125,42 +127,91 @@ def test_data_that_must_be_fetched_is_an_input():
 
 JOBS = ["partition", "train", "select", "table", "figure", "privacy"]
 REPORTS = {"select", "table"}
+SCALES = ("smoke", "default", "paper")
 
 
 def digests(one: RunPlan) -> dict[str, str]:
     return {job: one.digest_of(job, experiment="small", algorithm="minibatch_sgd") for job in JOBS}
 
 
-@pytest.mark.parametrize(
-    ("changes", "changed"),
-    [
-        ({}, set()),
-        ({"title": "other"}, {"figure"}),
-        ({"paper": "other"}, {"figure"}),
-        ({"trials_per_job": 1}, REPORTS),
-        ({"reports": [{"selection": "per_trial"}]}, REPORTS),
-        ({"alternatives": [{"batch": "per_eps"}]}, {"privacy", *REPORTS}),
-        ({"epsilons": [2.0]}, {"train", "privacy", *REPORTS}),
-        ({"clips": [0.5]}, {"train", "privacy", *REPORTS}),
-        ({"batch_epsilon": 2.0}, {"train", "privacy", *REPORTS}),
-        ({"log_term": "1/delta"}, {"train", "privacy", *REPORTS}),
-        ({"stepsizes": {"low": -2, "high": 0, "points": 2}}, {"train", "privacy", *REPORTS}),
-        ({"model": {"name": "perceptron", "hidden": 4}}, {"train", "privacy", *REPORTS}),
-        ({"preprocess": {"pca": 3}}, set(JOBS) - {"figure"}),
-        ({"silos": {"scheme": "by_class", "train_share": 0.7}}, set(JOBS) - {"figure"}),
-        ({"readings": {"output": "mean_of_last_8"}}, set(JOBS) - {"figure"}),
-        ({"trials": 9}, {"partition", *REPORTS}),
-        ({"run": small.run(seed=1)}, {"partition", "train", "privacy"}),
-        ({"run": small.run(dtype="float64")}, {"train", "privacy"}),
-        ({"label": "parity"}, set(JOBS) - {"figure"}),
-        ({"run": small.run(audit_runs=40)}, {"privacy"}),
-        ({"run": small.run(device="cuda")}, {"train"}),
-        ({"run": small.run(run="other", threads=3, trials_per_job=1, memory_mb=999)}, set()),
-    ],
-)
-def test_digests_change_with_what_they_stand_for(changes, changed):
-    before, after = digests(plan()), digests(plan(**changes))
+SHOWN, TRAINED, CUT = {"figure"}, {"train", "privacy", *REPORTS}, set(JOBS) - {"figure"}
+# Every key of an experiment: another value, and the jobs that it changes.
+KEYS = {
+    "title": ("other", SHOWN),
+    "short": ("other", SHOWN),
+    "paper": ("other", SHOWN),
+    "board": ("leaderboard", set()),
+    "vary": ("silos.mixed", set()),
+    "dataset": ("digits", CUT),
+    "label": ("parity", CUT),
+    "silos": ({"scheme": "by_class", "train_share": 0.7}, CUT),
+    "preprocess": ({"pca": 3}, CUT),
+    "model": ({"name": "perceptron", "hidden": 4}, TRAINED),
+    "radius": (3.0, TRAINED),
+    "regulariser": ({"name": "l1", "weight": 0.1}, TRAINED),
+    "settings": ([{"M": 2, "R": 4}], TRAINED),
+    "epsilons": ([2.0], TRAINED),
+    "delta": (1e-4, TRAINED),
+    "trials": (9, {"partition", *REPORTS}),
+    "batch_epsilon": (2.0, TRAINED),
+    "batch_records": (3, TRAINED),
+    "batch_share": (0.5, TRAINED),
+    "log_term": ("1/delta", TRAINED),
+    "stepsizes": ({"low": -2, "high": 0, "points": 2}, TRAINED),
+    "clips": ([0.5], TRAINED),
+    "phase_lengths": ([2], TRAINED),
+    "algorithms": ({"minibatch_sgd": {"clips": [3.0]}}, {*TRAINED, "figure"}),
+    "readings": ({"output": "mean_of_last_8"}, CUT),
+    "alternatives": ([{"batch": "per_eps"}], {"privacy", *REPORTS}),
+    "reports": ([{"selection": "per_trial"}], REPORTS),
+    "allow_unproven": (False, REPORTS),
+    "tuning": ("race", REPORTS),
+    "race": ({"stride": 2}, REPORTS),
+    "trials_per_job": (1, REPORTS),
+    "device": ("cuda", {"train", *REPORTS}),
+}
+# The same of a run file; what its experiments and parts are is in each of them, and plug-ins are code.
+RUN_KEYS = {
+    "run": ("other", set()),
+    "seed": (1, {"partition", "train", "privacy"}),
+    "device": ("cuda", {"train"}),
+    "gpus": (True, set()),
+    "dtype": ("float64", {"train", "privacy"}),
+    "threads": (3, set()),
+    "trials_per_job": (1, set()),
+    "audit_runs": (40, {"privacy"}),
+    "memory_mb": (999, set()),
+    "runtime_minutes": (7, set()),
+    "data": ({"mirror": "/other"}, set()),
+    "bounds": ({"scale": "smoke"}, set()),
+    "limits": ({"jobs": 7}, set()),
+    "targets": (["bounds"], set()),
+}
+
+
+def test_every_key_is_listed_with_the_jobs_that_it_changes():
+    assert set(KEYS) == set(Experiment.model_fields)
+    assert set(RUN_KEYS) == set(Run.model_fields) - {"experiments", "parts", "plugins"}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_of_an_experiment_changes_what_it_decides(key):
+    value, changed = KEYS[key]
+    before, more = digests(plan()), {"batch_epsilon": None} if key in ("batch_records", "batch_share") else {}
+    after = digests(plan(**more, **{key: value}))
     assert {name for name in JOBS if before[name] != after[name]} == changed
+
+
+@pytest.mark.parametrize("key", RUN_KEYS)
+def test_a_key_of_a_run_file_changes_what_it_decides(key):
+    value, changed = RUN_KEYS[key]
+    before, after = digests(plan()), digests(plan(run=small.run(**{key: value})))
+    assert {name for name in JOBS if before[name] != after[name]} == changed
+
+
+def test_the_scale_of_bounds_changes_their_checks():
+    found = [plan(run=small.run(bounds={"scale": scale})).digest_of("check", name="upper_bounds") for scale in SCALES]
+    assert len(set(found)) == len(SCALES)
 
 
 def test_another_algorithms_options_retrain_only_that_one():

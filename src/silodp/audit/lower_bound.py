@@ -74,9 +74,9 @@ def lower_epsilon(present: np.ndarray, absent: np.ndarray, delta: float, confide
 
 @dataclass(frozen=True)
 class Audited:
-    """Lower bounds on ε of one point, each with the audit's confidence by itself.
+    """What runs show of one point, each with the audit's confidence by itself.
 
-    `lower` is of any mechanism whatever; `profile` is what the runs leave possible of the plan's noise, and its ε.
+    `lower` bounds the ε of any mechanism from below; `profile` is what they leave possible of the plan's noise.
     """
 
     lower: float

@@ -21,8 +21,8 @@ from torch import Tensor
 from silodp.algorithms.base import Algorithm
 from silodp.audit.canary import CANARIES, CLIP, Canary, SeenMessage, Server, canary_for, check_noise, whitened
 from silodp.audit.columns import AS_PLANNED
+from silodp.audit.noise_at_size import CENTRE, REPEATED, Size, size_tests
 from silodp.audit.noise_at_size import SIZES as SIZE
-from silodp.audit.noise_at_size import Size, size_tests
 from silodp.audit.profile import ALARM
 from silodp.audit.stacked_runs import stacked
 from silodp.federation.interface import Query
@@ -32,7 +32,7 @@ from silodp.privacy.plan import PrivacyPlan, Release
 
 RUNS = 300
 # Names of tests of which there are several.
-REPEATED, FOLLOWS, AGAIN = "noise repeated", "noise follows records", "records drawn again"
+FOLLOWS, AGAIN = "noise follows records", "records drawn again"
 # How far a move may be from a whole number of occurrences; the canary's own pulls are exact to 0.4 %.
 _WHOLE = 0.02
 # Messages of a run whose noise is compared pair by pair, and values that the shape of a law is told by.
@@ -177,7 +177,7 @@ def noise_findings(sent: Transcripts) -> Iterator[MechanismFault]:
     for kind, members in sent.places().items():
         size, where = T * S * len(members), [f"{name} of {kind}" for name in names]
         yield _worst_fault(SIZE, where, _chi2(square[:, :, members].sum((0, 1, 2)), size))
-        yield _worst_fault("noise off centre", where, _half(positive[:, :, members].sum((0, 1, 2)), size))
+        yield _worst_fault(CENTRE, where, _half(positive[:, :, members].sum((0, 1, 2)), size))
     where = [f"message {m + 1}, {kind}" for m, kind in enumerate(sent.kinds)]
     yield _worst_fault(SIZE, where, _chi2(square.sum((0, 1, 3)), T * S * d))
     yield _worst_fault(SIZE, [f"silo {s + 1}" for s in range(S)], _chi2(square.sum((0, 2, 3)), T * M * d))

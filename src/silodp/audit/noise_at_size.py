@@ -11,17 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy import fft
 from scipy.special import chdtr, chdtrc, ndtr
 from scipy.stats import binom
 
 from silodp.audit.canary import CLIP
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
+from silodp.federation.noise import NOISE_ROWS
 from silodp.federation.streams import Streams
 from silodp.models.linear import Linear
 from silodp.privacy.plan import PrivacyPlan, Release
 
 SIZES, TAILS = "wrong size of noise", "wrong share of large noise"
+CENTRE, REPEATED = "noise off centre", "noise repeated"
 # Standard deviations beyond which noise is counted.
 _BEYOND = np.array([2.0, 3.0, 4.0])
 # Draws of a kind of message: noise that never passes 4σ is found from 280,000 on, noise that never passes 3σ from 6,600
@@ -64,7 +67,23 @@ def size_tests(plan: PrivacyPlan, messages: type[Messages], streams: Streams, si
             # Of many local steps only the sum is seen, which is normal whatever a step's law is.
             for steps in (1, _STEPS) if release.has_local_steps else (1,):
                 noise = _drawn_noise(release, messages, streams.child(release.kind, steps), size, steps)
-                yield from _kind_tests(noise, release.kind if steps == 1 else f"{steps} steps")
+                parts = [f"silo {silo + 1}" for silo in range(noise.shape[2])]
+                yield from _kind_tests(noise, release.kind if steps == 1 else f"{steps} steps", parts)
+            if release.steps > 1:
+                # So rows are looked at as they are drawn, a block of them after the other.
+                rows = [f"rows {start + 1} to {start + NOISE_ROWS}" for start in range(0, _STEPS, NOISE_ROWS)]
+                yield from _kind_tests(_drawn_rows(release, messages, streams, size), release.kind, rows)
+
+
+def _drawn_rows(release: Release, messages: type[Messages], streams: Streams, size: Size) -> np.ndarray:
+    """(weights, rows of a block, blocks, d) draws for local steps; no more coordinates than are needed."""
+    d = min(size.coordinates, _DRAWS // (_STEPS * len(_WEIGHTS)))
+    made = messages(Linear.build(d, None), [], streams.child(release.kind, "rows"))
+    draws = [
+        made.noise(_STEPS, torch.full((1, d), scale, dtype=size.dtype), 0, number, release.kind).numpy()
+        for number, scale in enumerate(_WEIGHTS)
+    ]
+    return np.array(draws).reshape(len(_WEIGHTS), -1, NOISE_ROWS, d).swapaxes(1, 2)
 
 
 def _drawn_noise(release: Release, messages: type[Messages], streams: Streams, size: Size, steps: int) -> np.ndarray:
@@ -109,26 +128,27 @@ def _drawn_noise(release: Release, messages: type[Messages], streams: Streams, s
     return noise
 
 
-def _kind_tests(noise: np.ndarray, kind: str) -> Iterator[Family]:
-    """Tests of noise (weights, rounds, N, d) of one kind of message."""
+def _kind_tests(noise: np.ndarray, kind: str, parts: list[str]) -> Iterator[Family]:
+    """Tests of noise (weights, rounds, parts, d) of one kind of message; `parts` are silos or blocks of rows."""
     if not np.isfinite(noise).all():
         yield Family("not finite", [kind], np.zeros(1))
         return
     large = np.abs(noise)
     d = noise.shape[-1]
     edges = np.unique(np.linspace(0, d, min(_BLOCKS, d) + 1).astype(int))
-    # (quantity, weights, silos, blocks of coordinates): squares, and how many are beyond each limit.
+    squares, signs = noise.astype(float) ** 2, np.sign(noise)
+    # (quantity, weights, parts, blocks of coordinates): squares, signs, and how many are beyond each limit.
     sums = np.array(
         [
             np.add.reduceat(values.sum(1, dtype=float), edges[:-1], axis=-1)
-            for values in (noise.astype(float) ** 2, *(large > limit for limit in _BEYOND))
+            for values in (squares, signs, *(large > limit for limit in _BEYOND))
         ]
     )
     sizes = np.broadcast_to(noise.shape[1] * np.diff(edges), sums.shape[1:])
     names: tuple[tuple[int | None, list[str]], ...] = (
         (None, ["all messages"]),
         (0, [f"weights of {scale:g}" for scale in _WEIGHTS]),
-        (1, [f"silo {silo + 1}" for silo in range(noise.shape[2])]),
+        (1, parts),
         (2, [f"coordinates {start + 1} to {stop}" for start, stop in pairwise(edges)]),
     )
     for axis, where in names:
@@ -136,8 +156,35 @@ def _kind_tests(noise: np.ndarray, kind: str) -> Iterator[Family]:
         counted = sums.sum(tuple(other + 1 for other in others)).reshape(len(sums), -1)
         size = np.reshape(sizes.sum(others), -1)
         where = [f"{name} of {kind}" for name in where]
-        yield Family(SIZES, where, np.minimum(chdtr(size, counted[0]), chdtrc(size, counted[0])) * 2)
-        for limit, count in zip(_BEYOND, counted[1:], strict=True):
-            beyond = size, 2 * ndtr(-limit)
-            p = np.minimum(binom.cdf(count, *beyond), binom.sf(count - 1, *beyond)) * 2
+        yield Family(SIZES, where, _chi2(counted[0], size))
+        yield Family(CENTRE, where, _counts((size + counted[1]) // 2, size, 0.5))
+        for limit, count in zip(_BEYOND, counted[2:], strict=True):
+            p = _counts(count, size, 2 * ndtr(-limit))
             yield Family(TAILS, [f"beyond {limit:g}σ, {name}" for name in where], p)
+    where = [f"coordinate {c + 1} of {kind}" for c in range(d)]
+    yield Family(SIZES, where, _chi2(squares.sum((0, 1, 2)), noise.size // d))
+    yield _repeats(signs, kind)
+
+
+def _chi2(total: np.ndarray, size: np.ndarray | int) -> np.ndarray:
+    return np.minimum(chdtr(size, total), chdtrc(size, total)) * 2
+
+
+def _counts(count: np.ndarray, size: np.ndarray | int, chance: float) -> np.ndarray:
+    return np.minimum(binom.cdf(count, size, chance), binom.sf(count - 1, size, chance)) * 2
+
+
+def _repeats(signs: np.ndarray, kind: str) -> Family:
+    """Whether signs agree at any distance, in the order of messages: of silos, rounds, weights or coordinates.
+
+    At one distance the products of signs are independent, as each has a sign that is in none before it.
+    """
+    flat, size = signs.ravel(), fft.next_fast_len(2 * signs.size, real=True)
+    alike = fft.irfft(np.abs(fft.rfft(flat.astype(float), size)) ** 2, size)[: len(flat)]
+    pairs = np.arange(len(flat), 0, -1)
+    alike[0] = 0
+    most = int(np.argmax(np.abs(alike) / np.sqrt(pairs)))
+    p = _counts(np.rint(pairs[most] + alike[most]) // 2, pairs[most], 0.5) * len(pairs)
+    messages, coordinates = divmod(most, signs.shape[-1])
+    where = f"{messages} messages and {coordinates} coordinates of {kind} apart"
+    return Family(REPEATED, [where], np.minimum(p, 1.0).reshape(1))

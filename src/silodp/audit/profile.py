@@ -3,9 +3,9 @@
 The (ε, δ) of a claim is a point far out in the tails; runs show most elsewhere on the curve ε(δ′) that the accountant
 gives for the same plan. So the rates of a test are held against that curve at several δ′, for the plan with its noise
 scaled by s. A curve that the rates exceed is refuted, and with it all curves of more noise. The least refuted s bounds
-the noise from above; if the mechanism is the plan's but for the scale of its noise, ε at the claim's δ is at least what
-the accountant proves there. If s = 1 is refuted, the mechanism, the plan or the accountant is wrong, without any
-assumption. For a plan of one Gaussian this is the audit of μ in Gaussian DP.
+the noise from above. The accountant's upper end at that noise is what the mechanism may still have, if it is the plan's
+but for the scale of its noise: no lower bound on ε. If s = 1 is refuted, the mechanism, the plan or the accountant is
+wrong, without any assumption. For a plan of one Gaussian this is the audit of μ in Gaussian DP.
 """
 
 import functools
@@ -39,7 +39,7 @@ class ProfileBound:
 
     Attributes:
         noise: the plan's noise times this, or more, is refuted; infinite where the runs show nothing.
-        epsilon: the accountant's upper end at that noise, at the claim's δ: a lower bound on ε; 0 for nothing.
+        epsilon: the accountant's upper end at that noise, at the claim's δ; 0 where the runs show nothing.
         exceeded: whether the plan's own profile is refuted, at the level `ALARM`.
         seen: "transcript", or the kind of message, one of which a test was about.
     """

@@ -78,7 +78,7 @@ class Messages:
         record that was drawn J times moves the mean by at most 2LJ/K (4LJ/K for a difference); by √tensors times that
         with "per_tensor", and by 2L (4L) with "batch_mean". ValueError where the silo has too few records.
         """
-        self._planned(query, silo, release, clip, noise_scale)
+        self._planned(query, [silo], [release], clip, [noise_scale])
         drawn = self.draw(silo, release, query.round)
         mean = self._sum(query, [silo], [drawn], release, clip) / self._number(silo, drawn)
         if bool((noise_scale > 0).any()):
@@ -94,8 +94,7 @@ class Messages:
         The release is the same for all, clips by record and does not take "all" records; `noise_scales` are each
         silo's.
         """
-        for silo, scale in zip(silos, noise_scales, strict=True):
-            self._planned(query, silo, release, clip, scale)
+        self._planned(query, silos, [release] * len(silos), clip, noise_scales)
         drawn = [self.draw(silo, release, query.round) for silo in silos]
         total = self._sum(query, silos, drawn, release, clip) / release.records_drawn
         if any(bool((scale > 0).any()) for scale in noise_scales):
@@ -109,7 +108,7 @@ class Messages:
 
     def record_gradients(self, query: Query, silo: int, release: Release, clip: Tensor) -> Tensor:
         """(K, G, d): what `message` averages, each record's clipped gradient or difference of two, without noise."""
-        self._planned(query, silo, release, clip, None)
+        self._planned(query, [silo], [release], clip, [None])
         drawn = self.draw(silo, release, query.round)
         places = range(len(self.silos[silo][0]))[drawn] if isinstance(drawn, slice) else drawn
         points = Points(query.weights, gpu.move_without_waiting(clip, query.weights.device), query.previous)
@@ -137,8 +136,8 @@ class Messages:
     ) -> Tensor:
         """The models (S, G, d) of several silos, as `local_model` makes each; side by side on a device."""
         device, drawn, noise = query.weights.device, [], []
+        self._planned(query, silos, releases, clip, noise_scales)
         for silo, release, scale in zip(silos, releases, noise_scales, strict=True):
-            self._planned(query, silo, release, clip, scale)
             drawn.append(self.draw(silo, release, query.round))
             added = None
             if bool((scale > 0).any()):
@@ -150,9 +149,16 @@ class Messages:
         start = Start(query.weights, clip, stepsize, contracted, contracted and releases[0].steps == 1)
         return self.local_steps(start, silos, drawn, noise)
 
-    def _planned(self, query: Query, silo: int, release: Release, clip: Tensor, noise: Tensor | None) -> None:
+    def _planned(
+        self,
+        query: Query,
+        silos: Sequence[int],
+        releases: Sequence[Release],
+        clip: Tensor,
+        noises: Sequence[Tensor | None],
+    ) -> None:
         if self.check is not None:
-            self.check(query, silo, release, clip, noise)
+            self.check.together(query, silos, releases, clip, noises)
 
     def _sum(
         self, query: Query, silos: Sequence[int], drawn: Sequence[Places], release: Release, clip: Tensor

@@ -35,16 +35,27 @@ class PlanCheck:
         self._sent: Counter[tuple[int, str]] = Counter()
 
     def __call__(self, query: Query, silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> None:
-        """Raise BrokenPlan unless the plan of `silo` has this message; `noise` is None for shuffled sums alone.
+        """Raise BrokenPlan unless the plan of `silo` has this message; `noise` is None for shuffled sums alone."""
+        self.together(query, [silo], [release], clip, [noise])
 
-        A refused question uses nothing of the plan up.
-        """
-        fault = self._slot_fault(query, silo) or self._fault(query, silo, release, clip, noise)
-        if fault:
-            where = f"{self.plans[0].algorithm}: round {query.round!r}, silo {silo!r}, message {query.kind!r}"
-            raise BrokenPlan(f"{where}: {fault}")
-        self._asked.add((silo, query.round, query.kind))
-        self._sent[silo, query.kind] += self.releases[silo][query.kind].steps
+    def together(
+        self,
+        query: Query,
+        silos: Sequence[int],
+        releases: Sequence[Release | None],
+        clip: Tensor,
+        noises: Sequence[Tensor | None],
+    ) -> None:
+        """The same for messages of several silos that are made at once; a refused question uses nothing up of any."""
+        for place, (silo, release, noise) in enumerate(zip(silos, releases, noises, strict=True)):
+            fault = self._slot_fault(query, silo) or self._fault(query, silo, release, clip, noise)
+            fault = fault or "silo named twice" * (silo in silos[:place])
+            if fault:
+                where = f"{self.plans[0].algorithm}: round {query.round!r}, silo {silo!r}, message {query.kind!r}"
+                raise BrokenPlan(f"{where}: {fault}")
+        for silo in silos:
+            self._asked.add((silo, query.round, query.kind))
+            self._sent[silo, query.kind] += self.releases[silo][query.kind].steps
 
     def _slot_fault(self, query: Query, silo: int) -> str:
         """Draws and noise are named by silo, round and kind as text: 7.0 or "7" would repeat those of 7."""
@@ -68,6 +79,9 @@ class PlanCheck:
         planned = self.releases[silo][kind]
         if release is None:
             return f"must be of a kind that the plan has: {', '.join(self.releases[silo])}"
+        # More rows than points would share one draw of noise, which their difference takes off.
+        if any(len(rows) != len(self.clip) for rows in (query.weights, query.previous) if rows is not None):
+            return f"weights: must be of {len(self.clip)} point(s), the plan's"
         if (query.factors is not None) != planned.joint:
             return "factors: must stand where, and only where, the plan clips a record's gradients as a whole"
         if not planned.joint and (query.previous is not None) != (planned.gradients > 1):

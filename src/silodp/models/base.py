@@ -136,6 +136,10 @@ class Model:
         """
         if contracted and self.curvature is None:
             raise ValueError(f"{type(self).__name__.lower()}: local steps of this model may expand distances")
+        if contracted:
+            # Their gradients are r·x, shrunk to 0 where ‖x‖² overflows: zeros say the same, and take no longer.
+            finite = torch.isfinite((x**2).sum(1) + y)
+            x, y = torch.where(finite[:, None], x, 0), torch.where(finite, y, 0)
         steps = Steps(x, y, clip, stepsize, noise, base, self.curvature or 0.0 if contracted else 0.0)
         done = self._compiled_steps(weights, steps) if gpu.runs_on_host(weights) else None
         if done is None:

@@ -77,7 +77,7 @@ class LatticeMessages(Messages):
 
     def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
         query, noise = self._bounded(query), float(noise_scale)
-        self._planned(query, silo, release, clip, noise_scale)
+        self._planned(query, [silo], [release], clip, [noise_scale])
         places = self.draw(silo, release, query.round)
         mean = self._sum(query, [silo], [places], release, clip) / self._number(silo, places)
         drawn = self._steps(1, query, silo, noise)
@@ -91,7 +91,7 @@ class LatticeMessages(Messages):
         self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor
     ) -> Tensor:
         query, noise = self._bounded(query), float(noise_scale)
-        self._planned(query, silo, release, clip, noise_scale)
+        self._planned(query, [silo], [release], clip, [noise_scale])
         weights, places = query.weights, self.draw(silo, release, query.round)
         if release.steps == 1:
             start = Start(weights, clip, stepsize, release.contracted, noise_at_end=True)
@@ -102,8 +102,8 @@ class LatticeMessages(Messages):
         curvature = self.model.curvature if release.contracted else None
         for place, draw in zip(np.asarray(places), draws, strict=True):
             x = self.silos[silo][0][int(place)]
-            squared = float((x**2).sum()) * float(stepsize) * (curvature or 0.0)
-            shrink = min(2 / squared, 1.0) if squared else 1.0
+            squared = float((x**2).sum()) * float(stepsize) * curvature if curvature else 0.0
+            shrink = min(2 / squared, 1.0) if squared > 0 else 1.0  # of NaN, whose gradient is 0 as it is
             single = [slice(int(place), int(place) + 1)]
             gradient = self.clipped_sum(Points(weights, clip / shrink), [silo], single) * shrink
             weights = weights - stepsize[:, None] * put_on_lattice(gradient, noise, draw[None])

@@ -121,10 +121,14 @@ def _without_contraction(plan: PrivacyPlan) -> PrivacyPlan:
     return dataclasses.replace(plan, releases=tuple(releases))
 
 
+def rounding(steps: int, size: int, bound: float, step: float) -> float:
+    """Share of 2ηL, `step` being ηL, by which K local steps from weights up to B round neighbours apart at most."""
+    largest = math.sqrt(size) * bound + steps * step
+    return steps * (2 * size + 8) * 2.0**-53 * largest / step
+
+
 def _check_rounding(federation: Federation, plans: list[PrivacyPlan], size: int) -> None:
-    """Rounding of K local steps, at weights up to B and ηL a step, stays below 2⁻²⁰ of a sensitivity."""
-    step = federation.stepsize * federation.clip
+    """Rounding of K local steps at weights up to B stays below 2⁻²⁰ of a sensitivity."""
     for kind in (kind for plan in plans for kind in plan.releases if kind.contracted and kind.steps == 1):
-        largest = federation.bound + kind.records * step
-        if kind.records * math.sqrt(size) * largest * 2.0**-51 > 2.0**-20 * 2 * step:
+        if rounding(kind.records, size, federation.bound, federation.stepsize * federation.clip) > 2.0**-20:
             raise ValueError(f"bound = {federation.bound:g}: too large for {kind.records} local steps in float64")

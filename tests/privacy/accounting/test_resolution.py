@@ -61,6 +61,21 @@ def test_a_smaller_delta_never_has_a_smaller_end(event):
     assert (np.diff(ends, axis=0) >= 0).all()
 
 
+def test_kinds_that_one_lattice_hardly_resolves_together_lose_no_step():
+    """At 0.99·δ the lower end fell from 7.01 to 6.39: rounding sent all mass of the milder kind down a lattice step."""
+    milder = replaced(30_139, 19, 17.06011945634866, 91)
+    other = dp.SampledWithoutReplacementDpEvent(30_139, 411, dp.GaussianDpEvent(0.5833588089703913))
+    event = dp.ComposedDpEvent([milder, dp.SelfComposedDpEvent(other, 40)])
+    ends = [delivered_epsilon(event, 1.09051183e-8 * share) for share in (1.0, 0.99, 0.5)]
+    assert ends[0].lower < ends[1].lower < ends[2].lower
+    assert all(found.upper < 1.02 * found.lower for found in ends)
+
+
+def test_a_reacting_pair_whose_losses_overflow_says_nothing_and_warns_of_nothing():
+    found = delivered_epsilon(replaced(53_193, 5, 4.30687591587821, 122), 1.1354124629748578e-17)
+    assert 0 < found.lower <= found.upper
+
+
 @pytest.mark.parametrize(
     "event", [replaced(2**63, 10, 5.0, 25), replaced(10**30, 10, 5.0, 25), replaced(10**30, 10**29, 5.0, 10**30)]
 )

@@ -14,6 +14,7 @@ from silodp.privacy.accounting.losses import LossPmf, pair_losses
 from silodp.privacy.accounting.profiles import Occurrences
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is not reached
 def adaptive_lower_epsilon(
     occurrences: Occurrences, count: int, delta: float, *, order: float, step: float, top: float, upper: float
 ) -> float:

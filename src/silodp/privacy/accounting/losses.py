@@ -213,7 +213,7 @@ def _mix(log_p: np.ndarray, log_q: np.ndarray, step: float, anchor: float) -> Lo
     # Where the next piece has too little to spare, what is left of a piece goes down a whole step.
     with np.errstate(invalid="ignore"):  # on a lattice so coarse that exponentials of a step overflow
         short = (1 - down - up) * here + np.append((down * below)[1:], 0.0) - np.append(0.0, (up * above)[:-1])
-        fall = ~(short >= -1e-15 * np.abs(here))
+        fall = ~(short >= -1e-15 * p)  # a loss that is the lattice's but for rounding stays
     up[:-1][fall[1:]] = 0.0
     down = np.where(fall, 1.0, down)
     up = np.where(fall, 0.0, up)

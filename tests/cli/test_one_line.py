@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -140,11 +141,41 @@ def test_predictions_replace_no_input_and_infinity_is_refused(tmp_path, monkeypa
     before = {name: (tmp_path / name).read_bytes() for name in ("m.npz", "d.csv")}
     for output in before:
         assert main(["predict", "m.npz", "d.csv", "--output", output]) == 2
-        assert "must be neither the model nor the file" in capsys.readouterr().err
+        assert "must be another file" in capsys.readouterr().err
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
     pd.DataFrame({"age": [30.0, np.inf], "y": [1, 2]}).to_csv("d.csv", index=False)
     assert main(["predict", "m.npz", "d.csv", "--output", "o.csv"]) == 2
     assert "row 2, column 'age'" in capsys.readouterr().err
+
+
+def test_an_output_is_never_an_input(tmp_path, monkeypatch, capsys):
+    """Neither by another option's name, nor through a link, nor what a run file names."""
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"age": range(20, 60), "ill": ["no", "yes"] * 20}).to_csv("d.csv", index=False)
+    assert main(["init", "d.csv", "--target", "ill", "--silos", "2", "--output", "r.yaml"]) == 0
+    shutil.copy(ROOT / "results/published/reported/mnist_logistic.csv", "reported.csv")
+    ReleasedModel(np.ones(1), ABOUT, SCHEMA).save(tmp_path / "m.npz")
+    Path("link.csv").symlink_to("reported.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    pair = ["compare", "reported.csv", "spider", "minibatch_sgd", "--output"]
+    for words in (
+        ["init", "--again", "r.yaml", "--output", "d.csv"],
+        ["init", "--again", "r.yaml", "--output", "r.yaml"],
+        ["predict", "m.npz", "d.csv", "--schema", "r.yaml", "--output", "r.yaml"],
+        [*pair, "reported.csv"],
+        [*pair, "link.csv"],
+    ):
+        assert main(words) == 2, words
+        assert len(capsys.readouterr().err.splitlines()) == 1, words
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before, words
+
+
+def test_a_pipe_is_not_waited_for(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    pipe, output = str(tmp_path / "pipe"), str(tmp_path / "o.csv")
+    for words in (["predict", pipe, pipe, "--output", output], ["init", "--again", pipe], ["compare", pipe, "a", "b"]):
+        assert main(words) == 2
+        assert "is a pipe or a device: must be a file" in capsys.readouterr().err
 
 
 def test_a_model_with_a_flipped_bit_is_one_line(tmp_path):

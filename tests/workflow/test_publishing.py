@@ -227,6 +227,8 @@ def test_all_that_write_or_copy_a_folder_wait_for_each_other(runs, tmp_path, cap
         (out, ["publish", str(run), "--output", str(out)]),
         (run, ["clean", "--all", str(run)]),
         (out, ["crate", str(out)]),
+        (run, ["leaderboard", str(run), "--output", str(run / "board")]),
+        (run, ["decided", "tables", "--folder", str(run)]),
     ):
         before = held(folder)
         with results_locked(folder):

@@ -56,6 +56,8 @@ if workflow.is_main_process and not PLAN.published:
                     file.unlink()
     except engine.BusyError:
         pass
+    except ValueError as error:
+        refuse(str(error))
 
 # What jobs read: the run file as it was when the rebuild started.
 FROZEN = str(planning.frozen_file(PLAN.run.run))

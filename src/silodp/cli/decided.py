@@ -1,8 +1,9 @@
 """The command of the decided tables: pilot and T, trials, tables; each made where it is missing."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
@@ -12,7 +13,8 @@ from silodp.files import write_csv
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.decided_claims import decided_verdicts
 from silodp.verdicts.decided_tables import COLUMNS, cell_rows, gate_row, plan_rows
-from silodp.verdicts.decided_trials import COPY, make_trials, parts_of, read_protocol
+from silodp.verdicts.decided_trials import COPY, Part, make_trials, parts_of, read_protocol
+from silodp.workflow.engine import results_locked
 
 
 @command(epilog="Example: silodp decided trials calibrated --experiments wbcd_certified")
@@ -48,6 +50,12 @@ def decided(
             for side in sides or [*part.sides(), COPY]:
                 make_trials(part, side)
         return
+    # Trials are made side by side; a table is one command's.
+    with results_locked(folder):
+        _make_tables(what, protocol, parts, folder)
+
+
+def _make_tables(what: str, protocol: Mapping[str, Any], parts: Sequence[Part], folder: Path) -> None:
     margins = protocol["data_sets"]
     if what == "plan":
         groups = itertools.groupby(parts, lambda part: (part.name, data_set(part.experiment)))

@@ -9,10 +9,11 @@ import pandas as pd
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
 from silodp.experiments.columns import REPORTED_COLUMNS
-from silodp.files import read_json, read_table, write_csv
+from silodp.files import read_json, read_table, write_csv, write_text
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
 from silodp.report.figures.style import save
 from silodp.verdicts.leaderboard import compared, headline, heterogeneity_axis, on_board, verdicts
+from silodp.workflow.engine import results_locked
 
 
 @command(
@@ -22,6 +23,12 @@ from silodp.verdicts.leaderboard import compared, headline, heterogeneity_axis, 
 @click.option("--output", type=PATH, required=True, help="Folder for leaderboard.csv, .md and figures.")
 def leaderboard(folders: Sequence[Path], output: Path) -> None:
     """Make the leaderboard's table, verdicts and figures from finished runs, by the rules of docs/leaderboard.md."""
+    # The output lies in one of them, or is nobody else's.
+    with results_locked(*folders):
+        _make(folders, output)
+
+
+def _make(folders: Sequence[Path], output: Path) -> None:
     files = sorted(file for folder in folders for file in (folder / "reported").glob("*.csv"))
     if not files:
         raise ConfigError(f"command line: {folders[0]}: no reported/*.csv: must be the folder of a finished run")
@@ -32,7 +39,7 @@ def leaderboard(folders: Sequence[Path], output: Path) -> None:
     top = headline(reported, table)
     lines = [_row(top.columns), _row(["---"] * len(top.columns)), *(_row(row) for row in top.fillna("").to_numpy())]
     text = "\n".join([*lines, "", *(f"- {line}." for line in verdicts(table)), ""])
-    (output / "leaderboard.md").write_text(text, encoding="utf-8")
+    write_text(text, output / "leaderboard.md")
     save(error_panels(reported), output / "leaderboard", ["svg"])
     if (reported["experiment"].map(heterogeneity_axis) != "").any():
         save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", ["svg"])

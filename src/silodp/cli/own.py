@@ -72,6 +72,8 @@ def init(
             raise ConfigError(
                 f"command line: --{option}: must be left out with --again, which changes the schema alone"
             )
+        if output is not None:
+            _refuse_existing(output)
         _renew_schema(file, replace, output, more)
         return
     if said["target"] is None or replace:
@@ -89,12 +91,16 @@ def init(
         name += "_own"
     output = output or Path("config") / f"{name}.yaml"
     survey = first_run_file.survey(file, wishes, person_limit)
-    if output.exists():
-        raise ConfigError(f"{output}: already exists; remove it or choose another --output (or --again)")
+    _refuse_existing(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     _write_checked(first_run_file.run_file(survey, name, output, silos), output)
     print(survey.text())
     print(f"{output}: written; read it, then `silodp rebuild {output}` makes results/{name}/report.html: a study")
+
+
+def _refuse_existing(output: Path) -> None:
+    if output.exists():
+        raise ConfigError(f"{output}: already exists; remove it or choose another --output (or --again)")
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -34,8 +34,6 @@ def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | 
     if schema is not None:
         own = [one.dataset for one in load(schema).experiments.values() if not isinstance(one.dataset, str)]
         known = schema_of(own[0]) if own else None
-    if output.exists() and any(output.samefile(given) for given in (model, file) if given.exists()):
-        raise ConfigError(f"command line: --output: {str(output)!r}: must be neither the model nor the file")
     try:
         released = load_model(model, known).in_form(**{key: value for key, value in form.items() if value is not None})
         frame = released.read(file)

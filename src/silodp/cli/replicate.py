@@ -16,6 +16,7 @@ from silodp.report.figures import save
 from silodp.report.figures.from_tables import figures_of
 from silodp.report.paper_figures import paper_figures, replication
 from silodp.workflow.cost import cost_here
+from silodp.workflow.engine import results_locked
 from silodp.workflow.job_digest import RunPlan
 
 
@@ -47,7 +48,8 @@ def replicate(state: dict, figure: str, trials: int | None, cores: str | None, p
         print(f"{shown.files[0]}.svg\n{shown.files[0]}.csv")
         return 0
     run_file = Path("results") / shown.run / "run.yaml"
-    write_text(yaml.safe_dump(shown.run_file(), sort_keys=False, allow_unicode=True), run_file)
+    with results_locked(run_file.parent):
+        write_text(yaml.safe_dump(shown.run_file(), sort_keys=False, allow_unicode=True), run_file)
     plan = RunPlan(load(run_file))
     for panel in shown.panels:
         if panel.experiment not in plan.experiments:

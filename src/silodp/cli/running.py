@@ -2,15 +2,32 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
+from silodp.config.errors import ConfigError
 from silodp.datasets.sources import without_credentials
 from silodp.extending import plugins
 from silodp.workflow.engine import set_environment
 
 log = logging.getLogger("silodp")
+
+
+def _check_files(values: Mapping[str, Any], parameters: Sequence[click.Parameter]) -> None:
+    """ConfigError where a file is a pipe, which would be waited for, or --output an input, which would be replaced."""
+    output = values.get("output")
+    for parameter in parameters:
+        name = parameter.name or ""
+        given = (values.get(name) or ()) if isinstance(parameter.type, click.Path) else ()
+        for path in given if isinstance(given, tuple) else (given,):
+            if path.exists() and not path.is_file() and not path.is_dir():
+                raise ConfigError(f"command line: {name}: {str(path)!r}: is a pipe or a device: must be a file")
+            both = name != "output" and path.is_file() and isinstance(output, Path) and output.exists()
+            if both and output.samefile(path):
+                raise ConfigError(f"command line: --output: {str(path)!r}: is {name}: must be another file")
 
 
 def run(context: click.Context, function: Callable[[click.Context], int | None]) -> int:
@@ -26,6 +43,7 @@ def run(context: click.Context, function: Callable[[click.Context], int | None])
         if context.meta.get("plugin"):
             plugins.set_command_line(context.meta["plugin"])
         plugins.activate()
+        _check_files(context.params, context.command.params)
         if digest := context.meta.get("digest"):
             from silodp.workflow.job_digest import hold  # plans the run, which other commands need not do
 

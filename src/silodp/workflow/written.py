@@ -5,7 +5,9 @@ A file that was edited, or copied from elsewhere, is not what its job wrote and 
 
 from pathlib import Path
 
+from silodp.workflow.contents import manifest
 from silodp.workflow.digests import checksum
+from silodp.workflow.outputs import MANIFEST
 
 _PLACE, _END = Path("logs", "written"), ".checksum"
 
@@ -20,15 +22,21 @@ def note_written(folder: Path, path: Path) -> None:
 
 
 def changed_files(folder: Path) -> list[Path]:
-    """Files of a run that are not what their jobs wrote, sorted. Only files with another time are read."""
-    found = []
+    """Files of a run that are not what their jobs wrote, sorted. Only files with another time are read.
+
+    A file whose checksum went with the logs is held to the manifest; ValueError where that is damaged.
+    """
+    found, noted = [], set()
     for record in sorted((folder / _PLACE).rglob(f"*{_END}")):
         path = folder / record.relative_to(folder / _PLACE).with_suffix("")
+        noted.add(path)
         if path.is_file():
             digest, _, state = record.read_text(encoding="utf-8").partition(" ")
             if state != _state(path) and digest != checksum(path):
                 found.append(path)
-    return found
+    signed = manifest(folder) if folder / MANIFEST not in found else {}
+    others = {folder / name: digest for name, digest in signed.items() if folder / name not in noted}
+    return sorted([*found, *(path for path, digest in others.items() if path.is_file() and digest != checksum(path))])
 
 
 def _state(path: Path) -> str:

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 
+import numpy as np
 import pytest
 import torch
 from three_silos import records, run_plan, seeded_key, simulated_weights
@@ -16,7 +17,7 @@ from silodp.silos.silo import open_silo
 from silodp.silos.wire import GREETING, HELLO, pack
 
 grpc = pytest.importorskip("grpc")
-from silodp.silos.line import Lines, join  # noqa: E402
+from silodp.silos.line import Lines, _options, join  # noqa: E402
 
 RUN = b"r" * 32
 HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, b"m" * 72)
@@ -90,6 +91,12 @@ def test_strangers_and_wrong_coordinators_get_no_line(tmp_path):
         assert came == []
     finally:
         lines.end(bytes(32))
+
+
+def test_a_message_may_have_two_points_and_a_kibibyte():
+    for size in (1, 3, 5000):
+        most = dict(_options(size))["grpc.max_receive_message_length"]
+        assert len(pack(bytes(32), 0, np.zeros(size), np.zeros(size))) <= most <= 16 * size + 1024
 
 
 def test_a_fingerprint_is_read_aloud_in_groups_of_four_figures():

@@ -110,7 +110,7 @@ def local_steps(model: Model, start: Start, silos: Sequence[Records], noise: Seq
     if start.noise_at_end:
         ends = zip(models, silos, noise, strict=True)
         models = [after if added is None else _add_noise(after, start, len(x), added) for after, (x, _), added in ends]
-    return torch.stack(models) if len(models) > 1 else models[0][None]
+    return torch.stack(models)
 
 
 def _steps_of_a_silo(model: Model, start: Start, records: Records, noise: StepNoise | None) -> Tensor:

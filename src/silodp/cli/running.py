@@ -25,8 +25,8 @@ def _check_files(values: Mapping[str, Any], parameters: Sequence[click.Parameter
         for path in given if isinstance(given, tuple) else (given,):
             if path.exists() and not path.is_file() and not path.is_dir():
                 raise ConfigError(f"command line: {name}: {str(path)!r}: is a pipe or a device: must be a file")
-            both = name != "output" and path.is_file() and isinstance(output, Path) and output.exists()
-            if both and output.samefile(path):
+            is_input = name != "output" and path.is_file()
+            if is_input and isinstance(output, Path) and output.exists() and output.samefile(path):
                 raise ConfigError(f"command line: --output: {str(path)!r}: is {name}: must be another file")
 
 

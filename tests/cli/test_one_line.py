@@ -26,7 +26,7 @@ ABOUT = {"model": {"name": "linear"}, "bounds": {"age": [0, 120]}, "constant_col
 SCHEMA = Schema("y", {"age": Column("number"), "y": Column("number")})
 
 
-@pytest.mark.parametrize("number", ["0123", "1:30", "-007", "1:30.5"])
+@pytest.mark.parametrize("number", ["0123", "1:30", "-007", "1:30.5", "1_000", "0b11", "1_0.5"])
 def test_numbers_that_yaml_readers_take_for_others_are_refused(tmp_path, number):
     (tmp_path / "r.yaml").write_text(f"seed: {number}\n")
     with pytest.raises(ConfigError, match="is no plain number"):

@@ -22,6 +22,7 @@ from silodp.files import read_parquet
         (lambda rows: pd.concat([rows, rows[:1]]), "has rows twice"),
         (lambda rows: rows[1:], "lacks rows of a trial"),
         (lambda rows: pd.concat([rows, rows[:1].assign(R=6)]), "is no task of it"),
+        (lambda rows: rows.assign(epsilon=3.5), "has another epsilon"),
     ],
 )
 def test_rows_are_those_of_the_plan(tmp_path, change, said):

@@ -254,6 +254,15 @@ def test_by_round_ends_at_the_delivered_epsilon():
         assert set(of["claimed_epsilon"]) == {2.0}
 
 
+def test_epsilon_by_round_is_at_the_rows_delta_whatever_the_silos():
+    """The smaller silo's δ, at which the larger's ε is less than at its own."""
+    config = small.experiment(algorithms={"minibatch_sgd": {}}, readings={"records": "own"}, epsilons=[2.0])
+    (row,) = privacy_rows("small", config, pd.DataFrame([point()]), SIZES).to_dict("records")
+    found = by_round_rows("small", config, SIZES)
+    assert found["epsilon"].iloc[-1] == row["delivered_epsilon"]
+    assert found["delta"].iloc[-1] == row["delta"]
+
+
 def test_by_round_has_no_rows_without_a_proof():
     config = small.experiment(algorithms={"minibatch_sgd": {}}, readings={"clip_rule": "max_norm"})
     assert by_round_rows("small", config, SIZES).empty

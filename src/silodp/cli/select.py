@@ -1,5 +1,6 @@
 """The command `silodp select`."""
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ def read_planned(
     wrong += [(task, "missing" if task in tasks else "is no task of it") for task in sorted(found ^ tasks)]
     twice = rows[rows.duplicated([*CHOSEN, "trial"])]
     wrong += [(task, "has rows twice") for task in twice[task_of].itertuples(index=False, name=None)]
+    other = rows[~rows["epsilon"].isin([*config.epsilons, math.nan])]
+    wrong += [(task, "has another epsilon") for task in other[task_of].itertuples(index=False, name=None)]
     if grid and config.tuning == "full":
         counts = (
             rows.groupby(task_of)["trial"].value_counts().unstack(fill_value=0).reindex(columns=range(config.trials))

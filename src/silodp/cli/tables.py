@@ -11,7 +11,8 @@ from silodp.cli.select import CHOSEN, read_planned
 from silodp.experiments.columns import PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.experiments.made_for import read_trained
 from silodp.experiments.selection import losses as losses_of
-from silodp.experiments.table import delivered_lookup
+from silodp.experiments.selection import select as choose
+from silodp.experiments.table import ENDS, KEY, delivered_lookup
 from silodp.experiments.table import reported as reported_trials
 from silodp.experiments.table import table as aggregate
 from silodp.experiments.validation import experiment_of
@@ -60,9 +61,11 @@ def table(
     """Aggregate trials into the experiment's table, SPIDER's best-of-two included."""
     run, config = experiment_of(run_file, experiment)
     fresh_trials = read_planned(fresh, experiment, config, run, grid=False) if fresh else None
-    delivered = delivered_lookup(read_csv(privacy, PRIVACY_COLUMNS, keep_default_na=False))
+    delivered = delivered_lookup(read_csv(privacy, (*KEY, *ENDS), keep_default_na=False))
     grid_trials = read_planned(grid, experiment, config, run)
     points = read_trained(chosen, CHOSEN, experiment, config, run)
+    if not points.equals(choose(grid_trials, config)):
+        raise ValueError(f"{chosen}: must hold what `silodp select` chooses from these trials, row by row")
     write_csv(aggregate(grid_trials, fresh_trials, points, config, delivered), output)
     if reported:
         write_csv(reported_trials(grid_trials, fresh_trials, points, config), reported)

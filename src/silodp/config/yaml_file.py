@@ -33,8 +33,8 @@ def _refuse(why: str, place: yaml.Event | yaml.Node) -> None:
 
 # Infinity and NaN as JSON has them in the record of a run.
 _FLOAT = re.compile(r"([-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+|-?Infinity|NaN)$")
-# Numbers that other readers of YAML take for another one: 0123 (83 or 123), 1:30 (90 or a word).
-_UNLIKE = re.compile(r"[-+]?0[0-9_]+(\.|$)|.*:")
+# Numbers that other readers of YAML take for others or for words: 0123 (83 or 123), 0b11, 1:30 (90), 1_000.
+_UNLIKE = re.compile(r"[-+]?0[0-9b]+(\.|$)|.*[:_]")
 
 
 def _construct_number(loader: Any, node: yaml.ScalarNode) -> int | float:

@@ -225,6 +225,7 @@ def by_round_rows(experiment: str, config: Experiment, sizes: list[int]) -> pd.D
 
 
 def _largest_by_round(algorithm: Algorithm, plans: tuple[PrivacyPlan, ...], rounds: Sequence[int]) -> list[float]:
-    """The largest ε so far over silos, at the end of each of `rounds`; NaN, which is not proven, beats all."""
-    by_plan = [[epsilon for _, epsilon in epsilon_by_round(algorithm, plan, rounds)] for plan in plans]
+    """The largest ε so far over silos, at their largest δ, after each of `rounds`; NaN, not proven, beats all."""
+    alike = plans_at_largest_delta(plans)
+    by_plan = [[epsilon for _, epsilon in epsilon_by_round(algorithm, plan, rounds)] for plan in alike]
     return np.max(by_plan, axis=0).tolist()

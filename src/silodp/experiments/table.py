@@ -15,6 +15,7 @@ from silodp.experiments.task import POINT
 
 # What a row of the privacy table is about.
 KEY = ["algorithm", "reading", "M", "R", "epsilon", "phase_length"]
+ENDS = ["delivered_epsilon", "delivered_lower"]
 
 
 def _better(rows: pd.DataFrame, losses: pd.DataFrame, selection: str) -> Iterator[pd.DataFrame]:
@@ -97,10 +98,9 @@ def summarise(rows: pd.DataFrame, delivered: Callable[[pd.Series], tuple[float, 
     )
     # Trials may have chosen different shapes; the one with the largest upper end, or with none, stands for the row.
     shapes = rows[rows["epsilon"].notna()].drop_duplicates([*by, "phase_length", "source"])
-    ends = ["delivered_epsilon", "delivered_lower"]
-    shapes[ends] = np.reshape([delivered(row) for _, row in shapes.iterrows()], (-1, 2))
+    shapes[ENDS] = np.reshape([delivered(row) for _, row in shapes.iterrows()], (-1, 2))
     largest = shapes.sort_values("delivered_epsilon", kind="stable").drop_duplicates(by, keep="last")
-    summary = summary.merge(largest[[*by, *ends]], how="left", on=by)
+    summary = summary.merge(largest[[*by, *ENDS]], how="left", on=by)
     private = summary["epsilon"].notna()
     proven = (summary["delivered_epsilon"] <= summary["epsilon"]).astype(object)
     return summary.assign(private=private, proven=proven.where(private, math.nan))
@@ -160,7 +160,11 @@ def table(
 def delivered_lookup(rows: pd.DataFrame) -> Callable[[pd.Series], tuple[float, float]]:
     """Function from a trial row (`source` in place of its algorithm) to (upper, lower) end of its true ε in `rows`."""
     keys = rows[KEY].astype({"M": int, "R": int, "epsilon": float, "phase_length": int})
-    ends = rows[["delivered_epsilon", "delivered_lower"]].apply(pd.to_numeric, errors="coerce")
+    if keys.duplicated().any():
+        raise ValueError(
+            f"rows of privacy: {keys[keys.duplicated()].values.tolist()[0]}: twice: must be one row a point"
+        )
+    ends = rows[ENDS].apply(pd.to_numeric, errors="coerce")
     values = dict(zip(*(table.itertuples(index=False, name=None) for table in (keys, ends)), strict=True))
 
     def ends_of(row: pd.Series) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import runfiles
 import yaml
 
 from silodp.cli import main
+from silodp.config.errors import ConfigError
 from silodp.silos.taking_part import Part, membership
 from silodp.silos.wire import FAULT, pack
 
@@ -142,6 +143,15 @@ def test_of_two_joins_at_once_the_second_is_refused_and_charges_nothing(silo, ca
         assert join_briefly(silo) == 2
     assert "another join of this silo is running" in capsys.readouterr().err
     assert not (folder / "ledger.jsonl").exists()
+
+
+def test_a_run_is_not_resumed_where_the_ledgers_secret_is_lost(silo):
+    part = Part(silo, f"unix:{silo.parent}/line")
+    with pytest.raises(ConnectionError), membership(part, b"c" * 32, again=False):
+        raise ConnectionError("the coordinator is gone")
+    (part.ledger_folder() / ".ledger.key").unlink()
+    with pytest.raises(ConfigError, match="secret"), membership(part, b"c" * 32, again=False):
+        pass
 
 
 def test_a_file_that_is_gone_in_mid_run_changes_no_reply(silo):

@@ -35,5 +35,4 @@ def ledger(action: str, folder: Path, epsilon: float | None, delta: float | None
         total = book.total()
     limit = "no budget" if book.budget is None else f"budget {book.budget:g}"
     print(f"{book.path}: all together: epsilon = {rounded(total[0], 'up')} at delta = {total[1]:.3g}; {limit}")
-    if book.trouble:
-        raise ConfigError(f"{book.path}: {book.trouble}")
+    book.stop_in_trouble()

@@ -70,6 +70,10 @@ class Ledger:
         given = [line for line in self.lines if line["kind"] == "repair"]
         return epsilon + sum(line["epsilon"] for line in given), delta + sum(line["delta"] for line in given)
 
+    def stop_in_trouble(self) -> None:
+        if self.trouble:
+            raise ConfigError(f"{self.path}: {self.trouble}")
+
     def check(
         self, plans: Sequence[PrivacyPlan], silos: int = 1, records: int = 1, budget: float | None = None
     ) -> tuple[float, float]:
@@ -77,8 +81,7 @@ class Ledger:
 
         `budget` is set by the first charge that names one; a later one must name the same or none.
         """
-        if self.trouble:
-            raise ConfigError(f"{self.path}: {self.trouble}")
+        self.stop_in_trouble()
         if None not in (self.budget, budget) and self.budget != budget:
             allowed = "must be the ledger's, or be changed by `silodp ledger budget`"
             raise ConfigError(f"{self.path}: budget: {budget:g}: is {self.budget:g}: {allowed}")
@@ -108,8 +111,7 @@ class Ledger:
         return self._write(self._add("charge", stored | {"total_epsilon": epsilon, "total_delta": delta}))
 
     def set_budget(self, epsilon: float) -> dict[str, Any]:
-        if self.trouble:
-            raise ConfigError(f"{self.path}: {self.trouble}")
+        self.stop_in_trouble()
         return self._write(self._add("budget", {"epsilon": epsilon}))
 
     def replace_key(self) -> dict[str, Any]:

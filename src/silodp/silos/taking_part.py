@@ -204,6 +204,7 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
         for departure in departures:
             log.warning("%s: %s", part.silo.file, departure)
         with opened(folder, wait=True) as ledger:
+            ledger.stop_in_trouble()
             place, about = _run_folder(part, folder / "runs", code, again, ledger)
             run = part.plan.digest(part.number, bytes.fromhex(about["nonce"]), code)
             order = bytes.fromhex(about["order"])

@@ -116,8 +116,8 @@ def test_a_message_has_every_field_of_the_plans_release_but_its_count_and_noise(
     more = {"sampler": "disjoint"} if field == "mixing" else {}  # which mixed noise needs
     changed = dataclasses.replace(plan["gradient"], **{field: OTHER[field]}, **more)
     with pytest.raises(BrokenPlan, match="must have the plan's records, sampler, clipping and clip"):
-        check(Query(torch.zeros(1, 2), 0), 0, changed, clip, noise)
-    check(Query(torch.zeros(1, 2), 0), 0, dataclasses.replace(plan["gradient"], count=1, noise=9.0), clip, noise)
+        check(Query(torch.zeros(1, 2), 0), [0], [changed], clip, [noise])
+    check(Query(torch.zeros(1, 2), 0), [0], [dataclasses.replace(plan["gradient"], count=1, noise=9.0)], clip, [noise])
 
 
 @pytest.mark.parametrize("wrong", [7.0, "7", math.nan, -1, 10**30, None, (1,), True, ROUNDS])
@@ -128,11 +128,11 @@ def test_a_refused_question_changes_nothing(wrong):
     check = PlanCheck([[plan]], clip, noise)
     for _ in range(2 * ROUNDS):
         with pytest.raises(BrokenPlan, match="round must be a whole number from 0 to 7"):
-            check(Query(torch.zeros(1, 2), wrong), 0, plan["gradient"], clip, noise[0]["gradient"])
+            check(Query(torch.zeros(1, 2), wrong), [0], [plan["gradient"]], clip, [noise[0]["gradient"]])
     with pytest.raises(BrokenPlan, match="silo must be"):
-        check(Query(torch.zeros(1, 2), 0), -1, plan["gradient"], clip, noise[0]["gradient"])
+        check(Query(torch.zeros(1, 2), 0), [-1], [plan["gradient"]], clip, [noise[0]["gradient"]])
     for r in range(ROUNDS):
-        check(Query(torch.zeros(1, 2), r), 0, plan["gradient"], clip, noise[0]["gradient"])
+        check(Query(torch.zeros(1, 2), r), [0], [plan["gradient"]], clip, [noise[0]["gradient"]])
 
 
 @pytest.mark.parametrize("rows", [0, 2])
@@ -145,8 +145,8 @@ def test_a_question_has_a_row_for_each_point_of_the_plan(field, rows):
     check = PlanCheck([[plan]], clip, [{"difference": noise}])
     asked = {"weights": torch.zeros(1, 2), "previous": torch.zeros(1, 2)}
     with pytest.raises(BrokenPlan, match="weights: must be of 1 point"):
-        check(Query(round=0, kind="difference", **asked | {field: torch.zeros(rows, 2)}), 0, release, clip, noise)
-    check(Query(round=0, kind="difference", **asked), 0, release, clip, noise)
+        check(Query(round=0, kind="difference", **asked | {field: torch.zeros(rows, 2)}), [0], [release], clip, [noise])
+    check(Query(round=0, kind="difference", **asked), [0], [release], clip, [noise])
 
 
 @pytest.mark.parametrize("name", ["minibatch_sgd", "local_sgd"])
@@ -157,11 +157,11 @@ def test_messages_made_at_once_are_refused_at_once(name):
     clip, noise = torch.ones(1), torch.tensor([plan.releases[0].noise])
     check, query = PlanCheck([[plan] * 3], clip, [{plan.releases[0].kind: noise}] * 3), Query(torch.zeros(1, 2), 0)
     query, release = dataclasses.replace(query, kind=plan.releases[0].kind), plan.releases[0]
-    check(query, 2, release, clip, noise)
+    check(query, [2], [release], clip, [noise])
     for silos, fault in (([0, 1, 2], "silo 2.*sent twice"), ([0, 0], "named twice")):
         with pytest.raises(BrokenPlan, match=fault):
-            check.together(query, silos, [release] * len(silos), clip, [noise] * len(silos))
-    check.together(query, [0, 1], [release] * 2, clip, [noise] * 2)
+            check(query, silos, [release] * len(silos), clip, [noise] * len(silos))
+    check(query, [0, 1], [release] * 2, clip, [noise] * 2)
 
 
 @pytest.mark.parametrize("liar", [liar for liar in LIARS if liar is not PastTheDoor])

@@ -193,7 +193,7 @@ class Server(Federation):
 
     def _planned(self, query: Query, silo: int) -> None:
         release, noise = self.releases[silo].get(query.kind), self.honest.noise[silo].get(query.kind)
-        self.check(query, silo, release, self.clip, noise)
+        self.check(query, [silo], [release], self.clip, [noise])
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
         return self.honest.average(round, send)

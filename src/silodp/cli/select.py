@@ -1,6 +1,5 @@
 """The command `silodp select`."""
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,16 +46,14 @@ def read_planned(
     settings, labels = {setting.name: setting for setting in config.settings}, readings_of(config)
     tasks = {(a, settings[s].M, settings[s].R, labels[reading]) for a, s, reading in trained_tasks(config)}
     found = set(rows[task_of].itertuples(index=False, name=None))
-    wrong: list[tuple[Any, str]] = []
-    wrong += [(task, "missing" if task in tasks else "is no task of it") for task in sorted(found ^ tasks)]
+    wrong: list[tuple[Any, str]] = [(t, "missing" if t in tasks else "is no task of it") for t in sorted(found ^ tasks)]
     twice = rows[rows.duplicated([*CHOSEN, "trial"])]
     wrong += [(task, "has rows twice") for task in twice[task_of].itertuples(index=False, name=None)]
-    other = rows[~rows["epsilon"].isin([*config.epsilons, math.nan])]
+    other = rows[~rows["epsilon"].isin([*config.epsilons, float("nan")])]
     wrong += [(task, "has another epsilon") for task in other[task_of].itertuples(index=False, name=None)]
     if grid and config.tuning == "full":
-        counts = (
-            rows.groupby(task_of)["trial"].value_counts().unstack(fill_value=0).reindex(columns=range(config.trials))
-        )
+        counts = rows.groupby(task_of)["trial"].value_counts().unstack(fill_value=0)
+        counts = counts.reindex(columns=range(config.trials))
         wrong += [(task, "lacks rows of a trial") for task in counts.index[counts.nunique(axis=1, dropna=False) > 1]]
     for what, problem in wrong:
         raise ValueError(f"rows of {experiment}: {what}: {problem}: must be as the run file asks")

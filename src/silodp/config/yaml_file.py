@@ -40,8 +40,7 @@ _UNLIKE = re.compile(r"[-+]?0[0-9b]+(\.|$)|.*[:_]")
 def _construct_number(loader: Any, node: yaml.ScalarNode) -> int | float:
     if _UNLIKE.match(node.value):
         _refuse(f"{node.value} is no plain number (quote a word)", node)
-    read = loader.construct_yaml_int if node.tag.endswith("int") else loader.construct_yaml_float
-    return read(node)
+    return (loader.construct_yaml_int if node.tag.endswith("int") else loader.construct_yaml_float)(node)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _construct_number)

@@ -138,8 +138,7 @@ class _Trainer:
         Returns the round after which a point left, as `train_stack` has it, and scores (4, G): objective and error on
         training records, loss and error on test records.
         """
-        # M, or the values of a random M_r.
-        cohort = self.task.setting.participants or self.task.setting.M
+        cohort = self.task.setting.participants or self.task.setting.M  # M, or the values of a random M_r
         for point in plans:
             check_accounted(point, cohort)
         everyone = list(range(len(self.prepared.train)))

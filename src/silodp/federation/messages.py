@@ -5,6 +5,7 @@ Chance is in the first and the last alone. Only `record_gradients` has no noise.
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -135,7 +136,7 @@ class Messages:
         stepsize: Tensor,
     ) -> Tensor:
         """The models (S, G, d) of several silos, as `local_model` makes each; side by side on a device."""
-        device, drawn, noise = query.weights.device, [], []
+        device, contracted, drawn, noise = query.weights.device, releases[0].contracted, [], []
         self._planned(query, silos, releases, clip, noise_scales)
         for silo, release, scale in zip(silos, releases, noise_scales, strict=True):
             drawn.append(self.draw(silo, release, query.round))
@@ -144,21 +145,13 @@ class Messages:
                 draws = self.noise(release.steps, query.weights, silo, query.round, query.kind)
                 added = StepNoise(gpu.move_without_waiting(scale, device), draws)
             noise.append(added)
-        contracted = releases[0].contracted
         clip = gpu.move_without_waiting(clip, device)
         start = Start(query.weights, clip, stepsize, contracted, contracted and releases[0].steps == 1)
         return self.local_steps(start, silos, drawn, noise)
 
-    def _planned(
-        self,
-        query: Query,
-        silos: Sequence[int],
-        releases: Sequence[Release],
-        clip: Tensor,
-        noises: Sequence[Tensor | None],
-    ) -> None:
+    def _planned(self, *messages: Any) -> None:
         if self.check is not None:
-            self.check.together(query, silos, releases, clip, noises)
+            self.check(*messages)
 
     def _sum(
         self, query: Query, silos: Sequence[int], drawn: Sequence[Places], release: Release, clip: Tensor
@@ -176,9 +169,7 @@ class Messages:
         if query.round not in sent:
             sent.append(query.round)
         rounds = reversed(sent[: sent.index(query.round) + 1])
-        draws = (
-            b * self.noise(1, query.weights, silo, round, query.kind) for b, round in zip(mixing, rounds, strict=False)
-        )
+        draws = (b * self.noise(1, query.weights, silo, r, query.kind) for b, r in zip(mixing, rounds, strict=False))
         return functools.reduce(torch.add, draws)
 
 

@@ -34,19 +34,8 @@ class PlanCheck:
         self._asked: set[tuple[int, int, str]] = set()
         self._sent: Counter[tuple[int, str]] = Counter()
 
-    def __call__(self, query: Query, silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> None:
-        """Raise BrokenPlan unless the plan of `silo` has this message; `noise` is None for shuffled sums alone."""
-        self.together(query, [silo], [release], clip, [noise])
-
-    def together(
-        self,
-        query: Query,
-        silos: Sequence[int],
-        releases: Sequence[Release | None],
-        clip: Tensor,
-        noises: Sequence[Tensor | None],
-    ) -> None:
-        """The same for messages of several silos that are made at once; a refused question uses nothing up of any."""
+    def __call__(self, query: Query, silos: Sequence[int], releases: Sequence, clip: Tensor, noises: Sequence) -> None:
+        """Raise BrokenPlan, and use nothing up, unless plans have all messages; shuffled sums alone have no noise."""
         for place, (silo, release, noise) in enumerate(zip(silos, releases, noises, strict=True)):
             fault = self._slot_fault(query, silo) or self._fault(query, silo, release, clip, noise)
             fault = fault or "silo named twice" * (silo in silos[:place])
@@ -75,8 +64,7 @@ class PlanCheck:
         return ""
 
     def _fault(self, query: Query, silo: int, release: Release | None, clip: Tensor, noise: Tensor | None) -> str:
-        kind, factor = query.kind, query.noise_factor
-        planned = self.releases[silo][kind]
+        kind, factor, planned = query.kind, query.noise_factor, self.releases[silo][query.kind]
         if release is None:
             return f"must be of a kind that the plan has: {', '.join(self.releases[silo])}"
         # More rows than points would share one draw of noise, which their difference takes off.

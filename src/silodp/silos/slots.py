@@ -48,7 +48,7 @@ class _Recorder(Federation):
 
     def _record(self, query: Query, silo: int, is_local: bool) -> Tensor:
         release, noise = self.releases[silo].get(query.kind), self.noise[silo].get(query.kind)
-        self.check(query, silo, release, self.clip, noise)
+        self.check(query, [silo], [release], self.clip, [noise])
         has_pair = query.previous is not None
         self.slots[silo].append(Slot(query.round, query.kind, has_pair, query.factors, is_local))
         return torch.zeros_like(query.weights)

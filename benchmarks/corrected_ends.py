@@ -158,12 +158,17 @@ def apply(listed: Path, publications: Path) -> None:
             own = rows if file.name == "privacy.csv" else rows[rows["experiment"] == file.stem]
             _apply_to(file, own.to_dict("records"))
             changed.add(file.relative_to(folder).as_posix())
-        record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        for entry in record["@graph"]:
-            if entry["@id"] in changed:
-                file = folder / entry["@id"]
-                entry |= {"sha256": checksum(file), "contentSize": str(file.stat().st_size)}
-        (folder / MANIFEST).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        note_changed(folder, changed)
+
+
+def note_changed(folder: Path, changed: set[str]) -> None:
+    """Write the digests of changed files into a publication's manifest."""
+    record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    for entry in record["@graph"]:
+        if entry["@id"] in changed:
+            file = folder / entry["@id"]
+            entry |= {"sha256": checksum(file), "contentSize": str(file.stat().st_size)}
+    (folder / MANIFEST).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _apply_to(file: Path, moves: list[dict[str, str]]) -> None:

@@ -3,7 +3,8 @@
     python benchmarks/corrected_rounds.py results/published-leaderboard > benchmarks/corrected_rounds.csv
     python benchmarks/corrected_rounds.py --apply results/published-leaderboard > benchmarks/corrected_rounds.csv
 
-Nothing is trained. `--apply` writes the cells; `make figures`, `make report` and `silodp crate` make the rest again.
+Nothing is trained. `--apply` writes the cells too, after which a second list is empty; `make report` and `silodp crate`
+make figures, page and the rest of the manifest again.
 """
 
 import csv
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from corrected_ends import _counted, _sizes_of, published_phase
+from corrected_ends import _counted, _sizes_of, note_changed, published_phase
 from silodp.config.experiment import Experiment
 from silodp.experiments.privacy_table import _distinct_plans, _largest_by_round, by_round_rows
 from silodp.experiments.task import task_at
@@ -73,6 +74,7 @@ def main() -> None:
                 lines[cell["line"]][header.index(cell["column"])] = repr(float(cell["new"]))
             with (publication / str(name)).open("w", newline="", encoding="utf-8") as text:
                 csv.writer(text, lineterminator="\n").writerows([header, *lines])
+        note_changed(publication, set(cells["file"]))
 
 
 if __name__ == "__main__":

@@ -164,6 +164,84 @@ def test_messages_that_are_not_finite_are_a_fault(noise, move):
     assert [fault.p for fault in faults] == [0.0]
 
 
+def planted_transcripts(plant):
+    """Honest noise (runs, silos, messages, coordinates) and moves (runs, messages), changed in place by `plant`."""
+    generator = np.random.default_rng(3)
+    noise, moves = generator.normal(size=(400, 2, 4, 4)), (generator.random((400, 4)) < 0.5).astype(float)
+    plant(noise, moves)
+    return Transcripts(("gradient", "difference") * 2, noise, moves)
+
+
+def first_of(noise, rows):
+    """The first silo's noise of the messages that `rows` chooses."""
+    return np.where(rows[..., None], np.abs(noise[:, 0]), noise[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("plant", "test", "place"),
+    [
+        (lambda z, m: z[:, :, ::2, 1].__imul__(2), "wrong size of noise", "coordinate 2 of gradient"),
+        (lambda z, m: np.abs(z[:, :, 1::2, 2], out=z[:, :, 1::2, 2]), "noise off centre", "coordinate 3 of difference"),
+        (lambda z, m: z[:, :, 1].__imul__(2), "wrong size of noise", "message 2, difference"),
+        (lambda z, m: z[:, 1].__imul__(2), "wrong size of noise", "silo 2"),
+        (lambda z, m: z.__setitem__((..., 3), z[..., 0]), "noise repeated", "coordinates 1 and 4"),
+        (lambda z, m: z[:, :, 2].__setitem__(..., z[:, :, 0]), "noise repeated", "messages 1 and 3"),
+        (lambda z, m: z[:, 1].__setitem__(..., z[:, 0]), "noise repeated", "silos 1 and 2"),
+        (lambda z, m: z[1::2].__setitem__(..., z[::2]), "noise repeated", "successive runs"),
+        (
+            lambda z, m: z[:, 0, :, 2].__setitem__(..., first_of(z, m > 0)[..., 2]),
+            "noise follows records",
+            "coordinate 3, canary drawn",
+        ),
+        (
+            lambda z, m: z[:, 0, :, 2].__setitem__(..., first_of(z, m == 0)[..., 2]),
+            "noise follows records",
+            "coordinate 3, canary not drawn",
+        ),
+        (lambda z, m: z[:, 0].__imul__(1 + m[..., None]), "noise follows records", "size, canary drawn"),
+        (lambda z, m: z[:, 0].__imul__(2 - m[..., None]), "noise follows records", "size, canary not drawn"),
+        (lambda z, m: m[:, 2].__setitem__(..., m[:, 0]), "records drawn again", "messages 1 and 3"),
+        (lambda z, m: m[:, 3].__setitem__(..., m[:, 2]), "records drawn again", "messages 3 and 4"),
+        (lambda z, m: m[1::2].__setitem__(..., m[::2]), "records drawn again", "difference of successive runs"),
+        (lambda z, m: m[:, 1].__imul__(0), "record drawn too often or too seldom", "difference"),
+        (lambda z, m: None, None, None),
+    ],
+)
+def test_a_finding_names_where_the_fault_is(plant, test, place):
+    """Half of the records are drawn; silo 1 holds the canary."""
+    releases = tuple(Release(kind, 2, 5, 1.0, sampler="subset") for kind in ("gradient", "difference"))
+    plan = PrivacyPlan("fed_spider", Budget(10, 4, 1.0, 1e-3, 1.0), releases)
+    sent = planted_transcripts(plant)
+    found = [(one.test, one.where) for one in (*noise_findings(sent), *draw_findings(sent, plan)) if one.p < 1e-6]
+    assert (test, place) in found if test else not found
+
+
+@pytest.mark.parametrize(
+    ("change", "test", "place"),
+    [
+        (lambda z, silo, *of: z.abs() if silo == 2 else z, "noise off centre", "silo 3 of gradient"),
+        (lambda z, s, r, w: z * 2 if w.abs().max() > 1e6 else z, "wrong size of noise", "weights of 1e+07 of gradient"),
+        (
+            lambda z, *of: torch.where((coordinates(z) >= 100) & (coordinates(z) < 200), z.abs(), z),
+            "noise off centre",
+            "coordinates 101 to 200 of gradient",
+        ),
+        (lambda z, *of: z * (1 + (coordinates(z) == 1234)), "wrong size of noise", "coordinate 1235 of gradient"),
+        (lambda z, *of: z.clamp(-4, 4), "wrong share of large noise", "beyond 4σ, all messages of gradient"),
+        (
+            lambda z, *of: torch.where(coordinates(z) < 700, z, z.roll(700, 1)),
+            "noise repeated",
+            "0 messages and 700 coordinates of gradient apart",
+        ),
+    ],
+)
+def test_a_finding_at_a_runs_size_names_where_the_fault_is(change, test, place):
+    families = size_tests(made("minibatch_sgd")[1], changed_at_size(change), STREAMS.child("named"), Size(1600, 4))
+    worst = {(one.test, one.where[int(one.p.argmin())]): float(one.p.min()) for one in families}
+    assert worst[test, place] < 1e-4
+    assert worst[test, place] == min(p for (other, _), p in worst.items() if other == test)
+
+
 def test_draws_of_a_subset_have_their_own_law():
     """A message draws a record once with probability K/n: by K draws of 1/n the level was .000 to .017 for .05."""
     n, K, runs = 100, 80, 200

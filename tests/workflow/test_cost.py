@@ -74,6 +74,33 @@ def test_memory_above_the_machines_is_a_word(tmp_path, caplog):
     assert "memory_mb: jobs side by side may need 1000000000 MB, this machine has" in told
 
 
+def cifar_on_both():
+    """CIFAR-10's run on cores alone, and with a GPU."""
+    found = load(ROOT / "config" / "cifar.yaml")
+    ((name, config),) = found.experiments.items()
+    return found, replace(found, experiments={name: config.model_copy(update={"device": "cuda"})})
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "counts", "seconds", "disk_mb", "text"),
+    [
+        ("smoke", 2, (28, 392, 579152640), (78.47591488, 0), 2.4588, "5.8e+08 operations, about 1 min here, memory up"),
+        ("default", 3, (62, 92890, 5011701472000), (3198.59647230, 0), 20.6535, "about 53 min here, memory up to 12000"),
+        ("leaderboard", 4, (253, 6345, 18946216079.31531), (316.63951083, 0), 13.07175, "about 5 min here"),
+        ("tuning", 1, (58, 75750, 36538962009280), (66886.27871423, 0), 17.1225, "about 18.6 h here"),
+        ("cifar", 16, (65, 2285, 2470872547397615), (1035.24871275, 501.29427591), 3.54275, "8.4 min on a GPU"),
+    ],
+)
+def test_the_cost_of_committed_runs_is_what_it_was(name, cores, counts, seconds, disk_mb, text):
+    """Numbers of this code: a wrong count, rate or unit in any term moves them."""
+    run = cifar_on_both()[1] if name == "cifar" else load(ROOT / "config" / f"{name}.yaml")
+    cost = estimate(RunPlan(run), cores, 1e9)
+    assert (cost.jobs, cost.runs, cost.operations) == pytest.approx(counts, rel=1e-12)
+    assert (cost.seconds, cost.gpu_seconds) == pytest.approx(seconds, rel=1e-9)
+    assert (cost.disk_mb, cost.memory_mb) == pytest.approx((disk_mb, min(cores, cost.jobs) * 4000))
+    assert text in cost.text()
+
+
 def test_the_committed_runs_are_within_their_limits(tmp_path):
     for name in ("smoke", "default"):
         plan = RunPlan(load(ROOT / "config" / f"{name}.yaml"))
@@ -111,12 +138,7 @@ def test_machine_is_measured_by_one_thread_and_processor_time(monkeypatch):
 
 def test_a_gpu_takes_its_part_of_the_expected_time(capsys):
     """Where a job trains on it: CIFAR-10's training, and nothing of breast cancer's."""
-    found = load(ROOT / "config" / "cifar.yaml")
-    (name,) = found.experiments
-    config = found.experiments[name].model_copy(update={"device": "cuda"})
-    cpu, gpu = (
-        estimate(RunPlan(replace(found, experiments={name: of})), 16, 1e9) for of in (found.experiments[name], config)
-    )
+    cpu, gpu = (estimate(RunPlan(run), 16, 1e9) for run in cifar_on_both())
     assert cpu.gpu_seconds == 0 < gpu.gpu_seconds < gpu.seconds < cpu.seconds / 4
     assert (gpu.operations, gpu.runs) == (cpu.operations, cpu.runs)
     assert "min on a GPU such as an H200" in gpu.text()

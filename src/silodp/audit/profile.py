@@ -41,7 +41,7 @@ class ProfileBound:
         noise: the plan's noise times this, or more, is refuted; infinite where the runs show nothing.
         epsilon: the accountant's upper end at that noise, at the claim's δ; 0 where the runs show nothing.
         exceeded: whether the plan's own profile is refuted, at the level `ALARM`.
-        seen: "transcript", or the kind of message, one of which a test was about.
+        as_seen_by_adversary: "transcript", or the kind of message, one of which a test was about.
     """
 
     noise: float

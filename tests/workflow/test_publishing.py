@@ -135,6 +135,11 @@ def test_what_a_run_made_is_published_no_longer(runs, tmp_path, capsys):
     assert publish(runs / "c", output=out, options=["--beside", "--without", "b"]) == 0
     check_made_by(out, {"wbcd_calibrated": "a", "diabetes_linear": "c"})
     assert not any("wbcd_mlp" in name for name in held(out))
+    capsys.readouterr()
+    assert main(["publish", str(runs / "c"), "--output", str(out)]) == 0
+    *_, done, lost = capsys.readouterr().err.splitlines()
+    assert done.endswith(f"{out}: published: diabetes_linear")
+    assert lost.endswith(f"{out}: published no longer: wbcd_calibrated")
 
 
 def test_runs_with_different_seeds_are_not_published_together(runs, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import ctypes
 import glob
+import logging
 import os
 import shutil
 import sys
@@ -26,6 +27,8 @@ from silodp.workflow.contents import (
 from silodp.workflow.digests import checksum
 from silodp.workflow.engine import results_locked
 from silodp.workflow.outputs import Output
+
+log = logging.getLogger("silodp")
 
 # Files of a run with a row for each experiment; those of several runs are put together.
 JOINED = ("privacy.csv", "by_round.csv", "audit.csv")
@@ -65,6 +68,7 @@ def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Seque
     if without and not beside:
         raise ValueError("command line: --without: goes with --beside")
     gone = _files_made_by(output, without) if beside else set()
+    before = set(_experiments(output)) if output.exists() else set()
     sources = [output, *folders] if beside else list(folders)
     for source in sources:
         _check_source(source)
@@ -102,6 +106,9 @@ def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Seque
         crate.write(built, published=True)
         for source in sources:
             _check_source(source)
+    log.info("%s: published: %s", output, ", ".join(sorted(config["experiments"])))
+    if lost := sorted(before - set(config["experiments"])):
+        log.warning("%s: published no longer: %s", output, ", ".join(lost))
 
 
 def _is_copied(output: Output | None) -> bool:

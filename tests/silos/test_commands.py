@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import re
 import resource
 import socket
 from pathlib import Path
@@ -104,6 +105,15 @@ def test_a_join_that_is_resumed_is_charged_once_and_a_spent_budget_refuses(silo,
     assert main(["silo", "budget", str(silo), "--raise", "20"]) == 0
     assert join_briefly(silo, "--again") == 2
     assert charges(silo) == 2
+
+
+def test_a_silo_says_how_long_it_goes_on_trying(silo, capsys, monkeypatch):
+    pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
+    monkeypatch.setattr("silodp.silos.taking_part._DIAL", 0.2)
+    write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"answer_within": 2.5})
+    assert main(["silo", "join", str(silo), "--socket", f"unix:{silo.parent}/line"]) == 2
+    (seconds,) = re.findall(r"trying for ([\d.]+) s more", capsys.readouterr().err)
+    assert 0.5 < float(seconds) < 2.4
 
 
 def test_a_file_that_changed_does_not_resume(silo, capsys):

@@ -68,6 +68,11 @@ def test_the_stack_makes_the_textbooks_iterates(model, algorithm, dtype, M):
     assert all(norm < NONE_CLIPPED for norm in norms[2])
 
 
+def test_noise_that_leaves_the_ball_of_a_phase_is_brought_back():
+    """At this epsilon the noise alone goes farther than 2L/λ in both phases."""
+    compare("logistic", "localised_accelerated", "float64", points=[Point(0.02, 0.3, 0.7), Point(None, 0.3, 0.7)])
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
 @pytest.mark.parametrize(("model", "algorithm"), small.PAIRS)
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -181,6 +181,12 @@ def test_a_piece_is_as_large_as_the_workspace_allows_and_no_larger(points, recor
         assert (cut.piece_sizes(points, records, 8) == (points, records)) is whole
 
 
+def test_numbers_of_a_pair_by_hand():
+    """Maps of 28², 14², 10² and 5² numbers, 6, 6, 16 and 16 of them; 120 and 84 hidden units; patches of 5² numbers."""
+    maps = 2 * 6 * 28**2 + 3 * 6 * 14**2 + 2 * 16 * 10**2 + 4 * 16 * 5**2
+    assert ConvNet(32, classes=10).pair_numbers() == maps + 2 * (120 + 84) + 2 * 6 * 25 * 10**2 + 6 * 25 * (3 + 16)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_points_bits_are_the_same_in_every_stack(threads):
     net = small()

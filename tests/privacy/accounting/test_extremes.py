@@ -122,3 +122,11 @@ def test_noise_that_follows_the_last_move_is_not_proven():
 def test_moments_of_records_that_always_take_part_are_the_gaussians(mu):
     exact = gaussian_epsilon(1e-6, math.sqrt(50) * mu)
     assert exact <= moment_epsilon([(gaussian_occurrences(mu), 50)], 1e-6) <= 1.2 * exact
+
+
+def test_counted_draws_of_records_that_always_take_part_are_the_gaussians():
+    always, squares = [(gaussian_occurrences(0.3), 9), (gaussian_occurrences(0.05), 40)], 9 * 0.3**2 + 40 * 0.05**2
+    exact = gaussian_epsilon(1e-6, math.sqrt(squares))
+    assert drawn_epsilon(always, 1e-6) == pytest.approx(exact, rel=1e-9)
+    some = [*always, (at_most_once(0.5, 1 / 0.1), 100)]
+    assert exact < drawn_epsilon(some, 1e-6) <= moment_epsilon(some, 1e-6)

@@ -156,6 +156,14 @@ def test_the_noise_of_a_plan_is_what_the_federation_adds(name):
         assert abs(np.mean(draws)) < 5 * stated / np.sqrt(180)
 
 
+def test_a_plan_whose_sums_are_for_another_model_is_refused():
+    plan = made("sdp_prox_svrg")
+    with pytest.raises(ValueError, match="dimension = 3: must be 4, the model's"):
+        shuffled_summation([plan], 4, STREAMS)
+    with pytest.raises(ValueError, match="dimension = None: must be 3"):
+        shuffled_summation([dataclasses.replace(plan, shuffled_sum=None)], 3, STREAMS)
+
+
 def test_records_drawn_with_replacement_prove_nothing():
     """A record that is drawn twice is two participants of a sum, which no bound here covers."""
     found = epsilon_bounds(sampled(made("sdp_prox_svrg"), "replacement"))

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.experiments.validation import load
-from silodp.workflow.cost import estimate, measured_rate, refuse
+from silodp.workflow.cost import Cost, estimate, measured_rate, refuse
 from silodp.workflow.job_digest import RunPlan
 
 
@@ -99,6 +99,11 @@ def test_the_cost_of_committed_runs_is_what_it_was(name, cores, counts, seconds,
     assert (cost.seconds, cost.gpu_seconds) == pytest.approx(seconds, rel=1e-9)
     assert (cost.disk_mb, cost.memory_mb) == pytest.approx((disk_mb, min(cores, cost.jobs) * 4000))
     assert text in cost.text()
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(1, "1 min"), (119, "2 min"), (5400, "90 min"), (5401, "1.5 h")])
+def test_times_are_minutes_up_to_an_hour_and_a_half(seconds, text):
+    assert f"about {text} here" in Cost(1, 1, 1.0, seconds, 1, 1.0).text()
 
 
 def test_the_committed_runs_are_within_their_limits(tmp_path):

@@ -15,8 +15,10 @@ import yaml
 
 from silodp.cli import main
 from silodp.config.errors import ConfigError
-from silodp.silos.taking_part import Part, membership
-from silodp.silos.wire import FAULT, pack
+from silodp.silos.hosting import Host
+from silodp.silos.ledger import Ledger
+from silodp.silos.taking_part import Membership, Part, membership
+from silodp.silos.wire import FAULT, GREETING, HELLO, NO_MARK, Hello, pack
 
 ROOT = Path(__file__).parents[2]
 
@@ -175,3 +177,54 @@ def test_a_file_that_is_gone_in_mid_run_changes_no_reply(silo):
         (silo.parent / "north.csv").unlink()
         assert member.silo.reply(questions[0]) == first
         assert member.silo.reply(questions[1]) != FAULT
+
+
+def part_of(silo):
+    """The silo's part, with a budget for two runs."""
+    return Part(write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"budget": 9.0}), f"unix:{silo.parent}/line")
+
+
+def greeted(host, member):
+    return Hello(*HELLO.unpack(member.greeted(host.greet(member.part.number))))
+
+
+def test_a_coordinator_admits_silos_of_its_file_code_plan_and_run_alone(silo, caplog):
+    part, code, agreed = part_of(silo), b"c" * 32, silo.parent / "federation.yaml"
+    host = Host(agreed, silo.parent / "transcript", Path("none"), code, part.address)
+    with membership(part, code, again=False) as member:
+        hello = greeted(host, member)
+        for changes, said in (
+            ({"federation": bytes(32)}, f"has another federation.yaml (SHA-256 {'0' * 12}, here {hello[1].hex()[:12]})"),
+            ({"code": b"d" * 32}, f"runs another version of silodp (code {'64' * 6}, here {'63' * 6})"),
+            ({"run": bytes(32)}, "works out another plan (run's digest): must have the same packages"),
+        ):
+            assert not host.admit(part.number, hello._replace(**changes))
+            assert caplog.messages[-1] == f"north: refused: {said}"
+        assert host.runs == {}
+        for _ in range(2):
+            assert host.admit(part.number, greeted(host, member))
+            assert member.why == ""
+        assert host.runs == {part.number: member.silo.run}
+        assert host.greet(part.number) == GREETING.pack(host.federation.digest, code, member.mark)
+        assert host.greet(0) == GREETING.pack(host.federation.digest, code, NO_MARK)
+    with membership(part, code, again=True) as member:
+        assert not host.admit(part.number, greeted(host, member))
+        assert caplog.messages[-1].endswith("transcript: must go on with it, or --output be another")
+
+
+def test_a_silo_answers_no_coordinator_of_another_file_or_code_or_with_a_newer_mark(silo):
+    part, code = part_of(silo), b"c" * 32
+    with membership(part, code, again=False) as member:
+        older = Membership(part, member.silo, member.about, code, Ledger(silo.parent / "ledger"))
+        ours = part.federation.digest
+        for greeting, said in (
+            ((bytes(32), code, NO_MARK), "federation.yaml: the coordinator has another one: all must have the same file"),
+            ((ours, b"d" * 32, NO_MARK), f"runs another version (code {'64' * 6}, here {'63' * 6}): all must run the"),
+        ):
+            member.greeted(GREETING.pack(*greeting))
+            assert said in member.why
+            question = pack(member.silo.run, 0, np.zeros(part.plan.size))
+            assert member.reply(question) == FAULT
+    with membership(part, code, again=True) as member:
+        older.greeted(GREETING.pack(ours, code, member.mark))
+        assert older.why.endswith("ledger.jsonl: is older than what this silo told the coordinator: restore the newest")

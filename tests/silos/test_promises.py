@@ -136,6 +136,22 @@ def test_a_record_that_is_not_finite_leaves_a_silos_steps_their_noise(noise_at, 
     assert torch.allclose(found, query.weights, atol=1e-6)
 
 
+@pytest.mark.parametrize("noise_at", ["step", "contracted_step", "end"])
+def test_local_steps_of_a_silo_have_the_plans_noise(noise_at):
+    """Of records of zeros: η times the noise of each of K steps, or at the end of the mean of K gradients times ηK."""
+    plan = run_plan("local_sgd", {"noise_at": noise_at})
+    (stepsize, clip), (release,), zeros = plan.point(), plan.plans[0].releases, [alike(value=0.0)]
+    messages, sent = LatticeMessages(plan.model, zeros, seeded_key, plan.federation.bound), []
+    weights = torch.full((1, plan.size), 0.3, dtype=torch.float64)
+    for number in range(300):
+        query = Query(weights, number, release.kind)
+        sent.append(messages.local_model(query, 0, release, clip, release.noise * clip, stepsize) - weights)
+    steps = release.records if release.steps == 1 else math.sqrt(release.steps)
+    z = torch.stack(sent).numpy() / (release.noise * float(clip) * float(stepsize) * steps)
+    law = stats.chi2(z.size)
+    assert min(law.cdf((z**2).sum()), law.sf((z**2).sum())) > 1e-4
+
+
 PLANTS = {
     "half the noise": lambda draws: draws // 2,
     "cut at 3 deviations": lambda draws: draws.clip(-3 * (1 << 20), 3 * (1 << 20)),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import small
 import torch
+from scipy.stats import chisquare
 from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
@@ -95,16 +96,16 @@ RETURNED = {
 
 @pytest.mark.parametrize("name", RETURNED)
 def test_what_an_algorithm_returns_is_a_uniformly_random_one_of_the_printed_iterates(name):
-    """Over 400 streams each iterate is picked as often as the others, within 5 standard deviations."""
+    """Over 2,000 streams each iterate is picked as often as the others, by a chi-squared test."""
     options, expected = RETURNED[name]
     method, counts = ALGORITHMS[name].with_options({"rounds": ROUNDS, **options}), dict.fromkeys(expected, 0)
-    for seed in range(400):
+    for seed in range(2000):
         federation, state = _Counting(small.Streams(seed).child("x"), "svrg" in name), method.start(torch.zeros(1, 1))
         for r in range(ROUNDS):
             state = method.round(r, state, federation)
         counts[int(method.output(state))] += 1
-    mean = 400 / len(expected)
-    assert all(abs(count - mean) < 5 * mean**0.5 for count in counts.values()), counts
+    assert len(counts) == len(expected)
+    assert chisquare(list(counts.values())).pvalue > 1e-4, counts
 
 
 class _Counting(Federation):

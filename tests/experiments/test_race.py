@@ -50,6 +50,17 @@ def test_a_race_over_a_bowl_ends_at_its_bottom_for_a_small_part_of_the_grid(phas
     assert len(done) < 0.06 * len(whole) * 10 * (1 if phases == 1 else 0.5), "ten trials of the whole grid"
 
 
+def test_the_coarse_rung_by_hand():
+    """Every fourth of 12 step sizes, every second of 6 clips and of 7 ε, as far from one end as from the other."""
+    whole = grid(silent=True)
+    coarse = points(Race(stride=4), 0, whole, None)
+    steps, clips = (sorted(whole[axis].unique()) for axis in ("stepsize", "clip"))
+    assert sorted(coarse["stepsize"].unique()) == [steps[1], steps[5], steps[9]]
+    assert sorted(coarse["clip"].unique()) == [clips[0], clips[2], clips[4]]
+    assert set(coarse["epsilon"].dropna()) == {1.0, 3.0, 12.0}
+    assert len(coarse) == 3 * 3 * (3 + 1)
+
+
 @settings(deadline=None, max_examples=10)
 @given(
     st.integers(1, 9),

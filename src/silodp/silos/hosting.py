@@ -79,7 +79,8 @@ class Host:
         """
         from silodp.silos.line import Lines
 
-        silos = {place: silo.certificate or name for place, (name, silo) in enumerate(self.federation.silos.items())}
+        entries = enumerate(self.federation.silos.items())
+        silos = {place: name if self.is_local else silo.certificate for place, (name, silo) in entries}
         own = (b"", b"") if self.is_local else (self.key.read_bytes(), self.federation.coordinator.certificate.encode())
         lines = Lines(self.address, silos, *own, self.plan.size, self.greet, self.admit)
         last, remind = None, 5.0 if self.is_local else _REMIND

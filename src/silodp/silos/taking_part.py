@@ -15,7 +15,7 @@ import ssl
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -165,7 +165,8 @@ class Membership:
             except grpc.FutureTimeoutError:
                 if (now := _unreachable(part.address)) != said:
                     said = now
-                    log.warning("%s; trying for %g s more", said, patience - (time.monotonic() - self._heard))
+                    left = patience - (time.monotonic() - self._heard)
+                    log.warning("%s; trying for %.1f s more", said, max(left, 0.0))
             except grpc.RpcError:
                 said = f"{part.address}: the coordinator does not know this silo's certificate, or closed the line"
             if end is not None:
@@ -181,12 +182,10 @@ class Membership:
 def _unreachable(address: str) -> str:
     """Why no line comes about: nobody listens, or not who is expected."""
     host, _, port = address.rpartition(":")
-    try:
-        if not address.startswith("unix:"):
-            socket.create_connection((host, int(port)), 5).close()
-    except OSError:
-        return f"{address}: no coordinator is there"
-    return f"{address}: who listens there has not the coordinator's certificate, or does not take this silo's"
+    if not address.startswith("unix:"):
+        with suppress(OSError), socket.create_connection((host, int(port)), 5):
+            return f"{address}: who listens there has not the coordinator's certificate, or does not take this silo's"
+    return f"{address}: no coordinator is there"
 
 
 @contextmanager

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
 
-from silodp.privacy.accounting.certificate import certified_epsilon
+from silodp.privacy.accounting.certificate import _finite_losses, certified_epsilon
 from silodp.privacy.accounting.composition import Composition, epsilon_at
 from silodp.privacy.accounting.losses import pair_losses
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
@@ -72,3 +74,15 @@ def test_certificate_is_above_the_explicit_pair(share: float, noise: float, coun
 
 def test_certificate_is_void_where_small_orders_decide() -> None:
     assert certified_epsilon([(gaussian_occurrences(6.0), 1)], 1e-3, 0.01) == math.inf
+
+
+@pytest.mark.parametrize(("q", "s", "most"), [(1.0, 0.05, 1.12), (0.3, 0.05, 1.12), (0.5, 2.0, 1.6)])
+def test_what_is_cut_off_becomes_the_least_outcome_that_is_worth_as_much(q, s, most):
+    """T + √E[(r − T)² | r > T] by quadrature, from above and near it where the shift is small."""
+    pmf = _finite_losses(at_most_once(q, 1 / s), 1e-6 if s < 1 else 1e-4, 1e-10)
+    T, merged = (math.exp(pmf.losses[np.flatnonzero(pmf.masses)[place]]) for place in (-2, -1))
+    at_cut = (math.log((T - 1 + q) / q) + s * s / 2) / s
+    over = quad(
+        lambda x: (1 - q + q * math.exp(s * x - s * s / 2) - T) ** 2 * norm.pdf(x), at_cut, at_cut + 40, epsabs=0
+    )
+    assert 1 <= (merged - T) / math.sqrt(over[0] / norm.sf(at_cut)) < most

@@ -16,6 +16,7 @@ import yaml
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.silos.hosting import Host
+from silodp.silos.keys import make_key
 from silodp.silos.ledger import Ledger
 from silodp.silos.taking_part import Membership, Part, membership
 from silodp.silos.wire import FAULT, GREETING, HELLO, NO_MARK, Hello, pack
@@ -229,3 +230,39 @@ def test_a_silo_answers_no_coordinator_of_another_file_or_code_or_with_a_newer_m
     with membership(part, code, again=True) as member:
         older.greeted(GREETING.pack(ours, code, member.mark))
         assert older.why.endswith("ledger.jsonl: is older than what this silo told the coordinator: restore the newest")
+
+
+def test_a_run_goes_on_by_the_same_code_and_ends_once(silo, caplog):
+    part = part_of(silo)
+    with pytest.raises(ConnectionError), membership(part, b"c" * 32, again=False):
+        raise ConnectionError("the coordinator is gone")
+    with pytest.raises(ConfigError, match="another version of silodp began this run: must be the same, or `--again`"):
+        membership(part, b"d" * 32, again=False).__enter__()
+    caplog.set_level("INFO", "silodp")
+    with membership(part, b"c" * 32, again=False):
+        assert any(said.endswith(": goes on") for said in caplog.messages)
+    assert charges(silo) == 1
+    with pytest.raises(ConfigError, match=r"the run of .* is over: `--again` starts and charges another"):
+        membership(part, b"c" * 32, again=False).__enter__()
+    with membership(part, b"c" * 32, again=True):
+        assert charges(silo) == 2
+
+
+def test_a_silo_over_tls_needs_its_whole_pair_of_keys(silo, tmp_path):
+    """The agreed file has the certificate of its key, and the coordinator's."""
+    ours, other = (make_key(tmp_path / f"{name}.key") for name in ("north", "other"))
+    agreed = yaml.safe_load((tmp_path / "federation.yaml").read_text())
+    path = write_silo(tmp_path, yaml.safe_load(silo.read_text()) | {"key": "north.key"})
+    for certificate, coordinator, said in (
+        (other, other, r"silos.north.certificate: is not that of .*north.key: must be the whole of .*north.crt"),
+        (ours, "none", "coordinator.certificate: must be a whole certificate"),
+        (ours, other, None),
+    ):
+        agreed["silos"]["north"]["certificate"] = certificate
+        agreed["coordinator"]["certificate"] = coordinator
+        (tmp_path / "federation.yaml").write_text(yaml.safe_dump(agreed))
+        if said:
+            with pytest.raises(ConfigError, match=said):
+                Part(path)
+        else:
+            assert Part(path).pins == (other.encode(), (tmp_path / "north.key").read_bytes(), ours.encode())

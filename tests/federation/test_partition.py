@@ -14,6 +14,8 @@ from silodp.datasets import DATASETS
 from silodp.federation.heterogeneity import Heterogeneity
 from silodp.federation.partition import (
     DIGIT_PAIRS,
+    Partition,
+    label_counts,
     multiplicity,
     partition,
     read_partition,
@@ -190,3 +192,38 @@ def test_insurance_has_the_papers_sizes(needs_data: Callable[[str], Path]) -> No
     }
     # The paper's n = 1070/N, rounded down or up.
     assert sizes == {3: {356}, 5: {213, 214}, 10: {106, 107}}
+
+
+def as_given(assigned: np.ndarray, share: float, seed: int = 0, person: np.ndarray | None = None) -> Partition:
+    y, silos = np.zeros(len(assigned)), int(assigned.max()) + 1
+    how = {"scheme": "column", "silos": silos, "train_share": share, "generator": rng(seed)}
+    return partition(y, **how, assigned=assigned, person=person)
+
+
+def test_silos_that_are_given_are_split_each_by_itself() -> None:
+    assigned = np.array([1, 0, 2, 1, 0, 1, 2, 1, 0, 1, 2, 2])
+    found = as_given(assigned, 0.6)
+    for silo, (train, test) in enumerate(found.silos):
+        assert sorted([*train, *test]) == np.flatnonzero(assigned == silo).tolist()
+        assert len(train) == int(0.6 * (assigned == silo).sum() + 1e-9)
+    again = as_given(assigned, 0.6, 1)
+    assert any(not np.array_equal(one, other) for one, other in zip(found.train, again.train, strict=True))
+
+
+def test_of_given_silos_at_most_one_person_is_on_both_sides() -> None:
+    generator = rng(5)
+    assigned, person = generator.integers(0, 3, 120), generator.integers(0, 30, 120)
+    both = []
+    for train, test in as_given(assigned, 0.7, person=person).silos:
+        both.append(len({*person[train]} & {*person[test]}))
+    assert max(both) <= 1
+
+
+def test_silos_of_targets_are_described_by_count_mean_and_ends() -> None:
+    y = np.array([4.0, 1.0, 7.0, 2.0, 9.0, 3.0])
+    silos = Partition(((np.array([0, 1]), np.array([2])), (np.array([3, 4]), np.array([5]))))
+    wanted = [[0, "train", 2, 1, 2.5, 4], [0, "test", 1, 7, 7, 7], [1, "train", 2, 2, 5.5, 9], [1, "test", 1, 3, 3, 3]]
+    assert label_counts(silos, y).to_numpy().tolist() == wanted
+    assert label_counts(silos, None)["count"].tolist() == [2, 1, 2, 1]
+    labels = label_counts(silos, np.array([0, 1, 1, 1, 1, 0])).to_numpy().tolist()
+    assert labels == [[0, "train", 0, 1], [0, "train", 1, 1], [0, "test", 1, 1], [1, "train", 1, 2], [1, "test", 0, 1]]

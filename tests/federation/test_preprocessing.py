@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from silodp.datasets import DATASETS
-from silodp.federation.preprocessing import fitted
+from silodp.federation.preprocessing import fitted, scale_to_bounds
 
 X = np.random.default_rng(3).normal(5.0, 2.0, size=(60, 6)) * np.arange(1, 7)
 TRAIN = np.arange(40)
@@ -73,3 +73,33 @@ def test_images_are_normalised_by_channel() -> None:
     np.testing.assert_allclose(out[:15].mean(axis=(0, 2, 3)), 0, atol=1e-5)
     np.testing.assert_allclose(out[:15].std(axis=(0, 2, 3)), 1, atol=1e-5)
     np.testing.assert_array_equal(fitted(x, np.arange(15), standardise="none"), x)
+
+
+def test_given_bounds_cut_and_move_the_chosen_columns() -> None:
+    x = np.array([[-3.0, 5.0, 7.0], [2.0, np.nan, 8.0], [9.0, 20.0, 9.0]])
+    out = fitted(x, [0, 1], standardise="bounds", columns=[1, 0], bounds=[(10, 30), (0, 4)], constant_column=True)
+    np.testing.assert_allclose(out, [[-1, -1, 7, 1], [0, np.nan, 8, 1], [1, 0, 9, 1]])
+    filled = fitted(x, [0, 1], standardise="bounds", columns=[0, 1], bounds=[(0, 4), (10, 30)], fill=True)
+    np.testing.assert_allclose(filled, [[-1, -1, 7], [0, 0, 8], [1, 0, 9]])
+    np.testing.assert_allclose(scale_to_bounds(np.array([2.0, 3.0, 6.0]), 2.0, 5.0), [-1, -1 / 3, 1])
+    with pytest.raises(ValueError, match="zip"):
+        fitted(x, [0, 1], standardise="bounds", columns=[0, 1], bounds=[(0, 4)])
+
+
+def test_missing_values_become_the_mean_of_the_training_records() -> None:
+    x = np.array([[1.0, 5.0], [3.0, np.nan], [np.nan, 6.0], [100.0, 7.0]])
+    out = fitted(x, [0, 1, 2], standardise="none", fill=True)
+    np.testing.assert_array_equal(out, [[1, 5], [3, 5.5], [2, 6], [100, 7]])
+    assert np.isnan(fitted(x, [0, 1, 2], standardise="none")).sum() == 2
+
+
+def test_each_silo_is_standardised_by_its_training_records() -> None:
+    silos = [(np.array([0, 1, 2, 2]), np.array([3, 4])), (np.array([10, 12, 14]), np.array([11]))]
+    out = fitted(X, np.array([0, 1, 2, 10, 12, 14]), standardise="silo", columns=[1, 4], silos=silos)
+    for train, test in silos:
+        learnt = X[np.unique(train)]
+        for column in (1, 4):
+            mean, deviation = learnt[:, column].mean(), learnt[:, column].std()
+            rows = np.concatenate([np.unique(train), test])
+            np.testing.assert_allclose(out[rows, column], (X[rows, column] - mean) / deviation)
+    np.testing.assert_array_equal(out[:, [0, 2, 3, 5]], X[:, [0, 2, 3, 5]])

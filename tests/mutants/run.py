@@ -10,7 +10,7 @@ room that was run.
 
 `--drawn` changes operators and numbers of the syntax tree at places that the seed draws, so many in each room that
 computes what is published or promised; there the file's own tests run, those of the folder that mirrors its own, all
-that import it, and those that hold the published tables.
+that import it or name its algorithm, and those that hold the published tables.
 """
 
 import argparse
@@ -137,12 +137,15 @@ def changes(tree: ast.AST) -> Iterator[Callable[[], None]]:
 
 
 def tests_of(path: Path, tests: Path) -> list[str]:
-    """Tests of a source file: its own, the nearest folder's, those that import it, then those of published tables."""
+    """Tests of a source file: its own, the nearest folder's, those that use it, then those of published tables."""
     inner = path.relative_to(ROOT / "src" / "silodp")
     alone = tests / inner.with_name(f"test_{inner.name}")
     folders = [tests / one for one in inner.parents[:-1] if (tests / one).is_dir()]
-    imported = re.compile(rf"from silodp\.{re.escape('.'.join(inner.with_suffix('').parts))} import ")
-    users = [file for file in sorted(tests.rglob("test_*.py")) if imported.search(file.read_text(encoding="utf-8"))]
+    module = ".".join(inner.with_suffix("").parts).removesuffix(".__init__")
+    # An algorithm is made by its name.
+    named = f'|"{inner.stem}"' if inner.parts[0] == "algorithms" else ""
+    used = re.compile(rf"from silodp\.{re.escape(module)} import {named}")
+    users = [file for file in sorted(tests.rglob("test_*.py")) if used.search(file.read_text(encoding="utf-8"))]
     felt = [alone] * alone.is_file() + folders[:1] + users
     # No published table is made by silos that are programs.
     published = [] if inner.parts[0] == "silos" else sorted(tests.rglob("test_published_*.py"))

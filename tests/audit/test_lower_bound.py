@@ -1,5 +1,6 @@
 """The audit: sound where the mechanism is what its plan says, and loud where it is not."""
 
+import dataclasses
 import functools
 import math
 
@@ -13,7 +14,7 @@ from scipy.stats import binom
 from silodp.algorithms import ALGORITHMS
 from silodp.audit.canary import CLIP, linear_canary, perceptron_canary
 from silodp.audit.columns import AUDIT_COLUMNS, AUDIT_EXTRA
-from silodp.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_epsilon
+from silodp.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_epsilon, scores
 from silodp.audit.profile import Rates
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
@@ -155,6 +156,29 @@ def test_canary_pulls_as_far_as_clipping_allows(make):
     torch.testing.assert_close(replacement, same, rtol=0, atol=4e-3 * CLIP)
     for pull in pulls:
         assert float(pull.norm()) == pytest.approx(CLIP)
+
+
+@pytest.mark.parametrize("runs", [3, 8, 19])
+def test_runs_that_fill_no_whole_stack_are_as_many_as_asked_for(runs, monkeypatch):
+    monkeypatch.setattr("silodp.audit.lower_bound.STACK", 8)
+    algorithm, plan = made("minibatch_sgd")
+    ((present, absent),) = scores(algorithm, [plan], runs, STREAMS)
+    assert present["gradient"].shape == absent["gradient"].shape == (runs, R)
+    assert len(np.unique(np.concatenate([*present.values(), *absent.values()]))) == 2 * runs * R, "each run has its own"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "clipping", "noise"),
+    [("replacement", "record", 4 / 20), ("all", "record", 4 / 20), ("all", "batch_mean", 4.0)],
+)
+def test_the_statistic_is_the_log_likelihood_ratio_of_the_plan(sampler, clipping, noise):
+    """E P/Q = 1 without the canary and E Q/P = 1 with it: a shift or a chance of draws that is wrong moves one."""
+    algorithm, plan = made("minibatch_sgd")
+    release = dataclasses.replace(plan.releases[0], sampler=sampler, clipping=clipping, noise=noise, records=N)
+    ((present, absent),) = scores(algorithm, [dataclasses.replace(plan, releases=(release,))], 4000, STREAMS)
+    for ratios in (np.exp(absent["gradient"]), np.exp(-present["gradient"])):
+        assert abs(ratios.mean() - 1) < 5 * ratios.std() / math.sqrt(ratios.size)
+        assert 0.1 < ratios.std() < 1
 
 
 def test_algorithms_that_assume_a_smooth_loss_have_no_row():

@@ -5,14 +5,16 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from silodp.audit.profile import (
     Rates,
+    choose,
     claims_refuted,
     message_plan,
     pair_bounds,
     profile_bound,
+    rates_at,
     seen_plan,
     sum_bound,
 )
@@ -94,3 +96,59 @@ def test_local_steps_are_seen_as_their_sum():
     assert (seen.count, seen.records, seen.records_drawn, seen.sampler) == (4, 9, 9, "replacement")
     assert seen.noise_multiplier == pytest.approx(3 * plan["step"].noise_multiplier)
     assert message_plan(plan, "step").releases[0].count == 1
+
+
+def test_rates_count_scores_above_a_threshold():
+    rates = rates_at(np.array([3.0, 1.0, 2.0, 2.0]), np.array([0.0, 2.0, 1.0, 1.0]), np.array([0.5, 1.0, 2.0, 3.0]))
+    assert (rates.hits.tolist(), rates.alarms.tolist(), rates.runs) == ([4, 3, 1, 0], [3, 1, 0, 0], 4)
+
+
+def test_bounds_at_no_hit_and_at_nothing_but_alarms():
+    rates = Rates(np.array([0, 5]), np.array([5, 0]), 5)
+    least, most = pair_bounds(rates, 0.02)
+    assert least.tolist() == [0.0, pytest.approx(0.01**0.2)]
+    assert most.tolist() == [1.0, pytest.approx(1 - 0.01**0.2)]
+    assert sum_bound(rates, 0.02).tolist() == [-1.0, pytest.approx(2 * 0.02**0.1 - 1)]
+    assert claims_refuted(Rates(np.array([0]), np.array([5]), 5), "sum", 0.02) == []
+
+
+@pytest.mark.parametrize(("mu", "seldom", "form"), [(0.2, False, "sum"), (1.0, False, "sum"), (6.0, True, "pair")])
+def test_the_test_that_is_chosen_leaves_the_largest_distance(mu, seldom, form):
+    """Against every threshold and both forms, one by one; of a canary that is seldom drawn rates say more apart."""
+    present, absent = (world["gradient"].ravel() for world in scores(mu, 300, 8))
+    present = np.where(np.arange(300) < 240, scores(mu, 300, 9)[1]["gradient"].ravel(), present) if seldom else present
+    found, best = choose(present, absent, 0.01), {"sum": 0.0, "pair": 0.0}
+    for threshold in np.unique(np.quantile(np.concatenate([present, absent]), (np.arange(400) + 0.5) / 400)):
+        rates = Rates(np.array([(present > threshold).sum()]), np.array([(absent > threshold).sum()]), 300)
+        (least,), (most,) = pair_bounds(rates, 0.01)
+        best["sum"] = max(best["sum"], 2 * norm.ppf((1 + min(sum_bound(rates, 0.01)[0], 1)) / 2))
+        best["pair"] = max(best["pair"], norm.ppf(least) - norm.ppf(most) if least > most else 0.0)
+    assert found.shift == pytest.approx(max(best.values()))
+    assert found.form == form == max(best, key=best.get)
+
+
+def test_the_runs_that_choose_a_test_are_not_counted():
+    """Of 1,000 runs the first 300 choose: worlds that are told apart there alone, or from there on."""
+    apart, alike = scores(4.0, 1000, 6), scores(0.0, 1000, 7)
+    for first, second, shown in ((apart, alike, False), (apart, apart, True)):
+        worlds = [
+            {"gradient": np.concatenate([one["gradient"][:300], other["gradient"][300:]])}
+            for one, other in zip(first, second, strict=True)
+        ]
+        found = profile_bound(gaussian_plan(4.0), *worlds, 0.99)
+        assert (found.epsilon > 0) == shown
+
+
+def test_of_many_kinds_the_one_that_shows_most_is_looked_at():
+    """A message of shift 1.5 in four rounds shows more than one of shift 1 in four."""
+    plan = gaussian_plan(1.0)
+    (release,) = plan.releases
+    kinds = [("weak", 1.0), ("strong", 1.5)]
+    releases = tuple(
+        dataclasses.replace(release, kind=kind, count=4, noise=release.noise / shift) for kind, shift in kinds
+    )
+    drawn = {kind: scores(shift, 2000, seed, messages=4) for seed, (kind, shift) in enumerate(kinds)}
+    worlds = [{kind: drawn[kind][world]["gradient"] for kind, _ in kinds} for world in (0, 1)]
+    found = profile_bound(dataclasses.replace(plan, releases=releases), *worlds, 0.99)
+    assert found.as_seen_by_adversary in ("transcript", "strong")
+    assert 1.0 <= found.noise < 1.15

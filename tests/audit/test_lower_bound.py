@@ -14,7 +14,7 @@ from scipy.stats import binom
 from silodp.algorithms import ALGORITHMS
 from silodp.audit.canary import CLIP, linear_canary, perceptron_canary
 from silodp.audit.columns import AUDIT_COLUMNS, AUDIT_EXTRA
-from silodp.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_epsilon, scores
+from silodp.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_epsilon, model_size, scores
 from silodp.audit.profile import Rates
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
@@ -168,17 +168,43 @@ def test_runs_that_fill_no_whole_stack_are_as_many_as_asked_for(runs, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("sampler", "clipping", "noise"),
-    [("replacement", "record", 4 / 20), ("all", "record", 4 / 20), ("all", "batch_mean", 4.0)],
+    ("name", "changes"),
+    [
+        ("minibatch_sgd", {"sampler": "replacement"}),
+        ("minibatch_sgd", {"sampler": "all", "records": N}),
+        ("minibatch_sgd", {"sampler": "all", "records": N, "clipping": "batch_mean"}),
+        ("fed_spider", {}),
+        ("local_sgd", {}),
+        ("one_pass_accelerated_sgd", {}),
+    ],
 )
-def test_the_statistic_is_the_log_likelihood_ratio_of_the_plan(sampler, clipping, noise):
+def test_the_statistic_is_the_log_likelihood_ratio_of_the_plan(name, changes):
     """E P/Q = 1 without the canary and E Q/P = 1 with it: a shift or a chance of draws that is wrong moves one."""
-    algorithm, plan = made("minibatch_sgd")
-    release = dataclasses.replace(plan.releases[0], sampler=sampler, clipping=clipping, noise=noise, records=N)
-    ((present, absent),) = scores(algorithm, [dataclasses.replace(plan, releases=(release,))], 4000, STREAMS)
-    for ratios in (np.exp(absent["gradient"]), np.exp(-present["gradient"])):
-        assert abs(ratios.mean() - 1) < 5 * ratios.std() / math.sqrt(ratios.size)
-        assert 0.1 < ratios.std() < 1
+    algorithm, plan = made(name, n=SIZES.get(name, N))
+    releases = [dataclasses.replace(release, **changes) for release in plan.releases]
+    quiet = tuple(dataclasses.replace(release, noise=2 * release.sensitivity) for release in releases)
+    ((present, absent),) = scores(algorithm, [dataclasses.replace(plan, releases=quiet)], 4000, STREAMS)
+    assert set(present) == {release.kind for release in quiet}
+    for kind in present:
+        for ratios in (np.exp(absent[kind]), np.exp(-present[kind])):
+            assert abs(ratios.mean() - 1) < 5 * ratios.std() / math.sqrt(ratios.size)
+            assert 0.1 < ratios.std() < 1.5
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"preprocess": {"pca": 7}},
+        {"preprocess": {"constant_column": True}},
+        {"model": {"name": "perceptron", "hidden": 5}},
+    ],
+)
+def test_the_size_that_noise_is_audited_at_is_the_models(changes):
+    config = small.experiment(**changes)
+    features = changes.get("preprocess", {}).get("pca", 30) + config.preprocess.constant_column
+    hidden = config.model.model_dump()["hidden"]
+    assert model_size(config) == features * hidden + hidden + hidden * 2 + 2
 
 
 def test_algorithms_that_assume_a_smooth_loss_have_no_row():

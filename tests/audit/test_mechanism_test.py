@@ -1,6 +1,7 @@
 """The mechanism test: every plant is found, and what is honest is left in peace."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 import small
 import torch
 from plants import PLANTS
-from scipy.stats import binom
+from scipy.stats import binom, chi2, kstest
 
-from silodp.audit.mechanism_test import Transcripts, draw_findings, mechanism_test, noise_findings
+from silodp.audit import noise_at_size
+from silodp.audit.mechanism_test import Transcripts, draw_findings, hostile_findings, mechanism_test, noise_findings
 from silodp.audit.noise_at_size import Size, size_tests
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
@@ -240,6 +242,121 @@ def test_a_finding_at_a_runs_size_names_where_the_fault_is(change, test, place):
     worst = {(one.test, one.where[int(one.p.argmin())]): float(one.p.min()) for one in families}
     assert worst[test, place] < 1e-4
     assert worst[test, place] == min(p for (other, _), p in worst.items() if other == test)
+
+
+def both_sides(law, value, discrete=True):
+    return min(1.0, 2 * min(law.cdf(value), law.sf(value - 1 if discrete else value)))
+
+
+def worst(test, tried):
+    """`tried` is place → p; the smallest, times their number."""
+    place = min(tried, key=tried.get)
+    return test, place, min(1.0, tried[place] * len(tried))
+
+
+def agreement(z, w):
+    return both_sides(binom(z.size, 0.5), int(((z > 0) == (w > 0)).sum()))
+
+
+def findings_one_by_one(sent):
+    """What `noise_findings` says of two silos, message by message and coordinate by coordinate."""
+    z, drawn = sent.noise, sent.moves > 0.5
+    T, S, M, d = z.shape
+    found = []
+    for kind in dict.fromkeys(sent.kinds):
+        of = np.stack([z[:, :, m] for m in range(M) if sent.kinds[m] == kind])
+        size = T * S * len(of)
+        places = {f"coordinate {c + 1} of {kind}": of[..., c] for c in range(d)}
+        squares = {k: both_sides(chi2(size), float((v**2).sum()), False) for k, v in places.items()}
+        found.append(worst("wrong size of noise", squares))
+        signs = {k: both_sides(binom(size, 0.5), int((v > 0).sum())) for k, v in places.items()}
+        found.append(worst("noise off centre", signs))
+    messages = {f"message {m + 1}, {sent.kinds[m]}": z[:, :, m] for m in range(M)}
+    for parts in (messages, {f"silo {s + 1}": z[:, s] for s in range(S)}):
+        tried = {k: both_sides(chi2(v.size), float((v**2).sum()), False) for k, v in parts.items()}
+        found.append(worst("wrong size of noise", tried))
+    for what, axis in (("coordinates", 3), ("messages", 2), ("silos", 1)):
+        parts = np.moveaxis(z, axis, 0)
+        pairs = itertools.combinations(range(len(parts)), 2)
+        tried = {f"{what} {i + 1} and {j + 1}": agreement(parts[i], parts[j]) for i, j in pairs}
+        found.append(worst("noise repeated", tried))
+    even = T - T % 2
+    found.append(worst("noise repeated", {"successive runs": agreement(z[0:even:2], z[1:even:2])}))
+    for name, rows in (("drawn", drawn), ("not drawn", ~drawn)):
+        of, count = z[:, 0][rows], int(rows.sum())
+        signs = {c: both_sides(binom(count, 0.5), int((of[:, c] > 0).sum())) for c in range(d)}
+        follows = {f"coordinate {c + 1}, canary {name}": p for c, p in signs.items()}
+        found.append(worst("noise follows records", follows))
+        size = {f"size, canary {name}": both_sides(chi2(count * d), float((of**2).sum()), False)}
+        found.append(worst("noise follows records", size))
+    return [*found, ("noise not normal", "all coordinates", kstest(z.ravel(), "norm").pvalue)]
+
+
+@pytest.mark.parametrize("runs", [7, 8])
+def test_findings_are_those_of_one_test_after_the_other(runs):
+    generator = np.random.default_rng(runs)
+    kinds = ("gradient", "difference", "gradient")
+    noise, moves = generator.normal(0.2, 1.3, size=(runs, 2, 3, 4)), generator.integers(0, 3, (runs, 3)).astype(float)
+    sent = Transcripts(kinds, noise, moves)
+    found, wanted = list(noise_findings(sent)), findings_one_by_one(sent)
+    assert [(one.test, one.where) for one in found] == [one[:2] for one in wanted]
+    np.testing.assert_allclose([one.p for one in found], [one[2] for one in wanted], rtol=1e-9)
+
+
+@pytest.mark.parametrize("sampler", ["subset", "replacement"])
+def test_findings_about_draws_are_those_of_one_test_after_the_other(sampler):
+    """Two kinds of 3 of 8 records in turn, over 9 runs, of which the last has no partner."""
+    n, K, runs, kinds = 8, 3, 9, ("gradient", "difference", "gradient", "difference")
+    releases = (Release("gradient", 2, K, 1.0, sampler=sampler), Release("difference", 2, K, 1.0, sampler=sampler))
+    plan = PrivacyPlan("fed_spider", Budget(n, 4, 1.0, 1e-3, 1.0), releases)
+    moves = np.random.default_rng(3).integers(0, 2 if sampler == "subset" else 3, (runs, 4)).astype(float)
+    found = list(draw_findings(Transcripts(kinds, np.zeros((runs, 1, 4, 1)), moves), plan))
+    law = binom(1, K / n) if sampler == "subset" else binom(K, 1 / n)
+    differ = 1 - float((law.pmf(range(K + 1)) ** 2).sum())
+    wanted = [("moves by no whole number of occurrences", "without noise", 1.0)]
+    for kind, members in (("gradient", [0, 2]), ("difference", [1, 3])):
+        counts = moves[:, members]
+        drawn = binom(counts.size, K / n) if sampler == "subset" else binom(counts.size * K, 1 / n)
+        wanted.append(("record drawn too often or too seldom", kind, both_sides(drawn, counts.sum())))
+        apart = int((counts[0:8:2] != counts[1:8:2]).sum())
+        wanted.append(("records drawn again", f"{kind} of successive runs", both_sides(binom(8, differ), apart)))
+    for i, j in ((0, 1), (0, 2), (1, 3), (2, 3)):
+        apart = int((moves[:, i] != moves[:, j]).sum())
+        wanted.append(("records drawn again", f"messages {i + 1} and {j + 1}", both_sides(binom(runs, differ), apart)))
+    assert [(one.test, one.where) for one in found] == [one[:2] for one in wanted]
+    np.testing.assert_allclose([one.p for one in found], [one[2] for one in wanted], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("factor", "broken"), [(1.0, False), (1.001, True)])
+@pytest.mark.parametrize("name", ["minibatch_sgd", "fed_spider", "local_sgd"])
+def test_a_message_may_move_by_its_sensitivity_and_no_more(name, factor, broken):
+    class Longer(Messages):
+        def clipped_sum(self, points, silos, drawn):
+            return super().clipped_sum(points, silos, drawn) * factor
+
+        def local_steps(self, start, silos, drawn, noise):
+            moved = super().local_steps(start, silos, drawn, noise)
+            return start.weights + (moved - start.weights) * factor
+
+    found = [fault for fault in hostile_findings(made(name)[1], Longer) if fault.p == 0]
+    assert bool(found) == broken
+    assert {fault.test for fault in found} <= {"moves beyond its sensitivity"}
+
+
+def test_families_at_a_runs_size_are_named_and_have_exact_levels():
+    families = list(size_tests(made("local_sgd")[1], Messages, STREAMS.child("names"), Size(40, 3)))
+    places = {where for family in families for where in family.where}
+    assert {f"silo {silo} of step" for silo in (1, 2, 3)} <= places
+    assert {"silo 1 of 192 steps", "weights of 1 of 192 steps", "coordinate 40 of step"} <= places
+    assert {where for where in places if where.startswith("rows ")} == {
+        f"rows {start} to {start + 63} of step" for start in (1, 65, 129)
+    }
+    totals, counts = np.array([3.0, 9.0, 30.0]), np.array([0, 4, 9])
+    np.testing.assert_allclose(noise_at_size._chi2(totals, 9), 2 * np.minimum(chi2(9).cdf(totals), chi2(9).sf(totals)))
+    law = binom(9, 0.3)
+    np.testing.assert_allclose(
+        noise_at_size._counts(counts, 9, 0.3), 2 * np.minimum(law.cdf(counts), law.sf(counts - 1))
+    )
 
 
 def test_draws_of_a_subset_have_their_own_law():

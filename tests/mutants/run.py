@@ -147,6 +147,8 @@ def tests_of(path: Path, tests: Path) -> list[str]:
     used = re.compile(rf"from silodp\.{re.escape(module)} import {named}")
     users = [file for file in sorted(tests.rglob("test_*.py")) if used.search(file.read_text(encoding="utf-8"))]
     felt = [alone] * alone.is_file() + folders[:1] + users
+    # What silos do on a device is tested with the models' forms there.
+    felt += [tests / "models" / "gpu"] * (inner.parts[0] == "federation")
     # No published table is made by silos that are programs.
     published = [] if inner.parts[0] == "silos" else sorted(tests.rglob("test_published_*.py"))
     return [str(one) for one in felt + published]

@@ -164,6 +164,16 @@ def test_a_plan_whose_sums_are_for_another_model_is_refused():
         shuffled_summation([dataclasses.replace(plan, shuffled_sum=None)], 3, STREAMS)
 
 
+def test_one_silo_a_round_may_send_alone():
+    options = {"rounds": 10, "silos": 5, "cohort": 1, "phase_length": 5}
+    plan = shuffled_plan(ALGORITHMS["sdp_prox_sgd"].with_options(options).plan(Budget(70, 10, 2.0, 1e-4, 9.0)), 1, 3)
+    silos = [(torch.ones((70, 3), dtype=torch.float64), torch.ones(70, dtype=torch.float64))] * 5
+    summation, w = shuffled_summation([plan], 3, STREAMS), torch.zeros((1, 3), dtype=torch.float64)
+    model, point = MODEL_CASES["linear"].model(3), [Point(2.0, 0.1, 4.0)]
+    one = small.federation(model, silos, [[plan] * 5], point, 1, summation=summation)
+    assert one.mean_message(w, 0, plan.releases[0].kind).isfinite().all()
+
+
 def test_records_drawn_with_replacement_prove_nothing():
     """A record that is drawn twice is two participants of a sum, which no bound here covers."""
     found = epsilon_bounds(sampled(made("sdp_prox_svrg"), "replacement"))

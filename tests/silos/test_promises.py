@@ -109,11 +109,14 @@ def test_the_worst_questions_get_the_noise_of_the_plan(tmp_path):
     assert seems_planned(deviations(plan, tmp_path / "honest", alike()))
 
 
+@pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("noise_at", ["step", "contracted_step", "end"])
-def test_local_steps_of_a_silo_lead_where_the_algorithms_do(noise_at):
+def test_local_steps_of_a_silo_lead_where_the_algorithms_do(noise_at, label):
+    """The clip bites at one label, and at the other not."""
     plan = run_plan("local_sgd", {"noise_at": noise_at})
     # Records so long that a step of theirs expands distances.
-    (stepsize, clip), (release,), long = plan.point(), plan.plans[0].releases, [alike(value=3.0)]
+    x, y = alike(value=3.0)
+    (stepsize, clip), (release,), long = plan.point(), plan.plans[0].releases, [(x, y * label)]
     query, noise = Query(torch.full((1, plan.size), 0.3, dtype=torch.float64), 0, release.kind), 1e-9 * clip
     exact = Messages(plan.model, long, Streams(0)).local_model(query, 0, release, clip, 0 * noise, stepsize)
     found = LatticeMessages(plan.model, long, seeded_key, plan.federation.bound).local_model(

@@ -140,6 +140,9 @@ def test_what_a_run_made_is_published_no_longer(runs, tmp_path, capsys):
     *_, done, lost = capsys.readouterr().err.splitlines()
     assert done.endswith(f"{out}: published: diabetes_linear")
     assert lost.endswith(f"{out}: published no longer: wbcd_calibrated")
+    for damage in (lambda file: file.write_text("{"), Path.unlink):
+        damage(out / "config.json")
+        assert publish(runs / "c", output=out) == 0, "a damaged publication is replaced"
 
 
 def test_runs_with_different_seeds_are_not_published_together(runs, tmp_path, capsys):

@@ -68,7 +68,8 @@ def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Seque
     if without and not beside:
         raise ValueError("command line: --without: goes with --beside")
     gone = _files_made_by(output, without) if beside else set()
-    before = set(_experiments(output)) if output.exists() else set()
+    # By its files: a publication that is damaged is replaced too.
+    before = {file.stem for file in (output / "tables").glob("*.csv")}
     sources = [output, *folders] if beside else list(folders)
     for source in sources:
         _check_source(source)

@@ -22,10 +22,8 @@ rule claims:
         folder=subpath(output[0], parent=True),
         # Verdicts are made again when what they are built on changes, or when bounds or check-ins were made in the meantime.
         digest=PLAN.digest_of("claims"),
-        # Tables of others are left from an earlier run file.
-        experiments=list(PLAN.experiments),
     shell:
-        "silodp claims {params.folder:q} --experiments {params.experiments:q} --output {output:q} --digest {params.digest}"
+        "silodp claims {params.folder:q} --output {output:q} --digest {params.digest}"
         " --plan {params.run_file:q} > {log:q} 2>&1"
 
 

@@ -8,14 +8,13 @@ import click
 from tqdm import tqdm
 
 from silodp.algorithms import ALGORITHMS
-from silodp.cli.options import PATH, command, job_command, option_of_values, output
+from silodp.cli.options import PATH, command, job_command, output
 from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
 from silodp.files import read_csv, read_table, with_reading, write_csv
-from silodp.verdicts.claims.base import CLAIM, RunFolder
-from silodp.verdicts.claims.claim_file import PairedDifference
+from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.deciding import decide
-from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import markdown, text
+from silodp.verdicts.claims.loading import load_claims, read_protocol
+from silodp.verdicts.claims.rows import is_corrected, markdown, text
 from silodp.verdicts.comparisons import compare as paired
 from silodp.verdicts.comparisons import headline
 from silodp.verdicts.words import Verdict
@@ -29,18 +28,11 @@ log = logging.getLogger("silodp")
 @click.option("--privacy", type=PATH, help="The run's privacy.csv: finds rows of the same algorithm.")
 @output
 def comparisons(reported: Sequence[Path], privacy: Path | None, output: Path) -> None:
-    """Compare SPIDER, minibatch SGD and local SGD in pairs in every experiment, with the claims' tolerances."""
-    tolerances: dict[frozenset[str], float] = {}
-    for claim in load_claims():
-        if isinstance(claim.statistic, PairedDifference):
-            for pair in claim.statistic.pairs:
-                both = frozenset((pair.first, pair.second))
-                # The strictest that a claim states about the pair.
-                if pair.tolerance > 0:
-                    tolerances[both] = min(pair.tolerance, tolerances.get(both, pair.tolerance))
+    """Compare SPIDER, minibatch SGD and local SGD in pairs in every experiment, with the margins of decided.yaml."""
+    margins = {name: about["margin"] for name, about in read_protocol()["data_sets"].items()}
     tables = {file.stem: read_table(file, REPORTED_COLUMNS) for file in reported}
     plans = with_reading(read_table(privacy, PRIVACY_COLUMNS)) if privacy else None
-    write_csv(headline(tables, tolerances, plans, sorted(ALGORITHMS.own)), output)
+    write_csv(headline(tables, margins, plans, sorted(ALGORITHMS.own)), output)
 
 
 @command(epilog="Example: silodp compare results/published/reported/mnist_mlp.csv spider minibatch_sgd")
@@ -62,20 +54,17 @@ def compare(reported: Path, first: str, second: str, output: Path | None) -> Non
 
 @job_command(epilog="Example: silodp claims results/published")
 @click.argument("run")
-@option_of_values("--experiments", help="Only these experiments (default: those of config.json).")
 @click.option("--output", type=PATH, help="CSV file to write; without one the claims are printed.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the claims as a Markdown table.")
-def claims(run: str, experiments: Sequence[str], output: Path | None, as_markdown: bool) -> None:
+def claims(run: str, output: Path | None, as_markdown: bool) -> None:
     """Judge every claim of config/claims by the tables of RUN: a results folder or a run's name."""
     hidden = not log.isEnabledFor(logging.INFO) or None
     known = tqdm(load_claims(), desc="claims", unit="claim", disable=hidden, leave=False)
-    table = decide(known, RunFolder(results_folder(run), experiments or None))
-    if (decided := results_folder(run) / "decided_verdicts.csv").is_file():
-        table = table.merge(read_csv(decided, ["claim", "on_average", "at_every"]), how="left", on="claim")
+    table = decide(known, RunFolder(results_folder(run)))
     if output:
         write_csv(table, output)
     if as_markdown or not output:
         print(markdown(table) if as_markdown else text(table))
-    verdicts = table[table["scope"] == CLAIM]["verdict"]
+    verdicts = table[~is_corrected(table)]["verdict"]
     counts = ", ".join(f"{(verdicts == verdict).sum()} {verdict}" for verdict in Verdict)
     log.info("%d claims: %s", len(verdicts), counts)

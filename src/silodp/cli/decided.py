@@ -1,6 +1,7 @@
 """The command of the decided tables: pilot and T, trials, tables; each made where it is missing."""
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,17 @@ import click
 import pandas as pd
 
 from silodp.cli.options import PATH, among, command, option_of_values
-from silodp.files import write_csv
+from silodp.config.errors import project_root
+from silodp.files import read_csv, read_json, write_csv, write_text
 from silodp.verdicts.claims.base import data_set
-from silodp.verdicts.decided_claims import decided_verdicts
+from silodp.verdicts.claims.claim_file import Decided
+from silodp.verdicts.claims.loading import load_claims, read_protocol
+from silodp.verdicts.decided_claims import MEANS, VERDICTS, cells_of, decided_verdict, mean_rows, power_of
 from silodp.verdicts.decided_tables import COLUMNS, cell_rows, gate_row, plan_rows
-from silodp.verdicts.decided_trials import COPY, Part, make_trials, parts_of, read_protocol
+from silodp.verdicts.decided_trials import COPY, Part, make_trials, parts_of
+from silodp.workflow.digests import checksum
 from silodp.workflow.engine import results_locked
+from silodp.workflow.provenance import machine
 
 
 @command(epilog="Example: silodp decided trials calibrated --experiments wbcd_certified")
@@ -34,8 +40,8 @@ def decided(
 ) -> None:
     """Decide pairs of algorithms in families of config/claims/decided.yaml (default: all), as docs/claims.md says.
 
-    plan: the pilot, T and its power (decided_power.csv). trials: the fresh trials. tables: decided.csv, gate.csv and
-    decided_verdicts.csv from the settings whose trials are there.
+    plan: the pilot, T and its power (decided_power.csv). trials: the fresh trials. tables: decided.csv, gate.csv,
+    decided_verdicts.csv and decided_means.csv from the settings whose trials are there.
     """
     protocol = read_protocol()
     for name in names:
@@ -49,24 +55,41 @@ def decided(
         for part in parts:
             for side in sides or [*part.sides(), COPY]:
                 make_trials(part, side)
+            _note_machine(part)
         return
     # Trials are made side by side; a table is one command's.
     with results_locked(folder):
         _make_tables(what, protocol, parts, folder)
 
 
+def _note_machine(part: Part) -> None:
+    """Add this machine and the lock to those that made the part's trials."""
+    file = part.place / "made_by.json"
+    made = {"machine": machine(), "requirements_lock_sha256": checksum(project_root() / "requirements.lock")}
+    others = read_json(file).get("runs", [])
+    if made not in others and any(part.place.glob("*/trials_*.parquet")):
+        write_text(json.dumps({"runs": [*others, made]}, indent=1) + "\n", file)
+
+
 def _make_tables(what: str, protocol: Mapping[str, Any], parts: Sequence[Part], folder: Path) -> None:
     margins = protocol["data_sets"]
+    claims = {claim.id: claim.statistic for claim in load_claims() if isinstance(claim.statistic, Decided)}
     if what == "plan":
         groups = itertools.groupby(parts, lambda part: (part.name, data_set(part.experiment)))
-        rows = [row for (_, of), group in groups for row in plan_rows(list(group), margins[of]["margin"])]
+        rows = [row for (_, of), group in groups for row in plan_rows(list(group), margins[of]["margin"], claims)]
         write_csv(pd.DataFrame(rows), folder / "decided_power.csv")
         print(pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"))
         return
     of = [margins[data_set(part.experiment)] for part in parts]
     cells = [row for part, by in zip(parts, of, strict=True) for row in cell_rows(part, by["margin"], by["constant"])]
     gates = [gate_row(name, list(group)) for name, group in itertools.groupby(parts, lambda part: part.name)]
-    verdicts = [{"claim": name, **decided_verdicts(claim, cells)} for name, claim in protocol["claims"].items()]
+    power = folder / "decided_power.csv"
+    planned = read_csv(power, ["claim", "all"]) if power.is_file() else None
+    verdicts, means = [], mean_rows(cells)
+    for name, asked in claims.items():
+        verdicts.append(decided_verdict(name, asked, cells, power_of(name, planned)))
+        means += mean_rows(cells_of(asked, cells), name)
     write_csv(pd.DataFrame(cells).reindex(columns=COLUMNS), folder / "decided.csv")
     write_csv(pd.DataFrame(gates), folder / "gate.csv")
-    write_csv(pd.DataFrame(verdicts), folder / "decided_verdicts.csv")
+    write_csv(pd.DataFrame(verdicts)[VERDICTS], folder / "decided_verdicts.csv")
+    write_csv(pd.DataFrame(means)[MEANS], folder / "decided_means.csv")

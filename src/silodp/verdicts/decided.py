@@ -129,8 +129,17 @@ def swapped_estimates(
 def exceeds(values: NDArray, draws: NDArray, limits: NDArray, level: float = 0.025) -> bool:
     """Max-t: whether one of the values (cells,) lies above its limit, at a one-sided level over all of them.
 
-    `draws` (draws, cells) are resampled jointly where cells share trials.
+    `draws` (draws, cells) are resampled jointly where cells share trials. A cell whose draws are all alike lies where its
+    value does; one with a value or draw that is not finite decides nothing.
     """
+    known = np.isfinite(values) & np.isfinite(draws).all(0)
+    values, draws, limits = values[known], draws[:, known], limits[known]
     se = draws.std(0, ddof=1)
+    spread = se > 1e-12
+    if (values[~spread] > limits[~spread]).any():
+        return True
+    if not spread.any():
+        return False
+    values, draws, limits, se = values[spread], draws[:, spread], limits[spread], se[spread]
     reference = ((draws - values) / se).max(1)
     return bool(((values - limits) / se).max() > np.quantile(reference, 1 - level))

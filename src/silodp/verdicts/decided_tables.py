@@ -1,8 +1,10 @@
 """The decided tables (docs/claims.md): T and its power from the pilot, then cells and gate from the fresh trials."""
 
+import hashlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,11 @@ from silodp.experiments.task import POINT
 from silodp.federation.streams import Streams
 from silodp.files import NON_PRIVATE, read_parquet, write_parquet
 from silodp.verdicts.claims.base import data_set
+from silodp.verdicts.claims.claim_file import Decided
 from silodp.verdicts.comparisons import AHEAD, BEHIND
 from silodp.verdicts.decided import OPEN, WITHIN, Choices, estimate, interval, outcomes, swapped_estimates
-from silodp.verdicts.decided_trials import BLOCK, COPY, GATED, Part, make_pilot, trial_data, trial_files
+from silodp.verdicts.decided_claims import keeps
+from silodp.verdicts.decided_trials import BLOCK, COPY, GATED, Part, make_pilot, stored_trials, trial_data, trial_files
 
 COLUMNS = ["family", "experiment", "reading", "M", "R", "epsilon", "first", "second", "trials", "difference"]
 COLUMNS += ["low", "high", "low_90", "high_90", "margin", "useless", "same_mechanism", "outcome"]
@@ -61,38 +65,58 @@ def planned_trials(differences: NDArray, margin: float) -> int:
     return next(wanted, LARGEST)
 
 
-def plan_rows(parts: Sequence[Part], margin: float) -> list[dict[str, Any]]:
+def plan_rows(parts: Sequence[Part], margin: float, claims: Mapping[str, Decided]) -> list[dict[str, Any]]:
     """T of one data set in one family, and the simulated share of each outcome at five truths, a row a pair and truth.
 
     T is the largest that a pair of private algorithms asks for. A simulated run has the pilot's variances and
-    correlations; `all` is how often the first is ahead in every cell.
+    correlations; `all` is how often the first is ahead in every cell. Behind them a row for each pair of a claim, whose
+    `all` is how often its cells confirm it at the paper's effect.
     """
     name, of = parts[0].name, data_set(parts[0].experiment)
     generator = Streams(parts[0].run.seed).generator("power", name, of)
-    pairs = [pair for pair in parts[0].family["pairs"] if not any(one.endswith(NON_PRIVATE) for one in pair)]
-    both = [np.concatenate([pilot_errors(part, pair) for part in parts], 2) for pair in pairs]
-    T = max(planned_trials(first - second, margin) for first, second in both)
-    found = []
-    for pair, (first, second) in zip(pairs, both, strict=True):
+    epsilons = np.concatenate([part.config.epsilons for part in parts])
+    # Pairs with a form without noise come last and ask for no T.
+    pairs = sorted(parts[0].family["pairs"], key=_without_noise)
+    both = {tuple(pair): np.concatenate([pilot_errors(part, pair) for part in parts], 2) for pair in pairs}
+    T = max(planned_trials(first - second, margin) for pair, (first, second) in both.items() if not _without_noise(pair))
+    found, of_claims = [], []
+    for pair, (first, second) in both.items():
         centred = (first - second - (first - second).mean(0)) / math.sqrt(len(first) - 1)
         errors = np.sqrt((centred**2).sum(0) / T)
         noise = generator.standard_normal((RUNS, len(centred))) @ centred / math.sqrt(T)
         se = errors * np.sqrt(generator.chisquare(T - 1, noise.shape) / (T - 1))
         paper = PAPER[pair[1]] * second.mean(0) if pair[0] == "spider" else margin
+        about = {"family": name, "data_set": of, "first": pair[0], "second": pair[1], "cells": noise.shape[1]}
+        about |= {"sd": math.sqrt(float((errors**2).mean() * T)), "trials": T}
         for truth, effect in {"0": 0, "Δ/2": margin / 2, "Δ": margin, "2Δ": 2 * margin, "paper": paper}.items():
             words = outcomes(noise - effect, se, T, margin)
-            about = {"family": name, "data_set": of, "first": pair[0], "second": pair[1], "cells": words.shape[1]}
-            about |= {"sd": math.sqrt(float((errors**2).mean() * T)), "trials": T, "truth": truth}
-            about |= {word: float((words == word).mean()) for word in (AHEAD, BEHIND, WITHIN, OPEN)}
-            found.append(about | {"all": float((words == AHEAD).all(1).mean())})
-    return found
+            shares = {word: float((words == word).mean()) for word in (AHEAD, BEHIND, WITHIN, OPEN)}
+            found.append(about | {"truth": truth} | shares | {"all": float((words == AHEAD).all(1).mean()), "claim": ""})
+        for claim, asked in claims.items():
+            for sign, names in ((1, pair), (-1, pair[::-1])):
+                if asked.family == name and of in (asked.data_sets or [of]) and (way := asked.pair_of(*names)):
+                    inside = (epsilons >= asked.epsilons[0]) & (epsilons <= asked.epsilons[1])
+                    values, limit = sign * (noise - paper)[:, inside], margin * way.never_worse
+                    spread = se[:, inside]
+                    if asked.verdict == "on_average":
+                        own = math.sqrt(float((centred[:, inside].mean(1) ** 2).sum() / T))
+                        values, spread = values.mean(1, keepdims=True), np.full((RUNS, 1), own)
+                    kept = keeps(interval(values, spread, T)[1], limit).all(1)
+                    named = dict(zip(("first", "second"), names, strict=True)) | {"cells": int(inside.sum())}
+                    of_claims.append(about | named | {"truth": "paper", "all": float(kept.mean()), "claim": claim})
+    return found + of_claims
 
 
-def stored_trials(part: Part, side: str) -> pd.DataFrame | None:
-    """The rows of a side's trials; None until all are there."""
-    files = list(trial_files(part, side))
-    whole = bool(files) and all(file.exists() for file in files)
-    return pd.concat([read_parquet(file) for file in files], ignore_index=True) if whole else None
+def _without_noise(pair: Sequence[str]) -> bool:
+    return any(name.endswith(NON_PRIVATE) for name in pair)
+
+
+def _kept(part: Part, name: str, *sides: str) -> Path:
+    """The file that keeps what is made of the sides' trials, named after these."""
+    content = hashlib.sha256()
+    for file in [file for side in sides for file in trial_files(part, side)]:
+        content.update(file.read_bytes())
+    return part.place / f"{name}_{sides[0].replace(':', '_')}_{content.hexdigest()[:12]}.parquet"
 
 
 def errors_of(part: Part, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None:
@@ -101,10 +125,10 @@ def errors_of(part: Part, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None
     Errors have ε in columns; the first row is the procedure's, the others are bootstrap draws. Choices are points with
     the share of splits that choose each. Sides and settings of an experiment draw the same trials and splits.
     """
-    files = [part.place / side.replace(":", "_") / f"{name}.parquet" for name in ("errors", "chosen")]
+    if (rows := stored_trials(part, side)) is None:
+        return None
+    files = [_kept(part, name, side) for name in ("errors", "chosen")]
     if not all(file.exists() for file in files):
-        if (rows := stored_trials(part, side)) is None:
-            return None
         data, epsilons, points = choices_of(rows)
         generator = Streams(part.run.seed).generator("decided", part.name, part.experiment, "bootstrap")
         found = estimate(data, part.config.trials, generator)
@@ -116,9 +140,9 @@ def errors_of(part: Part, side: str) -> tuple[pd.DataFrame, pd.DataFrame] | None
 def flips_of(part: Part) -> pd.DataFrame | None:
     """The gate's differences where whole trials swap both copies: ε in columns, a row a flip."""
     first, second = (stored_trials(part, side) for side in (GATED, COPY))
-    file = part.place / "flips.parquet"
     if first is None or second is None:
         return None
+    file = _kept(part, "flips", GATED, COPY)
     if not file.exists():
         ours, epsilons, _ = choices_of(first[first["epsilon"].notna()])
         theirs, *_ = choices_of(second)

@@ -14,10 +14,9 @@ import pandas as pd
 import torch
 
 from silodp.algorithms import families
-from silodp.config.errors import ConfigError, project_root
+from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment, Setting
 from silodp.config.run import Run
-from silodp.config.yaml_file import read_yaml
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
@@ -34,11 +33,6 @@ CHOOSABLE = 4.0
 BLOCK = 50
 # The gate's second minibatch SGD, with batches and noise of its own.
 GATED, COPY = "minibatch_sgd", "minibatch_sgd:again"
-
-
-def read_protocol() -> dict[str, Any]:
-    """`config/claims/decided.yaml`: seed, data_sets, families and claims."""
-    return read_yaml(project_root() / "config" / "claims" / "decided.yaml")
 
 
 @dataclass(frozen=True)
@@ -69,16 +63,15 @@ class Part:
     def sides(self) -> dict[str, list[str]]:
         """Algorithms between which a side of a pair chooses, by its name without the form, and the gate's."""
         names = [name.removesuffix(NON_PRIVATE) for pair in self.family["pairs"] for name in pair]
-        known = families(self.config.algorithms) | self.family.get("sides", {})
-        of_sides = {name: known.get(name, [name]) for name in [*names, GATED]}
-        return {name: [one for one in members if one in self.config.algorithms] for name, members in of_sides.items()}
+        known = families(self.config.algorithms)
+        return {name: known.get(name, [name]) for name in [*names, GATED]}
 
     def task(self, algorithm: str) -> Task:
         label = self.reading if trained_as(self.config, algorithm, self.reading) else ""
         return Task(self.experiment, self.config, algorithm, self.setting, label)
 
-    def grid(self) -> pd.DataFrame:
-        """Points of all sides on the union of their steps and clips, with their means in the publication."""
+    def points(self) -> pd.DataFrame:
+        """Points (side, algorithm, POINT) of all sides on the union of their steps and clips."""
         own = {name: self.task(name).grid() for names in self.sides().values() for name in names}
         union = pd.concat(own.values())[["stepsize", "clip"]].drop_duplicates()
         plain = any(name.endswith(NON_PRIVATE) for pair in self.family["pairs"] for name in pair)
@@ -88,7 +81,27 @@ class Part:
                 points = own[name][["epsilon", "phase_length"]].drop_duplicates().merge(union, how="cross")
                 private = points["epsilon"].notna() & np.isfinite(points["clip"])
                 parts.append(points[private | (points["epsilon"].isna() & plain)].assign(side=side, algorithm=name))
-        grid = pd.concat(parts, ignore_index=True)
+        return pd.concat(parts, ignore_index=True)
+
+    def of_grid(self, file: Path) -> pd.DataFrame:
+        """The rows of a file of this part; ConfigError for a point of another grid.
+
+        Trials have no digest: those of another grid would be taken for this one's.
+        """
+        rows, names = read_parquet(file), ["algorithm", *POINT]
+        # Steps are powers, whose last digit depends on the machine.
+        known, found = (set(table[names].fillna(-1).round(9).itertuples(index=False)) for table in (self.points(), rows))
+        for name, epsilon, *numbers in sorted(found - known):
+            point = {"epsilon": "none" if epsilon == -1 else f"{epsilon:g}"}
+            point |= {key: f"{number:g}" for key, number in zip(POINT[1:], numbers, strict=True)}
+            told = ", ".join(f"{key} {value}" for key, value in point.items())
+            allowed = "must be on the grid of the publication; trials of another grid are another family's"
+            raise ConfigError(f"{file}: point: {name}, {told}: {allowed}")
+        return rows
+
+    def grid(self) -> pd.DataFrame:
+        """`points` with their means in the publication."""
+        grid = self.points()
         published = Path("results") / self.family["publication"] / "losses" / f"{self.experiment}.parquet"
         if not published.is_file():
             return grid.assign(train_loss_mean=np.nan, train_loss_error=np.nan)
@@ -204,7 +217,14 @@ def make_pilot(part: Part) -> pd.DataFrame:
     file = part.place / "pilot.parquet"
     if not file.exists():
         write_parquet(pilot(part), file)
-    return read_parquet(file)
+    return part.of_grid(file)
+
+
+def stored_trials(part: Part, side: str) -> pd.DataFrame | None:
+    """The rows of a side's trials; None until all are there."""
+    files = list(trial_files(part, side))
+    whole = bool(files) and all(file.exists() for file in files)
+    return pd.concat(map(part.of_grid, files), ignore_index=True) if whole else None
 
 
 def trial_files(part: Part, side: str) -> dict[Path, range]:
@@ -216,7 +236,10 @@ def trial_files(part: Part, side: str) -> dict[Path, range]:
 
 def make_trials(part: Part, side: str) -> None:
     """The fresh trials of a side's choosable points, made where they are missing; the gate's copy has own streams."""
-    files = {file: numbers for file, numbers in trial_files(part, side).items() if not file.exists()}
+    files = trial_files(part, side)
+    for file in [file for file in files if file.exists()]:
+        part.of_grid(file)
+        files.pop(file)
     if files:
         points = choosable(make_pilot(part))
         copied = side == COPY

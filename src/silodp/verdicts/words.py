@@ -17,8 +17,8 @@ class Verdict(Word):
     ORDER_AGREES = (
         "order agrees",
         "≈",
-        "A slope nearer to the stated exponent than to the rivals that are named beside it, whose interval leaves the "
-        "stated exponent out.",
+        "Of a check's row: a slope nearer to the stated exponent than to the rivals that are named beside it, whose "
+        "interval leaves the stated exponent out. It leaves a claim open, and its note says so.",
     )
     NOT_CONTRADICTED = (
         "not contradicted",
@@ -33,15 +33,10 @@ class Verdict(Word):
         "an algorithm which does nothing has as well, from the instance or from the noise put in.",
     )
     VACUOUS = (
-        "vacuous here",
+        "vacuous",
         "∅",
         "At every row the bound exceeds the largest value that can be reached, or an algorithm that does nothing keeps "
         "to it: it says nothing.",
-    )
-    DEPENDS = (
-        "depends on the variant",
-        "±",
-        "Variants of the protocol that a fair reader would accept come to different verdicts, which stand beside it.",
     )
     REFUTED = (
         "refuted",
@@ -64,12 +59,18 @@ class Verdict(Word):
         "~",
         "Neither: an interval reaches over the line, or an experiment is missing, whole or some settings or ε of it.",
     )
-    NOT_TESTABLE = "not testable here", "–", "The run lacks what the claim needs; the row says what would give it."
+    NOT_TESTABLE = (
+        "not testable",
+        "–",
+        "The run lacks what the claim needs, or nothing contradicts it and the power of its trials is below 0.8; the row "
+        "says which.",
+    )
 
     @classmethod
     def _missing_(cls, value: object) -> "Verdict | None":
-        # Published bounds tables have the earlier word.
-        return cls.OPEN if value == "inconclusive" else None
+        # Published bounds tables have earlier words.
+        earlier = {"inconclusive": cls.OPEN, "vacuous here": cls.VACUOUS, "not testable here": cls.NOT_TESTABLE}
+        return earlier.get(str(value))
 
 
 # Which statement of a paper a row is about, where what is printed and what holds differ (docs/errata.md).
@@ -79,7 +80,6 @@ FORMS = (AS_PRINTED, CORRECTED)
 AGAINST = (Verdict.REFUTED, Verdict.NOT_REPRODUCED, Verdict.GAP, Verdict.MISPRINT)
 # Of a claim's decided parts, the first of these that occurs.
 _WEAKEST_FIRST = (
-    Verdict.DEPENDS,
     Verdict.NOT_CONTRADICTED,
     Verdict.ORDER_AGREES,
     Verdict.CONFIRMED,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from silodp.verdicts.claims.base import CLAIM, FORM, ClaimFinding, RunFolder, count_findings, counted
+from silodp.verdicts.claims.base import ClaimFinding, RunFolder, counted
 from silodp.verdicts.claims.claim_file import BoundsVerdicts, Claim, Rows
 from silodp.verdicts.claims.expressions import evaluated
 from silodp.verdicts.words import FORMS, Verdict, combine_verdicts
@@ -25,28 +25,23 @@ def bounds_verdicts(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     if statistic.formulas:
         groups[""].append(evaluated(statistic.formulas))
     forms = [form for form in FORMS if form in groups] or [""]
-    return [
-        _joined(FORM if place else CLAIM, form, groups[""] + (groups[form] if form else []))
-        for place, form in enumerate(forms)
-    ]
+    return [_joined(form, groups[""] + (groups[form] if form else [])) for form in forms]
 
 
 def _chosen(claim: Claim, rows: Rows, run: RunFolder) -> list[ClaimFinding]:
     """One finding for each form of the statement that the rows are about."""
     table = run.bounds(rows.check)
     if table is None:
-        text = (
-            f"check {rows.check}: needs bounds/{rows.check}.csv (make bounds, or `targets: [bounds]` in the run file)"
-        )
-        return [ClaimFinding(text, Verdict.NOT_TESTABLE)]
+        note = f"needs bounds/{rows.check}.csv (make bounds, or `targets: [bounds]` in the run file)"
+        return [ClaimFinding(f"check {rows.check}", Verdict.NOT_TESTABLE, note=note)]
     table = table[(table["theorem"] == rows.theorem) & (table["verdict"] != "")]
     table = table[table["parameter"].str.startswith(rows.parameter)]
     if rows.last:
         table = table[table["value"] == table["value"].max()]
     if table.empty:
-        text = f"check {rows.check}: has no row of {rows.theorem} {rows.parameter}".rstrip()
-        return [ClaimFinding(text, Verdict.NOT_TESTABLE)]
-    files = run.evidence(claim, {"check": rows.check})
+        note = f"bounds/{rows.check}.csv has no row of {rows.theorem} {rows.parameter}".rstrip()
+        return [ClaimFinding(f"check {rows.check}", Verdict.NOT_TESTABLE, note=note)]
+    files = run.evidence(name.format(check=rows.check) for name in claim.evidence)
     return [_finding(rows, part, str(form), files) for form, part in table.groupby("form", sort=False)]
 
 
@@ -87,12 +82,18 @@ def _use(row: pd.Series) -> float:
     return max(uses, default=-math.inf)
 
 
-def _joined(scope: str, form: str, found: list[ClaimFinding]) -> ClaimFinding:
-    """All findings of one form as one: the verdict of all, the numbers of the one that decides."""
+def _joined(form: str, found: list[ClaimFinding]) -> ClaimFinding:
+    """All findings of one form as one: the verdict of all, the numbers of the one that decides.
+
+    A slope that is only nearest to the stated one leaves the claim open.
+    """
     verdict = combine_verdicts([finding.verdict for finding in found])
     tested = [finding for finding in found if finding.verdict != Verdict.NOT_TESTABLE]
     first = next((finding for finding in found if finding.verdict == verdict), [*tested, *found][0])
     texts = "; ".join(dict.fromkeys(finding.statistic for finding in [first, *found]))
+    note = "; ".join(dict.fromkeys(finding.note for finding in found if finding.note))
+    if verdict == Verdict.ORDER_AGREES:
+        verdict, note = Verdict.OPEN, verdict.value
+    evidence = tuple(dict.fromkeys(name for finding in found for name in finding.evidence))
     slack = float(np.fmin.reduce([finding.slack for finding in found]))
-    numbers = (first.value, first.low, first.high)
-    return ClaimFinding(texts, verdict, *numbers, count_findings(found), form, scope=scope, slack=slack)
+    return ClaimFinding(texts, verdict, first.value, first.low, first.high, evidence, form, slack, note)

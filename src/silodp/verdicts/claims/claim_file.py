@@ -1,18 +1,17 @@
 """What config/claims/*.yaml may hold: claims with their statistic, rule and tolerance."""
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from silodp.config.types import Finite, Positive, Strict
 from silodp.files import NON_PRIVATE
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Words = Annotated[str, Field(min_length=1)]
-# A path below a run's folder, without "..", where {experiment}, {figure} and {check} stand for names.
-_PART = r"([\w/*=-]|\{(experiment|figure|check)\})"
-Evidence = Annotated[str, Field(pattern=rf"^(\w|\{{(experiment|figure|check)\}})(\.?{_PART})*$")]
+# A path below a run's folder, without "..", where {check} stands for a name.
+Evidence = Annotated[str, Field(pattern=r"^(\w|\{check\})(\.?([\w/-]|\{check\}))*$")]
 
 
 def _known(kind: str) -> AfterValidator:
@@ -34,74 +33,43 @@ EXPRESSIONS = Literal["new_over_earlier_shuffling", "one_pass_matches_local", "r
 
 
 class Pair(Strict):
-    """Two algorithms set against each other trial by trial; the claim is that the first has the smaller test error."""
+    """Two sides of a family set against each other: the claim is that the first has the smaller test error."""
 
     first: Algorithm = Field(description="algorithm, as in spider; local_sgd:non_private is the form without noise")
     second: Algorithm = Field(description="the algorithm it is set against")
-    tolerance: NotNegative = Field(
-        0.0, description="test error by which the first may be larger; with more than 0 the claim is `not worse`"
-    )
+    never_worse: bool = Field(False, description="the claim is that the first is worse by the data set's margin at most")
+    stated: Finite | None = Field(None, description="mean improvement in percent that the paper states")
 
 
-class AnyStatistic(Strict):
-    """What all statistics have: the ends of the ε of which a run must have every one to confirm."""
+class Decided(Strict):
+    """Cells of a family of config/claims/decided.yaml, whose fresh trials decide the claim."""
 
-    @property
-    def epsilons(self) -> tuple[float, float]:
-        return 0.0, math.inf
-
-    def with_algorithm(self, name: str, other: str) -> Self:
-        return type(self).model_validate_json(self.model_dump_json().replace(f'"{name}"', f'"{other}"'))
-
-
-class PairedDifference(AnyStatistic):
-    """Paired differences of test error over trials, per experiment, (M, R), reading and epsilon."""
-
-    name: Literal["paired_difference"]
+    name: Literal["decided"]
+    family: Words = Field(description="the family that has the cells")
     pairs: list[Pair] = Field(min_length=1, description="what is compared")
-    quantifier: Literal["each", "most"] = Field("each", description="of the epsilons of every setting")
-    least_epsilon: NotNegative = Field(0.0, description="smallest epsilon that the claim is about")
-    most_epsilon: Positive | None = Field(None, description="largest epsilon that the claim is about; default: none")
+    verdict: Literal["on_average", "at_every"] = Field(
+        description="which word the sentence asks for: of the mean over cells, or of every cell"
+    )
+    data_sets: list[Words] = Field(default=[], description="the data sets that it is about; default: all of the family")
+    least_epsilon: NotNegative = Field(0.0, description="smallest epsilon that it is about")
+    most_epsilon: Positive | None = Field(None, description="largest epsilon that it is about; default: none")
+    note: str = Field("", description="what the registered rule leaves out of the sentence")
 
     @property
     def epsilons(self) -> tuple[float, float]:
         return self.least_epsilon, math.inf if self.most_epsilon is None else self.most_epsilon
 
-
-class RelativeImprovement(AnyStatistic):
-    """Mean over experiments and epsilons of (baseline − target)/baseline in test error, with a bootstrap interval."""
-
-    name: Literal["relative_improvement"]
-    target: Algorithm = Field(description="algorithm that is said to be better")
-    stated: dict[Algorithm, Finite] = Field(
-        min_length=1, description="baseline -> improvement in percent that is stated"
-    )
-    tolerance: Positive = Field(description="percentage points by which the stated number may be missed")
+    def pair_of(self, first: str, second: str) -> Pair | None:
+        """The pair of two sides in this order; None where it is not compared."""
+        return next((pair for pair in self.pairs if (pair.first, pair.second) == (first, second)), None)
 
 
-class PriceOfPrivacy(AnyStatistic):
-    """Private minus non-private test error of the same algorithm, at a small and at a large epsilon."""
-
-    name: Literal["price_of_privacy"]
-    algorithms: list[Algorithm] = Field(min_length=1, description="algorithms with a form without noise")
-    small: Positive = Field(description="epsilon from which the price shrinks")
-    large: Positive = Field(description="epsilon at which nothing but the tolerance may be left")
-    tolerance: Positive = Field(description="test error that counts as no price")
-
-    @property
-    def epsilons(self) -> tuple[float, float]:
-        return self.large, self.large
-
-
-class DeliveredEpsilon(AnyStatistic):
+class DeliveredEpsilon(Strict):
     """True against claimed epsilon, over privacy.csv and the papers' formulas."""
 
     name: Literal["delivered_epsilon"]
     algorithms: list[Algorithm] = Field(default=[], description="algorithms whose rows of privacy.csv are used")
     formulas: list[Words] = Field(default=[], description="formulas whose rows of formulas.csv are used")
-    beside: list[Words] = Field(default=[], description="formulas that are shown beside, and do not decide")
-    reading: str = Field("", description="name of what the algorithms' rows are, where only the formulas decide")
-    tolerance: NotNegative = Field(0.0, description="part of the claimed epsilon by which it may be exceeded")
 
 
 class Formula(Strict):
@@ -131,7 +99,7 @@ class Rows(Strict):
     last: bool = Field(False, description="only the row with the largest value")
 
 
-class BoundsVerdicts(AnyStatistic):
+class BoundsVerdicts(Strict):
     """Verdicts that checks gave when they held a theorem against runs (bounds/*.csv)."""
 
     name: Literal["bounds_verdicts"]
@@ -139,49 +107,28 @@ class BoundsVerdicts(AnyStatistic):
     formulas: list[Formula] = Field(default=[], description="formulas that have to be as stated as well")
 
 
-class ExactExpression(AnyStatistic):
+class ExactExpression(Strict):
     """An expression of theory functions, evaluated exactly over a grid of their parameters."""
 
     name: Literal["exact_expression"]
     expression: EXPRESSIONS = Field(description="which one")
 
 
-class FormulaValues(AnyStatistic):
+class FormulaValues(Strict):
     """Exponents and largest values of theory functions."""
 
     name: Literal["formula_values"]
     rows: list[Formula] = Field(min_length=1, description="formulas and what is stated for them")
 
 
-class SameIterates(AnyStatistic):
+class SameIterates(Strict):
     """FedProx-SPIDER with q = 1 and minibatch SGD with the same draws, iterate by iterate."""
 
     name: Literal["same_iterates"]
-    tolerance: NotNegative = Field(0.0, description="largest distance between their last iterates")
-
-
-class Certified(Strict):
-    """Where a claim is decided again at exactly the claimed epsilon, beside its own verdict and never in its place."""
-
-    experiments: dict[str, list[ExperimentName]] = Field(
-        min_length=1, description="one of the claim's experiments -> those that train it with both noises; may be none"
-    )
-    readings: dict[str, str] = Field(
-        default={"noise=calibrated": ""},
-        min_length=1,
-        description="reading with calibrated noise -> the same with the paper's; the first decides",
-    )
 
 
 Statistic = Annotated[
-    PairedDifference
-    | RelativeImprovement
-    | PriceOfPrivacy
-    | DeliveredEpsilon
-    | BoundsVerdicts
-    | ExactExpression
-    | FormulaValues
-    | SameIterates,
+    Decided | DeliveredEpsilon | BoundsVerdicts | ExactExpression | FormulaValues | SameIterates,
     Field(discriminator="name"),
 ]
 
@@ -208,31 +155,10 @@ class Claim(Strict):
     theorems: list[Words] = Field(
         default=[], description="keys of theorems that it speaks of, beside those that its statistic and its id name"
     )
-    protocol: str = Field(
-        "", description="reading that is the paper's own protocol, as in clip_rule=max_norm; it is the headline"
-    )
-    variants: list[str] = Field(
-        default=[],
-        description="readings, empty for the default one, that a fair reader would accept as well: where their "
-        "verdicts differ from the protocol's, the claim depends on the variant",
-    )
     experiments: list[ExperimentName] = Field(default=[], description="the paper's own experiments; they decide")
-    surrogates: list[ExperimentName] = Field(
-        default=[], description="scaled-down surrogates of these experiments; shown beside, they do not decide"
-    )
-    certified: Certified | None = Field(
-        None, description="where it is decided again under calibrated noise; default: nowhere"
-    )
     evidence: list[Evidence] = Field(
-        default=[], description="files of a run; {experiment}, {figure} and {check} stand for names"
+        default=[], description="files of a run; {check} stands for the names of its checks"
     )
-
-    @model_validator(mode="after")
-    def _certified_are_its_own(self) -> "Claim":
-        for name in self.certified.experiments if self.certified else ():
-            if name not in self.experiments:
-                raise ValueError(f"certified.experiments: {name!r}: must be one of {', '.join(self.experiments)}")
-        return self
 
 
 class Claims(Strict):

@@ -28,7 +28,7 @@ LEAST_NOISE = "least noise"
 def exact_expression(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     """The expression's number over its grid, and whether it lies where the claim has it."""
     assert isinstance(claim.statistic, ExactExpression)
-    return [replace(expression(claim.statistic.expression), evidence=run.evidence(claim, {}))]
+    return [replace(expression(claim.statistic.expression), evidence=run.evidence(claim.evidence))]
 
 
 def expression(name: str) -> ClaimFinding:
@@ -39,7 +39,7 @@ def expression(name: str) -> ClaimFinding:
 
 def formula_values(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
     assert isinstance(claim.statistic, FormulaValues)
-    return [replace(evaluated(claim.statistic.rows), evidence=run.evidence(claim, {}))]
+    return [replace(evaluated(claim.statistic.rows), evidence=run.evidence(claim.evidence))]
 
 
 def evaluated(rows: Sequence[Formula]) -> ClaimFinding:

@@ -1,6 +1,7 @@
 """The files of config/claims read and checked against the registries: one clear line for what is wrong."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,6 +17,11 @@ from silodp.verdicts.claims.claim_file import Claim, Claims
 def load_claims(folder: Path | str | None = None) -> list[Claim]:
     """All claims by file name, from config/claims of the checkout by default; ConfigError names file, key and value."""
     return _load(folder)[0]
+
+
+def read_protocol() -> dict[str, Any]:
+    """`config/claims/decided.yaml`: seed, data_sets and families."""
+    return read_yaml(project_root() / "config" / "claims" / "decided.yaml")
 
 
 def coverage(folder: Path | str | None = None) -> dict[str, str]:

@@ -60,6 +60,17 @@ def heading_of(experiment: str, M: int, R: int) -> str:
 
 
 SEED = 2023
+# Experiment of a paper → those that train it with calibrated noise too.
+CALIBRATED_OF = {
+    "mnist_mlp": ["mnist_mlp_certified"],
+    "cifar10_cnn": ["cifar10_cnn_certified"],
+    "wbcd_mlp": ["wbcd_certified"],
+    "insurance_linear": ["insurance_equal"],
+    "insurance_linear_n5": ["insurance_equal_n5"],
+    "insurance_linear_n3": ["insurance_equal_n3"],
+    "mnist_logistic": ["mnist_logistic_equal"],
+    "mnist_logistic_p1": ["mnist_logistic_equal_p1"],
+}
 
 
 @dataclass(frozen=True)

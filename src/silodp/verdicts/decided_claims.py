@@ -50,7 +50,9 @@ def decided_verdict(claim: str, asked: Decided, cells: Iterable[Cell], power: fl
     row |= {name: word for name, (word, *_) in found.items()}
     said = {"on_average": "on average", "at_every": "at every ε"}
     text = "; ".join(f"{said[name]}: {words}" for name, (*_, words) in found.items() if words)
-    return row | dict(zip(("value", "low", "high"), numbers, strict=True)) | {"note": "; ".join(notes), "statistic": text}
+    return (
+        row | dict(zip(("value", "low", "high"), numbers, strict=True)) | {"note": "; ".join(notes), "statistic": text}
+    )
 
 
 def mean_rows(cells: Sequence[Cell], claim: str = "") -> list[dict[str, Any]]:
@@ -59,16 +61,23 @@ def mean_rows(cells: Sequence[Cell], claim: str = "") -> list[dict[str, Any]]:
     for key, rows in _groups(cells).items():
         run = [cell for cell in rows if cell["trials"] and not _apart(cell)]
         names = dict(zip(("family", "data_set", "first", "second"), key, strict=True))
-        counts = {"cells": len(run), "apart": sum(map(_apart, rows)), "lacking": sum(not cell["trials"] for cell in rows)}
+        counts = {
+            "cells": len(run),
+            "apart": sum(map(_apart, rows)),
+            "lacking": sum(not cell["trials"] for cell in rows),
+        }
         value, low, high, _ = _mean(run) if run else (*_NOTHING, math.nan)
         trials = run[0]["trials"] if run else 0
-        found.append({"claim": claim} | names | counts | {"trials": trials, "difference": value, "low": low, "high": high})
+        found.append(
+            {"claim": claim} | names | counts | {"trials": trials, "difference": value, "low": low, "high": high}
+        )
     return found
 
 
 def cells_of(asked: Decided, cells: Iterable[Cell]) -> list[Cell]:
     """The cells that a claim is about, with its first name first, their data set, and the limit that it sets them."""
-    (least, most), found = asked.epsilons, []
+    found: list[Cell] = []
+    least, most = asked.epsilons
     for cell in cells:
         of = data_set(cell["experiment"])
         if cell["family"] == asked.family and least <= cell["epsilon"] <= most and of in (asked.data_sets or [of]):
@@ -108,7 +117,8 @@ def _mean(cells: Sequence[Cell]) -> tuple[float, float, float, float]:
     """Mean difference with its interval and standard error; NaN where a cell diverged."""
     value = float(np.mean([cell["difference"] for cell in cells]))
     se = float(np.mean([cell["draws"] for cell in cells], axis=0).std(ddof=1))
-    return value, *map(float, interval(value, se, cells[0]["trials"])), se
+    low, high = map(float, interval(value, se, cells[0]["trials"]))
+    return value, low, high, se
 
 
 def _within_margin(cells: Sequence[Cell]) -> bool:
@@ -160,12 +170,16 @@ def _every(run: Sequence[Cell], lacking: Sequence[str]) -> Found:
         return Verdict.OPEN, _NOTHING, ""
     values, high, limits = (np.array([cell[name] for cell in run], float) for name in ("difference", "high", "limit"))
     # A diverged or a single trial has no interval, and decides nothing.
-    draws = np.stack([cell["draws"] if math.isfinite(cell["high"]) else cell["draws"] * math.nan for cell in run], axis=1)
+    draws = np.stack(
+        [cell["draws"] if math.isfinite(cell["high"]) else cell["draws"] * math.nan for cell in run], axis=1
+    )
     kept = keeps(high, limits)
     # The cell whose interval lies farthest above its limit, by the size of the interval.
     above = (values - limits) / np.maximum(high - values, 1e-12)
     worst = run[int(np.argmax(np.where(np.isfinite(above), above, -math.inf)))]
-    text = f"{kept.sum()} of {len(run)} cells support; the worst is {worst['experiment']} M={worst['M']} R={worst['R']} "
+    text = (
+        f"{kept.sum()} of {len(run)} cells support; the worst is {worst['experiment']} M={worst['M']} R={worst['R']} "
+    )
     text += f"ε={worst['epsilon']:g}, {worst['first']} − {worst['second']}"
     verdict = _word(exceeds(values, draws, limits), bool(kept.all()), lacking)
     return verdict, (worst["difference"], worst["low"], worst["high"]), text

@@ -68,17 +68,16 @@ def planned_trials(differences: NDArray, margin: float) -> int:
 def plan_rows(parts: Sequence[Part], margin: float, claims: Mapping[str, Decided]) -> list[dict[str, Any]]:
     """T of one data set in one family, and the simulated share of each outcome at five truths, a row a pair and truth.
 
-    T is the largest that a pair of private algorithms asks for. A simulated run has the pilot's variances and
+    T is the largest that one of the family's `pairs` asks for. A simulated run has the pilot's variances and
     correlations; `all` is how often the first is ahead in every cell. Behind them a row for each pair of a claim, whose
-    `all` is how often its cells confirm it at the paper's effect.
+    `all` is how often its cells confirm it at the paper's effect; a claim that states a number has none.
     """
     name, of = parts[0].name, data_set(parts[0].experiment)
     generator = Streams(parts[0].run.seed).generator("power", name, of)
     epsilons = np.concatenate([part.config.epsilons for part in parts])
-    # Pairs with a form without noise come last and ask for no T.
-    pairs = sorted(parts[0].family["pairs"], key=_without_noise)
-    both = {tuple(pair): np.concatenate([pilot_errors(part, pair) for part in parts], 2) for pair in pairs}
-    T = max(planned_trials(first - second, margin) for pair, (first, second) in both.items() if not _without_noise(pair))
+    both = {pair: np.concatenate([pilot_errors(part, pair) for part in parts], 2) for pair in parts[0].pairs}
+    asking = list(both.values())[: len(parts[0].family["pairs"])]
+    T = max(planned_trials(first - second, margin) for first, second in asking)
     found, of_claims = [], []
     for pair, (first, second) in both.items():
         centred = (first - second - (first - second).mean(0)) / math.sqrt(len(first) - 1)
@@ -91,24 +90,22 @@ def plan_rows(parts: Sequence[Part], margin: float, claims: Mapping[str, Decided
         for truth, effect in {"0": 0, "Δ/2": margin / 2, "Δ": margin, "2Δ": 2 * margin, "paper": paper}.items():
             words = outcomes(noise - effect, se, T, margin)
             shares = {word: float((words == word).mean()) for word in (AHEAD, BEHIND, WITHIN, OPEN)}
-            found.append(about | {"truth": truth} | shares | {"all": float((words == AHEAD).all(1).mean()), "claim": ""})
+            found.append(
+                about | {"truth": truth} | shares | {"all": float((words == AHEAD).all(1).mean()), "claim": ""}
+            )
         for claim, asked in claims.items():
             for sign, names in ((1, pair), (-1, pair[::-1])):
-                if asked.family == name and of in (asked.data_sets or [of]) and (way := asked.pair_of(*names)):
+                way = asked.pair_of(*names) if asked.family == name and of in (asked.data_sets or [of]) else None
+                if way and way.stated is None:
                     inside = (epsilons >= asked.epsilons[0]) & (epsilons <= asked.epsilons[1])
-                    values, limit = sign * (noise - paper)[:, inside], margin * way.never_worse
-                    spread = se[:, inside]
+                    values, spread = sign * (noise - paper)[:, inside], se[:, inside]
                     if asked.verdict == "on_average":
                         own = math.sqrt(float((centred[:, inside].mean(1) ** 2).sum() / T))
                         values, spread = values.mean(1, keepdims=True), np.full((RUNS, 1), own)
-                    kept = keeps(interval(values, spread, T)[1], limit).all(1)
+                    kept = keeps(interval(values, spread, T)[1], margin * way.never_worse).all(1)
                     named = dict(zip(("first", "second"), names, strict=True)) | {"cells": int(inside.sum())}
                     of_claims.append(about | named | {"truth": "paper", "all": float(kept.mean()), "claim": claim})
     return found + of_claims
-
-
-def _without_noise(pair: Sequence[str]) -> bool:
-    return any(name.endswith(NON_PRIVATE) for name in pair)
 
 
 def _kept(part: Part, name: str, *sides: str) -> Path:
@@ -172,7 +169,7 @@ def cell_rows(part: Part, margin: float, constant: float) -> list[dict[str, Any]
     T = part.trials
     sides = {side: kept for side in part.sides() if (kept := errors_of(part, side)) is not None}
     found = []
-    for (first, second), epsilon in itertools.product(part.family["pairs"], part.config.epsilons):
+    for (first, second), epsilon in itertools.product(part.pairs, part.config.epsilons):
         row: dict[str, Any] = {"family": part.name, "experiment": part.experiment, "reading": part.reading}
         row |= {"M": part.setting.M, "R": part.setting.R, "epsilon": epsilon, "first": first, "second": second}
         row |= {"trials": 0, "margin": margin, "useless": False, "same_mechanism": False, "outcome": OPEN}

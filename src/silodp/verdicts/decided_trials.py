@@ -57,12 +57,17 @@ class Part:
         return self.family.get("reading", "")
 
     @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All pairs that the trials compare: those that T is for, then those beside."""
+        return [(first, second) for first, second in [*self.family["pairs"], *self.family.get("beside", [])]]
+
+    @property
     def place(self) -> Path:
         return self.folder / self.name / self.experiment / self.setting.name
 
     def sides(self) -> dict[str, list[str]]:
         """Algorithms between which a side of a pair chooses, by its name without the form, and the gate's."""
-        names = [name.removesuffix(NON_PRIVATE) for pair in self.family["pairs"] for name in pair]
+        names = [name.removesuffix(NON_PRIVATE) for pair in self.pairs for name in pair]
         known = families(self.config.algorithms)
         return {name: known.get(name, [name]) for name in [*names, GATED]}
 
@@ -74,7 +79,7 @@ class Part:
         """Points (side, algorithm, POINT) of all sides on the union of their steps and clips."""
         own = {name: self.task(name).grid() for names in self.sides().values() for name in names}
         union = pd.concat(own.values())[["stepsize", "clip"]].drop_duplicates()
-        plain = any(name.endswith(NON_PRIVATE) for pair in self.family["pairs"] for name in pair)
+        plain = any(name.endswith(NON_PRIVATE) for pair in self.pairs for name in pair)
         parts = []
         for side, names in self.sides().items():
             for name in names:
@@ -90,7 +95,9 @@ class Part:
         """
         rows, names = read_parquet(file), ["algorithm", *POINT]
         # Steps are powers, whose last digit depends on the machine.
-        known, found = (set(table[names].fillna(-1).round(9).itertuples(index=False)) for table in (self.points(), rows))
+        known, found = (
+            set(table[names].fillna(-1).round(9).itertuples(index=False)) for table in (self.points(), rows)
+        )
         for name, epsilon, *numbers in sorted(found - known):
             point = {"epsilon": "none" if epsilon == -1 else f"{epsilon:g}"}
             point |= {key: f"{number:g}" for key, number in zip(POINT[1:], numbers, strict=True)}

@@ -18,7 +18,7 @@ from silodp.files import experiments_of, read_json, read_table, reading, with_re
 from silodp.privacy.standing import Standing, counts_of
 from silodp.report.figures.words import readable_text, title_of
 from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
-from silodp.report.page.claims import protocols, read_claims, shown_claims
+from silodp.report.page.claims import read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, curves, own_data
 from silodp.report.page.figures import Page
 from silodp.report.page.findings import findings
@@ -102,8 +102,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
         *([own_data(page, experiment) for experiment in experiments if own and experiment.own_data]),
         *([] if own or plugin else by_number(page, experiments, comparisons)),
         *([Section("paired", "Every paired comparison", [Figures(paired)], folded=True)] if paired else []),
-        *certified(page, beside, table),
-        *(protocols(page, table) if table is not None else []),
+        *certified(page, beside),
         *by_experiment(page, experiments, comparisons, bool(boards or page.shown)),
         results(page, tables, raced),
         privacy(page),

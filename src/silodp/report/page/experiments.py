@@ -17,12 +17,9 @@ from silodp.report.figures.study import model_title
 from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, exact, measured
 from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
-from silodp.report.page.claims import changed
 from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, Page, csv_address
 from silodp.report.page.papers import paper_sentence
-from silodp.report.paper_figures import heading_of, paper_figures
-from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import noise_changes
+from silodp.report.paper_figures import CALIBRATED_OF, heading_of, paper_figures
 from silodp.verdicts.comparisons import CALIBRATED
 
 
@@ -55,8 +52,6 @@ class RunExperiment:
 def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
     """The papers' figures by paper and number, each at the claimed ε, at the true one, and under calibrated noise."""
     tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
-    certified = [claim.certified.experiments for claim in load_claims() if claim.certified]
-    calibrated = {name: same for experiments_of in certified for name, same in experiments_of.items()}
     papers: dict[str, list[Block]] = {}
     for figure in paper_figures():
         M, R = figure.M or 0, figure.R or 0
@@ -67,7 +62,7 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
         for word, kind, reading, names in (
             ("claimed ε", "error_vs_epsilon", "", [figure.experiment]),
             ("true ε", "error_vs_delivered", "", [figure.experiment]),
-            ("calibrated noise", "both_noises", CALIBRATED, calibrated.get(figure.experiment, [])),
+            ("calibrated noise", "both_noises", CALIBRATED, CALIBRATED_OF.get(figure.experiment, [])),
         ):
             for name in names:
                 stem = figure_name(name, M, R, reading, kind)
@@ -186,8 +181,8 @@ def _silos(page: Page, name: str) -> Text:
     return Text(f"Silos: {'; '.join(parts)}.", "settings", links)
 
 
-def certified(page: Page, experiments: Sequence[RunExperiment], claims: pd.DataFrame | None) -> list[Section]:
-    """Both noises beside each other in `experiments`, and the verdicts of `claims` (claims.csv) that turn."""
+def certified(page: Page, experiments: Sequence[RunExperiment]) -> list[Section]:
+    """Both noises beside each other in `experiments`."""
     if not experiments:
         return []
     rows = pd.concat([experiment.table for experiment in experiments]).query("private")
@@ -198,20 +193,12 @@ def certified(page: Page, experiments: Sequence[RunExperiment], claims: pd.DataF
     text = (
         "Each algorithm with the least noise for which the upper bound on its true ε is at most the ε on the axis. "
         "The paper's noise stands beside it, on the same splits, starts and grids. Claims of rows under calibrated "
-        f"noise: {counts[0]}; under the paper's: {counts[1]}. These verdicts replace none of the claims' own."
+        f"noise: {counts[0]}; under the paper's: {counts[1]}."
     )
-    changes = noise_changes(claims) if claims is not None else []
     pairs = page.forests("equal_", "Paired differences in test error at equal true ε, trial by trial")
     pairs += page.forests("certified_", "Paired differences in test error at exactly the claimed ε, trial by trial")
     pairs += page.forests("noises_", "Test error under calibrated noise minus that under the paper's, trial by trial")
-    blocks: list[Block] = [Text(text), Figures(pairs, "Paired differences")]
-    if changes:
-        turned = sum(change.turns for change in changes)
-        blocks += [
-            Text(f"{turned} of {len(changes)} verdicts turn with the noise alone."),
-            changed(page, changes, "same settings, paper’s noise", "at exactly the claimed ε"),
-        ]
-    return [Section("certified", "At equal certified privacy", blocks)]
+    return [Section("certified", "At equal certified privacy", [Text(text), Figures(pairs, "Paired differences")])]
 
 
 # Column of privacy.csv → heading.

@@ -14,11 +14,10 @@ from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import svg_text
 from silodp.report.figures.words import setting_words, short_title, title_of
 from silodp.report.page.figures import Page, csv_address
-from silodp.report.paper_figures import paper_figures
+from silodp.report.paper_figures import CALIBRATED_OF, paper_figures
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.paired import by_data_set
-from silodp.verdicts.comparisons import BEHIND, BY_CALIBRATED, CALIBRATED, ENDED, HEADLINE, SAME
+from silodp.verdicts.comparisons import BEHIND, BY_CALIBRATED, CALIBRATED, ENDED, HEADLINE, SAME, by_data_set
 
 # What a finding is about, and the claim whose sentence stands beside it.
 _CLAIMED, _TRUE, _EQUAL = ("claimed", "N2"), ("true", "N6"), ("equal", "C1")
@@ -120,8 +119,7 @@ def _accuracy(
 
 def _when_certified(comparisons: pd.DataFrame) -> str:
     """The same pair where both have the least noise that certifies ε, in the experiments that decide N2 again."""
-    trained = [claim.certified.experiments for claim in load_claims() if claim.id == "N2" and claim.certified]
-    names = {name for experiments in trained for some in experiments.values() for name in some}
+    names = [name for some in CALIBRATED_OF.values() for name in some]
     rows = comparisons[comparisons["experiment"].isin(names) & (comparisons["reading"] == CALIBRATED)]
     rows = rows[(rows["first"] == HEADLINE[0][0]) & (rows["second"] == HEADLINE[0][1])]
     if rows.empty:

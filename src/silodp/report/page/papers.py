@@ -12,8 +12,8 @@ from silodp.verdicts.words import AGAINST, Verdict
 
 # Verdicts as a reader wants to meet them: what speaks against the paper first.
 ORDER = (
-    *(*AGAINST, Verdict.DEPENDS, Verdict.OPEN, Verdict.ORDER_AGREES, Verdict.NOT_CONTRADICTED),
-    *(Verdict.CONFIRMED, Verdict.DERIVATION, Verdict.VACUOUS, Verdict.NOT_TESTABLE),
+    *(*AGAINST, Verdict.OPEN, Verdict.NOT_CONTRADICTED, Verdict.CONFIRMED, Verdict.DERIVATION, Verdict.VACUOUS),
+    Verdict.NOT_TESTABLE,
 )
 
 

@@ -37,7 +37,9 @@ class Pair(Strict):
 
     first: Algorithm = Field(description="algorithm, as in spider; local_sgd:non_private is the form without noise")
     second: Algorithm = Field(description="the algorithm it is set against")
-    never_worse: bool = Field(False, description="the claim is that the first is worse by the data set's margin at most")
+    never_worse: bool = Field(
+        False, description="the claim is that the first is worse by the data set's margin at most"
+    )
     stated: Finite | None = Field(None, description="mean improvement in percent that the paper states")
 
 

@@ -33,7 +33,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "audit": ("audit:audit", "bound epsilon from below by runs with a canary, and test the mechanism"),
         "compare": ("compare:compare", "compare two algorithms trial by trial"),
         "decided": ("decided:decided", "decide pairs of algorithms by fresh trials of what tuning may choose"),
-        "leaderboard": ("leaderboard:leaderboard", "make the leaderboard's table, verdicts and figures from runs"),
+        "leaderboard": ("leaderboard:leaderboard", "make the leaderboard's comparisons and figures from runs"),
         "theory": ("theory:theory", "list the papers' theorems, or describe one"),
         "claims": ("compare:claims", "judge the papers' claims by a finished run"),
         "verify": ("records:verify", "check that a finished run is complete and unchanged"),

@@ -1,6 +1,6 @@
 """The command `silodp leaderboard`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -9,10 +9,10 @@ import pandas as pd
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
 from silodp.experiments.columns import REPORTED_COLUMNS
-from silodp.files import read_json, read_table, write_csv, write_text
+from silodp.files import read_table, write_csv, write_text
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
 from silodp.report.figures.style import save
-from silodp.verdicts.leaderboard import compared, headline, heterogeneity_axis, on_board, verdicts
+from silodp.verdicts.leaderboard import compared, counted, heterogeneity_axis, on_board
 from silodp.workflow.engine import results_locked
 
 
@@ -22,7 +22,7 @@ from silodp.workflow.engine import results_locked
 @click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
 @click.option("--output", type=PATH, required=True, help="Folder for leaderboard.csv, .md and figures.")
 def leaderboard(folders: Sequence[Path], output: Path) -> None:
-    """Make the leaderboard's table, verdicts and figures from finished runs, by the rules of docs/leaderboard.md."""
+    """Make the leaderboard's comparisons, their counts and figures from finished runs (docs/leaderboard.md)."""
     # The output lies in one of them, or is nobody else's.
     with results_locked(*folders):
         _make(folders, output)
@@ -34,11 +34,11 @@ def _make(folders: Sequence[Path], output: Path) -> None:
         raise ConfigError(f"command line: {folders[0]}: no reported/*.csv: must be the folder of a finished run")
     reported = pd.concat([read_table(file, REPORTED_COLUMNS) for file in files], ignore_index=True)
     reported = reported[reported["experiment"].map(on_board)]
-    table = compared(reported, [name for folder in folders for name in _constant(folder)])
+    table = compared(reported)
     write_csv(table, output / "leaderboard.csv")
-    top = headline(reported, table)
-    lines = [_row(top.columns), _row(["---"] * len(top.columns)), *(_row(row) for row in top.fillna("").to_numpy())]
-    text = "\n".join([*lines, "", *(f"- {line}." for line in verdicts(table)), ""])
+    pairs = counted(table)
+    lines = [_row(pairs.columns), _row(["---"] * len(pairs.columns)), *(_row(row) for row in pairs.to_numpy())]
+    text = "\n".join([*lines, ""])
     write_text(text, output / "leaderboard.md")
     save(error_panels(reported), output / "leaderboard", ["svg"])
     if (reported["experiment"].map(heterogeneity_axis) != "").any():
@@ -46,11 +46,5 @@ def _make(folders: Sequence[Path], output: Path) -> None:
     print(text, end="")
 
 
-def _constant(folder: Path) -> list[str]:
-    """Experiments of a finished run whose silos have a single class each."""
-    experiments = read_json(folder / "config.json")["experiments"]
-    return [name for name, experiment in experiments.items() if experiment["silos"]["scheme"] == "by_class"]
-
-
-def _row(cells: Sequence[object]) -> str:
-    return "| " + " | ".join(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells) + " |"
+def _row(cells: Iterable[object]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"

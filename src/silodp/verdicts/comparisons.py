@@ -140,10 +140,10 @@ def compare_noises(reported: pd.DataFrame, algorithm: str) -> pd.DataFrame:
 def by_data_set(rows: pd.DataFrame, reported: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """One test of each data set, for one pair under one reading, beside the counts of its comparisons.
 
-    `rows` are those of comparisons.csv, `reported` maps their experiments to a row a trial. The test is of the mean over
-    settings and ε in every trial. Columns: data_set, first, second, tolerance, mean, low, high, outcome, trials, and how
-    many comparisons are ahead, behind, open and same; of the open ones `equal` lie within the tolerance, and of the
-    ahead and the behind Holm's method keeps `ahead_kept` and `behind_kept` over all rows.
+    `rows` are those of comparisons.csv, `reported` maps their experiments to a row a trial. The test is of the mean
+    over settings and ε in every trial. Columns: data_set, first, second, tolerance, mean, low, high, outcome, trials,
+    and how many comparisons are ahead, behind, open and same; of the open ones `equal` lie within the tolerance, and of
+    the ahead and the behind Holm's method keeps `ahead_kept` and `behind_kept` over all rows.
     """
     counted_rows = rows[(rows["outcome"] != SAME) & np.isfinite(rows["difference"])]
     p = counted_rows["p"].to_numpy()

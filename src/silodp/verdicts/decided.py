@@ -129,8 +129,8 @@ def swapped_estimates(
 def exceeds(values: NDArray, draws: NDArray, limits: NDArray, level: float = 0.025) -> bool:
     """Max-t: whether one of the values (cells,) lies above its limit, at a one-sided level over all of them.
 
-    `draws` (draws, cells) are resampled jointly where cells share trials. A cell whose draws are all alike lies where its
-    value does; one with a value or draw that is not finite decides nothing.
+    `draws` (draws, cells) are resampled jointly where cells share trials. A cell whose draws are all alike lies where
+    its value does; one with a value or draw that is not finite decides nothing.
     """
     known = np.isfinite(values) & np.isfinite(draws).all(0)
     values, draws, limits = values[known], draws[:, known], limits[known]

@@ -62,8 +62,8 @@ class Verdict(Word):
     NOT_TESTABLE = (
         "not testable",
         "–",
-        "The run lacks what the claim needs, or nothing contradicts it and the power of its trials is below 0.8; the row "
-        "says which.",
+        "The run lacks what the claim needs, or nothing contradicts it and the power of its trials is below 0.8: the "
+        "note says which.",
     )
 
     @classmethod

@@ -25,7 +25,6 @@ from silodp.report.page.findings import findings
 from silodp.report.page.papers import ORDER, cards, paper_of
 from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
-from silodp.verdicts.leaderboard import heterogeneity_axis
 from silodp.verdicts.words import Verdict
 
 NAME = "leaderboard"
@@ -36,7 +35,7 @@ CAPTIONS = {
 
 
 def board(page: Page) -> list[Section]:
-    """Verdicts, table and figures of leaderboard.md and .svg; no section where a run has no leaderboard.csv."""
+    """Counts and figures of leaderboard.md and .svg; no section where a run has no leaderboard.csv."""
     folder = next((one for one in (page.folder / "board", page.folder) if (one / f"{NAME}.csv").is_file()), None)
     if folder is None:
         return []
@@ -44,27 +43,18 @@ def board(page: Page) -> list[Section]:
     with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
-    called = dict(page.titles) | {name: short.removesuffix(f", {NAME}") for name, short in known_shorts().items()}
-    answers = [readable_text(line[2:], called).split(": ", 1) for line in lines if line.startswith("- ")]
-    answers = [[f"{question[:1].upper()}{question[1:]}?", answer] for question, answer in answers]
-    # Lines stand in the table's order: those of the data sets, then those along an axis of heterogeneity.
-    questions = read_table(folder / f"{NAME}.csv", ["question", "experiment"]).drop_duplicates("question")
-    first = int((questions["experiment"].map(heterogeneity_axis) == "").sum())
     heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
-    cells = [[readable_text(cell, called) for cell in row] for row in rows]
+    cells = [[readable_text(cell, page.titles) for cell in row] for row in rows]
     errors, corrections = (
         Figures([figure for figure in [page.picture(folder / f"{name}.svg", text)] if figure.svg])
         for name, text in CAPTIONS.items()
     )
-    blocks: list[Block] = [Table("By rules that were written before the run", QUESTIONS, answers[:first]), errors]
-    caption = "The best single model; gains are differences of test error, n.s.: not after Holm"
-    blocks.append(Table(caption, heading, cells))
-    if answers[first:]:
-        blocks.append(Table("Corrections along heterogeneity", QUESTIONS, answers[first:]))
-    return [Section(NAME, "Leaderboard", [*blocks, corrections, Text("", "settings", links)])]
+    caption = "Cells at which the first is ahead or behind: published trials, without the luck of tuning"
+    return [
+        Section(NAME, "Leaderboard", [errors, Table(caption, heading, cells), corrections, Text("", "settings", links)])
+    ]
 
 
-QUESTIONS = ["question", "answer"]
 COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
 # What the page is made of; digests know data files by this form.
 TEMPLATE, STYLE = Path(__file__).with_name("page.html.j2"), Path(__file__).with_name("page.css")

@@ -28,9 +28,9 @@ LEVEL = (1 - CONFIDENCE) / 2
 class ClaimFinding:
     """A claim's verdict, or that of its corrected form, with its number; `low` and `high` are NaN for no interval.
 
-    `evidence` are files relative to the run's folder, `form` is `as printed` or `corrected` (docs/errata.md), `slack` is
-    a bound over the worst value, `note` says why a claim is open. `on_average` and `at_every` are the words of a claim
-    about trained models.
+    `evidence` are files relative to the run's folder, `form` is `as printed` or `corrected` (docs/errata.md), `slack`
+    is a bound over the worst value, `note` says why a claim is open. `on_average` and `at_every` are the words of a
+    claim about trained models.
     """
 
     statistic: str

@@ -16,7 +16,7 @@ BUDGET = Budget(400, ROUNDS, 2.0, 1e-6, 4.0)
 
 
 def same_iterates(claim: Claim, run: RunFolder) -> list[ClaimFinding]:
-    """Largest distance of the last iterates under the noise that is printed for SPIDER; beside it, under minibatch SGD's.
+    """Largest distance of the last iterates under the noise printed for SPIDER; in words, under minibatch SGD's.
 
     The algorithms are the same, and so are the iterates under equal noise; with the noise as printed they are not.
     """

@@ -6,8 +6,8 @@ import pandas as pd
 
 from silodp.verdicts.words import AGAINST, CORRECTED, Verdict
 
-# `on_average` and `at_every` are words of claims about trained models, `slack` a bound over the worst value, `note` why a
-# claim is open; the last two: which statement the row is about, where the printed and the corrected ones differ, and
+# `on_average` and `at_every` are words of claims about trained models, `slack` a bound over the worst value, `note` why
+# a claim is open; the last two: which statement the row is about, where the printed and the corrected ones differ, and
 # what stands behind the claim: experiment, theorem or derivation.
 COLUMNS = ["claim", "source", "statement", "statistic", "value", "low", "high", "verdict", "evidence"]
 COLUMNS += ["on_average", "at_every", "slack", "note", "form", "kind"]

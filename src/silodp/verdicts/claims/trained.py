@@ -28,10 +28,10 @@ def _differences(claim: Claim, run: RunFolder) -> str:
     if table is None:
         return ""
     rows = with_reading(table)
-    asked = {(pair.first, pair.second) for pair in claim.statistic.pairs}
     mine = rows["experiment"].isin(claim.experiments) & (rows["reading"] == "")
     mine &= rows["epsilon"].between(*claim.statistic.epsilons)
-    mine &= [bool({(a, b), (b, a)} & asked) for a, b in zip(rows["first"], rows["second"], strict=True)]
+    asked = {frozenset((pair.first, pair.second)) for pair in claim.statistic.pairs}
+    mine &= rows[["first", "second"]].agg(frozenset, axis=1).isin(asked)
     rows = rows[mine & np.isfinite(rows["difference"])]
     words = []
     for (of, *pair), part in rows.groupby([rows["experiment"].map(data_set), "first", "second"], sort=False):

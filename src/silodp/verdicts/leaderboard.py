@@ -23,7 +23,9 @@ CORRECTED = (
 # Key that experiments vary → what messages call a point of that axis; the larger, the more alike silos are.
 SHARE, ALPHA = "silos.mixed", "silos.alpha"
 AXES = {SHARE: "p = {:g} %", ALPHA: "α = {:g}"}
-COUNTS = ["axis", "first", "second", "cells", "ahead", "behind", "ahead after Holm", "behind after Holm"]
+# What the cells of a row of counts vary.
+VARIED = {"": "data set", SHARE: "share p", ALPHA: "Dirichlet α"}
+COUNTS = ["over", "first", "second", "cells", "ahead", "behind", "ahead after Holm", "behind after Holm"]
 
 
 def heterogeneity_axis(experiment: str) -> str:
@@ -45,7 +47,7 @@ def on_board(experiment: str) -> bool:
 
 
 def pairs_on(experiment: str, names: set[str]) -> list[tuple[str, str]]:
-    """The pairs of an experiment's algorithms: each against `REFERENCE`, and that against `ALONE`; on an axis `CORRECTED`.
+    """The pairs of an experiment's algorithms: each against `REFERENCE`, that against `ALONE`; on an axis `CORRECTED`.
 
     Models of one silo are not compared where each silo has a single class: a constant has no error there.
     """
@@ -82,7 +84,7 @@ def compared(reported: pd.DataFrame) -> pd.DataFrame:
 def counted(table: pd.DataFrame) -> pd.DataFrame:
     """`COUNTS` of every pair: its cells, and where the first is ahead or behind, raw and after Holm's method."""
     found = []
-    axes = table["experiment"].map(heterogeneity_axis).rename("axis")
+    axes = table["experiment"].map(heterogeneity_axis).map(VARIED)
     for key, part in table.groupby([axes, "first", "second"], sort=False):
         sides = [part["outcome"] == word for word in (AHEAD, BEHIND)]
         found.append((*key, len(part), *map(sum, sides), *((side & part["holm"]).sum() for side in sides)))

@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from silodp.config.loading import known_shorts
 from silodp.experiments.columns import TABLE_COLUMNS
 from silodp.files import experiments_of, read_json, read_table, reading, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of

@@ -14,13 +14,19 @@ from pandas.testing import assert_frame_equal
 from scipy import stats
 
 from silodp.cli import main
+from silodp.config.errors import ConfigError
+from silodp.config.experiment import Experiment
+from silodp.config.loading import known_experiments
 from silodp.experiments.task import POINT
 from silodp.files import write_parquet
+from silodp.verdicts.claims.claim_file import Decided
+from silodp.verdicts.claims.loading import read_protocol
 from silodp.verdicts.decided import estimate, swapped_estimates
 from silodp.verdicts.decided_tables import cell_rows, gate_row, plan_rows, planned_trials
 from silodp.verdicts.decided_trials import COPY, Part, choosable, make_trials, pilot, train_points, trial_files
 
 EPSILONS, CHOOSING, T = [2.0, 8.0], 4, 100
+STEPS = np.exp([-3, -1.5, 0]).tolist()
 GENERATOR = np.random.default_rng(3)
 
 
@@ -28,7 +34,7 @@ def part(tmp_path: Path, first: str = "local_sgd", **changes) -> Part:
     """One setting of breast cancer, `first` against minibatch SGD; its publication knows no point."""
     names = ["fedprox_spider", "fed_spider"] if first == "spider" else [first]
     keys = {"algorithms": {name: {"private": "private"} for name in [*names, "minibatch_sgd"]}, "trials": CHOOSING}
-    keys |= {"model": {"name": "logistic"}, "stepsizes": {"low": -3, "high": 0, "points": 3}, "clips": [1.0]}
+    keys |= {"model": {"name": "logistic"}, "stepsizes": {"low": -3, "high": 0, "points": 3, "spacing": "exponential"}, "clips": [1.0]}
     keys |= {"phase_lengths": [1, 2], "alternatives": [{"noise": "calibrated"}]}
     config = small.experiment(**keys | changes)
     numbers = dict.fromkeys([*POINT, "M", "R", "trials", "train_loss_mean", "train_loss_error"], pd.Series(dtype=float))
@@ -52,7 +58,7 @@ def rows(algorithm: str, errors: np.ndarray, losses: np.ndarray | None = None, p
     """Rows of points (trials, ε, points) of an algorithm; a point is a step size."""
     losses = errors if losses is None else losses
     found = [
-        (algorithm, trial, epsilon, float(point + 1), 1.0, phase, losses[trial, e, point], errors[trial, e, point])
+        (algorithm, trial, epsilon, STEPS[point], 1.0, phase, losses[trial, e, point], errors[trial, e, point])
         for trial, e, point in np.ndindex(errors.shape)
         for epsilon in [EPSILONS[e]]
     ]
@@ -99,19 +105,6 @@ def test_the_point_of_least_loss_is_evaluated_and_not_the_one_of_least_error(tmp
     plant(of, "local_sgd", rows("local_sgd", errors, losses))
     plant(of, "minibatch_sgd", rows("minibatch_sgd", normal(0.30)))
     assert [row["difference"] for row in cell_rows(of, 0.01, 0.5)] == pytest.approx([0, 0], abs=1e-3)
-
-
-def test_a_side_may_choose_among_algorithms_that_a_family_names(tmp_path):
-    of = part(tmp_path, "spider")
-    sides = {"better": ["fed_spider", "fedprox_spider", "local_sgd"], "plain": ["minibatch_sgd"]}
-    family = of.family | {"sides": sides, "pairs": [["better", "plain"]]}
-    of = replace(of, family=family)
-    plain = ["minibatch_sgd"]
-    assert of.sides() == {"better": ["fed_spider", "fedprox_spider"], "plain": plain, "minibatch_sgd": plain}
-    assert set(of.grid()["side"]) == set(of.sides())
-    plant(of, "better", pd.concat([rows("fed_spider", normal(0.40)), rows("fedprox_spider", normal(0.30, 0.01))]))
-    plant(of, "plain", rows("minibatch_sgd", normal(0.35)))
-    assert [row["difference"] for row in cell_rows(of, 0.01, 0.5)] == pytest.approx([-0.05, -0.05], abs=1e-3)
 
 
 @pytest.mark.parametrize(("ours", "theirs", "useless"), [(0.5, 0.505, True), (0.5, 0.3, False), (0.3, 0.5, False)])
@@ -164,7 +157,7 @@ def test_power_is_the_level_at_0_and_grows_with_the_truth(tmp_path):
     table = [rows("local_sgd", 0.3 + values).assign(side="local_sgd")]
     table.append(rows("minibatch_sgd", 0.3 - values).assign(side="minibatch_sgd"))
     write_parquet(pd.concat(table), of.place / "pilot.parquet")
-    found = {row["truth"]: row for row in plan_rows([of], 0.05)}
+    found = {row["truth"]: row for row in plan_rows([of], 0.05, {})}
     sd = 0.04 * math.sqrt(4 / 3)
     assert found["0"]["sd"] == pytest.approx(sd)
     assert {row["trials"] for row in found.values()} == {
@@ -177,16 +170,95 @@ def test_power_is_the_level_at_0_and_grows_with_the_truth(tmp_path):
     assert found["Δ/2"]["all"] > found["Δ/2"]["ahead"] ** 2
 
 
+def test_a_claims_power_is_that_of_its_own_cells_pairs_and_rule(tmp_path):
+    """Of two cells with a sd of 0.02 and 0.4 the second is never decided; the claim is about the first, the other way."""
+    of = part(tmp_path)
+    values = np.array([-1.0, 1.0, -1.0, 1.0])[:, None, None] * [[[0.01], [0.2]]]
+    table = [rows("local_sgd", 0.3 + values).assign(side="local_sgd")]
+    table.append(rows("minibatch_sgd", 0.3 - values).assign(side="minibatch_sgd"))
+    write_parquet(pd.concat(table), of.place / "pilot.parquet")
+    pair = {"first": "local_sgd", "second": "minibatch_sgd"}
+    turned = {"first": "minibatch_sgd", "second": "local_sgd", "never_worse": True}
+    about = {"name": "decided", "family": "printed", "verdict": "at_every"}
+    claims = {
+        "better": Decided(**about, pairs=[pair], most_epsilon=2),
+        "both": Decided(**about, pairs=[pair]),
+        "turned": Decided(**about, pairs=[turned], most_epsilon=2),
+        "other": Decided(**about | {"family": "calibrated"}, pairs=[pair]),
+        "stated": Decided(**about, pairs=[pair | {"stated": 2.0}]),
+    }
+    found = {row["claim"]: row for row in plan_rows([of], 0.05, claims) if row["claim"]}
+    assert set(found) == {"better", "both", "turned"}
+    assert (found["better"]["cells"], found["both"]["cells"]) == (1, 2)
+    assert found["better"]["all"] > 0.99
+    assert 0.6 < found["both"]["all"] < 0.95
+    # At the effect, minibatch SGD is worse by the whole margin: half of the intervals' ends lie above it and more.
+    assert found["turned"]["all"] < 0.05
+    assert found["turned"]["first"] == "minibatch_sgd"
+
+
+OTHER = [("stepsize", 0.3), ("clip", 7), ("phase_length", 3), ("algorithm", "accelerated_minibatch_sgd"), ("epsilon", 5)]
+
+
+@pytest.mark.parametrize(("key", "value"), OTHER)
+def test_trials_and_pilots_of_another_grid_are_refused(tmp_path, key, value):
+    """What lies there has no digest: with the grid's change the old trials were taken for the new ones."""
+    of = part(tmp_path)
+    good = rows("local_sgd", normal(0.3))
+    plant(of, "minibatch_sgd", rows("minibatch_sgd", normal(0.3)))
+    plant(of, "local_sgd", good)
+    assert len(cell_rows(of, 0.01, 0.5)) == 2
+    file = next(iter(trial_files(of, "local_sgd")))
+    stored = pd.read_parquet(file)
+    stored.loc[stored.index[3:4], key] = value
+    write_parquet(stored, file)
+    said = f"{file}: point: .*{value}[,:].*must be on the grid of the publication"
+    for made in (lambda: cell_rows(of, 0.01, 0.5), lambda: make_trials(of, "local_sgd")):
+        with pytest.raises(ConfigError, match=said):
+            made()
+    pilot_file = of.place / "pilot.parquet"
+    write_parquet(stored.assign(side="local_sgd"), pilot_file)
+    with pytest.raises(ConfigError, match=f"{pilot_file}: point"):
+        plan_rows([of], 0.05, {})
+
+
+def test_what_is_kept_of_trials_is_made_again_for_others(tmp_path):
+    of = part(tmp_path)
+    plant(of, "minibatch_sgd", rows("minibatch_sgd", normal(0.3)))
+    for error in (0.30, 0.33):
+        plant(of, "local_sgd", rows("local_sgd", normal(error)))
+        assert [row["difference"] for row in cell_rows(of, 0.01, 0.5)] == pytest.approx([error - 0.3] * 2, abs=1e-3)
+
+
+def test_mnists_linear_trials_are_of_the_linear_grid_alone():
+    """The families differ in the reading of one grid: each refuses the other's trials."""
+    protocol, name = read_protocol(), "mnist_mlp"
+    config = Experiment.model_validate(known_experiments()[name])
+    folder = small.ROOT / "results" / "decided"
+    linear, printed = (
+        Part(family, protocol["families"][family], name, config, small.run(), config.settings[0], folder)
+        for family in ("printed_linear", "printed")
+    )
+    assert (linear.trials, printed.trials) == (100, 0)
+    file = linear.place / "pilot.parquet"
+    assert len(linear.of_grid(file)) > 0
+    with pytest.raises(ConfigError, match="trials of another grid are another family's"):
+        printed.of_grid(file)
+    assert not printed.place.parent.exists()
+
+
 def test_choosable_points_are_those_that_four_paired_standard_errors_do_not_part():
     base, step = GENERATOR.normal(size=(10, 1)), np.tile([[1.0], [-1.0]], (5, 1))
     apart = step / step.std(ddof=1) * math.sqrt(10)  # a paired standard error of 1
     near, far = base + 3.9 + apart, base + 4.1 + apart
-    table = rows("local_sgd", np.hstack([base, near, far, base])[:, None, :].repeat(2, 1)).assign(side="local_sgd")
+    errors = np.hstack([base, near, far])[:, None, :].repeat(2, 1)
+    alike = rows("local_sgd", errors[:, :, :1]).assign(clip=2.0)
+    table = pd.concat([rows("local_sgd", errors), alike]).assign(side="local_sgd")
     found = choosable(table)
-    assert found.groupby("epsilon")["stepsize"].apply(list).to_dict() == {epsilon: [1.0, 2.0] for epsilon in EPSILONS}
+    assert found.groupby("epsilon")["stepsize"].apply(list).to_dict() == {epsilon: STEPS[:2] for epsilon in EPSILONS}
     # A point that is not trained in every trial is no choice.
-    some = table[(table["stepsize"] != 2) | (table["trial"] > 0)]
-    assert set(choosable(some)["stepsize"]) == {1.0}
+    some = table[(table["stepsize"] != STEPS[1]) | (table["trial"] > 0)]
+    assert set(choosable(some)["stepsize"]) == {STEPS[0]}
 
 
 def test_a_small_family_is_trained_point_by_point_and_trial_by_trial(tmp_path):

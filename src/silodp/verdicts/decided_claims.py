@@ -40,7 +40,7 @@ def decided_verdict(claim: str, asked: Decided, cells: Iterable[Cell], power: fl
     notes = [asked.note] if asked.note else []
     notes += [f"not run: {', '.join(lacking)}"] if lacking else []
     apart = sum(map(_apart, about))
-    notes += [f"{apart} cells that are useless or of one mechanism are counted apart"] if apart else []
+    notes += [f"counted apart as useless or of one mechanism: {apart}"] if apart else []
     if found["on_average"][0] == Verdict.CONFIRMED and any(_within_margin(rows) for rows in _groups(run).values()):
         notes.append("on average below the margin")
     if verdict == Verdict.OPEN and not lacking and power < POWER:

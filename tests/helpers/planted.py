@@ -53,8 +53,3 @@ def bound(verdict, check="rates_convex", theorem="convex-2.1", parameter="slope 
     plain = {"lower": -1.5, "measured": -1.0, "measured_low": -1.1, "measured_high": -0.9, "upper": -0.5, "form": ""}
     names = {"check": check, "theorem": theorem, "parameter": parameter, "value": value, "verdict": verdict}
     return plain | numbers | names
-
-
-def by_part(findings):
-    """Findings by their part's name; the claim as a whole is ""."""
-    return {found.row_name: found for found in findings}

@@ -34,7 +34,11 @@ def part(tmp_path: Path, first: str = "local_sgd", **changes) -> Part:
     """One setting of breast cancer, `first` against minibatch SGD; its publication knows no point."""
     names = ["fedprox_spider", "fed_spider"] if first == "spider" else [first]
     keys = {"algorithms": {name: {"private": "private"} for name in [*names, "minibatch_sgd"]}, "trials": CHOOSING}
-    keys |= {"model": {"name": "logistic"}, "stepsizes": {"low": -3, "high": 0, "points": 3, "spacing": "exponential"}, "clips": [1.0]}
+    keys |= {
+        "model": {"name": "logistic"},
+        "stepsizes": {"low": -3, "high": 0, "points": 3, "spacing": "exponential"},
+        "clips": [1.0],
+    }
     keys |= {"phase_lengths": [1, 2], "alternatives": [{"noise": "calibrated"}]}
     config = small.experiment(**keys | changes)
     numbers = dict.fromkeys([*POINT, "M", "R", "trials", "train_loss_mean", "train_loss_error"], pd.Series(dtype=float))
@@ -197,7 +201,13 @@ def test_a_claims_power_is_that_of_its_own_cells_pairs_and_rule(tmp_path):
     assert found["turned"]["first"] == "minibatch_sgd"
 
 
-OTHER = [("stepsize", 0.3), ("clip", 7), ("phase_length", 3), ("algorithm", "accelerated_minibatch_sgd"), ("epsilon", 5)]
+OTHER = [
+    ("stepsize", 0.3),
+    ("clip", 7),
+    ("phase_length", 3),
+    ("algorithm", "accelerated_minibatch_sgd"),
+    ("epsilon", 5),
+]
 
 
 @pytest.mark.parametrize(("key", "value"), OTHER)

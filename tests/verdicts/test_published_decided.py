@@ -4,13 +4,17 @@ import shutil
 
 import numpy as np
 import pandas as pd
+import pytest
 from small import ROOT
 
 from silodp.cli import main
 from silodp.files import read_parquet
+from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.decided_tables import COLUMNS, cell_rows
-from silodp.verdicts.decided_trials import choosable, parts_of, read_protocol, train_points, trial_files
+from silodp.verdicts.claims.loading import read_protocol
+from silodp.verdicts.decided_trials import choosable, parts_of, train_points, trial_files
 
+KEY = ["family", "data_set", "first", "second"]
 NUMBERS = ["difference", "low", "high", "low_90", "high_90"]
 
 
@@ -41,10 +45,25 @@ def test_a_committed_trial_is_what_the_code_gives():
 
 
 def test_the_command_makes_tables_of_committed_trials(tmp_path):
-    shutil.copytree(ROOT / "results" / "decided" / "perceptron" / "wbcd_equal", tmp_path / "perceptron" / "wbcd_equal")
-    assert main(["decided", "tables", "perceptron", "--experiments", "wbcd_equal", "--folder", str(tmp_path)]) == 0
+    shutil.copytree(ROOT / "results/decided/calibrated/wbcd_certified", tmp_path / "calibrated/wbcd_certified")
+    assert main(["decided", "tables", "calibrated", "--experiments", "wbcd_certified", "--folder", str(tmp_path)]) == 0
     found, wanted = (pd.read_csv(file) for file in (tmp_path / "decided.csv", ROOT / "results/published/decided.csv"))
-    wanted = wanted.query("experiment == 'wbcd_equal'")
-    assert found["outcome"].tolist() == wanted["outcome"].tolist() == ["ahead"] * 5
+    wanted = wanted.query("experiment == 'wbcd_certified'")
+    assert found["outcome"].tolist() == wanted["outcome"].tolist() == ["same"] * 7
     np.testing.assert_allclose(found[NUMBERS].to_numpy(float), wanted[NUMBERS].to_numpy(float), atol=1e-6)
-    assert {"gate.csv", "decided_verdicts.csv"} <= {file.name for file in tmp_path.iterdir()}
+    assert {"gate.csv", "decided_verdicts.csv", "decided_means.csv"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_published_means_are_those_of_the_published_cells():
+    """Useless cells and those of one mechanism are in no mean, as in C1's on insurance."""
+    cells = pd.read_csv(ROOT / "results/published/decided.csv").query(
+        "trials > 0 and not useless and not same_mechanism"
+    )
+    means = pd.read_csv(ROOT / "results/published/decided_means.csv").query("cells > 0")
+    cells["data_set"] = cells["experiment"].map(data_set)
+    for row in means[means["claim"].isna()].to_dict("records"):
+        own = cells[(cells[["family", "data_set", "first", "second"]] == [row[key] for key in KEY]).all(axis=1)]
+        assert (len(own), own["difference"].mean()) == (row["cells"], pytest.approx(row["difference"]))
+    insurance = means.query("claim == 'C1' and data_set == 'insurance'").iloc[0]
+    assert (insurance["cells"], insurance["apart"]) == (24, 8)
+    assert insurance["difference"] == pytest.approx(-0.0197, abs=5e-5)

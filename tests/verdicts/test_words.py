@@ -15,15 +15,14 @@ def test_every_word_has_a_sign_a_class_and_a_meaning_of_its_own():
     ("parts", "whole"),
     [
         ("confirmed, confirmed", "confirmed"),
-        ("confirmed, refuted, not testable here", "refuted"),
-        ("confirmed, not testable here", "open"),
+        ("confirmed, refuted, not testable", "refuted"),
+        ("confirmed, not testable", "open"),
         ("confirmed, open", "open"),
-        ("confirmed, order agrees, vacuous here, derivation", "order agrees"),
+        ("confirmed, order agrees, vacuous, derivation", "order agrees"),
         ("order agrees, not contradicted", "not contradicted"),
-        ("not contradicted, depends on the variant", "depends on the variant"),
-        ("derivation, vacuous here", "derivation"),
-        ("vacuous here", "vacuous here"),
-        ("not testable here", "not testable here"),
+        ("derivation, vacuous", "derivation"),
+        ("vacuous", "vacuous"),
+        ("not testable", "not testable"),
     ],
 )
 def test_a_claim_is_as_strong_as_its_weakest_part(parts, whole):

@@ -184,8 +184,7 @@ _TAGS = {
     *("linear", "logistic", "softmax", "perceptron", "convnet", "sigmoid"),
     *("str", "owndata", "bool", "literal['none','bounds','silo','train']"),
     *("constrained-float", "literal['1/n^2']", "literal['moments','theorem','calibrated']", "float"),
-    *("paired_difference", "relative_improvement", "price_of_privacy", "delivered_epsilon", "bounds_verdicts"),
-    *("exact_expression", "same_iterates"),
+    *("decided", "delivered_epsilon", "bounds_verdicts", "exact_expression", "same_iterates"),
 }
 
 

@@ -19,7 +19,9 @@ from silodp.verdicts.claims import expressions
 from silodp.verdicts.claims.claim_file import EXPRESSIONS, Claim, Statistic
 from silodp.verdicts.claims.deciding import STATISTICS, decide
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.claims.rows import ABOUT, COLUMNS
+from silodp.verdicts.claims.rows import COLUMNS, is_corrected
+from silodp.verdicts.claims.trained import NOTE
+from silodp.verdicts.decided_claims import VERDICTS
 from silodp.verdicts.words import Verdict
 
 FILES = sorted(set((ROOT / "config" / "claims").glob("*.yaml")) - {ROOT / "config" / "claims" / "decided.yaml"})
@@ -33,7 +35,7 @@ claims:
     statement: this
     rule: that
     experiments: [wbcd_mlp]
-    statistic: {name: paired_difference, pairs: [{first: spider, second: local_sgd}]}
+    statistic: {name: decided, family: printed, verdict: at_every, pairs: [{first: spider, second: local_sgd}]}
 """
 
 
@@ -83,10 +85,9 @@ def test_the_schema_allows_the_files_and_no_unknown_key():
         ("first: spider", "first: spyder", "claims[0].statistic.pairs[0].first: 'spyder': must be one of"),
         # A name of thousands of letters is cut short.
         ("[wbcd_mlp]", f"[{'n' * 5000}]", f"claims[0].experiments[0]: '{'n' * 76}...: must be one of"),
-        ("second: local_sgd", "second: local_sgd, tolerance: -1", "claims[0].statistic.pairs[0].tolerance: -1"),
-        ("name: paired_difference", "name: feeling", "claims[0].statistic: "),
-        ("that", "that\n    certified: {experiments: {mnist_mlp: []}}", "certified.experiments: 'mnist_mlp'"),
-        ("that", "that\n    certified: {experiments: {wbcd_mlp: [x]}}", "experiments.wbcd_mlp[0]: 'x': must"),
+        ("second: local_sgd", "second: local_sgd, never_worse: 2", "claims[0].statistic.pairs[0].never_worse: 2"),
+        ("verdict: at_every", "verdict: at_most", "claims[0].statistic.verdict: 'at_most'"),
+        ("name: decided", "name: feeling", "claims[0].statistic: "),
         ("paper: a paper", "paper: a paper\npaper: another", "given twice"),
         ("that", "that\n    evidence: ['{nothing}']", "claims[0].evidence"),
         ("that", "that\n    evidence: [/etc/passwd]", "claims[0].evidence[0]: '/etc/passwd'"),
@@ -115,22 +116,23 @@ def test_an_id_is_given_once_over_all_files(tmp_path):
 
 def planted(path):
     errors = {("spider", 1.0): noisy(0.5, seed=1), ("minibatch_sgd", 1.0): noisy(0.2, seed=2)}
-    return folder(path / "run", trials("wbcd_mlp", errors | {("local_sgd", 1.0): noisy(0.8, seed=3)}))
+    row = dict(
+        zip(VERDICTS, ["N2", "not reproduced", "open", "not reproduced", 0.3, 0.2, 0.4, "", "cells"], strict=True)
+    )
+    return folder(path / "run", trials("wbcd_mlp", errors), decided_verdicts=[row])
 
 
-def test_the_command_writes_every_claim_and_finds_the_planted_refutation(tmp_path, capsys):
+def test_the_command_writes_a_row_a_claim_and_finds_the_planted_contradiction(tmp_path, capsys):
     run = planted(tmp_path)
     output = tmp_path / "claims.csv"
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     table = pd.read_csv(output)
-    assert list(table) == [*COLUMNS, *ABOUT]
-    assert set(table["verdict"]) <= set(Verdict)
-    assert {claim.id for claim in load_claims()} <= set(table["claim"])
+    assert list(table) == COLUMNS
+    assert set(table["verdict"]) <= set(Verdict) - {Verdict.ORDER_AGREES}
+    assert [claim.id for claim in load_claims()] == table.loc[~is_corrected(table), "claim"].tolist()
     whole = table.set_index("claim")
-    assert whole.loc["N2", "verdict"] == "not reproduced"
-    assert whole.loc["C1", "verdict"] == "not testable here"
-    assert "insurance_linear" in whole.loc["C1", "statistic"]
-    assert whole.loc["N1", "evidence"] == "figures/wbcd_mlp_M2_R5.svg; reported/wbcd_mlp.csv"
+    assert whole.loc["N2", ["verdict", "at_every", "value"]].tolist() == ["not reproduced", "not reproduced", 0.3]
+    assert whole.loc["C1", ["verdict", "note"]].tolist() == ["not testable", NOTE]
     first = output.read_bytes()
     assert main(["-q", "claims", str(run.path), "--output", str(output)]) == 0
     assert output.read_bytes() == first
@@ -157,6 +159,6 @@ def test_a_run_is_named_by_folder_file_or_name(tmp_path, monkeypatch, capsys):
 
 def test_a_table_that_is_none_is_named(tmp_path):
     run = planted(tmp_path)
-    (run.path / "reported" / "wbcd_mlp.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"wbcd_mlp\.csv: columns: lacks"):
+    (run.path / "privacy.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"privacy\.csv: columns: lacks"):
         decide(load_claims(), type(run)(run.path))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from planted import bound, by_part, claim, folder
+from planted import bound, claim, folder
 from small import ROOT
 
 from silodp.theory import THEOREMS
@@ -37,39 +37,38 @@ ROWS = [{"check": "rates_convex", "theorem": "convex-2.1"}]
 def read(path, bounds, rows=ROWS, **options):
     statistic = {"name": "bounds_verdicts", "rows": rows} | options
     evidence = ["bounds/{check}.csv"]
-    return by_part(bounds_verdicts(claim(statistic, evidence=evidence), folder(path, bounds=bounds)))
+    return bounds_verdicts(claim(statistic, evidence=evidence), folder(path, bounds=bounds))
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "wanted"),
+    ("verdicts", "wanted", "note"),
     [
-        (["confirmed", "confirmed", ""], "confirmed"),
-        (["confirmed", "refuted", "open"], "refuted"),
-        (["confirmed", "order agrees"], "order agrees"),
-        (["vacuous here", "confirmed"], "confirmed"),
-        ([""], "not testable here"),
+        (["confirmed", "confirmed", ""], "confirmed", ""),
+        (["confirmed", "refuted", "open"], "refuted", ""),
+        (["confirmed", "order agrees"], "open", "order agrees"),
+        (["vacuous here", "confirmed"], "confirmed", ""),
+        ([""], "not testable", "bounds/rates_convex.csv has no row of convex-2.1"),
     ],
 )
-def test_verdicts_of_checks_make_a_claims(tmp_path, verdicts, wanted):
-    found = read(tmp_path, [bound(verdict, value=place) for place, verdict in enumerate(verdicts)])[""]
-    assert found.verdict == wanted
-    if wanted != "not testable here":
+def test_verdicts_of_checks_make_a_claims(tmp_path, verdicts, wanted, note):
+    (found,) = read(tmp_path, [bound(verdict, value=place) for place, verdict in enumerate(verdicts)])
+    assert (found.verdict, found.note) == (wanted, note)
+    if wanted != "not testable":
         assert (found.value, found.low, found.high) == (-1.0, -1.1, -0.9)
         assert found.evidence == ("bounds/rates_convex.csv",)
 
 
 def test_the_tightest_row_is_shown(tmp_path):
     tight = bound("confirmed", value=2, measured=-0.7, measured_high=-0.55)
-    assert read(tmp_path, [bound("confirmed", value=1), tight, bound("confirmed", value=3)])[""].value == -0.7
+    (found,) = read(tmp_path, [bound("confirmed", value=1), tight, bound("confirmed", value=3)])
+    assert found.value == -0.7
 
 
 def test_the_printed_form_is_the_headline_and_the_corrected_one_stands_beside_it(tmp_path):
     rows = [bound("confirmed", form="corrected"), bound("refuted", form="as printed"), bound("order agrees")]
-    found = read(tmp_path, rows)
-    assert {part: (finding.verdict, finding.form) for part, finding in found.items()} == {
-        "": ("refuted", "as printed"),
-        "[corrected]": ("order agrees", "corrected"),
-    }
+    printed, corrected = read(tmp_path, rows)
+    assert (printed.verdict, printed.form) == ("refuted", "as printed")
+    assert (corrected.verdict, corrected.form, corrected.note) == ("open", "corrected", "order agrees")
 
 
 def test_an_unknown_verdict_is_an_error(tmp_path):
@@ -80,18 +79,18 @@ def test_an_unknown_verdict_is_an_error(tmp_path):
 def test_rows_are_chosen_by_parameter_and_by_the_largest_value(tmp_path):
     other = bound("refuted", parameter="M (statistical)", value=9)
     rows = [bound("refuted", value=1), bound("confirmed", value=8), other]
-    assert read(tmp_path / "a", rows, [ROWS[0] | {"parameter": "slope", "last": True}])[""].verdict == "confirmed"
-    assert read(tmp_path / "b", rows, [ROWS[0] | {"parameter": "slope"}])[""].verdict == "refuted"
+    assert read(tmp_path / "a", rows, [ROWS[0] | {"parameter": "slope", "last": True}])[0].verdict == "confirmed"
+    assert read(tmp_path / "b", rows, [ROWS[0] | {"parameter": "slope"}])[0].verdict == "refuted"
 
 
 def test_a_missing_check_says_how_to_get_it(tmp_path):
-    found = read(tmp_path, [])[""]
-    assert found.verdict == "not testable here"
-    assert "make bounds" in found.statistic
-    both = read(tmp_path, [bound("confirmed")], [*ROWS, {"check": "table_1", "theorem": "checkins-table-1"}])[""]
+    (found,) = read(tmp_path, [])
+    assert found.verdict == "not testable"
+    assert "make bounds" in found.note
+    (both,) = read(tmp_path, [bound("confirmed")], [*ROWS, {"check": "table_1", "theorem": "checkins-table-1"}])
     assert both.verdict == "open"
     assert both.value == -1.0
-    assert "needs bounds/table_1.csv" in both.statistic
+    assert "needs bounds/table_1.csv" in both.note
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
@@ -112,7 +111,7 @@ def test_formulas_are_as_stated_but_for_those_that_the_errata_name(name):
 
 def test_formulas_have_the_published_numbers():
     """The number of a claim that formulas alone decide, its ends over the grid, and the slack of its limit."""
-    table = pd.read_csv(ROOT / "results" / "published" / "claims.csv").query("scope == 'claim'").set_index("id")
+    table = pd.read_csv(ROOT / "results" / "published" / "claims.csv").set_index("claim")
     found = {}
     for one in load_claims():
         if isinstance(one.statistic, FormulaValues):
@@ -181,13 +180,10 @@ def test_a_planted_wrong_formula_is_refuted(monkeypatch, name, theorem, factor):
 
 
 def test_spider_with_phases_of_one_round_is_minibatch_sgd_under_its_noise_only(tmp_path):
-    found = by_part(same_iterates(claim({"name": "same_iterates"}), folder(tmp_path)))
-    same = found["[spider_q1_noise=minibatch]"]
-    assert (same.verdict, same.value, same.form) == ("confirmed", 0.0, "corrected")
-    printed = found[""]
-    assert (printed.verdict, printed.form) == ("refuted", "as printed")
-    assert printed.value > 0
-    assert "1.414" in printed.statistic
+    (found,) = same_iterates(claim({"name": "same_iterates"}), folder(tmp_path))
+    assert found.verdict == "refuted"
+    assert found.value > 0
+    assert "σ of SPIDER over σ of MB-SGD 1.414; at equal σ the distance is 0" in found.statistic
 
 
 def test_every_theorem_has_a_claim_or_a_reason_for_none_and_no_file_names_an_unknown_one():

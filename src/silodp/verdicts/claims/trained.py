@@ -32,7 +32,7 @@ def _differences(claim: Claim, run: RunFolder) -> str:
     mine &= rows["epsilon"].between(*claim.statistic.epsilons)
     asked = {frozenset((pair.first, pair.second)) for pair in claim.statistic.pairs}
     mine &= rows[["first", "second"]].agg(frozenset, axis=1).isin(asked)
-    rows = rows[mine & np.isfinite(rows["difference"])]
+    rows = rows[mine & np.isfinite(rows["difference"].astype(float))]
     words = []
     for (of, *pair), part in rows.groupby([rows["experiment"].map(data_set), "first", "second"], sort=False):
         below, above = int((part["high"] < 0).sum()), int((part["low"] > 0).sum())

@@ -10,7 +10,16 @@ from scipy import stats
 from small import ROOT
 
 from silodp.cli import main
-from silodp.verdicts.comparisons import CALIBRATED, COLUMNS, SAME, compare, headline, outcome_of, same_algorithm
+from silodp.verdicts.comparisons import (
+    CALIBRATED,
+    COLUMNS,
+    SAME,
+    by_data_set,
+    compare,
+    headline,
+    outcome_of,
+    same_algorithm,
+)
 
 
 def reported(errors):
@@ -135,3 +144,58 @@ def test_where_fedprox_spider_is_missing_it_is_not_minibatch_sgd():
     plan = {"sampling": "5 of 9", "noise_multiplier": 3.0, "delivered_epsilon": 0.9}
     reported, privacy = pd.DataFrame([row | run]), pd.DataFrame([row | plan])
     assert same_algorithm(reported, privacy, "fedprox_spider", "minibatch_sgd") == set()
+
+
+def one_round(noise=1.0, phase=1, own=True, true=1.0):
+    """Trials and plans of FedProx-SPIDER, whose trials SPIDER's are where `own`, and of minibatch SGD at ε = 1 and 3."""
+    errors = {
+        (name, e): np.arange(4) + place
+        for place, name in enumerate(("fedprox_spider", "minibatch_sgd"))
+        for e in (1, 3)
+    }
+    errors |= {("spider", e): errors["fedprox_spider", e] + (not own) for e in (1, 3)}
+    rows = pd.DataFrame(trials("e", errors)).assign(phase_length=1, stepsize=1.0, clip=1.0)
+    rows.loc[(rows["algorithm"] != "minibatch_sgd") & (rows["epsilon"] == 1), "phase_length"] = phase
+    place = {"experiment": "e", "reading": "", "M": 2, "R": 5, "sampling": "5 of 9"}
+    plans = [
+        place | {"epsilon": e, "algorithm": name, "noise_multiplier": sigma * e, "delivered_epsilon": delivered * e}
+        for name, sigma, delivered in (("minibatch_sgd", 1.0, 1.0), ("fedprox_spider", noise, true))
+        for e in (1.0, 3.0)
+    ]
+    return rows, pd.DataFrame(plans)
+
+
+def test_an_algorithm_under_another_name_is_found_and_is_no_lead():
+    rows, plans = one_round(noise=1.0008)
+    for first in ("spider", "fedprox_spider"):
+        assert same_algorithm(rows, plans, first, "minibatch_sgd") == {("e", "", 2, 5, 1.0), ("e", "", 2, 5, 3.0)}
+    assert set(compare(rows, "spider", "minibatch_sgd", privacy=plans)["outcome"]) == {SAME}
+    assert SAME not in set(compare(rows, "spider", "minibatch_sgd")["outcome"])
+
+
+@pytest.mark.parametrize("other", [{"noise": 1.002}, {"phase": 2}, {"own": False}, {"true": 1.4}])
+def test_other_noise_longer_phases_or_more_releases_are_another_algorithm(other):
+    found = same_algorithm(*one_round(**other), "spider", "minibatch_sgd")
+    assert ("e", "", 2, 5, 1.0) not in found
+
+
+def test_a_data_set_has_one_test_over_the_settings_and_epsilons_of_its_trials():
+    """Beside it the counts of comparisons, raw and after Holm's method; an algorithm with itself counts nowhere."""
+    generator, rows = np.random.default_rng(5), []
+    for M in (2, 3):
+        base = {("b", e): generator.normal(0.3, 0.05, 12) for e in (1.0, 3.0)}
+        shift = {1.0: -0.1, 3.0: 0.1 if M == 3 else -0.1}
+        first = {("a", e): base["b", e] + shift[e] + generator.normal(0, 0.005, 12) for e in (1.0, 3.0)}
+        rows += trials("wbcd_mlp", base | first, M=M)
+    reported = pd.DataFrame(rows).assign(reading="")
+    cells = compare(reported, "a", "b").assign(tolerance=0.0, reading="")
+    (found,) = by_data_set(cells, {"wbcd_mlp": reported}).to_dict("records")
+    wide = reported.pivot(index="trial", columns=["algorithm", "M", "epsilon"], values="test_error")
+    wanted = stats.ttest_1samp((wide["a"] - wide["b"]).mean(axis=1), 0)
+    assert found["mean"] == pytest.approx((wide["a"] - wide["b"]).mean().mean())
+    assert (found["low"], found["high"]) == tuple(pytest.approx(end) for end in wanted.confidence_interval(0.95))
+    assert (found["data_set"], found["ahead"], found["behind"], found["ahead_kept"]) == ("wbcd", 3, 1, 3)
+    cells.loc[cells["difference"] > 0, "outcome"] = SAME
+    (found,) = by_data_set(cells, {"wbcd_mlp": reported}).to_dict("records")
+    assert (found["ahead"], found["behind"], found["same"]) == (3, 0, 1)
+    assert found["mean"] == pytest.approx(-0.1, abs=0.01)

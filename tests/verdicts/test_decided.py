@@ -111,15 +111,15 @@ def test_a_cell_without_spread_hides_no_contradiction_and_is_one_by_itself() -> 
     """A cell whose draws are all 0 has t = 0/0, which made a difference of six standard errors open."""
     draws = np.random.default_rng(3).normal(size=(2000, 2))
     none = np.zeros((2000, 1))
-    assert exceeds(np.array([6.0, 0, 0]), np.hstack([draws + [6, 0], none]), np.zeros(3))
-    assert not exceeds(np.array([0.5, 0, 0]), np.hstack([draws + [0.5, 0], none]), np.zeros(3))
+    assert exceeds(np.array([6.0, 0, 0]), np.hstack([draws + np.array([6, 0]), none]), np.zeros(3))
+    assert not exceeds(np.array([0.5, 0, 0]), np.hstack([draws + np.array([0.5, 0]), none]), np.zeros(3))
     assert exceeds(np.array([0.01]), none + 0.01, np.zeros(1))
     assert not exceeds(np.array([0.01]), none + 0.01, np.array([0.01]))
 
 
 @pytest.mark.parametrize("diverged", [np.nan, np.inf])
 def test_a_diverged_cell_decides_nothing_and_hides_nothing(diverged: float) -> None:
-    draws = np.random.default_rng(4).normal(size=(2000, 2)) + [6, 0]
+    draws = np.random.default_rng(4).normal(size=(2000, 2)) + np.array([6, 0])
     values = np.array([6.0, diverged])
     draws[:, 1] = diverged
     assert exceeds(values, draws, np.zeros(2))

@@ -175,7 +175,7 @@ def test_power_is_the_level_at_0_and_grows_with_the_truth(tmp_path):
 
 
 def test_a_claims_power_is_that_of_its_own_cells_pairs_and_rule(tmp_path):
-    """Of two cells with a sd of 0.02 and 0.4 the second is never decided; the claim is about the first, the other way."""
+    """Of two cells one is ten times as noisy: the claim about the quiet one has power, also the other way round."""
     of = part(tmp_path)
     values = np.array([-1.0, 1.0, -1.0, 1.0])[:, None, None] * [[[0.01], [0.2]]]
     table = [rows("local_sgd", 0.3 + values).assign(side="local_sgd")]

@@ -16,7 +16,6 @@ from small import ROOT
 from silodp.cli import main
 from silodp.experiments.validation import load
 from silodp.files import write_text
-from silodp.verdicts.claims.base import RunFolder
 from silodp.workflow.contents import (
     MANIFEST,
     entities,
@@ -112,15 +111,6 @@ def test_clean_keeps_what_a_rebuild_made_since_the_manifest(run, capsys):
     assert held(run) >= {*STRANGERS}
 
 
-def test_claims_and_page_do_not_read_a_removed_experiments_tables(run):
-    shutil.copy(run / "tables/wbcd_mlp.csv", run / "tables/gone.csv")
-    for name in ("tables/gone.csv", "reported/gone.csv", "checkins/gone.csv"):
-        write_text("a,b\n1,2\n", run / name)
-        assert RunFolder(run).table(name) is None
-    write_text("a,b\n1,2\n", run / "checkins/figure_2.csv")
-    assert RunFolder(run).table("checkins/figure_2.csv") is not None
-
-
 def test_every_file_of_every_run_has_a_kind(tmp_path):
     """So that `clean --all` knows a run by its files, also one that was killed before its config.json."""
     own = tmp_path / "p.csv"
@@ -137,7 +127,7 @@ def test_what_was_kept_before_is_kept():
     """Tables stay as published, figures and pages are made again, decided tables stay beside them."""
     fates = {name: fate_of(name) for name in present(ROOT / "results" / "published")}
     assert {name for name, fate in fates.items() if fate == "added"} == {
-        *(f"{table}.csv" for table in ("decided", "decided_power", "decided_verdicts", "gate")),
+        *(f"{table}.csv" for table in ("decided", "decided_means", "decided_power", "decided_verdicts", "gate")),
         "README.md",
     }
     assert {Path(name).suffix for name, fate in fates.items() if fate == "remade"} == {".svg", ".csv", ".html"}

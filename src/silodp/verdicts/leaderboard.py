@@ -10,9 +10,9 @@ from silodp.config.loading import known_experiments
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.comparisons import AHEAD, BEHIND, compare
 
-# What every algorithm is set against; training alone, which a model of all silos is set against.
+# What every algorithm is set against; training alone, which is set against nothing but that.
 REFERENCE, ALONE = "minibatch_sgd", "silo_only"
-# Pairs along the axis of heterogeneity: what may pay, and what it is held against.
+# What may pay where silos differ, and what it is held against.
 CORRECTED = (
     ("dp_scaffold", "minibatch_sgd"),
     ("dp_scaffold", "local_sgd"),
@@ -47,14 +47,14 @@ def on_board(experiment: str) -> bool:
 
 
 def pairs_on(experiment: str, names: set[str]) -> list[tuple[str, str]]:
-    """The pairs of an experiment's algorithms: each against `REFERENCE`, that against `ALONE`; on an axis `CORRECTED`.
+    """The pairs of an experiment's algorithms: `CORRECTED`, and beside an axis each against `REFERENCE`.
 
     Models of one silo are not compared where each silo has a single class: a constant has no error there.
     """
     pairs = list(CORRECTED)
     if not heterogeneity_axis(experiment):
-        others = sorted(names - {REFERENCE, ALONE, "spider"})
-        pairs = [*((name, REFERENCE) for name in others), (REFERENCE, ALONE)]
+        each = [(name, REFERENCE) for name in sorted(names - {REFERENCE, ALONE, "spider"})]
+        pairs = list(dict.fromkeys([*each, *CORRECTED]))
     if known_experiments()[experiment]["silos"]["scheme"] == "by_class":
         pairs = [pair for pair in pairs if not {"silo_only", "mr_mtl"} & {*pair}]
     return [pair for pair in pairs if names.issuperset(pair)]

@@ -89,7 +89,7 @@ OUTPUTS = (
     ),
     *(
         Output(f"{table}.csv", "decided", "added", "asked")
-        for table in ("decided", "decided_verdicts", "decided_power", "gate")
+        for table in ("decided", "decided_verdicts", "decided_means", "decided_power", "gate")
     ),
 )
 

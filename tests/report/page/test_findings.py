@@ -13,6 +13,7 @@ from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import with_reading, write_csv
 from silodp.report.page.figures import Page
 from silodp.report.page.findings import findings
+from silodp.verdicts.claims.base import holm
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.comparisons import BEHIND, compare, pairs_of
 
@@ -27,19 +28,6 @@ def numbers(finding):
 def published():
     comparisons, privacy = (pd.read_csv(PUBLISHED / f"{name}.csv") for name in ("comparisons", "privacy"))
     return findings(Page(PUBLISHED, PUBLISHED), comparisons, privacy)
-
-
-def test_the_means_are_those_of_the_claims(published):
-    claimed, _, equal = map(numbers, published)
-    claims = pd.read_csv(PUBLISHED / "claims.csv").set_index("claim")
-    ended = ", [at exactly the claimed ε: noise=calibrated;noise_at=end]"
-    for table, row, claim in (
-        (claimed, 1, "N2: mnist, spider − minibatch_sgd"),
-        (equal, 0, f"C1: insurance, minibatch_sgd − local_sgd{ended}"),
-        (equal, 1, f"C1: mnist, minibatch_sgd − local_sgd{ended}"),
-    ):
-        got, wanted = table.loc[row, ["mean", "low", "high"]], claims.loc[claim, ["value", "low", "high"]]
-        np.testing.assert_allclose(got.to_numpy(float), wanted.to_numpy(float), rtol=1e-5)
 
 
 def test_the_sentences_count_the_published_rows(published):
@@ -87,14 +75,14 @@ def test_two_algorithms_that_are_never_ahead_are_not_told_apart():
 
 def test_the_picture_of_a_part_says_what_its_marks_are(published):
     strokes = "strokes: single comparisons, which count as smaller or larger where their 95 % intervals leave out 0"
-    assert f"{strokes}; grey band: within the tolerance of 0.005." in published[0].shown
+    assert f"{strokes}; grey band: within the tolerance of 0.01." in published[0].shown
     said = r"A mark is at the lower bound .* Drawn: \d+ of the \d+, those of MNIST, "
     said += r".*M = 25, R = 25; at each claimed ε, from left: MB-SGD"
     assert re.match(said, published[1].shown)
 
 
 def test_what_holm_keeps_is_counted_by_direction(published):
-    """N2's line has the same counts by the same rule."""
-    claims = pd.read_csv(PUBLISHED / "claims.csv").set_index("claim")
-    ahead, behind = re.search(r"Holm: (\d+) ahead, (\d+) behind", claims.loc["N2", "tally"]).groups()
+    rows = with_reading(pd.read_csv(PUBLISHED / "comparisons.csv")).query("reading == '' and first == 'spider'")
+    rows = rows[rows["experiment"].isin(["mnist_mlp", "cifar10_cnn", "wbcd_mlp"])]
+    ahead, behind = (sum(holm(p.tolist())) for p in (1 - rows["p"], rows["p"]))
     assert f"keeps {ahead} of the 6 smaller and {behind} of the 23 larger errors" in published[0].detail

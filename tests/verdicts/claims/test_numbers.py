@@ -1,4 +1,4 @@
-"""Delivered ε: planted tables, and the verdict and number that each must have; the published ones are rows of tables."""
+"""Delivered ε: planted tables with the verdict and number that each must have; published numbers are rows of tables."""
 
 import numpy as np
 import pandas as pd

@@ -147,7 +147,7 @@ def test_where_fedprox_spider_is_missing_it_is_not_minibatch_sgd():
 
 
 def one_round(noise=1.0, phase=1, own=True, true=1.0):
-    """Trials and plans of FedProx-SPIDER, whose trials SPIDER's are where `own`, and of minibatch SGD at ε = 1 and 3."""
+    """Trials and plans at ε = 1 and 3 of minibatch SGD and FedProx-SPIDER, whose trials SPIDER's are where `own`."""
     errors = {
         (name, e): np.arange(4) + place
         for place, name in enumerate(("fedprox_spider", "minibatch_sgd"))

@@ -236,7 +236,7 @@ def test_all_that_write_or_copy_a_folder_wait_for_each_other(runs, tmp_path, cap
         (run, ["clean", "--all", str(run)]),
         (out, ["crate", str(out)]),
         (run, ["leaderboard", str(run), "--output", str(run / "board")]),
-        (run, ["decided", "tables", "--folder", str(run)]),
+        (run, ["decided", "tables", "printed", "--folder", str(run)]),
     ):
         before = held(folder)
         with results_locked(folder):

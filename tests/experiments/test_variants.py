@@ -48,15 +48,14 @@ def test_tasks_are_what_a_reading_speaks_of():
 
 
 def test_figures_of_every_reading_and_setting():
-    """At equal true ε by default alone; both noises side by side for the calibrated one."""
+    """At equal true ε by default alone; both noises side by side where one is calibrated, which say what each would."""
     shown = figure_names("small", CONFIG)
     kinds = {}
     for name, shows in shown.items():
         assert name.startswith(f"small_M{shows['M']}_R{shows['R']}")
         kinds.setdefault((shows["M"], shows["reading"]), []).append(shows["kind"])
-    usual = ["error_vs_epsilon", "delivered_vs_claimed"]
-    beside = {"": ["error_vs_delivered"], "noise=calibrated": ["both_noises", "calibrated_vs_paper"]}
-    assert kinds == {(M, label): usual + beside.get(label, []) for label in CONFIG.variants() for M in (2, 1)}
+    alone = {"": ["delivered_vs_claimed"], "noise=calibrated": ["both_noises", "delivered_vs_claimed"]}
+    assert kinds == {(M, label): alone.get(label, ["error_vs_epsilon"]) for label in CONFIG.variants() for M in (2, 1)}
     assert shown["small_M1_R4"] == {
         "experiment": "small",
         "M": 1,

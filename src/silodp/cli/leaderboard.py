@@ -6,51 +6,28 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from silodp.cli.options import PATH, command
-from silodp.config.errors import ConfigError
+from silodp.cli.figures import FORMATS
+from silodp.cli.options import PATH, job_command, option_of_values
+from silodp.config.loading import heterogeneity_axis
 from silodp.experiments.columns import REPORTED_COLUMNS
-from silodp.files import read_json, read_table, write_csv, write_text
+from silodp.files import read_table, write_csv
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels
 from silodp.report.figures.style import save
-from silodp.verdicts.leaderboard import compared, headline, heterogeneity_axis, on_board, verdicts
-from silodp.workflow.engine import results_locked
+from silodp.verdicts.leaderboard import best_models, compared
 
 
-@command(
-    epilog="Example: silodp leaderboard results/leaderboard results/leaderboard-mnist --output results/leaderboard"
+@job_command()
+@click.argument("reported", metavar="REPORTED...", type=PATH, nargs=-1, required=True)
+@click.option(
+    "--folder", type=PATH, required=True, help="Folder for leaderboard.csv, leaderboard_best.csv and figures."
 )
-@click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
-@click.option("--output", type=PATH, required=True, help="Folder for leaderboard.csv, .md and figures.")
-def leaderboard(folders: Sequence[Path], output: Path) -> None:
-    """Make the leaderboard's table, verdicts and figures from finished runs, by the rules of docs/leaderboard.md."""
-    # The output lies in one of them, or is nobody else's.
-    with results_locked(*folders):
-        _make(folders, output)
-
-
-def _make(folders: Sequence[Path], output: Path) -> None:
-    files = sorted(file for folder in folders for file in (folder / "reported").glob("*.csv"))
-    if not files:
-        raise ConfigError(f"command line: {folders[0]}: no reported/*.csv: must be the folder of a finished run")
-    reported = pd.concat([read_table(file, REPORTED_COLUMNS) for file in files], ignore_index=True)
-    reported = reported[reported["experiment"].map(on_board)]
-    table = compared(reported, [name for folder in folders for name in _constant(folder)])
-    write_csv(table, output / "leaderboard.csv")
-    top = headline(reported, table)
-    lines = [_row(top.columns), _row(["---"] * len(top.columns)), *(_row(row) for row in top.fillna("").to_numpy())]
-    text = "\n".join([*lines, "", *(f"- {line}." for line in verdicts(table)), ""])
-    write_text(text, output / "leaderboard.md")
-    save(error_panels(reported), output / "leaderboard", ["svg"])
-    if (reported["experiment"].map(heterogeneity_axis) != "").any():
-        save(heterogeneity_panels(table), output / "leaderboard_heterogeneity", ["svg"])
-    print(text, end="")
-
-
-def _constant(folder: Path) -> list[str]:
-    """Experiments of a finished run whose silos have a single class each."""
-    experiments = read_json(folder / "config.json")["experiments"]
-    return [name for name, experiment in experiments.items() if experiment["silos"]["scheme"] == "by_class"]
-
-
-def _row(cells: Sequence[object]) -> str:
-    return "| " + " | ".join(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells) + " |"
+@option_of_values("--formats", type=click.Choice(FORMATS), default=FORMATS, help="Formats (default: all).")
+def leaderboard(reported: Sequence[Path], folder: Path, formats: Sequence[str]) -> None:
+    """Compare algorithms at equal true ε over data sets, from files of one row a trial: docs/leaderboard.md."""
+    rows = pd.concat([read_table(file, REPORTED_COLUMNS) for file in reported], ignore_index=True)
+    table = compared(rows)
+    write_csv(table, folder / "leaderboard.csv")
+    write_csv(best_models(rows), folder / "leaderboard_best.csv")
+    save(error_panels(rows), folder / "leaderboard", formats)
+    if rows["experiment"].map(heterogeneity_axis).any():
+        save(heterogeneity_panels(table), folder / "leaderboard_heterogeneity", formats)

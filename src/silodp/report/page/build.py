@@ -12,60 +12,22 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from silodp.config.loading import known_shorts
 from silodp.experiments.columns import TABLE_COLUMNS
-from silodp.files import experiments_of, read_json, read_table, reading, with_reading, write_text
+from silodp.files import experiments_of, read_json, read_table, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of
-from silodp.report.figures.words import readable_text, title_of
-from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
-from silodp.report.page.claims import protocols, read_claims, shown_claims
+from silodp.report.cells import read_cells
+from silodp.report.figures.words import title_of
+from silodp.report.page.blocks import Block, Figures, Section, Text
+from silodp.report.page.board import board
+from silodp.report.page.claims import read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, curves, own_data
 from silodp.report.page.figures import Page
 from silodp.report.page.findings import findings
 from silodp.report.page.papers import ORDER, cards, paper_of
 from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
-from silodp.verdicts.leaderboard import heterogeneity_axis
 from silodp.verdicts.words import Verdict
 
-NAME = "leaderboard"
-CAPTIONS = {
-    NAME: "Test error against certified ε, by data set",
-    f"{NAME}_heterogeneity": "Test error with a correction minus without it, by heterogeneity",
-}
-
-
-def board(page: Page) -> list[Section]:
-    """Verdicts, table and figures of leaderboard.md and .svg; no section where a run has no leaderboard.csv."""
-    folder = next((one for one in (page.folder / "board", page.folder) if (one / f"{NAME}.csv").is_file()), None)
-    if folder is None:
-        return []
-    path = folder / f"{NAME}.md"
-    with reading(path):
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
-    called = dict(page.titles) | {name: short.removesuffix(f", {NAME}") for name, short in known_shorts().items()}
-    answers = [readable_text(line[2:], called).split(": ", 1) for line in lines if line.startswith("- ")]
-    answers = [[f"{question[:1].upper()}{question[1:]}?", answer] for question, answer in answers]
-    # Lines stand in the table's order: those of the data sets, then those along an axis of heterogeneity.
-    questions = read_table(folder / f"{NAME}.csv", ["question", "experiment"]).drop_duplicates("question")
-    first = int((questions["experiment"].map(heterogeneity_axis) == "").sum())
-    heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
-    cells = [[readable_text(cell, called) for cell in row] for row in rows]
-    errors, corrections = (
-        Figures([figure for figure in [page.picture(folder / f"{name}.svg", text)] if figure.svg])
-        for name, text in CAPTIONS.items()
-    )
-    blocks: list[Block] = [Table("By rules that were written before the run", QUESTIONS, answers[:first]), errors]
-    caption = "The best single model; gains are differences of test error, n.s.: not after Holm"
-    blocks.append(Table(caption, heading, cells))
-    if answers[first:]:
-        blocks.append(Table("Corrections along heterogeneity", QUESTIONS, answers[first:]))
-    return [Section(NAME, "Leaderboard", [*blocks, corrections, Text("", "settings", links)])]
-
-
-QUESTIONS = ["question", "answer"]
-COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
 # What the page is made of; digests know data files by this form.
 TEMPLATE, STYLE = Path(__file__).with_name("page.html.j2"), Path(__file__).with_name("page.css")
 SCRIPT = Path(__file__).with_name("page.js")
@@ -83,8 +45,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     config, provenance = read_json(folder / "config.json"), read_json(folder / "provenance.json")
     experiments = _experiments(folder, config.get("experiments", {}))
     page = Page(folder, output.parent, {experiment.name: experiment.title for experiment in experiments})
-    compared = folder / "comparisons.csv"
-    comparisons = read_table(compared, COMPARED) if compared.is_file() else None
+    cells = read_cells(folder / "comparisons.csv") if (folder / "comparisons.csv").is_file() else None
     own = bool(experiments) and not any(paper_of(experiment.paper) for experiment in experiments)
     # The papers' claims are not about a plug-in's run.
     plugin = bool(config.get("plugins"))
@@ -94,17 +55,16 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     raced = [experiment.title for experiment in experiments if experiment.about.get("tuning") == "race"]
     private = page.privacy()
     first: list[Block] = [curves(page, experiments)] if plugin and not own else []
-    found = [] if own else findings(page, comparisons, private)
-    paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
+    found = [] if own else findings(page, cells, private)
+    paired = [] if own else page.forests("paired_", "Differences in test error")
     boards = board(page)
     sections = [
-        *boards,
         *([own_data(page, experiment) for experiment in experiments if own and experiment.own_data]),
-        *([] if own or plugin else by_number(page, experiments, comparisons)),
-        *([Section("paired", "Every paired comparison", [Figures(paired)], folded=True)] if paired else []),
-        *certified(page, beside, table),
-        *(protocols(page, table) if table is not None else []),
-        *by_experiment(page, experiments, comparisons, bool(boards or page.shown)),
+        *([] if own or plugin else by_number(page, experiments, cells)),
+        *([Section("paired", "Every comparison", [Figures(paired)], folded=True)] if paired else []),
+        *certified(page, beside),
+        *boards,
+        *by_experiment(page, experiments, cells, bool(boards or page.shown)),
         results(page, tables, raced),
         privacy(page),
         *bounds(page),
@@ -130,11 +90,11 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     script = SCRIPT.read_text(encoding="utf-8")
     text = _template().render(
         run=run,
-        title="Private federated learning at equal certified ε" if boards else title,
+        title="Private federated learning at equal certified ε" if boards and own else title,
         facts=facts(provenance),
         papers=[] if own else cards(claims or [], [experiment.paper for experiment in experiments]),
         own=own,
-        board=bool(boards),
+        board=bool(boards) and own,
         findings=found,
         first=first,
         claims=claims and [claim for claim in claims if claim.kind == "experiment"],

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from example_table import results_table
 
-from silodp.report.figures import both_noises, calibrated_vs_paper, error_vs_epsilon
+from silodp.report.figures import both_noises, error_vs_epsilon
 from silodp.verdicts.comparisons import CALIBRATED
 
 
@@ -17,16 +17,6 @@ def both():
 
 def lines(figure):
     return {line.get_label(): line for line in figure.axes[0].get_lines()}
-
-
-def test_both_noises_stand_over_their_true_epsilon(both):
-    figure = calibrated_vs_paper(both, title="t")
-    for kind, reading in (("paper", ""), ("calibrated", CALIBRATED)):
-        rows = both[(both["reading"] == reading) & (both["algorithm"] == "minibatch_sgd") & both["private"]]
-        bars = [one for one in figure.axes[0].collections if one.get_gid() == f"interval:minibatch_sgd-{kind}"]
-        drawn = np.array([segment for one in bars for segment in one.get_segments()])
-        np.testing.assert_array_equal(drawn[:, 1, 0], rows["delivered_epsilon"])
-        np.testing.assert_array_equal(drawn[:, 0, 1], rows["test_error_mean"])
 
 
 def test_both_noises_stand_at_the_epsilon_they_claim(both):

@@ -56,10 +56,15 @@ def test_figures_of_every_reading_and_setting():
         kinds.setdefault((shows["M"], shows["reading"]), []).append(shows["kind"])
     alone = {"": ["delivered_vs_claimed"], "noise=calibrated": ["both_noises", "delivered_vs_claimed"]}
     assert kinds == {(M, label): alone.get(label, ["error_vs_epsilon"]) for label in CONFIG.variants() for M in (2, 1)}
-    assert shown["small_M1_R4"] == {
+    assert shown["small_M1_R4_delivered_vs_claimed"] == {
         "experiment": "small",
         "M": 1,
         "R": 4,
         "reading": "",
-        "kind": "error_vs_epsilon",
+        "kind": "delivered_vs_claimed",
     }
+    plain = small.experiment(alternatives=[{"noise_at": "end"}])
+    usual = ["error_vs_epsilon", "delivered_vs_claimed"]
+    found = [(shows["reading"], shows["kind"]) for shows in figure_names("small", plain).values()]
+    wanted = [*(("", kind) for kind in [*usual, "error_vs_delivered"]), *(("noise_at=end", kind) for kind in usual)]
+    assert found == wanted

@@ -1,6 +1,5 @@
-"""The leaderboard's rules on planted errors."""
+"""The leaderboard's comparisons on planted errors."""
 
-import json
 import math
 import re
 
@@ -10,8 +9,9 @@ import pytest
 from planted import trials
 
 from silodp.cli import main
-from silodp.config.loading import known_experiments
-from silodp.verdicts.leaderboard import axis_position, compared, headline, on_board, questions, verdicts
+from silodp.config.loading import known_experiments, on_board
+from silodp.verdicts.comparisons import AHEAD, BEHIND, NO_DIFFERENCE
+from silodp.verdicts.leaderboard import CORRECTED, axis_position, best_models, board_pairs, compared
 
 ERRORS = {"minibatch_sgd": 0.20, "local_sgd": 0.22, "silo_only": 0.30, "dp_mu2": 0.25, "minibatch_sgd_adam": 0.15}
 
@@ -24,10 +24,6 @@ def reported(errors, losses=None, experiment="wbcd_leaderboard", epsilons=(1.0, 
     return rows.assign(train_loss=rows["algorithm"].map(losses or errors))
 
 
-def outcomes(table):
-    return {key: set(part["outcome"]) for key, part in table.groupby("question")}
-
-
 def test_the_papers_algorithms_have_as_many_gradients_as_dp_mu2():
     """DP-μ² takes two gradients of each record once: K·R of minibatch SGD is at least 2n wherever they meet."""
     of_board = [options for name, options in known_experiments().items() if on_board(name)]
@@ -36,25 +32,31 @@ def test_the_papers_algorithms_have_as_many_gradients_as_dp_mu2():
     assert all(options["batch_share"] * setting["R"] >= 2 for options in shared for setting in options["settings"])
 
 
-def test_planted_differences_are_found_and_equal_errors_are_not():
-    found = outcomes(compared(reported(ERRORS)))
-    assert found == {"successor": {"yes"}, "federating": {"yes"}, "linear time": {"no, worse"}}
-    same = outcomes(compared(reported(dict.fromkeys(ERRORS, 0.2), ERRORS)))
-    assert set.union(*same.values()) == {"no difference found"}
+def test_each_algorithm_stands_against_minibatch_sgd_and_equal_errors_differ_nowhere():
+    table = compared(reported(ERRORS))
+    assert {*zip(table["first"], table["second"], strict=True)} == {(n, "minibatch_sgd") for n in list(ERRORS)[1:]}
+    found = {name: set(part["outcome"]) for name, part in table.groupby("first")}
+    assert found == {"minibatch_sgd_adam": {AHEAD}, **{name: {BEHIND} for name in ("local_sgd", "silo_only", "dp_mu2")}}
+    same = compared(reported(dict.fromkeys(ERRORS, 0.2), ERRORS))
+    assert not same["holm"].any()
 
 
-def test_training_loss_chooses_and_test_error_does_not():
-    table = compared(reported(ERRORS, ERRORS | {"minibatch_sgd_adam": 0.9}))
-    assert set(table.loc[table["question"] == "successor", "first"]) == {"dp_mu2"}
-    top = headline(reported(ERRORS), table)
-    assert set(top["best"]) == {"minibatch_sgd_adam"}
+def test_training_loss_chooses_the_best_single_model_and_test_error_does_not():
+    small_loss = ERRORS | {"silo_only": 0.0, "dp_mu2": 0.01}
+    best = best_models(reported(ERRORS, small_loss))
+    assert best["best"].tolist() == ["dp_mu2", "dp_mu2"]
+    assert best["test_error"].tolist() == pytest.approx([0.25, 0.25], abs=0.01)
+    rows = reported(ERRORS, small_loss)
+    rows.loc[(rows["algorithm"] == "dp_mu2") & (rows["trial"] == 3), "train_loss"] = np.inf
+    assert best_models(rows)["best"].tolist() == ["minibatch_sgd_adam"] * 2
 
 
 def test_a_diverged_trial_decides_nothing():
     rows = reported(ERRORS)
     rows.loc[(rows["algorithm"] == "silo_only") & (rows["trial"] == 3), ["test_error", "train_loss"]] = np.inf
-    found = outcomes(compared(rows))
-    assert found["federating"] == {"no difference found"}
+    found = compared(rows).query("first == 'silo_only'")
+    assert set(found["outcome"]) == {NO_DIFFERENCE}
+    assert not found["holm"].any()
 
 
 def test_holm_asks_more_of_more_cells():
@@ -62,29 +64,21 @@ def test_holm_asks_more_of_more_cells():
     errors = {"minibatch_sgd": 0.20, "minibatch_sgd_adam": 0.1905}
     few = compared(reported(errors, epsilons=(1.0,)))
     many = compared(reported(errors, epsilons=tuple(float(e) for e in range(1, 21))))
-    first = many[many["epsilon"] == 1.0].iloc[0]
     assert few.iloc[0]["high"] < 0.001
     assert many["holm"].sum() < (many["high"] < 0).sum()
-    assert first["question"] == "successor"
 
 
-def test_a_model_for_each_silo_is_not_compared_where_a_constant_model_has_no_error(tmp_path, capsys):
-    """Silos of a single class: silo-only training wins by guessing, so no question counts it."""
-    (tmp_path / "reported").mkdir()
-    reported(ERRORS | {"silo_only": 0.0, "mr_mtl": 0.0}).to_csv(tmp_path / "reported/wbcd_leaderboard.csv", index=False)
-    for scheme, asked in (("iid", True), ("by_class", False)):
-        config = {"experiments": {"wbcd_leaderboard": {"silos": {"scheme": scheme}}}}
-        (tmp_path / "config.json").write_text(json.dumps(config))
-        assert main(["leaderboard", str(tmp_path), "--output", str(tmp_path / "board")]) == 0
-        found = pd.read_csv(tmp_path / "board/leaderboard.csv")["question"]
-        assert ({"personal", "federating"} <= set(found)) is asked
-        assert "successor" in set(found)
-
-
-def test_the_axis_of_heterogeneity_has_questions_of_its_own():
+def test_corrections_are_asked_about_along_an_axis_and_each_axis_by_itself():
     names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
-    pairs = {"dp_scaffold, minibatch_sgd", "dp_scaffold, local_sgd", "minibatch_sgd, silo_only"}
-    assert {question.key for question in questions(names, axis="silos.mixed")} == pairs
+    wanted = {("dp_scaffold", "minibatch_sgd"), ("dp_scaffold", "local_sgd"), ("minibatch_sgd", "silo_only")}
+    assert {*board_pairs(names, "silos.mixed")} == wanted < {*CORRECTED}
+    better, same = {"minibatch_sgd": 0.3, "dp_scaffold": 0.2}, {"minibatch_sgd": 0.2, "dp_scaffold": 0.2}
+    planted = {"mnist_dirichlet_a10": better, "mnist_dirichlet_a30": better, "mnist_share_p0": same}
+    table = compared(pd.concat([reported(errors, experiment=name) for name, errors in planted.items()]))
+    assert {axis: set(part["holm"]) for axis, part in table.groupby("axis")} == {
+        "silos.alpha": {True},
+        "silos.mixed": {False},
+    }
 
 
 def test_a_place_on_an_axis_is_the_number_in_the_experiments_name():
@@ -96,35 +90,13 @@ def test_a_place_on_an_axis_is_the_number_in_the_experiments_name():
     assert math.isnan(axis_position("wbcd_mlp"))
 
 
-def test_a_correction_pays_from_the_largest_alpha_at_which_it_wins():
-    """Planted: it wins at α = 0.1 and 0.3 and not at 1; p = 0 % beside it has a question of its own."""
-    better, same = {"minibatch_sgd": 0.3, "dp_scaffold": 0.2}, {"minibatch_sgd": 0.2, "dp_scaffold": 0.2}
-    planted = {"mnist_dirichlet_a10": better, "mnist_dirichlet_a30": better, "mnist_dirichlet_a100": same}
-    rows = [reported(errors, experiment=name) for name, errors in planted.items()]
-    table = compared(pd.concat([*rows, reported(same, experiment="mnist_share_p0")]))
-    by_share, by_alpha = sorted(verdicts(table), key=lambda line: "by α" in line)
-    assert "yes at 4, worse at 0 of 6 cells" in by_alpha
-    assert by_alpha.endswith("pays from α = 0.3 at ε = 1, from α = 0.3 at ε = 8")
-    assert by_share.endswith("pays nowhere at ε = 1, nowhere at ε = 8")
-
-
-def test_the_command_writes_table_verdicts_and_figures(tmp_path, capsys):
-    (tmp_path / "run" / "reported").mkdir(parents=True)
-    (tmp_path / "run" / "config.json").write_text('{"experiments": {}}')
+def test_the_command_writes_tables_and_figures(tmp_path):
     errors = ERRORS | {"dp_scaffold": 0.18, "accelerated_minibatch_sgd": 0.2, "localised_accelerated": 0.2}
-    reported(ERRORS).to_csv(tmp_path / "run" / "reported" / "wbcd_leaderboard.csv", index=False)
-    for name in ("mnist_share_p0", "mnist_share_p100", "mnist_dirichlet_a10"):
-        reported(errors, experiment=name).to_csv(tmp_path / "run" / "reported" / f"{name}.csv", index=False)
-    assert main(["leaderboard", str(tmp_path / "run"), "--output", str(tmp_path / "board")]) == 0
-    names = {file.name for file in (tmp_path / "board").iterdir()}
-    assert names == {"leaderboard.csv", "leaderboard.md", "leaderboard.svg", "leaderboard_heterogeneity.svg"}
-    said = capsys.readouterr().out
-    assert said == (tmp_path / "board" / "leaderboard.md").read_text()
-    assert "does a successor beat the papers' best: yes at 2, worse at 0 of 2 cells after Holm" in said
-    assert main(["leaderboard", str(tmp_path), "--output", str(tmp_path / "board")]) == 2
-    assert "must be the folder of a finished run" in capsys.readouterr().err
-
-
-def test_an_unknown_algorithm_is_named():
-    with pytest.raises(ValueError, match="nobody"):
-        compared(reported({"nobody": 0.1}))
+    files = []
+    for name in ("wbcd_leaderboard", "mnist_share_p0", "mnist_share_p100", "mnist_dirichlet_a10"):
+        files.append(str(tmp_path / f"{name}.csv"))
+        reported(errors, experiment=name).to_csv(files[-1], index=False)
+    names = {"leaderboard.csv", "leaderboard_best.csv", "leaderboard.svg"}
+    for some, more in ((files[:1], set()), (files, {"leaderboard_heterogeneity.svg"})):
+        assert main(["leaderboard", *some, "--folder", str(tmp_path / "board"), "--formats", "svg"]) == 0
+        assert {file.name for file in (tmp_path / "board").iterdir()} == names | more

@@ -150,7 +150,7 @@ def test_what_a_run_made_is_published_no_longer(runs, tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def of_a_paper_and_others(tmp_path_factory):
-    """Folders of a run with a paper's experiment, and of others: its problem with other silos, and the leaderboard's."""
+    """Folders of a run with a paper's experiment, of one with the same problem, and of the leaderboard's."""
     folder, bounds = tmp_path_factory.mktemp("others"), {"targets": ["checkins"]}
     finished(folder / "paper", "paper", {"mnist_logistic": {}}, **bounds)
     finished(folder / "adaptive", "adaptive", {"mnist_adaptive": {}}, audit_runs=7, **bounds)

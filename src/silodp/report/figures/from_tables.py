@@ -66,7 +66,7 @@ def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[
     """Name and forest plot of one pair; of an algorithm under both noises the second is itself."""
     names = [label(name.removesuffix(BY_CALIBRATED)).removeprefix("ISRL-DP ") for name in (first, second)]
     if first.endswith(BY_CALIBRATED):
-        noises, title = ("calibrated noise", "the paper's noise"), f"{names[0]}: calibrated against paper's"
+        noises, title = ("calibrated", "paper's noise"), f"{names[0]}: calibrated against paper's noise"
         return f"noises_{second}", paired_differences(rows, title=title, names=noises)
     kinds = {ENDED: ("equal", ", at equal true ε"), CALIBRATED: ("certified", ", at exactly the claimed ε")}
     kind, where = kinds.get(reading, ("paired", ""))

@@ -29,7 +29,7 @@ _LOOKS = {
     USELESS: ("#a8a8a8", "o", 1.1),
 }
 # Inches: of a page, of one row of a panel, and of what stands around panels.
-_WIDTH, _COLUMNS, _ROW, _HEADING, _XAXIS, _TOP, _BOTTOM = 5.4, 2, 0.135, 0.32, 0.36, 0.66, 0.85
+_WIDTH, _COLUMNS, _ROW, _HEADING, _XAXIS, _TOP, _BOTTOM = 5.4, 2, 0.135, 0.32, 0.36, 0.66, 0.98
 # Points of text in a panel: 10 px on the page.
 _SIZE = 6.6
 

@@ -76,7 +76,7 @@ proximal: .venv/installed  ## the papers' proximal and shuffled algorithms on in
 BOARD = leaderboard leaderboard-mnist leaderboard-dirichlet leaderboard-successors leaderboard-gradients leaderboard-natural
 leaderboard: natural  ## which algorithm at which true ε, all data of docs/leaderboard.md: some 5 hours
 	@for run in $(BOARD); do $(MAKE) --no-print-directory reproduce RUN=$$run || exit; done
-	@$(BIN)/silodp leaderboard $(addprefix results/,$(BOARD)) --output results/leaderboard/board
+	@$(MAKE) --no-print-directory publish RUN="$(BOARD)" TO=published-board
 
 decided: .venv/installed  ## the decided tables of docs/claims.md: fresh trials, hours, resumable; FAMILY="calibrated" for some
 	@$(BIN)/silodp fetch insurance mnist

@@ -1,7 +1,7 @@
 """ε by round of published rows whose silos have unlike δ: each silo's was at its own δ, and is at the row's.
 
-    python benchmarks/corrected_rounds.py results/published-leaderboard > benchmarks/corrected_rounds.csv
-    python benchmarks/corrected_rounds.py --apply results/published-leaderboard > benchmarks/corrected_rounds.csv
+    python benchmarks/corrected_rounds.py results/published > benchmarks/corrected_rounds.csv
+    python benchmarks/corrected_rounds.py --apply results/published > benchmarks/corrected_rounds.csv
 
 Nothing is trained. `--apply` writes the cells too, after which a second list is empty; `make report` and `silodp crate`
 make figures, page and the rest of the manifest again.

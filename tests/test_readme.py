@@ -18,12 +18,14 @@ from silodp.cli import main
 from silodp.experiments.validation import load, silo_sizes
 from silodp.files import with_reading
 from silodp.privacy.standing import Standing, counts_of, standings
+from silodp.report.cells import cells_of, counts_of_cells, read_cells
 from silodp.report.figures.findings import signed_difference
+from silodp.report.figures.style import label
 from silodp.report.paper_figures import paper_figures
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.claims.loading import load_claims
 from silodp.verdicts.claims.rows import markdown
-from silodp.verdicts.comparisons import CALIBRATED, ENDED, SAME, compare
+from silodp.verdicts.comparisons import CALIBRATED, ENDED, compare
 from silodp.verdicts.statistics import paired_test
 from silodp.workflow.job_digest import RunPlan
 
@@ -33,7 +35,8 @@ TEXT = {page: page.read_text(encoding="utf-8") for page in PAGES}
 WORDS = {page: " ".join(text.replace("**", "").split()) for page, text in TEXT.items()}
 RESULTS = ROOT / "results"
 PUBLISHED = RESULTS / "published"
-BOARD = RESULTS / "published-leaderboard"
+BOARD = pd.read_csv(PUBLISHED / "board" / "leaderboard.csv").fillna({"axis": ""})
+CELLS = read_cells(PUBLISHED / "comparisons.csv")
 CLAIMS = pd.read_csv(PUBLISHED / "claims.csv").fillna({"source": ""})
 PRIVATE = with_reading(pd.read_csv(PUBLISHED / "privacy.csv"))
 OF_PAPERS = PRIVATE.query("reading == ''")
@@ -42,6 +45,8 @@ OF_FIGURES = OF_PAPERS[OF_PAPERS["algorithm"].isin(["minibatch_sgd", "local_sgd"
 EXPERIMENTS = {claim.id: claim.experiments for claim in load_claims()}
 SPIDER, SGD = ("spider", "minibatch_sgd"), ("minibatch_sgd", "local_sgd")
 RELEASED = "spider_q1_noise=released"
+LATER = ("dp_scaffold", "localised_accelerated", "dp_mu2", "dp_mu2_difference", "dp_mu2_correlated")
+LATER += ("minibatch_sgd_correlated", "minibatch_sgd_momentum", "minibatch_sgd_adam")
 
 
 def rows_of(*names: str, reading: str | None = "") -> pd.DataFrame:
@@ -121,33 +126,39 @@ def beside_non_private() -> tuple[str, ...]:
     return ahead, every
 
 
-def on_the_board(first: str, second: str) -> tuple[str, ...]:
-    """Cells of a pair off the axes of heterogeneity: all, ahead, after Holm, behind, after Holm."""
-    rows = pd.read_csv(BOARD / "board" / "leaderboard.csv").query("first == @first and second == @second")
-    rows = rows[~rows["experiment"].str.contains("_share_|_dirichlet_")]
-    sides = [rows[rows["outcome"] == word]["holm"] for word in ("ahead", "behind")]
-    return str(len(rows)), *(str(number) for side in sides for number in (len(side), side.sum()))
+def cells(first: str, second: str, reading: str = "", decided: bool = True) -> pd.DataFrame:
+    """The cells of a pair in pictures and sentences that fresh trials decide, or all of them."""
+    rows = CELLS[(CELLS["first"] == first) & (CELLS["second"] == second) & (CELLS["reading"] == reading)]
+    return rows[rows["decided"]] if decided else rows
 
 
-def of_the_last_successors(first: str) -> tuple[str, ...]:
-    """Cells on the last successors' own data where an algorithm is ahead of minibatch SGD, all, and behind."""
-    rows = pd.read_csv(BOARD / "board" / "leaderboard.csv").query("first == @first and second == 'minibatch_sgd'")
-    outcomes = rows[rows["experiment"].str.startswith("mnist_successors")]["outcome"]
-    return str((outcomes == "ahead").sum()), str(len(outcomes)), str((outcomes == "behind").sum())
+def kept(rows: pd.DataFrame, *wanted: str) -> tuple[str, ...]:
+    """Counts of cells by name, as `Counts` has them."""
+    found = counts_of_cells(rows)
+    return tuple(str(getattr(found, word)) for word in wanted)
 
 
-def on_the_board_at(first: str, second: str, experiment: str, epsilon: float) -> tuple[str, ...]:
-    """Difference of a pair at a cell, with its interval."""
-    rows = pd.read_csv(BOARD / "board" / "leaderboard.csv").set_index(["first", "second", "experiment", "epsilon"])
-    return tuple(
-        signed_difference(rows.loc[(first, second, experiment, epsilon), key]) for key in ("difference", "low", "high")
-    )
+def on_the_board(*names: str, axis: str = "", second: str = "minibatch_sgd") -> tuple[str, ...]:
+    """Cells of these algorithms, in how many they are ahead and how many of these Holm keeps, and both for behind."""
+    rows = BOARD[BOARD["first"].isin(names) & (BOARD["second"] == second) & (BOARD["axis"] == axis)]
+    return str(len(rows)), *_sides_on_the_board(rows)
+
+
+def _sides_on_the_board(rows: pd.DataFrame) -> tuple[str, ...]:
+    sides = [rows["outcome"] == word for word in ("ahead", "behind")]
+    return tuple(str(found.sum()) for side in sides for found in (side, side & rows["holm"]))
+
+
+def corrections(axis: str) -> tuple[str, ...]:
+    """Cells of all corrections along an axis, and those in which one is ahead, and kept by Holm's method."""
+    rows = BOARD[(BOARD["axis"] == axis) & (BOARD["second"] != "silo_only")]
+    return str(len(rows)), *_sides_on_the_board(rows)[:2]
 
 
 def gradients(algorithm: str, R: int | None = None, places: int = 1) -> tuple[str, str]:
     """Least and most gradients that a silo takes in all rounds over its n, for data sets of the leaderboard: the
     successors' own comparison in R rounds, or all others."""
-    plan, found = RunPlan(load(BOARD / "config.json"), folder=str(BOARD), published=True), []
+    plan, found = RunPlan(load(PUBLISHED / "config.json"), folder=str(PUBLISHED), published=True), []
     for name, config in plan.experiments.items():
         setting, n = config.settings[0], silo_sizes(config)[1]
         here = name.endswith("_leaderboard") and algorithm in config.algorithms
@@ -164,14 +175,14 @@ def of_the_successors(M: int, R: int, epsilon: float) -> tuple[str, ...]:
     corrected = ("dp_mu2", "dp_mu2_difference", "dp_mu2_correlated")
     papers = ("minibatch_sgd", "local_sgd", "accelerated_minibatch_sgd")
     for run, names in (("", corrected + papers), ("_gradients", ("localised_accelerated", *papers))):
-        rows = rows_of(f"published-leaderboard/tables/{experiment}{run}_leaderboard").query("epsilon == @epsilon")
+        rows = rows_of(f"published/tables/{experiment}{run}_leaderboard").query("epsilon == @epsilon")
         found += [f"{rows.set_index('algorithm')['test_error_mean'][name]:.3f}" for name in names]
     return tuple(found)
 
 
 def printed_k() -> tuple[str, ...]:
     """SPIDER against minibatch SGD with K by each ε, and with one K, then the largest change of a mean error by K."""
-    rows = rows_of("published-per-eps/reported/*", reading=None)
+    rows = reported("*_per_eps", reading=None)
     printed, other = (compare(rows[rows["reading"] == reading], *SPIDER) for reading in ("batch=per_eps", ""))
     cells = rows[rows["epsilon"].notna()].groupby(["experiment", "algorithm", "trial", "reading"])["test_error"].mean()
     trials = cells.unstack("reading").pipe(lambda means: means["batch=per_eps"] - means[""])
@@ -185,7 +196,7 @@ def at_an_end(noise: str) -> tuple[str, ...]:
     """Minibatch against local SGD on perceptrons, local SGD's noise at an end of its bracket, by data set."""
     said: tuple[str, ...] = ()
     for name in ("mnist_mlp_equal", "wbcd_equal"):
-        rows = rows_of(f"published-perceptron/reported/{name}", reading=f"noise={noise}")
+        rows = reported(name, reading=f"noise={noise}")
         said += counts(compare(rows, *SGD), "ahead", "behind", "ahead kept", "behind kept")
         said += mean_difference(rows, *SGD)
     return said
@@ -327,17 +338,24 @@ def taken_apart(kind: str, reading: str) -> tuple[str, ...]:
     return found
 
 
-def counts_apart(kind: str, *wanted: str) -> tuple[str, ...]:
-    """Counts of FedProx-SPIDER against minibatch SGD in that run, over all data sets."""
-    return counts(compare(reported(f"*_{kind}"), "fedprox_spider", "minibatch_sgd"), *wanted)
+def taken_apart_in_all(reading: str, *wanted: str) -> tuple[str, ...]:
+    """Counts of FedProx-SPIDER with longer phases against minibatch SGD, over all data sets."""
+    rows = reported("*_spider", reading=reading)
+    return kept(cells_of(compare(rows, "fedprox_spider", "minibatch_sgd")), *wanted)
 
 
-def same_when_certified() -> tuple[str, ...]:
-    """Comparisons of SPIDER with minibatch SGD at calibrated noise that are of one algorithm, of all."""
-    rows = rows_of("published/comparisons", reading=CALIBRATED).query("first == 'spider' and second == 'minibatch_sgd'")
-    rows = rows[rows["experiment"].str.endswith("_certified")]
-    assert "behind" not in set(rows["outcome"])
-    return str((rows["outcome"] == SAME).sum()), str(len(rows))
+def released_on_breast_cancer() -> tuple[str, ...]:
+    rows, pair = reported("wbcd_released", reading=RELEASED), ("fedprox_spider", "minibatch_sgd")
+    counted = kept(cells_of(compare(rows, *pair)), "ahead", "ahead_kept", "cells", "behind")
+    return *counted, *mean_difference(rows, *pair)
+
+
+def minibatch_at_equal_epsilon() -> tuple[str, ...]:
+    """Against local SGD with its noise at the end of a round, where silos differ and where they are alike."""
+    rows = cells(*SGD, ENDED)
+    alike = rows["experiment"].str.endswith("_p1")
+    words = ("ahead", "ahead_kept", "cells", "behind", "behind_kept")
+    return kept(rows[~alike], *words) + kept(rows[alike], *words)
 
 
 def improvements_when_released() -> tuple[str, ...]:
@@ -449,7 +467,8 @@ INTERVAL = r"([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\]"
 PERCENT = r"([\d.]+) % \[([\d.]+), ([\d.]+)\]"
 BOUNDS = r"\[([\d.,]+), ([\d.,]+)\]"
 OF = r"(\d+) of (\d+)"
-CELLS = r"\| (\d+) \| (\d+) → (\d+) \| (\d+) → (\d+) \|"
+# A count, and what Holm's correction keeps of it.
+HELD = r"(\d+) \((\d+)\)"
 KEEPS, KEPT = r"Holm's correction keeps (\d+) and (\d+)", r"Holm's correction keeps (\d+)"
 BOTH = r"Holm's correction keeps (\d+) of the (\d+) and (\d+) of the (\d+)"
 # Columns of tables.
@@ -467,19 +486,22 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         standing_of, OF_PAPERS
     ),
     r"(\d+) of the papers' own (\d+) private results provably violate": lambda: standing_of(OF_FIGURES)[2::-2],
-    rf"At the claimed ε SPIDER is behind minibatch SGD \(MB-SGD\) at {OF} comparisons": partial(
-        compared, "N2", *SPIDER, "behind", "all"
+    rf"SPIDER is behind minibatch SGD \(MB-SGD\) at {HELD} of (\d+) cells and ahead at {HELD}": (
+        lambda: kept(cells(*SPIDER), "behind", "behind_kept", "cells", "ahead", "ahead_kept")
     ),
-    r"At equal certified ε SPIDER loses nowhere: at (\d+) of (\d+) comparisons": same_when_certified,
-    rf"phases of 2 to 4 rounds is ahead of minibatch SGD at {OF} comparisons": partial(
-        counts_apart, "spider", "ahead", "all"
+    r"at (\d+) of the (\d+) cells with a choice of one or two": lambda: (
+        *kept(cells(*SPIDER, CALIBRATED), "same_algorithm"),
+        str(len(cells(*SPIDER, CALIBRATED))),
     ),
-    r"with it SPIDER leads (\d+) : (\d+) on MNIST": lambda: taken_apart("released", RELEASED)[:2],
-    rf"certified ε it is ahead at {OF} cells and behind at (\d+)\. "
-    rf"Where silos are alike it is ahead at {OF} and behind at (\d+)": lambda: (
-        *decided_where("equal_end", False),
-        *decided_where("equal_end", True),
+    r"2 to 4 rounds is ahead of minibatch SGD at (\d+) of (\d+) cells and behind at (\d+) \((\d+)\)": partial(
+        taken_apart_in_all, "", "ahead", "cells", "behind", "behind_kept"
     ),
+    r"more FedProx-SPIDER is ahead at (\d+) of (\d+) cells and behind at (\d+) \((\d+)\) with": partial(
+        taken_apart_in_all, "", "ahead", "cells", "behind", "behind_kept"
+    ),
+    rf"ahead at (\d+) \((\d+)\) of (\d+) and behind at (\d+): {INTERVAL}": released_on_breast_cancer,
+    rf"ahead at {HELD} of (\d+) cells (?:where silos differ \(insurance too\), )?and behind at {HELD}\. "
+    rf"Where silos are alike it is ahead at {HELD} of (\d+) and behind at {HELD}": minibatch_at_equal_epsilon,
     rf"it is ahead of local SGD at {OF} cells\. With silos that are alike \(p = 1\) it is ahead at {OF}": lambda: (
         *decided_where("convex", False, "mnist")[:2],
         *decided_where("convex", True, "mnist")[:2],
@@ -546,7 +568,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"1 round, the released program's{SIDES * 2}": partial(taken_apart, "released", RELEASED),
     r"improvement is ([\d.]+) % on MNIST and ([\d.]+) % on breast cancer over minibatch SGD, ([\d.]+) % and "
     r"(−[\d.]+) % over local SGD": improvements_when_released,
-    rf"is in {BOUNDS} at a claim of 0\.75": partial(released_epsilon, 0.75),
+    rf"in {BOUNDS} at a claim of 0\.75": partial(released_epsilon, 0.75),
     rf"in {BOUNDS} at a claim of 18": partial(released_epsilon, 18),
     rf"calibrated, in each step {EQUAL}": partial(at_claim_of_ten, CALIBRATED),
     rf"calibrated, at the end of the round {EQUAL}": partial(at_claim_of_ten, ENDED),
@@ -575,21 +597,32 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     r"With wider grids (\d+) of (\d+) chosen points lie at an edge, with the printed grids (\d+)": edges_of_wider_grids,
     rf"calibrated, certified \| {ENDS} \| {ENDS}": partial(at_an_end, "calibrated"),
     rf"favourable, the other end \| {ENDS} \| {ENDS}": partial(at_an_end, "favourable"),
+    rf"Of (\d+) comparisons of a later algorithm with minibatch SGD it is ahead at {HELD} and behind at {HELD}": (
+        partial(on_the_board, *LATER)
+    ),
+    r"are ahead of minibatch SGD at (\d+) \((\d+)\) of (\d+) cells and behind at (\d+) \((\d+)\)": lambda: (
+        *on_the_board(*LATER)[1:3],
+        *on_the_board(*LATER)[:1],
+        *on_the_board(*LATER)[3:],
+    ),
+    r"along the axis of p \((\d+) of (\d+) cells\), and at (\d+) \((\d+)\) of (\d+) along": lambda: (
+        *corrections("silos.mixed")[1::-1],
+        *corrections("silos.alpha")[1:],
+        corrections("silos.alpha")[0],
+    ),
+    r"at (\d+) \((\d+)\) of (\d+) cells by p and at (\d+) \((\d+)\) of (\d+) by α": lambda: (
+        *(found := on_the_board("fedprox_spider", axis="silos.mixed"))[3:],
+        found[0],
+        *(found := on_the_board("fedprox_spider", axis="silos.alpha"))[3:],
+        found[0],
+    ),
     **{
-        rf"\| {re.escape(one)} \| {re.escape(other)} " + CELLS: partial(on_the_board, *pair)
-        for (one, other), pair in {
-            ("DP-SCAFFOLD", "MB-SGD"): ("dp_scaffold", "minibatch_sgd"),
-            ("DP-SCAFFOLD", "Local SGD"): ("dp_scaffold", "local_sgd"),
-            ("DP-μ²", "MB-SGD"): ("dp_mu2", "minibatch_sgd"),
-            ("localised acceleration", "Acc. MB-SGD"): ("localised_accelerated", "accelerated_minibatch_sgd"),
-            ("MB-SGD momentum", "MB-SGD"): ("minibatch_sgd_momentum", "minibatch_sgd"),
-            ("MB-SGD Adam", "MB-SGD"): ("minibatch_sgd_adam", "minibatch_sgd"),
-            ("MR-MTL", "MB-SGD"): ("mr_mtl", "minibatch_sgd"),
-            ("MB-SGD", "silo-only"): ("minibatch_sgd", "silo_only"),
-        }.items()
+        rf"(?m)\| {label(name).removeprefix('ISRL-DP ')} \| (\d+) \| (\d+) \((\d+)\) \| (\d+) \((\d+)\) \|": partial(
+            on_the_board, name
+        )
+        for name in ("local_sgd", "silo_only", "mr_mtl", *LATER)
     },
-    rf"is ahead of minibatch SGD at {OF} cells and behind at (\d+)\. ": partial(of_the_last_successors, "dp_mu2"),
-    r"DP-μ² with (\d)n gradients\W+beside .*? with (\d)n, on": lambda: (
+    r"DP-μ² with (\d)n gradients\W+is behind minibatch SGD with (\d)n at": lambda: (
         gradients("dp_mu2", 25, places=0)[0],
         gradients("local_sgd", 25, places=0)[0],
     ),
@@ -597,11 +630,7 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
         *gradients("localised_accelerated", 25)[:1],
         *gradients("localised_accelerated", 3, places=2)[:1],
     ),
-    r"minibatch SGD takes ([\d.]+)n to ([\d.]+)n gradients": partial(gradients, "minibatch_sgd"),
-    rf"for M = 80 and ε = 65.32 it is {INTERVAL}": partial(
-        on_the_board_at,
-        *("localised_accelerated", "accelerated_minibatch_sgd", "mnist_successors_m80_gradients_leaderboard", 65.32),
-    ),
+    r"Minibatch SGD takes ([\d.]+)n to ([\d.]+)n gradients": partial(gradients, "minibatch_sgd"),
     **{
         rf"\| {M}, {R}, {epsilon:g}(?: \(ρ = 8\))? " + r"\| ([\d.]+) " * 10: partial(of_the_successors, M, R, epsilon)
         for M, R, epsilon in (

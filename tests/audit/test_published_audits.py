@@ -12,8 +12,8 @@ from silodp.experiments.validation import experiment_of
 
 KEY = ["algorithm", "setting", "phase_length", "claimed_epsilon"]
 AUDITS = [("published", "wbcd_mlp", name) for name in ("fedprox_spider", "local_sgd")]
-AUDITS += [("published-leaderboard", "wbcd_leaderboard", "dp_scaffold")]
-AUDITS += [("published-proximal", "lasso_pl_insurance", "prox_svrg")]
+AUDITS += [("published", "wbcd_leaderboard", "dp_scaffold")]
+AUDITS += [("published", "lasso_pl_insurance", "prox_svrg")]
 
 
 @pytest.mark.parametrize(("publication", "name", "algorithm"), AUDITS)

@@ -39,7 +39,7 @@ def test_an_option_reaches_the_algorithm(capsys):
 def test_a_publication_is_audited_from_its_tables_alone(tmp_path, monkeypatch):
     """The published audits again, digit for digit but for rounding: no data set is there, and nothing is trained."""
     monkeypatch.setenv("SILODP_DATA_MIRROR", str(tmp_path))
-    published = Path("results/published-leaderboard")
+    published = Path("results/published")
     table = pd.read_csv(published / "audit.csv")
     table = table[table["experiment"] == "wbcd_leaderboard"].reset_index(drop=True)
     options = ["--runs", str(table["runs"][0]), "--output", str(tmp_path / "audit.csv")]

@@ -106,7 +106,7 @@ def test_claims_tell_how_far_they_are(monkeypatch, capsys):
 
     monkeypatch.setattr("silodp.cli.compare.load_claims", lambda: load_claims()[:1])
     monkeypatch.setattr("sys.stderr", Terminal())
-    assert main(["claims", str(ROOT / "results/published-leaderboard")]) == 0
+    assert main(["claims", str(ROOT / "results/published-protocols")]) == 0
     assert "0/1 [" in sys.stderr.getvalue()
 
 

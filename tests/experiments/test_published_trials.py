@@ -5,6 +5,7 @@ import pytest
 from published import data_of
 from small import ROOT
 
+from silodp.config.loading import on_board
 from silodp.experiments.task import POINT, task_at
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of
@@ -18,15 +19,15 @@ QUICK = ("wbcd", "digits", "lasso")
 def published_trials() -> list[pytest.param]:
     """(publication, experiment, row of its reported table) at a middle ε, private and not, for each of `QUICK`."""
     found = {}
-    for publication in ("published", "published-leaderboard", "published-proximal", "published-protocols"):
+    for publication in ("published", "published-protocols"):
         for file in sorted((ROOT / "results" / publication / "reported").glob("*.csv")):
             if file.stem.startswith(QUICK):
                 table = pd.read_csv(file).fillna({"reading": ""}).query("not diverged and algorithm != 'spider'")
                 table["private"] = table["epsilon"].notna()
                 for key, own in table.groupby(["algorithm", "reading", "private"], sort=False):
-                    data = file.stem.split("_")[0]
+                    data = file.stem.split("_")[0], on_board(file.stem)
                     row = own.iloc[len(own) // 2].to_dict()
-                    found.setdefault((publication, data, *key), (publication, file.stem, row))
+                    found.setdefault((publication, *data, *key), (publication, file.stem, row))
     return [pytest.param(*one, id="-".join(map(str, key))) for key, one in found.items()]
 
 

@@ -48,19 +48,23 @@ def test_tasks_are_what_a_reading_speaks_of():
 
 
 def test_figures_of_every_reading_and_setting():
-    """At equal true ε by default alone; both noises side by side for the calibrated one."""
+    """At equal true ε by default alone; both noises side by side where one is calibrated, which say what each would."""
     shown = figure_names("small", CONFIG)
     kinds = {}
     for name, shows in shown.items():
         assert name.startswith(f"small_M{shows['M']}_R{shows['R']}")
         kinds.setdefault((shows["M"], shows["reading"]), []).append(shows["kind"])
-    usual = ["error_vs_epsilon", "delivered_vs_claimed"]
-    beside = {"": ["error_vs_delivered"], "noise=calibrated": ["both_noises", "calibrated_vs_paper"]}
-    assert kinds == {(M, label): usual + beside.get(label, []) for label in CONFIG.variants() for M in (2, 1)}
-    assert shown["small_M1_R4"] == {
+    alone = {"": ["delivered_vs_claimed"], "noise=calibrated": ["both_noises", "delivered_vs_claimed"]}
+    assert kinds == {(M, label): alone.get(label, ["error_vs_epsilon"]) for label in CONFIG.variants() for M in (2, 1)}
+    assert shown["small_M1_R4_delivered_vs_claimed"] == {
         "experiment": "small",
         "M": 1,
         "R": 4,
         "reading": "",
-        "kind": "error_vs_epsilon",
+        "kind": "delivered_vs_claimed",
     }
+    plain = small.experiment(alternatives=[{"noise_at": "end"}])
+    usual = ["error_vs_epsilon", "delivered_vs_claimed"]
+    found = [(shows["reading"], shows["kind"]) for shows in figure_names("small", plain).values()]
+    wanted = [*(("", kind) for kind in [*usual, "error_vs_delivered"]), *(("noise_at=end", kind) for kind in usual)]
+    assert found == wanted

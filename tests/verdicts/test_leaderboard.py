@@ -9,9 +9,9 @@ import pytest
 from planted import trials
 
 from silodp.cli import main
-from silodp.config.loading import known_experiments
-from silodp.verdicts.comparisons import COLUMNS, compare
-from silodp.verdicts.leaderboard import axis_position, compared, counted, on_board, pairs_on
+from silodp.config.loading import known_experiments, on_board
+from silodp.verdicts.comparisons import AHEAD, BEHIND, NO_DIFFERENCE
+from silodp.verdicts.leaderboard import CORRECTED, axis_position, best_models, board_pairs, compared
 
 ERRORS = {"minibatch_sgd": 0.20, "local_sgd": 0.22, "silo_only": 0.30, "dp_mu2": 0.25, "minibatch_sgd_adam": 0.15}
 
@@ -32,62 +32,53 @@ def test_the_papers_algorithms_have_as_many_gradients_as_dp_mu2():
     assert all(options["batch_share"] * setting["R"] >= 2 for options in shared for setting in options["settings"])
 
 
-def of_pair(table, first, second="minibatch_sgd"):
-    return table[(table["first"] == first) & (table["second"] == second)]
-
-
-def test_every_algorithm_is_compared_with_minibatch_sgd_as_everywhere():
-    rows = reported(ERRORS)
-    table = compared(rows)
-    assert list(table) == [*COLUMNS, "holm"]
-    for name, outcome in (("local_sgd", "behind"), ("dp_mu2", "behind"), ("minibatch_sgd_adam", "ahead")):
-        own = of_pair(table, name)
-        assert set(own["outcome"]) == {outcome}
-        assert own["holm"].all()
-        pd.testing.assert_frame_equal(own[COLUMNS].reset_index(drop=True), compare(rows, name, "minibatch_sgd"))
+def test_each_algorithm_stands_against_minibatch_sgd_and_equal_errors_differ_nowhere():
+    table = compared(reported(ERRORS))
+    assert {*zip(table["first"], table["second"], strict=True)} == {(n, "minibatch_sgd") for n in list(ERRORS)[1:]}
+    found = {name: set(part["outcome"]) for name, part in table.groupby("first")}
+    assert found == {"minibatch_sgd_adam": {AHEAD}, **{name: {BEHIND} for name in ("local_sgd", "silo_only", "dp_mu2")}}
     same = compared(reported(dict.fromkeys(ERRORS, 0.2), ERRORS))
-    assert set(same["outcome"]) == {"no difference found"}
     assert not same["holm"].any()
+
+
+def test_training_loss_chooses_the_best_single_model_and_test_error_does_not():
+    small_loss = ERRORS | {"silo_only": 0.0, "dp_mu2": 0.01}
+    best = best_models(reported(ERRORS, small_loss))
+    assert best["best"].tolist() == ["dp_mu2", "dp_mu2"]
+    assert best["test_error"].tolist() == pytest.approx([0.25, 0.25], abs=0.01)
+    rows = reported(ERRORS, small_loss)
+    rows.loc[(rows["algorithm"] == "dp_mu2") & (rows["trial"] == 3), "train_loss"] = np.inf
+    assert best_models(rows)["best"].tolist() == ["minibatch_sgd_adam"] * 2
 
 
 def test_a_diverged_trial_decides_nothing():
     rows = reported(ERRORS)
-    rows.loc[(rows["algorithm"] == "dp_mu2") & (rows["trial"] == 3), ["test_error", "train_loss"]] = np.inf
-    own = of_pair(compared(rows), "dp_mu2")
-    assert set(own["outcome"]) == {"no difference found"}
-    assert not own["holm"].any()
+    rows.loc[(rows["algorithm"] == "silo_only") & (rows["trial"] == 3), ["test_error", "train_loss"]] = np.inf
+    found = compared(rows).query("first == 'silo_only'")
+    assert set(found["outcome"]) == {NO_DIFFERENCE}
+    assert not found["holm"].any()
 
 
 def test_holm_asks_more_of_more_cells():
-    """A difference with p near 0.01 stands by itself and falls among twenty cells; the raw outcome stays beside."""
+    """A difference with p near 0.01 stands by itself and falls among twenty cells."""
     errors = {"minibatch_sgd": 0.20, "minibatch_sgd_adam": 0.1905}
     few = compared(reported(errors, epsilons=(1.0,)))
     many = compared(reported(errors, epsilons=tuple(float(e) for e in range(1, 21))))
     assert few.iloc[0]["high"] < 0.001
-    assert many["holm"].sum() < (many["outcome"] == "ahead").sum()
-    (row,) = counted(many).to_dict("records")
-    assert (row["cells"], row["ahead"], row["ahead after Holm"]) == (20, (many["high"] < 0).sum(), many["holm"].sum())
-    assert row["behind"] == row["behind after Holm"] == 0
+    assert many["holm"].sum() < (many["high"] < 0).sum()
 
 
-def test_a_model_for_each_silo_is_not_compared_where_a_constant_model_has_no_error():
-    """Silos of a single class: silo-only training wins by guessing."""
-    errors = ERRORS | {"mr_mtl": 0.1}
-    for experiment, personal in (("wbcd_leaderboard", False), ("digits_leaderboard", True)):
-        table = compared(reported(errors, experiment=experiment))
-        assert (len(of_pair(table, "mr_mtl")) > 0) is personal
-        assert (len(of_pair(table, "minibatch_sgd", "silo_only")) > 0) is personal
-
-
-def test_the_axis_of_heterogeneity_has_pairs_of_its_own():
-    names = {"minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"}
-    pairs = [("dp_scaffold", "minibatch_sgd"), ("dp_scaffold", "local_sgd"), ("minibatch_sgd", "silo_only")]
-    assert pairs_on("mnist_share_p0", names) == pairs
-    errors = dict.fromkeys(names, 0.2) | {"dp_scaffold": 0.1}
-    experiments = ("mnist_share_p0", "mnist_share_p100", "mnist_dirichlet_a10")
-    table = counted(compared(pd.concat([reported(errors, experiment=name) for name in experiments])))
-    cells = of_pair(table, "dp_scaffold").set_index("over")
-    assert cells["cells"].to_dict() == cells["ahead"].to_dict() == {"share p": 4, "Dirichlet α": 2}
+def test_corrections_are_asked_about_along_an_axis_and_each_axis_by_itself():
+    names = ["minibatch_sgd", "local_sgd", "dp_scaffold", "silo_only"]
+    wanted = {("dp_scaffold", "minibatch_sgd"), ("dp_scaffold", "local_sgd"), ("minibatch_sgd", "silo_only")}
+    assert {*board_pairs(names, "silos.mixed")} == wanted < {*CORRECTED}
+    better, same = {"minibatch_sgd": 0.3, "dp_scaffold": 0.2}, {"minibatch_sgd": 0.2, "dp_scaffold": 0.2}
+    planted = {"mnist_dirichlet_a10": better, "mnist_dirichlet_a30": better, "mnist_share_p0": same}
+    table = compared(pd.concat([reported(errors, experiment=name) for name, errors in planted.items()]))
+    assert {axis: set(part["holm"]) for axis, part in table.groupby("axis")} == {
+        "silos.alpha": {True},
+        "silos.mixed": {False},
+    }
 
 
 def test_a_place_on_an_axis_is_the_number_in_the_experiments_name():
@@ -99,23 +90,13 @@ def test_a_place_on_an_axis_is_the_number_in_the_experiments_name():
     assert math.isnan(axis_position("wbcd_mlp"))
 
 
-def test_the_command_writes_comparisons_counts_and_figures(tmp_path, capsys):
-    (tmp_path / "run" / "reported").mkdir(parents=True)
-    (tmp_path / "run" / "config.json").write_text('{"experiments": {}}')
+def test_the_command_writes_tables_and_figures(tmp_path):
     errors = ERRORS | {"dp_scaffold": 0.18, "accelerated_minibatch_sgd": 0.2, "localised_accelerated": 0.2}
-    reported(ERRORS).to_csv(tmp_path / "run" / "reported" / "wbcd_leaderboard.csv", index=False)
-    for name in ("mnist_share_p0", "mnist_share_p100", "mnist_dirichlet_a10"):
-        reported(errors, experiment=name).to_csv(tmp_path / "run" / "reported" / f"{name}.csv", index=False)
-    assert main(["leaderboard", str(tmp_path / "run"), "--output", str(tmp_path / "board")]) == 0
-    names = {file.name for file in (tmp_path / "board").iterdir()}
-    assert names == {"leaderboard.csv", "leaderboard.md", "leaderboard.svg", "leaderboard_heterogeneity.svg"}
-    said = capsys.readouterr().out
-    assert said == (tmp_path / "board" / "leaderboard.md").read_text()
-    assert "| data set | minibatch_sgd_adam | minibatch_sgd | 2 | 2 | 0 | 2 | 0 |" in said
-    assert main(["leaderboard", str(tmp_path), "--output", str(tmp_path / "board")]) == 2
-    assert "must be the folder of a finished run" in capsys.readouterr().err
-
-
-def test_an_unknown_algorithm_is_named():
-    with pytest.raises(ValueError, match="nobody"):
-        compared(reported({"nobody": 0.1}))
+    files = []
+    for name in ("wbcd_leaderboard", "mnist_share_p0", "mnist_share_p100", "mnist_dirichlet_a10"):
+        files.append(str(tmp_path / f"{name}.csv"))
+        reported(errors, experiment=name).to_csv(files[-1], index=False)
+    names = {"leaderboard.csv", "leaderboard_best.csv", "leaderboard.svg"}
+    for some, more in ((files[:1], set()), (files, {"leaderboard_heterogeneity.svg"})):
+        assert main(["leaderboard", *some, "--folder", str(tmp_path / "board"), "--formats", "svg"]) == 0
+        assert {file.name for file in (tmp_path / "board").iterdir()} == names | more

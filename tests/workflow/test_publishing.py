@@ -10,9 +10,11 @@ import pytest
 from finished import finished, held, sign
 
 from silodp.cli import main
+from silodp.experiments.validation import load
 from silodp.workflow import publishing
 from silodp.workflow.contents import MANIFEST
 from silodp.workflow.engine import results_locked
+from silodp.workflow.job_digest import RunPlan
 
 MERGED = ("privacy.csv", "by_round.csv", "audit.csv")
 KEPT = {"config.json", "provenance.json", *MERGED, "formulas.csv", "README.md", MANIFEST}
@@ -93,9 +95,10 @@ def test_several_runs_are_published_as_one(runs, tmp_path):
     assert publish(runs / "a", runs / "b", output=out) == 0
     made_by = {"wbcd_calibrated": "a", "wbcd_mlp": "b", "diabetes_linear": "b"}
     check_made_by(out, made_by)
-    assert {Path(name).stem: run for name, run in origins(out, "figures/*_M2_R5.svg").items()} == {
-        f"{name}_M2_R5": run for name, run in made_by.items()
-    }
+    # Where both noises are drawn, the errors stand in the picture of both.
+    stems = {"wbcd_calibrated": "wbcd_calibrated_M2_R5_noise=calibrated_both_noises"}
+    drawn = origins(out, "figures/*_M2_R5.svg") | origins(out, "figures/*_both_noises.svg")
+    assert drawn == {stems.get(name, f"{name}_M2_R5"): run for name, run in made_by.items()}
     assert not any("R50" in name for name in held(out))
     assert json.loads((out / "config.json").read_text())["run"] == "a-b"
     record = json.loads((out / "provenance.json").read_text())
@@ -143,6 +146,58 @@ def test_what_a_run_made_is_published_no_longer(runs, tmp_path, capsys):
     for damage in (lambda file: file.write_text("{"), Path.unlink):
         damage(out / "config.json")
         assert publish(runs / "c", output=out) == 0, "a damaged publication is replaced"
+
+
+@pytest.fixture(scope="module")
+def of_a_paper_and_others(tmp_path_factory):
+    """Folders of a run with a paper's experiment, of one with the same problem, and of the leaderboard's."""
+    folder, bounds = tmp_path_factory.mktemp("others"), {"targets": ["checkins"]}
+    finished(folder / "paper", "paper", {"mnist_logistic": {}}, **bounds)
+    finished(folder / "adaptive", "adaptive", {"mnist_adaptive": {}}, audit_runs=7, **bounds)
+    finished(folder / "board", "board", {"mnist_logistic_leaderboard": {"trials": 3}}, **bounds)
+    return folder
+
+
+def test_check_ins_and_formulas_are_those_of_the_papers_figures(of_a_paper_and_others, tmp_path):
+    runs, out = of_a_paper_and_others, tmp_path / "out"
+    assert (runs / "adaptive/checkins/mnist_adaptive.csv").exists(), "a run by itself has the check-ins it asks for"
+    assert [path.stem for path in (runs / "board/checkins").glob("*.csv")] == ["figure_2"]
+    assert publish(runs / "paper", output=out) == 0
+    for run in ("adaptive", "board"):
+        assert publish(runs / run, output=out, options=["--beside"]) == 0
+        assert (out / "formulas.csv").read_text() == "paper formulas.csv"
+        assert (out / "checkins/mnist_logistic.csv").read_text() == "paper checkins/mnist_logistic.csv"
+    assert publish(runs / "board", output=tmp_path / "alone") == 0
+    assert (tmp_path / "alone/formulas.csv").read_text() == "board formulas.csv"
+
+
+def test_a_publication_says_no_number_of_audit_runs_for_runs_that_differ_in_it(of_a_paper_and_others, tmp_path):
+    runs, out = of_a_paper_and_others, tmp_path / "out"
+    assert publish(runs / "paper", runs / "board", output=out) == 0
+    assert json.loads((out / "config.json").read_text())["audit_runs"] == 100
+    assert publish(runs / "adaptive", output=out, options=["--beside"]) == 0
+    assert "audit_runs" not in json.loads((out / "config.json").read_text())
+    assert main(["verify", str(out)]) == 0
+
+
+def test_a_publication_of_many_runs_is_named_by_their_number(of_a_paper_and_others, tmp_path, monkeypatch):
+    monkeypatch.setattr(publishing, "LONGEST", len("paper-board"))
+    folders = [of_a_paper_and_others / name for name in ("paper", "board", "adaptive")]
+    for many, name in ((2, "paper-board"), (3, "3-runs")):
+        assert publish(*folders[:many], output=tmp_path / "out") == 0
+        assert json.loads((tmp_path / "out/config.json").read_text())["run"] == name
+
+
+def test_the_leaderboard_is_made_of_what_is_published_and_not_copied(of_a_paper_and_others, tmp_path):
+    runs, out = of_a_paper_and_others, tmp_path / "out"
+    made = {f"board/leaderboard{end}" for end in (".csv", "_best.csv", ".svg")}
+    assert made < held(runs / "board")
+    assert publish(runs / "paper", runs / "board", output=out) == 0
+    assert not made & held(out)
+    plan = RunPlan(load(out / "config.json"), folder=str(out))
+    assert {f"{out}/{name}" for name in made} == set(plan.files("leaderboard")) <= set(plan.other_figures())
+    assert publish(runs / "adaptive", output=tmp_path / "none") == 0
+    assert RunPlan(load(tmp_path / "none/config.json"), folder="none").files("leaderboard") == []
 
 
 def test_runs_with_different_seeds_are_not_published_together(runs, tmp_path, capsys):
@@ -235,7 +290,6 @@ def test_all_that_write_or_copy_a_folder_wait_for_each_other(runs, tmp_path, cap
         (out, ["publish", str(run), "--output", str(out)]),
         (run, ["clean", "--all", str(run)]),
         (out, ["crate", str(out)]),
-        (run, ["leaderboard", str(run), "--output", str(run / "board")]),
         (run, ["decided", "tables", "printed", "--folder", str(run)]),
     ):
         before = held(folder)

@@ -111,6 +111,28 @@ rule redraw_one:
         REDRAW
 
 
+if PLAN.board():
+
+    rule leaderboard:
+        input:
+            reported=PLAN.files("table", *PLAN.board(), name="reported"),
+        output:
+            PLAN.files("leaderboard"),
+        log:
+            f"{PLAN.folder}/logs/leaderboard.log",
+        localrule: True
+        resources:
+            **needs(1000, 5),
+        params:
+            run_file=FROZEN,
+            folder=subpath(output[0], parent=True),
+            formats=PLAN.formats,
+            digest=PLAN.digest_of("leaderboard"),
+        shell:
+            "silodp leaderboard {input.reported:q} --folder {params.folder:q} --formats {params.formats:q}"
+            " --digest {params.digest} --plan {params.run_file:q} > {log:q} 2>&1"
+
+
 rule comparisons:
     input:
         reported=PLAN.files("table", name="reported"),

@@ -61,7 +61,7 @@ def figure(
     for name in names:
         shows = known[name]
         # Calibrated noise is shown beside the paper's.
-        readings = {shows["reading"]} | ({""} if shows["kind"] in ("both_noises", "calibrated_vs_paper") else set())
+        readings = {shows["reading"]} | ({""} if shows["kind"] == "both_noises" else set())
         chosen = rows[(rows["M"] == shows["M"]) & (rows["R"] == shows["R"]) & rows["reading"].isin(readings)]
         words = {"title": _title(experiment, config, shows)}
         if shows["kind"] != "delivered_vs_claimed":

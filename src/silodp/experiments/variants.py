@@ -31,11 +31,14 @@ def figure_names(name: str, config: Experiment) -> dict[str, dict]:
     """Figure of an experiment → what it shows: kind, M, R, reading."""
     found = {}
     for label in config.variants():
+        # Of a variant what it changes; how algorithms stand at equal true ε is shown for the default rows.
+        kinds = ["error_vs_epsilon", "delivered_vs_claimed"] + ([] if label else ["error_vs_delivered"])
+        if "noise=calibrated" in config.variants():
+            # Both noises beside each other say what either alone would.
+            alone = {"": ["delivered_vs_claimed"], "noise=calibrated": ["both_noises", "delivered_vs_claimed"]}
+            kinds = alone.get(label, ["error_vs_epsilon"])
         for setting in config.settings:
-            beside = ["both_noises", "calibrated_vs_paper"] if label == "noise=calibrated" else []
-            # Of a variant what it changes; how algorithms stand at equal true ε is shown for the default rows.
-            beside += [] if label else ["error_vs_delivered"]
-            for kind in ("error_vs_epsilon", "delivered_vs_claimed", *beside):
+            for kind in kinds:
                 shows = {"experiment": name, "M": setting.M, "R": setting.R, "reading": label, "kind": kind}
                 found[figure_name(name, setting.M, setting.R, label, kind)] = shows
     return found

@@ -32,10 +32,28 @@ class PaperFigure:
         return PAPERS[self.name.partition("-")[0]]
 
 
+# Experiment behind a figure → that which trains it with calibrated noise beside the paper's.
+CALIBRATED_OF = {
+    "mnist_mlp": "mnist_mlp_certified",
+    "cifar10_cnn": "cifar10_cnn_certified",
+    "wbcd_mlp": "wbcd_certified",
+    "insurance_linear": "insurance_equal",
+    "insurance_linear_n5": "insurance_equal_n5",
+    "insurance_linear_n3": "insurance_equal_n3",
+    "mnist_logistic": "mnist_logistic_equal",
+    "mnist_logistic_p1": "mnist_logistic_equal_p1",
+}
+
+
 @functools.cache
 def paper_figures() -> tuple[PaperFigure, ...]:
     rows = pd.read_csv(project_root() / "config" / "figures.csv", dtype=str, keep_default_na=False).to_dict("records")
     return tuple(PaperFigure(**row | {key: int(row[key]) if row[key] else None for key in "MR"}) for row in rows)
+
+
+def of_figures() -> set[str]:
+    """The experiments behind figures of the papers."""
+    return {figure.experiment for figure in paper_figures()} - {""}
 
 
 def _of_setting(experiment: str, M: int, R: int) -> PaperFigure | None:
@@ -60,18 +78,6 @@ def heading_of(experiment: str, M: int, R: int) -> str:
 
 
 SEED = 2023
-# Experiment of a paper → those that train it with calibrated noise too.
-CALIBRATED_OF = {
-    "mnist_mlp": ["mnist_mlp_certified"],
-    "cifar10_cnn": ["cifar10_cnn_certified"],
-    "wbcd_mlp": ["wbcd_certified"],
-    "insurance_linear": ["insurance_equal"],
-    "insurance_linear_n5": ["insurance_equal_n5"],
-    "insurance_linear_n3": ["insurance_equal_n3"],
-    "mnist_logistic": ["mnist_logistic_equal"],
-    "mnist_logistic_p1": ["mnist_logistic_equal_p1"],
-}
-
 
 @dataclass(frozen=True)
 class Replication:

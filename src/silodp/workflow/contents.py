@@ -82,11 +82,10 @@ def named_files(folder: Path, published: bool) -> tuple[set[str], set[str]]:
         {Path(file).relative_to(folder).as_posix() for file in files}
         for files in (run.deliverables(), [*run.bounds(), *run.checkins()])
     )
-    board = {output.pattern for output in OUTPUTS if output.job == "leaderboard"}
     if published:
         added = {output.pattern for output in OUTPUTS if output.fate == "added"}
-        return set(), {name for name in required | more if fate_of(name) != "run"} | board | added
-    return required - {MANIFEST}, required | more | board
+        return set(), {name for name in required | more if fate_of(name) != "run"} | added
+    return required - {MANIFEST}, required | more
 
 
 def unexpected_files(folder: Path) -> list[str]:

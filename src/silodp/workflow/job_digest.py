@@ -156,7 +156,10 @@ class RunPlan(Outputs):
         return [config.title, config.short, config.paper, names, self._code("silodp.cli.figures")]
 
     def _redraw(self) -> list:
-        return [dict(known_titles()), self._code("silodp.cli.figures")]
+        return [dict(known_titles()), self._decided_text(), self._code("silodp.cli.figures")]
+
+    def _leaderboard(self) -> list:
+        return [dict(known_titles()), self._code("silodp.cli.leaderboard")]
 
     def _comparisons(self) -> list:
         return [self._claims_text(), self._code("silodp.cli.compare")]
@@ -188,7 +191,7 @@ class RunPlan(Outputs):
     def _report(self) -> list:
         places = {name: traits(name) for config in self.experiments.values() for name in config.algorithms}
         return [
-            *(self._resolved(), self._claims_text(), self._beside_text(), places),
+            *(self._resolved(), self._claims_text(), self._beside_text(), self._decided_text(), places),
             self._code("silodp.cli.report"),
         ]
 
@@ -204,6 +207,11 @@ class RunPlan(Outputs):
 
     def _claims_text(self) -> list:
         return [[file.name, checksum(file)] for file in sorted((project_root() / "config" / "claims").glob("*.yaml"))]
+
+    def _decided_text(self) -> list:
+        """The cells that fresh trials decide, which stand in pictures and sentences where they are there."""
+        decided = Path(self.folder) / "decided.csv"
+        return [checksum(decided)] if decided.is_file() else []
 
     def _beside_text(self) -> list:
         wanted = set(self.asked_outputs())

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from silodp.algorithms import ALGORITHMS, families
 from silodp.config.errors import ConfigError
-from silodp.config.loading import PLUGIN_COPIES, Resolved
+from silodp.config.loading import PLUGIN_COPIES, Resolved, heterogeneity_axis, on_board
 from silodp.datasets import DATASETS
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.variants import figure_names, partitioned_as, readings_of, trained_tasks
@@ -76,6 +76,10 @@ OUTPUTS = (
     Output("checkins/{name}.csv", "checkins", "kept", "asked"),
     Output("bounds/{name}.{suffix}", "redraw", "remade", "asked"),
     Output("checkins/{name}.{suffix}", "redraw", "remade", "asked"),
+    Output("board/leaderboard.csv", "leaderboard", "remade", "board"),
+    Output("board/leaderboard_best.csv", "leaderboard", "remade", "board"),
+    Output("board/leaderboard.{suffix}", "leaderboard", "remade", "board"),
+    Output("board/leaderboard_heterogeneity.{suffix}", "leaderboard", "remade", "axis"),
     Output("claims.csv", "claims", "remade", "papers"),
     Output("config.json", "provenance", "kept"),
     Output("provenance.json", "provenance", "kept"),
@@ -83,10 +87,6 @@ OUTPUTS = (
     Output("report.html", "report", "remade"),
     Output(MANIFEST, "crate", "run"),
     Output("README.md", "publish", "added", "asked"),
-    *(
-        Output(f"board/leaderboard{end}", "leaderboard", "remade", "board")
-        for end in (".csv", ".md", ".svg", "_heterogeneity.svg")
-    ),
     *(
         Output(f"{table}.csv", "decided", "added", "asked")
         for table in ("decided", "decided_verdicts", "decided_means", "decided_power", "gate")
@@ -145,6 +145,8 @@ class Outputs:
         """What stands for the words of a pattern, by file; nothing for `asked`, which `asked_outputs` has."""
         if per == "run" or (per == "papers" and self.is_about_papers()):
             yield {}
+        if (per == "board" and self.board()) or (per == "axis" and any(map(heterogeneity_axis, self.board()))):
+            yield from ({"suffix": suffix} for suffix in self.formats)
         if per == "plugin":
             yield from ({"plugin": file.stem} for file in self.resolved.plugins)
         if per == "redrawn":
@@ -223,12 +225,19 @@ class Outputs:
         """Whether anything is said of the papers: not where all data are a user's own."""
         return self.published or not all(map(self.is_own, self.experiments))
 
+    def board(self) -> list[str]:
+        """The experiments by which the leaderboard ranks algorithms."""
+        return [name for name in self.experiments if on_board(name)]
+
     def figure_names(self, experiment: str) -> dict[str, dict]:
         return {} if self.is_own(experiment) else figure_names(experiment, self.experiments[experiment])
 
     def other_figures(self) -> list[str]:
-        """Figures of no experiment's grid; in a publication, of bounds and check-ins those whose tables are there."""
-        files = self.files("redraw")
+        """Figures of no experiment's grid, and the leaderboard.
+
+        In a publication, of bounds and check-ins those whose tables are there.
+        """
+        files = self.files("redraw") + self.files("leaderboard")
         if self.published:
             tables = self.tables_beside()
             drawn = [file for file in tables if file.parent.name == "checkins" or file.stem in DRAWN_CHECKS]
@@ -241,10 +250,11 @@ class Outputs:
         Of experiments with both noises: of the pairs under calibrated noise, and of each algorithm under both.
         """
         # Loads scipy.stats, which training jobs need not.
+        from silodp.report.cells import in_forests
         from silodp.verdicts.comparisons import CALIBRATED, ENDED, HEADLINE, pairs_of
 
         trained: dict[str, list[set[str]]] = {"paired": [], "certified": [], "equal": []}
-        for config in self.experiments.values():
+        for config in map(self.experiments.__getitem__, in_forests(self.experiments)):
             names = {name for name, own in config.algorithms.items() if own.private != "non_private"}
             words = {"certified": CALIBRATED, "equal": ENDED}
             for word in [word for word, label in words.items() if label in config.variants()] or ["paired"]:
@@ -288,11 +298,16 @@ class Outputs:
     def checkins(self) -> list[str]:
         """Tables and figures about random check-ins: Figure 2, and the comparison on every logistic problem.
 
-        Of experiments that differ only in who holds the records the first is run, as a client is one record there.
+        Of experiments that differ only in who holds the records one is run, as a client is one record there: that of a
+        paper's figure, else the first. What the leaderboard ranks by is none of them.
         """
+        # Loads pandas, which planning a training job need not.
+        from silodp.report.paper_figures import of_figures
+
         problems: dict[str, str] = {}
-        for name, one in self.experiments.items():
-            if one.model.name == "logistic":
+        for name in sorted(self.experiments, key=lambda name: name not in of_figures()):
+            one = self.experiments[name]
+            if one.model.name == "logistic" and not on_board(name):
                 problems.setdefault(digest([one.data_name, one.label, one.preprocess.model_dump(mode="json")]), name)
         names = ["figure_2", *problems.values()]
         return [f"{self.folder}/checkins/{name}.{suffix}" for name in names for suffix in ("csv", *self.formats)]

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from silodp.files import read_csv, read_json, write_csv, write_text
+from silodp.report.paper_figures import of_figures
 from silodp.workflow import crate, provenance
 from silodp.workflow.contents import (
     is_publication,
@@ -32,6 +33,8 @@ log = logging.getLogger("silodp")
 
 # Files of a run with a row for each experiment; those of several runs are put together.
 JOINED = ("privacy.csv", "by_round.csv", "audit.csv")
+# A run's name may have so many letters.
+LONGEST = 100
 README = """# Published results
 
 What is small of
@@ -84,11 +87,14 @@ def _publish(folders: Sequence[Path], output: Path, beside: bool, without: Seque
         made_by |= {part: run for part, run in parts.items() if source != output or part not in gone}
     # A run of which no experiment is left has no record.
     runs = {name: record for name, record in runs.items() if name in made_by.values()}
-    config = _joined_config(sources, gone) | {"run": "-".join(runs)[:100]}  # as long as a run's name may be
+    names = "-".join(runs)
+    config = _joined_config(sources, gone) | {"run": names if len(names) <= LONGEST else f"{len(runs)}-runs"}
+    # The papers' formulas are of no experiment: the last run about the papers' figures brings them.
+    formulas = [source for source in sources if of_figures() & _experiments(source).keys()] or sources
     with _replaced(output) as built:
         for source in sources:
             for name, digest in manifest(source).items():
-                if _is_copied(output_of(name)):
+                if _is_copied(output_of(name)) and (name != "formulas.csv" or source == formulas[-1]):
                     (built / name).parent.mkdir(parents=True, exist_ok=True)
                     # Times come along: a figure stays younger than its table.
                     shutil.copy2(source / name, built / name)
@@ -116,7 +122,7 @@ def _is_copied(output: Output | None) -> bool:
     """Whether a publication takes a file of this kind from a run; what is made of all its runs it does not."""
     if output is None or output.fate == "run":
         return False
-    return output.fate != "remade" or output.per not in ("run", "papers", "board")
+    return output.fate != "remade" or output.per not in ("run", "papers", "board", "axis")
 
 
 def _check_source(source: Path) -> None:
@@ -207,6 +213,9 @@ def _joined_config(folders: Sequence[Path], gone: set[str]) -> dict[str, Any]:
                     f"{folder / 'config.json'}: {key}: {config[key]!r}: must be {first[key]!r}, as in "
                     f"{folders[0] / 'config.json'}"
                 )
+        # Column `runs` of audit.csv has the number of each audit.
+        if config.get("audit_runs") != joined.get("audit_runs"):
+            joined.pop("audit_runs", None)
         joined = joined | {
             "experiments": joined["experiments"] | config["experiments"],
             **{key: sorted({*joined[key], *config[key]}) for key in ("targets", "plugins")},

@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 
 from silodp.privacy.standing import Standing
@@ -61,14 +60,12 @@ def test_a_mark_stands_where_the_bar_is_nearest_to_the_claim(table):
     assert "Farthest above: true ε in [0.800, 0.900] for 0.75 (ISRL-DP MB-SGD)." in said
 
 
-@pytest.mark.parametrize("kind", ["delivered_vs_claimed", "error_vs_delivered", "calibrated_vs_paper"])
+@pytest.mark.parametrize("kind", ["delivered_vs_claimed", "error_vs_delivered"])
 @pytest.mark.parametrize("every", [False, True])
 def test_a_true_epsilon_of_0_is_drawn_on_the_edge_and_named(table, kind, every, tmp_path):
     """At a small claim and a large δ no noise at all may be private: `epsilons: [.01, 1], delta: .01` trains so."""
     zero = table["private"] if every else table["private"] & (table["epsilon"] == 0.75)
     table.loc[zero, "delivered_epsilon"] = 0.0
-    if kind == "calibrated_vs_paper":
-        table = pd.concat([table, table.assign(reading="noise=calibrated")])
     figure = FIGURES[kind](table, title="t")
     axes = figure.axes[0]
     edge = axes.get_ylim()[0] if kind == "delivered_vs_claimed" else axes.get_xlim()[0]

@@ -13,9 +13,9 @@ from silodp.report.figures.style import label, looks, sort_algorithms
 
 
 def rows_of(kind):
-    """Rows that a kind of figure draws: of the default reading, for two kinds of calibrated noise as well."""
-    both = kind in ("both_noises", "calibrated_vs_paper")
-    return pd.concat([results_table(reading=reading) for reading in ("", "noise=calibrated")[: 1 + both]])
+    """Rows that a kind of figure draws: of the default reading, for both noises of calibrated noise as well."""
+    readings = ("", "noise=calibrated") if kind == "both_noises" else ("",)
+    return pd.concat([results_table(reading=reading) for reading in readings])
 
 
 @pytest.mark.parametrize("kind", FIGURES)

@@ -11,12 +11,15 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 from page_run import Page, privacy, results
+from small import ROOT
 
 from silodp.experiments.columns import PRIVACY_COLUMNS
 from silodp.files import write_csv
 from silodp.report.figures import delivered_vs_claimed, error_vs_epsilon, save, slices
 from silodp.report.page import figures
-from silodp.report.page.build import board, build
+from silodp.report.page.board import board
+from silodp.report.page.build import build
+from silodp.report.page.figures import anchor
 
 EVIL = '"><script>alert(1)</script><img src=http://x>'
 
@@ -172,12 +175,6 @@ def test_the_same_run_gives_the_same_page(whole_run, page):
     assert (whole_run.parent / "again.html").read_bytes() == first
 
 
-MADE_UP = """| over | first | second | cells | ahead |
-| --- | --- | --- | --- | --- |
-| data set | dp_scaffold | minibatch_sgd | 35 | 8 |
-"""
-
-
 def test_a_plug_ins_run_opens_with_its_curve(run):
     config = json.loads((run / "config.json").read_text())
     (run / "config.json").write_text(json.dumps(config | {"plugins": ["source/plugins/mine.py"]}))
@@ -188,22 +185,37 @@ def test_a_plug_ins_run_opens_with_its_curve(run):
     assert curve < places.index("finding-true") < places.index("experiments")
 
 
-@pytest.mark.parametrize("place", ["board", "."])
-def test_a_board_is_a_section_with_counts_and_figure(tmp_path, place):
-    folder = tmp_path / place
-    folder.mkdir(exist_ok=True)
-    (folder / "leaderboard.csv").write_text("experiment,first,second\n")
-    (folder / "leaderboard.md").write_text(MADE_UP)
+def test_a_board_is_a_section_with_counts_best_models_and_figure(tmp_path):
+    folder = tmp_path / "board"
+    folder.mkdir()
+    ahead = "1.0,dp_scaffold,minibatch_sgd,ahead"
+    (folder / "leaderboard.csv").write_text(
+        "experiment,epsilon,first,second,outcome,axis,holm\n"
+        f"wbcd_leaderboard,{ahead},,True\ntv16_leaderboard,{ahead},,False\nmnist_share_p0,{ahead},silos.mixed,False\n"
+    )
+    (folder / "leaderboard_best.csv").write_text(
+        "experiment,epsilon,best,test_error\nwbcd_leaderboard,1.0,minibatch_sgd,0.06\ntv16_leaderboard,3.0,local_sgd,0.05\n"
+    )
     (folder / "leaderboard.svg").write_text("<svg>drawn</svg>\n")
     build(tmp_path, tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
     text, cells = page.text, [row["cells"] for row in page.rows]
     assert "Leaderboard" in text
-    assert "the least noise that is proven to keep its ε" in text
-    assert ["data set", "DP-SCAFFOLD", "MB-SGD", "35", "8"] in cells
-    assert "published trials, without the luck of tuning" in text
+    assert ["DP-SCAFFOLD", "MB-SGD", "data sets", "2", "2 (1)", "0 (0)"] in cells
+    assert ["DP-SCAFFOLD", "MB-SGD", "share of records from all digits", "1", "1 (0)", "0 (0)"] in cells
+    assert ["data", "ε = 1", "ε = 3"] in cells
+    assert any(row[1:] == ["MB-SGD 0.060", ""] for row in cells)
+    assert "tv16" not in text
     assert "Test error against certified ε, by data set" in text
     assert "with a correction minus without it" not in text
+
+
+def test_every_published_figure_is_on_its_page():
+    """Both ways: the page names no figure that is not there."""
+    for folder in sorted((ROOT / "results").glob("published*")):
+        page = Page((folder / "report.html").read_text(encoding="utf-8"))
+        drawn = {anchor(path.relative_to(folder)) for path in folder.rglob("*.svg")}
+        assert {figure["id"] for figure in page.all("figure")} == drawn
 
 
 def test_a_run_without_a_board_has_no_section(tmp_path):

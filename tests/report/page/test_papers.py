@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from silodp.report.cells import PUBLISHED, cells_of
 from silodp.report.page.figures import Page
 from silodp.report.page.papers import paper_sentence
 from silodp.report.paper_figures import paper_figures
@@ -10,14 +11,17 @@ from silodp.report.paper_figures import paper_figures
 def test_a_papers_words_stand_beside_the_comparisons_of_its_setting():
     ends = {0.75: (0.01, 0.02), 1.0: (-0.03, -0.02), 3.0: (-0.01, 0.01), 18.0: (0.02, 0.04)}
     cell = {"experiment": "mnist_mlp", "reading": "", "M": 25, "R": 25, "first": "spider", "second": "minibatch_sgd"}
-    rows = [cell | {"epsilon": e, "low": low, "high": high, "tolerance": 0.005} for e, (low, high) in ends.items()]
+    numbers = {e: {"low": low, "high": high, "difference": (low + high) / 2} for e, (low, high) in ends.items()}
+    rows = [cell | {"epsilon": e, "trials": 10, "outcome": ""} | of for e, of in numbers.items()]
     others = [rows[-1] | {"reading": "spider_q1_noise=minibatch"}, rows[-1] | {"R": 50}]
-    comparisons = pd.DataFrame([*rows, *others])
-    words = paper_sentence("mnist_mlp", 25, 25, comparisons)
+    cells = cells_of(pd.DataFrame([*rows, *others]))
+    words = paper_sentence("mnist_mlp", 25, 25, cells)
     assert words.startswith("In the paper FedProx-SPIDER tends to be ahead")
-    assert words.endswith(" Here: SPIDER clearly ahead of MB-SGD at 1 of 4 ε, clearly behind at 2.")
+    assert words.endswith(f" Here: SPIDER ahead of MB-SGD at 1 of 4 ε, behind at 2 ({PUBLISHED}).")
+    decided = paper_sentence("mnist_mlp", 25, 25, cells.assign(decided=True))
+    assert decided.endswith("behind at 2 (with tuning, by fresh trials).")
     assert "Here" not in paper_sentence("mnist_mlp", 25, 25, None)
-    assert paper_sentence("mnist_mlp", 25, 99, comparisons) == ""
+    assert paper_sentence("mnist_mlp", 25, 99, cells) == ""
 
 
 def test_each_paper_says_something_about_each_of_its_figures():

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from silodp.report.figures import bounds
 from silodp.report.figures.delivered_vs_claimed import delivered_vs_claimed
-from silodp.report.figures.error_vs_delivered import both_noises, calibrated_vs_paper, error_vs_delivered
+from silodp.report.figures.error_vs_delivered import both_noises, error_vs_delivered
 from silodp.report.figures.error_vs_epsilon import error_vs_epsilon
 from silodp.report.figures.slices import slices
 from silodp.report.figures.style import FORMATS, save
@@ -17,7 +17,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "error_vs_epsilon": error_vs_epsilon,
     "delivered_vs_claimed": delivered_vs_claimed,
     "error_vs_delivered": error_vs_delivered,
-    "calibrated_vs_paper": calibrated_vs_paper,
     "both_noises": both_noises,
 }
 

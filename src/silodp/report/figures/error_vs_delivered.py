@@ -1,6 +1,5 @@
-"""Test error against the true or the claimed ε: private algorithms, and both noises beside each other."""
+"""Test error against the true ε of private algorithms; against the claimed ε under both noises."""
 
-import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -45,9 +44,8 @@ def error_vs_delivered(
 
     def panel(axes: Axes, shown: pd.DataFrame) -> list[Line2D]:
         axes.set_xlim(ends)
-        return [
-            _over_true(axes, names, shown[shown["algorithm"] == name]) for name in sort_algorithms(shown["algorithm"])
-        ]
+        found = sort_algorithms(shown["algorithm"])
+        return [_over_true(axes, names, shown[shown["algorithm"] == name]) for name in found]
 
     notes = [note, f"{int(rows['trials'].max())} trials a point.", zero(finite, "left"), claims_note(rows), left_out]
     with styled():
@@ -56,28 +54,6 @@ def error_vs_delivered(
         handles = _with_zoom(axes, panel, finite, finite)
         log_ticks(axes.xaxis, *ends, most=9)
         return set_page(axes, handles + open_key(finite), notes, marks_of(finite))
-
-
-def calibrated_vs_paper(
-    table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None
-) -> Figure:
-    """Draw the readings `noise=calibrated` and "" (pale) of one (experiment, M, R) over the intervals of their true ε.
-
-    A vertical line compares them at equal true ε. Points with an error that is not finite are left out and counted in
-    a note.
-    """
-    table = both_noises_of(table)
-    both, left_out = _finite(table)
-    with styled():
-        axes = new_axes(title, f"true {MORE_PRIVATE}", f"{ylabel} (↓ better)")
-        axes.set_xscale("log")
-        axes.set_xlim(limits(both))
-        for kind, name in itertools.product(("paper", "calibrated"), sort_algorithms(both["algorithm"])):
-            if len(of := both[(both["kind"] == kind) & (both["algorithm"] == name)]):
-                _over_true(axes, both["algorithm"], of, kind)
-        log_ticks(axes.xaxis, *axes.get_xlim(), most=9)
-        notes = [note, left_out, zero(both, "left"), claims_note(both[both["kind"] == "paper"], PAPER)]
-        return set_page(axes, _keys(sort_algorithms(both["algorithm"])) + open_key(both), notes, marks_of(both))
 
 
 def both_noises(table: pd.DataFrame, *, title: str, ylabel: str = "test error", note: str | None = None) -> Figure:
@@ -140,9 +116,8 @@ def _with_zoom(axes: Axes, panel: Panel, rows: pd.DataFrame, judged: pd.DataFram
     return handles
 
 
-def _over_true(axes: Axes, names: Iterable[str], rows: pd.DataFrame, kind: str = "") -> Line2D:
-    """The bars of one of the algorithms `names` over its true ε, at its errors; pale for the paper's noise."""
+def _over_true(axes: Axes, names: Iterable[str], rows: pd.DataFrame) -> Line2D:
+    """The bars of one of the algorithms `names` over its true ε, at its errors."""
     name, errors = rows["algorithm"].iloc[0], rows["test_error_mean"].to_numpy(float)
-    look, text = looks(names)[name], ", ".join(filter(None, (label(name, reading=rows["reading"].iloc[0]), kind)))
-    colour = tint(look.colour, 0.55 if kind == "paper" else 1.0)
-    return draw_intervals(axes, f"{name}-{kind or 'true'}", look, text, rows, errors, upright=False, colour=colour)
+    text = label(name, reading=rows["reading"].iloc[0])
+    return draw_intervals(axes, f"{name}-true", looks(names)[name], text, rows, errors, upright=False)

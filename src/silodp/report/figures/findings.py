@@ -11,11 +11,10 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from silodp.privacy.standing import Standing, standings
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.intervals import COLOURS, fill
-from silodp.report.figures.paired_differences import EQUAL, FIRST, SECOND, UNDECIDED, outcome_looks
+from silodp.report.figures.paired_differences import outcome_looks
 from silodp.report.figures.style import label, sort_algorithms, styled
 from silodp.report.figures.svg import say
 from silodp.report.numbers import interval
-from silodp.verdicts.comparisons import AHEAD, BEHIND
 
 # Inches: on a page of 1,088 px and on a phone of 366 px text of 9 points has 10 px.
 WIDTHS = {"wide": 10.2, "narrow": 4.4}
@@ -23,48 +22,45 @@ WIDTHS = {"wide": 10.2, "narrow": 4.4}
 _MOST = 6.0
 
 
-def means(rows: pd.DataFrame, cells: pd.DataFrame, name: str) -> Figure:
-    """A line for each data set: the mean difference with its interval, over pale dots of its single comparisons.
+def differences(cells: pd.DataFrame, name: str) -> Figure:
+    """A line for each data set: a stroke for each cell, coloured by its outcome, and their mean; * where not decided.
 
-    `rows` are those of `by_data_set`, of one pair; `cells` those of comparisons.csv behind them.
+    `cells` are those of `silodp.report.cells` of one pair, with the words of their `data_set`.
     """
-    first, second = (label(str(rows[key].iloc[0])).removeprefix("ISRL-DP ") for key in ("first", "second"))
+    first, second = (label(str(cells[key].iloc[0])).removeprefix("ISRL-DP ") for key in ("first", "second"))
     wide = name == "wide"
+    parts = list(cells.groupby("data_set", sort=False))
+    own = outcome_looks(*cells[["first", "second"]].iloc[0])
     with styled():
-        figure = new_figure(WIDTHS[name], 0.52 + (0.26 if wide else 0.6) * len(rows))
+        figure = new_figure(WIDTHS[name], 0.52 + (0.26 if wide else 0.6) * len(parts))
         height = figure.get_figheight()
         left = 3.9 if wide else 0.15
         size = (left / WIDTHS[name], 0.48 / height, 1 - (left + 0.15) / WIDTHS[name], 1 - 0.52 / height)
         axes = figure.add_axes(size)
-        for y, row in zip(range(len(rows))[::-1], rows.to_dict("records"), strict=True):
-            part = cells[cells["data_set"] == row["data_set"]]
-            axes.plot(part["difference"], [y] * len(part), ls="none", marker="|", ms=9, color="#c4c4c4", zorder=1)
-            # A mean within the tolerance is no lead.
-            outcome = {AHEAD: FIRST, BEHIND: SECOND}.get(row["outcome"], UNDECIDED)
-            outcome = EQUAL if abs(row["mean"]) <= row["tolerance"] and outcome != UNDECIDED else outcome
-            colour, marker, _ = outcome_looks(row["first"], row["second"])[outcome]
-            axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=3.2, solid_capstyle="butt", zorder=3)
-            gid = f"mean:{row['data_set']}"
-            axes.plot(row["mean"], y, marker=marker, ms=10, color=colour, mew=2.4, zorder=4, gid=gid)
-            text = (
-                f"{signed_difference(row['mean'])} [{signed_difference(row['low'])}, {signed_difference(row['high'])}]"
-            )
-            say(figure, gid, [f"{row['data_set']}: {text}, {row['outcome']}"])
+        for y, (data, part) in zip(range(len(parts))[::-1], parts, strict=True):
+            margin = part["margin"].max()
+            axes.barh(y, 2 * margin, left=-margin, height=0.7, color="#ebebeb", lw=0, zorder=0)
+            for outcome, some in part.groupby("outcome"):
+                style: dict[str, Any] = {"ls": "none", "marker": "|", "color": own[str(outcome)][0]}
+                axes.plot(some["difference"], [y] * len(some), ms=11, zorder=3, **style)
+            gid, mean = f"mean:{data}", part["difference"].mean()
+            star = "" if part["decided"].all() or not cells["decided"].any() else "*"
+            axes.plot(mean, y, marker="D", ms=6, color="#000000", zorder=4, gid=gid)
+            text = f"{data}{star}  mean {signed_difference(mean)} over {len(part)}"
+            say(figure, gid, [text])
             place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 10}
             if wide:
-                axes.text(-0.012, y, f"{row['data_set']}  {text}", ha="right", va="center", **place)
+                axes.text(-0.012, y, text, ha="right", va="center", **place)
             else:
-                axes.text(0, y + 0.24, f"{row['data_set']}  {text}", va="bottom", **place)
+                axes.text(0, y + 0.24, text, va="bottom", **place)
         axes.axvline(0, color="#000000", lw=1.0, zorder=2)
-        if (tolerance := float(rows["tolerance"].max())) > 0:
-            axes.axvspan(-tolerance, tolerance, color="#ebebeb", lw=0, zorder=0)
-        ends = np.nanquantile(cells["difference"].abs(), 0.98), rows[["low", "high"]].abs().to_numpy().max()
-        axes.set_xlim(-1.08 * max(ends), 1.08 * max(ends))
+        end = 1.08 * cells["difference"].abs().max()
+        axes.set_xlim(-end, end)
         axes.xaxis.set_major_locator(MaxNLocator(7 if wide else 5))
         axes.yaxis.set_major_locator(NullLocator())
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(f"← {first} better   |   {second} better →", fontsize=10)
-        axes.set_ylim(-0.6, len(rows) - (0.4 if wide else 0.2))
+        axes.set_ylim(-0.6, len(parts) - (0.4 if wide else 0.2))
         return figure
 
 

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 
 from silodp.config.errors import ConfigError, show_value
 from silodp.experiments.columns import BY_ROUND_COLUMNS
-from silodp.files import read_csv, with_reading
+from silodp.files import read_csv
+from silodp.report.cells import COMPARED, in_forests, read_cells
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.by_round import draw_by_round
 from silodp.report.figures.checkin_lines import amplified_epsilon, error_at_equal_epsilon
@@ -41,9 +42,10 @@ def figures_of(path: Path) -> dict[str, Figure]:
             )
             for (name, M, R), part in rows.groupby(["experiment", "M", "R"], sort=False)
         }
-    if columns >= {"first", "second", "difference", "tolerance"}:
-        keys = [with_reading(rows)["reading"], rows["first"], rows["second"]]
-        pairs = rows.groupby(keys, sort=False)
+    if columns >= set(COMPARED):
+        rows = read_cells(path)
+        rows = rows[rows["experiment"].isin(in_forests(rows["experiment"].unique()))]
+        pairs = rows.groupby(["reading", "first", "second"], sort=False)
         return dict(_paired(str(reading), str(first), str(second), part) for (reading, first, second), part in pairs)
     if columns >= {"paper", "formula", "claimed_epsilon", "delivered_epsilon"}:
         return {
@@ -64,7 +66,7 @@ def _paired(reading: str, first: str, second: str, rows: pd.DataFrame) -> tuple[
     """Name and forest plot of one pair; of an algorithm under both noises the second is itself."""
     names = [label(name.removesuffix(BY_CALIBRATED)).removeprefix("ISRL-DP ") for name in (first, second)]
     if first.endswith(BY_CALIBRATED):
-        noises, title = ("calibrated noise", "the paper's noise"), f"{names[0]}: calibrated against paper's"
+        noises, title = ("calibrated", "paper's noise"), f"{names[0]}: calibrated against paper's noise"
         return f"noises_{second}", paired_differences(rows, title=title, names=noises)
     kinds = {ENDED: ("equal", ", at equal true ε"), CALIBRATED: ("certified", ", at exactly the claimed ε")}
     kind, where = kinds.get(reading, ("paired", ""))

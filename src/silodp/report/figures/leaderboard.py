@@ -8,20 +8,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from silodp.config.loading import heterogeneity_axis
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say_panels
 from silodp.report.figures.words import short_title
-from silodp.verdicts.leaderboard import ALPHA, axis_position, heterogeneity_axis
+from silodp.verdicts.leaderboard import axis_position
 
 # Inches of a panel with what stands around it, and of a row of the legend.
 _WIDTH, _HEIGHT, _ROW = 2.9, 2.3, 0.16
 # Of values of ε: colours are algorithms'.
 _GREYS = ("#111111", "#8c8c8c", "#555555", "#b5b5b5")
+ALPHA = "silos.alpha"
 
 
 def error_panels(reported: pd.DataFrame) -> Figure:
-    """Mean test error over trials against ε: a panel for each data set, a line for each algorithm."""
+    """Mean test error over trials against ε: a panel for each data set, a line for each algorithm.
+
+    Experiments on an axis of heterogeneity are left out.
+    """
     rows = reported[reported["epsilon"].notna() & (reported["experiment"].map(heterogeneity_axis) == "")]
     names = list(looks(set(rows["algorithm"]) - {"spider"}))
     experiments = list(dict.fromkeys(rows["experiment"]))
@@ -51,12 +56,10 @@ def error_panels(reported: pd.DataFrame) -> Figure:
 def heterogeneity_panels(table: pd.DataFrame) -> Figure:
     """Differences along the axis of heterogeneity with their intervals: a panel for each pair, a line for each ε.
 
-    `table` is what `silodp.verdicts.leaderboard.compared` gives. Raises ValueError where no experiment is on the axis.
+    `table` is what `silodp.verdicts.leaderboard.compared` gives, with an experiment on an axis.
     """
-    rows = table.assign(axis=table["experiment"].map(heterogeneity_axis), at=table["experiment"].map(axis_position))
-    rows = rows[rows["axis"] != ""].sort_values(["axis", "at"], ascending=[False, True])
-    if rows.empty:
-        raise ValueError("experiments: none says `vary`: one of them must be a point on an axis of heterogeneity")
+    rows = table[table["axis"] != ""]
+    rows = rows.assign(at=rows["experiment"].map(axis_position)).sort_values(["axis", "at"], ascending=[False, True])
     pairs = list(rows.groupby(["first", "second", "axis"], sort=False))
     with styled():
         figure, panels = _panels(len(pairs), 1, "Test error with a correction minus without, by heterogeneity")

@@ -10,51 +10,45 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import better_of, in_legend, label, looks, styled
 from silodp.report.figures.svg import say, say_note, say_panels
 from silodp.report.figures.words import setting_words, short_title
 from silodp.report.numbers import measured
-from silodp.verdicts.comparisons import NO_DIFFERENCE, SAME
+from silodp.verdicts.comparisons import AHEAD, BEHIND, SAME
+from silodp.verdicts.decided import OPEN, WITHIN
 
 # Outcome → colour, marker, and width of the interval's line: told apart in grey too.
-FIRST, SECOND, EQUAL, UNDECIDED = "first better", "second better", "equal within the tolerance", NO_DIFFERENCE
 _LOOKS = {
-    FIRST: ("#004488", "<", 1.1),
-    SECOND: ("#b3485a", ">", 1.1),
-    EQUAL: ("#6e6e6e", "|", 2.8),
-    UNDECIDED: ("#6e6e6e", "|", 1.1),
+    AHEAD: ("#004488", "<", 1.1),
+    BEHIND: ("#b3485a", ">", 1.1),
+    WITHIN: ("#6e6e6e", "|", 2.8),
+    OPEN: ("#6e6e6e", "|", 1.1),
     SAME: ("#a8a8a8", "x", 1.1),
+    USELESS: ("#a8a8a8", "o", 1.1),
 }
 # Inches: of a page, of one row of a panel, and of what stands around panels.
-_WIDTH, _COLUMNS, _ROW, _HEADING, _XAXIS, _TOP, _BOTTOM = 5.4, 2, 0.135, 0.32, 0.36, 0.5, 0.75
+_WIDTH, _COLUMNS, _ROW, _HEADING, _XAXIS, _TOP, _BOTTOM = 5.4, 2, 0.135, 0.32, 0.36, 0.66, 0.98
 # Points of text in a panel: 10 px on the page.
 _SIZE = 6.6
-
-
-def outcomes(rows: pd.DataFrame) -> pd.Series:
-    """What each interval says: equal within `tolerance`, or who is better, or nothing; of one algorithm, `SAME`."""
-    same = rows["outcome"] == SAME if "outcome" in rows else np.zeros(len(rows), bool)
-    alike = (rows["low"] >= -rows["tolerance"]) & (rows["high"] <= rows["tolerance"]) & (rows["tolerance"] > 0)
-    better = [same, alike, rows["high"] < 0, rows["low"] > 0]
-    return pd.Series(np.select(better, [SAME, EQUAL, FIRST, SECOND], UNDECIDED), index=rows.index)
 
 
 def outcome_looks(first: str, second: str) -> dict[str, tuple[str, str, float]]:
     """Outcome → colour, marker and width of the line; who is better lends its colour."""
     own = looks({first, second})
-    colours = {} if first.startswith(second) else {FIRST: own[first].colour, SECOND: own[second].colour}
+    colours = {} if first.startswith(second) else {AHEAD: own[first].colour, BEHIND: own[second].colour}
     return {word: (colours.get(word, look[0]), *look[1:]) for word, look in _LOOKS.items()}
 
 
 def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str] | None = None) -> Figure:
-    """A forest plot of one pair: a panel for each (experiment, M, R), a line for each ε, the tolerance as a band.
+    """A forest plot of one pair: a panel for each (experiment, M, R), a line for each ε, the margin Δ as a band.
 
-    `names` are what the two are called in place of their labels.
+    `rows` are those of `silodp.report.cells`. `names` are what the two are called in place of their labels.
     """
     pairs = rows[["first", "second"]].drop_duplicates()
     first, second = names or tuple(label(name).removeprefix("ISRL-DP ") for name in pairs.iloc[0])
-    rows = rows.assign(outcome=outcomes(rows)).sort_values("epsilon", kind="stable")
+    rows = rows.sort_values("epsilon", kind="stable")
     groups = list(rows.groupby(["experiment", "M", "R"], sort=False))
     order = {name: place for place, name in enumerate(dict.fromkeys(rows["experiment"]))}
     groups.sort(key=lambda group: (order[group[0][0]], *group[0][1:]))
@@ -65,9 +59,10 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
     with styled():
         figure = new_figure(_WIDTH, height)
         figure.text(0.1 / _WIDTH, 1 - 0.1 / height, title, va="top", fontsize=10, fontweight="bold")
-        what = f"Test error of {first} minus that of {second}, trial by trial: mean, 95 % interval"
+        what = f"Test error of {first} minus that of {second}: mean, 95 % interval.\n{_source(rows)}"
         figure.text(0.1 / _WIDTH, 1 - 0.33 / height, what, va="top", fontsize=7.2)
         say_note(figure, better_of([first, second]))
+        mixed = rows["decided"].nunique() > 1
         limits = {name: _limits(part) for name, part in rows.groupby("experiment")}
         top = height - _TOP
         for place, (key, group) in enumerate(groups):
@@ -76,7 +71,7 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
             left = 0.56 + column * step
             axes = figure.add_axes((left / _WIDTH, bottom / height, (step - 0.62) / _WIDTH, heights[line] / height))
             _panel(axes, group, limits[key[0]])
-            heading = f"{short_title(key[0])}\n{setting_words(*key[1:])}"
+            heading = f"{short_title(key[0])}\n{setting_words(*key[1:])}" + "*" * mixed * (not group["decided"].all())
             axes.set_title(heading, fontsize=_SIZE, pad=3, x=-0.42 / (step - 0.62))
             axes.set_xlabel(f"← {first} better | {second} better →", fontsize=_SIZE, labelpad=1)
             if column == _COLUMNS - 1:
@@ -87,7 +82,7 @@ def paired_differences(rows: pd.DataFrame, *, title: str, names: tuple[str, str]
 
 
 def _limits(rows: pd.DataFrame) -> tuple[float, float]:
-    values = rows[["low", "high", "difference", "tolerance"]].to_numpy(float)
+    values = rows[["low", "high", "difference", "margin"]].to_numpy(float)
     values = np.r_[values[np.isfinite(values)], 0.0]
     room = 0.06 * (values.max() - values.min() or 1.0)
     return float(values.min() - room), float(values.max() + room)
@@ -95,9 +90,9 @@ def _limits(rows: pd.DataFrame) -> tuple[float, float]:
 
 def _panel(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
     y = np.arange(len(rows))[::-1].astype(float)
-    tolerance = float(rows["tolerance"].max())
-    if tolerance > 0:
-        axes.axvspan(-tolerance, tolerance, color="#d6d6d6", lw=0, zorder=0.5)
+    margin = float(rows["margin"].max())
+    if margin > 0:
+        axes.axvspan(-margin, margin, color="#d6d6d6", lw=0, zorder=0.5)
     axes.axvline(0, color="#000000", lw=0.8, zorder=1)
     for outcome, (colour, marker, wide) in outcome_looks(*rows[["first", "second"]].iloc[0]).items():
         here = (rows["outcome"] == outcome).to_numpy()
@@ -126,15 +121,32 @@ def _point_text(row: dict[Any, Any]) -> str:
     return f"ε = {row['epsilon']:g}: {difference} ({low} to {high}), {row['outcome']}, {row['trials']} trials"
 
 
+def _source(rows: pd.DataFrame) -> str:
+    """What stands behind the intervals."""
+    if not rows["decided"].any():
+        return f"{PUBLISHED[:1].upper()}{PUBLISHED[1:]}."
+    return "Each with its tuning, by fresh trials" + ("." if rows["decided"].all() else f"; *: {PUBLISHED}.")
+
+
 def _legend(figure: Figure, rows: pd.DataFrame, first: str, second: str, height: float) -> None:
-    words = {FIRST: f"{in_legend(first)} ahead", SECOND: f"{in_legend(second)} ahead"}
+    words = {AHEAD: f"{in_legend(first)} better", BEHIND: f"{in_legend(second)} better", WITHIN: "alike"}
+    parts = [(part, counts_of_cells(part)) for part in (rows[rows["decided"]], rows[~rows["decided"]]) if len(part)]
     handles: list[Any] = []
     for outcome, (colour, marker, wide) in outcome_looks(*rows[["first", "second"]].iloc[0]).items():
-        if count := int((rows["outcome"] == outcome).sum()):
-            text = f"{words.get(outcome, outcome)} ({count} of {len(rows)})"
-            handles.append(Line2D([], [], marker=marker, label=text, color=colour, ms=4.5, lw=wide))
-    if (rows["tolerance"] > 0).any():
-        handles.append(Patch(facecolor="#d6d6d6", lw=0, label=f"grey: tolerance of ± {rows['tolerance'].max():g}"))
+        if not (rows["outcome"] == outcome).any():
+            continue
+        texts: list[str] = []
+        for part, counts in parts:
+            kept = {AHEAD: counts.ahead_kept, BEHIND: counts.behind_kept}.get(outcome)
+            holm = "" if kept is None else f" ({kept})"
+            of = len(part) if outcome in (SAME, USELESS) else counts.cells
+            texts.append(f"{(part['outcome'] == outcome).sum()}{holm} of {of}{'*' * (texts != [])}")
+        text = f"{words.get(outcome, outcome)}: {', '.join(texts)}"
+        handles.append(Line2D([], [], marker=marker, label=text, color=colour, ms=4.5, lw=wide))
+    if (rows["margin"] > 0).any():
+        margins = " or ".join(f"{value:g}" for value in sorted(set(rows["margin"])))
+        text = f"grey: within the margin of {margins}; in brackets: what Holm's correction keeps"
+        handles.append(Patch(facecolor="#d6d6d6", lw=0, label=text))
     place = (0.1 / _WIDTH, 0.06 / height)
     options: dict[str, Any] = {"ncols": 1, "borderpad": 0.0, "borderaxespad": 0.0, "fontsize": 7.0}
     figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, **options)

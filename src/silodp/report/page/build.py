@@ -13,10 +13,12 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from silodp.experiments.columns import TABLE_COLUMNS
-from silodp.files import experiments_of, read_json, read_table, reading, with_reading, write_text
+from silodp.files import experiments_of, read_json, read_table, with_reading, write_text
 from silodp.privacy.standing import Standing, counts_of
-from silodp.report.figures.words import readable_text, title_of
-from silodp.report.page.blocks import Block, Figures, Link, Section, Table, Text
+from silodp.report.cells import read_cells
+from silodp.report.figures.words import title_of
+from silodp.report.page.blocks import Block, Figures, Section, Text
+from silodp.report.page.board import board
 from silodp.report.page.claims import read_claims, shown_claims
 from silodp.report.page.experiments import RunExperiment, by_experiment, by_number, certified, curves, own_data
 from silodp.report.page.figures import Page
@@ -26,35 +28,6 @@ from silodp.report.page.study import study_page
 from silodp.report.page.tables import bounds, facts, privacy, results
 from silodp.verdicts.words import Verdict
 
-NAME = "leaderboard"
-CAPTIONS = {
-    NAME: "Test error against certified ε, by data set",
-    f"{NAME}_heterogeneity": "Test error with a correction minus without it, by heterogeneity",
-}
-
-
-def board(page: Page) -> list[Section]:
-    """Counts and figures of leaderboard.md and .svg; no section where a run has no leaderboard.csv."""
-    folder = next((one for one in (page.folder / "board", page.folder) if (one / f"{NAME}.csv").is_file()), None)
-    if folder is None:
-        return []
-    path = folder / f"{NAME}.md"
-    with reading(path):
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    links: list[Link] = page.csv(folder / f"{NAME}.csv", "Every comparison (CSV)")
-    heading, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")] or [[], []]
-    cells = [[readable_text(cell, page.titles) for cell in row] for row in rows]
-    errors, corrections = (
-        Figures([figure for figure in [page.picture(folder / f"{name}.svg", text)] if figure.svg])
-        for name, text in CAPTIONS.items()
-    )
-    caption = "Cells at which the first is ahead or behind: published trials, without the luck of tuning"
-    return [
-        Section(NAME, "Leaderboard", [errors, Table(caption, heading, cells), corrections, Text("", "settings", links)])
-    ]
-
-
-COMPARED = ["experiment", "reading", "M", "R", "first", "second", "low", "high", "tolerance"]
 # What the page is made of; digests know data files by this form.
 TEMPLATE, STYLE = Path(__file__).with_name("page.html.j2"), Path(__file__).with_name("page.css")
 SCRIPT = Path(__file__).with_name("page.js")
@@ -72,8 +45,7 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     config, provenance = read_json(folder / "config.json"), read_json(folder / "provenance.json")
     experiments = _experiments(folder, config.get("experiments", {}))
     page = Page(folder, output.parent, {experiment.name: experiment.title for experiment in experiments})
-    compared = folder / "comparisons.csv"
-    comparisons = read_table(compared, COMPARED) if compared.is_file() else None
+    cells = read_cells(folder / "comparisons.csv") if (folder / "comparisons.csv").is_file() else None
     own = bool(experiments) and not any(paper_of(experiment.paper) for experiment in experiments)
     # The papers' claims are not about a plug-in's run.
     plugin = bool(config.get("plugins"))
@@ -83,16 +55,16 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     raced = [experiment.title for experiment in experiments if experiment.about.get("tuning") == "race"]
     private = page.privacy()
     first: list[Block] = [curves(page, experiments)] if plugin and not own else []
-    found = [] if own else findings(page, comparisons, private)
-    paired = [] if own else page.forests("paired_", "Paired differences in test error, trial by trial")
+    found = [] if own else findings(page, cells, private)
+    paired = [] if own else page.forests("paired_", "Differences in test error")
     boards = board(page)
     sections = [
-        *boards,
         *([own_data(page, experiment) for experiment in experiments if own and experiment.own_data]),
-        *([] if own or plugin else by_number(page, experiments, comparisons)),
-        *([Section("paired", "Every paired comparison", [Figures(paired)], folded=True)] if paired else []),
+        *([] if own or plugin else by_number(page, experiments, cells)),
+        *([Section("paired", "Every comparison", [Figures(paired)], folded=True)] if paired else []),
         *certified(page, beside),
-        *by_experiment(page, experiments, comparisons, bool(boards or page.shown)),
+        *boards,
+        *by_experiment(page, experiments, cells, bool(boards or page.shown)),
         results(page, tables, raced),
         privacy(page),
         *bounds(page),
@@ -118,11 +90,11 @@ def build(run_folder: Path | str, output: Path | str) -> None:
     script = SCRIPT.read_text(encoding="utf-8")
     text = _template().render(
         run=run,
-        title="Private federated learning at equal certified ε" if boards else title,
+        title="Private federated learning at equal certified ε" if boards and own else title,
         facts=facts(provenance),
         papers=[] if own else cards(claims or [], [experiment.paper for experiment in experiments]),
         own=own,
-        board=bool(boards),
+        board=bool(boards) and own,
         findings=found,
         first=first,
         claims=claims and [claim for claim in claims if claim.kind == "experiment"],

@@ -17,7 +17,7 @@ from silodp.report.figures.study import model_title
 from silodp.report.figures.words import setting_words, title_of, variant_words
 from silodp.report.numbers import bounded, exact, measured
 from silodp.report.page.blocks import Block, Figure, Figures, Numbered, Section, Table, Text
-from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, Page, csv_address
+from silodp.report.page.figures import CAPTIONS, DRAWN_COLUMNS, NOTES, Page, csv_address
 from silodp.report.page.papers import paper_sentence
 from silodp.report.paper_figures import CALIBRATED_OF, heading_of, paper_figures
 from silodp.verdicts.comparisons import CALIBRATED
@@ -43,13 +43,18 @@ class RunExperiment:
         return self.table is not None and {"", CALIBRATED} <= set(self.table["reading"])
 
     @property
+    def first_figure(self) -> tuple[str, str]:
+        """Kind and reading of the figure that shows its errors first."""
+        return ("both_noises", CALIBRATED) if self.both_noises else ("error_vs_epsilon", "")
+
+    @property
     def own_data(self) -> bool:
         """Whether its data lie in a file of the user's, or name their silos in an experiment of no paper."""
         natural = (self.about.get("silos") or {}).get("scheme") == "column" and not self.about.get("paper")
         return natural or isinstance(self.about.get("dataset"), Mapping)
 
 
-def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None) -> list[Section]:
+def by_number(page: Page, experiments: Sequence[RunExperiment], cells: pd.DataFrame | None) -> list[Section]:
     """The papers' figures by paper and number, each at the claimed ε, at the true one, and under calibrated noise."""
     tables = {experiment.name: experiment.table for experiment in experiments if experiment.table is not None}
     papers: dict[str, list[Block]] = {}
@@ -59,20 +64,19 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
             continue
         tabs: list[tuple[str, Figure]] = []
         rows = []
-        for word, kind, reading, names in (
-            ("claimed ε", "error_vs_epsilon", "", [figure.experiment]),
-            ("true ε", "error_vs_delivered", "", [figure.experiment]),
-            ("calibrated noise", "both_noises", CALIBRATED, CALIBRATED_OF.get(figure.experiment, [])),
+        for word, kind, reading, name in (
+            ("claimed ε", "error_vs_epsilon", "", figure.experiment),
+            ("true ε", "error_vs_delivered", "", figure.experiment),
+            ("calibrated noise", "both_noises", CALIBRATED, CALIBRATED_OF.get(figure.experiment, "")),
         ):
-            for name in names:
-                stem = figure_name(name, M, R, reading, kind)
-                if name in tables and stem in page.figures and stem not in page.shown:
-                    of = tables[name]
-                    drawn = of["reading"].isin({reading, ""})
-                    rows.append(of[drawn & (of["M"] == M) & (of["R"] == R)])
-                    # What the paper says, and the comparisons beside it, are about the claimed ε.
-                    note = "" if tabs else paper_sentence(figure.experiment, M, R, comparisons)
-                    tabs.append((word, replace(page.result(stem, name, CAPTIONS[kind]), note=note)))
+            stem = figure_name(name, M, R, reading, kind)
+            if name in tables and stem in page.figures and stem not in page.shown:
+                of = tables[name]
+                drawn = of["reading"].isin({reading, ""})
+                rows.append(of[drawn & (of["M"] == M) & (of["R"] == R)])
+                # What the paper says, and the comparisons beside it, are about the claimed ε.
+                note = "" if tabs else paper_sentence(figure.experiment, M, R, cells)
+                tabs.append((word, replace(page.result(stem, name, CAPTIONS[kind]), note=note)))
         title = title_of(figure.experiment, page.titles)
         silos = re.findall(r"N = \d+", title)
         heading = f"{figure.title} · {', '.join([title.partition(',')[0], *silos, setting_words(M, R)])}"
@@ -88,30 +92,30 @@ def by_number(page: Page, experiments: Sequence[RunExperiment], comparisons: pd.
 
 def curves(page: Page, experiments: Sequence[RunExperiment]) -> Figures:
     """Test error against claimed ε at the first setting of each experiment."""
-    kind, found = "error_vs_epsilon", []
+    found = []
     for experiment in experiments:
         if experiment.table is not None and len(experiment.table):
-            M, R, _ = next(iter(slices(experiment.table)))[0]
+            (M, R, _), (kind, reading) = next(iter(slices(experiment.table)))[0], experiment.first_figure
             heading = f"{experiment.title}, {setting_words(M, R)}"
-            stem = figure_name(experiment.name, M, R, "", kind)
+            stem = figure_name(experiment.name, M, R, reading, kind)
             found.append(page.result(stem, experiment.name, CAPTIONS[kind], heading))
     return Figures(found)
 
 
 def by_experiment(
-    page: Page, experiments: Sequence[RunExperiment], comparisons: pd.DataFrame | None, folded: bool
+    page: Page, experiments: Sequence[RunExperiment], cells: pd.DataFrame | None, folded: bool
 ) -> list[Section]:
     """Each experiment with the figures that stand nowhere before; folded where other figures stand before."""
-    inner = [section_of(page, experiment, comparisons, folded) for experiment in experiments]
+    inner = [section_of(page, experiment, cells, folded) for experiment in experiments]
     return [Section("experiments", "Experiments, with all their figures", [], inner)] if inner else []
 
 
-def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None, folded: bool) -> Section:
+def section_of(page: Page, experiment: RunExperiment, cells: pd.DataFrame | None, folded: bool) -> Section:
     """An experiment: the figures of its default rows, or of both noises, those of its variants, and its silos."""
     name, table = experiment.name, experiment.table
-    words = " · ".join(word for word in (name, experiment.paper) if word)
+    words = " · ".join(word for word in (name, experiment.paper, NOTES.get(name, "")) if word)
     csv = page.csv(page.folder / "tables" / f"{name}.csv", f"all {0 if table is None else len(table)} rows (CSV)")
-    first, others = _figures(page, experiment, comparisons)
+    first, others = _figures(page, experiment, cells)
     missing = Text(f"No results: tables/{name}.csv is not there, or has no rows.", "missing")
     shown = Figures([*first, *others] if folded else first)
     beside = Figures([] if folded else others, "True ε, and variants of the protocol")
@@ -120,13 +124,11 @@ def section_of(page: Page, experiment: RunExperiment, comparisons: pd.DataFrame 
     return Section(f"experiment-{name}", experiment.title, blocks, folded=folded)
 
 
-def _figures(
-    page: Page, experiment: RunExperiment, comparisons: pd.DataFrame | None
-) -> tuple[list[Figure], list[Figure]]:
+def _figures(page: Page, experiment: RunExperiment, cells: pd.DataFrame | None) -> tuple[list[Figure], list[Figure]]:
     """The figures that stand first and the others, without those that the page shows before."""
     first: list[Figure] = []
     others: list[Figure] = []
-    kind_first, reading_first = ("both_noises", CALIBRATED) if experiment.both_noises else ("error_vs_epsilon", "")
+    kind_first, reading_first = experiment.first_figure
     for (M, R, reading), _ in slices(experiment.table) if experiment.table is not None else []:
         setting = setting_words(M, R) + (f", {variant_words(reading)}" if reading else "")
         for kind in FIGURES:
@@ -135,26 +137,15 @@ def _figures(
                 continue
             caption = CAPTIONS.get(kind) or kind.replace("_", " ")
             if (kind, reading) == (kind_first, reading_first):
-                note = paper_sentence(experiment.name, M, R, comparisons)
+                note = paper_sentence(experiment.name, M, R, cells)
                 heading = heading_of(experiment.name, M, R)
                 first.append(page.result(stem, experiment.name, caption, heading, note))
-            elif experiment.both_noises and _shown_by_both(kind, reading):
-                page.shown.add(stem)
             elif stem in page.figures:
                 others.append(page.result(stem, experiment.name, caption, setting))
     # As the paper numbers them; those that the paper does not show come last.
     numbers = {figure.heading: re.match(r"Figure (\d+)", figure.heading) for figure in first}
     first.sort(key=lambda figure: int(number[1]) if (number := numbers[figure.heading]) else math.inf)
     return first, others
-
-
-def _shown_by_both(kind: str, reading: str) -> bool:
-    """Whether the figure of both noises says it already, or a table does: such figures stand in the folder alone."""
-    if kind == "delivered_vs_claimed":
-        return reading not in ("", CALIBRATED)
-    return kind in ("error_vs_delivered", "calibrated_vs_paper") or (
-        kind == "error_vs_epsilon" and reading in ("", CALIBRATED)
-    )
 
 
 def _silos(page: Page, name: str) -> Text:
@@ -195,10 +186,10 @@ def certified(page: Page, experiments: Sequence[RunExperiment]) -> list[Section]
         "The paper's noise stands beside it, on the same splits, starts and grids. Claims of rows under calibrated "
         f"noise: {counts[0]}; under the paper's: {counts[1]}."
     )
-    pairs = page.forests("equal_", "Paired differences in test error at equal true ε, trial by trial")
-    pairs += page.forests("certified_", "Paired differences in test error at exactly the claimed ε, trial by trial")
-    pairs += page.forests("noises_", "Test error under calibrated noise minus that under the paper's, trial by trial")
-    return [Section("certified", "At equal certified privacy", [Text(text), Figures(pairs, "Paired differences")])]
+    pairs = page.forests("equal_", "Differences in test error at equal true ε")
+    pairs += page.forests("certified_", "Differences in test error at exactly the claimed ε")
+    pairs += page.forests("noises_", "Test error under calibrated noise minus that under the paper's")
+    return [Section("certified", "At equal certified privacy", [Text(text), Figures(pairs, "Differences")])]
 
 
 # Column of privacy.csv → heading.

@@ -25,8 +25,9 @@ CAPTIONS = {
     "delivered_vs_claimed": "True ε against claimed ε",
     "error_vs_delivered": "Test error against true ε",
     "both_noises": "Test error against claimed ε, calibrated noise beside the paper's",
-    "calibrated_vs_paper": "Test error against true ε, calibrated noise beside the paper's",
 }
+# Experiment → what stands below each of its figures.
+NOTES = {"mnist_mlp_released": "A transplant: no program of the authors puts this noise on MNIST."}
 FORMULAS = {f"formulas_{key}": f"{name} paper: true ε of each of its noise formulas" for key, name in TITLES.items()}
 
 
@@ -75,6 +76,7 @@ class Page:
     def result(self, name: str, experiment: str, caption: str, heading: str = "", note: str = "") -> Figure:
         self.shown.add(name)
         path = self.folder / "figures" / f"{name}.svg"
+        note = " ".join(filter(None, (note, NOTES.get(experiment, ""))))
         return self.picture(path, caption, heading, title_of(experiment, self.titles), note)
 
     def forests(self, begin: str, caption: str) -> list[Figure]:

@@ -4,20 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from silodp.experiments.columns import REPORTED_COLUMNS
-from silodp.files import read_table, with_reading
+from silodp.files import read_json, with_reading
 from silodp.privacy.standing import Standing, counts_of
+from silodp.report.cells import PUBLISHED, USELESS, counts_of_cells, in_forests
 from silodp.report.figures import findings as pictures
 from silodp.report.figures.style import label, styled
 from silodp.report.figures.svg import svg_text
 from silodp.report.figures.words import setting_words, short_title, title_of
 from silodp.report.page.figures import Page, csv_address
-from silodp.report.paper_figures import CALIBRATED_OF, paper_figures
+from silodp.report.paper_figures import of_figures, paper_figures
 from silodp.verdicts.claims.base import data_set
 from silodp.verdicts.claims.loading import load_claims
-from silodp.verdicts.comparisons import BEHIND, BY_CALIBRATED, CALIBRATED, ENDED, HEADLINE, SAME, by_data_set
+from silodp.verdicts.comparisons import BY_CALIBRATED, CALIBRATED, ENDED, HEADLINE, SAME
 
 # What a finding is about, and the claim whose sentence stands beside it.
 _CLAIMED, _TRUE, _EQUAL = ("claimed", "N2"), ("true", "N6"), ("equal", "C1")
@@ -47,91 +48,96 @@ class Headline:
     shown: str = ""
 
 
-def findings(page: Page, comparisons: pd.DataFrame | None, privacy: pd.DataFrame) -> list[Headline]:
+def findings(page: Page, cells: pd.DataFrame | None, privacy: pd.DataFrame) -> list[Headline]:
     """Accuracy at claimed ε, true ε against the claim, accuracy at equal certified ε; of a plug-in its own pairs first.
 
-    A finding whose rows the run lacks is left out.
+    `cells` are those of `silodp.report.cells`. A finding whose rows the run lacks is left out.
     """
-    none = pd.DataFrame(columns=["first", "second", "reading"])
-    rows = none if comparisons is None else with_reading(comparisons)
+    rows = pd.DataFrame(columns=["experiment", "first", "second", "reading"]) if cells is None else cells
+    rows = rows[rows["experiment"].isin(in_forests(rows["experiment"].unique()))]
     pairs = dict.fromkeys(zip(rows["first"], rows["second"], strict=True))
     ours = [pair for pair in pairs if pair not in HEADLINE and not pair[0].endswith(BY_CALIBRATED)]
     found = [_accuracy(page, rows, pair, "", ("own", "")) for pair in ours]
     if not ours:
-        found.append(_accuracy(page, _of_papers(rows), HEADLINE[0], "", _CLAIMED, rows))
-    of_figures = _of_papers(with_reading(privacy).query("reading == ''"))
-    own = of_figures[of_figures.get("algorithm", pd.Series(dtype=str)).isin(_FIGURES)]
-    found.append(_true(own if len(own) else of_figures, rows))
+        found.append(_accuracy(page, rows, HEADLINE[0], "", _CLAIMED))
+    drawn = _of_papers(with_reading(privacy).query("reading == ''"))
+    own = drawn[drawn.get("algorithm", pd.Series(dtype=str)).isin(_FIGURES)]
+    found.append(_true(own if len(own) else drawn, rows))
     found.append(None if ours else _accuracy(page, rows, HEADLINE[1], ENDED, _EQUAL))
     return [each for each in found if each is not None]
 
 
 def _of_papers(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows behind the papers' own figures; all where a run has none of them."""
-    own = rows[rows.get("experiment", pd.Series(dtype=str)).isin({figure.experiment for figure in paper_figures()})]
+    own = rows[rows.get("experiment", pd.Series(dtype=str)).isin(of_figures())]
     return own if len(own) else rows
 
 
 def _accuracy(
-    page: Page,
-    rows: pd.DataFrame,
-    pair: tuple[str, str],
-    reading: str,
-    about: tuple[str, str],
-    certified: pd.DataFrame | None = None,
+    page: Page, rows: pd.DataFrame, pair: tuple[str, str], reading: str, about: tuple[str, str]
 ) -> Headline | None:
-    rows = rows[(rows["first"] == pair[0]) & (rows["second"] == pair[1]) & (rows["reading"] == reading)]
-    files = {name: page.folder / "reported" / f"{name}.csv" for name in rows.get("experiment", [])}
-    rows = rows[[files[name].is_file() for name in rows["experiment"]]] if len(rows) else rows
-    if rows.empty:
-        return None
-    reported = {name: with_reading(read_table(files[name], REPORTED_COLUMNS)) for name in rows["experiment"].unique()}
-    table = by_data_set(rows, reported)
+    cells = rows[(rows["first"] == pair[0]) & (rows["second"] == pair[1]) & (rows["reading"] == reading)]
     # A data set is called as the titles of its experiments begin.
-    names = {data_set(name): title_of(name, page.titles).partition(",")[0] for name in [*files][::-1]}
-    table["data_set"] = table["data_set"].map(names)
-    cells = rows.assign(data_set=rows["experiment"].map(data_set).map(names))
-    shown = table[table["mean"].notna() & table["low"].notna()]
+    names = {data_set(name): title_of(name, page.titles).partition(",")[0] for name in cells["experiment"][::-1]}
+    cells = cells.assign(data_set=cells["experiment"].map(data_set).map(names))
+    shown = cells[~cells["outcome"].isin([SAME, USELESS]) & np.isfinite(cells["difference"])] if len(cells) else cells
     if shown.empty:
         return None
-    ahead, behind, neither, same = (int(table[word].sum()) for word in ("ahead", "behind", "open", "same"))
+    decided, published = cells[cells["decided"]], cells[~cells["decided"]]
+    counts = counts_of_cells(decided if len(decided) else published)
     place = {"": "At the claimed ε", ENDED: "At equal certified ε"}[reading]
     who, other = (f"{label(name).removeprefix('ISRL-DP ')}{_WHO.get(name, '') * (about == _CLAIMED)}" for name in pair)
-    word = f"loses to {other} more often than it wins" if behind > ahead else f"beats {other} as often as it loses"
-    word = f"beats {other} more often than it loses" if ahead > behind else word
-    if not ahead + behind:
+    word = f"beats {other} as often as it loses"
+    if counts.ahead != counts.behind:
+        more = (
+            "beats {} more often than it loses"
+            if counts.ahead > counts.behind
+            else "loses to {} more often than it wins"
+        )
+        word = more.format(other)
+    elif not counts.ahead:
         word = f"is not told apart from {other}"
-    sentence = f"{place}, {who} {word.rstrip(',')}: smaller test error at {ahead or 'none'} of "
-    sentence += f"{ahead + behind + neither} comparisons, larger at {behind or 'none'}, neither at {neither or 'none'}"
-    sentence += "" if certified is None else _when_certified(certified)
-    means = "; ".join(_mean(row) for row in shown.to_dict("records"))
-    equal, kept, lost = (int(table[word].sum()) for word in ("equal", "ahead_kept", "behind_kept"))
-    detail = f"Holm’s correction keeps {kept} of the {ahead} smaller and {lost} of the {behind} larger errors."
-    detail += f" Of the {neither} others {equal} are equal within the tolerance." if equal else ""
-    detail += f" Mean difference, with its 95 % interval: {means}."
-    detail += f" {same} further comparisons are of an algorithm with itself, and are left out." if same else ""
-    marks = "Thick bar: mean difference with its 95 % interval, an arrow where that leaves out 0; "
-    tolerance = shown["tolerance"].max()
-    marks += "thin strokes: single comparisons, which count as smaller or larger where their 95 % intervals leave out 0"
-    marks += f"; grey band: within the tolerance of {tolerance:g}." if tolerance > 0 else "."
-    return _finding(about, f"{sentence}.", detail, lambda width: pictures.means(shown, cells, width), table, marks)
+    sentence = f"{place}, {who} {word.rstrip(',')}: smaller test error at {_kept(counts.ahead, counts.ahead_kept)} of "
+    sentence += f"{counts.cells} comparisons, larger at {_kept(counts.behind, counts.behind_kept)}, "
+    sentence += f"alike at {counts.same or 'none'}, open at {counts.open or 'none'}"
+    sentence += _when_certified(page, rows) if about == _CLAIMED else ""
+    detail = "In brackets: what Holm’s correction keeps."
+    detail += " Each algorithm with its tuning, by fresh trials." if len(decided) else f" By {PUBLISHED}."
+    if len(decided) and len(published):
+        others = counts_of_cells(published)
+        detail += f" Not decided: {', '.join(dict.fromkeys(published['data_set']))}, by {PUBLISHED}: "
+        detail += f"smaller at {_kept(others.ahead, others.ahead_kept)} of {others.cells}, larger at "
+        detail += f"{_kept(others.behind, others.behind_kept)}."
+    if counts.useless:
+        detail += f" {counts.useless} further comparisons, in which neither beats the best constant, are left out."
+    if counts.same_algorithm:
+        detail += f" {counts.same_algorithm} further comparisons are of an algorithm with itself, and are left out."
+    marks = "Stroke: one comparison, coloured where its 95 % interval leaves out 0; diamond: their mean; grey band: "
+    marks += "within the margin that counts as no difference"
+    marks += f"; *: {PUBLISHED}." if len(decided) and len(published) else "."
+    return _finding(about, f"{sentence}.", detail, lambda width: pictures.differences(shown, width), cells, marks)
 
 
-def _when_certified(comparisons: pd.DataFrame) -> str:
-    """The same pair where both have the least noise that certifies ε, in the experiments that decide N2 again."""
-    names = [name for some in CALIBRATED_OF.values() for name in some]
-    rows = comparisons[comparisons["experiment"].isin(names) & (comparisons["reading"] == CALIBRATED)]
-    rows = rows[(rows["first"] == HEADLINE[0][0]) & (rows["second"] == HEADLINE[0][1])]
-    if rows.empty:
+def _kept(count: int, kept: int) -> str:
+    return f"{count} ({kept})" if count else "none"
+
+
+def _when_certified(page: Page, rows: pd.DataFrame) -> str:
+    """The same pair where both have the least noise that certifies ε, of cells whose tuning had a choice of phases."""
+    described = read_json(page.folder / "config.json").get("experiments") or {}
+    longest = rows["experiment"].map(lambda name: max(_phase_lengths(described.get(name) or {})))
+    pair = (rows["first"] == HEADLINE[0][0]) & (rows["second"] == HEADLINE[0][1])
+    rows = rows[pair & (rows["reading"] == CALIBRATED) & (longest > 1)]
+    same = int((rows["outcome"] == SAME).sum())
+    if not same:
         return ""
-    behind, same = ((rows["outcome"] == word).sum() for word in (BEHIND, SAME))
-    words = f". At equal certified ε it is behind at {behind or 'none'} of {len(rows)}"
-    return words + (f": at {same} its tuning chooses phases of one round, which are the same algorithm" if same else "")
+    words = f". At equal certified ε its tuning chooses phases of one round at {same} of the {len(rows)} comparisons "
+    return words + f"with a choice of up to {longest[rows.index].max()}: the same algorithm"
 
 
-def _mean(row: Mapping) -> str:
-    value, low, high = (pictures.signed_difference(row[key]) for key in ("mean", "low", "high"))
-    return f"{row['data_set']} {value} [{low}, {high}]"
+def _phase_lengths(described: Mapping[str, Any]) -> list[int]:
+    own = (described.get("algorithms") or {}).get("fedprox_spider") or {}
+    return own.get("phase_lengths") or described.get("phase_lengths") or [1]
 
 
 def _true(rows: pd.DataFrame, comparisons: pd.DataFrame) -> Headline | None:

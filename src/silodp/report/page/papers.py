@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from silodp.files import with_reading
+from silodp.report.cells import PUBLISHED, counts_of_cells
 from silodp.report.figures.style import label
 from silodp.report.paper_figures import figure_sentence
 from silodp.verdicts.words import AGAINST, Verdict
@@ -67,18 +67,17 @@ def cards(claims: Iterable[Any], experiments: Iterable[str]) -> list[tuple[Paper
     return shown
 
 
-def paper_sentence(experiment: str, M: int, R: int, comparisons: pd.DataFrame | None) -> str:
-    """What the paper says about its figure of a setting, and what the paired comparisons say; "" without a figure."""
+def paper_sentence(experiment: str, M: int, R: int, cells: pd.DataFrame | None) -> str:
+    """What the paper says about its figure of a setting, and what `silodp.report.cells` say; "" without a figure."""
     words = figure_sentence(experiment, M, R)
-    if not words or comparisons is None:
+    if not words or cells is None:
         return f"In the paper {words}." if words else ""
-    rows = with_reading(comparisons)
-    rows = rows[(rows["reading"] == "") & (rows["experiment"] == experiment) & (rows["M"] == M) & (rows["R"] == R)]
+    rows = cells[(cells["reading"] == "") & (cells["experiment"] == experiment) & (cells["M"] == M) & (cells["R"] == R)]
     outcomes = [_outcome(pair, part) for pair, part in rows.groupby(["first", "second"], sort=False)]
     return f"In the paper {words}." + (f" Here: {'; '.join(outcomes)}." if outcomes else "")
 
 
 def _outcome(pair: Sequence[str], rows: pd.DataFrame) -> str:
     first, second = (label(name).removeprefix("ISRL-DP ") for name in pair)
-    ahead, behind = (rows["high"] < 0).sum(), (rows["low"] > 0).sum()
-    return f"{first} clearly ahead of {second} at {ahead} of {len(rows)} ε, clearly behind at {behind}"
+    counts, by = counts_of_cells(rows), "with tuning, by fresh trials" if rows["decided"].all() else PUBLISHED
+    return f"{first} ahead of {second} at {counts.ahead} of {counts.cells} ε, behind at {counts.behind} ({by})"

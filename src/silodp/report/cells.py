@@ -14,8 +14,9 @@ import pandas as pd
 from scipy import stats
 
 from silodp.algorithms import ALGORITHMS
+from silodp.config.board import on_board
 from silodp.config.errors import project_root
-from silodp.config.loading import known_experiments, on_board
+from silodp.config.loading import known_experiments
 from silodp.config.yaml_file import read_yaml
 from silodp.files import read_table, with_reading
 from silodp.verdicts.claims.base import holm

@@ -5,7 +5,7 @@ import pytest
 from published import data_of
 from small import ROOT
 
-from silodp.config.loading import on_board
+from silodp.config.board import on_board
 from silodp.experiments.task import POINT, task_at
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import experiment_of

@@ -6,7 +6,7 @@ import pytest
 from published import first_partition
 from small import ROOT
 
-from silodp.config.loading import on_board
+from silodp.config.board import on_board
 from silodp.experiments.privacy_table import privacy_rows, with_other_epsilons
 from silodp.experiments.task import task_at
 from silodp.experiments.validation import experiment_of

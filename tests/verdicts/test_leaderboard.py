@@ -9,7 +9,8 @@ import pytest
 from planted import trials
 
 from silodp.cli import main
-from silodp.config.loading import known_experiments, on_board
+from silodp.config.board import on_board
+from silodp.config.loading import known_experiments
 from silodp.verdicts.comparisons import AHEAD, BEHIND, NO_DIFFERENCE
 from silodp.verdicts.leaderboard import CORRECTED, axis_position, best_models, board_pairs, compared
 

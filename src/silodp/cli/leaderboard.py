@@ -8,7 +8,7 @@ import pandas as pd
 
 from silodp.cli.figures import FORMATS
 from silodp.cli.options import PATH, job_command, option_of_values
-from silodp.config.loading import heterogeneity_axis
+from silodp.config.board import heterogeneity_axis
 from silodp.experiments.columns import REPORTED_COLUMNS
 from silodp.files import read_table, write_csv
 from silodp.report.figures.leaderboard import error_panels, heterogeneity_panels

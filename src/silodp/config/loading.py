@@ -155,16 +155,6 @@ def known_experiments() -> Mapping[str, Mapping]:
     return {name: merge_layers(layers_of(folder, path, keys)) for path, name, keys in points}
 
 
-def on_board(experiment: str) -> bool:
-    """Whether the leaderboard ranks algorithms by this experiment of config/experiments."""
-    return known_experiments().get(experiment, {}).get("board") == "leaderboard"
-
-
-def heterogeneity_axis(experiment: str) -> str:
-    """The axis of heterogeneity that an experiment is a point of, a key of `AXES`; empty where it is on none."""
-    return str(known_experiments().get(experiment, {}).get("vary", ""))
-
-
 def located(experiment: dict, run_file: Path) -> dict:
     """`experiment` with the path of its data file as seen from the working folder; it is given from the run file's.
 

@@ -28,15 +28,12 @@ def partitioned_as(config: Experiment, reading: str) -> str:
 
 
 def figure_names(name: str, config: Experiment) -> dict[str, dict]:
-    """Figure of an experiment → what it shows: kind, M, R, reading."""
+    """Figure of an experiment → what it shows: kind, M, R, reading. That of both noises stands for either's errors."""
     found = {}
     for label in config.variants():
-        # Of a variant what it changes; how algorithms stand at equal true ε is shown for the default rows.
-        kinds = ["error_vs_epsilon", "delivered_vs_claimed"] + ([] if label else ["error_vs_delivered"])
+        kinds = ["error_vs_epsilon", "delivered_vs_claimed", *([] if label else ["error_vs_delivered"])]
         if "noise=calibrated" in config.variants():
-            # Both noises beside each other say what either alone would.
-            alone = {"": ["delivered_vs_claimed"], "noise=calibrated": ["both_noises", "delivered_vs_claimed"]}
-            kinds = alone.get(label, ["error_vs_epsilon"])
+            kinds = {"": kinds[1:2], "noise=calibrated": ["both_noises", kinds[1]]}.get(label, kinds[:1])
         for setting in config.settings:
             for kind in kinds:
                 shows = {"experiment": name, "M": setting.M, "R": setting.R, "reading": label, "kind": kind}

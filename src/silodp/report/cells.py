@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from silodp.algorithms import ALGORITHMS
-from silodp.config.loading import on_board
+from silodp.config.board import on_board
 from silodp.files import read_table, with_reading
 from silodp.verdicts.claims.base import data_set, holm
 from silodp.verdicts.claims.loading import read_protocol

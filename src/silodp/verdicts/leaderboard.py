@@ -9,7 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from silodp.config.loading import heterogeneity_axis, known_experiments
+from silodp.config.board import heterogeneity_axis
+from silodp.config.loading import known_experiments
 from silodp.verdicts.claims.base import holm
 from silodp.verdicts.comparisons import COLUMNS, NO_DIFFERENCE, compare
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from silodp.algorithms import ALGORITHMS, families
+from silodp.config.board import heterogeneity_axis, on_board
 from silodp.config.errors import ConfigError
-from silodp.config.loading import PLUGIN_COPIES, Resolved, heterogeneity_axis, on_board
+from silodp.config.loading import PLUGIN_COPIES, Resolved
 from silodp.datasets import DATASETS
 from silodp.experiments.task import Task, task_of
 from silodp.experiments.variants import figure_names, partitioned_as, readings_of, trained_tasks

@@ -99,17 +99,6 @@ def test_it_is_small_and_opens_with_findings_and_a_picture(browser, page):
     )
 
 
-def said_by_both_noises(file):
-    """Whether the page leaves a figure out, as that of both noises beside it, or a table, says the same."""
-    found = re.fullmatch(r"(.+_M\d+_R\d+)(.*)", file.stem)
-    if found is None or not file.with_name(f"{found[1]}_noise=calibrated_both_noises.svg").is_file():
-        return False
-    rest = found[2]
-    noises = ("_delivered_vs_claimed", "_noise=calibrated_delivered_vs_claimed")
-    other = rest.endswith("_delivered_vs_claimed") and rest not in noises
-    return other or rest in ("", "_noise=calibrated", "_error_vs_delivered", "_noise=calibrated_calibrated_vs_paper")
-
-
 def test_every_figure_is_visible(browser, page):
     browser.open(page)
     unfold(browser)
@@ -119,8 +108,10 @@ def test_every_figure_is_visible(browser, page):
         " picture.getAttribute('aria-label').length])"
     )
     published = ROOT / "results" / "published"
-    drawn = [file for folder in ("figures", "bounds", "checkins") for file in (published / folder).glob("*.svg")]
-    assert len(sizes) == len(drawn) - sum(map(said_by_both_noises, drawn))
+    drawn = [
+        file for folder in ("figures", "bounds", "checkins", "board") for file in (published / folder).glob("*.svg")
+    ]
+    assert len(sizes) == len(drawn)
     assert all(width > 100 and height > 100 and words > 0 for width, height, words in sizes)
 
 

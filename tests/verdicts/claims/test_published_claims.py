@@ -6,7 +6,7 @@ import pandas as pd
 from small import ROOT
 
 from silodp.cli import main
-from silodp.config.loading import on_board
+from silodp.config.board import on_board
 from silodp.files import write_csv
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.deciding import decide

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from silodp.config.loading import heterogeneity_axis
+from silodp.config.board import heterogeneity_axis
 from silodp.report.figures.axes import new_figure
 from silodp.report.figures.style import label, looks, styled
 from silodp.report.figures.svg import say_panels

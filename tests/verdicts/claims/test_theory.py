@@ -190,6 +190,9 @@ def test_wider_windows_have_more_dummy_updates_where_no_slot_is_lost(monkeypatch
         return found.with_terms(exact=found.terms["exact"] / (n - m + 1))
 
     assert expression("dummy_updates_of_wider_windows").verdict == "refuted"
+    errata = " ".join((ROOT / "docs" / "errata.md").read_text(encoding="utf-8").split())
+    most, fewer = (f"{THEOREMS['checkins-4.4'](n=10_000, m=m).terms['exact']:,.0f} for m" for m in (64, 8192))
+    assert f"it is {most} = 64, {fewer} = 8,192" in errata
     monkeypatch.setattr(expressions, "THEOREMS", {**THEOREMS, "checkins-4.4": share})
     assert expression("dummy_updates_of_wider_windows").verdict == "derivation"
 

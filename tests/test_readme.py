@@ -441,6 +441,14 @@ def on_average(claim: str) -> tuple[str, ...]:
     return tuple(signed_difference(value) for value in means["difference"])
 
 
+def at_insurance_of_three(name: str) -> tuple[str, ...]:
+    """Minibatch against local SGD on insurance with three silos at ε = 2: difference and interval of a table."""
+    rows = with_reading(pd.read_csv(PUBLISHED / f"{name}.csv"))
+    wanted = "experiment == 'insurance_linear_n3' and epsilon == 2 and reading == ''"
+    rows = rows.query(f"{wanted} and first == 'minibatch_sgd' and second == 'local_sgd'")
+    return tuple(signed_difference(x) for x in rows[["difference", "low", "high"]].iloc[0])
+
+
 def test_the_table_of_procedures_is_decided_csv():
     table = (ROOT / "docs" / "results.md").read_text("utf-8").partition("## Procedures with their tuning")[2]
     table = table.partition("\n## ")[0]
@@ -594,6 +602,8 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     rf"its true ε is in {BOUNDS} where minibatch": partial(
         true_epsilon, 1, experiment="cifar10_cnn", algorithm="fed_spider", epsilon=18, R=50, reading=""
     ),
+    rf"behind there \({INTERVAL}, 1,000": partial(at_insurance_of_three, "decided"),
+    rf"find no difference \({INTERVAL}\)": partial(at_insurance_of_three, "comparisons"),
     r"With wider grids (\d+) of (\d+) chosen points lie at an edge, with the printed grids (\d+)": edges_of_wider_grids,
     rf"calibrated, certified \| {ENDS} \| {ENDS}": partial(at_an_end, "calibrated"),
     rf"favourable, the other end \| {ENDS} \| {ENDS}": partial(at_an_end, "favourable"),

@@ -21,7 +21,7 @@ MANIFEST = "ro-crate-metadata.json"
 # Checks whose tables have a figure; `silodp.report.figures.BOUNDS_FIGURES` holds the figures, and loads matplotlib.
 DRAWN_CHECKS = (
     *("upper_bounds", "lower_bounds", "rates_convex", "rates_nonconvex", "rates_checkins", "rounds_to_target"),
-    *("trust_models", "shuffled_records", "hybrid_privacy"),
+    *("trust_models", "figure_3", "shuffled_records", "hybrid_privacy"),
 )
 
 

@@ -1,5 +1,6 @@
 """`silodp redraw`: a table is told by its columns, and its figures come from it alone."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import small
@@ -9,6 +10,8 @@ from silodp.cli.checkins import BOUNDS
 from silodp.report.figures import BOUNDS_FIGURES
 from silodp.report.figures.checkin_lines import BAND, LINES
 from silodp.report.figures.from_tables import figures_of
+from silodp.report.figures.svg import note_of
+from silodp.verdicts.checks.figure_3 import ENTRIES, POINT
 
 PUBLISHED = small.ROOT / "results" / "published"
 TABLES = [
@@ -54,6 +57,21 @@ def test_axes_of_bounds_say_what_stands_on_them():
     assert (styles.count("--"), styles.count(":")) == (2, 4)
     panels = figures_of(PUBLISHED / "bounds" / "upper_bounds.csv")["upper_bounds"].axes
     assert "n (linear, β near 0)" in [axes.get_xlabel() for axes in panels]
+
+
+def test_figure_3_has_a_panel_for_each_entry_of_the_papers_and_names_the_point_that_it_is_drawn_at():
+    figure = figures_of(PUBLISHED / "bounds" / "figure_3.csv")["figure_3"]
+    assert len(figure.axes) == len(ENTRIES)
+    for axes in figure.axes:
+        upper, lower, *earlier = (np.asarray(line.get_ydata()) for line in axes.get_lines() if len(line.get_ydata()))
+        assert (lower < upper).all()
+        assert all((upper < line).all() for line in earlier)
+    # Only the bounds on gradient norms have earlier ones.
+    drawn = [sum(len(line.get_ydata()) > 0 for line in axes.get_lines()) for axes in figure.axes]
+    assert drawn == [2, 2, 2, 2, 3, 3]
+    kappa = POINT["beta"] / POINT["mu"]
+    for words in (f"n = {POINT['n']:,}", f"N = M = {POINT['N']}", f"d = {POINT['d']}", f"κ = {kappa:g}"):
+        assert words in note_of(figure)
 
 
 def test_titles_are_words_and_stay_on_the_page():

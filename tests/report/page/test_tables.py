@@ -13,6 +13,7 @@ from silodp.federation.streams import Streams
 from silodp.files import write_csv
 from silodp.report.figures import BOUNDS_FIGURES, save
 from silodp.report.page.build import build
+from silodp.report.page.tables import SOURCES
 from silodp.verdicts.checks import run_check
 from silodp.verdicts.checks.base import Context, Sweep, sweep_rows, table
 
@@ -82,6 +83,16 @@ def test_checks_have_their_figure_and_their_verdicts_by_theorem(tmp_path):
     assert ["Convex Theorem 2.1", "✓ confirmed", "1"] in [row["cells"] for row in page.rows]
     assert [figure["id"] for figure in page.all("figure")] == ["figure-bounds-rates_convex"]
     assert {"bounds/rates_convex.svg", "bounds/rates_convex.csv"} <= {a["href"] for a in page.all("a")}
+
+
+def test_table_1_has_the_papers_rows_with_stated_and_exact_exponents(tmp_path):
+    write_csv(run_check("table_1", Context(Streams(1))), tmp_path / "bounds" / "table_1.csv")
+    rows = [row["cells"] for row in built(tmp_path).rows]
+    sources = [row for row in rows if row and row[0] in SOURCES.values()]
+    assert [row[0] for row in sources] == list(SOURCES.values())
+    assert sources[0] == ["none", "2.00", "2.00", "2.00", "–", "–"]
+    # e^(1.5·2)/√10⁶; the exact form has e^ε0 − 1 where the entry has e^ε0.
+    assert sources[-1][3:] == ["0.0201", "1.5, 1.63", "−0.5, −0.5"]
 
 
 def test_a_run_on_a_users_file_opens_with_its_promises_and_shows_no_claims(tmp_path):

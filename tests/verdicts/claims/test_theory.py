@@ -124,7 +124,9 @@ def test_formulas_have_the_published_numbers():
         assert numbers == pytest.approx(list(wanted), rel=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize(("name", "value"), [("K2", 0.5), ("K3", 5.88), ("K4", 1.0), ("K6", 1.5), ("C10", 0.49)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("K2", 0.5), ("K3", 5.88), ("K4", 1.0), ("K6", 1.5), ("K7", 0.48), ("C10", 0.49), ("N8", 1.0)]
+)
 def test_formulas_find_what_their_theorems_say(name, value):
     assert evaluated(FORMULAS[name]).value == pytest.approx(value, abs=0.01)
 
@@ -177,6 +179,21 @@ def test_a_planted_wrong_formula_is_refuted(monkeypatch, name, theorem, factor):
     monkeypatch.setattr(expressions, "THEOREMS", {**THEOREMS, theorem: Wrong()})
     found = expression(name) if name in EXPRESSIONS else evaluated(FORMULAS[name])
     assert found.verdict == "refuted"
+
+
+def test_wider_windows_have_more_dummy_updates_where_no_slot_is_lost(monkeypatch):
+    """Remark 4 of the check-ins paper fails by the factor n − m + 1 alone."""
+
+    def share(*, n, m):
+        found = THEOREMS["checkins-4.4"](n=n, m=m)
+        return found.with_terms(exact=found.terms["exact"] / (n - m + 1))
+
+    assert expression("dummy_updates_of_wider_windows").verdict == "refuted"
+    errata = " ".join((ROOT / "docs" / "errata.md").read_text(encoding="utf-8").split())
+    most, fewer = (f"{THEOREMS['checkins-4.4'](n=10_000, m=m).terms['exact']:,.0f} for m" for m in (64, 8192))
+    assert f"it is {most} = 64, {fewer} = 8,192" in errata
+    monkeypatch.setattr(expressions, "THEOREMS", {**THEOREMS, "checkins-4.4": share})
+    assert expression("dummy_updates_of_wider_windows").verdict == "derivation"
 
 
 def test_spider_with_phases_of_one_round_is_minibatch_sgd_under_its_noise_only(tmp_path):

@@ -29,6 +29,7 @@ BOUNDS_FIGURES: dict[str, Callable[..., Figure]] = {
     "rates_checkins": bounds.rates,
     "rounds_to_target": partial(bounds.lines, ylabel="rounds to the target"),
     "trust_models": bounds.lines,
+    "figure_3": bounds.summary,
     "shuffled_records": bounds.rates,
     "hybrid_privacy": bounds.rates,
 }

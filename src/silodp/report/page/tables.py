@@ -13,7 +13,7 @@ from silodp.report.figures.bounds import name_of
 from silodp.report.figures.notes import at_edge
 from silodp.report.figures.style import label
 from silodp.report.figures.words import title_of
-from silodp.report.numbers import exact, interval, measured
+from silodp.report.numbers import count, exact, interval, measured, slope_text
 from silodp.report.page.blocks import Block, Figures, Section, Table, Text
 from silodp.report.page.figures import Page
 from silodp.verdicts.checks import CHECKS
@@ -141,10 +141,40 @@ def bounds(page: Page) -> list[Section]:
         blocks: list[Block] = [
             Text("", "settings", page.csv(path, "All rows (CSV)")),
             Figures([page.picture(figure, title)] if figure.is_file() else []),
+            *([_table_1(table)] if name == "table_1" else []),
             Table(title, ["theorem", "verdict", "rows"], rows),
         ]
         sections.append(Section(f"bounds-{name}", f"{title}: {counts}", blocks, folded=True))
     return [Section("bounds", "Bounds and rates", [], sections)] if sections else []
+
+
+# The entries of the check-ins paper's Table 1, in its order.
+SOURCES = {
+    "none": "none",
+    "subsampling": "uniform subsampling",
+    "shuffling_earlier": "shuffling, the earlier bound [19]",
+    "shuffling": "shuffling, Theorem 5.1",
+    "random_checkins": "random check-ins, Theorem 3.2",
+}
+
+
+def _table_1(table: pd.DataFrame) -> Table:
+    """The check-ins paper's Table 1: central ε of an epoch at ε0 = 2, and exponents as stated and by exact forms."""
+    cells = table.set_index("parameter")
+    exponents = cells[cells.index.str.startswith("exponent")]
+    sizes = sorted(cells.loc["n (none, epsilon0 = 2)", "value"])
+    rows = []
+    for name, words in SOURCES.items():
+        entries = cells.loc[f"n ({name}, epsilon0 = 2)"].set_index("value")["upper"]
+        row = [words, *(measured(entries[n]) for n in sizes)]
+        for axis in ("e^epsilon0", "n"):
+            exponent = exponents.reindex([f"exponent in {axis} ({name})"]).iloc[0]
+            stated, exact_form = (exponent[column] for column in ("value", "upper"))
+            row.append("–" if pd.isna(stated) else f"{slope_text(stated)}, {slope_text(exact_form)}")
+        rows.append(row)
+    heading = ["source of amplification", *(f"central ε, n = {count(n)}" for n in sizes)]
+    heading += [f"exponent in {axis}: stated, exact form" for axis in ("e^ε0", "n")]
+    return Table("Table 1: order of the central ε of an epoch at ε0 = 2, constants 1", heading, rows)
 
 
 def facts(provenance: Mapping[str, Any]) -> list[str]:

@@ -29,7 +29,9 @@ def _known(kind: str) -> AfterValidator:
 Algorithm = Annotated[Words, _known("algorithms")]
 ExperimentName = Annotated[Words, _known("experiments")]
 Check = Annotated[Words, _known("checks")]
-EXPRESSIONS = Literal["new_over_earlier_shuffling", "one_pass_matches_local", "rounds_over_girgis"]
+EXPRESSIONS = Literal[
+    "new_over_earlier_shuffling", "one_pass_matches_local", "rounds_over_girgis", "dummy_updates_of_wider_windows"
+]
 
 
 class Pair(Strict):

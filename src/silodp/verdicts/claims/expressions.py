@@ -4,7 +4,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,22 @@ def rounds_over_girgis() -> Found:
     return text + "(n, d, M, ε), to be at least 1", min(factors) >= 1, min(factors), min(factors), max(factors)
 
 
+def dummy_updates_of_wider_windows() -> Found:
+    """K10: expected dummy updates of a sliding window over those of one half as wide, at n = 10⁴."""
+    windows = [2**power for power in range(1, 14)]
+    numbers = [THEOREMS["checkins-4.4"](n=10_000, m=m).terms["exact"] for m in windows]
+    ratios = [wide / narrow for narrow, wide in pairwise(numbers)]
+    most = windows[int(np.argmax(numbers))]
+    text = f"dummy updates at m over those at m/2, m = {windows[1]} to {windows[-1]} of n = 10⁴, to be above 1; "
+    return text + f"most at m = {most}", min(ratios) > 1, min(ratios), min(ratios), max(ratios)
+
+
 EXPRESSIONS: dict[str, Callable[[], Found]] = {
-    function.__name__: function for function in (new_over_earlier_shuffling, one_pass_matches_local, rounds_over_girgis)
+    function.__name__: function
+    for function in (
+        new_over_earlier_shuffling,
+        one_pass_matches_local,
+        rounds_over_girgis,
+        dummy_updates_of_wider_windows,
+    )
 }

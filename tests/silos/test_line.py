@@ -278,7 +278,7 @@ def test_a_silo_waits_for_a_message_as_long_as_it_says(tmp_path):
 
 
 def test_an_address_of_another_machine_is_told(tmp_path):
-    with pytest.raises(OSError, match="203.0.113.7:8470: cannot be listened at"):
+    with pytest.raises(OSError, match=r"203\.0\.113\.7:8470: cannot be listened at"):
         opened_lines("203.0.113.7:8470", {0: make_key(tmp_path / "n.key")}, parties(tmp_path, ["coordinator"]), 4, [])
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from torch import Tensor
 
 from silodp.config.errors import ConfigError
-from silodp.files import write_atomically
 from silodp.silos.coordinator import RemoteFederation, stored_seed, train
+from silodp.silos.durable import write_private
 from silodp.silos.federation_file import read_federation
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.taking_part import certificate_digest
@@ -31,6 +31,8 @@ class Host:
         self.address = address or self.federation.coordinator.address
         self.is_local = self.address.startswith("unix:")
         self.runs: dict[int, bytes] = {}
+        # Round → its silos, and whether each replied.
+        self.replied: dict[int, dict[int, bool]] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         silos = self.federation.silos
         if not self.is_local:
@@ -65,8 +67,8 @@ class Host:
         if why:
             log.warning("%s: refused: %s", name, why)
             return False
-        _write_private(nonce, hello.nonce)
-        _write_private(self._marks[silo], hello.mark)
+        write_private(nonce, hello.nonce)
+        write_private(self._marks[silo], hello.mark)
         self.runs[silo] = run
         log.info("%s is here", name)
         return True
@@ -79,10 +81,18 @@ class Host:
         """
         from silodp.silos.line import Lines
 
+        # Also of silos that are not back: what they replied is part of the model.
+        for place, name in enumerate(self.plan.names):
+            if (nonce := self.folder / f"{name}-nonce").exists():
+                self.runs[place] = self.plan.digest(place, nonce.read_bytes(), self.code)
         entries = enumerate(self.federation.silos.items())
         silos = {place: name if self.is_local else silo.certificate for place, (name, silo) in entries}
         own = (b"", b"") if self.is_local else (self.key.read_bytes(), self.federation.coordinator.certificate.encode())
-        lines = Lines(self.address, silos, *own, self.plan.size, self.greet, self.admit)
+        try:
+            lines = Lines(self.address, silos, *own, self.plan.size, self.greet, self.admit)
+        except OSError as error:
+            allowed = "must be a free port of this machine: `--listen HOST:PORT`, as in 0.0.0.0:8470"
+            raise ConfigError(f"{error}: {allowed}") from None
         last, remind = None, 5.0 if self.is_local else _REMIND
         try:
             log.info("%s: waits for %s", self.address, ", ".join(self.plan.names))
@@ -101,17 +111,16 @@ class Host:
                 lambda silo, question: lines.ask(silo, question, self.federation.wait),
                 self.folder,
                 stored_seed(self.folder),
+                lambda: lines.away,
             )
-            rounds = self.plan.algorithm.rounds
-            last = finish(*train(federation, lambda r: log.info("round %d of %d", r + 1, rounds)))
+            self.replied = federation.replied
+            last = finish(*train(federation, lambda r: log.info(self._line_of(r, federation.silent(r)))))
         finally:
             lines.end(last)
 
+    def _line_of(self, round: int, silent: list[str]) -> str:
+        without = f": no reply of {', '.join(silent)}" if silent else ""
+        return f"round {round + 1} of {self.plan.algorithm.rounds}{without}"
+
     def _missing_names(self, came: list[int]) -> str:
         return ", ".join(name for place, name in enumerate(self.plan.names) if place not in came)
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    with write_atomically(path) as temporary:
-        temporary.chmod(0o600)
-        temporary.write_bytes(content)

@@ -29,9 +29,12 @@ _HELLO, _LAST = 10.0, 2.0
 
 
 def _options(size: int) -> list[tuple[str, Any]]:
-    """gRPC's settings for messages of at most two points of d = `size`."""
-    most = 16 * size + _MORE
-    return [("grpc.max_receive_message_length", most), ("grpc.keepalive_time_ms", 30_000), ("grpc.so_reuseport", 0)]
+    """gRPC's settings for messages of at most two points of d = `size`.
+
+    Both ends ping every 30 s, also while nobody has a question, and the server suffers it.
+    """
+    pings = [("grpc.keepalive_time_ms", 30_000), ("grpc.http2.min_ping_interval_without_data_ms", 20_000)]
+    return [("grpc.max_receive_message_length", 16 * size + _MORE), ("grpc.so_reuseport", 0), *pings]
 
 
 class Lines:

@@ -11,17 +11,10 @@ import struct
 from pathlib import Path
 
 from silodp.config.errors import ConfigError
+from silodp.silos.durable import sync_folder
 from silodp.silos.wire import HEAD
 
 _LINE = struct.Struct("<Q32s")
-
-
-def sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class SlotStore:

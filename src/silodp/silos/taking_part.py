@@ -26,7 +26,7 @@ import torch
 
 from silodp.config.errors import ConfigError
 from silodp.federation.clipped_sums import Records
-from silodp.files import write_atomically
+from silodp.silos.durable import sync_folder, write_private
 from silodp.silos.federation_file import read_federation, read_silo
 from silodp.silos.keys import fingerprint
 from silodp.silos.ledger import Ledger, opened
@@ -34,7 +34,6 @@ from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
 from silodp.silos.silo import PunctualReplies, Silo, open_silo
-from silodp.silos.slot_store import sync_folder
 from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, NO_MARK, pack
 
 log = logging.getLogger("silodp")
@@ -239,18 +238,9 @@ def _run_folder(part: Part, runs: Path, code: bytes, again: bool, ledger: Ledger
     nonce = os.urandom(16)
     about = {"federation": own, "code": code.hex(), "nonce": nonce.hex(), "order": os.urandom(32).hex()}
     place = runs / nonce.hex()
-    _write(place / "run.json", json.dumps(about))
+    write_private(place / "run.json", json.dumps(about).encode())
     sync_folder(runs)
     return place, about
-
-
-def _write(path: Path, text: str) -> None:
-    """A file of mode 600 that lasts once this returns."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with write_atomically(path) as temporary:
-        temporary.chmod(0o600)
-        temporary.write_text(text)
-    sync_folder(path.parent)
 
 
 def _draw_declared(part: Part, records: Records, order: bytes) -> Records:
@@ -277,7 +267,7 @@ def _charge(part: Part, ledger: Ledger, run: bytes) -> None:
 def _hold_to_file(path: Path, digest: str, file: str) -> None:
     """The keyed digest of the silo's file is as it was when the run began."""
     if not path.exists():
-        _write(path, digest)
+        write_private(path, digest.encode())
     if not hmac.compare_digest(path.read_text(), digest):
         allowed = "must be as it was, or `--again` starts and charges another run"
         raise ConfigError(f"{file}: has changed since the run began: {allowed}")

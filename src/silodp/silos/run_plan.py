@@ -107,8 +107,10 @@ def _plan(federation: Federation, algorithm: Algorithm, name: str, where: str) -
     plan = complete_plan(algorithm, budget, Protocol(noise="calibrated", sampler=federation.sampler))
     if plan.assumption or plan.shuffler is not None or plan.trusted_sum is not None:
         raise ValueError(f"its promise needs {plan.assumption or 'others to be trusted'}: must hold by itself")
-    if any(b != int(b) for kind in plan.releases for b in kind.mixing):
-        raise ValueError("mixes noise by numbers that are not whole: no rounded sum of such noise is drawn exactly yet")
+    if any(kind.mixing for kind in plan.releases):
+        raise ValueError(
+            "mixes the noise of several messages: a silo keeps no noise, so that no stop could be survived"
+        )
     upper = epsilon_bounds(_without_contraction(plan)).upper
     if not upper <= silo.epsilon:
         raise ConfigError(f"{where}: silos.{name}.epsilon: {silo.epsilon:g}: not proven to be kept (up to {upper:g})")

@@ -49,7 +49,6 @@ class Silo:
         self.releases = {release.kind: release for release in plan.plans[number].releases}
         self.order_key, self._key_of = order_key, key_of
         self.messages = LatticeMessages(plan.model, [records], self._key, plan.federation.bound)
-        self.must_end = any(kind.mixing for kind in self.releases.values()) and bool(store.digests)
         self._lock = threading.Lock()
 
     def _key(self, *where: object) -> bytes:
@@ -71,8 +70,8 @@ class Silo:
         stored = self.store.find(number, question)
         if stored is not None:
             return stored
-        if self.store.is_dead(number) or self.must_end or time.monotonic() > deadline:
-            raise Refused(f"slot {number}: dead" + " since a stop: noise of this plan is not kept" * self.must_end)
+        if self.store.is_dead(number) or time.monotonic() > deadline:
+            raise Refused(f"slot {number}: dead")
         self.store.open_slot(number, question)
         self._slot_key = os.urandom(32)
         message = self._message(number, points)

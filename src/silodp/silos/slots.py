@@ -67,5 +67,5 @@ def slots_of(algorithm: Algorithm, plans: list[PrivacyPlan]) -> list[list[Slot]]
 
 
 def is_ordered(plan: PrivacyPlan) -> bool:
-    """Whether messages depend on earlier ones, by the order of records or by noise; slots are then asked in order."""
-    return any(kind.sampler == "disjoint" or kind.part is not None or kind.mixing for kind in plan.releases)
+    """Whether messages depend on earlier ones, by the order of records; slots are then asked in order."""
+    return any(kind.sampler == "disjoint" or kind.part is not None for kind in plan.releases)

@@ -183,6 +183,8 @@ def _faults(federation: Federation) -> Iterator[tuple[str, Any, str]]:
         yield "at_least", federation.at_least, f"must be at most participants = {federation.participants}"
     if not math.isfinite(federation.clip):
         yield "clip", federation.clip, "must be finite"
+    if not federation.wait > 2 * federation.reply_after:
+        yield "wait", federation.wait, f"must be above twice reply_after = {federation.reply_after:g}"
     certificates = [silo.certificate for silo in silos.values() if silo.certificate]
     if len(set(certificates)) < len(certificates):
         yield "silos", "certificate", "must be another for every silo"

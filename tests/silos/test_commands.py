@@ -16,7 +16,7 @@ import yaml
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.silos.hosting import Host
-from silodp.silos.keys import make_key
+from silodp.silos.keys import fingerprint, make_key, spoken
 from silodp.silos.ledger import Ledger
 from silodp.silos.taking_part import Membership, Part, membership
 from silodp.silos.wire import FAULT, GREETING, HELLO, NO_MARK, Hello, pack
@@ -59,6 +59,12 @@ def silo(tmp_path):
     return write_silo(tmp_path, keys)
 
 
+def agree(silo, **changes):
+    """federation.yaml with some keys changed."""
+    path = silo.parent / "federation.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
+
+
 def write_silo(folder, keys):
     (folder / "silo.yaml").write_text(yaml.safe_dump(keys))
     return folder / "silo.yaml"
@@ -75,6 +81,8 @@ def write_silo(folder, keys):
     ],
 )
 def test_a_silo_that_cannot_take_part_is_told_in_one_line(changes, said, silo, capsys):
+    if said.startswith(("key", "silos.")):
+        agree(silo, reply_after=0.5)
     if "key" in changes:
         (silo.parent / "north.key").touch()
         (silo.parent / "north.crt").touch()
@@ -96,7 +104,8 @@ def join_briefly(silo, *words):
 
 
 def charges(silo):
-    return (silo.parent / "ledger" / "ledger.jsonl").read_text().count('"kind": "charge"')
+    ledger = silo.parent / "ledger" / "ledger.jsonl"
+    return ledger.read_text().count('"kind": "charge"') if ledger.exists() else 0
 
 
 def test_a_join_that_is_resumed_is_charged_once_and_a_spent_budget_refuses(silo, capsys):
@@ -137,6 +146,8 @@ def test_a_plug_in_is_the_file_that_all_agreed_on(silo, capsys, monkeypatch, req
     agreed = silo.parent / "federation.yaml"
     keys = yaml.safe_load(agreed.read_text()) | {"algorithm": {"name": "own_sgd"}}
     keys["coordinator"] = {"address": "unix:/nowhere"}
+    for entry in keys["silos"].values():
+        entry["certificate"] = ""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     for plugin, code, said in (
         (None, 2, "plugin: missing: must be the SHA-256 of the file that has 'own_sgd'"),
@@ -242,16 +253,56 @@ def test_a_run_goes_on_by_the_same_code_and_ends_once(silo, caplog):
     with membership(part, b"c" * 32, again=False):
         assert any(said.endswith(": goes on") for said in caplog.messages)
     assert charges(silo) == 1
+    with membership(part, b"c" * 32, again=False) as member:
+        # After the coordinator's end a run goes on while a slot is open.
+        for slot in range(len(part.plan.slots[0])):
+            assert member.reply(pack(member.silo.run, slot, np.zeros(part.plan.size))) != FAULT
+    assert charges(silo) == 1
     with pytest.raises(ConfigError, match=r"the run of .* is over: `--again` starts and charges another"):
         membership(part, b"c" * 32, again=False).__enter__()
     with membership(part, b"c" * 32, again=True):
         assert charges(silo) == 2
 
 
+def begin(silo, code=b"c" * 32):
+    """Begin or resume a run, and stop; the folders of all runs."""
+    part = Part(silo, f"unix:{silo.parent}/line")
+    with pytest.raises(ConnectionError), membership(part, code, again=False):
+        raise ConnectionError("the coordinator is gone")
+    return sorted(part.ledger_folder().glob("runs/*"))
+
+
+def test_a_run_goes_on_where_a_key_changes_that_no_reply_depends_on(silo):
+    """A longer `wait` was another run, and another charge."""
+    write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"budget": 9.0})
+    begun = begin(silo)
+    agree(silo, title="another", wait=99.0, at_least=1, coordinator={"address": "elsewhere:1", "certificate": "new"})
+    assert begin(silo) == begun
+    assert charges(silo) == 1
+    agree(silo, bound=99.0)
+    assert len(begin(silo)) == 2
+    assert charges(silo) == 2
+
+
+def test_a_run_is_held_to_its_records_as_they_are_read(silo):
+    """`20,500` is 20.5 or 20500, as silo.yaml's `form` says, which no digest held."""
+    rows = [f"{20 + i},500;{20 + i % 9};{'yes' if i % 3 else 'no'}" for i in range(45)]
+    file, keys = silo.parent / "north.csv", yaml.safe_load(silo.read_text())
+    file.write_text("age;bmi;ill\n" + "\n".join(rows) + "\n")
+    write_silo(silo.parent, keys | {"form": {"separator": ";", "decimal": ","}})
+    begun = begin(silo)
+    write_silo(silo.parent, keys | {"form": {"separator": ";", "thousands": ","}})
+    with pytest.raises(ConfigError, match=r"north\.csv: has changed since the run began"):
+        begin(silo)
+    file.write_text(file.read_text().replace(",", ".").replace(";", ","))
+    write_silo(silo.parent, keys)
+    assert begin(silo) == begun, "the same records, written otherwise"
+
+
 def test_a_silo_over_tls_needs_its_whole_pair_of_keys(silo, tmp_path):
     """The agreed file has the certificate of its key, and the coordinator's."""
     ours, other = (make_key(tmp_path / f"{name}.key") for name in ("north", "other"))
-    agreed = yaml.safe_load((tmp_path / "federation.yaml").read_text())
+    agreed = yaml.safe_load((tmp_path / "federation.yaml").read_text()) | {"reply_after": 0.5}
     path = write_silo(tmp_path, yaml.safe_load(silo.read_text()) | {"key": "north.key"})
     for certificate, coordinator, said in (
         (other, other, r"silos.north.certificate: is not that of .*north.key: must be the whole of .*north.crt"),
@@ -263,6 +314,77 @@ def test_a_silo_over_tls_needs_its_whole_pair_of_keys(silo, tmp_path):
         (tmp_path / "federation.yaml").write_text(yaml.safe_dump(agreed))
         if said:
             with pytest.raises(ConfigError, match=said):
-                Part(path)
+                Part(path).pins()
         else:
-            assert Part(path).pins == (other.encode(), (tmp_path / "north.key").read_bytes(), ours.encode())
+            assert Part(path).pins() == (other.encode(), (tmp_path / "north.key").read_bytes(), ours.encode())
+
+
+def test_both_ends_print_the_same_figures_before_anybody_has_a_key(silo, tmp_path, capsys):
+    """The owner of a silo checks a draft; the certificates come later, and change no other line."""
+    silos = yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]
+    blank = {name: entry | {"certificate": ""} for name, entry in silos.items()}
+    printed = {}
+    for drafted in (True, False):
+        if not drafted:
+            blank["east"]["certificate"] = make_key(tmp_path / "east.key")
+        agree(silo, silos=blank, reply_after=2.0)
+        assert main(["silo", "check", str(silo)]) == 0
+        at_silo = capsys.readouterr().out
+        assert main(["federate", str(tmp_path / "federation.yaml"), "--check"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert "\n".join(lines) in at_silo
+        printed[drafted] = dict(line.split(": ") for line in lines)
+        assert {name for name, said in printed[drafted].items() if said == "none yet"} == {
+            f"certificate of {name}" for name in ("coordinator", "north", "east", "west")[: 4 if drafted else None]
+        } - ({"certificate of east"} if not drafted else set())
+    before, after = printed[True], printed[False]
+    assert list(after)[:2] == ["agreed", "code"]
+    assert {name for name in before if before[name] != after[name]} == {"agreed", "certificate of east"}
+    assert after["certificate of east"] == spoken(fingerprint(blank["east"]["certificate"]))
+
+
+@pytest.mark.parametrize(("reply_after", "outcome"), [(1e-6, "refused"), (0.15, "warned"), (60.0, "")])
+def test_a_machine_that_is_too_slow_begins_no_run(reply_after, outcome, silo, monkeypatch, caplog):
+    """A reply of 0.1 s."""
+    monkeypatch.setattr("silodp.silos.taking_part.longest_reply", lambda part: 0.1)
+    agree(silo, reply_after=reply_after, wait=130.0)
+    said = f"federation.yaml: reply_after: {reply_after:g} s: a reply took 0.1 s here: "
+    if outcome == "refused":
+        with pytest.raises(ConfigError, match=said + "all must agree on four times as much"):
+            begin(silo)
+        agree(silo, reply_after=60.0)
+        assert charges(silo) == 0
+        begin(silo)
+        agree(silo, reply_after=reply_after)
+        begin(silo)  # what is charged goes on
+    else:
+        begin(silo)
+    assert any(said in message for message in caplog.messages) == bool(outcome)
+
+
+def test_between_machines_a_reply_has_its_time(silo, tmp_path):
+    """Work that depends on records must not show in it."""
+    with pytest.raises(ConfigError, match=r"reply_after: 0: must be above 0 between machines"):
+        Part(silo)
+    make_key(tmp_path / "coordinator.key")
+    certificate = (tmp_path / "coordinator.crt").read_text()
+    silos = {"north": yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]["north"]}
+    silos["north"]["certificate"] = certificate
+    coordinator = {"address": "127.0.0.1:1", "certificate": certificate}
+    agree(silo, coordinator=coordinator, silos=silos, participants=1)
+    with pytest.raises(ConfigError, match=r"reply_after: 0: must be above 0 between machines"):
+        Host(tmp_path / "federation.yaml", tmp_path / "out", tmp_path / "coordinator.key", b"c" * 32)
+
+
+def test_a_coordinator_listens_where_it_is_told_to(silo, tmp_path, capsys):
+    """Behind a router it has another address than the one that silos dial; that it cannot have ended in a traceback."""
+    pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
+    certificates = {name: make_key(tmp_path / f"{name}.key") for name in ("coordinator", "north", "east", "west")}
+    silos = yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]
+    silos = {name: entry | {"certificate": certificates[name]} for name, entry in silos.items()}
+    coordinator = {"address": "hospital.example:8470", "certificate": certificates["coordinator"]}
+    agree(silo, coordinator=coordinator, silos=silos, reply_after=0.5)
+    words = ["federate", str(tmp_path / "federation.yaml"), "--output", str(tmp_path / "out")]
+    assert main([*words, "--listen", "203.0.113.7:8470"]) == 2
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "203.0.113.7:8470: cannot be listened at: must be a free port of this machine: `--listen HOST:PORT`" in told

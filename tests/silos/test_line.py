@@ -13,8 +13,9 @@ import pytest
 import torch
 from three_silos import records, run_plan, seeded_key, simulated_weights
 
+from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, train
-from silodp.silos.keys import fingerprint, make_key, spoken
+from silodp.silos.keys import check_dates, fingerprint, make_key, spoken
 from silodp.silos.silo import open_silo
 from silodp.silos.wire import GREETING, HELLO, pack
 
@@ -318,3 +319,13 @@ def test_an_expired_certificate_and_another_that_a_silos_key_signed_get_no_line(
     finally:
         lines.end(bytes(32))
     thread.join(10)
+
+
+def test_a_certificate_out_of_its_dates_is_told_before_anybody_dials(tmp_path, monkeypatch):
+    """It was "who listens there does not take this silo's", whatever the reason."""
+    certificate, now = make_key(tmp_path / "north.key"), time.time()
+    check_dates(certificate, "north.crt")
+    for then, said in ((now - 86400, "not yet valid, before"), (now + 11 * 365 * 86400, "expired on")):
+        monkeypatch.setattr("silodp.silos.keys.time.time", lambda then=then: then)
+        with pytest.raises(ConfigError, match=rf"north\.crt: {said} .* \d\d:\d\d:\d\d \d+ GMT: must be"):
+            check_dates(certificate, "north.crt")

@@ -19,11 +19,12 @@ from silodp.config.errors import ConfigError
 from silodp.extending.plugins import activate
 from silodp.models.registry import MODULES
 from silodp.own_data.federated import marked_lines, write_model
-from silodp.silos.federation_file import Federation, read_silo
+from silodp.silos.federation_file import Federation, read_federation, read_silo
 from silodp.silos.hosting import Host
 from silodp.silos.ledger import opened
 from silodp.silos.own_records import read_own
-from silodp.silos.taking_part import Part, longest_reply, membership
+from silodp.silos.run_plan import work_out
+from silodp.silos.taking_part import Part, check_time, fingerprints, longest_reply, membership
 from silodp.workflow.closure import CodeSources
 
 log = logging.getLogger("silodp")
@@ -93,8 +94,10 @@ def _check(part: Part) -> None:
         print(f"{silo.file}: {departure}")
     if marked := marked_lines(part.where):
         print(f"{part.where}: {marked} lines are marked as read off records, which no epsilon counts: replace them")
-    needed = 4 * longest_reply(part)
-    print(f"reply_after: {part.federation.reply_after:g} s; this machine needs {rounded(needed, 'up')} s")
+    print(*fingerprints(plan, code_digest(part.federation), part.where), sep="\n")
+    longest = longest_reply(part)
+    print(f"reply_after: {part.federation.reply_after:g} s; a reply took {rounded(longest, 'up')} s here")
+    check_time(part, longest)
 
 
 def _join(part: Part, again: bool) -> None:
@@ -103,7 +106,11 @@ def _join(part: Part, again: bool) -> None:
         slots = len(part.plan.slots[part.number])
         print(f"{part.silo.name}: charged to {part.silo.ledger}; {slots} messages at most", flush=True)
         end = member.answer()
-    said = "the plan is used up; no end came" if end is None else f"the end; SHA-256 of the model: {end.hex()}"
+        is_open = not member.silo.store.is_used_up()
+    said = "the plan is used up; no end came"
+    if end is not None:
+        said = f"the end; the coordinator's word for the SHA-256 of the model: {end.hex()}"
+        said += "\nslots are open: `join` goes on with this run, `--again` starts and charges another" * is_open
     print(said, flush=True)
 
 
@@ -113,18 +120,28 @@ def _join(part: Part, again: bool) -> None:
 @click.option(
     "--here", type=PATH, help="Folder with a file NAME.csv for each silo: a process for each, on this machine."
 )
+@click.option("--listen", metavar="HOST:PORT", help="Where to listen, if not at the address that silos dial.")
+@click.option("--check", "is_check", is_flag=True, help="Print what all parties compare, and start nothing.")
 @click.option("--output", type=PATH, help="Folder to write (default: federations/<name of the file>).")
-def federate(file: Path, key: Path | None, here: Path | None, output: Path | None) -> None:
+def federate(
+    file: Path, key: Path | None, here: Path | None, listen: str | None, is_check: bool, output: Path | None
+) -> None:
     """Coordinate a run of FEDERATION: wait for its silos, train, write model.npz, card.md and provenance.json.
 
     After a stop the same command goes on. The folder `transcript` is private by the silos' promises alone.
     """
+    if is_check:
+        files = activate()
+        federation = read_federation(file)
+        hold_to_plugin(federation, file, files)
+        print(*fingerprints(work_out(federation, str(file)), code_digest(federation), file), sep="\n")
+        return
     _require_line()
     output = output or Path("federations") / file.stem
     if (output / "card.md").exists():
         raise ConfigError(f"{output}: holds a finished run; remove it or choose another --output")
     with tempfile.TemporaryDirectory(prefix="silodp-") as sockets:  # of mode 0700
-        address = f"unix:{sockets}/line" if here else None
+        address = f"unix:{sockets}/line" if here else listen
         files = activate()
         host = Host(file, output / "transcript", key or file.with_name("coordinator.key"), b"", address)
         hold_to_plugin(host.federation, file, files)

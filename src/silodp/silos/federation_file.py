@@ -96,6 +96,16 @@ class SiloEntry(Strict):
     certificate: str = Field("", description="its whole certificate")
 
 
+# No byte of a reply depends on these, and a run goes on when they change.
+OUTSIDE: Any = {key: True for key in ("title", "wait", "at_least", "reply_after", "coordinator")}
+OUTSIDE |= {"silos": {"__all__": {"certificate"}}}
+
+
+def form_digest(form: dict[str, Any]) -> bytes:
+    """SHA-256 of a section's canonical form: keys sorted, defaults written out."""
+    return hashlib.sha256(json.dumps(form, sort_keys=True, ensure_ascii=False).encode()).digest()
+
+
 class Federation(Strict):
     """`federation.yaml`."""
 
@@ -121,9 +131,8 @@ class Federation(Strict):
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 of the canonical form: keys sorted, defaults written out."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).digest()
+        """SHA-256 of what a reply may depend on: all but `OUTSIDE`."""
+        return form_digest(self.model_dump(mode="json", exclude=OUTSIDE))
 
     @property
     def least(self) -> int:

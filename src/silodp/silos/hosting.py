@@ -11,6 +11,7 @@ from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, stored_seed, train
 from silodp.silos.durable import write_private
 from silodp.silos.federation_file import read_federation
+from silodp.silos.keys import check_dates
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.taking_part import certificate_digest
 from silodp.silos.wire import GREETING, NO_MARK, Hello
@@ -42,6 +43,9 @@ class Host:
             known = certificate_digest(self.federation.coordinator.certificate, place)
             if not key.is_file() or known != certificate_digest(own.read_text(), str(own)):
                 raise ConfigError(f"{place}: is not that of {key}: must be the whole of {own} (--key)")
+            check_dates(self.federation.coordinator.certificate, place)
+            if not self.federation.reply_after:
+                raise ConfigError(f"{path}: reply_after: 0: must be above 0 between machines")
         # A mark outlives a run: it is a silo's, by its certificate.
         known_by = [silo.certificate or name for name, silo in silos.items()]
         self._marks = [path.parent / ".silodp-marks" / hashlib.sha256(one.encode()).hexdigest() for one in known_by]

@@ -1,8 +1,9 @@
-"""A party's private key and self-signed certificate, which can sign no other; a certificate is known by its SHA-256."""
+"""A party's private key and self-signed certificate; a party is known by the SHA-256 of its certificate alone."""
 
 import hashlib
 import ssl
 import subprocess
+import time
 from pathlib import Path
 
 from silodp.config.errors import ConfigError
@@ -34,6 +35,17 @@ def make_key(path: Path) -> str:
 def fingerprint(certificate: str) -> bytes:
     """SHA-256 of a certificate in PEM; ValueError where it is none."""
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.strip() + "\n")).digest()
+
+
+def check_dates(certificate: str, place: str) -> None:
+    """ConfigError, which begins with `place`, for a certificate that is expired or not yet valid."""
+    words = ["openssl", "x509", "-noout", "-dates"]
+    dates = subprocess.run(words, input=certificate, check=True, capture_output=True, text=True).stdout.splitlines()
+    begin, end = (date.partition("=")[2] for date in dates)
+    if time.time() < ssl.cert_time_to_seconds(begin):
+        raise ConfigError(f"{place}: not yet valid, before {begin}: must be so by this machine's clock")
+    if time.time() > ssl.cert_time_to_seconds(end):
+        raise ConfigError(f"{place}: expired on {end}: must be another (`silodp silo key`)")
 
 
 def spoken(digest: bytes) -> str:

@@ -63,13 +63,15 @@ class RunPlan:
         return result.lower, result.upper
 
     def digest(self, silo: int, nonce: bytes, code: bytes) -> bytes:
-        """SHA-256 of all that a run of a silo hangs on: file, plan to the bit, code, nonce and certificate."""
+        """SHA-256 of all that a reply of a silo hangs on: agreed part, own plan to the bit, code, and the run's nonce.
+
+        Without a nonce it names the run before a silo has begun it.
+        """
         plan, federation = self.plans[silo], self.federation
         noise = [(kind.noise * federation.clip).hex() for kind in plan.releases]
         steps = [lattice_step(kind.noise * federation.clip).hex() for kind in plan.releases]
-        bits = [repr(plan), *noise, *steps, "float64", str(self.size), federation.bound.hex(), repr(self.slots[silo])]
-        certificate = list(federation.silos.values())[silo].certificate
-        parts = [federation.digest, "\n".join(bits).encode(), code, nonce, certificate.encode()]
+        bits = [self.names[silo], repr(plan), *noise, *steps, "float64", str(self.size), repr(self.slots[silo])]
+        parts = [federation.digest, "\n".join(bits).encode(), code, nonce]
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
 
 

@@ -27,8 +27,8 @@ import torch
 from silodp.config.errors import ConfigError
 from silodp.federation.clipped_sums import Records
 from silodp.silos.durable import sync_folder, write_private
-from silodp.silos.federation_file import read_federation, read_silo
-from silodp.silos.keys import fingerprint
+from silodp.silos.federation_file import form_digest, read_federation, read_silo
+from silodp.silos.keys import check_dates, fingerprint, spoken
 from silodp.silos.ledger import Ledger, opened
 from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import RunPlan, work_out
@@ -41,7 +41,7 @@ log = logging.getLogger("silodp")
 # Seconds of one attempt to reach the coordinator.
 _DIAL = 10.0
 # Made-up replies that `check` times.
-_TIMED = 200
+_TIMED = 20
 
 
 class Part:
@@ -57,12 +57,15 @@ class Part:
         self.plan: RunPlan = work_out(self.federation, str(self.where))
         self.number = self.plan.names.index(self.silo.name)
         self.address = address or self.federation.coordinator.address
-        self.pins = None if self.address.startswith("unix:") else self._pins()
+        if not (self.federation.reply_after or self.address.startswith("unix:")):
+            raise ConfigError(f"{self.where}: reply_after: 0: must be above 0 between machines")
         if self.federation.silos[self.silo.name].delta > self.silo.delta:
             raise ConfigError(f"{path}: delta: {self.silo.delta:g}: must be at least the run's in {self.where}")
 
-    def _pins(self) -> tuple[bytes, bytes, bytes]:
-        """The coordinator's certificate, own key, own certificate."""
+    def pins(self) -> tuple[bytes, bytes, bytes] | None:
+        """The coordinator's certificate, own key, own certificate; None with a `unix:` socket."""
+        if self.address.startswith("unix:"):
+            return None
         if self.silo.key is None:
             raise ConfigError(f"{self.path}: key: missing: must be the file that `silodp silo key` made")
         key = Path(self.silo.key)
@@ -72,6 +75,8 @@ class Part:
             raise ConfigError(f"{place}: is not that of {key}: must be the whole of {key.with_suffix('.crt')}")
         coordinator = self.federation.coordinator.certificate
         certificate_digest(coordinator, f"{self.where}: coordinator.certificate")
+        check_dates(own, place)
+        check_dates(coordinator, f"{self.where}: coordinator.certificate")
         return coordinator.encode(), key.read_bytes(), own.encode()
 
     def ledger_folder(self) -> Path:
@@ -95,8 +100,32 @@ def certificate_digest(certificate: str, place: str) -> bytes:
         raise ConfigError(f"{place}: must be a whole certificate, as `silodp silo key` printed it") from None
 
 
+def fingerprints(plan: RunPlan, code: bytes, where: Path) -> Iterator[str]:
+    """What all parties compare by telephone, a line each: the file, the code, each silo's run and certificate."""
+    form = plan.federation.model_dump(mode="json")
+    parties = {"coordinator": form["coordinator"]} | {f"silos.{name}": of for name, of in form["silos"].items()}
+    for key, party in parties.items():
+        if party["certificate"]:
+            party["certificate"] = certificate_digest(party["certificate"], f"{where}: {key}.certificate").hex()
+    named = {"agreed": form_digest(form).hex(), "code": code.hex()}
+    named |= {f"run of {name}": plan.digest(silo, b"", code).hex() for silo, name in enumerate(plan.names)}
+    named |= {f"certificate of {key.removeprefix('silos.')}": party["certificate"] for key, party in parties.items()}
+    for name, digest in named.items():
+        yield f"{name}: {spoken(bytes.fromhex(digest)) or 'none yet'}"
+
+
+def check_time(part: Part, longest: float, is_resumed: bool = False) -> None:
+    """Warn where a reply that takes `longest` comes near `reply_after`; ConfigError where it is above, in a new run."""
+    allowed = part.federation.reply_after
+    said = f"{part.where}: reply_after: {allowed:g} s: a reply took {longest:.3g} s here"
+    if allowed and longest > allowed and not is_resumed:
+        raise ConfigError(f"{said}: all must agree on four times as much")
+    if allowed and longest > allowed / 4:
+        log.warning("%s: on a busy day replies may be missing", said)
+
+
 def longest_reply(part: Part) -> float:
-    """Seconds of the longest of 200 replies, of a silo of the same size with made-up records."""
+    """Seconds of the longest of 20 replies, of a silo of the same size with made-up records."""
     plan, longest, generator = part.plan, 0.0, np.random.default_rng()
     size = part.federation.silos[part.silo.name].records
     x = torch.from_numpy(generator.uniform(-1, 1, (size, part.federation.records.features)))
@@ -155,11 +184,11 @@ class Membership:
         from silodp.silos.line import join
 
         part, patience = self.part, self.part.silo.answer_within
-        said = ""
+        said, pins = "", part.pins()
         while time.monotonic() - self._heard < patience:
             end = None
             try:
-                known = part.address, part.silo.name, part.pins, part.plan.size
+                known = part.address, part.silo.name, pins, part.plan.size
                 end = join(*known, self.greeted, self.reply, patience, min(_DIAL, patience))
             except grpc.FutureTimeoutError:
                 if (now := _unreachable(part.address)) != said:
@@ -191,6 +220,7 @@ def _unreachable(address: str) -> str:
 def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
     """The run of this federation: the unfinished one, or a new one, charged as a whole before its first slot."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    part.pins()
     folder = part.ledger_folder()
     lock = filelock.FileLock(folder / ".join.lock")
     try:
@@ -198,7 +228,7 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
     except filelock.Timeout:
         raise ConfigError(f"{folder}: another join of this silo is running: must end first") from None
     with lock:
-        (records, departures), content = read_own(part.silo, part.federation), Path(part.silo.file).read_bytes()
+        records, departures = read_own(part.silo, part.federation)
         for departure in departures:
             log.warning("%s: %s", part.silo.file, departure)
         with opened(folder, wait=True) as ledger:
@@ -207,21 +237,27 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
             run = part.plan.digest(part.number, bytes.fromhex(about["nonce"]), code)
             order = bytes.fromhex(about["order"])
             silo = open_silo(part.plan, part.number, _draw_declared(part, records, order), place, run, order)
-            if not any(line["about"].get("run") == run.hex() for line in ledger.charges):
+            is_charged = any(line["about"].get("run") == run.hex() for line in ledger.charges)
+            if part.federation.reply_after:
+                check_time(part, longest_reply(part), is_charged)
+            if not is_charged:
                 _charge(part, ledger, run)
-            _hold_to_file(place / "file", ledger.keyed(content), part.silo.file)
+            # In the form in which they are used: a file may be written otherwise, and hold the same records.
+            read = b"".join(values.numpy().tobytes() for values in records)
+            _hold_to_file(place / "file", ledger.keyed(read), part.silo.file)
         yield Membership(part, silo, about, code, ledger)
         silo.store.close()
-        (place / "replies").unlink()
-        (place / "end").touch()
-        sync_folder(place)
+        if silo.store.is_used_up():
+            (place / "replies").unlink()
+            (place / "end").touch()
+            sync_folder(place)
 
 
 def _run_folder(part: Part, runs: Path, code: bytes, again: bool, ledger: Ledger) -> tuple[Path, dict[str, Any]]:
     """The folder of the run that is resumed or begun, and its `run.json`."""
-    own = part.federation.digest.hex()
     known = [(path.parent, json.loads(path.read_text())) for path in sorted(runs.glob("*/run.json"))]
-    of_this = [(place, about) for place, about in known if about["federation"] == own]
+    name_under = lambda begun: part.plan.digest(part.number, b"", begun).hex()  # noqa: E731
+    of_this = [one for one in known if one[1]["run"] == name_under(bytes.fromhex(one[1]["code"]))]
     unfinished = [(place, about) for place, about in of_this if not (place / "end").exists()]
     if unfinished and not again:
         place, about = unfinished[0]
@@ -236,7 +272,7 @@ def _run_folder(part: Part, runs: Path, code: bytes, again: bool, ledger: Ledger
     for place, _ in unfinished:
         (place / "end").touch()
     nonce = os.urandom(16)
-    about = {"federation": own, "code": code.hex(), "nonce": nonce.hex(), "order": os.urandom(32).hex()}
+    about = {"run": name_under(code), "code": code.hex(), "nonce": nonce.hex(), "order": os.urandom(32).hex()}
     place = runs / nonce.hex()
     write_private(place / "run.json", json.dumps(about).encode())
     sync_folder(runs)

@@ -10,10 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 import yaml
 from three_silos import SIZES, federation_keys, seeded_key
 
 from silodp.config.errors import ConfigError
+from silodp.own_data.federated import write_model
 from silodp.silos.hosting import Host
 from silodp.silos.silo import PunctualReplies
 from silodp.silos.taking_part import Part, membership
@@ -203,6 +205,19 @@ def test_a_silo_that_is_away_costs_its_wait_once_and_is_averaged_again_when_it_i
     without = [said for said in caplog.messages if said.startswith("round ") and said.endswith(": no reply of west")]
     assert without == [f"round {r} of 20: no reply of west" for r in range(4, 21)]
     assert [host.replied[r][2] for r in range(20)] == [True] * 3 + [False] * 17
+
+
+def test_the_card_says_who_replied_and_promises_for_those_that_came(tmp_path, silos_of):
+    agreed = files_of_silos(tmp_path, more=0, at_least=1)
+    _, _, host = hosted(agreed, silos_of(agreed), gone={"west": 3, "east": 0})
+    weights = torch.zeros(1, host.plan.size)
+    write_model(host, weights, weights, tmp_path, lambda value: f"{value:.3g}")
+    rows = [line for line in (tmp_path / "card.md").read_text().splitlines() if line.startswith("| ")]
+    assert rows[2:] == [
+        "| north | 40 | 4 (declared 4) | 0.0001 | 4 of 4 rounds |",
+        "| east | never came | nothing left it | | 0 of 4 rounds |",
+        "| west | 31 | 4 (declared 4) | 0.0001 | 3 of 4 rounds |",
+    ]
 
 
 def test_what_is_stored_as_the_reply_to_another_question_stops_the_run(tmp_path, silos_of):

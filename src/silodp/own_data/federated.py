@@ -45,6 +45,7 @@ def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Ca
     write_text(json.dumps(made, indent=1), folder / "provenance.json")
     template = Path(__file__).with_name("federation_card.md.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    replied = [[came[silo] for came in host.replied.values() if silo in came] for silo in range(len(names))]
     ends = [host.plan.epsilon(silo)[1] for silo in range(len(names))]
     time = datetime.now(UTC).isoformat(timespec="seconds")
     marked = marked_lines(host.path)
@@ -53,6 +54,7 @@ def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Ca
         "plan": host.plan,
         "federation": federation,
         "ends": ends,
+        "replied": [(len(came), sum(came)) for came in replied],
         "made": made,
         "time": time,
         "up": up,

@@ -32,7 +32,7 @@ QUESTIONS = 20_000
 ROUNDS = 10
 # Records that are timed, and how often without and with one that is not finite.
 RECORDS, TIMED = 5000, 200
-HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, bytes(72))
+HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN)
 
 
 def made_plan(silos: int, hidden: int, rounds: int) -> RunPlan:
@@ -138,7 +138,7 @@ def ask_hostile() -> Iterator[str]:
         yield ""
         head = struct.calcsize("<32sQ")
         yield f"Slots that were opened: {slots} of 4. {sent + HELLO.size:,} bytes left the silo: {HELLO.size} of hello"
-        yield "(nonce 16, SHA-256 of the federation's file 32, code 32, run 32, mark of the ledger 72),"
+        yield "(nonce 16, SHA-256 of the federation's file 32, code 32, run 32),"
         yield f"{4 * head} of replies' run and slot, {4 * 8 * plan.size} of numbers with noise, and"
         yield f"{QUESTIONS * 24:,} of the constant. gRPC's headers come on top."
 

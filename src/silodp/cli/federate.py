@@ -25,6 +25,7 @@ from silodp.silos.ledger import opened
 from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
 from silodp.silos.taking_part import Part, check_time, fingerprints, longest_reply, membership
+from silodp.silos.wire import HEAD, MARK
 from silodp.workflow.closure import CodeSources
 
 log = logging.getLogger("silodp")
@@ -79,7 +80,7 @@ def _check(part: Part) -> None:
     declared, slots = part.federation.silos[silo.name], plan.slots[number]
     _, departures = read_own(silo, part.federation)
     lower, upper = plan.epsilon(number)
-    sent = len(slots) * (40 + 8 * plan.size)
+    sent = len(slots) * (MARK.size + HEAD.size + 8 * plan.size)
     print(f"{part.path}: {silo.name}, {declared.records} records; nothing was sent")
     print(f"would leave: {len(slots)} messages of {plan.size} numbers, {sent} bytes, each with this silo's noise")
     ends = f"{rounded(lower, 'down')} to {rounded(upper, 'up')}"
@@ -104,7 +105,8 @@ def _join(part: Part, again: bool) -> None:
     _require_line()
     with membership(part, code_digest(part.federation), again) as member:
         slots = len(part.plan.slots[part.number])
-        print(f"{part.silo.name}: charged to {part.silo.ledger}; {slots} messages at most", flush=True)
+        said = "is charged" if member.is_charged else "is charged with the first question"
+        print(f"{part.silo.name}: {part.silo.ledger} {said}; {slots} messages at most", flush=True)
         end = member.answer()
         is_open = not member.silo.store.is_used_up()
     said = "the plan is used up; no end came"

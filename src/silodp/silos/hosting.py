@@ -1,6 +1,5 @@
 """The coordinator's process: it opens its door, admits the silos of the federation, trains, and tells them the end."""
 
-import hashlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from silodp.silos.federation_file import read_federation
 from silodp.silos.keys import check_dates
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.taking_part import certificate_digest
-from silodp.silos.wire import GREETING, NO_MARK, Hello
+from silodp.silos.wire import GREETING, MARK, NO_MARK, Hello
 
 log = logging.getLogger("silodp")
 
@@ -46,13 +45,23 @@ class Host:
             check_dates(self.federation.coordinator.certificate, place)
             if not self.federation.reply_after:
                 raise ConfigError(f"{path}: reply_after: 0: must be above 0 between machines")
-        # A mark outlives a run: it is a silo's, by its certificate.
-        known_by = [silo.certificate or name for name, silo in silos.items()]
-        self._marks = [path.parent / ".silodp-marks" / hashlib.sha256(one.encode()).hexdigest() for one in known_by]
+        # A mark outlives a run: it is a silo's, by its name.
+        self._marks = [path.parent / ".silodp-marks" / name for name in silos]
 
     def greet(self, silo: int) -> bytes:
-        mark = self._marks[silo].read_bytes() if self._marks[silo].exists() else NO_MARK
-        return GREETING.pack(self.federation.digest, self.code, mark)
+        return GREETING.pack(self.federation.digest, self.code, self._mark(silo))
+
+    def _mark(self, silo: int) -> bytes:
+        return self._marks[silo].read_bytes() if self._marks[silo].exists() else NO_MARK
+
+    def take_mark(self, silo: int, reply: bytes | None) -> bytes | None:
+        """The reply without the mark in front of it, which is stored unless a longer ledger's is there."""
+        if reply is None or len(reply) < MARK.size:
+            return reply
+        mark, rest = reply[: MARK.size], reply[MARK.size :]
+        if MARK.unpack(mark)[0] >= MARK.unpack(self._mark(silo))[0]:
+            write_private(self._marks[silo], mark)
+        return rest
 
     def admit(self, silo: int, hello: Hello) -> bool:
         """Whether the silo has the same file and code, and goes on with its run of this transcript."""
@@ -72,7 +81,6 @@ class Host:
             log.warning("%s: refused: %s", name, why)
             return False
         write_private(nonce, hello.nonce)
-        write_private(self._marks[silo], hello.mark)
         self.runs[silo] = run
         log.info("%s is here", name)
         return True
@@ -112,7 +120,7 @@ class Host:
             federation = RemoteFederation(
                 self.plan,
                 self.runs,
-                lambda silo, question: lines.ask(silo, question, self.federation.wait),
+                lambda silo, question: self.take_mark(silo, lines.ask(silo, question, self.federation.wait)),
                 self.folder,
                 stored_seed(self.folder),
                 lambda: lines.away,

@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import json
 import math
-import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,12 +20,17 @@ from typing import Any
 import pandas as pd
 
 from silodp.config.errors import ConfigError
-from silodp.files import write_atomically
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.silos.durable import write_private
 from silodp.silos.ledger_total import total
+from silodp.silos.wire import MARK, NO_MARK
 
 FORMAT = 1
 NAME, _KEY, _TORN, _FORMER = "ledger.jsonl", ".ledger.key", "ledger.torn", "ledger.csv"
+REFUSED = "refused.mark"
+_NEWER = (
+    f"the coordinator knows a newer copy of it ({REFUSED}): restore the newest, or `silodp ledger repair` with a bound"
+)
 # Names in a stored plan, which stay when an attribute gets another name. Former ledgers have the same.
 _BUDGET = ("n", "rounds", "epsilon", "delta", "batch_epsilon", "batch_records")
 _MESSAGE = ["kind", "count", "records", "noise", "gradients", "steps", "sampler", "clipping", "tensors", "contracted"]
@@ -52,6 +56,8 @@ class Ledger:
             )
         elif newest["number"] and not self.trouble and self.lines[newest["number"] - 1]["mac"] != newest["mac"]:
             raise self._broken(newest["number"], "is not the one that its secret knows")
+        elif self._is_contradicted(self._refused()):
+            self.trouble = _NEWER
         self.lines += self._read_former()
 
     @property
@@ -130,8 +136,34 @@ class Ledger:
             raise ConfigError(f"{self.path}: every line can be read: nothing to repair")
         if self.key is None:
             self.replace_key()
-        self.trouble = ""
-        return self._write(self._add("repair", {"epsilon": epsilon, "delta": delta}))
+        self.trouble, mark = "", self._refused()
+        held = {"mark": mark.hex()} if self._is_contradicted(mark) else {}
+        return self._write(self._add("repair", {"epsilon": epsilon, "delta": delta} | held))
+
+    def mark(self, run: bytes, slots: int) -> bytes:
+        """What a coordinator keeps of this ledger: its newest line, and how many slots of a run were opened."""
+        head = MARK.pack(len(self.lines), bytes.fromhex(self.lines[-1]["mac"]), run, slots, b"")[:-32]
+        return head + bytes.fromhex(self.keyed(head))
+
+    def hold_to(self, mark: bytes) -> None:
+        """ConfigError where a coordinator's mark contradicts this ledger, which stays in trouble until it is mended."""
+        if self._is_contradicted(mark):
+            write_private(self.folder / REFUSED, mark)
+            self.trouble = _NEWER
+        self.stop_in_trouble()
+
+    def _is_contradicted(self, mark: bytes) -> bool:
+        """Whether a mark is of a line that this ledger has not, or of another secret, and no repair holds it."""
+        if mark == NO_MARK or any(line.get("mark") == mark.hex() for line in self.lines):
+            return False
+        number, newest, *_, proof = MARK.unpack(mark)
+        if self.key is None or not hmac.compare_digest(self.keyed(mark[:-32]), proof.hex()):
+            return True
+        return number > len(self.lines) or self.lines[number - 1]["mac"] != newest.hex()
+
+    def _refused(self) -> bytes:
+        path = self.folder / REFUSED
+        return path.read_bytes() if path.exists() else NO_MARK
 
     def keyed(self, content: bytes) -> str:
         """HMAC-SHA256 under the ledger's secret: the only digest of records that anything may hold."""
@@ -179,14 +211,7 @@ class Ledger:
         return self.keyed(_text({name: value for name, value in line.items() if name != "mac"}).encode())
 
     def _replace(self, name: str, text: str) -> None:
-        with write_atomically(self.folder / name) as temporary:
-            temporary.chmod(0o600)
-            temporary.write_text(text, encoding="utf-8")
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_private(self.folder / name, text.encode())
 
     def _broken(self, number: int, what: str) -> ConfigError:
         return ConfigError(

@@ -81,6 +81,13 @@ class Silo:
         self.store.keep_reply(number, reply)
         return reply
 
+    def is_question(self, question: bytes) -> bool:
+        """Whether the bytes are a question of an open slot of this run, at weights within ±B."""
+        try:
+            return not self.store.is_dead(self._read(question)[0])
+        except Refused:
+            return False
+
     def _read(self, question: bytes) -> tuple[int, np.ndarray]:
         number, points = unpack(question, self.run, self.size)
         if not number < len(self.slots):

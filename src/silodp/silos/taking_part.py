@@ -1,4 +1,4 @@
-"""A silo's part in a run: what `check` says and sends nothing, and `join`, which charges, dials and answers.
+"""A silo's part in a run: what `check` says and sends nothing, and `join`, which dials, charges and answers.
 
 A run's folder below the ledger's holds what must outlive a stop: nonce, order of records, slots that were asked, and
 replies. It is resumed while neither the agreed file, nor the silo's file, nor the code has changed.
@@ -12,7 +12,6 @@ import os
 import resource
 import socket
 import ssl
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,7 +33,7 @@ from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
 from silodp.silos.silo import PunctualReplies, Silo, open_silo
-from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, NO_MARK, pack
+from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, pack
 
 log = logging.getLogger("silodp")
 
@@ -86,11 +85,8 @@ class Part:
 
     def check_budget(self, ledger: Ledger) -> tuple[float, float]:
         """(ε, δ) of all charges with this one; ConfigError where that is above the budget."""
-        return ledger.check([self.plan.accounted[self.number]], budget=self.budget(ledger))
-
-    def budget(self, ledger: Ledger) -> float | None:
-        """What the first charge writes into the ledger."""
-        return self.silo.budget if ledger.budget is None else None
+        budget = self.silo.budget if ledger.budget is None else None
+        return ledger.check([self.plan.accounted[self.number]], budget=budget)
 
 
 def certificate_digest(certificate: str, place: str) -> bytes:
@@ -145,16 +141,19 @@ def longest_reply(part: Part) -> float:
 
 
 class Membership:
-    """A silo's run between `hello` and the coordinator's end."""
+    """A silo's run between greeting and the coordinator's end; the first question that is wholly right is charged."""
 
-    def __init__(self, part: Part, silo: Silo, about: dict[str, Any], code: bytes, ledger: Ledger):
-        self.part, self.code, self.about = part, code, about
-        self.replies, self.silo = PunctualReplies(silo, part.federation.reply_after), silo
-        self.mark, self._ledger = mark_of(ledger), ledger
+    def __init__(self, part: Part, silo: Silo, nonce: bytes, code: bytes, ledger: Ledger):
+        self.part, self.silo, self.nonce, self.code, self._ledger = part, silo, nonce, code, ledger
+        self.is_charged = any(line["about"].get("run") == silo.run.hex() for line in ledger.charges)
+        self.replies = PunctualReplies(silo, part.federation.reply_after)
         self.why, self._heard = "", time.monotonic()
 
     def greeted(self, greeting: bytes) -> bytes:
-        """The hello; `why` says what keeps this silo from answering."""
+        """The hello; `why` says what keeps this silo from answering.
+
+        ConfigError, and no hello is sent: the coordinator's mark tells of more than this folder has.
+        """
         federation, code, mark = GREETING.unpack(greeting)
         self._heard, ours = time.monotonic(), self.part.federation.digest
         if federation != ours:
@@ -162,17 +161,28 @@ class Membership:
         elif code != self.code:
             self.why = f"silodp: the coordinator runs another version (code {code.hex()[:12]}, here "
             self.why += f"{self.code.hex()[:12]}): all must run the same"
-        elif is_older(self._ledger, mark):
-            self.why = f"{self._ledger.path}: is older than what this silo told the coordinator: restore the newest"
-        hello = bytes.fromhex(self.about["nonce"]), ours, self.code, self.silo.run, self.mark
-        return HELLO.pack(*hello)
+        with opened(self.part.ledger_folder(), wait=True) as self._ledger:
+            self._ledger.hold_to(mark)
+        _, _, run, slots, _ = MARK.unpack(mark)
+        if run == self.silo.run and slots > len(self.silo.store.digests):
+            allowed = "restore the newest, or `--again`"
+            raise ConfigError(f"{self._ledger.folder}: is older than the coordinator's last reply: {allowed}")
+        return HELLO.pack(self.nonce, ours, self.code, self.silo.run)
 
     def reply(self, question: bytes) -> bytes:
+        """The reply behind the ledger's mark, or `FAULT`; ConfigError where the run cannot be charged."""
         self._heard = time.monotonic()
-        if self.why or (reply := self.replies.reply(question)) == FAULT:
+        if self.why or not (self.is_charged or self.silo.is_question(question)):
             return FAULT
-        log.info("%d of %d slots answered", len(self.silo.store.digests), self.silo.store.slots)
-        return reply
+        if not self.is_charged:
+            with opened(self.part.ledger_folder(), wait=True) as self._ledger:
+                _charge(self.part, self._ledger, self.silo.run)
+            self.is_charged = True
+        if (reply := self.replies.reply(question)) == FAULT:
+            return FAULT
+        opened_slots = len(self.silo.store.digests)
+        log.info("%d of %d slots answered", opened_slots, self.silo.store.slots)
+        return self._ledger.mark(self.silo.run, opened_slots) + reply
 
     def answer(self) -> bytes | None:
         """Dial until the coordinator's end: the model's SHA-256, or None where the plan was used up before.
@@ -218,7 +228,7 @@ def _unreachable(address: str) -> str:
 
 @contextmanager
 def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
-    """The run of this federation: the unfinished one, or a new one, charged as a whole before its first slot."""
+    """The run of this federation: the unfinished one, or a new one."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     part.pins()
     folder = part.ledger_folder()
@@ -233,19 +243,19 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
             log.warning("%s: %s", part.silo.file, departure)
         with opened(folder, wait=True) as ledger:
             ledger.stop_in_trouble()
+            if ledger.budget is None:
+                ledger.set_budget(part.silo.budget)
             place, about = _run_folder(part, folder / "runs", code, again, ledger)
             run = part.plan.digest(part.number, bytes.fromhex(about["nonce"]), code)
             order = bytes.fromhex(about["order"])
             silo = open_silo(part.plan, part.number, _draw_declared(part, records, order), place, run, order)
-            is_charged = any(line["about"].get("run") == run.hex() for line in ledger.charges)
-            if part.federation.reply_after:
-                check_time(part, longest_reply(part), is_charged)
-            if not is_charged:
-                _charge(part, ledger, run)
             # In the form in which they are used: a file may be written otherwise, and hold the same records.
             read = b"".join(values.numpy().tobytes() for values in records)
             _hold_to_file(place / "file", ledger.keyed(read), part.silo.file)
-        yield Membership(part, silo, about, code, ledger)
+        member = Membership(part, silo, bytes.fromhex(about["nonce"]), code, ledger)
+        if part.federation.reply_after:
+            check_time(part, longest_reply(part), member.is_charged)
+        yield member
         silo.store.close()
         if silo.store.is_used_up():
             (place / "replies").unlink()
@@ -297,7 +307,7 @@ def _charge(part: Part, ledger: Ledger, run: bytes) -> None:
     }
     about |= {"algorithm": federation.algorithm.name, "M": federation.participants, "R": federation.rounds}
     about |= {"epsilon": silo.epsilon, "delta": silo.delta, "unit": "record"}
-    ledger.charge([part.plan.accounted[part.number]], about, budget=part.budget(ledger))
+    ledger.charge([part.plan.accounted[part.number]], about)
 
 
 def _hold_to_file(path: Path, digest: str, file: str) -> None:
@@ -307,17 +317,3 @@ def _hold_to_file(path: Path, digest: str, file: str) -> None:
     if not hmac.compare_digest(path.read_text(), digest):
         allowed = "must be as it was, or `--again` starts and charges another run"
         raise ConfigError(f"{file}: has changed since the run began: {allowed}")
-
-
-def mark_of(ledger: Ledger) -> bytes:
-    """What the coordinator keeps of a ledger: number and HMAC of its newest line, under an HMAC of both."""
-    head = struct.pack("<Q", len(ledger.lines)) + bytes.fromhex(ledger.lines[-1]["mac"])
-    return head + bytes.fromhex(ledger.keyed(head))
-
-
-def is_older(ledger: Ledger, mark: bytes) -> bool:
-    """Whether a mark of this ledger tells of a line that the ledger has not."""
-    number, newest, proof = MARK.unpack(mark)
-    if mark == NO_MARK or not hmac.compare_digest(ledger.keyed(mark[:-32]), proof.hex()):
-        return False
-    return number > len(ledger.lines) or ledger.lines[number - 1]["mac"] != newest.hex()

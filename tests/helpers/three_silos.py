@@ -4,6 +4,7 @@ import hashlib
 
 import torch
 
+from silodp.algorithms import ALGORITHMS
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.silos.federation_file import Federation
@@ -11,6 +12,13 @@ from silodp.silos.lattice import LatticeMessages
 from silodp.silos.run_plan import work_out
 
 SIZES = {"north": 40, "east": 25, "west": 31}
+# (name, options) of every algorithm that silos run, local SGD in its three readings.
+NAMES = [n for n, kind in ALGORITHMS.items() if kind.trust == "nothing" and not kind.alone]
+NAMES = [name for name in NAMES if not name.endswith("_correlated")]
+CASES: list[tuple[str, dict]] = [(name, {}) for name in NAMES] + [
+    ("local_sgd", {"noise_at": at}) for at in ("contracted_step", "end")
+]
+CASES += [("fedprox_spider", {"phase_length": 2}), ("dp_scaffold", {"phase_length": 2, "warm_start": True})]
 
 
 def federation_keys(name="minibatch_sgd", options=None, **changes):

@@ -9,9 +9,8 @@ import struct
 import numpy as np
 import pytest
 import torch
-from three_silos import federation_keys, records, run_plan, seeded_key, simulated_weights
+from three_silos import CASES, federation_keys, records, run_plan, seeded_key, simulated_weights
 
-from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, train
 from silodp.silos.lattice import lattice_step, steps_of_noise
@@ -19,10 +18,6 @@ from silodp.silos.silo import open_silo
 from silodp.silos.wire import FAULT, pack
 
 RUN = b"r" * 32
-NAMES = [n for n, kind in ALGORITHMS.items() if kind.trust == "nothing" and not kind.alone]
-NAMES = [name for name in NAMES if not name.endswith("_correlated")]
-CASES = [(name, {}) for name in NAMES] + [("local_sgd", {"noise_at": at}) for at in ("contracted_step", "end")]
-CASES += [("fedprox_spider", {"phase_length": 2}), ("dp_scaffold", {"phase_length": 2, "warm_start": True})]
 
 
 def opened(plan, number, folder, key_of=seeded_key, run=RUN):

@@ -12,7 +12,6 @@ from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.person import composed_epsilon
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.selection import dominating_epsilon, selected_epsilon
-from silodp.privacy.true_epsilon import epsilon_bounds
 
 # Distinct choices of a plan from each line that are composed one by one.
 MOST_CHOICES = 1000
@@ -72,6 +71,4 @@ def _composed(history: Sequence[PrivacyPlan], delta: float, silos: int, records:
 def _upper(history: Sequence[PrivacyPlan], delta: float, silos: int, records: int) -> float:
     if (silos, records) != (1, 1):
         return composed_epsilon(history, delta, silos, records)
-    if len(history) == 1 and delta == history[0].budget.delta:
-        return epsilon_bounds(history[0]).upper
     return delivered_epsilon(ComposedDpEvent([plan.as_seen_by_adversary.event for plan in history]), delta).upper

@@ -30,7 +30,7 @@ from silodp.federation.plan_check import PlanCheck
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.federation.trial_data import partition_and_measure, prepare
-from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.plan import Budget
 from silodp.silos.coordinator import RemoteFederation, train
 from silodp.silos.federation_file import Federation

@@ -11,7 +11,7 @@ def totals(plan, folder):
     found = []
     for run in ("first", "second"):
         with opened(folder) as ledger:
-            ledger.charge([plan.accounted[0]], {"run": run})
+            ledger.charge(plan.accounted[0], {"run": run})
             found.append(ledger.total()[0])
     return found
 

@@ -82,7 +82,7 @@ class Part:
 
     def check_budget(self, ledger: Ledger) -> tuple[float, float]:
         """(ε, δ) of all charges with this one; ConfigError where that is above the budget."""
-        return ledger.check([self.plan.accounted[self.number]], budget=self.budget(ledger))
+        return ledger.check(self.plan.accounted[self.number], self.budget(ledger))
 
     def budget(self, ledger: Ledger) -> float | None:
         """What the first charge writes into the ledger."""
@@ -271,7 +271,7 @@ def _charge(part: Part, ledger: Ledger, run: bytes) -> None:
     }
     about |= {"algorithm": federation.algorithm.name, "M": federation.participants, "R": federation.rounds}
     about |= {"epsilon": silo.epsilon, "delta": silo.delta, "unit": "record"}
-    ledger.charge([part.plan.accounted[part.number]], about, budget=part.budget(ledger))
+    ledger.charge(part.plan.accounted[part.number], about, part.budget(ledger))
 
 
 def _hold_to_file(path: Path, digest: str, file: str) -> None:

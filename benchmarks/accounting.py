@@ -21,7 +21,7 @@ from scipy.fft import irfft, rfft
 from scipy.stats import binom
 
 from marked import write_between
-from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting import delivered_epsilon
 
 CASES, EXTREMES, SEED = 500, 300, 2023
 LIMIT = 2.0  # seconds an answer may take

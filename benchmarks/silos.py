@@ -24,7 +24,7 @@ from silodp.silos.federation_file import Federation
 from silodp.silos.line import Lines, join
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
-from silodp.silos.silo import open_silo
+from silodp.silos.silo import Silo
 from silodp.silos.wire import FAULT, GREETING, HELLO, pack
 
 RUN = b"r" * 32
@@ -88,7 +88,7 @@ def serve(folder: Path, address: str, number: int, silos: int, hidden: int, roun
     torch.set_num_threads(1)
     plan = made_plan(silos, hidden, rounds)
     folder.mkdir(parents=True)
-    silo, sent = open_silo(plan, number, made_records(number), folder, RUN, os.urandom(32)), []
+    silo, sent = Silo(plan, number, made_records(number), folder, RUN, os.urandom(32)), []
 
     def reply(question: bytes) -> bytes:
         answer = silo.reply(question)
@@ -168,7 +168,7 @@ def parts() -> str:
     """Seconds of a reply and of its noise, in one process."""
     plan, took = made_plan(1, 10_300, ROUNDS), []
     with tempfile.TemporaryDirectory() as name:
-        silo = open_silo(plan, 0, made_records(), Path(name), RUN, os.urandom(32))
+        silo = Silo(plan, 0, made_records(), Path(name), RUN, os.urandom(32))
         for slot in range(ROUNDS):
             began = time.monotonic()
             silo.reply(pack(RUN, slot, np.zeros(plan.size)))

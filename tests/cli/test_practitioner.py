@@ -4,10 +4,10 @@ import json
 import re
 
 import pytest
+from events import delivered_epsilon
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli import main
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan, Release
 
 RUN = ["--rounds", "25", "--records", "1234", "--batch", "604"]

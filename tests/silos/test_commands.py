@@ -162,7 +162,7 @@ def test_a_charge_is_held_against_the_ledger_as_it_is_then(silo):
     part = Part(silo, f"unix:{silo.parent}/line")
     with membership(part, b"c" * 32, again=False) as member:
         with opened(part.ledger_folder()) as ledger:
-            ledger.charge([part.plan.accounted[0]], {"run": "another"})
+            ledger.charge(part.plan.accounted[0], {"run": "another"})
         with pytest.raises(ConfigError, match="budget: 5: with this charge the total would be"):
             member.reply(question(member, 0))
         assert member.silo.store.digests == {}

@@ -6,7 +6,7 @@ import torch
 from three_silos import records, run_plan, seeded_key
 
 from silodp.silos.coordinator import RemoteFederation, largest_norm, train
-from silodp.silos.silo import open_silo
+from silodp.silos.silo import Silo
 from silodp.silos.wire import FAULT, pack, unpack
 
 RUN = b"r" * 32
@@ -18,7 +18,7 @@ def trained(plan, folder, hostile):
     silos = []
     for number in range(3):
         (folder / str(number)).mkdir(parents=True)
-        silos.append(open_silo(plan, number, records(number), folder / str(number), RUN, b"o" * 32, seeded_key))
+        silos.append(Silo(plan, number, records(number), folder / str(number), RUN, b"o" * 32, seeded_key))
 
     def ask(silo, question):
         reply = silos[silo].reply(question)

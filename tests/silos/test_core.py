@@ -9,28 +9,22 @@ import struct
 import numpy as np
 import pytest
 import torch
-from three_silos import records, run_plan, seeded_key, simulated_weights
+from three_silos import CASES, MIXED, records, run_plan, seeded_key, simulated_weights
 
-from silodp.algorithms import ALGORITHMS
 from silodp.config.errors import ConfigError
 from silodp.silos import coordinator
 from silodp.silos.coordinator import RemoteFederation, largest_norm, train
 from silodp.silos.lattice import lattice_step, steps_of_noise
-from silodp.silos.silo import open_silo
+from silodp.silos.silo import Silo
 from silodp.silos.wire import FAULT, pack
 
 RUN = b"r" * 32
-NAMES = [n for n, kind in ALGORITHMS.items() if kind.trust == "nothing" and not kind.alone]
-MIXED = ["minibatch_sgd_correlated", "dp_mu2_correlated", "dp_mu2_difference"]
-NAMES = [name for name in NAMES if name not in MIXED]
-CASES = [(name, {}) for name in NAMES] + [("local_sgd", {"noise_at": at}) for at in ("contracted_step", "end")]
-CASES += [("fedprox_spider", {"phase_length": 2}), ("dp_scaffold", {"phase_length": 2, "warm_start": True})]
 
 
 def opened(plan, number, folder, key_of=seeded_key, run=RUN):
     folder = folder / str(number)
     folder.mkdir(exist_ok=True, parents=True)
-    return open_silo(plan, number, records(number), folder, run, b"o" * 32, key_of)
+    return Silo(plan, number, records(number), folder, run, b"o" * 32, key_of)
 
 
 def remote_weights(plan, folder, replies):

@@ -16,14 +16,14 @@ from three_silos import records, run_plan, seeded_key, simulated_weights
 from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, train
 from silodp.silos.keys import check_dates, fingerprint, make_key, spoken
-from silodp.silos.silo import open_silo
+from silodp.silos.silo import Silo
 from silodp.silos.wire import GREETING, HELLO, pack
 
 grpc = pytest.importorskip("grpc")
 from silodp.silos.line import Lines, _options, join  # noqa: E402
 
 RUN = b"r" * 32
-HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, b"m" * 72)
+HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN)
 
 
 def free_address():
@@ -56,7 +56,7 @@ def test_three_silos_over_the_line_give_the_simulations_weights(transport, tmp_p
     def take_part(number):
         folder = tmp_path / names[number]
         folder.mkdir()
-        silo = open_silo(plan, number, records(number), folder, RUN, b"o" * 32, seeded_key)
+        silo = Silo(plan, number, records(number), folder, RUN, b"o" * 32, seeded_key)
         pins = None
         if keys:
             certificate, key = keys[names[number]]
@@ -122,7 +122,7 @@ def test_a_newer_line_takes_the_place_of_the_older_and_only_hello_and_replies_le
 
     def take_part(which):
         (tmp_path / which).mkdir()
-        silo = open_silo(plan, 0, records(0), tmp_path / which, RUN, b"o" * 32, seeded_key)
+        silo = Silo(plan, 0, records(0), tmp_path / which, RUN, b"o" * 32, seeded_key)
 
         def sent(message):
             left[which].append(message)

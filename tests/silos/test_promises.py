@@ -18,7 +18,7 @@ from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
 from silodp.silos.lattice import LatticeMessages
 from silodp.silos.ledger import opened
-from silodp.silos.silo import PunctualReplies, open_silo
+from silodp.silos.silo import PunctualReplies, Silo
 from silodp.silos.wire import FAULT, NO_MARK, pack, unpack
 
 RUN = b"r" * 32
@@ -31,7 +31,7 @@ def many_coordinates(rounds=40):
 
 def made_silo(plan, folder, records):
     folder.mkdir(parents=True)
-    return open_silo(plan, 0, records, folder, RUN, os.urandom(32))
+    return Silo(plan, 0, records, folder, RUN, os.urandom(32))
 
 
 def alike(n=40, value=0.4):

@@ -23,8 +23,8 @@ from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.models import MODELS
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget
+from silodp.privacy.true_epsilon import ends, upper_end
 from silodp.theory.convex.schedules import SCHEDULES
 
 Kind = type[Algorithm]
@@ -94,11 +94,11 @@ def has_a_plan(kind: Kind) -> None:
     require(bool(plan.releases) and plan.private, "the plan must release something, with noise")
     noisy = all(release.noise > 0 for release in plan.releases if release.count)
     require(noisy, "every release of the plan must have noise at a finite epsilon")
-    found = delivered_epsilon(plan, BUDGET.delta)
+    found = ends([plan])
     require(0 < found.lower <= found.upper < math.inf, f"true epsilon up to {found.upper}: must be positive and finite")
     bare = make_algorithm(kind).plan(dataclasses.replace(BUDGET, epsilon=None))
     require(not any(release.noise for release in bare.releases), "without epsilon the plan must have no noise")
-    require(delivered_epsilon(bare, BUDGET.delta).upper == math.inf, "without noise nothing must be guaranteed")
+    require(upper_end([bare]) == math.inf, "without noise nothing must be guaranteed")
 
 
 def draws_what_is_there(kind: Kind) -> None:

@@ -57,7 +57,7 @@ class RemoteFederation(Federation):
         self._pool = ThreadPoolExecutor(len(plan.names))
         self.replied: dict[int, dict[int, bool]] = {}
         self._away_now: Collection[int] = ()
-        self._without: list[tuple[int, int, bytes]] = []
+        self._without: dict[Path, bytes] = {}
 
     def answer(self, query: Query, silo: int) -> Tensor:
         expected = Slot(query.round, query.kind, query.previous is not None, query.factors)
@@ -84,25 +84,20 @@ class RemoteFederation(Federation):
             self.replied[round], self._away_now = dict.fromkeys(cohort, True), set(self.away())
         self._without.clear()
         messages = dict(zip(cohort, self._pool.map(send_or_none, cohort), strict=True))
-        self.replied[round] = {
-            silo: all_came and messages[silo] is not None for silo, all_came in self.replied[round].items()
-        }
+        for silo, message in messages.items():
+            self.replied[round][silo] &= message is not None
         came = [message for message in messages.values() if message is not None]
         if len(came) < least:
             names = ", ".join(self.plan.names[silo] for silo, message in messages.items() if message is None)
             said = f"round {round + 1}: no reply of {names}: at_least {least} must reply"
             allowed = "start all again; if it stops here once more, silos must begin another run (--again)"
             raise ConfigError(f"{said}: {allowed}")
-        for silo, place, digest in self._without:
-            write_private(self._path(silo, place), digest + FAULT)
+        for path, digest in self._without.items():
+            write_private(path, digest + FAULT)
         total = came[0]
         for message in came[1:]:
             total = total + message
         return total / len(came)
-
-    def silent(self, round: int) -> list[str]:
-        """Names of the silos of S_r that let a message of the round be wanting."""
-        return [self.plan.names[silo] for silo, all_came in self.replied.get(round, {}).items() if not all_came]
 
     def _cohort(self, round: int) -> list[int]:
         """S_r as `SiloFederation` draws it."""
@@ -120,49 +115,32 @@ class RemoteFederation(Federation):
         if not all(bool(torch.isfinite(point).all()) for point in points):
             raise ConfigError(f"round {query.round}: the model is not finite: must have a smaller step size")
         asked = [point[0].clamp(-bound, bound).numpy() for point in points]
-        return torch.from_numpy(self._values(silo, place, asked).copy())[None]
-
-    def _values(self, silo: int, place: int, points: list[np.ndarray]) -> np.ndarray:
-        """d numbers of the stored reply, else of the silo's, which is stored first; Absent where there is none.
-
-        ConfigError: what is stored replies to another question.
-        """
-        path, run = self._path(silo, place), self.runs.get(silo, bytes(32))  # of one that never came
-        question = pack(run, place, *points)
-        digest = hashlib.sha256(question).digest()
-        kept = path.read_bytes() if path.exists() else b""
-        if kept[32:] == FAULT:
-            raise Absent
-        if kept and kept[:32] != digest:
+        run, path = self.runs.get(silo, bytes(32)), self.folder / f"{self.plan.names[silo]}-{place}"
+        question = pack(run, place, *asked)
+        digest, kept = hashlib.sha256(question).digest(), path.read_bytes() if path.exists() else b""
+        if kept[32:] not in (b"", FAULT) and kept[:32] != digest:
             allowed = "silodp, its packages and the silo's plan must be as when it came, or --output be another"
             raise ConfigError(f"{path}: replies to another question: {allowed}")
-        reply = kept[32:] or (None if silo in self._away_now else self.ask(silo, question))
+        reply = kept[32:] or (None if silo in self._away_now else self.ask(silo, question)) or FAULT
         try:
-            values = self._held_to_plan(silo, place, reply or FAULT, points[0])
-        except Refused:
-            self._without.append((silo, place, digest))
+            number, (values,) = unpack(reply, run, self.plan.size)
+            if number != place:
+                raise Refused("slot")
+            self._check_norm(values - (asked[0] if expected.is_local else 0), silo, expected)
+        except ValueError:
+            self._without[path] = digest
             raise Absent from None
         if not kept:
-            write_private(path, digest + (reply or b""))
-        return values
+            write_private(path, digest + reply)
+        return torch.from_numpy(values.copy())[None]
 
-    def _held_to_plan(self, silo: int, place: int, reply: bytes, weights: np.ndarray) -> np.ndarray:
-        """The reply's numbers; Refused for what is no reply to this slot, or longer than its plan can be."""
-        number, points = unpack(reply, self.runs.get(silo, bytes(32)), self.plan.size)
-        if number != place or len(points) != 1:
-            raise Refused("reply")
-        slot = self.plan.slots[silo][place]
-        share = float(np.linalg.norm(points[0] - (weights if slot.is_local else 0))) / largest_norm(
-            self.plan, silo, slot
-        )
+    def _check_norm(self, sent: np.ndarray, silo: int, slot: Slot) -> None:
+        """Refused for what is longer than a reply of the plan can be."""
+        share = float(np.linalg.norm(sent)) / largest_norm(self.plan, silo, slot)
         if not share <= 1:  # NaN fails as well
             said = f"{self.plan.names[silo]}: round {slot.round + 1}: its reply is {share:.3g} times as long as"
             log.warning("%s its plan allows: taken as none", said)
             raise Refused("norm")
-        return points[0]
-
-    def _path(self, silo: int, place: int) -> Path:
-        return self.folder / f"{self.plan.names[silo]}-{place}"
 
 
 def largest_norm(plan: RunPlan, silo: int, slot: Slot) -> float:

@@ -1,8 +1,12 @@
-"""Files of mode 600 that last once they are written."""
+"""Files of mode 600 that last once they are written, and locks between processes."""
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from silodp.config.errors import ConfigError
 from silodp.files import write_atomically
 
 
@@ -21,3 +25,14 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def locked(path: Path, taken: str = "") -> Iterator[None]:
+    """While no other process has the lock: waits for it, or ConfigError that says `taken`."""
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if taken else 0))
+        except BlockingIOError:
+            raise ConfigError(taken) from None
+        yield

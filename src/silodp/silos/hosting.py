@@ -10,9 +10,8 @@ from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, stored_seed, train
 from silodp.silos.durable import write_private
 from silodp.silos.federation_file import read_federation
-from silodp.silos.keys import check_dates
+from silodp.silos.keys import fingerprint, own_pair
 from silodp.silos.run_plan import RunPlan, work_out
-from silodp.silos.taking_part import certificate_digest
 from silodp.silos.wire import GREETING, MARK, NO_MARK, Hello
 
 log = logging.getLogger("silodp")
@@ -25,7 +24,7 @@ class Host:
     """A run of `federation.yaml` at `path`, whose transcript lies in `folder`; `address` takes the place of its own."""
 
     def __init__(self, path: Path, folder: Path, key: Path, code: bytes, address: str | None = None):
-        self.path, self.folder, self.key, self.code = path, folder, key, code
+        self.path, self.folder, self.code = path, folder, code
         self.federation = read_federation(path)
         self.plan: RunPlan = work_out(self.federation, str(path))
         self.address = address or self.federation.coordinator.address
@@ -35,14 +34,11 @@ class Host:
         self.replied: dict[int, dict[int, bool]] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         silos = self.federation.silos
+        self.own = b"", b""
         if not self.is_local:
             for name, silo in silos.items():
-                certificate_digest(silo.certificate, f"{path}: silos.{name}.certificate")
-            own, place = key.with_suffix(".crt"), f"{path}: coordinator.certificate"
-            known = certificate_digest(self.federation.coordinator.certificate, place)
-            if not key.is_file() or known != certificate_digest(own.read_text(), str(own)):
-                raise ConfigError(f"{place}: is not that of {key}: must be the whole of {own} (--key)")
-            check_dates(self.federation.coordinator.certificate, place)
+                fingerprint(silo.certificate, f"{path}: silos.{name}.certificate")
+            self.own = own_pair(key, self.federation.coordinator.certificate, f"{path}: coordinator.certificate")
             if not self.federation.reply_after:
                 raise ConfigError(f"{path}: reply_after: 0: must be above 0 between machines")
         # A mark outlives a run: it is a silo's, by its name.
@@ -99,9 +95,8 @@ class Host:
                 self.runs[place] = self.plan.digest(place, nonce.read_bytes(), self.code)
         entries = enumerate(self.federation.silos.items())
         silos = {place: name if self.is_local else silo.certificate for place, (name, silo) in entries}
-        own = (b"", b"") if self.is_local else (self.key.read_bytes(), self.federation.coordinator.certificate.encode())
         try:
-            lines = Lines(self.address, silos, *own, self.plan.size, self.greet, self.admit)
+            lines = Lines(self.address, silos, *self.own, self.plan.size, self.greet, self.admit)
         except OSError as error:
             allowed = "must be a free port of this machine: `--listen HOST:PORT`, as in 0.0.0.0:8470"
             raise ConfigError(f"{error}: {allowed}") from None
@@ -126,13 +121,15 @@ class Host:
                 lambda: lines.away,
             )
             self.replied = federation.replied
-            last = finish(*train(federation, lambda r: log.info(self._line_of(r, federation.silent(r)))))
+
+            def say(round: int) -> None:
+                silent = [self.plan.names[silo] for silo, came in self.replied[round].items() if not came]
+                without = f": no reply of {', '.join(silent)}" if silent else ""
+                log.info("round %d of %d%s", round + 1, self.plan.algorithm.rounds, without)
+
+            last = finish(*train(federation, say))
         finally:
             lines.end(last)
-
-    def _line_of(self, round: int, silent: list[str]) -> str:
-        without = f": no reply of {', '.join(silent)}" if silent else ""
-        return f"round {round + 1} of {self.plan.algorithm.rounds}{without}"
 
     def _missing_names(self, came: list[int]) -> str:
         return ", ".join(name for place, name in enumerate(self.plan.names) if place not in came)

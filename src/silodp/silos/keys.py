@@ -32,13 +32,25 @@ def make_key(path: Path) -> str:
     return certificate.read_text()
 
 
-def fingerprint(certificate: str) -> bytes:
-    """SHA-256 of a certificate in PEM; ValueError where it is none."""
-    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.strip() + "\n")).digest()
+def fingerprint(certificate: str, place: str = "certificate") -> bytes:
+    """SHA-256 of a certificate in PEM; ConfigError, which begins with `place`, where it is none."""
+    try:
+        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.strip() + "\n")).digest()
+    except ValueError:
+        raise ConfigError(f"{place}: must be a whole certificate, as `silodp silo key` printed it") from None
+
+
+def own_pair(key: Path, agreed: str, place: str) -> tuple[bytes, bytes]:
+    """(private key, certificate) of a party; ConfigError where the agreed certificate is another's, or out of date."""
+    own = key.with_suffix(".crt")
+    if not key.is_file() or fingerprint(agreed, place) != fingerprint(own.read_text(), str(own)):
+        raise ConfigError(f"{place}: is not that of {key}: must be the whole of {own}")
+    check_dates(agreed, place)
+    return key.read_bytes(), agreed.encode()
 
 
 def check_dates(certificate: str, place: str) -> None:
-    """ConfigError, which begins with `place`, for a certificate that is expired or not yet valid."""
+    """ConfigError for a certificate that is expired or not yet valid."""
     words = ["openssl", "x509", "-noout", "-dates"]
     dates = subprocess.run(words, input=certificate, check=True, capture_output=True, text=True).stdout.splitlines()
     begin, end = (date.partition("=")[2] for date in dates)

@@ -14,7 +14,7 @@ from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.federation.prox import Prox, Regulariser
 from silodp.models import MODELS, Model
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.true_epsilon import epsilon_bounds
+from silodp.privacy.true_epsilon import ends, upper_end
 from silodp.silos.federation_file import Federation
 from silodp.silos.lattice import lattice_step, raise_noise
 from silodp.silos.slots import Slot, slots_of
@@ -59,7 +59,7 @@ class RunPlan:
 
     def epsilon(self, silo: int) -> tuple[float, float]:
         """Both ends of a silo's true ε at its δ; noisy local steps count as if each were seen."""
-        result = epsilon_bounds(_without_contraction(self.accounted[silo]))
+        result = ends([self.accounted[silo].with_steps_seen])
         return result.lower, result.upper
 
     def digest(self, silo: int, nonce: bytes, code: bytes) -> bytes:
@@ -113,16 +113,10 @@ def _plan(federation: Federation, algorithm: Algorithm, name: str, where: str) -
         raise ValueError(
             "mixes the noise of several messages: a silo keeps no noise, so that no stop could be survived"
         )
-    upper = epsilon_bounds(_without_contraction(plan)).upper
+    upper = upper_end([plan.with_steps_seen])
     if not upper <= silo.epsilon:
         raise ConfigError(f"{where}: silos.{name}.epsilon: {silo.epsilon:g}: not proven to be kept (up to {upper:g})")
     return plan
-
-
-def _without_contraction(plan: PrivacyPlan) -> PrivacyPlan:
-    """The plan whose noisy local steps all count as seen: steps on a lattice may expand distances."""
-    releases = (dataclasses.replace(kind, contracted=kind.contracted and kind.steps == 1) for kind in plan.releases)
-    return dataclasses.replace(plan, releases=tuple(releases))
 
 
 def rounding(steps: int, size: int, bound: float, step: float) -> float:

@@ -11,7 +11,6 @@ import logging
 import os
 import resource
 import socket
-import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,20 +18,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import filelock
 import numpy as np
 import torch
 
 from silodp.config.errors import ConfigError
 from silodp.federation.clipped_sums import Records
-from silodp.silos.durable import sync_folder, write_private
+from silodp.silos.durable import locked, sync_folder, write_private
 from silodp.silos.federation_file import form_digest, read_federation, read_silo
-from silodp.silos.keys import check_dates, fingerprint, spoken
+from silodp.silos.keys import check_dates, fingerprint, own_pair, spoken
 from silodp.silos.ledger import Ledger, opened
 from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
-from silodp.silos.silo import PunctualReplies, Silo, open_silo
+from silodp.silos.silo import PunctualReplies, Silo
 from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, pack
 
 log = logging.getLogger("silodp")
@@ -67,16 +65,11 @@ class Part:
             return None
         if self.silo.key is None:
             raise ConfigError(f"{self.path}: key: missing: must be the file that `silodp silo key` made")
-        key = Path(self.silo.key)
-        own, known = key.with_suffix(".crt").read_text(), self.federation.silos[self.silo.name].certificate
-        place = f"{self.where}: silos.{self.silo.name}.certificate"
-        if certificate_digest(known, place) != fingerprint(own):
-            raise ConfigError(f"{place}: is not that of {key}: must be the whole of {key.with_suffix('.crt')}")
-        coordinator = self.federation.coordinator.certificate
-        certificate_digest(coordinator, f"{self.where}: coordinator.certificate")
-        check_dates(own, place)
-        check_dates(coordinator, f"{self.where}: coordinator.certificate")
-        return coordinator.encode(), key.read_bytes(), own.encode()
+        own, coordinator = self.federation.silos[self.silo.name].certificate, self.federation.coordinator.certificate
+        pair = own_pair(Path(self.silo.key), own, f"{self.where}: silos.{self.silo.name}.certificate")
+        fingerprint(coordinator, place := f"{self.where}: coordinator.certificate")
+        check_dates(coordinator, place)
+        return coordinator.encode(), *pair
 
     def ledger_folder(self) -> Path:
         folder = Path(self.silo.ledger)
@@ -85,15 +78,7 @@ class Part:
 
     def check_budget(self, ledger: Ledger) -> tuple[float, float]:
         """(ε, δ) of all charges with this one; ConfigError where that is above the budget."""
-        budget = self.silo.budget if ledger.budget is None else None
-        return ledger.check([self.plan.accounted[self.number]], budget=budget)
-
-
-def certificate_digest(certificate: str, place: str) -> bytes:
-    try:
-        return fingerprint(certificate)
-    except (ValueError, ssl.SSLError):
-        raise ConfigError(f"{place}: must be a whole certificate, as `silodp silo key` printed it") from None
+        return ledger.check(self.plan.accounted[self.number], self.silo.budget)
 
 
 def fingerprints(plan: RunPlan, code: bytes, where: Path) -> Iterator[str]:
@@ -102,7 +87,7 @@ def fingerprints(plan: RunPlan, code: bytes, where: Path) -> Iterator[str]:
     parties = {"coordinator": form["coordinator"]} | {f"silos.{name}": of for name, of in form["silos"].items()}
     for key, party in parties.items():
         if party["certificate"]:
-            party["certificate"] = certificate_digest(party["certificate"], f"{where}: {key}.certificate").hex()
+            party["certificate"] = fingerprint(party["certificate"], f"{where}: {key}.certificate").hex()
     named = {"agreed": form_digest(form).hex(), "code": code.hex()}
     named |= {f"run of {name}": plan.digest(silo, b"", code).hex() for silo, name in enumerate(plan.names)}
     named |= {f"certificate of {key.removeprefix('silos.')}": party["certificate"] for key, party in parties.items()}
@@ -131,7 +116,7 @@ def longest_reply(part: Part) -> float:
     slots = plan.slots[part.number]
     for start in range(0, _TIMED, len(slots)):
         with TemporaryDirectory() as folder:
-            silo = open_silo(plan, part.number, records, Path(folder), bytes(32), os.urandom(32))
+            silo = Silo(plan, part.number, records, Path(folder), bytes(32), os.urandom(32))
             for place, slot in enumerate(slots[: _TIMED - start]):
                 point = generator.uniform(-1, 1, plan.size)
                 began = time.monotonic()
@@ -161,7 +146,7 @@ class Membership:
         elif code != self.code:
             self.why = f"silodp: the coordinator runs another version (code {code.hex()[:12]}, here "
             self.why += f"{self.code.hex()[:12]}): all must run the same"
-        with opened(self.part.ledger_folder(), wait=True) as self._ledger:
+        with opened(self.part.ledger_folder()) as self._ledger:
             self._ledger.hold_to(mark)
         _, _, run, slots, _ = MARK.unpack(mark)
         if run == self.silo.run and slots > len(self.silo.store.digests):
@@ -175,7 +160,7 @@ class Membership:
         if self.why or not (self.is_charged or self.silo.is_question(question)):
             return FAULT
         if not self.is_charged:
-            with opened(self.part.ledger_folder(), wait=True) as self._ledger:
+            with opened(self.part.ledger_folder()) as self._ledger:
                 _charge(self.part, self._ledger, self.silo.run)
             self.is_charged = True
         if (reply := self.replies.reply(question)) == FAULT:
@@ -232,23 +217,18 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     part.pins()
     folder = part.ledger_folder()
-    lock = filelock.FileLock(folder / ".join.lock")
-    try:
-        lock.acquire(blocking=False)
-    except filelock.Timeout:
-        raise ConfigError(f"{folder}: another join of this silo is running: must end first") from None
-    with lock:
+    with locked(folder / ".join.lock", f"{folder}: another join of this silo is running: must end first"):
         records, departures = read_own(part.silo, part.federation)
         for departure in departures:
             log.warning("%s: %s", part.silo.file, departure)
-        with opened(folder, wait=True) as ledger:
+        with opened(folder) as ledger:
             ledger.stop_in_trouble()
             if ledger.budget is None:
                 ledger.set_budget(part.silo.budget)
             place, about = _run_folder(part, folder / "runs", code, again, ledger)
             run = part.plan.digest(part.number, bytes.fromhex(about["nonce"]), code)
             order = bytes.fromhex(about["order"])
-            silo = open_silo(part.plan, part.number, _draw_declared(part, records, order), place, run, order)
+            silo = Silo(part.plan, part.number, _draw_declared(part, records, order), place, run, order)
             # In the form in which they are used: a file may be written otherwise, and hold the same records.
             read = b"".join(values.numpy().tobytes() for values in records)
             _hold_to_file(place / "file", ledger.keyed(read), part.silo.file)
@@ -307,7 +287,7 @@ def _charge(part: Part, ledger: Ledger, run: bytes) -> None:
     }
     about |= {"algorithm": federation.algorithm.name, "M": federation.participants, "R": federation.rounds}
     about |= {"epsilon": silo.epsilon, "delta": silo.delta, "unit": "record"}
-    ledger.charge([part.plan.accounted[part.number]], about)
+    ledger.charge(part.plan.accounted[part.number], about)
 
 
 def _hold_to_file(path: Path, digest: str, file: str) -> None:

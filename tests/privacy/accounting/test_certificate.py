@@ -13,7 +13,7 @@ from silodp.privacy.accounting.certificate import _finite_losses, certified_epsi
 from silodp.privacy.accounting.composition import Composition, epsilon_at
 from silodp.privacy.accounting.losses import pair_losses
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import at_most_once, gaussian_occurrences
+from silodp.privacy.message_counts import at_most_once, gaussian_occurrences
 
 GRID = np.linspace(-8.5, 12.5, 500)
 CELL = GRID[1] - GRID[0]

@@ -2,22 +2,29 @@
 
 The convolution is a product of Fourier transforms of laws tilted by e^λℓ, λ such that the losses that decide about ε at
 δ are the likely ones: rounding errors are then small relative to δ itself, however small δ is.
+
+A better lower bound for a few releases is `adaptive_lower_epsilon`: neighbours whose other records react to what was
+released before.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from scipy import fft
 from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
 
-from silodp.privacy.accounting.losses import LossPmf
+from silodp.privacy.accounting.losses import LossPmf, pair_losses
+from silodp.privacy.message_counts import Occurrences
 
 _OUTSIDE = 1e-10  # tilted mass allowed beyond the window, charged to δ
 _LOST = 1e-4  # relative error of δ that rounding may cost all releases together
 _LARGEST = 1 << 22  # points of a transform; more than that are not worth their memory
+
+Numbers = TypeVar("Numbers", float, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -47,12 +54,17 @@ def chernoff_order(log_moment: Callable[[float], float], delta: float, accuracy:
 
     def bound(log_order: float) -> float:
         order = math.exp(log_order)
-        return (log_moment(order) - math.log(delta) + _slack(order)) / order
+        return float(epsilon_of_moments(log_moment(order), order, delta))
 
     grid = np.linspace(-25, 25, 51)
     start = grid[int(np.argmin([bound(point) for point in grid]))]
     best = minimize_scalar(bound, bounds=(start - 1, start + 1), method="bounded", options={"xatol": accuracy})
     return math.exp(best.x), float(best.fun)
+
+
+def epsilon_of_moments(log_moments: Numbers, orders: Numbers, delta: float) -> Numbers:
+    """Upper ε at δ from ln E_P e^(λ·loss), at each order λ > 0: the conversion from Rényi DP, of order λ + 1."""
+    return (log_moments - math.log(delta) + slack(orders)) / orders
 
 
 def epsilon_at(composition: Composition, delta: float, *, upper: bool) -> float:
@@ -117,16 +129,17 @@ class TiltedLaw:
         step = self.losses[1] - self.losses[0]
         mass = self.discounted(self.order) - self.discounted(self.order + 1)
         # What lies outside counts as if at the worst loss; rounding as if it hit every mass.
-        error = self.outside * math.exp(_slack(self.order))
+        error = self.outside * math.exp(slack(self.order))
         error += self.rounding * (1 / -math.expm1(-self.order * step) - 1 / -math.expm1(-(self.order + 1) * step))
         total = np.maximum(mass, 0.0) + error if upper else mass - error
         with np.errstate(divide="ignore"):
             return self.log_scale - self.order * self.losses + np.log(np.maximum(total, 0.0))
 
 
-def _slack(order: float) -> float:
+def slack(orders: Numbers) -> Numbers:
     """ln max_y e^(−λy)(1 − e^−y) = λ ln λ − (1+λ) ln(1+λ)."""
-    return order * math.log(order) - (1 + order) * math.log1p(order)
+    log, log1p = (math.log, math.log1p) if isinstance(orders, float) else (np.log, np.log1p)
+    return orders * log(orders) - (1 + orders) * log1p(orders)
 
 
 def tilted_law(composition: Composition, order: float) -> TiltedLaw | None:
@@ -170,3 +183,61 @@ def _window(composition: Composition, order: float, log_scale: float) -> tuple[f
         fall = composition.log_moment(order - tilt) - log_scale - math.log(_OUTSIDE)
         bottom = max(bottom, -fall / tilt)
     return bottom, top
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is not reached
+def adaptive_lower_epsilon(
+    occurrences: Occurrences, count: int, delta: float, *, order: float, step: float, top: float, upper: float
+) -> float:
+    """ε that `count` releases reach at δ when the other records' direction is chosen best after every release.
+
+    Two silos differ in one record, whose gradient always points one way in the first and the other way in the second.
+    The other records share one gradient: against the first silo's record ("plain" pair) or with it (mirrored pair), as
+    the transcript so far suggests. Losses are rounded so that the result errs downwards.
+    With x = ε less the loss so far, the divergence still to come obeys V_0(x) = (1 − e^x)₊ and V_{r+1}(x) = max over
+    the two pairs of E V_r(x − ℓ); it runs on e^{λx}V(x), λ the `order`. p_0 must be positive; losses above `top` are
+    merged; `upper` is an upper bound on ε.
+    """
+    floor = -math.log(occurrences.weights[0])
+    step = floor / max(round(floor / step), 1)
+    pair = [pair_losses(occurrences, step, top, upper=False, reverse=way, aligned=True) for way in (False, True)]
+    # The recursion has to see where V_0 counts, and some way above ε; what it does not see counts as 0.
+    margin = 4 * math.sqrt(count * pair[0].tilted_variance(order)) + 2 * floor
+    x = np.arange(math.floor(-(15 / order + margin) / step), math.ceil((upper + margin) / step)) * step
+    kernels = [_kernel(pmf, order) for pmf in pair]
+    size = fft.next_fast_len(len(x) + max(len(masses) for _, masses in kernels), real=True)
+    spectra = [fft.rfft(masses, size) for _, masses in kernels]
+    gain, norm = (max(measure(masses) for _, masses in kernels) for measure in (np.sum, np.linalg.norm))
+    unit = 8 * np.finfo(float).eps * math.log2(size)
+    value = np.exp(np.minimum(order * x, 0.0)) * -np.expm1(np.minimum(x, 0.0))
+    log_scale = error = 0.0
+    for _ in range(count):
+        spectrum = fft.rfft(value, size)
+        ahead = [
+            _shifted(fft.irfft(spectrum * kernel, size), first, len(x))
+            for kernel, (first, _) in zip(spectra, kernels, strict=True)
+        ]
+        error = error * gain + unit * float(np.linalg.norm(value)) * norm
+        value = np.maximum(np.maximum(*ahead), 0.0)
+        peak = float(value.max())
+        value, error, log_scale = value / peak, error / peak, log_scale + math.log(peak)
+    with np.errstate(divide="ignore"):
+        log_divergence = np.log(np.maximum(value - error, 0.0)) + log_scale - order * x
+    reached = np.flatnonzero(log_divergence >= math.log(delta))
+    return max(float(x[reached[-1]]), 0.0) if len(reached) else 0.0
+
+
+def _kernel(pmf: LossPmf, order: float) -> tuple[int, np.ndarray]:
+    """(lattice index of the first mass, masses times e^(order·ℓ)) without masses too small to matter."""
+    first = pmf.first + round(pmf.offset / pmf.step)
+    log_tilted = pmf.log_masses + order * ((first + np.arange(len(pmf.masses))) * pmf.step)
+    kept = np.flatnonzero(log_tilted > log_tilted.max() - 45)
+    return first + int(kept[0]), np.exp(log_tilted[kept[0] : kept[-1] + 1])
+
+
+def _shifted(values: np.ndarray, first: int, size: int) -> np.ndarray:
+    """(size,) values[k − first], 0 where there is none."""
+    shifted = np.zeros(size)
+    start, end = min(max(first, 0), size), min(max(first + len(values), 0), size)
+    shifted[start:end] = values[start - first : end - first]
+    return shifted

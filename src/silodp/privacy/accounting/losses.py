@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr
 
-from silodp.privacy.accounting.profiles import Occurrences, replace_one_profile, where_sum_is
+from silodp.privacy.accounting.mechanisms import replace_one_profile, where_sum_is
+from silodp.privacy.message_counts import Occurrences
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ its noise is s/√M against a replace-one sensitivity of 2L/(MK) (non-convex pap
 import math
 from dataclasses import replace
 
-from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.plan import PrivacyPlan, Release
 
@@ -24,14 +23,3 @@ def ideal_share(release: Release, M: int, epsilon: float, delta: float) -> Relea
     # Rounded to the private side.
     multiplier = (1 + 1e-9) / gaussian_mu(epsilon, delta)
     return replace(release, noise=multiplier * release.sensitivity / math.sqrt(M))
-
-
-def delivered_sum(plan: PrivacyPlan) -> DeliveredEpsilon:
-    """Bounds on the true ε of a plan with a trusted sum against one who sees every round's sum and nothing else.
-
-    It is no statement about a shuffle protocol, which adds other noise, and none about what the trusted party sees.
-    """
-    if plan.trusted_sum is None:
-        raise ValueError(f"plan of {plan.algorithm}: has no trusted sum")
-    found = delivered_epsilon(plan.as_seen_by_adversary, plan.budget.delta)
-    return found._replace(method=f"seen by the server: Gaussian sums over {plan.trusted_sum} silos; {found.method}")

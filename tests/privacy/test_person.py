@@ -12,7 +12,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.message_counts import RECORD, Whom, counts_of, laws_of, without_replacement
 from silodp.privacy.person import person_epsilon, persons_epsilon
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.plan import Budget, PrivacyPlan, Release, at_largest_delta
 from silodp.privacy.shuffling.trusted_sum import shared_noise
 from silodp.privacy.true_epsilon import ends, upper_end
 
@@ -27,7 +27,22 @@ def plan(sampler="replacement", count=5, K=10, noise=0.3, **more):
 @pytest.mark.parametrize("sampler", ["replacement", "subset", "all", "disjoint"])
 def test_a_person_with_one_record_is_a_record(sampler):
     one = plan(sampler)
-    assert person_epsilon(one, RECORD) == pytest.approx(delivered_epsilon(one, DELTA).upper, rel=1e-6)
+    assert person_epsilon(one, RECORD) == delivered_epsilon(one, DELTA).upper
+
+
+def test_one_record_among_unlike_silos_is_the_rows_record():
+    """At the largest δ of the silos, as both ends of the row are."""
+    small = plan(noise=0.25)
+    small = dataclasses.replace(small, budget=dataclasses.replace(small.budget, delta=DELTA * 4))
+    found = persons_epsilon([small, plan()], RECORD)
+    assert found == max(upper_end([one]) for one in at_largest_delta([small, plan()])) < upper_end([plan(noise=0.25)])
+
+
+@pytest.mark.parametrize("name", ["localised_accelerated", "local_sgd"])
+def test_one_record_has_the_credit_of_parts_and_of_steps_that_do_not_expand(name):
+    options = {"noise_at": "contracted_step"} if name == "local_sgd" else {}
+    one = ALGORITHMS[name].with_options({"rounds": 20} | options).plan(Budget(200, 20, 4.0, DELTA, 8.0))
+    assert person_epsilon(one, RECORD) == ends([one]).upper < person_epsilon(one, Whom(1, 2))
 
 
 @pytest.mark.parametrize("sampler", ["all", "disjoint"])

@@ -9,8 +9,8 @@ from silodp.privacy.plan import PrivacyPlan
 if TYPE_CHECKING:
     from dp_accounting import dp_event
 
+    from silodp.privacy.accounting.accountant import DeliveredEpsilon
     from silodp.privacy.message_counts import Counts
-    from silodp.privacy.true_epsilon import DeliveredEpsilon
 
 _HOW = {
     "GaussianDpEvent": "all",
@@ -26,7 +26,8 @@ def delivered_epsilon(event: "dp_event.DpEvent | PrivacyPlan", delta: float) -> 
     non-private. A noise multiplier is σ over the replace-one sensitivity of one occurrence (2L/K for a clipped mean).
     ValueError for anything else, and for values out of range.
     """
-    from silodp.privacy.true_epsilon import ends, ends_of  # which is made of the files beside this one
+    from silodp.privacy.accounting.accountant import ends_of
+    from silodp.privacy.true_epsilon import ends  # which is made of the files beside this one
 
     if isinstance(event, PrivacyPlan):
         return ends([replace(event, budget=replace(event.budget, delta=delta))])

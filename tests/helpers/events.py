@@ -6,9 +6,9 @@ from dataclasses import replace
 from dp_accounting import dp_event
 
 from silodp.privacy import accounting
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, ends_of
 from silodp.privacy.message_counts import counts_of
 from silodp.privacy.plan import PrivacyPlan
-from silodp.privacy.true_epsilon import DeliveredEpsilon, ends_of
 
 
 def delivered_epsilon(what: dp_event.DpEvent | PrivacyPlan, delta: float) -> DeliveredEpsilon:

@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.algorithms import ALGORITHMS
+from silodp.privacy.accounting.accountant import end_of_round_epsilon, upper_of
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.calibration import calibrated_plan, favourable_plan, noise_multiplier
 from silodp.privacy.message_counts import Counts, draws
 from silodp.privacy.plan import Budget
-from silodp.privacy.true_epsilon import end_of_round_epsilon, upper_end, upper_of
+from silodp.privacy.true_epsilon import upper_end
 
 
 def one_gaussian(noise: float) -> Counts:

@@ -12,8 +12,7 @@ from silodp.algorithms import ALGORITHMS
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.message_counts import RECORD, Whom, counts_of, laws_of, without_replacement
 from silodp.privacy.person import person_epsilon, persons_epsilon
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.privacy.shuffling.trusted_sum import shared_noise
+from silodp.privacy.plan import Budget, PrivacyPlan, Release, at_largest_delta
 from silodp.privacy.true_epsilon import ends, upper_end
 
 N, DELTA = 50, 1e-4
@@ -27,7 +26,22 @@ def plan(sampler="replacement", count=5, K=10, noise=0.3, **more):
 @pytest.mark.parametrize("sampler", ["replacement", "subset", "all", "disjoint"])
 def test_a_person_with_one_record_is_a_record(sampler):
     one = plan(sampler)
-    assert person_epsilon(one, RECORD) == pytest.approx(delivered_epsilon(one, DELTA).upper, rel=1e-6)
+    assert person_epsilon(one, RECORD) == delivered_epsilon(one, DELTA).upper
+
+
+def test_one_record_among_unlike_silos_is_the_rows_record():
+    """At the largest δ of the silos, as both ends of the row are."""
+    small = plan(noise=0.25)
+    small = dataclasses.replace(small, budget=dataclasses.replace(small.budget, delta=DELTA * 4))
+    found = persons_epsilon([small, plan()], RECORD)
+    assert found == max(upper_end([one]) for one in at_largest_delta([small, plan()])) < upper_end([plan(noise=0.25)])
+
+
+@pytest.mark.parametrize("name", ["localised_accelerated", "local_sgd"])
+def test_one_record_has_the_credit_of_parts_and_of_steps_that_do_not_expand(name):
+    options = {"noise_at": "contracted_step"} if name == "local_sgd" else {}
+    one = ALGORITHMS[name].with_options({"rounds": 20} | options).plan(Budget(200, 20, 4.0, DELTA, 8.0))
+    assert person_epsilon(one, RECORD) == ends([one]).upper < person_epsilon(one, Whom(1, 2))
 
 
 @pytest.mark.parametrize("sampler", ["all", "disjoint"])
@@ -48,7 +62,7 @@ def test_a_persons_silos_compose_where_no_sum_hides_their_messages(sampler):
 def test_a_trusted_sum_shows_a_persons_silos_in_one_message():
     """Two of two silos: the sum of two batches of K out of n is like one of 2K, with its noise."""
     alone = plan()
-    summed = shared_noise(alone, 2)
+    summed = alone.behind_sum_of(2)
     ((law, count),) = laws_of(counts_of([summed], Whom(2)), DELTA)
     assert count == 5
     assert law.weights @ np.arange(len(law.weights)) == pytest.approx(2 * 10 / N, rel=1e-6)
@@ -105,7 +119,7 @@ def test_a_person_has_records(silos, records):
 
 def test_silos_with_unlike_plans_behind_one_sum_have_no_bound():
     """s·ε(δ/s) gave 82.8 where two silos of one sum reach 143.8: their batches share the noise of a message."""
-    one, other = (shared_noise(plan(K=K), 2) for K in (10, 20))
+    one, other = (plan(K=K).behind_sum_of(2) for K in (10, 20))
     assert persons_epsilon([one, other], Whom(2)) == math.inf
     assert persons_epsilon([one, one], Whom(2)) < math.inf
     assert persons_epsilon([one, other], Whom(1)) == max(person_epsilon(one, RECORD), person_epsilon(other, RECORD))

@@ -7,7 +7,7 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.rdp import RdpAccountant
 from events import delivered_epsilon
 
-from silodp.privacy.accounting.composition import epsilon_of_moments
+from silodp.privacy.accounting.losses import epsilon_of_moments
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.selection import (
     ORDERS,

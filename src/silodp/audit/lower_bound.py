@@ -30,9 +30,9 @@ from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
 from silodp.models import MODELS
+from silodp.privacy.accounting.accountant import upper_of
 from silodp.privacy.message_counts import counts_of
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
-from silodp.privacy.true_epsilon import upper_of
 
 CONFIDENCE = 0.99
 # Runs played at once: enough that a message's time is its arithmetic, few enough that they fit a core's caches.

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, norm
 
+from silodp.privacy.accounting.accountant import upper_of
 from silodp.privacy.message_counts import counts_of
 from silodp.privacy.plan import PrivacyPlan, Release
-from silodp.privacy.true_epsilon import upper_of
 
 # Kind of message → (runs, messages) log-likelihood ratios.
 Scores = dict[str, np.ndarray]

@@ -19,7 +19,7 @@ from silodp.config.errors import ConfigError
 from silodp.privacy.calibration import calibrated_plan
 from silodp.privacy.message_counts import RECORD, Whom
 from silodp.privacy.person import person_epsilon
-from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
+from silodp.privacy.plan import ADJACENCY, MOST_MESSAGES, Budget, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.amplification import amplification_table
 from silodp.privacy.standing import standing
@@ -48,7 +48,9 @@ class _RequiredOption(click.Option):
 
 _RUN = (
     click.option("--algorithm", default="minibatch_sgd", help="A registered algorithm.", show_default=True),
-    click.option("--rounds", type=COUNT, cls=_RequiredOption, help="R, rounds of communication."),
+    click.option(
+        "--rounds", type=click.IntRange(1, MOST_MESSAGES), cls=_RequiredOption, help="R, rounds of communication."
+    ),
     click.option("--records", type=COUNT, cls=_RequiredOption, help="n, training records of a silo."),
     click.option(
         "--batch", type=COUNT, cls=_RequiredOption, help="K, records drawn in a round (local_sgd: local steps)."

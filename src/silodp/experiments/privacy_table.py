@@ -5,22 +5,20 @@ Beside them a person's ε, the chosen run's, and ε by round: docs/privacy.md sa
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
 from silodp.experiments.columns import BY_ROUND_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.experiments.table import KEY
 from silodp.experiments.task import Task, task_at
-from silodp.federation.interface import Federation, Query
-from silodp.federation.prox import Prox, no_prox
-from silodp.federation.streams import Streams
+from silodp.federation.recorder import Recorder
 from silodp.privacy.message_counts import Whom
 from silodp.privacy.person import persons_epsilon
 from silodp.privacy.plan import ADJACENCY, PrivacyPlan, at_largest_delta
@@ -78,34 +76,14 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     return frame.assign(reported=frame["reported"] & ~frame.duplicated(row, keep="last")).reset_index(drop=True)
 
 
-class _Listening(Federation):
-    """A federation of one silo that sends zeros and keeps the kinds of messages that it sends."""
-
-    def __init__(self, plan: PrivacyPlan) -> None:
-        self.sent: list[str] = []
-        self.prox: Prox = no_prox
-        self.stepsize, self.clip, self.streams = torch.ones(1, 1), torch.ones(1), Streams(0)
-        self.releases = [{release.kind: release for release in plan.releases}]
-
-    def answer(self, query: Query, silo: int) -> Tensor:
-        self.sent.append(query.kind)
-        return torch.zeros_like(query.weights)
-
-    def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
-        self.sent += [kind] * self.releases[0][kind].steps
-        return weights
-
-    def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        return send(0)
-
-
 def sent_by_round(algorithm: Algorithm, plan: PrivacyPlan) -> list[dict[str, int]]:
     """For every round: how many messages of each kind a silo has sent when it is over, having taken part in all."""
-    federation, totals = _Listening(plan), []
-    state = algorithm.start(torch.zeros(1, 1))
+    recorder, totals = Recorder([plan]), []
+    state = algorithm.start(torch.zeros(1, 1, dtype=torch.float64))
     for r in range(algorithm.rounds):
-        state = algorithm.round(r, state, federation)
-        totals.append({kind: federation.sent.count(kind) for kind in federation.releases[0]})
+        state = algorithm.round(r, state, recorder)
+        sent = Counter(query.kind for query, _ in recorder.asked[0])
+        totals.append({release.kind: sent[release.kind] * release.steps for release in plan.releases})
     return totals
 
 

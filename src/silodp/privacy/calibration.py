@@ -4,9 +4,9 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from silodp.privacy.accounting.accountant import ends_of, summed_steps, upper_of
 from silodp.privacy.message_counts import Counts, counts_of
 from silodp.privacy.plan import PrivacyPlan
-from silodp.privacy.true_epsilon import ends_of, summed_steps, upper_of
 
 _RANGE = 1e-6, 1e9  # noise multipliers between which a solution is looked for
 

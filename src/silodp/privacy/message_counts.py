@@ -126,7 +126,7 @@ def draws(how: How, n: int, K: float, z: float, m: int = 1, b: int = 1) -> Draws
         raise ValueError(f"sample of {K} out of {n} records: needs 0 ≤ K ≤ n and n ≥ 1 (K > n only replaced)")
     if _OVERDRAWN * n < K:
         raise ValueError(f"sample of {K} out of {n} records: must be at most {_OVERDRAWN} n with replacement")
-    if how != "all" and n == 1:
+    if how != "all" and n == m:
         how, z = "all", z / (b * K)
     elif how == "without" and n == K:
         how, z = "all", z / (b * m)

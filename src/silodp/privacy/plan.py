@@ -212,6 +212,12 @@ class PrivacyPlan:
         root = math.sqrt(self.trusted_sum)
         return replace(self.with_noise_times(root), trusted_sum=None)
 
+    def behind_sum_of(self, M: int) -> "PrivacyPlan":
+        """The plan with the server's view moved to the sum of M messages, at the same privacy: each silo adds σ/√M."""
+        root = math.sqrt(M)
+        releases = tuple(replace(release, noise=release.noise / root) for release in self.releases)
+        return replace(self, releases=releases, trusted_sum=M)
+
     def with_noise_times(self, factor: float) -> "PrivacyPlan":
         releases = tuple(replace(release, noise=release.noise * factor) for release in self.releases)
         return replace(self, releases=releases)

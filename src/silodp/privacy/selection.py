@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import brentq
 
-from silodp.privacy.accounting.composition import Composition, epsilon_of_moments
+from silodp.privacy.accounting.accountant import Bracket
+from silodp.privacy.accounting.losses import Composition, epsilon_of_moments
 from silodp.privacy.message_counts import counts_of, gaussian_mu_of, laws_of
 from silodp.privacy.plan import PrivacyPlan
-from silodp.privacy.true_epsilon import Bracket
 
 SHAPES = 0.0, 1.0
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 141)

@@ -7,7 +7,7 @@ their sums are exact. Rounding moves two neighbours' means at most √d steps fu
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def steps_of_noise(noise: float) -> int:
 class KeyedStreams(Streams):
     """Streams of `SecretDraws`: `key_of` gives 32 bytes for (silo, round, kind) of a message, or a silo's order."""
 
-    key_of: Callable[..., bytes] = lambda *names: bytes(32)
+    key_of: Callable[..., bytes] = field(kw_only=True)
 
     def generator(self, *names: object) -> Any:
         purpose, *where = names
@@ -73,12 +73,11 @@ class LatticeMessages(Messages):
         super().__init__(model, silos, KeyedStreams(0, key_of=key_of))
         self.bound = bound
 
-    def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
-        query, noise = self._bounded(query), float(noise_scale)
-        self._planned(query, [silo], [release], clip, [noise_scale])
-        places = self.draw(silo, release, query.round)
-        mean = self._sum(query, [silo], [places], release, clip) / self._number(silo, places)
-        return put_on_lattice(mean, noise, self._steps(1, query, silo, noise))
+    def message(self, query: Query, *more: Any) -> Tensor:
+        return super().message(self._bounded(query), *more)
+
+    def add_noise(self, mean: Tensor, scale: Tensor, query: Query, silo: int, release: Release) -> Tensor:
+        return put_on_lattice(mean, float(scale), self._steps(1, query, silo, float(scale)))
 
     def local_model(
         self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor

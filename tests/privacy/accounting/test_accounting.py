@@ -9,8 +9,8 @@ from events import delivered_epsilon, upper_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from silodp.privacy.accounting.accountant import end_of_round_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.true_epsilon import end_of_round_epsilon
 
 
 def drawn(records: int, batch: int, noise: float, rounds: int, *, replaced: bool = True) -> dp.SelfComposedDpEvent:

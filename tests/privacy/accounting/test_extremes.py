@@ -9,8 +9,8 @@ import pytest
 from events import delivered_epsilon, upper_epsilon
 
 from silodp.algorithms import ALGORITHMS
+from silodp.privacy.accounting.accountant import drawn_epsilon
 from silodp.privacy.accounting.certificate import certified_epsilon
-from silodp.privacy.accounting.few_draws import drawn_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.message_counts import Occurrences, at_most_once, gaussian_occurrences
 from silodp.privacy.plan import Budget, PrivacyPlan, Release

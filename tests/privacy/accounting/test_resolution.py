@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small import ROOT
 
-from silodp.privacy.accounting.composition import Composition, epsilon_at
-from silodp.privacy.accounting.few_draws import drawn_epsilon
-from silodp.privacy.accounting.losses import LossPmf
+from silodp.privacy.accounting.accountant import drawn_epsilon
+from silodp.privacy.accounting.losses import Composition, LossPmf, epsilon_at
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.message_counts import at_most_once, with_replacement
 

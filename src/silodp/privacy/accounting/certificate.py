@@ -13,8 +13,7 @@ import math
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from silodp.privacy.accounting.composition import Composition, TiltedLaw, chernoff_order, tilted_law
-from silodp.privacy.accounting.losses import LossPmf, pair_losses
+from silodp.privacy.accounting.losses import Composition, LossPmf, TiltedLaw, chernoff_order, pair_losses, tilted_law
 from silodp.privacy.message_counts import Occurrences
 
 _LEAST_ORDER = 1.02

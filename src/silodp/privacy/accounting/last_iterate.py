@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from silodp.privacy.accounting.composition import Composition, epsilon_at
-from silodp.privacy.accounting.losses import connected_losses
+from silodp.privacy.accounting.losses import Composition, connected_losses, epsilon_at
 from silodp.privacy.accounting.mechanisms import gaussian_log_profile
 from silodp.privacy.message_counts import with_replacement
 

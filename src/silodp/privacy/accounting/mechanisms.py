@@ -1,4 +1,4 @@
-"""The Gaussian mechanism, exactly; and what one noisy minibatch can reveal about one record, at most.
+"""The Gaussian mechanism, exactly; what one noisy minibatch can reveal about one record; where a guarantee begins.
 
 The bound holds for every silo, data set and loss. The replaced record is among the drawn J times with probability p_J,
 and each occurrence moves the mean by at most `shift` standard deviations of the noise (docs/accounting.md).
@@ -7,6 +7,8 @@ which is one over the noise multiplier; every sensitivity here is that of replac
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,6 +19,8 @@ from silodp.privacy.message_counts import Occurrences
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _NEWTON_STEPS = 50
 _NEWTON_CLOSE = 1e-12  # relative to the root; steps shrink quadratically, so the last is far below
+
+Number = TypeVar("Number", int, float)
 
 
 def check_delta(delta: float) -> None:
@@ -142,3 +146,20 @@ def where_sum_is(log_weights: np.ndarray, jumps: np.ndarray, log_goal: np.ndarra
         if np.max(np.abs(step), initial=0.0) < _NEWTON_CLOSE * (1 + np.max(np.abs(t), initial=0.0)):
             break
     return t
+
+
+def bisect_to_private_side(
+    holds: Callable[[Number], bool],
+    low: Number,
+    high: Number,
+    wide: Callable[[Number, Number], bool],
+    middle: Callable[[Any, Any], Any] = lambda low, high: (low + high) / 2,
+) -> tuple[Number, Number]:
+    """An interval where `holds` turns true, not `wide` any more: `high` is on the private side, `low` is not.
+
+    `holds` is false at `low`, true at `high`, and true from some point on; `middle` is the point to look at next.
+    """
+    while wide(low, high):
+        point = middle(low, high)
+        low, high = (low, point) if holds(point) else (point, high)
+    return low, high

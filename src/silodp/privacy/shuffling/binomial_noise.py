@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from silodp.privacy.accounting.composition import slack
+from silodp.privacy.accounting.losses import slack
 
 # Share of δ that pays for noise so far out that a neighbour could not have produced it.
 _TAIL = 1e-3

@@ -14,13 +14,12 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
 from scipy.stats import binom
 
-from silodp.privacy.accounting.composition import Composition, epsilon_at, epsilon_of_moments, slack
-from silodp.privacy.accounting.losses import connected_losses
+from silodp.privacy.accounting.accountant import DeliveredEpsilon
+from silodp.privacy.accounting.losses import Composition, connected_losses, epsilon_at, epsilon_of_moments, slack
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.plan import PrivacyPlan, Release
 from silodp.privacy.shuffling.binomial_noise import vector_moments
 from silodp.privacy.shuffling.p_vec import ShuffledSums, SumParameters, calibrate
-from silodp.privacy.true_epsilon import DeliveredEpsilon
 
 _TAIL = 1e-3  # share of δ for improbable noise
 _ORDERS = 28

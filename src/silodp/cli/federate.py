@@ -24,7 +24,7 @@ from silodp.silos.hosting import Host
 from silodp.silos.ledger import opened
 from silodp.silos.own_records import read_own
 from silodp.silos.run_plan import work_out
-from silodp.silos.taking_part import Part, check_time, fingerprints, longest_reply, membership
+from silodp.silos.taking_part import Part, fingerprints, membership, time_replies
 from silodp.silos.wire import HEAD, MARK
 from silodp.workflow.closure import CodeSources
 
@@ -85,8 +85,8 @@ def _check(part: Part) -> None:
     print(f"would leave: {len(slots)} messages of {plan.size} numbers, {sent} bytes, each with this silo's noise")
     ends = f"{rounded(lower, 'down')} to {rounded(upper, 'up')}"
     print(f"promise: epsilon = {declared.epsilon:g} at delta = {declared.delta:g}; true epsilon {ends}")
-    with opened(part.ledger_folder()) as ledger:
-        before, after = ledger.total()[0], part.check_budget(ledger)[0]
+    with opened(part.ledger) as ledger:
+        before, after = ledger.total()[0], ledger.check(plan.accounted[number], silo.budget)[0]
         budget = silo.budget if ledger.budget is None else ledger.budget
         print(f"ledger: epsilon = {rounded(before, 'up')} before, {rounded(after, 'up')} after; budget {budget:g}")
     if part.federation.plugin:
@@ -96,9 +96,8 @@ def _check(part: Part) -> None:
     if marked := marked_lines(part.where):
         print(f"{part.where}: {marked} lines are marked as read off records, which no epsilon counts: replace them")
     print(*fingerprints(plan, code_digest(part.federation), part.where), sep="\n")
-    longest = longest_reply(part)
-    print(f"reply_after: {part.federation.reply_after:g} s; a reply took {rounded(longest, 'up')} s here")
-    check_time(part, longest)
+    longest = rounded(time_replies(part), "up")
+    print(f"reply_after: {part.federation.reply_after:g} s; a reply took {longest} s here")
 
 
 def _join(part: Part, again: bool) -> None:

@@ -1,7 +1,7 @@
 """The coordinator's process: it opens its door, admits the silos of the federation, trains, and tells them the end."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from torch import Tensor
@@ -100,18 +100,16 @@ class Host:
         except OSError as error:
             allowed = "must be a free port of this machine: `--listen HOST:PORT`, as in 0.0.0.0:8470"
             raise ConfigError(f"{error}: {allowed}") from None
-        last, remind = None, 5.0 if self.is_local else _REMIND
+        last, remind, least = None, 5.0 if self.is_local else _REMIND, self.federation.least
         try:
-            log.info("%s: waits for %s", self.address, ", ".join(self.plan.names))
-            while len(came := lines.wait(self.federation.least, remind)) < self.federation.least:
-                if len(silos) - len(names := ended()) < self.federation.least:
-                    raise ConfigError(
-                        f"{self.path}: at_least: {self.federation.least}: ended early: {', '.join(names)}"
-                    )
+            log.info("%s: waits for %s", self.address, self._named(silos))
+            while len(came := lines.wait(least, remind)) < least:
+                if len(silos) - len(names := ended()) < least:
+                    raise ConfigError(f"{self.path}: at_least: {least}: ended early: {', '.join(names)}")
                 if not self.is_local:
-                    log.info("still missing: %s", self._missing_names(came))
+                    log.info("still missing: %s", self._named(silos.keys() - came))
             if len(came := lines.wait(len(silos), self.federation.wait)) < len(silos):
-                log.warning("goes on without %s", self._missing_names(came))
+                log.warning("goes on without %s", self._named(silos.keys() - came))
             federation = RemoteFederation(
                 self.plan,
                 self.runs,
@@ -123,13 +121,13 @@ class Host:
             self.replied = federation.replied
 
             def say(round: int) -> None:
-                silent = [self.plan.names[silo] for silo, came in self.replied[round].items() if not came]
-                without = f": no reply of {', '.join(silent)}" if silent else ""
+                silent = [silo for silo, all_came in self.replied[round].items() if not all_came]
+                without = f": no reply of {self._named(silent)}" if silent else ""
                 log.info("round %d of %d%s", round + 1, self.plan.algorithm.rounds, without)
 
             last = finish(*train(federation, say))
         finally:
             lines.end(last)
 
-    def _missing_names(self, came: list[int]) -> str:
-        return ", ".join(name for place, name in enumerate(self.plan.names) if place not in came)
+    def _named(self, silos: Iterable[int]) -> str:
+        return ", ".join(self.plan.names[silo] for silo in sorted(silos))

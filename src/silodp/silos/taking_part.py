@@ -46,7 +46,8 @@ class Part:
 
     def __init__(self, path: Path, address: str | None = None):
         self.path, self.silo = path, read_silo(path)
-        self.where = Path(self.silo.federation)
+        self.where, self.ledger = Path(self.silo.federation), Path(self.silo.ledger)
+        self.ledger.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.federation = read_federation(self.where)
         if self.silo.name not in self.federation.silos:
             allowed = f"must be one of {', '.join(self.federation.silos)}, as {self.where} has it"
@@ -71,15 +72,6 @@ class Part:
         check_dates(coordinator, place)
         return coordinator.encode(), *pair
 
-    def ledger_folder(self) -> Path:
-        folder = Path(self.silo.ledger)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
-
-    def check_budget(self, ledger: Ledger) -> tuple[float, float]:
-        """(ε, δ) of all charges with this one; ConfigError where that is above the budget."""
-        return ledger.check(self.plan.accounted[self.number], self.silo.budget)
-
 
 def fingerprints(plan: RunPlan, code: bytes, where: Path) -> Iterator[str]:
     """What all parties compare by telephone, a line each: the file, the code, each silo's run and certificate."""
@@ -95,18 +87,11 @@ def fingerprints(plan: RunPlan, code: bytes, where: Path) -> Iterator[str]:
         yield f"{name}: {spoken(bytes.fromhex(digest)) or 'none yet'}"
 
 
-def check_time(part: Part, longest: float, is_resumed: bool = False) -> None:
-    """Warn where a reply that takes `longest` comes near `reply_after`; ConfigError where it is above, in a new run."""
-    allowed = part.federation.reply_after
-    said = f"{part.where}: reply_after: {allowed:g} s: a reply took {longest:.3g} s here"
-    if allowed and longest > allowed and not is_resumed:
-        raise ConfigError(f"{said}: all must agree on four times as much")
-    if allowed and longest > allowed / 4:
-        log.warning("%s: on a busy day replies may be missing", said)
+def time_replies(part: Part, is_resumed: bool = False) -> float:
+    """Seconds of the longest of 20 replies, of a silo of the same size with made-up records.
 
-
-def longest_reply(part: Part) -> float:
-    """Seconds of the longest of 20 replies, of a silo of the same size with made-up records."""
+    ConfigError: longer than `reply_after`, in a run that is not resumed; near it, a warning.
+    """
     plan, longest, generator = part.plan, 0.0, np.random.default_rng()
     size = part.federation.silos[part.silo.name].records
     x = torch.from_numpy(generator.uniform(-1, 1, (size, part.federation.records.features)))
@@ -122,6 +107,12 @@ def longest_reply(part: Part) -> float:
                 began = time.monotonic()
                 silo.reply(pack(bytes(32), place, *[point] * (1 + slot.has_pair)))
                 longest = max(longest, time.monotonic() - began)
+    allowed = part.federation.reply_after
+    said = f"{part.where}: reply_after: {allowed:g} s: a reply took {longest:.3g} s here"
+    if allowed and longest > allowed and not is_resumed:
+        raise ConfigError(f"{said}: all must agree on four times as much")
+    if allowed and longest > allowed / 4:
+        log.warning("%s: on a busy day replies may be missing", said)
     return longest
 
 
@@ -146,7 +137,7 @@ class Membership:
         elif code != self.code:
             self.why = f"silodp: the coordinator runs another version (code {code.hex()[:12]}, here "
             self.why += f"{self.code.hex()[:12]}): all must run the same"
-        with opened(self.part.ledger_folder()) as self._ledger:
+        with opened(self.part.ledger) as self._ledger:
             self._ledger.hold_to(mark)
         _, _, run, slots, _ = MARK.unpack(mark)
         if run == self.silo.run and slots > len(self.silo.store.digests):
@@ -160,7 +151,7 @@ class Membership:
         if self.why or not (self.is_charged or self.silo.is_question(question)):
             return FAULT
         if not self.is_charged:
-            with opened(self.part.ledger_folder()) as self._ledger:
+            with opened(self.part.ledger) as self._ledger:
                 _charge(self.part, self._ledger, self.silo.run)
             self.is_charged = True
         if (reply := self.replies.reply(question)) == FAULT:
@@ -216,25 +207,23 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
     """The run of this federation: the unfinished one, or a new one."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     part.pins()
-    folder = part.ledger_folder()
-    with locked(folder / ".join.lock", f"{folder}: another join of this silo is running: must end first"):
+    with locked(part.ledger / ".join.lock", f"{part.ledger}: another join of this silo is running: must end first"):
         records, departures = read_own(part.silo, part.federation)
         for departure in departures:
             log.warning("%s: %s", part.silo.file, departure)
-        with opened(folder) as ledger:
+        with opened(part.ledger) as ledger:
             ledger.stop_in_trouble()
             if ledger.budget is None:
                 ledger.set_budget(part.silo.budget)
-            place, about = _run_folder(part, folder / "runs", code, again, ledger)
-            run = part.plan.digest(part.number, bytes.fromhex(about["nonce"]), code)
-            order = bytes.fromhex(about["order"])
-            silo = Silo(part.plan, part.number, _draw_declared(part, records, order), place, run, order)
             # In the form in which they are used: a file may be written otherwise, and hold the same records.
-            read = b"".join(values.numpy().tobytes() for values in records)
-            _hold_to_file(place / "file", ledger.keyed(read), part.silo.file)
-        member = Membership(part, silo, bytes.fromhex(about["nonce"]), code, ledger)
+            digest = ledger.keyed(b"".join(values.numpy().tobytes() for values in records))
+            place, about = _run_folder(part, code, again, ledger, digest)
+        nonce, order = bytes.fromhex(about["nonce"]), bytes.fromhex(about["order"])
+        run, drawn = part.plan.digest(part.number, nonce, code), _draw_declared(part, records, order)
+        silo = Silo(part.plan, part.number, drawn, place, run, order)
+        member = Membership(part, silo, nonce, code, ledger)
         if part.federation.reply_after:
-            check_time(part, longest_reply(part), member.is_charged)
+            time_replies(part, member.is_charged)
         yield member
         silo.store.close()
         if silo.store.is_used_up():
@@ -243,8 +232,9 @@ def membership(part: Part, code: bytes, again: bool) -> Iterator[Membership]:
             sync_folder(place)
 
 
-def _run_folder(part: Part, runs: Path, code: bytes, again: bool, ledger: Ledger) -> tuple[Path, dict[str, Any]]:
-    """The folder of the run that is resumed or begun, and its `run.json`."""
+def _run_folder(part: Part, code: bytes, again: bool, ledger: Ledger, file: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of the run that is resumed or begun, and its `run.json`; `file` is its records' keyed digest."""
+    runs = part.ledger / "runs"
     known = [(path.parent, json.loads(path.read_text())) for path in sorted(runs.glob("*/run.json"))]
     name_under = lambda begun: part.plan.digest(part.number, b"", begun).hex()  # noqa: E731
     of_this = [one for one in known if one[1]["run"] == name_under(bytes.fromhex(one[1]["code"]))]
@@ -254,15 +244,19 @@ def _run_folder(part: Part, runs: Path, code: bytes, again: bool, ledger: Ledger
         if about["code"] != code.hex():
             allowed = "must be the same, or `--again` starts and charges another run"
             raise ConfigError(f"{place}: another version of silodp began this run: {allowed}")
+        if not hmac.compare_digest(about["file"], file):
+            allowed = "must be as it was, or `--again` starts and charges another run"
+            raise ConfigError(f"{part.silo.file}: has changed since the run began: {allowed}")
         log.info("%s: goes on", place)
         return place, about
     if of_this and not again:
         raise ConfigError(f"{part.path}: the run of {part.where} is over: `--again` starts and charges another")
-    part.check_budget(ledger)
+    ledger.check(part.plan.accounted[part.number], part.silo.budget)
     for place, _ in unfinished:
         (place / "end").touch()
     nonce = os.urandom(16)
     about = {"run": name_under(code), "code": code.hex(), "nonce": nonce.hex(), "order": os.urandom(32).hex()}
+    about["file"] = file
     place = runs / nonce.hex()
     write_private(place / "run.json", json.dumps(about).encode())
     sync_folder(runs)
@@ -279,21 +273,7 @@ def _draw_declared(part: Part, records: Records, order: bytes) -> Records:
 
 def _charge(part: Part, ledger: Ledger, run: bytes) -> None:
     federation, silo = part.federation, part.federation.silos[part.silo.name]
-    about: dict[str, Any] = {
-        "file": Path(part.silo.file).name,
-        "run": run.hex(),
-        "title": federation.title,
-        "silo": part.silo.name,
-    }
-    about |= {"algorithm": federation.algorithm.name, "M": federation.participants, "R": federation.rounds}
-    about |= {"epsilon": silo.epsilon, "delta": silo.delta, "unit": "record"}
+    about: dict[str, Any] = {"file": Path(part.silo.file).name, "run": run.hex(), "title": federation.title}
+    about |= {"silo": part.silo.name, "algorithm": federation.algorithm.name, "M": federation.participants}
+    about |= {"R": federation.rounds, "epsilon": silo.epsilon, "delta": silo.delta, "unit": "record"}
     ledger.charge(part.plan.accounted[part.number], about)
-
-
-def _hold_to_file(path: Path, digest: str, file: str) -> None:
-    """The keyed digest of the silo's file is as it was when the run began."""
-    if not path.exists():
-        write_private(path, digest.encode())
-    if not hmac.compare_digest(path.read_text(), digest):
-        allowed = "must be as it was, or `--again` starts and charges another run"
-        raise ConfigError(f"{file}: has changed since the run began: {allowed}")

@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 # What was typed, for the provenance of a run; a make that is called by this one keeps it.
 export SILODP_COMMAND ?= $(strip make $(MAKECMDGOALS) $(MAKEOVERRIDES))
 
-.PHONY: help reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm test-triton kubernetes cloud federation natural bench audit-power attacks silos accounting atlas leaderboard decided lint format docs derived site clean
+.PHONY: help install reproduce smoke figure figures report publish bounds checkins claims paper certified proximal variants test test-slow test-long mutants test-browser test-slurm test-triton kubernetes cloud federation natural bench audit-power attacks silos accounting leaderboard decided lint format docs derived site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ help:  ## list the targets
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pip check --disable-pip-version-check
 	@touch $@
+
+# EXTRA=federate: what silos on machines of their own need beside.
+install: $(if $(EXTRA),.venv/$(EXTRA),.venv/installed)  ## the environment alone (EXTRA=federate: with what silos on their own machines need)
 
 reproduce: .venv/installed  ## rebuild everything of RUN (default: config/default.yaml) on data that needs no download
 	@$(REBUILD) config/$(RUN).yaml
@@ -159,15 +162,6 @@ attacks: .venv/installed  ## attacks on models of own data, before and now: tabl
 accounting: .venv/installed  ## both ends of ε at 500 random events beside a composition of its own: table of benchmarks/PRIVACY.md
 	$(BIN)/python benchmarks/accounting.py --output benchmarks/PRIVACY.md
 
-# Released federated systems in an environment of their own, so that their pins bind nothing else.
-.venv-atlas/installed: requirements/atlas.lock
-	@test -x .venv-atlas/bin/python || $(PYTHON) -m venv .venv-atlas
-	.venv-atlas/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python --requirement $<
-	@touch $@
-
-atlas: .venv-atlas/installed  ## the released classes of docs/atlas.md on toy updates: noise, clip, what leaves unnoised
-	PYTHONPATH=src .venv-atlas/bin/python -m pytest -q -c /dev/null --rootdir . -p no:cacheprovider benchmarks/atlas
-
 lint: .venv/installed  ## formatters, linters and types, changing nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -182,9 +176,9 @@ format: .venv/installed  ## format code and workflow
 docs: .venv/installed  ## write the schema, the reference page, figures and verdicts again
 	$(BIN)/silodp config schema > config/schema.json
 	$(BIN)/silodp config reference > docs/configuration.md
+	$(BIN)/silodp config reference --of federation > docs/federate_keys.md
 	$(BIN)/python .ci/derived
 	$(BIN)/python .ci/claims-table
-	$(BIN)/python .ci/atlas-page
 
 derived: .venv/installed  ## write environment.yml, .zenodo.json and the table of figures again
 	$(BIN)/python .ci/derived

@@ -30,14 +30,14 @@ from silodp.federation.plan_check import PlanCheck
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.federation.trial_data import partition_and_measure, prepare
-from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting import delivered_epsilon
 from silodp.privacy.plan import Budget
 from silodp.silos.coordinator import RemoteFederation, train
 from silodp.silos.federation_file import Federation
 from silodp.silos.lattice import lattice_step, put_on_lattice, steps_of_noise
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
-from silodp.silos.silo import open_silo
+from silodp.silos.silo import Silo
 from silodp.silos.wire import FAULT, pack
 
 SEEDS = 60
@@ -88,7 +88,7 @@ def by_silos(plan: RunPlan, records: list) -> np.ndarray:
         for place in range(2):
             home = Path(folder) / str(place)
             home.mkdir()
-            silos.append(open_silo(plan, place, records[place], home, RUN, os.urandom(32)))
+            silos.append(Silo(plan, place, records[place], home, RUN, os.urandom(32)))
         runs = dict.fromkeys(range(2), RUN)
         ask = lambda silo, question: silos[silo].reply(question)  # noqa: E731
         return train(RemoteFederation(plan, runs, ask, Path(folder), 0))[1][0].numpy()
@@ -190,7 +190,7 @@ def asked_again():
     """A hostile coordinator's second question for a slot, at other weights: what a silo sends."""
     plan = made_plan(4.0)
     with tempfile.TemporaryDirectory() as folder:
-        silo = open_silo(plan, 0, made_records(True)[0], Path(folder), RUN, os.urandom(32))
+        silo = Silo(plan, 0, made_records(True)[0], Path(folder), RUN, os.urandom(32))
         first, second = (silo.reply(pack(RUN, 0, np.full(plan.size, value))) for value in (0.0, 1.0))
     assert first != FAULT
     return "the constant fault" if second == FAULT else "a second message"

@@ -23,7 +23,7 @@ from silodp.audit.profile import ALARM, profile_bound
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
+from silodp.privacy.true_epsilon import ends, refuting_epsilon
 
 # The smaller silo of the breast cancer runs, its batch and its smallest claim; few rounds, so that 1,000 audits end.
 N, K, ROUNDS, QUIET_ROUNDS, CLAIM = 169, 82, 6, 2, 0.75
@@ -53,10 +53,10 @@ def made(name: str, rounds: int = ROUNDS, claim: float = CLAIM, **options: int) 
     return algorithm, algorithm.plan(Budget(N, rounds, claim, N**-2.0, 24.0, batch))
 
 
-def ends(plan: PrivacyPlan) -> tuple[float, float]:
+def proven_ends(plan: PrivacyPlan) -> tuple[float, float]:
     """The proven ends of the plan's true ε, from 0 where no lower end is proven."""
-    found = epsilon_bounds(plan)
-    lower = violating_epsilon(plan, found, everyone=True)
+    found = ends([plan])
+    lower = refuting_epsilon(plan, found, everyone=True)
     return 0.0 if math.isnan(lower) else lower, found.upper
 
 
@@ -68,7 +68,7 @@ def near(job: tuple[str, int]) -> list[tuple[float, float, float]]:
     algorithm = made(name, PUBLISHED, **options)[0]
     plans = [made(name, PUBLISHED, claim, **options)[1] for claim in SHOWN]
     found = audit(algorithm, plans, NEAR_RUNS, Streams(2023).child("near", name, seed))
-    return [(*ends(plan), bounds.profile.epsilon) for plan, bounds in zip(plans, found, strict=True)]
+    return [(*proven_ends(plan), bounds.profile.epsilon) for plan, bounds in zip(plans, found, strict=True)]
 
 
 def halved(name: str) -> list[tuple[bool, bool]]:

@@ -24,16 +24,15 @@ from silodp.config.experiment import Experiment
 from silodp.config.loading import Resolved
 from silodp.config.run import Run
 from silodp.experiments.own_data_rules import own_sizes
-from silodp.experiments.privacy_table import plans_at_largest_delta
 from silodp.experiments.task import Task, rounded_down, task_at
 from silodp.experiments.validation import load
 from silodp.federation.experiment_data import dataset_of, number_of_silos
 from silodp.federation.partition import partition
 from silodp.federation.streams import Streams
 from silodp.federation.trial_data import load_dataset
-from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.plan import PrivacyPlan, at_largest_delta
 from silodp.privacy.standing import standing
-from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
+from silodp.privacy.true_epsilon import ends, refuting_epsilon
 from silodp.workflow.contents import MANIFEST
 from silodp.workflow.digests import checksum
 
@@ -41,7 +40,7 @@ COLUMNS = ["publication", "experiment", "algorithm", "reading", "M", "R", "epsil
 COLUMNS += ["old_lower", "new_lower", "old_upper", "new_upper", "old_claim", "new_claim", "note"]
 Ends = tuple[float, float]
 
-_delivered, _reached = functools.cache(epsilon_bounds), functools.cache(violating_epsilon)
+_delivered, _reached = functools.cache(lambda plan: ends([plan])), functools.cache(refuting_epsilon)
 
 
 def training_sizes(name: str, config: Experiment, run: Run, resample: bool, split: str) -> list[int]:
@@ -77,7 +76,7 @@ def row_ends(
     """
     lower, asked, worst = -math.inf, 0, None
     for n in sizes:
-        (plan,) = plans_at_largest_delta(task.plans(epsilon, phase, [sizes[0], n]))[-1:]
+        (plan,) = at_largest_delta(task.plans(epsilon, phase, [sizes[0], n]))[-1:]
         found = _delivered(plan)
         asked += 1
         if worst is None or np.nan_to_num(found.upper, nan=math.inf) > np.nan_to_num(

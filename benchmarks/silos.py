@@ -24,7 +24,7 @@ from silodp.silos.federation_file import Federation
 from silodp.silos.line import Lines, join
 from silodp.silos.run_plan import RunPlan, work_out
 from silodp.silos.secret_draws import SecretDraws
-from silodp.silos.silo import open_silo
+from silodp.silos.silo import Silo
 from silodp.silos.wire import FAULT, GREETING, HELLO, pack
 
 RUN = b"r" * 32
@@ -32,7 +32,7 @@ QUESTIONS = 20_000
 ROUNDS = 10
 # Records that are timed, and how often without and with one that is not finite.
 RECORDS, TIMED = 5000, 200
-HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, bytes(72))
+HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN)
 
 
 def made_plan(silos: int, hidden: int, rounds: int) -> RunPlan:
@@ -88,7 +88,7 @@ def serve(folder: Path, address: str, number: int, silos: int, hidden: int, roun
     torch.set_num_threads(1)
     plan = made_plan(silos, hidden, rounds)
     folder.mkdir(parents=True)
-    silo, sent = open_silo(plan, number, made_records(number), folder, RUN, os.urandom(32)), []
+    silo, sent = Silo(plan, number, made_records(number), folder, RUN, os.urandom(32)), []
 
     def reply(question: bytes) -> bytes:
         answer = silo.reply(question)
@@ -138,7 +138,7 @@ def ask_hostile() -> Iterator[str]:
         yield ""
         head = struct.calcsize("<32sQ")
         yield f"Slots that were opened: {slots} of 4. {sent + HELLO.size:,} bytes left the silo: {HELLO.size} of hello"
-        yield "(nonce 16, SHA-256 of the federation's file 32, code 32, run 32, mark of the ledger 72),"
+        yield "(nonce 16, SHA-256 of the federation's file 32, code 32, run 32),"
         yield f"{4 * head} of replies' run and slot, {4 * 8 * plan.size} of numbers with noise, and"
         yield f"{QUESTIONS * 24:,} of the constant. gRPC's headers come on top."
 
@@ -168,7 +168,7 @@ def parts() -> str:
     """Seconds of a reply and of its noise, in one process."""
     plan, took = made_plan(1, 10_300, ROUNDS), []
     with tempfile.TemporaryDirectory() as name:
-        silo = open_silo(plan, 0, made_records(), Path(name), RUN, os.urandom(32))
+        silo = Silo(plan, 0, made_records(), Path(name), RUN, os.urandom(32))
         for slot in range(ROUNDS):
             began = time.monotonic()
             silo.reply(pack(RUN, slot, np.zeros(plan.size)))

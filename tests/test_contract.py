@@ -51,15 +51,8 @@ def test_an_algorithm_is_in_the_file_of_its_name_which_says_where_it_is_from(nam
 
 # An edit of the toy → the checks that notice.
 FAULTS = {
-    ('    label = "Toy sign SGD"\n', ""): {"frozen"},
-    ("        damping: c, of a step.\n", ""): {"described"},
-    ("σ = L", "noise = L"): {"described"},
-    ("    proximal = False", '    variants = frozenset({"nothing"})'): {"traits"},
-    ("    proximal = False", '    schedules = frozenset({"nothing"})'): {"traits"},
-    ("    proximal = False", '    better_of = ("local_sgd", 1)'): {"traits"},
     ("sigma = budget.noise", "sigma = 0 * budget.noise"): {"plan", "states"},
     ("if budget.epsilon else 0.0", "if budget.epsilon else 1.0"): {"plan"},
-    ("budget.batch(), sigma", "2 * budget.n, sigma"): {"batches"},
     ("        return State(state.w - ", "        state.w.add_(1)\n        return State(state.w - "): {"states"},
     (".sign()", ".sign()[1:2]"): {"rows"},
     (".sign()", ".sign() * state.w.std()"): {"rows"},

@@ -13,8 +13,8 @@ import silodp
 
 PACKAGE = Path(silodp.__file__).parent
 # A room imports from those before it in this list.
-FLOORS = ["config", "datasets", "theory", "tables", "files", "rounding", "models", "privacy", "federation"]
-FLOORS += ["algorithms", "extending", "atlas", "experiments", "audit", "silos", "own_data", "verdicts", "report"]
+FLOORS = ["config", "datasets", "theory", "tables", "files", "models", "privacy", "federation"]
+FLOORS += ["algorithms", "extending", "experiments", "audit", "silos", "own_data", "verdicts", "report"]
 FLOORS += ["workflow", "cli"]
 # Pure, or given plain values: no configuration there.
 WITHOUT_CONFIG = {"algorithms", "privacy", "theory"}

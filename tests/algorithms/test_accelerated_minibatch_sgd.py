@@ -2,12 +2,12 @@
 
 import math
 
-import dp_accounting
 import numpy as np
 import pytest
 import small
 import textbook
 import torch
+from events import delivered_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -16,7 +16,7 @@ from small import MODEL_CASES, Point
 from silodp.algorithms import ALGORITHMS
 from silodp.algorithms.accelerated_minibatch_sgd import line_10
 from silodp.federation.prox import ball
-from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.message_counts import counts_of, draws
 from silodp.privacy.plan import Budget
 from silodp.theory.convex.schedules import Stage
 
@@ -80,7 +80,7 @@ def test_noise_of_theorem_2_3_where_it_is_proven_and_of_the_exact_mechanism_beyo
     plan = method.plan(Budget(100, 100, 0.5, 1e-4, 1.0))
     assert plan["gradient"].noise ** 2 == pytest.approx(8 * math.log(12500) / 0.25, rel=1e-12)
     assert plan["gradient"].noise ** 2 == pytest.approx(301.87, rel=1e-4)
-    assert plan.event == dp_accounting.GaussianDpEvent(plan["gradient"].noise / 2)
+    assert counts_of([plan]) == {draws("all", 1, 1, plan["gradient"].noise / 2): 1}
     assert delivered_epsilon(plan, 1e-4).upper <= 0.5
     for epsilon in (1.5, 3.0, 18.0):
         found = delivered_epsilon(method.plan(Budget(100, 100, epsilon, 1e-4, 1.0)), 1e-4)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import small
 import torch
+from events import delivered_epsilon
 from scipy.stats import chisquare
 from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
 from silodp.federation.interface import Federation
 from silodp.federation.prox import Regulariser, no_prox
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget
 
 ROUNDS = 6

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import small
 import torch
+from events import delivered_epsilon
 from small import ALGORITHM_CASES, MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
@@ -14,7 +15,6 @@ from silodp.algorithms.localised_accelerated import phase_rounds
 from silodp.algorithms.minibatch_sgd_correlated import inverse_root
 from silodp.experiments.training import train_stack
 from silodp.federation.interface import Query
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget, Release, whitening
 
 ROUNDS, SIZES = 5, (12, 9, 10)

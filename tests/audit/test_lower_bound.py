@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import small
 import torch
+from events import delivered_epsilon
 from plants import PLANTS
 from scipy.stats import binom
 
@@ -18,7 +19,6 @@ from silodp.audit.lower_bound import audit, audit_rows, epsilon_bounds, lower_ep
 from silodp.audit.profile import Rates
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget
 

@@ -4,10 +4,11 @@ import json
 import re
 
 import pytest
+from events import delivered_epsilon
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli import main
-from silodp.privacy.accounting.accountant import delivered_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan, Release
 
 RUN = ["--rounds", "25", "--records", "1234", "--batch", "604"]
@@ -91,3 +92,33 @@ def test_text_is_rounded_to_the_side_that_keeps_a_bound(capsys):
     assert values["delivered_epsilon"] <= upper <= values["delivered_epsilon"] * (1 + 1e-3)
     assert values["lower"] * (1 - 1e-3) <= lower <= values["lower"]
     assert float(shown["noise_multiplier"].split()[0]) == pytest.approx(values["noise_multiplier"], rel=1e-3)
+
+
+OF_100 = ["--records", "100", "--batch", "10", "--clip", "1", "--delta", "1e-5"]
+
+
+@pytest.mark.parametrize(("power", "sigma"), [(18, "2e7"), (24, "1e6"), (11, "1e5")])
+def test_more_rounds_than_a_lattice_resolves_are_refused_in_one_line(capsys, power, sigma):
+    """[0, 0], [0, 0] and [0, 0.71] were printed where ε is 4.4, 2e8 and 0.2."""
+    assert main(["epsilon", "--rounds", str(10**power), *OF_100, "--sigma", sigma, "--claimed", "0.001"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "--rounds" in said
+    assert "100000000" in said
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_at_their_limits_get_a_number_and_no_warning(capsys):
+    of_many = ["--rounds", "25", "--records", str(2**63), "--batch", "10", "--sigma", "1", "--clip", "1"]
+    assert answer(capsys, "epsilon", *of_many, "--delta", "1e-5")["delivered_epsilon"] == 0
+    whole = ["--rounds", "3", *OF_100, "--sigma", "1", "--person-records", "100"]
+    exact = gaussian_epsilon(1e-5, 3**0.5 * 2)
+    assert answer(capsys, "epsilon", *whole)["epsilon_person"] == pytest.approx(exact, rel=1e-6)
+
+
+def test_few_draws_decide_from_below(capsys):
+    """One draw in a million rounds, and noise that hides nothing: the lower ends were .0656 and 0."""
+    rare = ["--rounds", "1000000", "--records", "10000000", "--batch", "1", "--epsilon", "1", "--delta", "1e-9"]
+    assert 0.88 < answer(capsys, "noise", *rare)["lower"] < answer(capsys, "noise", *rare)["delivered_epsilon"] <= 1
+    found = answer(capsys, "epsilon", "--rounds", "25", *OF_100, "--sigma", "1e-5", "--claimed", "1")
+    assert 1 / (2 * 5e-5**2) < found["lower"] <= found["delivered_epsilon"] < 1.001 * found["lower"]
+    assert found["claim"] == "violated"

@@ -20,7 +20,7 @@ from silodp.config.readings import Readings
 from silodp.experiments.task import Task
 from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
-from silodp.silos.federation_file import SiloEntry
+from silodp.silos.federation_file import RecordSchema, SiloEntry, SiloFile
 
 EXPERIMENTS = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
 
@@ -183,7 +183,11 @@ def test_an_axis_has_an_experiment_for_each_point_that_may_be_extended(root):
 
 @pytest.mark.parametrize(
     ("file", "text", "command"),
-    [("config/schema.json", schema_text, "schema"), ("docs/configuration.md", reference_text, "reference")],
+    [
+        ("config/schema.json", schema_text, "schema"),
+        ("docs/configuration.md", reference_text, "reference"),
+        ("docs/federate_keys.md", lambda: reference_text("federation"), "reference --of federation"),
+    ],
 )
 def test_generated_pages_have_not_drifted(file, text, command):
     path = ROOT / file
@@ -193,10 +197,13 @@ def test_generated_pages_have_not_drifted(file, text, command):
     )
 
 
-def test_the_reference_names_every_key_with_its_meaning():
-    lines = [line for line in reference_text().splitlines() if line.startswith("| `")]
+@pytest.mark.parametrize(
+    ("of", "models"), [("run", (Experiment, Readings)), ("federation", (SiloEntry, SiloFile, RecordSchema))]
+)
+def test_the_reference_names_every_key_with_its_meaning(of, models):
+    lines = [line for line in reference_text(of).splitlines() if line.startswith("| `")]
     keys = {line.split("`")[1] for line in lines}
-    assert set(Experiment.model_fields) | set(Readings.model_fields) <= keys
+    assert set().union(*(model.model_fields for model in models)) <= keys
     for line in lines:
         assert line.count("|") - line.count("\\|") == 5, line
 

@@ -64,7 +64,8 @@ def collect(folder, size, seen):
 
 def answered(folder):
     """Slots that silos have opened, over all runs."""
-    return sum(path.stat().st_size for path in folder.glob("*/ledger/runs/*/asked")) // 40
+    lines = (path.read_bytes() for path in folder.glob("*/ledger/runs/*/asked"))
+    return sum(any(whole[place : place + 64]) for whole in lines for place in range(0, len(whole), 64))
 
 
 @pytest.mark.slow

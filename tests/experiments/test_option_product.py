@@ -20,7 +20,8 @@ from silodp.config.errors import ConfigError
 from silodp.experiments.task import Task
 from silodp.experiments.true_epsilon_guard import unproven
 from silodp.experiments.validation import check
-from silodp.privacy.true_epsilon import epsilon_bounds
+from silodp.privacy.message_counts import counts_of
+from silodp.privacy.true_epsilon import ends
 
 N, SIZES, DELTA = 4, [5, 5, 5, 8], 1e-3
 BASE = {
@@ -84,10 +85,11 @@ def test_every_combination_is_refused_or_covers_what_its_run_reveals(name):
             continue
         task = Task("walk", config, name, config.settings[0])
         for plan in dict.fromkeys(task.plans(0.5, 2, SIZES)):
-            held.setdefault((repr(plan.event), plan.trusted_sum, plan.shuffler, plan.shuffled_sum), plan)
+            counted = repr(counts_of([plan]) if plan.private else None)
+            held.setdefault((counted, plan.trusted_sum, plan.shuffler, plan.shuffled_sum), plan)
     assert accepted
     for plan in held.values():
-        below, upper = reached(plan), epsilon_bounds(plan).upper
+        below, upper = reached(plan), ends([plan]).upper
         assert below is None or below <= upper, plan
         # What covers too much would hide what covers too little; behind a shuffler the theorems are that far apart.
         if below is not None and plan.shuffler is None and upper > 0.1:

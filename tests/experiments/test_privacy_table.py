@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+from events import delivered_epsilon
 from jobs import task
 
 from silodp.algorithms import ALGORITHMS
@@ -22,12 +23,13 @@ from silodp.experiments.privacy_table import (
 from silodp.experiments.table import delivered_lookup
 from silodp.experiments.task import Task
 from silodp.files import write_csv
-from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
+from silodp.privacy.accounting.accountant import DeliveredEpsilon, end_of_round_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.message_counts import Whom
 from silodp.privacy.person import person_epsilon, persons_epsilon
 from silodp.privacy.plan import ADJACENCY, Budget
 from silodp.privacy.selection import selection_epsilon
-from silodp.privacy.true_epsilon import epsilon_bounds
+from silodp.privacy.true_epsilon import ends
 
 SIZES = [169, 285]
 
@@ -51,12 +53,12 @@ def accountant(monkeypatch):
     """A stand-in that is quick and keeps what it was asked."""
     asked = []
 
-    def fake(one, delta):
-        asked.append((one, delta))
-        value = stand_in(one)
+    def fake(plans):
+        asked.extend(plans)
+        value = stand_in(*plans)
         return DeliveredEpsilon(value / 2, value * 0.75, value, "stand-in")
 
-    monkeypatch.setattr("silodp.privacy.true_epsilon.delivered_epsilon", fake)
+    monkeypatch.setattr("silodp.experiments.privacy_table.ends", fake)
     return asked
 
 
@@ -152,7 +154,7 @@ def test_largest_epsilon_is_reported_when_trials_chose_different_phases(accounta
 )
 def test_a_claim_is_judged_by_both_ends(lower, upper, word, monkeypatch):
     found = DeliveredEpsilon(lower, 2.2, upper, "stand-in")
-    monkeypatch.setattr("silodp.privacy.true_epsilon.delivered_epsilon", lambda *_: found)
+    monkeypatch.setattr("silodp.experiments.privacy_table.ends", lambda plans: found)
     (row,) = rows(point()).to_dict("records")
     assert (row["holds"], row["claim"]) == (word == "kept", word)
 
@@ -196,12 +198,12 @@ def test_epsilon_grows_to_the_runs(name):
     found = epsilon_by_round(algorithm, plan, (1, 3, 6))
     values = [value for _, value in found]
     assert [number for number, _ in found] == [1, 3, 6]
-    assert 0 < values[0] < values[1] < values[2] == epsilon_bounds(plan).upper
+    assert 0 < values[0] < values[1] < values[2] == ends([plan]).upper
 
 
 def test_disjoint_batches_cost_nothing_after_the_first():
     algorithm, plan = made("prox_sgd")
-    assert {value for _, value in epsilon_by_round(algorithm, plan)} == {epsilon_bounds(plan).upper}
+    assert {value for _, value in epsilon_by_round(algorithm, plan)} == {ends([plan]).upper}
 
 
 def test_messages_on_all_records_have_a_closed_form():
@@ -220,7 +222,7 @@ def rows_other_epsilons(held=(1, 1), **changes):
 
 def test_person_with_one_record_has_the_delivered_epsilon():
     row, _ = rows_other_epsilons()
-    assert row["epsilon_person"] == pytest.approx(row["delivered_epsilon"], rel=1e-6)
+    assert row["epsilon_person"] == row["delivered_epsilon"]
     # Of three rounds, half are one.
     assert 0 < row["epsilon_first_round"] == row["epsilon_half_rounds"] < row["delivered_epsilon"]
 
@@ -228,7 +230,7 @@ def test_person_with_one_record_has_the_delivered_epsilon():
 def test_shared_records_and_grid_size_raise_epsilon():
     row, plan = rows_other_epsilons(held=(2, 3))
     assert (row["person_silos"], row["person_records"]) == (2, 3)
-    assert row["epsilon_person"] == person_epsilon(plan, 2, 3) > row["delivered_epsilon"]
+    assert row["epsilon_person"] == person_epsilon(plan, Whom(2, 3)) > row["delivered_epsilon"]
     assert row["selection_points"] == 4  # two step sizes, two clips
     assert row["epsilon_selection"] == selection_epsilon([plan], 4) > row["delivered_epsilon"]
 
@@ -236,7 +238,7 @@ def test_shared_records_and_grid_size_raise_epsilon():
 def test_person_epsilon_is_finite_for_resampled_records():
     row, plan = rows_other_epsilons(held=(1, 7), readings={"resample": True})
     assert row["delivered_epsilon"] == np.inf
-    assert row["epsilon_person"] == person_epsilon(plan, 1, 7) < np.inf
+    assert row["epsilon_person"] == person_epsilon(plan, Whom(1, 7)) < np.inf
     assert np.isnan(row["epsilon_selection"])
 
 
@@ -250,7 +252,7 @@ def test_by_round_ends_at_the_delivered_epsilon():
         plan = Task("small", config, name, config.settings[0]).plans(2.0, 1, SIZES)[0]
         assert list(of["round"]) == [1, 2, 3]
         assert of["epsilon"].is_monotonic_increasing
-        assert of["epsilon"].iloc[-1] == epsilon_bounds(plan).upper
+        assert of["epsilon"].iloc[-1] == ends([plan]).upper
         assert set(of["claimed_epsilon"]) == {2.0}
 
 
@@ -271,9 +273,9 @@ def test_by_round_has_no_rows_without_a_proof():
 def test_person_in_silos_with_unequal_plans_sums_the_worst():
     plans = list(dict.fromkeys(task(readings={"records": "own"}).plans(2.0, 1, SIZES)))
     assert len(plans) == 2
-    assert persons_epsilon(plans, 1, 2) == max(person_epsilon(plan, 1, 2) for plan in plans)
-    found = persons_epsilon(plans, 2, 2)
+    assert persons_epsilon(plans, Whom(1, 2)) == max(person_epsilon(plan, Whom(1, 2)) for plan in plans)
+    found = persons_epsilon(plans, Whom(2, 2))
     # At δ/2 each, which costs more than at δ; and no less than what the two compose to if both were the worse one.
-    assert found > 2 * persons_epsilon(plans, 1, 2)
-    assert found >= max(person_epsilon(plan, 2, 2) for plan in plans)
-    assert persons_epsilon(plans, 1, 169) == np.inf, "a person who is a whole silo"
+    assert found > 2 * persons_epsilon(plans, Whom(1, 2))
+    assert found >= max(person_epsilon(plan, Whom(2, 2)) for plan in plans)
+    assert persons_epsilon(plans, Whom(1, 169)) == np.inf, "a person who is a whole silo"

@@ -9,6 +9,7 @@ import pytest
 import small
 import textbook
 import torch
+from events import delivered_epsilon
 from jobs import data, same, silos_of, task, train
 from small import DTYPES, Point
 
@@ -16,7 +17,6 @@ from silodp.experiments.task import POINT
 from silodp.experiments.training import evaluate, run_trial
 from silodp.federation.streams import Streams
 from silodp.federation.trial_data import build_model, prepare
-from silodp.privacy.accounting import delivered_epsilon
 
 
 def test_a_trial_is_the_textbooks_run_on_the_real_records():

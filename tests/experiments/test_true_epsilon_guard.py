@@ -3,10 +3,10 @@
 import jobs
 import pytest
 import yaml
+from events import upper_epsilon
 
 from silodp.cli import main
 from silodp.experiments.true_epsilon_guard import unproven, unproven_task
-from silodp.privacy.accounting.accountant import upper_epsilon
 
 SIZES = [60, 80]
 

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from runfiles import deactivate_plugins, message, overriding, project, write
 
 from silodp.algorithms import ALGORITHMS
 from silodp.cli import main
-from silodp.config.errors import ConfigError
 from silodp.datasets import DATASETS
 from silodp.experiments.validation import load
 from silodp.extending import plugins
@@ -153,28 +150,6 @@ def test_an_edit_of_a_plugin_redoes_what_it_computes(root):
     assert edited(root, "SCALE = 0.5", "SCALE = 0.75") == {"toy_sign", "privacy", "run"}
     assert edited(root, "SCALE =", "# A comment.\nSCALE =") == {"run"}
     assert edited(root, "Toy sign SGD", "Toy") == {"toy_sign", "privacy", "figure", "run"}
-
-
-def test_an_installed_package_brings_its_own_by_entry_points(root, tmp_path, monkeypatch):
-    package = tmp_path / "own_package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "parts.py").write_text("SCALE = 0.5\n")
-    (package / "toy.py").write_text(TOY.read_text().replace("SCALE = 0.5", "from own_package.parts import SCALE"))
-    monkeypatch.syspath_prepend(tmp_path)
-    point = EntryPoint("toy_sign", "own_package.toy:ToySign", "silodp.algorithms")
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == point.group else [])
-    run = write(root, toy([]))
-    before = RunPlan(load(run, root)).digest_of("train", experiment="cancer", algorithm="toy_sign")
-    (package / "parts.py").write_text("SCALE = 0.25\n")
-    assert RunPlan(load(run, root)).digest_of("train", experiment="cancer", algorithm="toy_sign") != before
-    for name, value in [("other", point.value), ("toy_sign", "own_package.nothing:X"), ("toy_sign", "json:loads")]:
-        wrong = EntryPoint(name, value, point.group)
-        monkeypatch.setattr(plugins, "entry_points", lambda group, one=wrong: [one] if group == one.group else [])
-        with pytest.raises(ConfigError, match=rf"entry point silodp.algorithms: {name} = {value}: "):
-            load(run, root)
-    for name in [name for name in sys.modules if name.startswith("own_package")]:
-        del sys.modules[name]
 
 
 def test_a_resolved_configuration_leaves_out_what_the_run_left_out(root):

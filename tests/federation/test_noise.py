@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from silodp.federation.noise import NOISE_ROWS, device_normals, standard_normals
+from silodp.federation.draws import NOISE_ROWS, device_normals, standard_normals
 from silodp.federation.streams import Streams
 from silodp.models.threads import use_threads
 

@@ -6,6 +6,7 @@ import math
 import pytest
 import small
 import torch
+from events import upper_epsilon
 from small import MODEL_CASES, Point
 
 from silodp.algorithms import ALGORITHMS
@@ -17,7 +18,6 @@ from silodp.extending.contract import Broken, sends_its_plan
 from silodp.federation.interface import Query
 from silodp.federation.plan_check import BrokenPlan, PlanCheck
 from silodp.federation.streams import Streams
-from silodp.privacy.accounting.accountant import upper_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 ROUNDS, SIZES, POINTS = 8, (9, 9), [Point(1.0, 0.05, 1.0), Point(3.0, 0.05, 1.0)]

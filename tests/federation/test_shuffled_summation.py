@@ -18,7 +18,7 @@ from silodp.federation.streams import Streams
 from silodp.privacy.plan import Budget
 from silodp.privacy.shuffling.p_vec import SumParameters
 from silodp.privacy.shuffling.shuffled_plan import sent_bits, shuffled_plan
-from silodp.privacy.true_epsilon import epsilon_bounds
+from silodp.privacy.true_epsilon import ends
 
 SIZES = (12, 12, 13)
 POINTS = [Point(None, 0.1, 1.0), Point(None, 0.1, 5.0)]
@@ -121,7 +121,7 @@ def made(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_delivered_epsilon_is_the_claim_and_near_it(name):
     plan = made(name)
-    found = epsilon_bounds(plan)
+    found = ends([plan])
     assert 0.85 * 2.0 < found.upper <= 2.0
     assert found.lower < found.upper < 2 * found.lower
     assert "P_vec" in found.method
@@ -176,7 +176,7 @@ def test_one_silo_a_round_may_send_alone():
 
 def test_records_drawn_with_replacement_prove_nothing():
     """A record that is drawn twice is two participants of a sum, which no bound here covers."""
-    found = epsilon_bounds(sampled(made("sdp_prox_svrg"), "replacement"))
+    found = ends([sampled(made("sdp_prox_svrg"), "replacement")])
     assert found.upper == np.inf
     assert "several participants" in found.method
 

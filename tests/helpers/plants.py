@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from silodp.federation.draws import RecordDraws
 from silodp.federation.messages import Messages
-from silodp.federation.records import RecordDraws
 
 # Scale of the noise from (kind, round, K, n).
 Scale = Callable[[str, int, int, int], float]

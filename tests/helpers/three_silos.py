@@ -4,6 +4,7 @@ import hashlib
 
 import torch
 
+from silodp.algorithms import ALGORITHMS
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.silos.federation_file import Federation
@@ -11,6 +12,14 @@ from silodp.silos.lattice import LatticeMessages
 from silodp.silos.run_plan import work_out
 
 SIZES = {"north": 40, "east": 25, "west": 31}
+# (name, options) of every algorithm that silos run, local SGD in its three readings.
+# Algorithms that mix the noise of several messages, and those that silos run.
+MIXED = ["minibatch_sgd_correlated", "dp_mu2_correlated", "dp_mu2_difference"]
+NAMES = [n for n, kind in ALGORITHMS.items() if kind.trust == "nothing" and not kind.alone and n not in MIXED]
+CASES: list[tuple[str, dict]] = [(name, {}) for name in NAMES] + [
+    ("local_sgd", {"noise_at": at}) for at in ("contracted_step", "end")
+]
+CASES += [("fedprox_spider", {"phase_length": 2}), ("dp_scaffold", {"phase_length": 2, "warm_start": True})]
 
 
 def federation_keys(name="minibatch_sgd", options=None, **changes):

@@ -54,6 +54,14 @@ def test_a_silos_file_becomes_a_silo_and_marks_tell_what_was_read_off_it(draft, 
     assert len(marked) == 5
 
 
+def test_a_silo_drafts_under_its_name_beside_its_file(draft, tmp_path):
+    """It was called as its file, and the folder had to be a new one."""
+    assert draft("--ignore", "hospital", "--name", "north", "--output", ".")[0] == 0
+    assert list(read_federation(tmp_path / "federation.yaml").silos) == ["north"]
+    silo = read_silo(tmp_path / "silo.yaml")
+    assert (silo.name, silo.key) == ("north", str(tmp_path / "north.key"))
+
+
 def test_the_study_is_of_made_up_records(draft, tmp_path):
     """Other records in the same bounds and categories give the same study."""
     draft("--silo", "hospital")
@@ -73,10 +81,12 @@ def test_the_study_is_of_made_up_records(draft, tmp_path):
     [
         (("--missing", "drop"), "--missing: drop: must be left out with --federation"),
         (("--person", "weight"), "--person: 'weight': must be left out with --federation"),
-        (("--output", "."), "already exists"),
+        (("--output", "."), "study.yaml: already exists"),
+        (("--name", "North", "--silo", "hospital"), "--name: North: must be left out with --silo"),
     ],
 )
 def test_what_lets_a_record_move_others_is_refused(draft, tmp_path, words, said):
+    (tmp_path / "study.yaml").touch()
     code, told = draft(*words)
     assert (code, said in told) == (2, True)
-    assert not (tmp_path / "federation").exists()
+    assert not list(tmp_path.rglob("federation*"))

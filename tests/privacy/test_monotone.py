@@ -7,17 +7,15 @@ import math
 
 import numpy as np
 import pytest
-from dp_accounting.dp_event import ComposedDpEvent
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from silodp.experiments.privacy_table import plans_at_largest_delta
-from silodp.privacy.accounting.accountant import delivered_epsilon
-from silodp.privacy.person import composed_epsilon, person_epsilon, persons_epsilon
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
+from silodp.privacy.message_counts import RECORD, Whom
+from silodp.privacy.person import person_epsilon, persons_epsilon
+from silodp.privacy.plan import Budget, PrivacyPlan, Release, at_largest_delta
 from silodp.privacy.selection import selection_epsilon
-from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
+from silodp.privacy.true_epsilon import ends, refuting_epsilon, upper_end
 
 SAMPLERS = ["replacement", "subset", "all", "disjoint"]
 few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
@@ -51,21 +49,20 @@ def louder(plan, factor):
 @given(st.lists(plans(), min_size=2, max_size=3))
 def test_a_union_gives_away_no_less_than_a_part(parts):
     delta = max(plan.budget.delta for plan in parts)
-    whole = delivered_epsilon(ComposedDpEvent([part.as_seen_by_adversary.event for part in parts]), delta).upper
+    whole = upper_end(parts)
     for plan in parts:
-        assert whole >= epsilon_bounds(at(plan, delta)).lower
-        assert composed_epsilon(parts, delta) >= epsilon_bounds(at(plan, delta)).lower
-    assert whole <= sum(epsilon_bounds(at(plan, delta / len(parts))).upper for plan in parts) * (1 + 1e-3) + 1e-9
+        assert whole >= ends([at(plan, delta)]).lower
+    assert whole <= sum(upper_end([at(plan, delta / len(parts))]) for plan in parts) * (1 + 1e-3) + 1e-9
 
 
 @few
 @given(plans(), st.floats(1.05, 3), st.floats(1.5, 1e3))
 def test_noise_and_delta_only_lower_it(plan, factor, times):
-    found = epsilon_bounds(plan)
+    found = ends([plan])
     assert 0 <= found.lower <= found.upper
-    assert epsilon_bounds(louder(plan, factor)).lower <= found.upper * (1 + 1e-6)
-    assert epsilon_bounds(louder(plan, factor)).upper <= found.upper * (1 + 1e-3) + 1e-9
-    larger = epsilon_bounds(at(plan, min(plan.budget.delta * times, 0.5)))
+    assert ends([louder(plan, factor)]).lower <= found.upper * (1 + 1e-6)
+    assert ends([louder(plan, factor)]).upper <= found.upper * (1 + 1e-3) + 1e-9
+    larger = ends([at(plan, min(plan.budget.delta * times, 0.5))])
     assert larger.upper <= found.upper * (1 + 1e-3) + 1e-9
     assert larger.lower <= found.upper * (1 + 1e-6)
 
@@ -74,39 +71,39 @@ def test_noise_and_delta_only_lower_it(plan, factor, times):
 @given(plans(), st.integers(1, 3), st.integers(1, 3))
 def test_a_person_costs_more_with_silos_and_records(plan, silos, records):
     assume(records + 1 < plan.budget.n)
-    here = person_epsilon(plan, silos, records)
-    assert here >= epsilon_bounds(plan).lower
-    assert person_epsilon(plan, silos + 1, records) >= here * (1 - 1e-3)
-    assert person_epsilon(plan, silos, records + 1) >= here * (1 - 1e-3)
+    here = person_epsilon(plan, Whom(silos, records))
+    assert here >= ends([plan]).lower
+    assert person_epsilon(plan, Whom(silos + 1, records)) >= here * (1 - 1e-3)
+    assert person_epsilon(plan, Whom(silos, records + 1)) >= here * (1 - 1e-3)
 
 
 @few
 @given(plans(), plans(), st.integers(2, 4))
 def test_unlike_silos_split_delta_among_the_silos_of_a_person(one, other, silos):
     assume(one != other and min(one.budget.n, other.budget.n) > 1)
-    whole = persons_epsilon([one, other], silos)
+    whole = persons_epsilon([one, other], Whom(silos))
     for plan in (one, other):
-        assert whole >= silos * person_epsilon(at(plan, plan.budget.delta / silos)) * (1 - 1e-9)
+        assert whole >= silos * person_epsilon(at(plan, plan.budget.delta / silos), RECORD) * (1 - 1e-9)
 
 
 @few
 @given(plans(), st.floats(1.0, 50.0), st.floats(1.1, 4.0))
 def test_more_tries_cost_more(plan, tries, times):
     few_tries, more = selection_epsilon([plan], tries), selection_epsilon([plan], tries * times)
-    assert epsilon_bounds(plan).lower <= few_tries * (1 + 1e-9) <= more * (1 + 1e-2) + 1e-9
+    assert ends([plan]).lower <= few_tries * (1 + 1e-9) <= more * (1 + 1e-2) + 1e-9
 
 
 @few
 @given(st.lists(plans(), min_size=1, max_size=4))
 def test_a_rows_ends_stand_at_the_largest_delta(parts):
     """Silos of 60 and 3,000 had [.843, .849] where no silo has more than .725 at the row's δ."""
-    rows = plans_at_largest_delta(parts)
+    rows = at_largest_delta(parts)
     delta = max(plan.budget.delta for plan in parts)
     assert {plan.budget.delta for plan in rows} == {delta}
-    ends = [(violating_epsilon(plan, epsilon_bounds(plan), True), epsilon_bounds(plan).upper) for plan in rows]
-    upper = max(end for _, end in ends)
-    assert all(math.isnan(low) or low <= high for low, high in ends)
-    assert upper <= max(epsilon_bounds(plan).upper for plan in parts) * (1 + 1e-3) + 1e-9
+    both = [(refuting_epsilon(plan, ends([plan]), True), upper_end([plan])) for plan in rows]
+    upper = max(end for _, end in both)
+    assert all(math.isnan(low) or low <= high for low, high in both)
+    assert upper <= max(ends([plan]).upper for plan in parts) * (1 + 1e-3) + 1e-9
 
 
 def batch_means(sampler, K, values, rounds):
@@ -133,7 +130,7 @@ def test_all_neighbours_of_tiny_silos_stay_between_the_ends(sampler, n, K, round
     K, delta = n if sampler == "all" else K, 1e-2
     release = Release("gradient", rounds, K, noise, sampler=sampler)
     plan = PrivacyPlan("minibatch_sgd", Budget(n, rounds, 1.0, delta, 1.0), (release,))
-    ends = epsilon_bounds(plan)
+    found = ends([plan])
     axis = np.linspace(-1 - 6 * noise, 1 + 6 * noise, 2401 if rounds == 1 else 241)
 
     def density(first, others):
@@ -141,14 +138,14 @@ def test_all_neighbours_of_tiny_silos_stay_between_the_ends(sampler, n, K, round
         return functools.reduce(lambda p, q: np.einsum("...w,gw->...gw", p, q), np.moveaxis(parts, 2, 0)).mean(-1)
 
     def reached(epsilon):
-        found = 0.0
+        most = 0.0
         for others in itertools.product([-1.0, 0.0, 1.0], repeat=n - 1):
             p, q = density(1.0, others), density(-1.0, others)
             for one, other in ((p, q), (q, p)):
                 mass = np.maximum(one - math.exp(epsilon) * other, 0).sum() * (axis[1] - axis[0]) ** rounds
-                found = max(found, float(mass))
-        return found
+                most = max(most, float(mass))
+        return most
 
-    assert reached(ends.upper) <= delta * (1 + 1e-3)
-    lower = violating_epsilon(plan, ends, everyone=True)
+    assert reached(found.upper) <= delta * (1 + 1e-3)
+    lower = refuting_epsilon(plan, found, everyone=True)
     assert math.isnan(lower) or reached(lower) >= delta * (1 - 1e-2)

@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from events import delivered_epsilon
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import without_replacement
-from silodp.privacy.person import composed_epsilon, person_epsilon, person_laws, persons_epsilon
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.privacy.shuffling.trusted_sum import shared_noise
-from silodp.privacy.true_epsilon import epsilon_bounds
+from silodp.privacy.message_counts import RECORD, Whom, counts_of, laws_of, without_replacement
+from silodp.privacy.person import person_epsilon, persons_epsilon
+from silodp.privacy.plan import Budget, PrivacyPlan, Release, at_largest_delta
+from silodp.privacy.true_epsilon import ends, upper_end
 
 N, DELTA = 50, 1e-4
 
@@ -27,7 +26,22 @@ def plan(sampler="replacement", count=5, K=10, noise=0.3, **more):
 @pytest.mark.parametrize("sampler", ["replacement", "subset", "all", "disjoint"])
 def test_a_person_with_one_record_is_a_record(sampler):
     one = plan(sampler)
-    assert person_epsilon(one) == pytest.approx(delivered_epsilon(one, DELTA).upper, rel=1e-6)
+    assert person_epsilon(one, RECORD) == delivered_epsilon(one, DELTA).upper
+
+
+def test_one_record_among_unlike_silos_is_the_rows_record():
+    """At the largest δ of the silos, as both ends of the row are."""
+    small = plan(noise=0.25)
+    small = dataclasses.replace(small, budget=dataclasses.replace(small.budget, delta=DELTA * 4))
+    found = persons_epsilon([small, plan()], RECORD)
+    assert found == max(upper_end([one]) for one in at_largest_delta([small, plan()])) < upper_end([plan(noise=0.25)])
+
+
+@pytest.mark.parametrize("name", ["localised_accelerated", "local_sgd"])
+def test_one_record_has_the_credit_of_parts_and_of_steps_that_do_not_expand(name):
+    options = {"noise_at": "contracted_step"} if name == "local_sgd" else {}
+    one = ALGORITHMS[name].with_options({"rounds": 20} | options).plan(Budget(200, 20, 4.0, DELTA, 8.0))
+    assert person_epsilon(one, RECORD) == ends([one]).upper < person_epsilon(one, Whom(1, 2))
 
 
 @pytest.mark.parametrize("sampler", ["all", "disjoint"])
@@ -37,25 +51,25 @@ def test_gaussian_messages_have_a_closed_form(sampler, silos, records):
     one = plan("all", K=N) if sampler == "all" else plan("disjoint")
     times = 5 if sampler == "all" else 1
     wanted = gaussian_epsilon(DELTA, records * math.sqrt(silos * times) / one.noise_multiplier)
-    assert person_epsilon(one, silos, records) == pytest.approx(wanted, rel=1e-9)
+    assert person_epsilon(one, Whom(silos, records)) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize("sampler", ["replacement", "subset"])
 def test_a_persons_silos_compose_where_no_sum_hides_their_messages(sampler):
-    assert person_epsilon(plan(sampler), 2) == pytest.approx(composed_epsilon([plan(sampler)] * 2, DELTA))
+    assert person_epsilon(plan(sampler), Whom(2)) == pytest.approx(upper_end([plan(sampler)] * 2))
 
 
 def test_a_trusted_sum_shows_a_persons_silos_in_one_message():
     """Two of two silos: the sum of two batches of K out of n is like one of 2K, with its noise."""
     alone = plan()
-    summed = shared_noise(alone, 2)
-    ((law, count),) = person_laws(summed, 2, 1)
+    summed = alone.behind_sum_of(2)
+    ((law, count),) = laws_of(counts_of([summed], Whom(2)), DELTA)
     assert count == 5
     assert law.weights @ np.arange(len(law.weights)) == pytest.approx(2 * 10 / N, rel=1e-6)
-    assert person_epsilon(summed, 1) == pytest.approx(epsilon_bounds(summed).upper, rel=1e-6)
-    assert person_epsilon(summed, 1) < person_epsilon(summed, 2) < 2.5 * person_epsilon(summed, 1)
+    assert person_epsilon(summed, Whom(1)) == pytest.approx(ends([summed]).upper, rel=1e-6)
+    assert person_epsilon(summed, Whom(1)) < person_epsilon(summed, Whom(2)) < 2.5 * person_epsilon(summed, Whom(1))
     # No more silos than take part can be in one sum.
-    assert person_epsilon(summed, 7) == person_epsilon(summed, 2)
+    assert person_epsilon(summed, Whom(7)) == person_epsilon(summed, Whom(2))
 
 
 @pytest.mark.parametrize("sampler", ["replacement", "subset"])
@@ -64,7 +78,7 @@ def test_no_neighbours_of_a_small_silo_exceed_a_persons_epsilon(sampler, togethe
     """n = 4, K = 2: every batch is written out, for neighbours whose records pull in any pattern."""
     n, K, noise = 4, 2, 0.9
     one = dataclasses.replace(plan(sampler, count=1, K=K, noise=noise), budget=Budget(n, 1, 1.0, 1e-2, 1.0))
-    bound = person_epsilon(one, 1, together)
+    bound = person_epsilon(one, Whom(1, together))
     batches = list(
         itertools.product(range(n), repeat=K) if sampler == "replacement" else itertools.permutations(range(n), K)
     )
@@ -87,28 +101,28 @@ def test_no_neighbours_of_a_small_silo_exceed_a_persons_epsilon(sampler, togethe
 def test_a_clipped_mean_moves_once_however_many_records_are_replaced():
     one = plan("all", count=1, K=N, noise=2.0, clipping="batch_mean")
     mu = 1 / one.noise_multiplier
-    assert person_epsilon(one, 1, 7) == pytest.approx(gaussian_epsilon(DELTA, mu), rel=1e-9)
+    assert person_epsilon(one, Whom(1, 7)) == pytest.approx(gaussian_epsilon(DELTA, mu), rel=1e-9)
 
 
 def test_what_is_not_known_is_not_said():
     shuffled = ALGORITHMS["shuffled_minibatch_sgd"].with_options({"rounds": 3, "noise": 0.4, "silos": 9, "cohort": 9})
-    assert math.isnan(person_epsilon(shuffled.plan(Budget(N, 3, 1.0, DELTA, 1.0)), 2))
+    assert math.isnan(person_epsilon(shuffled.plan(Budget(N, 3, 1.0, DELTA, 1.0)), Whom(2)))
     bare = dataclasses.replace(plan(), budget=Budget(N, 5, None, DELTA, 1.0))
-    assert person_epsilon(bare) == math.inf
+    assert person_epsilon(bare, RECORD) == math.inf
 
 
 @pytest.mark.parametrize(("silos", "records"), [(0, 1), (1, 0), (1, N + 1)])
 def test_a_person_has_records(silos, records):
     with pytest.raises(ValueError, match=f"silos = {silos}, records = {records}: must be at least 1"):
-        person_epsilon(plan(), silos, records)
+        person_epsilon(plan(), Whom(silos, records))
 
 
 def test_silos_with_unlike_plans_behind_one_sum_have_no_bound():
     """s·ε(δ/s) gave 82.8 where two silos of one sum reach 143.8: their batches share the noise of a message."""
-    one, other = (shared_noise(plan(K=K), 2) for K in (10, 20))
-    assert persons_epsilon([one, other], 2) == math.inf
-    assert persons_epsilon([one, one], 2) < math.inf
-    assert persons_epsilon([one, other], 1) == max(person_epsilon(one), person_epsilon(other))
+    one, other = (plan(K=K).behind_sum_of(2) for K in (10, 20))
+    assert persons_epsilon([one, other], Whom(2)) == math.inf
+    assert persons_epsilon([one, one], Whom(2)) < math.inf
+    assert persons_epsilon([one, other], Whom(1)) == max(person_epsilon(one, RECORD), person_epsilon(other, RECORD))
 
 
 def test_silos_with_unlike_plans_compose_at_a_share_of_delta():
@@ -118,8 +132,8 @@ def test_silos_with_unlike_plans_compose_at_a_share_of_delta():
         return dataclasses.replace(one, budget=dataclasses.replace(one.budget, delta=DELTA / 2))
 
     weak, strong = plan(noise=0.3), plan(noise=0.6)
-    assert persons_epsilon([weak, strong], 2) == 2 * person_epsilon(at_half_delta(weak), 1)
-    assert persons_epsilon([weak, strong], 2, 3) == 2 * person_epsilon(at_half_delta(weak), 1, 3)
+    assert persons_epsilon([weak, strong], Whom(2)) == 2 * person_epsilon(at_half_delta(weak), Whom(1))
+    assert persons_epsilon([weak, strong], Whom(2, 3)) == 2 * person_epsilon(at_half_delta(weak), Whom(1, 3))
 
 
 def test_a_person_with_nearly_all_records_of_a_drawn_batch_needs_no_warning():
@@ -139,5 +153,5 @@ def test_a_person_whose_records_are_all_drawn_is_one_gaussian(n, records):
         release = Release("gradient", 1, n, 0.5, sampler=sampler)
         return PrivacyPlan("minibatch_sgd", Budget(n, 1, 1.0, 1e-3, 1.0), (release,))
 
-    whole = person_epsilon(planned("all"), 1, records)
-    assert whole <= person_epsilon(planned("subset"), 1, records) <= whole * (1 + 1e-3)
+    whole = person_epsilon(planned("all"), Whom(1, records))
+    assert whole <= person_epsilon(planned("subset"), Whom(1, records)) <= whole * (1 + 1e-3)

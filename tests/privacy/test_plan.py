@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
+from collections import Counter
 
-import dp_accounting
 import pytest
 
 from silodp.algorithms import ALGORITHMS
+from silodp.privacy.message_counts import counts_of, draws
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 # n = 100, R = 25, ε = 2, δ = 1e-4 and 16 as the batch's ε: nε = 200, K = 100·4/(2·5) = 40,
@@ -123,7 +124,7 @@ def test_a_baseline_has_no_noise_and_says_so(name):
     plan = made(name, Budget(100, 25, None, 1e-4, 16.0))
     assert not plan.private
     assert all(release.noise == 0 for release in plan.releases)
-    assert plan.event == dp_accounting.NonPrivateDpEvent()
+    assert counts_of([plan]) is None
     with_noise = made(name)
     assert with_noise.private
     assert [r.records_drawn for r in plan.releases] == [r.records_drawn for r in with_noise.releases]
@@ -137,14 +138,12 @@ def test_a_baseline_has_no_noise_and_says_so(name):
         ("fed_spider", 1, (25, 24), (40, 40)),
     ],
 )
-def test_events_of_two_kinds(name, q, counts, records):
+def test_messages_of_two_kinds(name, q, counts, records):
     plan = made(name, phase_length=q)
-    parts = []
+    wanted = Counter()
     for kind, count, K in zip(("gradient", "difference"), counts, records, strict=True):
-        gaussian = dp_accounting.GaussianDpEvent(plan[kind].noise_multiplier)
-        drawn = dp_accounting.SampledWithReplacementDpEvent(100, K, gaussian)
-        parts.append(dp_accounting.SelfComposedDpEvent(drawn, count))
-    assert plan.event == dp_accounting.ComposedDpEvent(parts)
+        wanted[draws("with", 100, K, plan[kind].noise_multiplier)] += count
+    assert counts_of([plan]) == wanted
 
 
 @pytest.mark.parametrize(
@@ -169,23 +168,16 @@ def test_a_clipped_mean_is_accounted_as_drawn_or_not():
     """n = 4, K = 2: the record is in a message with probability 1 − (3/4)² = 7/16, rounded up to 2 of 4; z = σ/2L."""
     plan = ALGORITHMS["minibatch_sgd"](3).plan(Budget(4, 3, 1.0, 0.01, 1.0, 2))
     clipped = tuple(dataclasses.replace(one, clipping="batch_mean") for one in plan.releases)
-    event = dataclasses.replace(plan, releases=clipped).event
-    sampled = event.event
-    assert (event.count, sampled.source_dataset_size, sampled.sample_size) == (3, 4, 2)
-    assert isinstance(sampled, dp_accounting.SampledWithoutReplacementDpEvent)
-    assert sampled.event.noise_multiplier == pytest.approx(plan.releases[0].noise / 2)
+    wanted = draws("without", 4, 2, plan.releases[0].noise / 2)
+    assert counts_of([dataclasses.replace(plan, releases=clipped)]) == {wanted: 3}
 
 
 def test_subsets_are_drawn_without_replacement():
     plan = ALGORITHMS["prox_svrg"](4, phase_length=2).plan(Budget(10, 4, 1.0, 0.01, 1.0))
     drawn = tuple(dataclasses.replace(one, sampler="subset") for one in plan.releases)
     plan = dataclasses.replace(plan, releases=drawn)
-    kinds = plan.event.events
-    assert [(one.event.source_dataset_size, one.event.sample_size, one.count) for one in kinds] == [
-        (10, 5, 4),
-        (10, 10, 2),
-    ]
-    assert all(isinstance(one.event, dp_accounting.SampledWithoutReplacementDpEvent) for one in kinds)
+    first, second = (release.noise_multiplier for release in plan.releases)
+    assert counts_of([plan]) == {draws("without", 10, 5, first): 4, draws("all", 1, 1, second): 2}
     assert plan.sampling == "5, 10 of 10 without replacement in a message"
 
 
@@ -221,4 +213,4 @@ def test_a_clipped_mean_of_many_draws():
     """n = 5, K = 4: in a message with probability 1 − (4/5)⁴ = .59, between 2 and 3 of 5."""
     release = Release("gradient", 3, 4, 1.0, clipping="batch_mean")
     plan = PrivacyPlan("minibatch_sgd", Budget(5, 3, 1.0, 0.01, 1.0, 4), (release,))
-    assert (plan.event.event.sample_size, plan.event_below.event.sample_size) == (3, 2)
+    assert [K for whole in (math.ceil, math.floor) for (_, _, K, *_) in counts_of([plan], whole=whole)] == [3, 2]

@@ -2,10 +2,14 @@
 
 import hashlib
 import importlib.util
+import itertools
 import re
 import resource
+import shutil
 import socket
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import filelock
 import numpy as np
@@ -13,13 +17,14 @@ import pytest
 import runfiles
 import yaml
 
-from silodp.cli import main
+from silodp.cli import federate, main
 from silodp.config.errors import ConfigError
 from silodp.silos.hosting import Host
-from silodp.silos.keys import make_key
-from silodp.silos.ledger import Ledger
-from silodp.silos.taking_part import Membership, Part, membership
-from silodp.silos.wire import FAULT, GREETING, HELLO, NO_MARK, Hello, pack
+from silodp.silos.keys import fingerprint, make_key, spoken
+from silodp.silos.ledger import Ledger, opened
+from silodp.silos.slot_store import SlotStore
+from silodp.silos.taking_part import Part, membership
+from silodp.silos.wire import FAULT, GREETING, HELLO, MARK, NO_MARK, Hello, pack
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,6 +64,12 @@ def silo(tmp_path):
     return write_silo(tmp_path, keys)
 
 
+def agree(silo, **changes):
+    """federation.yaml with some keys changed."""
+    path = silo.parent / "federation.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
+
+
 def write_silo(folder, keys):
     (folder / "silo.yaml").write_text(yaml.safe_dump(keys))
     return folder / "silo.yaml"
@@ -75,6 +86,8 @@ def write_silo(folder, keys):
     ],
 )
 def test_a_silo_that_cannot_take_part_is_told_in_one_line(changes, said, silo, capsys):
+    if said.startswith(("key", "silos.")):
+        agree(silo, reply_after=0.5)
     if "key" in changes:
         (silo.parent / "north.key").touch()
         (silo.parent / "north.crt").touch()
@@ -89,25 +102,80 @@ def test_a_silo_that_cannot_take_part_is_told_in_one_line(changes, said, silo, c
 
 
 def join_briefly(silo, *words):
-    """Join with nobody there, so that the charge is all that happens."""
+    """Join with nobody there."""
     pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
     write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"answer_within": 0.1})
     return main(["-q", "silo", "join", str(silo), "--socket", f"unix:{silo.parent}/line", *words])
 
 
+def question(member, slot, value=0.0):
+    return pack(member.silo.run, slot, np.full(member.part.plan.size, value))
+
+
+def begin(silo, code=b"c" * 32, again=False):
+    """Begin or resume a run, answer its first question, and stop; the folders of all runs."""
+    part = Part(silo, f"unix:{silo.parent}/line")
+    with membership(part, code, again) as member:
+        assert member.reply(question(member, 0)) != FAULT
+    return sorted(part.ledger.glob("runs/*"))
+
+
 def charges(silo):
-    return (silo.parent / "ledger" / "ledger.jsonl").read_text().count('"kind": "charge"')
+    ledger = silo.parent / "ledger" / "ledger.jsonl"
+    return ledger.read_text().count('"kind": "charge"') if ledger.exists() else 0
 
 
-def test_a_join_that_is_resumed_is_charged_once_and_a_spent_budget_refuses(silo, capsys):
-    assert [join_briefly(silo), join_briefly(silo)] == [2, 2]
+def test_joins_that_get_no_question_cost_nothing_and_a_spent_budget_refuses(silo, capsys):
+    """Four of them took a ledger from ε 2 to 3.6."""
+    assert [join_briefly(silo, *["--again"] * (place > 1)) for place in range(4)] == [2] * 4
     assert "must answer within 0.1 s" in capsys.readouterr().err
+    assert charges(silo) == 0
+    (line,) = Ledger(silo.parent / "ledger").lines
+    assert (line["kind"], line["epsilon"]) == ("budget", 5.0), "with the ledger's secret, before anybody dials"
+    code = federate.code_digest(Part(silo, "unix:/none").federation)
+    begin(silo, code)
+    begin(silo, code)
     assert charges(silo) == 1
     assert join_briefly(silo, "--again") == 2
     assert "budget: 5: with this charge the total would be" in capsys.readouterr().err
     assert main(["silo", "budget", str(silo), "--raise", "20"]) == 0
-    assert join_briefly(silo, "--again") == 2
+    begin(silo, code, again=True)
     assert charges(silo) == 2
+
+
+def test_the_first_question_that_is_wholly_right_is_charged_before_its_slots_line(silo, monkeypatch):
+    part, seen = Part(silo, f"unix:{silo.parent}/line"), []
+    with membership(part, b"c" * 32, again=False) as member:
+        bad = [question(member, 4), question(member, 0, 101.0), question(member, 0, np.nan), question(member, 0)[:-8]]
+        bad += [b"x" * 32 + question(member, 0)[32:], b"", question(member, 0) + bytes(8 * part.plan.size)]
+        assert {member.reply(one) for one in bad} == {FAULT}
+        assert charges(silo) == 0
+        opening = SlotStore.open_slot
+        monkeypatch.setattr(SlotStore, "open_slot", lambda *words: seen.append(charges(silo)) or opening(*words))
+        first = member.reply(question(member, 2))
+        assert member.reply(question(member, 2)) == first != FAULT
+        assert member.reply(question(member, 1)) != FAULT
+        assert seen == [1, 1]
+    assert charges(silo) == 1
+
+
+def test_a_charge_is_held_against_the_ledger_as_it_is_then(silo):
+    """Another charge came while the silo waited."""
+    part = Part(silo, f"unix:{silo.parent}/line")
+    with membership(part, b"c" * 32, again=False) as member:
+        with opened(part.ledger) as ledger:
+            ledger.charge(part.plan.accounted[0], {"run": "another"})
+        with pytest.raises(ConfigError, match="budget: 5: with this charge the total would be"):
+            member.reply(question(member, 0))
+        assert member.silo.store.digests == {}
+
+
+def test_a_charge_takes_nothing_of_the_time_of_its_reply(silo, monkeypatch):
+    agree(silo, reply_after=0.5, wait=60.0)
+    part, charge = Part(silo, f"unix:{silo.parent}/line"), Ledger.charge
+    monkeypatch.setattr(Ledger, "charge", lambda *words: time.sleep(0.7) or charge(*words))
+    with membership(part, b"c" * 32, again=False) as member:
+        assert member.reply(question(member, 0)) != FAULT
 
 
 def test_a_silo_says_how_long_it_goes_on_trying(silo, capsys, monkeypatch):
@@ -137,6 +205,8 @@ def test_a_plug_in_is_the_file_that_all_agreed_on(silo, capsys, monkeypatch, req
     agreed = silo.parent / "federation.yaml"
     keys = yaml.safe_load(agreed.read_text()) | {"algorithm": {"name": "own_sgd"}}
     keys["coordinator"] = {"address": "unix:/nowhere"}
+    for entry in keys["silos"].values():
+        entry["certificate"] = ""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     for plugin, code, said in (
         (None, 2, "plugin: missing: must be the SHA-256 of the file that has 'own_sgd'"),
@@ -160,9 +230,9 @@ def test_of_two_joins_at_once_the_second_is_refused_and_charges_nothing(silo, ca
 
 def test_a_run_is_not_resumed_where_the_ledgers_secret_is_lost(silo):
     part = Part(silo, f"unix:{silo.parent}/line")
-    with pytest.raises(ConnectionError), membership(part, b"c" * 32, again=False):
-        raise ConnectionError("the coordinator is gone")
-    (part.ledger_folder() / ".ledger.key").unlink()
+    with membership(part, b"c" * 32, again=False):
+        pass
+    (part.ledger / ".ledger.key").unlink()
     with pytest.raises(ConfigError, match="secret"), membership(part, b"c" * 32, again=False):
         pass
 
@@ -207,17 +277,14 @@ def test_a_coordinator_admits_silos_of_its_file_code_plan_and_run_alone(silo, ca
             assert host.admit(part.number, greeted(host, member))
             assert member.why == ""
         assert host.runs == {part.number: member.silo.run}
-        assert host.greet(part.number) == GREETING.pack(host.federation.digest, code, member.mark)
-        assert host.greet(0) == GREETING.pack(host.federation.digest, code, NO_MARK)
     with membership(part, code, again=True) as member:
         assert not host.admit(part.number, greeted(host, member))
         assert caplog.messages[-1].endswith("transcript: must go on with it, or --output be another")
 
 
-def test_a_silo_answers_no_coordinator_of_another_file_or_code_or_with_a_newer_mark(silo):
+def test_a_silo_answers_no_coordinator_of_another_file_or_code(silo):
     part, code = part_of(silo), b"c" * 32
     with membership(part, code, again=False) as member:
-        older = Membership(part, member.silo, member.about, code, Ledger(silo.parent / "ledger"))
         ours = part.federation.digest
         for greeting, said in (
             ((bytes(32), code, NO_MARK), "federation.yaml: the coordinator has another one: all must have the same"),
@@ -225,33 +292,113 @@ def test_a_silo_answers_no_coordinator_of_another_file_or_code_or_with_a_newer_m
         ):
             member.greeted(GREETING.pack(*greeting))
             assert said in member.why
-            question = pack(member.silo.run, 0, np.zeros(part.plan.size))
-            assert member.reply(question) == FAULT
+            assert member.reply(question(member, 0)) == FAULT
+    assert charges(silo) == 0
+
+
+def test_a_mark_comes_with_every_reply_and_a_longer_ledgers_stays(silo):
+    part, code = part_of(silo), b"c" * 32
+    host = Host(silo.parent / "federation.yaml", silo.parent / "transcript", Path("none"), code, part.address)
+    assert host.greet(0) == GREETING.pack(host.federation.digest, code, NO_MARK)
+    with membership(part, code, again=False) as member:
+        marks = []
+        for slot in range(2):
+            reply = member.reply(question(member, slot))
+            assert host.take_mark(0, reply) == member.silo.reply(question(member, slot))
+            marks.append(reply[: MARK.size])
+            assert host.greet(0) == GREETING.pack(host.federation.digest, code, marks[-1])
+            lines, _, run, slots, _ = MARK.unpack(marks[-1])
+            assert (lines, run, slots) == (2, member.silo.run, slot + 1)
+        for reply in (None, FAULT, marks[0][:50]):
+            assert host.take_mark(0, reply) == reply
+        with opened(part.ledger) as ledger:
+            ledger.set_budget(20.0)
+            longer = ledger.mark(member.silo.run, 1)
+        host.take_mark(0, longer)
+        host.take_mark(0, marks[1])
+    assert host.greet(0) == GREETING.pack(host.federation.digest, code, longer)
+    assert host.greet(1) == GREETING.pack(host.federation.digest, code, NO_MARK)
+
+
+def test_an_older_folder_says_no_hello_however_often_it_joins(silo):
+    """The first join's hello brought the older mark, and the second join ran."""
+    part, code, ledger = part_of(silo), b"c" * 32, silo.parent / "ledger"
+    host = Host(silo.parent / "federation.yaml", silo.parent / "transcript", Path("none"), code, part.address)
+    copies = {}
+    with membership(part, code, again=False) as member:
+        shutil.copytree(ledger, copies.setdefault("before the charge", silo.parent / "first"))
+        host.take_mark(0, member.reply(question(member, 0)))
+        shutil.copytree(ledger, copies.setdefault("before the last slot", silo.parent / "second"))
+        host.take_mark(0, member.reply(question(member, 1)))
+    for when, copy in copies.items():
+        shutil.rmtree(ledger)
+        shutil.copytree(copy, ledger)
+        said = "the coordinator knows a newer copy of it" if when == "before the charge" else "older than the coordi"
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=said), membership(part, code, again=False) as member:
+                member.greeted(host.greet(0))
+        if when == "before the charge":
+            assert main(["ledger", "repair", str(ledger), "--epsilon", "4", "--delta", "1e-4"]) == 0
+            assert Ledger(ledger).total()[0] == 4.0
+            with pytest.raises(
+                ConfigError, match="older than the coordinator's last reply: restore the newest, or `--ag"
+            ):
+                membership(part, code, again=False).__enter__().greeted(host.greet(0))
     with membership(part, code, again=True) as member:
-        older.greeted(GREETING.pack(ours, code, member.mark))
-        assert older.why.endswith("ledger.jsonl: is older than what this silo told the coordinator: restore the newest")
+        assert Hello(*HELLO.unpack(member.greeted(host.greet(0)))).run == member.silo.run
 
 
 def test_a_run_goes_on_by_the_same_code_and_ends_once(silo, caplog):
     part = part_of(silo)
-    with pytest.raises(ConnectionError), membership(part, b"c" * 32, again=False):
-        raise ConnectionError("the coordinator is gone")
+    begin(silo)
     with pytest.raises(ConfigError, match="another version of silodp began this run: must be the same, or `--again`"):
         membership(part, b"d" * 32, again=False).__enter__()
     caplog.set_level("INFO", "silodp")
+    begin(silo)
+    assert any(said.endswith(": goes on") for said in caplog.messages)
+    assert charges(silo) == 1
     with membership(part, b"c" * 32, again=False):
-        assert any(said.endswith(": goes on") for said in caplog.messages)
+        pass  # the coordinator says that this is the end, which is its word alone
+    with membership(part, b"c" * 32, again=False) as member:
+        assert all(member.reply(question(member, slot)) != FAULT for slot in range(4))
     assert charges(silo) == 1
     with pytest.raises(ConfigError, match=r"the run of .* is over: `--again` starts and charges another"):
         membership(part, b"c" * 32, again=False).__enter__()
-    with membership(part, b"c" * 32, again=True):
-        assert charges(silo) == 2
+    begin(silo, again=True)
+    assert charges(silo) == 2
+
+
+def test_a_run_goes_on_where_a_key_changes_that_no_reply_depends_on(silo):
+    """A longer `wait` was another run, and another charge."""
+    write_silo(silo.parent, yaml.safe_load(silo.read_text()) | {"budget": 9.0})
+    begun = begin(silo)
+    agree(silo, title="another", wait=99.0, at_least=1, coordinator={"address": "elsewhere:1", "certificate": "new"})
+    assert begin(silo) == begun
+    assert charges(silo) == 1
+    agree(silo, bound=99.0)
+    assert len(begin(silo)) == 2
+    assert charges(silo) == 2
+
+
+def test_a_run_is_held_to_its_records_as_they_are_read(silo):
+    """`20,500` is 20.5 or 20500, as silo.yaml's `form` says, which no digest held."""
+    rows = [f"{20 + i},500;{20 + i % 9};{'yes' if i % 3 else 'no'}" for i in range(45)]
+    file, keys = silo.parent / "north.csv", yaml.safe_load(silo.read_text())
+    file.write_text("age;bmi;ill\n" + "\n".join(rows) + "\n")
+    write_silo(silo.parent, keys | {"form": {"separator": ";", "decimal": ","}})
+    begun = begin(silo)
+    write_silo(silo.parent, keys | {"form": {"separator": ";", "thousands": ","}})
+    with pytest.raises(ConfigError, match=r"north\.csv: has changed since the run began"):
+        begin(silo)
+    file.write_text(file.read_text().replace(",", ".").replace(";", ","))
+    write_silo(silo.parent, keys)
+    assert begin(silo) == begun, "the same records, written otherwise"
 
 
 def test_a_silo_over_tls_needs_its_whole_pair_of_keys(silo, tmp_path):
     """The agreed file has the certificate of its key, and the coordinator's."""
     ours, other = (make_key(tmp_path / f"{name}.key") for name in ("north", "other"))
-    agreed = yaml.safe_load((tmp_path / "federation.yaml").read_text())
+    agreed = yaml.safe_load((tmp_path / "federation.yaml").read_text()) | {"reply_after": 0.5}
     path = write_silo(tmp_path, yaml.safe_load(silo.read_text()) | {"key": "north.key"})
     for certificate, coordinator, said in (
         (other, other, r"silos.north.certificate: is not that of .*north.key: must be the whole of .*north.crt"),
@@ -263,6 +410,82 @@ def test_a_silo_over_tls_needs_its_whole_pair_of_keys(silo, tmp_path):
         (tmp_path / "federation.yaml").write_text(yaml.safe_dump(agreed))
         if said:
             with pytest.raises(ConfigError, match=said):
-                Part(path)
+                Part(path).pins()
         else:
-            assert Part(path).pins == (other.encode(), (tmp_path / "north.key").read_bytes(), ours.encode())
+            assert Part(path).pins() == (other.encode(), (tmp_path / "north.key").read_bytes(), ours.encode())
+
+
+def test_both_ends_print_the_same_figures_before_anybody_has_a_key(silo, tmp_path, capsys):
+    """The owner of a silo checks a draft; the certificates come later, and change no other line."""
+    silos = yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]
+    blank = {name: entry | {"certificate": ""} for name, entry in silos.items()}
+    printed = {}
+    for drafted in (True, False):
+        if not drafted:
+            blank["east"]["certificate"] = make_key(tmp_path / "east.key")
+        agree(silo, silos=blank, reply_after=2.0)
+        assert main(["silo", "check", str(silo)]) == 0
+        at_silo = capsys.readouterr().out
+        assert main(["federate", str(tmp_path / "federation.yaml"), "--check"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert "\n".join(lines) in at_silo
+        printed[drafted] = dict(line.split(": ") for line in lines)
+        assert {name for name, said in printed[drafted].items() if said == "none yet"} == {
+            f"certificate of {name}" for name in ("coordinator", "north", "east", "west")[: 4 if drafted else None]
+        } - ({"certificate of east"} if not drafted else set())
+    before, after = printed[True], printed[False]
+    assert list(after)[:2] == ["agreed", "code"]
+    assert {name for name in before if before[name] != after[name]} == {"agreed", "certificate of east"}
+    assert after["certificate of east"] == spoken(fingerprint(blank["east"]["certificate"]))
+
+
+@pytest.mark.parametrize(("reply_after", "outcome"), [(0.5, "refused"), (3.9, "warned"), (4.1, "")])
+def test_a_machine_that_is_too_slow_begins_no_run(reply_after, outcome, silo, monkeypatch, caplog):
+    """Replies take a second each by this clock."""
+    clock = SimpleNamespace(monotonic=itertools.count().__next__)
+    agree(silo, reply_after=reply_after)
+    part, code = Part(silo, f"unix:{silo.parent}/line"), b"c" * 32
+    said = f"federation.yaml: reply_after: {reply_after:g} s: a reply took 1 s here: "
+    with monkeypatch.context() as patched:
+        patched.setattr("silodp.silos.taking_part.time", clock)
+        if outcome == "refused":
+            with pytest.raises(ConfigError, match=said + "all must agree on four times as much"):
+                membership(part, code, again=False).__enter__()
+        else:
+            with membership(part, code, again=False):
+                pass
+    if outcome == "refused":
+        begin(silo)
+        assert charges(silo) == 1
+        monkeypatch.setattr("silodp.silos.taking_part.time", clock)
+        with membership(part, code, again=False):
+            pass  # what is charged goes on
+    assert any(said in message for message in caplog.messages) == bool(outcome)
+
+
+def test_between_machines_a_reply_has_its_time(silo, tmp_path):
+    """Work that depends on records must not show in it."""
+    with pytest.raises(ConfigError, match=r"reply_after: 0: must be above 0 between machines"):
+        Part(silo)
+    make_key(tmp_path / "coordinator.key")
+    certificate = (tmp_path / "coordinator.crt").read_text()
+    silos = {"north": yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]["north"]}
+    silos["north"]["certificate"] = certificate
+    coordinator = {"address": "127.0.0.1:1", "certificate": certificate}
+    agree(silo, coordinator=coordinator, silos=silos, participants=1)
+    with pytest.raises(ConfigError, match=r"reply_after: 0: must be above 0 between machines"):
+        Host(tmp_path / "federation.yaml", tmp_path / "out", tmp_path / "coordinator.key", b"c" * 32)
+
+
+def test_a_coordinator_listens_where_it_is_told_to(silo, tmp_path, capsys):
+    """Behind a router it has another address than the one that silos dial; that it cannot have ended in a traceback."""
+    pytest.importorskip("grpc", reason="grpcio: requirements/federate.lock")
+    certificates = {name: make_key(tmp_path / f"{name}.key") for name in ("coordinator", "north", "east", "west")}
+    silos = yaml.safe_load((tmp_path / "federation.yaml").read_text())["silos"]
+    silos = {name: entry | {"certificate": certificates[name]} for name, entry in silos.items()}
+    coordinator = {"address": "hospital.example:8470", "certificate": certificates["coordinator"]}
+    agree(silo, coordinator=coordinator, silos=silos, reply_after=0.5)
+    words = ["federate", str(tmp_path / "federation.yaml"), "--output", str(tmp_path / "out")]
+    assert main([*words, "--listen", "203.0.113.7:8470"]) == 2
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "203.0.113.7:8470: cannot be listened at: must be a free port of this machine: `--listen HOST:PORT`" in told

@@ -32,6 +32,7 @@ COLUMNS = federation_keys()["schema"]["columns"]
         ({"participants": 4}, "participants: 4: must be at most the 3 silos"),
         ({"participants": 2, "at_least": 3}, "at_least: 3: must be at most participants = 2"),
         ({"clip": float("inf")}, "clip: inf: must be finite"),
+        ({"reply_after": 0.5, "wait": 1.0}, "wait: 1.0: must be above twice reply_after = 0.5"),
         (with_silos(east="one", west="one"), "silos: 'certificate': must be another for every silo"),
         ({"model": {"name": "linear"}}, "model.name: 'linear': must be linear or absolute for a target of numbers"),
         ({"model": {"name": "convnet"}}, "model.name: 'convnet': must be a model of columns"),

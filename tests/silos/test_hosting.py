@@ -1,29 +1,35 @@
 """A coordinator's process and its silos over a socket, in threads: who takes part, and what each is told at the end."""
 
+import contextlib
+import hashlib
+import math
+import sys
 import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 import yaml
-from three_silos import SIZES, federation_keys
+from three_silos import SIZES, federation_keys, seeded_key
 
 from silodp.config.errors import ConfigError
+from silodp.own_data.federated import write_model
 from silodp.silos.hosting import Host
 from silodp.silos.silo import PunctualReplies
 from silodp.silos.taking_part import Part, membership
-from silodp.silos.wire import FAULT
+from silodp.silos.wire import FAULT, HEAD, HELLO, Hello
 
 CODE, DIGEST = b"c" * 32, b"m" * 32
 
 
-def files_of_silos(folder, **changes):
-    """federation.yaml, and for each silo a folder with its silo.yaml and made-up records."""
+def files_of_silos(folder, more=5, **changes):
+    """federation.yaml, and for each silo a folder with its silo.yaml and `more` records than it declares."""
     agreed = folder / "federation.yaml"
     agreed.write_text(yaml.safe_dump(federation_keys(**changes), sort_keys=False))
     for name, size in SIZES.items():
-        rows = [f"{20 + i},{20 + i % 9},{'yes' if i % 3 else 'no'}" for i in range(size + 5)]
+        rows = [f"{20 + i},{20 + i % 9},{'yes' if i % 3 else 'no'}" for i in range(size + more)]
         (folder / f"{name}.csv").write_text("age,bmi,ill\n" + "\n".join(rows) + "\n")
         keys = {"name": name, "file": f"{name}.csv", "ledger": f"of-{name}", "budget": 9.0, "delta": 1e-4}
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(keys | {"answer_within": 20.0}))
@@ -44,8 +50,8 @@ def host_of(agreed):
 
 @pytest.mark.parametrize("names", [["north", "east", "west"], ["east", "north"]])
 def test_silos_that_come_train_one_model_and_get_its_digest(names, tmp_path, caplog):
-    caplog.set_level("INFO", "silodp")
     """Over a socket a silo is known by its name, whatever certificates the agreed file has."""
+    caplog.set_level("INFO", "silodp")
     agreed = files_of_silos(tmp_path, at_least=2, wait=1.5)
     host, trained, hosting = host_of(agreed)
     hosting.start()
@@ -69,7 +75,8 @@ def test_silos_that_come_train_one_model_and_get_its_digest(names, tmp_path, cap
     assert output.isfinite().all()
     assert not list(tmp_path.glob("of-*/runs/*/replies")), "of a run that is over nothing is asked again"
     rounds = [said for said in caplog.messages if said.startswith("round ")]
-    assert rounds == [f"round {r} of 4" for r in (1, 2, 3, 4)]
+    without = "" if len(names) == 3 else ": no reply of west"
+    assert rounds == [f"round {r} of 4{without}" for r in (1, 2, 3, 4)]
     missing = [said for said in caplog.messages if said.startswith("goes on without")]
     assert missing == ([] if len(names) == 3 else ["goes on without west"])
 
@@ -103,3 +110,121 @@ def test_a_reply_leaves_at_its_time_and_none_that_took_longer():
         assert time.monotonic() - began >= 0.3
     assert all(0.2 < left <= 0.3 for left in asked)
     assert PunctualReplies(SimpleNamespace(reply=lambda question: b"now"), 0.0).reply(b"") == b"now"
+
+
+class Kill(BaseException):
+    """The coordinator's process ends here."""
+
+
+def hosted(agreed, members, killed_at=None, gone=()):
+    """SHA-256 of the models of a coordinator whose silos are called, not dialled.
+
+    It is killed before it asks in round `killed_at`, and each silo of `gone` is away from its round on.
+    """
+    host, gone, found, times = Host(agreed, agreed.parent / "out", Path("none"), CODE, "unix:/none"), dict(gone), [], []
+
+    class Lines:
+        def __init__(self, address, silos, key, certificate, size, greet, admit):
+            self.away = set(silos)
+            for name, member in members.items():
+                if gone.get(name) != 0:
+                    assert admit(member.part.number, Hello(*HELLO.unpack(member.greeted(greet(member.part.number)))))
+                    self.away.discard(member.part.number)
+
+        def wait(self, silos, seconds):
+            return sorted(set(range(len(SIZES))) - self.away)
+
+        def ask(self, silo, question, seconds):
+            name, (_, slot) = list(SIZES)[silo], HEAD.unpack_from(question)
+            if slot == killed_at:
+                raise Kill
+            times.append((name, slot))
+            if slot < gone.get(name, math.inf):
+                return members[name].reply(question)
+            self.away.add(silo)
+            return None
+
+        def end(self, last):
+            pass
+
+    def finish(models, output):
+        found.append(hashlib.sha256(models.numpy().tobytes()).hexdigest())
+        return DIGEST
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "silodp.silos.line", SimpleNamespace(Lines=Lines))
+        host.run(finish)
+    return found[0], times, host
+
+
+@pytest.fixture
+def silos_of(request):
+    """Members of all silos of an agreed file, whose noise is seeded."""
+
+    def opened(agreed):
+        entered = contextlib.ExitStack()
+        request.addfinalizer(entered.close)
+        members = {}
+        for name in SIZES:
+            part = Part(agreed.parent / f"{name}.yaml", "unix:/none")
+            members[name] = entered.enter_context(membership(part, CODE, again=False))
+            members[name].silo._key_of = seeded_key
+        return members
+
+    return opened
+
+
+@pytest.mark.parametrize("killed_at", range(4))
+def test_a_coordinator_that_restarts_without_a_silo_goes_on_with_what_it_had_replied(killed_at, tmp_path, silos_of):
+    """Its stored replies were replaced by absences, and the others were asked at other weights."""
+    found = []
+    for folder in ("killed", "whole"):
+        (tmp_path / folder).mkdir()
+        agreed = files_of_silos(tmp_path / folder, more=0, at_least=2)
+        members = silos_of(agreed)
+        if folder == "killed":
+            with pytest.raises(Kill):
+                hosted(agreed, members, killed_at)
+            kept = {path: path.read_bytes() for path in agreed.parent.glob("out/*-[0-9]")}
+            found.append(hosted(agreed, members, gone={"west": 0})[0])
+            assert len(kept) == 3 * killed_at
+            assert {path: path.read_bytes() for path in kept} == kept
+            # Now that west's absences are decided, who comes back or goes changes nothing.
+            found += [hosted(agreed, members)[0], hosted(agreed, members, gone={"north": 0})[0]]
+        else:
+            found.append(hosted(agreed, members, gone={"west": killed_at})[0])
+    assert len(set(found)) == 1
+
+
+def test_a_silo_that_is_away_costs_its_wait_once_and_is_averaged_again_when_it_is_back(tmp_path, silos_of, caplog):
+    caplog.set_level("INFO", "silodp")
+    agreed = files_of_silos(tmp_path, more=0, at_least=2, rounds=20)
+    members = silos_of(agreed)
+    _, asked, host = hosted(agreed, members, gone={"west": 3})
+    assert [slot for name, slot in asked if name == "west"] == [0, 1, 2, 3]
+    without = [said for said in caplog.messages if said.startswith("round ") and said.endswith(": no reply of west")]
+    assert without == [f"round {r} of 20: no reply of west" for r in range(4, 21)]
+    assert [host.replied[r][2] for r in range(20)] == [True] * 3 + [False] * 17
+
+
+def test_the_card_says_who_replied_and_promises_for_those_that_came(tmp_path, silos_of):
+    agreed = files_of_silos(tmp_path, more=0, at_least=1)
+    _, _, host = hosted(agreed, silos_of(agreed), gone={"west": 3, "east": 0})
+    weights = torch.zeros(1, host.plan.size)
+    write_model(host, weights, weights, tmp_path, lambda value: f"{value:.3g}")
+    rows = [line for line in (tmp_path / "card.md").read_text().splitlines() if line.startswith("| ")]
+    assert rows[2:] == [
+        "| north | 40 | 4 (declared 4) | 0.0001 | 4 of 4 rounds |",
+        "| east | never came | nothing left it | | 0 of 4 rounds |",
+        "| west | 31 | 4 (declared 4) | 0.0001 | 3 of 4 rounds |",
+    ]
+
+
+def test_what_is_stored_as_the_reply_to_another_question_stops_the_run(tmp_path, silos_of):
+    agreed = files_of_silos(tmp_path, more=0, at_least=2)
+    members = silos_of(agreed)
+    hosted(agreed, members)
+    path = tmp_path / "out/west-1"
+    path.write_bytes(bytes(32) + path.read_bytes()[32:])
+    with pytest.raises(ConfigError, match=r"west-1: replies to another question: silodp, its packages"):
+        hosted(agreed, members)

@@ -1,10 +1,9 @@
 """What a ledger must hold: every charge counts, whatever it is called, and nothing that was written goes unnoticed."""
 
-import json
 import multiprocessing
-import shutil
 import stat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -13,23 +12,21 @@ from hypothesis import strategies as st
 from silodp.cli import main
 from silodp.config.errors import ConfigError
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
-from silodp.silos import ledger_total
-from silodp.silos.ledger import _BUDGET, _MESSAGE, _PLAN, opened, plans_of
-from silodp.silos.ledger_total import total
+from silodp.privacy.true_epsilon import upper_end
+from silodp.silos.ledger import opened, plan_of
 
-FORMER = Path(__file__).with_name("ledger_of_earlier_version.csv")
 ABOUT = {"file": "patients.csv", "run": "patients"}
 
 
-def plan(noise=1.0, delta=1e-4, sampler="all", n=50, trusted_sum=None, tries=1):
-    message = Release("gradient", 4, n if sampler == "all" else 5, noise, sampler=sampler)
-    return PrivacyPlan("minibatch_sgd", Budget(n, 4, 1.0, delta, 1.0), (message,), None, trusted_sum, tries=tries)
+def plan(noise=1.0, delta=1e-4, n=50):
+    message = Release("gradient", 4, n, noise, sampler="all")
+    return PrivacyPlan("minibatch_sgd", Budget(n, 4, 1.0, delta, 1.0), (message,))
 
 
-def charged(folder, *charges, budget=None):
-    for plans in charges:
+def charged(folder, *charges):
+    for one in charges:
         with opened(folder) as ledger:
-            line = ledger.charge(plans, ABOUT, budget=budget)
+            line = ledger.charge(one, ABOUT)
     return line
 
 
@@ -38,146 +35,141 @@ def totalled(folder):
         return ledger.total()
 
 
+def of_one(folder):
+    folder.mkdir(exist_ok=True)
+    with opened(folder) as ledger:
+        return ledger.total(plan())[0]
+
+
 def test_a_line_keeps_every_field_of_a_plan(tmp_path):
     message = Release("g", 2, 3, 0.7, 2, 3, "disjoint", "per_tensor", 2, True, (1.0, -0.5), True, (0, 30))
-    given = PrivacyPlan("a", Budget(30, 2, 0.3, 1e-5, 0.7, 4), (message,), None, 3, None, "unproven", 2.5)
+    given = PrivacyPlan("a", Budget(30, 2, 0.3, 1e-5, 0.7, 4), (message,), None, 3, None, "unproven")
     with opened(tmp_path) as ledger:
-        assert plans_of({"plans": [ledger.charge([given], ABOUT)["plans"][0]]}) == [given]
-    assert set(_MESSAGE) == set(Release.__dataclass_fields__)
-    assert set(_BUDGET) == set(Budget.__dataclass_fields__)
-    named_elsewhere = {"budget", "releases", "shuffler", "shuffled_sum"}
-    assert set(_PLAN) | named_elsewhere == set(PrivacyPlan.__dataclass_fields__)
+        ledger.charge(given, ABOUT)
+    with opened(tmp_path) as ledger:
+        assert [plan_of(line) for line in ledger.charges] == [given]
 
 
 @settings(max_examples=15, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.9]), st.sampled_from([1e-4, 1e-6])), min_size=1, max_size=2),
-        min_size=1,
-        max_size=3,
-    )
-)
-def test_a_total_covers_every_choice_and_never_falls(pairs):
-    charges = [[plan(*pair) for pair in line] for line in pairs]
-    epsilon, delta = total(charges)
-    assert delta == max(pair[1] for line in pairs for pair in line)
-    assert epsilon >= total(charges[:-1])[0] * (1 - 1e-9)
-    # Former totals knew a record by its silo's name: of every line the first plan, or of every line the last.
-    for place in (0, -1):
-        assert epsilon >= total([[line[place]] for line in charges])[0] * (1 - 1e-9)
-    ledger_total.MOST_CHOICES, kept = 0, ledger_total.MOST_CHOICES
-    try:
-        assert total(charges)[0] >= epsilon * (1 - 1e-9)
-    finally:
-        ledger_total.MOST_CHOICES = kept
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.9]), st.sampled_from([1e-4, 1e-6])), min_size=1, max_size=4))
+def test_a_total_never_falls(pairs):
+    with TemporaryDirectory() as folder, opened(Path(folder)) as ledger:
+        plans = [plan(*pair) for pair in pairs]
+        epsilon, delta = ledger.total(*plans)
+        assert delta == max(pair[1] for pair in pairs)
+        assert epsilon >= ledger.total(*plans[:-1])[0] * (1 - 1e-9)
 
 
-def test_a_person_in_silos_with_unlike_plans_behind_one_sum_is_not_promised():
-    alike, unlike = [plan(trusted_sum=2)], [plan(trusted_sum=2), plan(2.0, trusted_sum=2)]
-    assert total([alike], 1)[0] < total([alike], 2)[0] < float("inf")
-    assert total([unlike], 2)[0] == float("inf")
-
-
-def test_a_ledger_of_an_earlier_version_counts_and_comes_in_without_its_digests(tmp_path):
-    shutil.copy(FORMER, tmp_path / "ledger.csv")
-    before = totalled(tmp_path)
-    # One of the two releases was chosen privately among 4 runs. Composed by silos' names they were 2.0486.
-    assert before == (pytest.approx(2.1787, abs=1e-4), 0.000625)
-    charged(tmp_path, [plan()])
-    assert totalled(tmp_path)[0] > before[0]
-    text = (tmp_path / "ledger.jsonl").read_text()
+def test_a_line_of_an_earlier_version_counts_as_today_and_show_says_so(tmp_path, capsys):
+    """Such a line knows `tries`, and its total credits steps that do not expand distances, as no lattice's do."""
+    step = Release("step", 200, 1, 0.8, steps=10, contracted=True)
+    local = PrivacyPlan("local_sgd", Budget(50, 20, 1.0, 1e-4, 1.0), (step,))
     with opened(tmp_path) as ledger:
-        assert [line["number"] for line in ledger.lines] == [1, 2, 3]
-    for digest in ("39d4f485e594e878", "289501c224955a2c"):
-        assert digest in FORMER.read_text()
-        assert digest not in text
+        line = ledger.charge(local, ABOUT)
+        ledger.lines.clear()
+        stored = [one | {"tries": 1.0} for one in line["plans"]]
+        ledger._write("charge", about=ABOUT, plans=stored, total_epsilon=upper_end([local]), total_delta=1e-4)
+    assert totalled(tmp_path)[0] == upper_end([local.with_steps_seen]) > upper_end([local])
+    assert main(["ledger", "show", str(tmp_path)]) == 0
+    assert "line 1 said" in capsys.readouterr().out
+    charged(tmp_path, local)
+    assert main(["ledger", "show", str(tmp_path)]) == 0
+    assert "said" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "plans", [lambda one: [one | {"tries": 4.0}], lambda one: [one, one], lambda one: [one | {"releases": [{}]}]]
+)
+def test_a_line_that_no_run_writes_is_refused(tmp_path, plans):
+    """A choice among runs, or among silos' plans, as earlier versions released; a plan that lacks a key."""
+    with opened(tmp_path) as ledger:
+        (stored,) = ledger.charge(plan(), ABOUT)["plans"]
+        ledger.lines.clear()
+        ledger._write("charge", about=ABOUT, plans=plans(stored), total_epsilon=1.0, total_delta=1e-4)
+    with pytest.raises(ConfigError, match="line 1: damaged, or of an earlier version"), opened(tmp_path):
+        pass
+
+
+def test_a_ledger_csv_of_an_earlier_version_is_refused(tmp_path):
+    (tmp_path / "ledger.csv").touch()
+    with pytest.raises(ConfigError, match=r"ledger.csv of an earlier version is read no more: .*ledger repair"):
+        charged(tmp_path, plan())
+    assert main(["ledger", "repair", str(tmp_path), "--epsilon", "2", "--delta", "1e-3"]) == 0
+    with pytest.raises(ConfigError, match="is read no more"):
+        charged(tmp_path, plan())
     (tmp_path / "ledger.csv").unlink()
-    assert totalled(tmp_path)[0] > before[0]
+    assert totalled(tmp_path) == (2, 1e-3)
+    charged(tmp_path, plan())
+
+
+def test_lines_without_their_secret_stop_until_a_bound_is_given(tmp_path):
+    """A ledger that lost its end and its secret counted as whole under a new one."""
+    charged(tmp_path, plan(), plan())
+    secret, path = tmp_path / ".ledger.key", tmp_path / "ledger.jsonl"
+    assert stat.S_IMODE(secret.stat().st_mode) == stat.S_IMODE(path.stat().st_mode) == 0o600
+    before, text = totalled(tmp_path), path.read_text()
+    secret.unlink()
+    path.write_text(text.splitlines(keepends=True)[0])
+    with pytest.raises(ConfigError, match=r"secret .ledger.key is lost: restore it, or `silodp ledger repair`"):
+        charged(tmp_path, plan())
+    assert main(["ledger", "show", str(tmp_path)]) == 2
+    assert main(["ledger", "repair", str(tmp_path), "--epsilon", "2", "--delta", "1e-3"]) == 0
+    assert totalled(tmp_path)[0] == of_one(tmp_path / "none") + 2 < before[0] + 2
+    assert charged(tmp_path, plan())["number"] == 3
+    path.write_text(path.read_text().replace('"noise": 1.0', '"noise": 9.0', 1))
+    with pytest.raises(ConfigError, match="line 1: is not what was written"), opened(tmp_path):
+        pass
 
 
 def test_a_lost_line_stops_until_its_bound_is_given(tmp_path, capsys):
-    charged(tmp_path, [plan()], [plan()], [plan()])
+    charged(tmp_path, plan(), plan(), plan())
     path = tmp_path / "ledger.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     for left in (lines[:1], []):
         path.write_text("".join(left))
         with pytest.raises(ConfigError, match=f"{3 - len(left)} lines are lost at its end"):
-            charged(tmp_path, [plan()])
+            charged(tmp_path, plan())
     path.write_text(lines[0])
     one = totalled(tmp_path)
     assert main(["ledger", "repair", str(tmp_path), "--epsilon", "2", "--delta", "1e-3"]) == 0
     assert totalled(tmp_path) == (one[0] + 2, one[1] + 1e-3)
-    charged(tmp_path, [plan()])
+    charged(tmp_path, plan())
     assert main(["ledger", "repair", str(tmp_path), "--epsilon", "2", "--delta", "1e-3"]) == 2
     assert "nothing to repair" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("cut", [1, 2, 40, 80, 400])
-def test_a_torn_last_line_counts_if_it_can_be_read(tmp_path, cut):
-    charged(tmp_path, [plan()], [plan()])
-    path, whole = tmp_path / "ledger.jsonl", totalled(tmp_path)
-    path.write_text(path.read_text()[:-cut])
-    if cut < 80:
-        assert totalled(tmp_path) == whole
-        assert charged(tmp_path, [plan()])["number"] == 3
-        assert cut == 1 or (tmp_path / "ledger.torn").exists()
-    else:
-        with pytest.raises(ConfigError, match="last line is torn"):
-            charged(tmp_path, [plan()])
-        with opened(tmp_path) as ledger:
-            ledger.repair(5.0, 1e-3)
-        assert totalled(tmp_path)[0] > 5
-        assert "batch_" in (tmp_path / "ledger.torn").read_text()
-    assert [json.loads(line)["number"] for line in path.read_text().splitlines()] in ([1, 2, 3], [1, 2])
-
-
 @pytest.mark.parametrize("old", ['"noise": 1.0', '"number": 1', '"kind": "charge"', '"run": "patients"', "{"])
 def test_a_change_elsewhere_stops_everything(tmp_path, old):
-    charged(tmp_path, [plan()], [plan()])
+    charged(tmp_path, plan(), plan())
     path = tmp_path / "ledger.jsonl"
     first, second = path.read_text().splitlines(keepends=True)
     path.write_text(first.replace(old, old.replace("1", "9").replace("a", "b") if old != "{" else "[", 1) + second)
     with pytest.raises(ConfigError, match=r"line 1: .*restore the ledger from a copy"), opened(tmp_path):
         pass
     path.write_text(second)
-    with pytest.raises(ConfigError, match=r"line|lost|torn"):
-        charged(tmp_path, [plan()])
-
-
-def test_a_lost_secret_is_replaced_by_a_line(tmp_path):
-    charged(tmp_path, [plan()], [plan()])
-    key, before = tmp_path / ".ledger.key", totalled(tmp_path)
-    assert stat.S_IMODE(key.stat().st_mode) == stat.S_IMODE((tmp_path / "ledger.jsonl").stat().st_mode) == 0o600
-    key.unlink()
-    with pytest.raises(ConfigError, match=r"secret .ledger.key is lost"):
-        charged(tmp_path, [plan()])
-    assert totalled(tmp_path) == before, "totals need no secret"
-    assert main(["ledger", "rekey", str(tmp_path)]) == 0
-    assert charged(tmp_path, [plan()])["number"] == 4
-    path = tmp_path / "ledger.jsonl"
-    path.write_text(path.read_text().replace('"noise": 1.0', '"noise": 9.0', 1))
-    with pytest.raises(ConfigError, match="one before it is not what was written"):
-        charged(tmp_path, [plan()])
+    with pytest.raises(ConfigError, match=r"line|lost"):
+        charged(tmp_path, plan())
 
 
 def test_the_budget_stands_in_the_ledger(tmp_path):
-    one = total([[plan()]])[0]
-    charged(tmp_path, [plan()], budget=1.2 * one)
+    one = of_one(tmp_path)
+    with opened(tmp_path) as ledger:
+        ledger.set_budget(1.2 * one)
+    charged(tmp_path, plan())
     text = (tmp_path / "ledger.jsonl").read_text()
-    for budget, said in ((None, "total would be"), (3 * one, "must be the ledger's")):
-        with pytest.raises(ConfigError, match=said):
-            charged(tmp_path, [plan()], budget=budget)
+    with pytest.raises(ConfigError, match="total would be"):
+        charged(tmp_path, plan())
     assert (tmp_path / "ledger.jsonl").read_text() == text
     assert main(["ledger", "budget", str(tmp_path), "--epsilon", f"{3 * one:g}"]) == 0
-    charged(tmp_path, [plan()])
+    charged(tmp_path, plan())
     with opened(tmp_path) as ledger:
         assert [line["kind"] for line in ledger.lines] == ["budget", "charge", "budget", "charge"]
 
 
 def _charge(folder, results):
     try:
-        with opened(folder, wait=True) as ledger:
-            ledger.charge([plan()], ABOUT)
+        with opened(folder) as ledger:
+            ledger.charge(plan(), ABOUT)
             results.put("charged")
     except ConfigError as error:
         results.put(str(error))
@@ -185,7 +177,7 @@ def _charge(folder, results):
 
 def test_of_two_charges_at_once_the_budget_takes_one(tmp_path):
     with opened(tmp_path) as ledger:
-        ledger.set_budget(1.2 * total([[plan()]])[0])
+        ledger.set_budget(1.2 * ledger.total(plan())[0])
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     both = [context.Process(target=_charge, args=(tmp_path, results)) for _ in range(2)]
@@ -195,6 +187,3 @@ def test_of_two_charges_at_once_the_budget_takes_one(tmp_path):
     for process in both:
         process.join()
     assert (said[1], "the total would be" in said[0]) == ("charged", True)
-    busy = pytest.raises(ConfigError, match="another release of these data is running")
-    with opened(tmp_path), busy, opened(tmp_path):
-        pass

@@ -1,26 +1,29 @@
 """The line: mutual TLS with pinned certificates, and what a stranger's certificate gets."""
 
 import contextlib
+import itertools
 import socket
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 from three_silos import records, run_plan, seeded_key, simulated_weights
 
+from silodp.config.errors import ConfigError
 from silodp.silos.coordinator import RemoteFederation, train
-from silodp.silos.keys import fingerprint, make_key, spoken
-from silodp.silos.silo import open_silo
+from silodp.silos.keys import check_dates, fingerprint, make_key, spoken
+from silodp.silos.silo import Silo
 from silodp.silos.wire import GREETING, HELLO, pack
 
 grpc = pytest.importorskip("grpc")
 from silodp.silos.line import Lines, _options, join  # noqa: E402
 
 RUN = b"r" * 32
-HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN, b"m" * 72)
+HELLO_BYTES = HELLO.pack(b"n" * 16, b"f" * 32, b"c" * 32, RUN)
 
 
 def free_address():
@@ -53,7 +56,7 @@ def test_three_silos_over_the_line_give_the_simulations_weights(transport, tmp_p
     def take_part(number):
         folder = tmp_path / names[number]
         folder.mkdir()
-        silo = open_silo(plan, number, records(number), folder, RUN, b"o" * 32, seeded_key)
+        silo = Silo(plan, number, records(number), folder, RUN, b"o" * 32, seeded_key)
         pins = None
         if keys:
             certificate, key = keys[names[number]]
@@ -119,7 +122,7 @@ def test_a_newer_line_takes_the_place_of_the_older_and_only_hello_and_replies_le
 
     def take_part(which):
         (tmp_path / which).mkdir()
-        silo = open_silo(plan, 0, records(0), tmp_path / which, RUN, b"o" * 32, seeded_key)
+        silo = Silo(plan, 0, records(0), tmp_path / which, RUN, b"o" * 32, seeded_key)
 
         def sent(message):
             left[which].append(message)
@@ -147,26 +150,137 @@ def test_a_newer_line_takes_the_place_of_the_older_and_only_hello_and_replies_le
     assert len(answer) == 40 + 8 * plan.size
 
 
-def test_a_second_question_before_the_reply_closes_the_line_and_nothing_is_sent(tmp_path):
-    address, ends, asked = f"unix:{tmp_path}/line", [], []
+def test_a_second_question_waits_for_its_turn(tmp_path):
+    address, asked, busy = f"unix:{tmp_path}/line", [], threading.Lock()
     lines = opened_lines(address, {0: "north"}, {}, 4, [])
 
     def slow(question):
+        assert busy.acquire(blocking=False)
         asked.append(question)
-        time.sleep(0.5)
-        return b"r" * 72
+        time.sleep(0.2)
+        busy.release()
+        return question
 
     words = (address, "north", None, 4, lambda greeting: HELLO_BYTES, slow, 30, 30)
-    thread = threading.Thread(target=lambda: ends.append(join(*words)))
+    thread = threading.Thread(target=lambda: join(*words), daemon=True)
     thread.start()
     assert lines.wait(1, 20) == [0]
-    line = lines._lines[0]
-    for _ in range(2):
-        line.out.put(b"q" * 72)
-    thread.join(20)
-    assert (ends, len(asked)) == ([None], 1)
-    assert line.came.get(timeout=5) is None, "the line's end, and no reply before it"
+    context, _ = lines._lines[0]
+    both = [b"1" * 72, b"2" * 72]
+
+    async def ask_both():
+        for question in both:
+            await context.write(question)
+        return [await context.read() for _ in both]
+
+    assert lines._run(ask_both()) == both == asked
     lines.end(None)
+    thread.join(20)
+
+
+def open_call(address, name, messages):
+    """A silo's stream as it may be written by anybody who has its certificate, here its socket."""
+    channel = grpc.insecure_channel(address)
+    return channel, channel.stream_stream("/silodp.Silo/Serve")(messages, metadata=(("silo", name),))
+
+
+def endless(sent, message):
+    """`message` again and again, counted in `sent`."""
+    for _ in range(2000):
+        sent.append(1)
+        yield message
+
+
+def test_one_member_stops_nobody_with_half_open_calls_or_a_flood(tmp_path):
+    """Half-open calls held a thread each, and what was not asked for was read into memory."""
+    address, sent, size = f"unix:{tmp_path}/line", [], 60_000
+    lines = opened_lines(address, {0: "north", 1: "east"}, {}, size, [])
+    waits, done = threading.Event(), []
+    half_open = [open_call(address, "north", iter(waits.wait, True)) for _ in range(40)]
+    for _, call in half_open:
+        assert len(next(call)) == GREETING.size
+    flood = itertools.chain([HELLO_BYTES], endless(sent, bytes(16 * size)))
+    flooding = open_call(address, "north", flood)
+    words = (address, "east", None, size, lambda greeting: HELLO_BYTES, lambda question: b"r" * 72, 30, 30)
+    thread = threading.Thread(target=lambda: done.append(join(*words)), daemon=True)
+    thread.start()
+    assert lines.wait(2, 8) == [0, 1]
+    time.sleep(1)
+    assert lines.ask(1, b"q" * 72, 5) == b"r" * 72
+    assert 0 < len(sent) < 100, "nobody reads before a question is asked"
+    waits.set()
+    for channel, _ in [*half_open, flooding]:
+        channel.close()
+    lines.end(b"m" * 32)
+    thread.join(20)
+    assert done == [b"m" * 32]
+
+
+def test_a_coordinator_cannot_fill_a_silos_memory(tmp_path):
+    """Questions came into a queue while the first was worked on."""
+    address, sent, size = f"unix:{tmp_path}/line", [], 60_000
+
+    def serve(messages, context):
+        yield bytes(GREETING.size)
+        next(messages)
+        yield from endless(sent, bytes(16 * size))
+
+    server = grpc.server(ThreadPoolExecutor(2))
+    handler = grpc.stream_stream_rpc_method_handler(serve)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("silodp.Silo", {"Serve": handler}),))
+    server.add_insecure_port(address)
+    server.start()
+    noted = []
+
+    def reply(question):
+        time.sleep(2)
+        noted.append(len(sent))
+        server.stop(None)
+        return b""
+
+    with contextlib.suppress(grpc.RpcError):
+        join(address, "north", None, size, lambda greeting: HELLO_BYTES, reply, 30, 30)
+    assert 0 < max(noted) < 100
+
+
+def test_a_silo_that_lets_a_question_wait_in_vain_is_away_until_a_later_hello(tmp_path):
+    address, answers = f"unix:{tmp_path}/line", iter([None, b"r" * 72])
+    lines = opened_lines(address, {0: "north", 1: "east"}, {}, 4, [])
+    assert lines.away == {0, 1}
+
+    def reply(question):
+        answer = next(answers)
+        return answer or time.sleep(1.5) or b"late"
+
+    def dial():
+        while join(address, "north", None, 4, lambda greeting: HELLO_BYTES, reply, 30, 30) is None:
+            pass
+
+    thread = threading.Thread(target=dial, daemon=True)
+    thread.start()
+    assert lines.wait(1, 20) == [0]
+    assert lines.away == {1}
+    assert lines.ask(0, b"q" * 72, 0.5) is None
+    assert lines.away == {0, 1}
+    assert lines.wait(1, 20) == [0], "its line was closed, so that it says hello again"
+    assert lines.away == {1}
+    assert lines.ask(0, b"q" * 72, 5) == b"r" * 72
+    lines.end(b"m" * 32)
+    thread.join(20)
+
+
+def test_a_silo_waits_for_a_message_as_long_as_it_says(tmp_path):
+    address = f"unix:{tmp_path}/line"
+    lines = opened_lines(address, {0: "north"}, {}, 4, [])
+    began = time.monotonic()
+    assert join(address, "north", None, 4, lambda greeting: HELLO_BYTES, bytes, 0.5, 5) is None
+    assert 0.5 <= time.monotonic() - began < 5
+    lines.end(None)
+
+
+def test_an_address_of_another_machine_is_told(tmp_path):
+    with pytest.raises(OSError, match=r"203\.0\.113\.7:8470: cannot be listened at"):
+        opened_lines("203.0.113.7:8470", {0: make_key(tmp_path / "n.key")}, parties(tmp_path, ["coordinator"]), 4, [])
 
 
 def signed(folder, name, authority, *days):
@@ -205,3 +319,13 @@ def test_an_expired_certificate_and_another_that_a_silos_key_signed_get_no_line(
     finally:
         lines.end(bytes(32))
     thread.join(10)
+
+
+def test_a_certificate_out_of_its_dates_is_told_before_anybody_dials(tmp_path, monkeypatch):
+    """It was "who listens there does not take this silo's", whatever the reason."""
+    certificate, now = make_key(tmp_path / "north.key"), time.time()
+    check_dates(certificate, "north.crt")
+    for then, said in ((now - 86400, "not yet valid, before"), (now + 11 * 365 * 86400, "expired on")):
+        monkeypatch.setattr("silodp.silos.keys.time.time", lambda then=then: then)
+        with pytest.raises(ConfigError, match=rf"north\.crt: {said} .* \d\d:\d\d:\d\d \d+ GMT: must be"):
+            check_dates(certificate, "north.crt")

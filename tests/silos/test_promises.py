@@ -11,15 +11,15 @@ import torch
 from scipy import stats
 from three_silos import run_plan, seeded_key
 
+from silodp.config.errors import ConfigError
 from silodp.federation.clipped_sums import Points
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
 from silodp.silos.lattice import LatticeMessages
 from silodp.silos.ledger import opened
-from silodp.silos.silo import PunctualReplies, open_silo
-from silodp.silos.taking_part import is_older, mark_of
-from silodp.silos.wire import FAULT, pack, unpack
+from silodp.silos.silo import PunctualReplies, Silo
+from silodp.silos.wire import FAULT, NO_MARK, pack, unpack
 
 RUN = b"r" * 32
 MODELS = {"logistic": {"name": "logistic"}, "perceptron": {"name": "perceptron", "hidden": 40}}
@@ -31,7 +31,7 @@ def many_coordinates(rounds=40):
 
 def made_silo(plan, folder, records):
     folder.mkdir(parents=True)
-    return open_silo(plan, 0, records, folder, RUN, os.urandom(32))
+    return Silo(plan, 0, records, folder, RUN, os.urandom(32))
 
 
 def alike(n=40, value=0.4):
@@ -179,19 +179,40 @@ def test_noise_that_repeats_is_found(tmp_path, monkeypatch):
         assert not seems_planned(deviations(plan, tmp_path / "repeats", alike()))
 
 
-def test_an_older_ledger_is_told_by_the_coordinators_mark(tmp_path):
-    (tmp_path / "ledger").mkdir()
-    with opened(tmp_path / "ledger") as ledger:
-        ledger.set_budget(3.0)
-        yesterday, old = mark_of(ledger), (tmp_path / "ledger/ledger.jsonl").read_bytes()
-        ledger.set_budget(4.0)
-        today = mark_of(ledger)
-        assert not is_older(ledger, yesterday)
-        assert not is_older(ledger, today)
-    (tmp_path / "ledger/ledger.jsonl").write_bytes(old)
-    with opened(tmp_path / "ledger") as ledger:
-        assert is_older(ledger, today)
-        assert not is_older(ledger, today[:-1] + bytes([today[-1] ^ 1])), "a mark that another wrote"
+@pytest.mark.parametrize("lost", ["the newest line", "the ledger and its secret"])
+def test_an_older_ledger_is_told_by_the_coordinators_mark(lost, tmp_path):
+    def changed(do):
+        with opened(tmp_path) as ledger:
+            return do(ledger)
+
+    ledger, key = tmp_path / "ledger.jsonl", tmp_path / ".ledger.key"
+    changed(lambda book: book.set_budget(3.0))
+    older, yesterday = (ledger.read_bytes(), key.read_bytes()), changed(lambda book: book.mark(RUN, 1))
+    changed(lambda book: book.set_budget(4.0))
+    newest, today = (ledger.read_bytes(), key.read_bytes()), changed(lambda book: book.mark(RUN, 2))
+    for mark in (NO_MARK, yesterday, today):
+        changed(lambda book, mark=mark: book.hold_to(mark))
+    ledger.write_bytes(older[0])
+    key.write_bytes(older[1])
+    if lost != "the newest line":
+        ledger.unlink()
+        key.unlink()
+    changed(lambda book: book.set_budget(5.0))  # a line that is another's in the newest
+    with pytest.raises(ConfigError, match=r"the coordinator knows a newer copy of it \(refused\.mark\)"):
+        changed(lambda book: book.hold_to(today))
+    with pytest.raises(ConfigError, match="a newer copy"):
+        changed(lambda book: book.set_budget(9.0))
+    mended = ledger.read_bytes(), key.read_bytes()
+    ledger.write_bytes(newest[0])
+    key.write_bytes(newest[1])
+    changed(lambda book: book.stop_in_trouble())  # the newest was restored
+    ledger.write_bytes(mended[0])
+    key.write_bytes(mended[1])
+    changed(lambda book: book.repair(1.5, 1e-6))
+    changed(lambda book: book.hold_to(today))
+    assert changed(lambda book: book.total()) == (1.5, 1e-6)
+    with pytest.raises(ConfigError, match="a newer copy"):
+        changed(lambda book: book.hold_to(today[:-1] + bytes([today[-1] ^ 1])))
 
 
 def test_no_secret_of_a_slot_and_no_noise_is_on_the_disk(tmp_path, monkeypatch):

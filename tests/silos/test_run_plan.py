@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from three_silos import run_plan
+from pydantic import BaseModel
+from three_silos import SIZES, federation_keys, run_plan
 
 from silodp.config.errors import ConfigError
 from silodp.models.linear import Linear
+from silodp.silos.federation_file import Coordinator, Federation, RecordSchema, SiloEntry
 from silodp.silos.run_plan import rounding
 
 # ηL and the allowed share of a sensitivity.
@@ -50,3 +52,75 @@ def test_larger_weights_are_refused():
     run_plan(name="local_sgd", options=options, bound=1e3)
     with pytest.raises(ConfigError, match=r"bound = 1e\+09: too large for \d+ local steps in float64"):
         run_plan(name="local_sgd", options=options, bound=1e9)
+
+
+def keys_of(model: type[BaseModel], inside=()):
+    """Keys of a section of federation.yaml, with those of sections in it behind a point."""
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        sections = {"schema": RecordSchema, "coordinator": Coordinator, "silos": SiloEntry} if not inside else {}
+        yield from keys_of(sections[key], (key,)) if key in sections else [".".join((*inside, key))]
+
+
+SCHEMA = federation_keys()["schema"]
+OTHER = {
+    "title": "another",
+    "schema.target": None,
+    "schema.columns": SCHEMA["columns"] | {"sex": {"type": "category", "values": ["f", "m"]}},
+    "schema.bounds": SCHEMA["bounds"] | {"age": [0, 119]},
+    "schema.missing": "mean",
+    "schema.constant_column": False,
+    "model": {"name": "perceptron", "hidden": 3},
+    "radius": 3.0,
+    "regulariser": {"name": "l2", "weight": 0.1},
+    "algorithm": {"name": "accelerated_minibatch_sgd"},
+    "participants": 2,
+    "at_least": 2,
+    "rounds": 5,
+    "stepsize": 0.25,
+    "clip": 2.0,
+    "bound": 99.0,
+    "batch_records": 3,
+    "sampler": "subset",
+    "reply_after": 1.0,
+    "wait": 61.0,
+    "coordinator.address": "elsewhere:1",
+    "coordinator.certificate": "another",
+    "silos.records": 39,
+    "silos.epsilon": 3.0,
+    "silos.delta": 1e-5,
+    "silos.certificate": "another",
+    "plugin": "0" * 64,
+}
+OUTSIDE = {"title", "at_least", "reply_after", "wait", "coordinator.address", "coordinator.certificate"}
+OUTSIDE |= {"silos.certificate"}
+
+
+def changed(key, value):
+    """federation.yaml's keys with one of them changed; of the silos north's."""
+    keys, (section, _, inner) = federation_keys(), key.partition(".")
+    if key == "schema.target":  # with what has to go along
+        return keys | {"schema": SCHEMA | {"target": "age"}, "model": {"name": "linear"}}
+    if section == "silos":
+        return keys | {"silos": keys["silos"] | {"north": keys["silos"]["north"] | {inner: value}}}
+    return keys | {section: keys[section] | {inner: value} if inner else value}
+
+
+def test_every_key_of_the_agreed_file_is_in_the_runs_digest_or_changes_no_reply():
+    """Also the keys that are to come: by the model's list of fields."""
+    assert set(OTHER) == set(keys_of(Federation))
+    nonce, code = b"n" * 16, b"c" * 32
+    first = run_plan().digest(0, nonce, code)
+    found = {key: run_plan(**changed(key, value)).digest(0, nonce, code) for key, value in OTHER.items()}
+    assert {key for key, digest in found.items() if digest == first} == OUTSIDE
+    inside = [digest for key, digest in found.items() if key not in OUTSIDE]
+    assert len(set(inside)) == len(inside)
+
+
+def test_the_runs_digest_binds_silo_nonce_and_code():
+    plan, silos = run_plan(), federation_keys()["silos"]
+    alike = run_plan(silos={name: silos["north"] | {"certificate": name} for name in SIZES})
+    found = [plan.digest(0, b"n" * 16, b"c" * 32), plan.digest(0, b"m" * 16, b"c" * 32)]
+    found += [plan.digest(0, b"n" * 16, b"d" * 32), plan.digest(0, b"", b"c" * 32)]
+    found += [alike.digest(silo, b"n" * 16, b"c" * 32) for silo in range(3)]
+    assert len(set(found)) == 7

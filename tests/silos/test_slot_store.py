@@ -65,7 +65,8 @@ def test_a_torn_line_was_never_asked_and_a_torn_reply_is_none(tmp_path):
     answer(store, 0)
     store.open_slot(2, b"question 2")
     store.close()
-    with (tmp_path / "asked").open("ab") as lines:
+    with (tmp_path / "asked").open("r+b") as lines:
+        lines.seek(2 * 64)
         lines.write(b"half a line")
     store = opened(tmp_path)
     assert set(store.digests) == {0, 2}
@@ -80,10 +81,23 @@ def test_a_torn_line_was_never_asked_and_a_torn_reply_is_none(tmp_path):
     assert opened(tmp_path).find(1, b"question 1") == reply_of(1)
 
 
-def test_a_disk_without_room_is_told_before_the_first_slot(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("free", [0, 64 * 20])
+def test_a_disk_without_room_for_lines_and_replies_is_told_before_the_first_slot(free, tmp_path, monkeypatch):
+    """Lines had none, and a disk that filled up ended a run that was charged."""
 
-    monkeypatch.setattr("silodp.silos.slot_store.os.posix_fallocate", full)
-    with pytest.raises(ConfigError, match=r"No space left on device: 2\.0 MB for replies must be free"):
+    def allocate(handle, start, size, left=[free]):  # noqa: B006
+        left[0] -= size
+        if left[0] < 0:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("silodp.silos.slot_store.os.posix_fallocate", allocate)
+    with pytest.raises(ConfigError, match=r"No space left on device: 2\.0 MB must be free"):
         SlotStore(tmp_path, 20, 100_000 - 32, False)
+
+
+def test_a_line_of_a_slot_takes_no_more_of_the_disk(tmp_path):
+    store = opened(tmp_path)
+    before = os.stat(tmp_path / "asked")
+    answer(store, 2)
+    after = os.stat(tmp_path / "asked")
+    assert (before.st_size, before.st_blocks) == (after.st_size, after.st_blocks) == (3 * 64, before.st_blocks)

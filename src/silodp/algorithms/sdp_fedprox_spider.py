@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from silodp.algorithms.base import Look
+from silodp.algorithms.base import Look, ideal_share
 from silodp.algorithms.fedprox_spider import FedProxSpider
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
 from silodp.theory.nonconvex.privacy import shuffled_spider_budget
 
 
@@ -39,7 +38,7 @@ class SDPFedProxSpider(FedProxSpider):
         """
         M, alone = self.cohort, super().plan(budget)
         if budget.epsilon is None or self.noise == "moments":
-            return shared_noise(alone, M)
+            return alone.behind_sum_of(M)
         if self.noise != "theorem":
             sigma = self.noise
             return replace(alone, releases=tuple(replace(kind, noise=sigma) for kind in alone.releases), trusted_sum=M)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from silodp.algorithms.base import Look
+from silodp.algorithms.base import Look, ideal_share
 from silodp.algorithms.prox_sgd import ProxSGD
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class SDPProxSGD(ProxSGD):
         """K = ⌊n/R⌋; each silo's σ² is 1/M of what it needs alone (Algorithm 7 with a Gaussian in place of P_vec)."""
         M = self.cohort
         if budget.epsilon is None or self.noise == "moments":
-            return shared_noise(super().plan(budget), M)
+            return super().plan(budget).behind_sum_of(M)
         if self.noise == "theorem":
             release = ideal_share(self._release(budget), M, budget.epsilon * self.silos / (2 * M), budget.delta)
             return PrivacyPlan(self.name, budget, (release,), trusted_sum=M)

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from silodp.algorithms.base import Look
+from silodp.algorithms.base import Look, ideal_share
 from silodp.algorithms.prox_svrg import ProxSVRG
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.shuffling.trusted_sum import ideal_share, shared_noise
 from silodp.theory.nonconvex.privacy import shuffled_svrg_budget
 
 
@@ -36,7 +35,7 @@ class SDPProxSVRG(ProxSVRG):
         """
         M = self.cohort
         if budget.epsilon is None or self.noise == "moments":
-            return shared_noise(super().plan(budget), M)
+            return super().plan(budget).behind_sum_of(M)
         if self.noise != "theorem":
             return replace(super().plan(budget), trusted_sum=M)
         difference, anchor = self._releases(budget)

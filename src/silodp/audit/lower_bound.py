@@ -30,7 +30,8 @@ from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
 from silodp.models import MODELS
-from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.privacy.accounting.accountant import upper_of
+from silodp.privacy.message_counts import counts_of
 from silodp.privacy.plan import PrivacyPlan, Release, whitening
 
 CONFIDENCE = 0.99
@@ -250,7 +251,7 @@ def point_rows(
     mechanisms = mechanism_test(algorithm, plans, streams.child("mechanism"), runs=tested, size=size)
     rows = []
     for plan, bounds, mechanism in zip(plans, audited, mechanisms, strict=True):
-        delivered = upper_epsilon(plan, plan.budget.delta)
+        delivered = upper_of(counts_of([plan]), plan.budget.delta)
         rows.append(
             {
                 "claimed_epsilon": plan.budget.epsilon,

@@ -16,9 +16,9 @@ from scipy.special import chdtr, chdtrc, ndtr
 from scipy.stats import binom
 
 from silodp.audit.canary import CLIP
+from silodp.federation.draws import NOISE_ROWS
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
-from silodp.federation.noise import NOISE_ROWS
 from silodp.federation.streams import Streams
 from silodp.models.linear import Linear
 from silodp.privacy.plan import PrivacyPlan, Release

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, norm
 
-from silodp.privacy.accounting.accountant import upper_epsilon
+from silodp.privacy.accounting.accountant import upper_of
+from silodp.privacy.message_counts import counts_of
 from silodp.privacy.plan import PrivacyPlan, Release
 
 # Kind of message → (runs, messages) log-likelihood ratios.
@@ -138,7 +139,7 @@ def _as_sums(release: Release) -> Release:
 @functools.lru_cache(maxsize=4096)
 def delivered_at(plan: PrivacyPlan, scale: float, delta: float) -> float:
     """Upper end of the ε at δ of the plan with all noise times `scale`."""
-    return upper_epsilon(plan.with_noise_times(scale), delta)
+    return upper_of(counts_of([plan.with_noise_times(scale)]), delta)
 
 
 def profile_bound(plan: PrivacyPlan, present: Scores, absent: Scores, confidence: float) -> ProfileBound:

@@ -19,11 +19,13 @@ from silodp.config.errors import ConfigError
 from silodp.extending.plugins import activate
 from silodp.models.registry import MODULES
 from silodp.own_data.federated import marked_lines, write_model
-from silodp.silos.federation_file import Federation, read_silo
+from silodp.silos.federation_file import Federation, read_federation, read_silo
 from silodp.silos.hosting import Host
 from silodp.silos.ledger import opened
 from silodp.silos.own_records import read_own
-from silodp.silos.taking_part import Part, longest_reply, membership
+from silodp.silos.run_plan import work_out
+from silodp.silos.taking_part import Part, fingerprints, membership, time_replies
+from silodp.silos.wire import HEAD, MARK
 from silodp.workflow.closure import CodeSources
 
 log = logging.getLogger("silodp")
@@ -78,13 +80,13 @@ def _check(part: Part) -> None:
     declared, slots = part.federation.silos[silo.name], plan.slots[number]
     _, departures = read_own(silo, part.federation)
     lower, upper = plan.epsilon(number)
-    sent = len(slots) * (40 + 8 * plan.size)
+    sent = len(slots) * (MARK.size + HEAD.size + 8 * plan.size)
     print(f"{part.path}: {silo.name}, {declared.records} records; nothing was sent")
     print(f"would leave: {len(slots)} messages of {plan.size} numbers, {sent} bytes, each with this silo's noise")
     ends = f"{rounded(lower, 'down')} to {rounded(upper, 'up')}"
     print(f"promise: epsilon = {declared.epsilon:g} at delta = {declared.delta:g}; true epsilon {ends}")
-    with opened(part.ledger_folder()) as ledger:
-        before, after = ledger.total()[0], part.check_budget(ledger)[0]
+    with opened(part.ledger) as ledger:
+        before, after = ledger.total()[0], ledger.check(plan.accounted[number], silo.budget)[0]
         budget = silo.budget if ledger.budget is None else ledger.budget
         print(f"ledger: epsilon = {rounded(before, 'up')} before, {rounded(after, 'up')} after; budget {budget:g}")
     if part.federation.plugin:
@@ -93,17 +95,23 @@ def _check(part: Part) -> None:
         print(f"{silo.file}: {departure}")
     if marked := marked_lines(part.where):
         print(f"{part.where}: {marked} lines are marked as read off records, which no epsilon counts: replace them")
-    needed = 4 * longest_reply(part)
-    print(f"reply_after: {part.federation.reply_after:g} s; this machine needs {rounded(needed, 'up')} s")
+    print(*fingerprints(plan, code_digest(part.federation), part.where), sep="\n")
+    longest = rounded(time_replies(part), "up")
+    print(f"reply_after: {part.federation.reply_after:g} s; a reply took {longest} s here")
 
 
 def _join(part: Part, again: bool) -> None:
     _require_line()
     with membership(part, code_digest(part.federation), again) as member:
         slots = len(part.plan.slots[part.number])
-        print(f"{part.silo.name}: charged to {part.silo.ledger}; {slots} messages at most", flush=True)
+        said = "is charged" if member.is_charged else "is charged with the first question"
+        print(f"{part.silo.name}: {part.silo.ledger} {said}; {slots} messages at most", flush=True)
         end = member.answer()
-    said = "the plan is used up; no end came" if end is None else f"the end; SHA-256 of the model: {end.hex()}"
+        is_open = not member.silo.store.is_used_up()
+    said = "the plan is used up; no end came"
+    if end is not None:
+        said = f"the end; the coordinator's word for the SHA-256 of the model: {end.hex()}"
+        said += "\nslots are open: `join` goes on with this run, `--again` starts and charges another" * is_open
     print(said, flush=True)
 
 
@@ -113,18 +121,28 @@ def _join(part: Part, again: bool) -> None:
 @click.option(
     "--here", type=PATH, help="Folder with a file NAME.csv for each silo: a process for each, on this machine."
 )
+@click.option("--listen", metavar="HOST:PORT", help="Where to listen, if not at the address that silos dial.")
+@click.option("--check", "is_check", is_flag=True, help="Print what all parties compare, and start nothing.")
 @click.option("--output", type=PATH, help="Folder to write (default: federations/<name of the file>).")
-def federate(file: Path, key: Path | None, here: Path | None, output: Path | None) -> None:
+def federate(
+    file: Path, key: Path | None, here: Path | None, listen: str | None, is_check: bool, output: Path | None
+) -> None:
     """Coordinate a run of FEDERATION: wait for its silos, train, write model.npz, card.md and provenance.json.
 
     After a stop the same command goes on. The folder `transcript` is private by the silos' promises alone.
     """
+    if is_check:
+        files = activate()
+        federation = read_federation(file)
+        hold_to_plugin(federation, file, files)
+        print(*fingerprints(work_out(federation, str(file)), code_digest(federation), file), sep="\n")
+        return
     _require_line()
     output = output or Path("federations") / file.stem
     if (output / "card.md").exists():
         raise ConfigError(f"{output}: holds a finished run; remove it or choose another --output")
     with tempfile.TemporaryDirectory(prefix="silodp-") as sockets:  # of mode 0700
-        address = f"unix:{sockets}/line" if here else None
+        address = f"unix:{sockets}/line" if here else listen
         files = activate()
         host = Host(file, output / "transcript", key or file.with_name("coordinator.key"), b"", address)
         hold_to_plugin(host.federation, file, files)

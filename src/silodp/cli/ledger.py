@@ -12,12 +12,12 @@ from silodp.silos.ledger import opened
 
 
 @command(epilog="Example: silodp ledger budget . --epsilon 3")
-@click.argument("action", type=click.Choice(("show", "budget", "repair", "rekey")))
+@click.argument("action", type=click.Choice(("show", "budget", "repair")))
 @click.argument("folder", type=PATH, default=".")
 @click.option("--epsilon", type=POSITIVE, help="Of `budget`: largest total; of `repair`: bound of what is lost.")
 @click.option("--delta", type=click.FloatRange(0, 1, max_open=True), help="Of `repair`: delta of what is lost.")
 def ledger(action: str, folder: Path, epsilon: float | None, delta: float | None) -> None:
-    """Show the ledger of FOLDER, set its budget, count lines that are lost by a bound, or replace its lost secret."""
+    """Show the ledger of FOLDER, set its budget, or count what is lost by a bound."""
     for option, value, of in (("--epsilon", epsilon, ("budget", "repair")), ("--delta", delta, ("repair",))):
         if (value is not None) != (action in of):
             allowed = "must be given" if action in of else "must be left out"
@@ -27,12 +27,15 @@ def ledger(action: str, folder: Path, epsilon: float | None, delta: float | None
             book.set_budget(epsilon or math.nan)
         elif action == "repair":
             book.repair(epsilon or math.nan, delta or 0.0)
-        elif action == "rekey":
-            book.replace_key()
         for line in book.lines:
             about = ", ".join(f"{key} {value}" for key, value in line.get("about", line).items() if value != "")
-            print(f"{line.get('number', '-')}. {line['kind']}, {line['time']}: {about}")
+            print(f"{line['number']}. {line['kind']}, {line['time']}: {about}")
         total = book.total()
     limit = "no budget" if book.budget is None else f"budget {book.budget:g}"
     print(f"{book.path}: all together: epsilon = {rounded(total[0], 'up')} at delta = {total[1]:.3g}; {limit}")
+    for newest in book.charges[-1:]:
+        later = sum(line["epsilon"] for line in book.lines[newest["number"] :] if line["kind"] == "repair")
+        if total[0] - later > float(newest["total_epsilon"]) * (1 + 1e-6):
+            was = rounded(float(newest["total_epsilon"]), "up")
+            print(f"line {newest['number']} said {was}: noisy local steps count one by one now, as in a silo's promise")
     book.stop_in_trouble()

@@ -38,6 +38,7 @@ _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row
 @click.option("--silos", type=COUNT, default=5, help="Silos to cut, without --silo.", show_default=True)
 @click.option("--output", type=PATH, help="Run file to write (default: config/<name of the file>.yaml).")
 @click.option("--federation", is_flag=True, help="Draft a federation in the folder --output instead of a run file.")
+@click.option("--name", help="With --federation: what the silo of FILE is called (default: as FILE).")
 @click.option("--again", is_flag=True, help="FILE is a run file: look at its data again and change its schema alone.")
 @click.option("--replace", is_flag=True, help="With --again: write to FILE itself.")
 def init(
@@ -45,6 +46,7 @@ def init(
     again: bool,
     replace: bool,
     federation: bool,
+    name: str | None,
     output: Path | None,
     silos: int,
     person_limit: int,
@@ -66,7 +68,7 @@ def init(
     }
     if again:
         source = click.get_current_context().get_parameter_source
-        unheeded = [*said, "federation", "silos", "person_limit", *["output"] * replace]
+        unheeded = [*said, "federation", "name", "silos", "person_limit", *["output"] * replace]
         if given := [name for name in unheeded if source(name) is ParameterSource.COMMANDLINE]:
             option = given[0].replace("_", "-")
             raise ConfigError(
@@ -82,10 +84,12 @@ def init(
     if federation:
         survey = first_run_file.survey(file, wishes)
         output = output or Path("federation")
-        blanks = first_federation.write_federation(survey, output)
+        blanks = first_federation.write_federation(survey, output, name or "")
         print(survey.text())
         print(f"{output}: written; read federation.yaml. Still blank: {blanks}")
         return
+    if name is not None:
+        raise ConfigError(f"command line: --name: {name}: must be left out without --federation")
     name = first_run_file.name_of(output or file)
     if find_experiment(project_root() / "config" / "experiments", name):
         name += "_own"

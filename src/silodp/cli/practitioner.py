@@ -5,130 +5,52 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from tabulate import tabulate
 
 from silodp.algorithms import ALGORITHMS
-from silodp.atlas.bounds import Answer, bound_mechanism, most_rounds, noise_factor
-from silodp.atlas.mechanism import Mechanism, load_mechanism, mechanism_path
-from silodp.atlas.witnesses import VIEWS, WITNESSES
-from silodp.cli.options import COUNT, DELTA, POSITIVE, Number, among, as_json, command, option_of_values
+from silodp.cli.messages_file import read_messages
+from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, Number, among, as_json, command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.privacy.calibration import calibrated_plan
+from silodp.privacy.message_counts import RECORD, Whom
 from silodp.privacy.person import person_epsilon
-from silodp.privacy.plan import ADJACENCY, Budget, PrivacyPlan
+from silodp.privacy.plan import ADJACENCY, MOST_MESSAGES, Budget, PrivacyPlan
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.amplification import amplification_table
 from silodp.privacy.standing import standing
-from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
-from silodp.rounding import ends, round_outward
-
-# Rounds of the table by round, up to those of the run.
-_MARKS = [mark * 10**power for power in range(7) for mark in (1, 2, 5)]
-
-
-def print_answer(
-    name: str,
-    rounds: int | None,
-    records: int | None,
-    settings: tuple[str, ...],
-    by_round: bool,
-    budget: float | None,
-    as_json: bool,
-) -> None:
-    """Print what a mechanism claims and gives away over a run, the entry that dominates, and a witness of ∞."""
-    path = mechanism_path(name)
-    mechanism = load_mechanism(path)
-    changed = _changed(mechanism, settings) | ({} if records is None else {"n": float(records)})
-    if records is not None and "n" not in mechanism.settings:
-        raise ConfigError(f"command line: --records: {records}: the mechanism has no setting n")
-
-    def checked(function: Callable, *arguments: Any) -> Any:
-        try:
-            return function(mechanism, *arguments)
-        except ValueError as error:
-            raise ConfigError(f"{path}: {error}") from None
-
-    total = rounds or mechanism.steps.rounds
-    result: Answer = checked(bound_mechanism, total, changed)
-    marks = [*(mark for mark in _MARKS if mark < total), total] if by_round else []
-    table = {mark: ends(*checked(bound_mechanism, mark, changed).interval[:2]) for mark in marks}
-    kept: tuple[int, float] | None = None
-    if budget is not None:
-        fits = 0 if math.isinf(result.interval.upper) else checked(most_rounds, budget, changed)
-        kept = fits, checked(noise_factor, budget, total, changed)
-    if as_json:
-        lower, upper, witness = result.interval
-        values: dict[str, Any] = {"claimed": result.claimed, "delta": result.delta, "entry": result.entry}
-        values |= {"rounds": total, "lower": lower, "upper": upper, "witness": witness or None}
-        values |= {"also": result.special, "by_round": table, "rounds_and_noise_for_budget": kept}
-        # JSON knows no ∞.
-        print(json.dumps(json.loads(json.dumps(values), parse_constant=lambda name: None), indent=1))
-        return
-    rows = _rows(mechanism, result, total) + [(f"by round {mark}", text, "") for mark, text in table.items()]
-    if kept is not None:
-        more = f"× {round_outward(kept[1], up=True)}" if math.isfinite(kept[1]) else "none"
-        rows.append((f"rounds for ε = {budget:g}", str(kept[0]), "the most whose upper end keeps it"))
-        rows.append((f"noise for ε = {budget:g}", more, f"what all noise is multiplied by, for {total} rounds"))
-    print(tabulate(rows, tablefmt="plain", disable_numparse=True))
-
-
-def _changed(mechanism: Mechanism, settings: tuple[str, ...]) -> dict[str, float]:
-    known = [*mechanism.settings, "epsilon", "delta", "local", "rate", "silos"]
-    changed = {}
-    for setting in settings:
-        key, _, text = setting.partition("=")
-        if key not in known:
-            raise ConfigError(f"command line: --set: {setting!r}: must be NAME=NUMBER, NAME one of {', '.join(known)}")
-        try:
-            changed[key] = float(text)
-        except ValueError:
-            changed[key] = math.nan
-        if not math.isfinite(changed[key]) or (key == "epsilon" and changed[key] <= 0):
-            raise ConfigError(f"command line: --set: {setting!r}: {text!r} must be a finite number, epsilon above 0")
-    return changed
-
-
-def _rows(mechanism: Mechanism, result: Answer, total: int) -> list[tuple[str, str, str]]:
-    claim, about, witness = mechanism.claim, mechanism.about, result.interval.witness
-    said = "no number" if result.claimed is None else round_outward(result.claimed, up=True)
-    unit = {"replace": "replaced", "add_remove": "added or removed"}[claim.adjacency]
-    rows = [("system", about.title, about.version)] if about else []
-    rows += [
-        ("claimed ε", said, f"for a {claim.scope}" + (f": “{about.words}”" if about else "")),
-        ("true ε", ends(*result.interval[:2]), f"over {total} rounds, for {VIEWS[mechanism.view]}"),
-        ("neighbours", f"one {claim.unit}", f"{unit}; δ = {result.delta:g}"),
-        ("rests on", result.entry, "the entry that gives away most"),
-    ]
-    rows += [("witness of ∞", witness, WITNESSES[witness].words)] if witness else []
-    return rows + [(f"∞ where {when}", name, WITNESSES[why].words) for name, when, why in result.special if why]
+from silodp.privacy.true_epsilon import ends, refuting_epsilon
 
 
 class _RequiredOption(click.Option):
-    """An option that must be given, unless --mechanism describes the run."""
+    """An option that must be given, unless --messages describes the run."""
 
     def __init__(self, *arguments: Any, **keywords: Any):
         super().__init__(*arguments, required=True, **keywords)
 
     def get_help_extra(self, context: click.Context) -> Any:
-        described = any(option.name == "mechanism" for option in context.command.params)
-        word = "required without --mechanism" if described else "required"
+        described = any(option.name == "messages" for option in context.command.params)
+        word = "required without --messages" if described else "required"
         return super().get_help_extra(context) | {"required": word}
 
     def process_value(self, context: click.Context, value: Any) -> Any:
         try:
             return super().process_value(context, value)
         except click.MissingParameter:
-            if isinstance(context.params.get("mechanism"), str):
+            if context.params.get("messages") is not None:
                 return None
             raise
 
 
 _RUN = (
     click.option("--algorithm", default="minibatch_sgd", help="A registered algorithm.", show_default=True),
-    click.option("--rounds", type=COUNT, cls=_RequiredOption, help="R, rounds of communication."),
+    click.option(
+        "--rounds", type=click.IntRange(1, MOST_MESSAGES), cls=_RequiredOption, help="R, rounds of communication."
+    ),
     click.option("--records", type=COUNT, cls=_RequiredOption, help="n, training records of a silo."),
     click.option(
         "--batch", type=COUNT, cls=_RequiredOption, help="K, records drawn in a round (local_sgd: local steps)."
@@ -168,13 +90,11 @@ def _plan(
 
 @command(epilog="Example: silodp epsilon --rounds 25 --records 1234 --batch 604 --sigma 0.05 --clip 1 --delta 1e-6")
 @click.option(
-    "--mechanism",
-    metavar="FILE|PRESET",
+    "--messages",
+    type=PATH,
     is_eager=True,
-    help="A system described by a file or a preset of config/atlas (docs/atlas.md); with --rounds, --records, --set.",
+    help="YAML file of a silo's messages (docs/privacy.md); only --claimed, --tries and --person-* go with it.",
 )
-@click.option("--set", "settings", multiple=True, metavar="NAME=NUMBER", help="Another setting of the mechanism.")
-@click.option("--budget", type=POSITIVE, help="Also the rounds, or the noise, that keep this epsilon (mechanism).")
 @_federated_run
 @click.option(
     "--sigma", type=POSITIVE, cls=_RequiredOption, help="Noise per coordinate of a gradient message (or step)."
@@ -196,9 +116,7 @@ def epsilon(
     person_records: int,
     claimed: float | None,
     tries: float | None,
-    mechanism: str | None,
-    settings: tuple[str, ...],
-    budget: float | None,
+    messages: Path | None,
     **run: Any,
 ) -> None:
     """Bound the true epsilon of a silo's whole transcript against replacing one record.
@@ -206,11 +124,32 @@ def epsilon(
     Prints [lower, upper]: no two neighbouring silos lose more than the upper end, and an explicit pair reaches the
     lower one. A claim is kept from the upper end on, violated below the lower one, and not certified between.
     """
-    if mechanism is not None:
-        print_answer(mechanism, run["rounds"], run["records"], settings, by_round, budget, as_json)
-        return
-    if settings or budget is not None:
-        raise ConfigError("command line: --set, --budget: given: need --mechanism")
+    if messages is None:
+        algorithm, plan = _run_of_options(run, sigma, sigma_difference, clip)
+    else:
+        _refuse_other_options()
+        plan = read_messages(messages)
+    if person_records > plan.budget.n:
+        allowed = f"must be at most the silo's {plan.budget.n} records"
+        raise ConfigError(f"command line: --person-records: {person_records}: {allowed}")
+    more: dict[str, Any] = {}
+    if Whom(person_silos, person_records) != RECORD:
+        more["epsilon_person"] = person_epsilon(plan, Whom(person_silos, person_records))
+    if tries is not None:
+        more["epsilon_selection"] = selection_epsilon([plan], tries)
+    if by_round:
+        from silodp.experiments.privacy_table import epsilon_by_round  # loads PyTorch
+
+        more["by_round"] = [value for _, value in epsilon_by_round(algorithm, plan)]
+    values = _bounds(plan) | {"releases": sum(release.count for release in plan.releases)}
+    if claimed is not None:
+        values["claim"] = standing(claimed, values["lower"], values["delivered_epsilon"])
+    _print(values | more, as_json)
+
+
+def _run_of_options(
+    run: dict[str, Any], sigma: float, sigma_difference: float | None, clip: float
+) -> tuple[Any, PrivacyPlan]:
     algorithm, plan = _plan(1.0, **run)
     noise: dict[str, Any] = {
         release.kind: sigma_difference if release.kind == "difference" else sigma for release in plan.releases
@@ -218,29 +157,21 @@ def epsilon(
     if None in noise.values():
         raise ConfigError(f"command line: --sigma-difference: missing: {run['algorithm']} also sends differences")
     releases = tuple(replace(release, noise=noise[release.kind] / clip) for release in plan.releases)
-    plan = replace(plan, releases=releases)
-    if person_records > run["records"]:
-        allowed = f"must be at most --records = {run['records']}"
-        raise ConfigError(f"command line: --person-records: {person_records}: {allowed}")
-    more: dict[str, Any] = {}
-    if (person_silos, person_records) != (1, 1):
-        more["epsilon_person"] = person_epsilon(plan, person_silos, person_records)
-    if tries is not None:
-        more["epsilon_selection"] = selection_epsilon([plan], tries)
-    if by_round:
-        from silodp.experiments.privacy_table import epsilon_by_round  # loads PyTorch
+    return algorithm, replace(plan, releases=releases)
 
-        more["by_round"] = [value for _, value in epsilon_by_round(algorithm, plan)]
-    values = _bounds(plan) | {"releases": sum(release.count for release in releases)}
-    if claimed is not None:
-        values["claim"] = standing(claimed, values["lower"], values["delivered_epsilon"])
-    _print(values | more, as_json)
+
+def _refuse_other_options() -> None:
+    context, kept = click.get_current_context(), ("messages", "claimed", "tries", "person_silos", "person_records")
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+        if given and option.name not in (*kept, "as_json"):
+            raise ConfigError(f"command line: {option.opts[0]}: must be left out with --messages, which says it")
 
 
 def _bounds(plan: PrivacyPlan) -> dict[str, Any]:
-    result = epsilon_bounds(plan)
+    result = ends([plan])
     # Whatever is claimed, the lower end is wanted.
-    lower = violating_epsilon(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
+    lower = refuting_epsilon(replace(plan, budget=replace(plan.budget, epsilon=1e-300)), result, everyone=True)
     return {
         "delivered_epsilon": result.upper,
         "lower": lower,
@@ -298,7 +229,7 @@ _ABOUT = {
     "delta": ("near", "probability with which ε may be exceeded"),
     "accountant": ("", "method behind both ends (docs/accounting.md)"),
     "adjacency": ("", "difference of neighbouring silos"),
-    "noise_multiplier": ("near", "noise over the sensitivity of a message"),
+    "noise_multiplier": ("near", "noise over what one replaced record moves; that of Opacus is twice as large"),
     "sampling": ("", "how the records of a message are drawn"),
     "releases": ("", "messages with noise that a silo sends"),
 }

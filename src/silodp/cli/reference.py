@@ -13,6 +13,7 @@ from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.config.run import Run
 from silodp.experiments.validation import load
+from silodp.silos.federation_file import Federation, SiloFile
 from silodp.verdicts.claims.claim_file import Claims
 
 log = logging.getLogger("silodp")
@@ -24,14 +25,22 @@ This page lists the keys of run files and experiments. `silodp config reference`
 default may be left out.
 """
 
+_FEDERATION_PAGE = """# Keys of federation.yaml and silo.yaml
+
+`silodp config reference --of federation` makes this page from `src/silodp/silos/federation_file.py`. `Federation` is
+the file that all parties agree on, and `SiloFile` a silo's own. A capital word under "allowed" names a section. A key
+with an empty default may be left out. [The page on silos](federate.md) says how they are used.
+"""
+
 
 @command(epilog="Example: silodp config check config/default.yaml")
 @click.argument("action", type=click.Choice(("check", "schema", "reference")))
 @click.argument("run_file", type=PATH, required=False)
-def config(action: str, run_file: Path | None) -> None:
+@click.option("--of", type=click.Choice(("run", "federation")), default="run", help="Whose keys `reference` prints.")
+def config(action: str, run_file: Path | None, of: str) -> None:
     """Check RUN_FILE, or print the JSON schema or the reference page of all keys."""
     if action != "check":
-        print(schema_text() if action == "schema" else reference_text(), end="")
+        print(schema_text() if action == "schema" else reference_text(of), end="")
         return
     if run_file is None:
         raise ConfigError("command line: run_file: missing: must name the file to check")
@@ -74,15 +83,16 @@ def schema_text() -> str:
     return json.dumps(schema, indent=1, sort_keys=True) + "\n"
 
 
-def reference_text() -> str:
-    """What `docs/configuration.md` holds: a section for each model, a row for each key."""
-    lines, definitions = [_PAGE], _definitions(Run, Experiment)
-    readings = definitions["Readings"]["properties"]
+def reference_text(of: str = "run") -> str:
+    """What `docs/configuration.md` holds, or `docs/federate_keys.md`: a section for each model, a row for each key."""
+    page, models = (_PAGE, (Run, Experiment)) if of == "run" else (_FEDERATION_PAGE, (Federation, SiloFile))
+    lines, definitions = [page], _definitions(*models)
+    readings = definitions.get("Readings", {}).get("properties", {})
     for name, schema in definitions.items():
         keys, more = dict(schema.get("properties", {})), ""
         if name == "Alternative":
             keys, more = {key: keys[key] for key in keys if key not in readings}, " It has all keys of Readings, and:"
-        elif "name" in keys:
+        elif keys.get("name", {}).keys() & {"enum", "const"}:
             more = f" `name`: {_allowed(keys.pop('name'))}."
         lines += [f"## {name}", "", schema.get("description", "") + more, ""]
         lines += ["| key | allowed | default | meaning |", "|-|-|-|-|"] if keys else []

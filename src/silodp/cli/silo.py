@@ -1,5 +1,6 @@
 """The command `silo`: a key, a check, a part in a run, a budget."""
 
+import textwrap
 from pathlib import Path
 
 import click
@@ -24,9 +25,12 @@ def silo(action: str, name: Path, again: bool, epsilon: float | None, socket: st
         raise ConfigError(f"command line: --raise: must be given with budget alone, and is with {action}")
     if action == "key":
         certificate = make_key(Path(f"{name}.key"))
-        print(f"{name}.key: private; {name}.crt: for all. compare with the others by telephone:")
+        print(f"{name}.key: private; {name}.crt: for all. Compare with the others by telephone:")
         print(spoken(fingerprint(certificate)))
-        print(certificate, end="")
+        print("the party's lines in federation.yaml:")
+        indent = " " * (2 if name.name == "coordinator" else 4)
+        print(f"{indent}certificate: |")
+        print(textwrap.indent(certificate, f"{indent}  "), end="")
         return
     # Loads PyTorch, which a key does not need.
     from silodp.cli import federate

@@ -11,7 +11,7 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS
 from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.privacy.plan import Budget, Clipping
-from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
+from silodp.privacy.true_epsilon import ends, refuting_epsilon
 from silodp.theory.registry import AssumptionError
 
 RECORDS = 1238
@@ -92,7 +92,7 @@ def _row(paper: str, setting: FormulaSetting, formula: Formula, epsilon: float) 
         plan = complete_plan(algorithm, budget, Protocol(formula.clipping, TENSORS))
     except AssumptionError:
         return None
-    found = epsilon_bounds(plan)
+    found = ends([plan])
     return {
         "paper": paper,
         "formula": formula.name,
@@ -105,5 +105,5 @@ def _row(paper: str, setting: FormulaSetting, formula: Formula, epsilon: float) 
         "noise_multiplier": plan.noise_multiplier,
         "delivered_epsilon": found.upper,
         "holds": found.upper <= epsilon,
-        "delivered_lower": violating_epsilon(plan, found, everyone=True),
+        "delivered_lower": refuting_epsilon(plan, found, everyone=True),
     }

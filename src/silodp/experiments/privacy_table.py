@@ -5,28 +5,27 @@ Beside them a person's ε, the chosen run's, and ε by round: docs/privacy.md sa
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
 from silodp.algorithms.base import Algorithm
 from silodp.config.experiment import Experiment
 from silodp.experiments.columns import BY_ROUND_COLUMNS, PRIVACY_COLUMNS, PRIVACY_EXTRA
 from silodp.experiments.table import KEY
 from silodp.experiments.task import Task, task_at
-from silodp.federation.interface import Federation, Query
-from silodp.federation.prox import Prox, no_prox
-from silodp.federation.streams import Streams
+from silodp.federation.recorder import Recorder
+from silodp.privacy.message_counts import Whom
 from silodp.privacy.person import persons_epsilon
-from silodp.privacy.plan import ADJACENCY, PrivacyPlan
+from silodp.privacy.plan import ADJACENCY, PrivacyPlan, at_largest_delta
 from silodp.privacy.selection import selection_epsilon
 from silodp.privacy.shuffling.shuffled_plan import sent_bits
 from silodp.privacy.standing import standing
-from silodp.privacy.true_epsilon import epsilon_bounds, violating_epsilon
+from silodp.privacy.true_epsilon import ends, refuting_epsilon, upper_end
 
 
 def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, sizes: list[int]) -> pd.DataFrame:
@@ -37,11 +36,11 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     """
     private = chosen[chosen["epsilon"].notna()]
     private = private.assign(reported=private["selection"] == config.reports[0].selection)
-    delivered_by, reached_by = functools.cache(epsilon_bounds), functools.cache(violating_epsilon)
+    delivered_by, reached_by = functools.cache(lambda plan: ends([plan])), functools.cache(refuting_epsilon)
     rows = []
     for point in private.groupby(KEY, as_index=False)["reported"].max().to_dict("records"):
         task = task_at(experiment, config, point)
-        plans = plans_at_largest_delta(task.plans(point["epsilon"], point["phase_length"], sizes))
+        plans = at_largest_delta(task.plans(point["epsilon"], point["phase_length"], sizes))
         # NaN, which is not proven, counts as the largest.
         worst = max(plans, key=lambda plan: np.nan_to_num(delivered_by(plan).upper, nan=math.inf))
         result = delivered_by(worst)
@@ -77,41 +76,14 @@ def privacy_rows(experiment: str, config: Experiment, chosen: pd.DataFrame, size
     return frame.assign(reported=frame["reported"] & ~frame.duplicated(row, keep="last")).reset_index(drop=True)
 
 
-def plans_at_largest_delta(plans: Iterable[PrivacyPlan]) -> list[PrivacyPlan]:
-    """The distinct plans, each at the largest δ among them: the ends of ε that a row states are at one δ."""
-    distinct = list(dict.fromkeys(plans))
-    delta = max(plan.budget.delta for plan in distinct)
-    return [replace(plan, budget=replace(plan.budget, delta=delta)) for plan in distinct]
-
-
-class _Listening(Federation):
-    """A federation of one silo that sends zeros and keeps the kinds of messages that it sends."""
-
-    def __init__(self, plan: PrivacyPlan) -> None:
-        self.sent: list[str] = []
-        self.prox: Prox = no_prox
-        self.stepsize, self.clip, self.streams = torch.ones(1, 1), torch.ones(1), Streams(0)
-        self.releases = [{release.kind: release for release in plan.releases}]
-
-    def answer(self, query: Query, silo: int) -> Tensor:
-        self.sent.append(query.kind)
-        return torch.zeros_like(query.weights)
-
-    def local_model(self, weights: Tensor, silo: int, round: int, kind: str = "step") -> Tensor:
-        self.sent += [kind] * self.releases[0][kind].steps
-        return weights
-
-    def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        return send(0)
-
-
 def sent_by_round(algorithm: Algorithm, plan: PrivacyPlan) -> list[dict[str, int]]:
     """For every round: how many messages of each kind a silo has sent when it is over, having taken part in all."""
-    federation, totals = _Listening(plan), []
-    state = algorithm.start(torch.zeros(1, 1))
+    recorder, totals = Recorder([plan]), []
+    state = algorithm.start(torch.zeros(1, 1, dtype=torch.float64))
     for r in range(algorithm.rounds):
-        state = algorithm.round(r, state, federation)
-        totals.append({kind: federation.sent.count(kind) for kind in federation.releases[0]})
+        state = algorithm.round(r, state, recorder)
+        sent = Counter(query.kind for query, _ in recorder.asked[0])
+        totals.append({release.kind: sent[release.kind] * release.steps for release in plan.releases})
     return totals
 
 
@@ -131,7 +103,7 @@ def _epsilon(plan: PrivacyPlan, sent: tuple[int, ...]) -> float:
     releases = tuple(replace(release, count=min(count, release.count)) for release, count in cut)
     if not any(release.count for release in releases):
         return 0.0
-    return epsilon_bounds(replace(plan, releases=releases)).upper
+    return upper_end([replace(plan, releases=releases)])
 
 
 # Rounds of which `by_round_rows` gives the ε.
@@ -163,7 +135,7 @@ def _other_epsilons(
 ) -> dict[str, float]:
     plans = _distinct_plans(task, epsilon, phase_length, sizes)
     if task.readings.resample:  # nothing is proven of one record, but of all copies of a record
-        return {"epsilon_person": persons_epsilon(plans, *held)}
+        return {"epsilon_person": persons_epsilon(plans, Whom(*held))}
     # In a study of one's own data the rounds are chosen too.
     settings = task.config.settings if task.config.is_own else [task.setting]
     points = 0
@@ -195,7 +167,7 @@ def _of_plans(
     deltas = {plan.budget.delta for plan in candidates}
     by_delta = [[plan for plan in candidates if plan.budget.delta == delta] for delta in deltas]
     return {
-        "epsilon_person": persons_epsilon(plans, *held),
+        "epsilon_person": persons_epsilon(plans, Whom(*held)),
         "selection_points": points,
         "epsilon_selection": float(np.max([selection_epsilon(same, points) for same in by_delta])),
         "epsilon_first_round": first,
@@ -226,6 +198,6 @@ def by_round_rows(experiment: str, config: Experiment, sizes: list[int]) -> pd.D
 
 def _largest_by_round(algorithm: Algorithm, plans: tuple[PrivacyPlan, ...], rounds: Sequence[int]) -> list[float]:
     """The largest ε so far over silos, at their largest δ, after each of `rounds`; NaN, not proven, beats all."""
-    alike = plans_at_largest_delta(plans)
+    alike = at_largest_delta(plans)
     by_plan = [[epsilon for _, epsilon in epsilon_by_round(algorithm, plan, rounds)] for plan in alike]
     return np.max(by_plan, axis=0).tolist()

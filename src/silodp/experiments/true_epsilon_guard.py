@@ -56,6 +56,6 @@ def _provable(task: Task) -> bool:
 
 @functools.cache
 def _upper(plan: PrivacyPlan) -> float:
-    from silodp.privacy.true_epsilon import epsilon_bounds  # slow to import, and most experiments need not ask
+    from silodp.privacy.true_epsilon import upper_end  # slow to import, and most experiments need not ask
 
-    return epsilon_bounds(plan).upper
+    return upper_end([plan])

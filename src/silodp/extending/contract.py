@@ -5,7 +5,6 @@ what its plan releases is what `silodp audit` tests.
 """
 
 import dataclasses
-import inspect
 import math
 from collections.abc import Callable, Iterator
 from traceback import format_exception_only
@@ -14,18 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from silodp.algorithms import ALGORITHMS
-from silodp.algorithms.base import Algorithm, Look, State
-from silodp.config.readings import OF_SOME
+from silodp.algorithms.base import Algorithm, State
 from silodp.datasets import Dataset, labels
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.models import MODELS
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget
-from silodp.theory.convex.schedules import SCHEDULES
+from silodp.privacy.true_epsilon import ends, upper_end
 
 Kind = type[Algorithm]
 BUDGET = Budget(200, 6, 2.0, 1e-4, 4.0)
@@ -53,40 +49,6 @@ def make_algorithm(kind: Kind, rounds: int = 6, phase_length: int = 2) -> Algori
     return kind.with_options({"rounds": rounds, "phase_length": phase_length, "silos": 2, "cohort": 1})
 
 
-def is_frozen(kind: Kind) -> None:
-    """A frozen dataclass derived from `Algorithm`, with a name and a label; equal ones have equal hashes."""
-    require(isinstance(kind, type) and issubclass(kind, Algorithm), "must be a class derived from Algorithm")
-    require(isinstance(kind.__dict__.get("name"), str), "must have a name of its own")
-    require(bool(getattr(kind, "label", "")), "must have a label, for figures and tables")
-    require("__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen, "must be a frozen dataclass")  # type: ignore[attr-defined]
-    require(hash(make_algorithm(kind)) == hash(make_algorithm(kind)), "its parameters must be values with a hash")
-
-
-def is_described(kind: Kind) -> None:
-    """A docstring of the module, and of the class with each parameter; the plan's formulas of K and σ."""
-    require(bool((getattr(inspect.getmodule(kind), "__doc__", "") or "").strip()), "its module must have a docstring")
-    text, plan = kind.__dict__.get("__doc__") or "", (kind.plan.__doc__ or "")
-    for field in dataclasses.fields(kind):
-        require(field.name == "rounds" or field.name in text, f"its docstring must explain the parameter {field.name}")
-    require("σ" in plan and "K" in plan, "the docstring of plan must give K and σ, with their source")
-
-
-def knows_its_traits(kind: Kind) -> None:
-    """Which protocol variants apply to it, how it is drawn, whom it trusts, and which schedules it follows."""
-    unknown = sorted(set(kind.variants) - OF_SOME)
-    require(not unknown, f"variants: {', '.join(unknown)}: must be of {', '.join(sorted(OF_SOME))}")
-    unknown = sorted(set(kind.schedules) - set(SCHEDULES))
-    require(not unknown, f"schedules: {', '.join(unknown)}: must be of {', '.join(SCHEDULES)}")
-    family = kind.better_of
-    named = family is None or (isinstance(family, tuple) and len(family) == 2 and family[0] not in ALGORITHMS)
-    require(
-        named, f"better_of: {family!r}: must be None, or a name that is no algorithm's and a place among its members"
-    )
-    look = vars(kind).get("look")
-    require(look is None or isinstance(look, Look), f"look: {look!r}: must be None or a Look of silodp.algorithms.base")
-    require(kind.trust in ("nothing", "sum", "shuffler"), f"trust: {kind.trust!r}: must be nothing, sum or shuffler")
-
-
 def has_a_plan(kind: Kind) -> None:
     """The accountant takes the plan: noise in every release at a finite ε, none and no guarantee without one."""
     plan = make_algorithm(kind).plan(BUDGET)
@@ -94,23 +56,11 @@ def has_a_plan(kind: Kind) -> None:
     require(bool(plan.releases) and plan.private, "the plan must release something, with noise")
     noisy = all(release.noise > 0 for release in plan.releases if release.count)
     require(noisy, "every release of the plan must have noise at a finite epsilon")
-    found = delivered_epsilon(plan, BUDGET.delta)
+    found = ends([plan])
     require(0 < found.lower <= found.upper < math.inf, f"true epsilon up to {found.upper}: must be positive and finite")
     bare = make_algorithm(kind).plan(dataclasses.replace(BUDGET, epsilon=None))
     require(not any(release.noise for release in bare.releases), "without epsilon the plan must have no noise")
-    require(delivered_epsilon(bare, BUDGET.delta).upper == math.inf, "without noise nothing must be guaranteed")
-
-
-def draws_what_is_there(kind: Kind) -> None:
-    """Between one and n records a message, whatever n, R and ε are."""
-    for n, rounds, epsilon in [(1, 1, 0.1), (3, 50, 0.1), (10, 2, 1000.0), (1000, 7, 24.0)]:
-        plan = make_algorithm(kind, rounds).plan(Budget(n, rounds, 1.0, 1e-5, epsilon))
-        for release in plan.releases:
-            fits = isinstance(release.records_drawn, int) and 1 <= release.records_drawn <= n and release.count >= 0
-            require(
-                fits,
-                f"{release.kind}: draws {release.records_drawn} of {n} records: must be a whole number between 1 and n",
-            )
+    require(upper_end([bare]) == math.inf, "without noise nothing must be guaranteed")
 
 
 def leaves_states_alone(kind: Kind) -> None:
@@ -183,11 +133,7 @@ def sees_messages_only(kind: Kind) -> None:
 
 
 ALGORITHM_CHECKS: dict[str, Callable[[Kind], None]] = {
-    "frozen": is_frozen,
-    "described": is_described,
-    "traits": knows_its_traits,
     "plan": has_a_plan,
-    "batches": draws_what_is_there,
     "states": leaves_states_alone,
     "rows": keeps_rows_apart,
     "messages": sees_messages_only,

@@ -1,8 +1,8 @@
-"""A user's algorithms and data sets, without an edit of the package: plug-in files, and entry points.
+"""A user's algorithms and data sets, without an edit of the package: plug-in files.
 
 A plug-in is one Python file. Each class in it that is an `Algorithm` with a `name`, and its `DATASET`, are entered in
 the registries. A run file names its plug-ins, the command line others (`--plugin`), which jobs find in a variable of
-the environment. An installed package offers the same as entry points `silodp.algorithms` and `silodp.datasets`.
+the environment.
 
 A plug-in is trusted code: it runs in the process that loads the run file, which waits while the plug-in sleeps and
 ends when the plug-in ends it.
@@ -10,12 +10,10 @@ ends when the plug-in ends it.
 
 import filecmp
 import hashlib
-import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -37,15 +35,15 @@ class Plugin(NamedTuple):
     Attributes:
         registry: "silodp.algorithms" or "silodp.datasets", as the digests of jobs call them.
         place: its definition, "module:name".
-        root: the plug-in's file, or the folder of the package that the first word of the module names.
-        digest: SHA-256 of the file; empty for a package.
+        root: the plug-in's file.
+        digest: SHA-256 of the file.
     """
 
     registry: str
     name: str
     place: str
     root: Path
-    digest: str = ""
+    digest: str
 
 
 _ACTIVE: dict[tuple[str, str], Plugin] = {}
@@ -61,7 +59,7 @@ def set_command_line(paths: Iterable[str]) -> None:
 
 
 def activate(files: Iterable[str] = (), run_file: Path = Path()) -> tuple[Path, ...]:
-    """Enter plug-ins in the registries: those of a run file, of the command line, and of installed packages.
+    """Enter plug-ins in the registries: those of a run file, and those of the command line.
 
     `files` are seen from the run file's folder. Returns the plug-in files, each once; ConfigError where a file is
     missing, cannot be imported or brings nothing, or a name is taken.
@@ -81,10 +79,6 @@ def activate(files: Iterable[str] = (), run_file: Path = Path()) -> tuple[Path, 
         # A copy beside a run's results is the same plug-in.
         elif path != paths[path.name] and not (path.is_file() and filecmp.cmp(path, paths[path.name], shallow=False)):
             raise ConfigError(f"{where}: {paths[path.name]} is used too: must have a file name of its own")
-    for group in ("silodp.algorithms", "silodp.datasets"):
-        for point in entry_points(group=group):
-            where = f"entry point {group}: {point.name} = {point.value}"
-            _enter([_of_package(point, where)], where, entered)
     return tuple(paths.values())
 
 
@@ -118,22 +112,11 @@ def _of_file(path: Path, where: str) -> Iterator[tuple[Plugin, object]]:
         raise ConfigError(f"{where}: must be a Python file with the name of a module, as in my_algorithm.py")
     if not path.is_file():
         raise ConfigError(f"{where}: no such file: must be a Python file, its path as seen from the run file's folder")
-    module = _loaded(lambda: _imported(path), where)
+    module = _imported(path, where)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     for attribute, value in vars(module).items():
         if attribute == "DATASET" or (_is_algorithm(value) and value.__module__ == module.__name__):
             yield Plugin(*_key(value, f"{where}: {attribute}"), f"{module.__name__}:{attribute}", path, digest), value
-
-
-def _of_package(point: EntryPoint, where: str) -> tuple[Plugin, object]:
-    value = _loaded(point.load, where)
-    registry, name = _key(value, where)
-    if (registry, name) != (point.group, point.name):
-        raise ConfigError(f"{where}: {show_value(name)} of {registry}: must be of the entry point's group and name")
-    spec = importlib.util.find_spec(point.module.split(".")[0])
-    origin = Path(spec.origin) if spec is not None and spec.origin else Path()
-    root = origin.parent if origin.name == "__init__.py" else origin
-    return Plugin(registry, name, f"{point.module}:{point.attr}", root), value
 
 
 def _is_algorithm(value: object) -> bool:
@@ -150,15 +133,7 @@ def _key(value: object, where: str) -> tuple[str, str]:
     raise ConfigError(f"{where}: {allowed}, or a class derived from Algorithm with a name")
 
 
-def _loaded(load: Callable[[], Any], where: str) -> Any:
-    try:
-        return load()
-    except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise ConfigError(f"{where}: {reason}: must be Python that can be imported") from error
-
-
-def _imported(path: Path) -> ModuleType:
+def _imported(path: Path, where: str) -> ModuleType:
     """The file as a module, made once for what it holds; a name of its own tells it from others."""
     text, module = path.read_bytes(), ModuleType(f"silodp_plugin_{path.stem}")
     known = sys.modules.get(module.__name__)
@@ -169,7 +144,10 @@ def _imported(path: Path) -> ModuleType:
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, path, "exec"), vars(module))
-    except BaseException:
+    except BaseException as error:
         del sys.modules[module.__name__]
-        raise
+        if not isinstance(error, Exception | SystemExit):
+            raise
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise ConfigError(f"{where}: {reason}: must be Python that can be imported") from error
     return module

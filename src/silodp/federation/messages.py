@@ -12,10 +12,9 @@ from torch import Tensor
 
 from silodp.federation import clipped_sums
 from silodp.federation.clipped_sums import Points, Records, Start, StepNoise
+from silodp.federation.draws import Places, RecordDraws, device_normals, standard_normals
 from silodp.federation.interface import Query
-from silodp.federation.noise import device_normals, standard_normals
 from silodp.federation.plan_check import PlanCheck
-from silodp.federation.records import Places, RecordDraws
 from silodp.federation.streams import Streams
 from silodp.models import Model, gpu
 from silodp.privacy.plan import Release
@@ -27,7 +26,7 @@ class Messages:
     The G points share the drawn records and the base Gaussian draw of a message; each adds a multiple of that draw.
     `silos` are (x, y) of each silo's training records, on the device and in the precision of training. Every
     message has to pass the `check`, if a federation has set one. A subclass may replace `draw`, `clipped_sum`,
-    `local_steps` and `noise`.
+    `local_steps` and `noise`, and how a message's noise is added (`add_noise`).
     """
 
     check: PlanCheck | None = None
@@ -82,10 +81,15 @@ class Messages:
         self._planned(query, [silo], [release], clip, [noise_scale])
         drawn = self.draw(silo, release, query.round)
         mean = self._sum(query, [silo], [drawn], release, clip) / self._number(silo, drawn)
-        if bool((noise_scale > 0).any()):
-            base = self._mixed(release.mixing or (1.0,), query, silo)
-            mean = torch.addcmul(mean, _scale_noise(noise_scale, query)[:, None], base)
-        return mean
+        return self.add_noise(mean, noise_scale, query, silo, release)
+
+    def add_noise(self, mean: Tensor, scale: Tensor, query: Query, silo: int, release: Release) -> Tensor:
+        """The mean (G, d) of a message with its noise of standard deviation `scale` (G,), before the query's factor."""
+        if not bool((scale > 0).any()):
+            return mean
+        return torch.addcmul(
+            mean, _scale_noise(scale, query)[:, None], self._mixed(release.mixing or (1.0,), query, silo)
+        )
 
     def total(
         self, query: Query, silos: Sequence[int], release: Release, clip: Tensor, noise_scales: Sequence[Tensor]

@@ -45,18 +45,11 @@ def write_model(host: Host, models: Tensor, output: Tensor, folder: Path, up: Ca
     write_text(json.dumps(made, indent=1), folder / "provenance.json")
     template = Path(__file__).with_name("federation_card.md.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    ends = [host.plan.epsilon(silo)[1] for silo in range(len(names))]
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    marked = marked_lines(host.path)
-    known: dict[str, Any] = {
-        "marked": marked,
-        "plan": host.plan,
-        "federation": federation,
-        "ends": ends,
-        "made": made,
-        "time": time,
-        "up": up,
-    }
-    text = environment.from_string(template).render(is_here=host.is_local, files=list(files), **known)
+    replied = [[came[silo] for came in host.replied.values() if silo in came] for silo in range(len(names))]
+    known: dict[str, Any] = {"plan": host.plan, "federation": federation, "made": made, "up": up, "files": list(files)}
+    known["ends"] = [host.plan.epsilon(silo)[1] for silo in range(len(names))]
+    known["replied"] = [(len(came), sum(came)) for came in replied]
+    known["time"] = datetime.now(UTC).isoformat(timespec="seconds")
+    text = environment.from_string(template).render(is_here=host.is_local, marked=marked_lines(host.path), **known)
     write_text(text, folder / "card.md")
     return last

@@ -22,20 +22,23 @@ from silodp.silos.federation_file import read_federation, read_silo
 _MADE_UP = 3
 
 
-def write_federation(surveyed: Survey, folder: Path) -> str:
+def write_federation(surveyed: Survey, folder: Path, name: str = "") -> str:
     """Write federation.yaml and silo.yaml, or records/NAME.csv and NAME.yaml of each silo, and study.yaml.
 
-    Returns what is blank in the draft.
+    A single silo is `name`, else as its file. Returns what is blank in the draft.
 
-    ConfigError: what would let one record move others, or a folder that is there.
+    ConfigError: what would let one record move others, or a file that is there.
     """
     schema = surveyed.schema
     if schema.missing == "drop" or schema.person is not None:
         wrong = "--missing: drop" if schema.person is None else f"--person: {schema.person!r}"
         raise ConfigError(f"command line: {wrong}: must be left out with --federation, whose unit is a record")
-    if folder.exists():
-        raise ConfigError(f"{folder}: already exists; remove it or choose another --output")
-    sizes = surveyed.sizes or {first_run_file.name_of(surveyed.path): len(surveyed.data.y)}
+    for path in (folder / part for part in ("federation.yaml", "silo.yaml", "records", "study.yaml", "made_up.csv")):
+        if path.exists():
+            raise ConfigError(f"{path}: already exists; remove it or choose another --output")
+    if name and surveyed.sizes:
+        raise ConfigError(f"command line: --name: {name}: must be left out with --silo, whose column names silos")
+    sizes = surveyed.sizes or {name or first_run_file.name_of(surveyed.path): len(surveyed.data.y)}
     # To two digits, so that no record by itself decides them.
     sizes = {silo: n - n % 10 ** max(len(str(n)) - 2, 0) for silo, n in sizes.items()}
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)

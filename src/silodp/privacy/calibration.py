@@ -4,23 +4,22 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from dp_accounting import dp_event
-
-from silodp.privacy.accounting.accountant import delivered_epsilon, summed_steps, upper_epsilon
+from silodp.privacy.accounting.accountant import ends_of, summed_steps, upper_of
+from silodp.privacy.message_counts import Counts, counts_of
 from silodp.privacy.plan import PrivacyPlan
 
 _RANGE = 1e-6, 1e9  # noise multipliers between which a solution is looked for
 
 
 def noise_multiplier(
-    make_event: Callable[[float], dp_event.DpEvent],
+    counts_at: Callable[[float], Counts | None],
     epsilon: float,
     delta: float,
     *,
     tolerance: float = 1e-4,
-    measure: Callable[[dp_event.DpEvent, float], float] = upper_epsilon,
+    measure: Callable[[Counts | None, float], float] = upper_of,
 ) -> float:
-    """Smallest noise multiplier z with which `make_event(z)` is (ε, δ)-private by `measure`, the upper bound.
+    """Smallest noise multiplier z with which `counts_at(z)` is (ε, δ)-private by `measure`, the upper bound.
 
     It errs to the private side: upper ε at z ≤ `epsilon` < upper ε at z/(1 + tolerance). ValueError for ε or δ out of
     range, or no z between 1e-6 and 1e9.
@@ -30,7 +29,7 @@ def noise_multiplier(
 
     def excess(log_noise: float) -> float:
         """ln of upper ε over the wanted one: positive where noise is too small."""
-        delivered = measure(make_event(math.exp(log_noise)), delta)
+        delivered = measure(counts_at(math.exp(log_noise)), delta)
         return math.log(delivered / epsilon) if delivered > 0 else -math.inf
 
     least, most = (math.log(limit) for limit in _RANGE)
@@ -72,7 +71,7 @@ def calibrated_plan(plan: PrivacyPlan) -> PrivacyPlan:
     smallest, epsilon = plan.noise_multiplier, plan.budget.epsilon
     assert epsilon is not None
     multiplier = noise_multiplier(
-        lambda z: plan.with_noise_times(z / smallest).as_seen_by_adversary.event, epsilon, plan.budget.delta
+        lambda z: counts_of([plan.with_noise_times(z / smallest)]), epsilon, plan.budget.delta
     )
     return plan.with_noise_times(multiplier / smallest)
 
@@ -91,6 +90,6 @@ def favourable_plan(plan: PrivacyPlan) -> PrivacyPlan:
         lambda z: summed_steps(first.steps, first.count // first.steps, n, z),
         epsilon,
         delta,
-        measure=lambda event, delta: delivered_epsilon(event, delta).lower,
+        measure=lambda counts, delta: ends_of(counts, delta).lower,
     )
     return dataclasses.replace(plan, releases=(dataclasses.replace(first, noise=multiplier * first.sensitivity),))

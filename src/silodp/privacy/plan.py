@@ -5,17 +5,17 @@ Noise and sensitivity are in units of the clip threshold L.
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    import dp_accounting
-
     from silodp.privacy.shuffling.p_vec import ShuffledSums
 
 ADJACENCY = "replace one record of one silo"
+# Messages of a silo, above which no lattice resolves the losses.
+MOST_MESSAGES = 10**8
 
 Sampler = Literal["replacement", "subset", "disjoint", "all"]
 Clipping = Literal["record", "per_tensor", "batch_mean"]
@@ -146,6 +146,11 @@ class Release:
         return self.noise / (self.sensitivity * longest)
 
 
+def check_messages(count: int) -> None:
+    if count > MOST_MESSAGES:
+        raise ValueError(f"{count} messages: must be at most {MOST_MESSAGES}, as beyond no ε is computed")
+
+
 @dataclass(frozen=True)
 class Shuffler:
     """A trusted shuffler: each round it hands on the messages of M of N silos, drawn in secret, in random order."""
@@ -160,8 +165,7 @@ class PrivacyPlan:
 
     The adversary sees every message of the silo; the draw of silos earns no credit. A `shuffler` hides whose message it
     is; with a `trusted_sum` (M) only the sums over a round's M silos are seen, made by P_vec under a `shuffled_sum`.
-    `event` is what the silo's messages give without these. With an `assumption` nothing is proven. `tries` above 1: the
-    mean number of such runs of which the best alone is released (`silodp.privacy.selection`); no event says that.
+    With an `assumption` nothing is proven.
     """
 
     algorithm: str
@@ -171,7 +175,9 @@ class PrivacyPlan:
     trusted_sum: int | None = None
     shuffled_sum: "ShuffledSums | None" = None
     assumption: str = ""
-    tries: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_messages(sum(release.count for release in self.releases))
 
     def __getitem__(self, kind: str) -> Release:
         return next(release for release in self.releases if release.kind == kind)
@@ -179,6 +185,21 @@ class PrivacyPlan:
     @property
     def private(self) -> bool:
         return self.budget.epsilon is not None
+
+    @property
+    def is_shuffled(self) -> bool:
+        return self.shuffler is not None or self.shuffled_sum is not None
+
+    @property
+    def sees_last_iterates(self) -> bool:
+        """Whether noisy local steps expand no distance, so that the last of a round is all that is seen."""
+        return self.private and self.releases[0].contracted and self.releases[0].steps > 1
+
+    @property
+    def with_steps_seen(self) -> "PrivacyPlan":
+        """The plan whose noisy local steps all count as seen: on a lattice they may expand distances."""
+        releases = (replace(release, contracted=release.contracted and release.steps == 1) for release in self.releases)
+        return replace(self, releases=tuple(releases))
 
     @property
     def as_seen_by_adversary(self) -> "PrivacyPlan":
@@ -190,6 +211,12 @@ class PrivacyPlan:
             return self
         root = math.sqrt(self.trusted_sum)
         return replace(self.with_noise_times(root), trusted_sum=None)
+
+    def behind_sum_of(self, M: int) -> "PrivacyPlan":
+        """The plan with the server's view moved to the sum of M messages, at the same privacy: each silo adds σ/√M."""
+        root = math.sqrt(M)
+        releases = tuple(replace(release, noise=release.noise / root) for release in self.releases)
+        return replace(self, releases=releases, trusted_sum=M)
 
     def with_noise_times(self, factor: float) -> "PrivacyPlan":
         releases = tuple(replace(release, noise=release.noise * factor) for release in self.releases)
@@ -223,41 +250,9 @@ class PrivacyPlan:
         drawn = f"{sizes} of {self.budget.n} {how}"
         return f"{drawn}, and all" if any(release.sampler == "all" for release in sent) else drawn
 
-    @property
-    def event(self) -> "dp_accounting.DpEvent":
-        """The whole transcript as a dp-accounting event; multipliers are relative to one occurrence's sensitivity."""
-        return self._event(math.ceil)
 
-    @property
-    def event_below(self) -> "dp_accounting.DpEvent":
-        """The same with what has to be rounded to a whole number of records rounded down: for ε from below."""
-        return self._event(math.floor)
-
-    def _event(self, whole: Callable[[float], int]) -> "dp_accounting.DpEvent":
-        import dp_accounting  # slow to import, and training does not need it
-
-        if not self.private or self.assumption or self.tries > 1:
-            return dp_accounting.NonPrivateDpEvent()
-
-        def composed(release: Release) -> dp_accounting.DpEvent:
-            gaussian = dp_accounting.GaussianDpEvent(release.noise_multiplier)
-            if release.sampler == "disjoint":
-                # Parallel composition: a record is in one message at most, and no other depends on it.
-                return gaussian
-            if release.sampler == "all":
-                return dp_accounting.SelfComposedDpEvent(gaussian, release.count)
-            n, records, once = self.budget.n, release.records, release.sampler == "subset"
-            if release.clipping == "batch_mean" and not once:
-                # A clipped mean moves by 2L as soon as the record is drawn at all, and no further however often: as a
-                # record that is drawn once with that probability, rounded to a whole number of records.
-                records, once = whole(n * -math.expm1(records * math.log1p(-1 / n))) if n > 1 else 1, True
-            drawn = dp_accounting.SampledWithReplacementDpEvent
-            drawn = dp_accounting.SampledWithoutReplacementDpEvent if once else drawn
-            return dp_accounting.SelfComposedDpEvent(drawn(n, records, gaussian), release.count)
-
-        sent = [release for release in self.releases if release.count]
-        parts = [release for release in sent if release.part is not None]
-        # Parallel composition: a record is in one part at most, so that the part with the largest ε counts alone.
-        worst = max(parts, key=lambda part: part.count / part.noise_multiplier**2) if parts else None
-        kinds = [composed(release) for release in sent if release.part is None or release is worst]
-        return kinds[0] if len(kinds) == 1 else dp_accounting.ComposedDpEvent(kinds)
+def at_largest_delta(plans: Iterable[PrivacyPlan]) -> list[PrivacyPlan]:
+    """The distinct plans, each at the largest δ among them: the ends of ε that a row states are at one δ."""
+    distinct = list(dict.fromkeys(plans))
+    delta = max(plan.budget.delta for plan in distinct)
+    return [replace(plan, budget=replace(plan.budget, delta=delta)) for plan in distinct]

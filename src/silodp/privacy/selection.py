@@ -11,13 +11,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from silodp.privacy.accounting.accountant import Bracket
-from silodp.privacy.accounting.composition import Composition
-from silodp.privacy.person import person_laws
+from silodp.privacy.accounting.losses import Composition, epsilon_of_moments
+from silodp.privacy.message_counts import counts_of, gaussian_mu_of, laws_of
 from silodp.privacy.plan import PrivacyPlan
 
 SHAPES = 0.0, 1.0
-# Of the numbers of runs behind lines of a ledger: the shape that costs less at every mean above 1.
-SHAPE = 0.0
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 141)
 
 
@@ -31,58 +29,30 @@ def selection_epsilon(plans: Sequence[PrivacyPlan], tries: float) -> float:
         raise ValueError(f"tries = {tries}: must be at least 1")
     if any(not plan.private or plan.assumption for plan in plans):
         return math.inf
-    if any(plan.shuffler is not None or plan.shuffled_sum is not None for plan in plans):
+    if any(plan.is_shuffled for plan in plans):
         return math.nan
     delta = plans[0].budget.delta
     laws = [_renyi(plan, delta / tries) for plan in plans]
     rdp = np.max([rdp for rdp, _ in laws], axis=0)
     # A run's loss is bounded but with this probability, and some run's with `tries` times it at most.
     left = delta - tries * max(outside for _, outside in laws)
-    return min(renyi_epsilon(ORDERS, repeated_renyi(ORDERS, rdp, tries, shape), left) for shape in SHAPES)
-
-
-def selected_epsilon(history: Sequence[PrivacyPlan], delta: float, silos: int = 1, records: int = 1) -> float:
-    """Upper ε at δ of all plans of a silo, one after the other, each with its `tries` (drawn with shape `SHAPE`).
-
-    For a person with at most `records` records in each of `silos` silos. Rényi divergences add up.
-    """
-    return dominating_epsilon([[plan] for plan in history], delta, silos, records)
-
-
-def dominating_epsilon(
-    history: Sequence[Sequence[PrivacyPlan]], delta: float, silos: int = 1, records: int = 1
-) -> float:
-    """The same where it is not known by which plan of each sequence a silo releases: the largest divergence counts."""
-    plans = {plan for choice in history for plan in choice}
-    if any(not plan.private or plan.assumption or records > plan.budget.n for plan in plans):
+    if not left > 0:
         return math.inf
-    laws = {plan: _renyi(plan, delta / (plan.tries * len(history)), silos, records) for plan in plans}
-    total, left = np.zeros(len(ORDERS)), delta
-    for choice in history:
-        repeated = [repeated_renyi(ORDERS, laws[plan][0], plan.tries, SHAPE) for plan in choice]
-        # A divergence is at most that of any higher order.
-        total = total + np.minimum.accumulate(np.max(repeated, axis=0)[::-1])[::-1]
-        left -= max(plan.tries * laws[plan][1] for plan in choice)
-    return renyi_epsilon(ORDERS, total, left)
+    rates = ORDERS - 1
+    moments = [rates * repeated_renyi(ORDERS, rdp, tries, shape) for shape in SHAPES]
+    return max(min(float(np.min(epsilon_of_moments(each, rates, left))) for each in moments), 0.0)
 
 
-def _renyi(plan: PrivacyPlan, delta: float, silos: int = 1, records: int = 1) -> tuple[np.ndarray, float]:
+def _renyi(plan: PrivacyPlan, delta: float) -> tuple[np.ndarray, float]:
     """(Rényi divergence at every order of `ORDERS`, probability of a loss that it leaves out) of a transcript."""
-    total, outside = np.zeros(len(ORDERS)), 0.0
-    sampled = []
-    for law, count in person_laws(plan, silos, records):
-        if law.weights[0] == 0 and len(law.weights) == 2:
-            total += ORDERS * law.shift**2 / 2 * count
-        else:
-            sampled.append((law, count))
-    if sampled:
-        bracket = Bracket(sampled, delta * 1e-3)
-        if bracket.far:
-            return np.full(len(ORDERS), math.inf), 0.0
-        composition = Composition(bracket.lattice().parts())
-        total += np.array([composition.log_moment(order - 1) / (order - 1) for order in ORDERS])
-        outside = composition.infinite
-    return total, outside
+    counts = counts_of([plan])
+    assert counts is not None
+    total = ORDERS * gaussian_mu_of(counts) ** 2 / 2
+    sampled = {one: count for one, count in counts.items() if one.how != "all"}
+    if not sampled:
+        return total, 0.0
+    composition = Composition(Bracket(laws_of(sampled, plan.budget.delta, 1), delta * 1e-3).lattice().parts())
+    return total + [composition.log_moment(order - 1) / (order - 1) for order in ORDERS], composition.infinite
 
 
 def repeated_renyi(orders: np.ndarray, rdp: np.ndarray, mean: float, shape: float) -> np.ndarray:
@@ -104,11 +74,3 @@ def stopping(mean: float, shape: float) -> float:
     # η = 0: E[K] = (1/γ − 1)/ln(1/γ); a mean closer to 1 than the root's bracket counts as the bracket's end.
     mean = max(mean, 1 + 1e-9)
     return math.exp(-brentq(lambda log: math.log(math.expm1(log) / log) - math.log(mean), 1e-9, 700.0, xtol=1e-12))
-
-
-def renyi_epsilon(orders: np.ndarray, rdp: np.ndarray, delta: float) -> float:
-    """ε at δ: the least of ε(λ) + ln((λ−1)/λ) − (ln δ + ln λ)/(λ − 1) over the orders, at least 0."""
-    if not delta > 0:
-        return math.inf
-    bounds = rdp + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
-    return max(float(np.min(bounds)), 0.0)

@@ -1,139 +1,82 @@
-"""Bounds on the true ε of a plan against the adversary that its claim is about.
+"""Both ends of the true ε of a silo's transcript at δ, from below and from above (proofs: docs/accounting.md).
 
-Where only the last local iterate is seen, a bound for steps that cannot expand distances (docs/accounting.md).
+Guarantee: (ε, δ)-DP under replacing one record of one silo, against an adversary who sees every release and knows all
+other records (adaptive composition). Records are drawn afresh and in secret for every release; that silos are drawn
+earns no credit. Noise is treated as exact real Gaussian noise. The upper end holds for every silo, data set and loss
+with clipped gradients; two neighbouring silos that can be written down reach the lower one.
 """
 
 import math
+from collections.abc import Sequence
 
-import numpy as np
-
-from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
-from silodp.privacy.accounting.composition import Composition, epsilon_at
-from silodp.privacy.accounting.losses import connected_losses
-from silodp.privacy.accounting.mechanisms import gaussian_log_profile
-from silodp.privacy.accounting.profiles import with_replacement
+from silodp.privacy.accounting.accountant import (
+    DeliveredEpsilon,
+    end_of_round_epsilon,
+    ends_of,
+    summed_steps,
+    upper_of,
+)
+from silodp.privacy.accounting.last_iterate import last_iterate_epsilon
+from silodp.privacy.message_counts import RECORD, Whom, counts_of
 from silodp.privacy.plan import PrivacyPlan
 from silodp.privacy.shuffling.shuffled_gaussian import delivered_shuffled
 from silodp.privacy.shuffling.shuffled_plan import delivered_shuffled_sums
-from silodp.privacy.shuffling.trusted_sum import delivered_sum
-
-_NEGLIGIBLE = 1e-7  # share of δ spent on rounds that draw the record more often than is looked at
-_RATIO = 1.02  # of neighbouring exponents on the grid; exponents are rounded up
-_STEP = 0.01  # of the lattice of losses,
-_POINTS = 1 << 14  # of which there are no more, whatever accuracy that leaves
-_HALVINGS = 45
 
 
-def last_iterate_epsilon(steps: int, rounds: int, n: int, noise_multiplier: float, delta: float) -> float:
-    """Upper ε at δ of `rounds` last iterates of K one-record steps each; σ/(2L) is a step's noise multiplier.
+def ends(plans: Sequence[PrivacyPlan], whom: Whom = RECORD) -> DeliveredEpsilon:
+    """Both ends at the plans' largest δ for what the adversary of their claim sees of one silo's runs by all of them.
 
-    Each step draws one of n records uniformly, with replacement; replace-one neighbours. ValueError for K or n below 1.
+    A single plan may be one that a shuffler or P_vec hides, or whose last local iterates alone are seen.
     """
-    if min(steps, rounds, n) < 1:
-        raise ValueError(f"steps = {steps}, rounds = {rounds}, n = {n}: must be at least 1")
-    level = _NEGLIGIBLE * delta / rounds
-    mechanism = occurrence_exponents(steps, n, level)
-    shift = 1 / noise_multiplier
-    reach = shift * math.sqrt(mechanism[1][-1])
-    coarse = np.linspace(0, reach**2 / 2 + reach * math.sqrt(-2 * math.log(level)), 100)[1:]
-    # Losses beyond which one round's profile is negligible are not looked at.
-    top = coarse[np.argmax(last_iterate_profile(mechanism, shift, coarse) <= 2 * level)]
-    step = max(_STEP, top / _POINTS)
-    profile = last_iterate_profile(mechanism, shift, np.arange(math.ceil(top / step) + 2) * step)
-    losses = connected_losses(np.minimum.accumulate(profile), step)
-    return epsilon_at(Composition([(losses, rounds)]), delta, upper=True)
+    (first, *more), delta = plans, max(plan.budget.delta for plan in plans)
+    if first.is_shuffled:
+        return delivered_shuffled_sums(first) if first.shuffler is None else delivered_shuffled(first)
+    if not more and whom == RECORD and first.sees_last_iterates:
+        (step,) = first.releases
+        arguments = step.steps, step.count // step.steps, first.budget.n, step.noise_multiplier, delta
+        bracket = end_of_round_epsilon(*arguments)
+        upper = min(bracket.upper, last_iterate_epsilon(*arguments))
+        return DeliveredEpsilon.between(bracket.lower, upper, "last local iterate of contracted steps")
+    counts, below = counts_of(plans, whom), counts_of(plans, whom, math.floor)
+    found = ends_of(counts, delta)
+    if below != counts:
+        found = found._replace(lower=min(found.lower, ends_of(below, delta).lower))
+    if first.trusted_sum is None:
+        return found
+    return found._replace(method=f"seen by the server: Gaussian sums over {first.trusted_sum} silos; {found.method}")
 
 
-def occurrence_exponents(steps: int, n: int, tail: float) -> tuple[float, np.ndarray, np.ndarray, float]:
-    """(p₀, e, weights, tail): the law of e(T) over the steps T of a round that draw the record, from above.
+def upper_end(plans: Sequence[PrivacyPlan], whom: Whom = RECORD) -> float:
+    """The upper one of `ends` alone, which is what a promise needs and takes less time.
 
-    With m₁ < m₂ < … the steps left from each draw on, its own included, e(T) = min(|T|, Σᵢ (2i − 1)/mᵢ); p₀ is the
-    probability of no draw, the last value that of more draws than are looked at, at most `tail` more than it has to be.
+    NaN for more than a record behind a shuffler or with shuffled sums: of that nothing is proven.
     """
-    most = len(with_replacement(n, steps, 1.0, tail).weights) - 1
-    exact = np.concatenate([1 / np.arange(1, steps + 1), np.arange(1, most + 1)])
-    spread = np.geomspace(1 / steps, max(most, 1), 2 + math.ceil(math.log(steps * max(most, 1)) / math.log(_RATIO)))
-    grid = np.unique(np.concatenate([[0.0], exact, spread]))
-    share, beyond = 1 / n, 0.0
-    mass = np.zeros((most + 1, len(grid)))
-    mass[0, 0] = 1.0
-    # From the last step of a round to the first, so that mᵢ grows with i.
-    for left in range(1, steps + 1):
-        beyond += share * mass[most].sum()
-        new = mass * (1 - share)
-        for j in range(most):
-            raised = np.minimum(grid + (2 * j + 1) / left, j + 1)
-            places = np.searchsorted(grid, raised * (1 - 1e-14))
-            new[j + 1] += share * np.bincount(places, mass[j], minlength=len(grid))
-        mass = new
-    weights = mass[1:].sum(0)
-    some = weights > 0
-    return float(mass[0, 0]), grid[some], weights[some], beyond
+    (first, *more), delta = plans, max(plan.budget.delta for plan in plans)
+    if first.is_shuffled and whom != RECORD:
+        return math.nan
+    if first.is_shuffled or (not more and whom == RECORD and first.sees_last_iterates):
+        return ends(plans).upper
+    silos = 1 if first.trusted_sum is not None else whom.silos
+    return upper_of(counts_of(plans, whom), delta, 0 if whom == RECORD else silos)
 
 
-def last_iterate_profile(
-    mechanism: tuple[float, np.ndarray, np.ndarray, float], shift: float, epsilon: np.ndarray
-) -> np.ndarray:
-    """Upper bound on δ(ε) of one round, for ε ≥ 0 of shape (E,), both orders of any neighbours.
-
-    `mechanism` is what `occurrence_exponents` gives, `shift` 2L/σ. A round with exponent e counts as a Gaussian with
-    μ = shift·√e; of the mass e^ε of the other neighbour each takes the share max(e^ε, e^(tμ − μ²/2)), with the t at
-    which all shares together use what rounds without the record leave over.
-    """
-    none, exponents, weights, tail = mechanism
-    mu = shift * np.sqrt(exponents)
-    epsilon = np.asarray(epsilon, dtype=float)[:, None]
-    budget = -np.expm1(-epsilon[:, 0]) * none
-    low, high = np.zeros(len(epsilon)), np.full(len(epsilon), 1.0)
-
-    def used_mass(t: np.ndarray) -> np.ndarray:
-        return np.expm1(np.minimum(np.maximum(0, t[:, None] * mu - mu**2 / 2 - epsilon), 700)) @ weights
-
-    while (short := used_mass(high) <= budget).any() and high.max() < 1e9:
-        high = np.where(short, 2 * high, high)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        fits = used_mass(middle) <= budget
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    log_share = np.maximum(epsilon, low[:, None] * mu - mu**2 / 2)
-    return np.minimum(tail + np.exp(gaussian_log_profile(log_share, mu)) @ weights, 1.0)
-
-
-def epsilon_bounds(plan: PrivacyPlan) -> DeliveredEpsilon:
-    """What the claim's adversary is held to: it sees a silo's messages, shuffled ones, or sums of all silos'."""
-    if plan.shuffler is not None:
-        return delivered_shuffled(plan)
-    if plan.shuffled_sum is not None:
-        return delivered_shuffled_sums(plan)
-    if plan.trusted_sum is not None:
-        return delivered_sum(plan)
-    if plan.private and plan.releases[0].contracted and plan.releases[0].steps > 1:
-        (step,) = plan.releases
-        arguments = step.steps, step.count // step.steps, plan.budget.n, plan.noise_multiplier, plan.budget.delta
-        lower, _, composed, _ = end_of_round_epsilon(*arguments)
-        upper = min(composed, last_iterate_epsilon(*arguments))
-        return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "last local iterate of contracted steps")
-    return delivered_epsilon(plan, plan.budget.delta)
-
-
-def violating_epsilon(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
-    """ε that some neighbouring silos reach at the claim's δ: what can violate a claim; NaN where none is proven.
+def refuting_epsilon(plan: PrivacyPlan, result: DeliveredEpsilon, everyone: bool) -> float:
+    """ε that some neighbouring silos reach at the claim's δ: the lower end that refutes a claim; NaN if none is proven.
 
     Args:
-        result: what `delivered` gives for the plan.
+        result: what `ends` gives for the plan.
         everyone: whether all silos take part in every round. Where M < N, `result` counts a silo that is drawn in all
             rounds, which is rare, and nothing is proven from below about one that is not.
     """
-    guarded = plan.shuffler is not None or plan.shuffled_sum is not None or plan.trusted_sum is not None
     (first, *_) = plan.releases
     # The order in which disjoint batches use the records is random and secret, which the plan does not count. Nothing
     # is known of noise that no accountant covers.
     secret = first.sampler == "disjoint" or first.part is not None
     uncounted = first.clipping != "record" or secret or math.isinf(result.upper)
-    if guarded or not everyone or uncounted:
+    if plan.is_shuffled or plan.trusted_sum is not None or not everyone or uncounted:
         return math.nan
     if first.steps == 1 or first.contracted:
         return result.lower
     # Of local SGD only the model after a round's steps is seen.
-    n, delta = plan.budget.n, plan.budget.delta
-    return end_of_round_epsilon(first.steps, first.count // first.steps, n, plan.noise_multiplier, delta).lower
+    counts = summed_steps(first.steps, first.count // first.steps, plan.budget.n, plan.noise_multiplier)
+    return ends_of(counts, plan.budget.delta).lower

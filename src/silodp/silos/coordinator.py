@@ -4,8 +4,10 @@ It keeps its seed, and every reply or absence, so that after a stop it asks equa
 """
 
 import hashlib
+import logging
+import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,29 +18,46 @@ from torch import Tensor
 from silodp.config.errors import ConfigError
 from silodp.federation.interface import Federation, Query
 from silodp.federation.streams import Streams
-from silodp.files import write_atomically
+from silodp.silos.durable import write_private
 from silodp.silos.run_plan import RunPlan
 from silodp.silos.slots import Slot
 from silodp.silos.wire import FAULT, Refused, pack, unpack
+
+log = logging.getLogger("silodp")
 
 # Sends a question to a silo: its reply, or None where none came.
 Ask = Callable[[int, bytes], bytes | None]
 
 
 class Absent(Exception):
-    """A silo that gave no reply in time, or refused."""
+    """A silo that is away, gave no reply in time, refused, or sent what its plan cannot send."""
 
 
 class RemoteFederation(Federation):
-    """Silos that are asked through `ask`; `runs` are their runs' digests, `folder` keeps what was answered."""
+    """Silos that are asked through `ask`; `runs` are their runs' digests, `folder` keeps what was answered.
 
-    def __init__(self, plan: RunPlan, runs: Mapping[int, bytes], ask: Ask, folder: Path, seed: int):
+    `away` says of which silos nothing is expected now. `replied` has for each round its silos, and whether all of a
+    silo's messages came.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        runs: Mapping[int, bytes],
+        ask: Ask,
+        folder: Path,
+        seed: int,
+        away: Callable[[], Collection[int]] = tuple,
+    ):
         stepsize, self.clip = plan.point()
         self.stepsize, self.prox, self.streams = stepsize[:, None], plan.prox, Streams(seed)
         self.releases = [{release.kind: release for release in one.releases} for one in plan.plans]
-        self.plan, self.runs, self.ask, self.folder = plan, runs, ask, folder
+        self.plan, self.runs, self.ask, self.folder, self.away = plan, runs, ask, folder, away
         self._places = [{(slot.round, slot.kind): place for place, slot in enumerate(slots)} for slots in plan.slots]
         self._pool = ThreadPoolExecutor(len(plan.names))
+        self.replied: dict[int, dict[int, bool]] = {}
+        self._away_now: Collection[int] = ()
+        self._without: dict[Path, bytes] = {}
 
     def answer(self, query: Query, silo: int) -> Tensor:
         expected = Slot(query.round, query.kind, query.previous is not None, query.factors)
@@ -48,7 +67,11 @@ class RemoteFederation(Federation):
         return self._answer(Query(weights, round, kind), silo, Slot(round, kind, is_local=True))
 
     def average(self, round: int, send: Callable[[int], Tensor], *, add_up: bool = True) -> Tensor:
-        """All silos of S_r at once; their messages are added in ascending order, without those that are absent."""
+        """All silos of S_r at once; their messages are added in ascending order, without those that are absent.
+
+        ConfigError: fewer than `at_least` replied. Absences are stored once enough did, so that the silos of a round
+        that was not made are asked again after a restart.
+        """
 
         def send_or_none(silo: int) -> Tensor | None:
             try:
@@ -57,25 +80,24 @@ class RemoteFederation(Federation):
                 return None
 
         cohort, least = self._cohort(round), self.plan.federation.least
-        messages = list(self._pool.map(send_or_none, cohort))
-        came = [message for message in messages if message is not None]
+        if round not in self.replied:
+            self.replied[round], self._away_now = dict.fromkeys(cohort, True), set(self.away())
+        self._without.clear()
+        messages = dict(zip(cohort, self._pool.map(send_or_none, cohort), strict=True))
+        for silo, message in messages.items():
+            self.replied[round][silo] &= message is not None
+        came = [message for message in messages.values() if message is not None]
         if len(came) < least:
-            self._forget_absences(round)
-            names = ", ".join(self.plan.names[s] for s, one in zip(cohort, messages, strict=True) if one is None)
+            names = ", ".join(self.plan.names[silo] for silo, message in messages.items() if message is None)
             said = f"round {round + 1}: no reply of {names}: at_least {least} must reply"
             allowed = "start all again; if it stops here once more, silos must begin another run (--again)"
             raise ConfigError(f"{said}: {allowed}")
+        for path, digest in self._without.items():
+            write_private(path, digest + FAULT)
         total = came[0]
         for message in came[1:]:
             total = total + message
         return total / len(came)
-
-    def _forget_absences(self, round: int) -> None:
-        """So that silos of a round that was not made are asked again after a restart."""
-        for name, places in zip(self.plan.names, self._places, strict=True):
-            for path in (self.folder / f"{name}-{place}" for (r, _), place in places.items() if r == round):
-                if path.exists() and path.read_bytes()[32:] == FAULT:
-                    path.unlink()
 
     def _cohort(self, round: int) -> list[int]:
         """S_r as `SiloFederation` draws it."""
@@ -92,34 +114,56 @@ class RemoteFederation(Federation):
         points = [query.weights, *([] if query.previous is None else [query.previous])]
         if not all(bool(torch.isfinite(point).all()) for point in points):
             raise ConfigError(f"round {query.round}: the model is not finite: must have a smaller step size")
-        run = self.runs.get(silo, bytes(32))  # of one that never came
-        question = pack(run, place, *(point[0].clamp(-bound, bound).numpy() for point in points))
-        reply = self._kept_reply(silo, place, question)
+        asked = [point[0].clamp(-bound, bound).numpy() for point in points]
+        run, path = self.runs.get(silo, bytes(32)), self.folder / f"{self.plan.names[silo]}-{place}"
+        question = pack(run, place, *asked)
+        digest, kept = hashlib.sha256(question).digest(), path.read_bytes() if path.exists() else b""
+        if kept[32:] not in (b"", FAULT) and kept[:32] != digest:
+            allowed = "silodp, its packages and the silo's plan must be as when it came, or --output be another"
+            raise ConfigError(f"{path}: replies to another question: {allowed}")
+        reply = kept[32:] or (None if silo in self._away_now else self.ask(silo, question)) or FAULT
         try:
             number, (values,) = unpack(reply, run, self.plan.size)
-            if number != place or not np.isfinite(values).all():
-                raise Refused("reply")
-        except (Refused, ValueError):
+            if number != place:
+                raise Refused("slot")
+            self._check_norm(values - (asked[0] if expected.is_local else 0), silo, expected)
+        except ValueError:
+            self._without[path] = digest
             raise Absent from None
+        if not kept:
+            write_private(path, digest + reply)
         return torch.from_numpy(values.copy())[None]
 
-    def _kept_reply(self, silo: int, place: int, question: bytes) -> bytes:
-        """The stored reply or absence, else the silo's, which is stored first; `FAULT` if absent."""
-        path, digest = self.folder / f"{self.plan.names[silo]}-{place}", hashlib.sha256(question).digest()
-        if path.exists() and ((kept := path.read_bytes())[:32] == digest or kept[32:] == FAULT):
-            return kept[32:]
-        reply = self.ask(silo, question) or FAULT
-        with write_atomically(path) as temporary:
-            temporary.write_bytes(digest + reply)
-        return reply
+    def _check_norm(self, sent: np.ndarray, silo: int, slot: Slot) -> None:
+        """Refused for what is longer than a reply of the plan can be."""
+        share = float(np.linalg.norm(sent)) / largest_norm(self.plan, silo, slot)
+        if not share <= 1:  # NaN fails as well
+            said = f"{self.plan.names[silo]}: round {slot.round + 1}: its reply is {share:.3g} times as long as"
+            log.warning("%s its plan allows: taken as none", said)
+            raise Refused("norm")
+
+
+def largest_norm(plan: RunPlan, silo: int, slot: Slot) -> float:
+    """Norm of a message, or of a local model less the weights that it began at, that no honest reply exceeds.
+
+    σ√d + 11σ is exceeded by noise with a probability below 10⁻²¹ a reply.
+    """
+    release = next(kind for kind in plan.plans[silo].releases if kind.kind == slot.kind)
+    federation, d = plan.federation, plan.size
+    clip, noise = federation.clip, federation.clip * release.noise * (math.sqrt(d) + 11)
+    if not slot.is_local:
+        tensors = release.tensors if release.clipping == "per_tensor" else 1
+        return (1 if release.joint else release.gradients) * math.sqrt(tensors) * clip + noise
+    K = release.records_drawn
+    moved = K * (clip + noise) if release.steps == 1 else K * clip + math.sqrt(K) * noise
+    return federation.stepsize * moved + 2.0**-50 * math.sqrt(d) * federation.bound
 
 
 def stored_seed(folder: Path) -> int:
     """The coordinator's seed of a run, drawn when it is first asked for."""
     path = folder / "seed"
     if not path.exists():
-        with write_atomically(path) as temporary:
-            temporary.write_text(str(int.from_bytes(os.urandom(16))))
+        write_private(path, str(int.from_bytes(os.urandom(16))).encode())
     return int(path.read_text())
 
 

@@ -78,7 +78,7 @@ class RecordSchema(Strict):
 class AlgorithmChoice(Strict):
     """An algorithm and its parameters; R, M and N are the federation's."""
 
-    name: str
+    name: str = Field(description="its name in the registry")
     options: dict[str, bool | int | Finite | str] = Field(default={}, description="its parameters")
 
 
@@ -91,39 +91,48 @@ class SiloEntry(Strict):
     """A silo as the others know it."""
 
     records: Count = Field(description="its declared size; of a larger file as many are drawn")
-    epsilon: Epsilon
-    delta: Delta
+    epsilon: Epsilon = Field(description="its promise over the whole run")
+    delta: Delta = Field(description="its promise's delta")
     certificate: str = Field("", description="its whole certificate")
+
+
+# No byte of a reply depends on these, and a run goes on when they change.
+OUTSIDE: Any = {key: True for key in ("title", "wait", "at_least", "reply_after", "coordinator")}
+OUTSIDE |= {"silos": {"__all__": {"certificate"}}}
+
+
+def form_digest(form: dict[str, Any]) -> bytes:
+    """SHA-256 of a section's canonical form: keys sorted, defaults written out."""
+    return hashlib.sha256(json.dumps(form, sort_keys=True, ensure_ascii=False).encode()).digest()
 
 
 class Federation(Strict):
     """`federation.yaml`."""
 
-    title: Title
-    records: RecordSchema = Field(alias="schema")
+    title: Title = Field(description="what the run is for; no reply depends on it")
+    records: RecordSchema = Field(alias="schema", description="what all records are")
     model: ModelConfig
     radius: Positive | None = Field(None, description="radius of the ball around 0 that weights are projected onto")
-    regulariser: Penalty | None = None
-    algorithm: AlgorithmChoice
+    regulariser: Penalty | None = Field(None, description="penalty that the proximal map takes")
+    algorithm: AlgorithmChoice = Field(description="one that needs no shuffler and no trusted sum")
     participants: Count = Field(description="M, silos of a round")
     at_least: Count | None = Field(None, description="silos without which a run ends; default: M")
-    rounds: Count = Field(description="R")
-    stepsize: Positive
-    clip: Clip = Field(description="L; finite")
+    rounds: Count = Field(description="R, rounds of the run")
+    stepsize: Positive = Field(description="η, public as clip: chosen on other records than the silos'")
+    clip: Clip = Field(description="L, the largest norm of a record's gradient; finite")
     bound: Positive = Field(1e3, description="B: no weight that is asked about is larger")
     batch_records: Count | None = Field(None, description="K; default: the formula at each silo's epsilon")
-    sampler: Literal["replacement", "subset"] = "replacement"
-    reply_after: NonNegative = Field(description="seconds from a question to its reply; `silodp silo check` measures")
-    wait: Positive = Field(60.0, description="seconds that the coordinator waits for a silo")
-    coordinator: Coordinator
-    silos: dict[Name, SiloEntry] = Field(min_length=1)
+    sampler: Literal["replacement", "subset"] = Field("replacement", description="how a message's K records are drawn")
+    reply_after: NonNegative = Field(description="seconds from a question to its reply; 0 over a socket alone")
+    wait: Positive = Field(60.0, description="seconds that a silo is waited for; above 2 · reply_after")
+    coordinator: Coordinator = Field(description="where it is, and its certificate")
+    silos: dict[Name, SiloEntry] = Field(min_length=1, description="name -> SiloEntry")
     plugin: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of a plug-in's file")
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 of the canonical form: keys sorted, defaults written out."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).digest()
+        """SHA-256 of what a reply may depend on: all but `OUTSIDE`."""
+        return form_digest(self.model_dump(mode="json", exclude=OUTSIDE))
 
     @property
     def least(self) -> int:
@@ -133,7 +142,7 @@ class Federation(Strict):
 class SiloFile(Strict):
     """`silo.yaml`, private to a silo; paths are relative to it."""
 
-    name: Name
+    name: Name = Field(description="the silo's name in federation.yaml")
     federation: str = Field("federation.yaml", description="the agreed file")
     file: str = Field(description="CSV or Parquet file with a record a row")
     form: FileForm = Field(FileForm(), description="how the file is written")
@@ -183,6 +192,8 @@ def _faults(federation: Federation) -> Iterator[tuple[str, Any, str]]:
         yield "at_least", federation.at_least, f"must be at most participants = {federation.participants}"
     if not math.isfinite(federation.clip):
         yield "clip", federation.clip, "must be finite"
+    if not federation.wait > 2 * federation.reply_after:
+        yield "wait", federation.wait, f"must be above twice reply_after = {federation.reply_after:g}"
     certificates = [silo.certificate for silo in silos.values() if silo.certificate]
     if len(set(certificates)) < len(certificates):
         yield "silos", "certificate", "must be another for every silo"

@@ -1,19 +1,18 @@
 """The coordinator's process: it opens its door, admits the silos of the federation, trains, and tells them the end."""
 
-import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from torch import Tensor
 
 from silodp.config.errors import ConfigError
-from silodp.files import write_atomically
 from silodp.silos.coordinator import RemoteFederation, stored_seed, train
+from silodp.silos.durable import write_private
 from silodp.silos.federation_file import read_federation
+from silodp.silos.keys import fingerprint, own_pair
 from silodp.silos.run_plan import RunPlan, work_out
-from silodp.silos.taking_part import certificate_digest
-from silodp.silos.wire import GREETING, NO_MARK, Hello
+from silodp.silos.wire import GREETING, MARK, NO_MARK, Hello
 
 log = logging.getLogger("silodp")
 
@@ -25,28 +24,40 @@ class Host:
     """A run of `federation.yaml` at `path`, whose transcript lies in `folder`; `address` takes the place of its own."""
 
     def __init__(self, path: Path, folder: Path, key: Path, code: bytes, address: str | None = None):
-        self.path, self.folder, self.key, self.code = path, folder, key, code
+        self.path, self.folder, self.code = path, folder, code
         self.federation = read_federation(path)
         self.plan: RunPlan = work_out(self.federation, str(path))
         self.address = address or self.federation.coordinator.address
         self.is_local = self.address.startswith("unix:")
         self.runs: dict[int, bytes] = {}
+        # Round → its silos, and whether each replied.
+        self.replied: dict[int, dict[int, bool]] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         silos = self.federation.silos
+        self.own = b"", b""
         if not self.is_local:
             for name, silo in silos.items():
-                certificate_digest(silo.certificate, f"{path}: silos.{name}.certificate")
-            own, place = key.with_suffix(".crt"), f"{path}: coordinator.certificate"
-            known = certificate_digest(self.federation.coordinator.certificate, place)
-            if not key.is_file() or known != certificate_digest(own.read_text(), str(own)):
-                raise ConfigError(f"{place}: is not that of {key}: must be the whole of {own} (--key)")
-        # A mark outlives a run: it is a silo's, by its certificate.
-        known_by = [silo.certificate or name for name, silo in silos.items()]
-        self._marks = [path.parent / ".silodp-marks" / hashlib.sha256(one.encode()).hexdigest() for one in known_by]
+                fingerprint(silo.certificate, f"{path}: silos.{name}.certificate")
+            self.own = own_pair(key, self.federation.coordinator.certificate, f"{path}: coordinator.certificate")
+            if not self.federation.reply_after:
+                raise ConfigError(f"{path}: reply_after: 0: must be above 0 between machines")
+        # A mark outlives a run: it is a silo's, by its name.
+        self._marks = [path.parent / ".silodp-marks" / name for name in silos]
 
     def greet(self, silo: int) -> bytes:
-        mark = self._marks[silo].read_bytes() if self._marks[silo].exists() else NO_MARK
-        return GREETING.pack(self.federation.digest, self.code, mark)
+        return GREETING.pack(self.federation.digest, self.code, self._mark(silo))
+
+    def _mark(self, silo: int) -> bytes:
+        return self._marks[silo].read_bytes() if self._marks[silo].exists() else NO_MARK
+
+    def take_mark(self, silo: int, reply: bytes | None) -> bytes | None:
+        """The reply without the mark in front of it, which is stored unless a longer ledger's is there."""
+        if reply is None or len(reply) < MARK.size:
+            return reply
+        mark, rest = reply[: MARK.size], reply[MARK.size :]
+        if MARK.unpack(mark)[0] >= MARK.unpack(self._mark(silo))[0]:
+            write_private(self._marks[silo], mark)
+        return rest
 
     def admit(self, silo: int, hello: Hello) -> bool:
         """Whether the silo has the same file and code, and goes on with its run of this transcript."""
@@ -65,8 +76,7 @@ class Host:
         if why:
             log.warning("%s: refused: %s", name, why)
             return False
-        _write_private(nonce, hello.nonce)
-        _write_private(self._marks[silo], hello.mark)
+        write_private(nonce, hello.nonce)
         self.runs[silo] = run
         log.info("%s is here", name)
         return True
@@ -79,39 +89,45 @@ class Host:
         """
         from silodp.silos.line import Lines
 
+        # Also of silos that are not back: what they replied is part of the model.
+        for place, name in enumerate(self.plan.names):
+            if (nonce := self.folder / f"{name}-nonce").exists():
+                self.runs[place] = self.plan.digest(place, nonce.read_bytes(), self.code)
         entries = enumerate(self.federation.silos.items())
         silos = {place: name if self.is_local else silo.certificate for place, (name, silo) in entries}
-        own = (b"", b"") if self.is_local else (self.key.read_bytes(), self.federation.coordinator.certificate.encode())
-        lines = Lines(self.address, silos, *own, self.plan.size, self.greet, self.admit)
-        last, remind = None, 5.0 if self.is_local else _REMIND
         try:
-            log.info("%s: waits for %s", self.address, ", ".join(self.plan.names))
-            while len(came := lines.wait(self.federation.least, remind)) < self.federation.least:
-                if len(silos) - len(names := ended()) < self.federation.least:
-                    raise ConfigError(
-                        f"{self.path}: at_least: {self.federation.least}: ended early: {', '.join(names)}"
-                    )
+            lines = Lines(self.address, silos, *self.own, self.plan.size, self.greet, self.admit)
+        except OSError as error:
+            allowed = "must be a free port of this machine: `--listen HOST:PORT`, as in 0.0.0.0:8470"
+            raise ConfigError(f"{error}: {allowed}") from None
+        last, remind, least = None, 5.0 if self.is_local else _REMIND, self.federation.least
+        try:
+            log.info("%s: waits for %s", self.address, self._named(silos))
+            while len(came := lines.wait(least, remind)) < least:
+                if len(silos) - len(names := ended()) < least:
+                    raise ConfigError(f"{self.path}: at_least: {least}: ended early: {', '.join(names)}")
                 if not self.is_local:
-                    log.info("still missing: %s", self._missing_names(came))
+                    log.info("still missing: %s", self._named(silos.keys() - came))
             if len(came := lines.wait(len(silos), self.federation.wait)) < len(silos):
-                log.warning("goes on without %s", self._missing_names(came))
+                log.warning("goes on without %s", self._named(silos.keys() - came))
             federation = RemoteFederation(
                 self.plan,
                 self.runs,
-                lambda silo, question: lines.ask(silo, question, self.federation.wait),
+                lambda silo, question: self.take_mark(silo, lines.ask(silo, question, self.federation.wait)),
                 self.folder,
                 stored_seed(self.folder),
+                lambda: lines.away,
             )
-            rounds = self.plan.algorithm.rounds
-            last = finish(*train(federation, lambda r: log.info("round %d of %d", r + 1, rounds)))
+            self.replied = federation.replied
+
+            def say(round: int) -> None:
+                silent = [silo for silo, all_came in self.replied[round].items() if not all_came]
+                without = f": no reply of {self._named(silent)}" if silent else ""
+                log.info("round %d of %d%s", round + 1, self.plan.algorithm.rounds, without)
+
+            last = finish(*train(federation, say))
         finally:
             lines.end(last)
 
-    def _missing_names(self, came: list[int]) -> str:
-        return ", ".join(name for place, name in enumerate(self.plan.names) if place not in came)
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    with write_atomically(path) as temporary:
-        temporary.chmod(0o600)
-        temporary.write_bytes(content)
+    def _named(self, silos: Iterable[int]) -> str:
+        return ", ".join(self.plan.names[silo] for silo in sorted(silos))

@@ -1,8 +1,9 @@
-"""A party's private key and self-signed certificate, which can sign no other; a certificate is known by its SHA-256."""
+"""A party's private key and self-signed certificate; a party is known by the SHA-256 of its certificate alone."""
 
 import hashlib
 import ssl
 import subprocess
+import time
 from pathlib import Path
 
 from silodp.config.errors import ConfigError
@@ -31,9 +32,32 @@ def make_key(path: Path) -> str:
     return certificate.read_text()
 
 
-def fingerprint(certificate: str) -> bytes:
-    """SHA-256 of a certificate in PEM; ValueError where it is none."""
-    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.strip() + "\n")).digest()
+def fingerprint(certificate: str, place: str = "certificate") -> bytes:
+    """SHA-256 of a certificate in PEM; ConfigError, which begins with `place`, where it is none."""
+    try:
+        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.strip() + "\n")).digest()
+    except ValueError:
+        raise ConfigError(f"{place}: must be a whole certificate, as `silodp silo key` printed it") from None
+
+
+def own_pair(key: Path, agreed: str, place: str) -> tuple[bytes, bytes]:
+    """(private key, certificate) of a party; ConfigError where the agreed certificate is another's, or out of date."""
+    own = key.with_suffix(".crt")
+    if not key.is_file() or fingerprint(agreed, place) != fingerprint(own.read_text(), str(own)):
+        raise ConfigError(f"{place}: is not that of {key}: must be the whole of {own}")
+    check_dates(agreed, place)
+    return key.read_bytes(), agreed.encode()
+
+
+def check_dates(certificate: str, place: str) -> None:
+    """ConfigError for a certificate that is expired or not yet valid."""
+    words = ["openssl", "x509", "-noout", "-dates"]
+    dates = subprocess.run(words, input=certificate, check=True, capture_output=True, text=True).stdout.splitlines()
+    begin, end = (date.partition("=")[2] for date in dates)
+    if time.time() < ssl.cert_time_to_seconds(begin):
+        raise ConfigError(f"{place}: not yet valid, before {begin}: must be so by this machine's clock")
+    if time.time() > ssl.cert_time_to_seconds(end):
+        raise ConfigError(f"{place}: expired on {end}: must be another (`silodp silo key`)")
 
 
 def spoken(digest: bytes) -> str:

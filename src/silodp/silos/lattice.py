@@ -7,7 +7,7 @@ their sums are exact. Rounding moves two neighbours' means at most √d steps fu
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def steps_of_noise(noise: float) -> int:
 class KeyedStreams(Streams):
     """Streams of `SecretDraws`: `key_of` gives 32 bytes for (silo, round, kind) of a message, or a silo's order."""
 
-    key_of: Callable[..., bytes] = lambda *names: bytes(32)
+    key_of: Callable[..., bytes] = field(kw_only=True)
 
     def generator(self, *names: object) -> Any:
         purpose, *where = names
@@ -72,20 +72,12 @@ class LatticeMessages(Messages):
     def __init__(self, model: Model, silos: list[Records], key_of: Callable[..., bytes], bound: float):
         super().__init__(model, silos, KeyedStreams(0, key_of=key_of))
         self.bound = bound
-        # (silo, kind) → the latest draws of noise, for plans that mix them; in memory alone.
-        self._latest: dict[tuple[int, str], list[np.ndarray]] = {}
 
-    def message(self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor) -> Tensor:
-        query, noise = self._bounded(query), float(noise_scale)
-        self._planned(query, [silo], [release], clip, [noise_scale])
-        places = self.draw(silo, release, query.round)
-        mean = self._sum(query, [silo], [places], release, clip) / self._number(silo, places)
-        drawn = self._steps(1, query, silo, noise)
-        latest = [drawn, *self._latest.get((silo, query.kind), [])][: max(len(release.mixing), 1)]
-        if release.mixing:
-            self._latest[silo, query.kind] = latest
-            drawn = sum(int(b) * draw for b, draw in zip(release.mixing, latest, strict=False))  # type: ignore[assignment]
-        return put_on_lattice(mean, noise, drawn)
+    def message(self, query: Query, *more: Any) -> Tensor:
+        return super().message(self._bounded(query), *more)
+
+    def add_noise(self, mean: Tensor, scale: Tensor, query: Query, silo: int, release: Release) -> Tensor:
+        return put_on_lattice(mean, float(scale), self._steps(1, query, silo, float(scale)))
 
     def local_model(
         self, query: Query, silo: int, release: Release, clip: Tensor, noise_scale: Tensor, stepsize: Tensor

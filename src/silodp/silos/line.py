@@ -1,19 +1,22 @@
 """The line between a silo and the coordinator: one two-way gRPC stream that the silo opens, and bytes on it.
 
-Off one machine only mutual TLS, each side pinned to the other's whole certificate; on one machine `unix:` sockets. The
-coordinator greets, the silo says hello, then questions and replies take turns.
+Off one machine only mutual TLS; on one machine `unix:` sockets. The coordinator greets, the silo says hello, then
+questions and replies take turns: nobody reads a message before its turn, and no queue holds one.
+
+TLS shows that each side has the private key of the certificate that it presents. gRPC accepts one that a silo's key
+signed, whatever its CA:FALSE says: who a silo is, the SHA-256 of the presented certificate alone decides.
 """
 
+import asyncio
 import contextlib
 import hmac
 import queue
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import grpc
+from grpc import aio
 
 from silodp.silos.keys import NAME, fingerprint
 from silodp.silos.wire import END, GREETING, HELLO, Hello
@@ -21,27 +24,25 @@ from silodp.silos.wire import END, GREETING, HELLO, Hello
 _SERVICE, _METHOD = "silodp.Silo", "Serve"
 # Beyond a plan's array a message has at most this many bytes.
 _MORE = 1024
+# Seconds that a silo has for its hello, and a line for its last message.
+_HELLO, _LAST = 10.0, 2.0
 
 
 def _options(size: int) -> list[tuple[str, Any]]:
-    """gRPC's settings for messages of at most two points of d = `size`."""
-    most = 16 * size + _MORE
-    return [("grpc.max_receive_message_length", most), ("grpc.keepalive_time_ms", 30_000), ("grpc.so_reuseport", 0)]
+    """gRPC's settings for messages of at most two points of d = `size`.
 
-
-class _Line:
-    """One silo's open stream: what to send, what came."""
-
-    def __init__(self) -> None:
-        self.out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self.came: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    Both ends ping every 30 s, also while nobody has a question, and the server suffers it.
+    """
+    pings = [("grpc.keepalive_time_ms", 30_000), ("grpc.http2.min_ping_interval_without_data_ms", 20_000)]
+    return [("grpc.max_receive_message_length", 16 * size + _MORE), ("grpc.so_reuseport", 0), *pings]
 
 
 class Lines:
-    """The coordinator's lines.
+    """The coordinator's lines: a server on a loop in one thread. OSError: `address` is not free on this machine.
 
     `silos` are certificates (names with `unix:`); `greet` gives a silo's greeting, `admit` takes its hello and says
-    whether it takes part. `size` is d.
+    whether it takes part. `size` is d. `away` are those of which no hello was admitted since they last let a question
+    wait in vain.
     """
 
     def __init__(
@@ -54,93 +55,115 @@ class Lines:
         greet: Callable[[int], bytes],
         admit: Callable[[int, Hello], bool],
     ):
-        self.is_local = address.startswith("unix:")
+        self.is_local, self.away = address.startswith("unix:"), set(silos)
         self._known = {name.encode() if self.is_local else fingerprint(name): silo for silo, name in silos.items()}
         self._greet, self._admit = greet, admit
-        self._lines: dict[int, _Line] = {}
-        self._changed = threading.Condition()
-        self._server = grpc.server(ThreadPoolExecutor(2 * len(silos) + 2), options=_options(size))
+        # Silo → its open stream, and what ends it.
+        self._lines: dict[int, tuple[Any, asyncio.Event]] = {}
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._run(self._start(address, "\n".join(silos.values()).encode(), key, certificate, size))
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _start(self, address: str, pins: bytes, key: bytes, certificate: bytes, size: int) -> None:
+        self._changed, self._server = asyncio.Condition(), aio.server(options=_options(size))
         serve = grpc.stream_stream_rpc_method_handler(self._serve)
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {_METHOD: serve}),))
-        if self.is_local:
-            self._server.add_insecure_port(address)
-        else:
-            pins = "\n".join(silos.values()).encode()
-            secret = grpc.ssl_server_credentials([(key, certificate)], pins, require_client_auth=True)
-            self._server.add_secure_port(address, secret)
-        self._server.start()
+        try:
+            if self.is_local:
+                self._server.add_insecure_port(address)
+            else:
+                secret = grpc.ssl_server_credentials([(key, certificate)], pins, require_client_auth=True)
+                self._server.add_secure_port(address, secret)
+        except RuntimeError:
+            raise OSError(f"{address}: cannot be listened at") from None
+        await self._server.start()
 
-    def _silo_of(self, context: grpc.ServicerContext) -> int | None:
+    def _silo_of(self, context: Any) -> int | None:
         """The silo whose leaf certificate was presented; of a local socket, whose name was."""
         if self.is_local:
-            named = dict(context.invocation_metadata()).get("silo", "")
-            return self._known.get(str(named).encode())
+            return self._known.get(str(dict(context.invocation_metadata()).get("silo", "")).encode())
         (pem,) = context.auth_context()["x509_pem_cert"]
         return self._known.get(fingerprint(pem.decode()))
 
-    def _serve(self, messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        silo = self._silo_of(context)
-        if silo is None:
-            context.abort(grpc.StatusCode.PERMISSION_DENIED, "not of this federation")
-        assert silo is not None
-        yield self._greet(silo)
-        first = next(messages, b"")
-        if len(first) != HELLO.size or not self._admit(silo, Hello(*HELLO.unpack(first))):
+    async def _serve(self, _: Any, context: Any) -> None:
+        if (silo := self._silo_of(context)) is None:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "not of this federation")
             return
-        line = _Line()
-        with self._changed:
-            # The newer line of a certificate takes the place of the older.
-            if (older := self._lines.get(silo)) is not None:
-                older.out.put(None)
+        await context.write(self._greet(silo))
+        first = None
+        with contextlib.suppress(TimeoutError):
+            first = await asyncio.wait_for(context.read(), _HELLO)
+        if not isinstance(first, bytes) or len(first) != HELLO.size:
+            return
+        if not self._admit(silo, Hello(*HELLO.unpack(first))):
+            return
+        # The newer line of a certificate takes the place of the older.
+        self._close(silo)
+        line = context, ended = context, asyncio.Event()
+        async with self._changed:
             self._lines[silo] = line
+            self.away.discard(silo)
             self._changed.notify_all()
-        context.add_callback(lambda: line.out.put(None))
-        threading.Thread(target=self._listen, args=(messages, line), daemon=True).start()
-        yield from iter(line.out.get, None)
-        self._close(silo, line)
+        try:
+            await ended.wait()
+        finally:
+            if self._lines.get(silo) is line:
+                self._close(silo)
 
-    def _listen(self, messages: Iterator[bytes], line: _Line) -> None:
-        with contextlib.suppress(Exception):  # gRPC raises a bare one where a peer goes
-            for message in messages:
-                line.came.put(message)
-        line.came.put(None)
+    def _close(self, silo: int) -> None:
+        if silo in self._lines:
+            self._lines.pop(silo)[1].set()
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        async with self._changed:
+            await self._changed.wait_for(holds)
 
     def wait(self, silos: int, seconds: float | None) -> list[int]:
         """The silos that are there once `silos` are, or after `seconds`."""
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._lines) >= silos, seconds)
-            return sorted(self._lines)
+        with contextlib.suppress(TimeoutError):
+            self._run(asyncio.wait_for(self._until(lambda: len(self._lines) >= silos), seconds))
+        return sorted(self._lines)
 
     def ask(self, silo: int, question: bytes, seconds: float) -> bytes | None:
         """The silo's reply; None after `seconds` without one. A silo that comes back in time is asked again."""
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            with self._changed:
-                self._changed.wait_for(lambda: silo in self._lines, left)
-                line = self._lines.get(silo)
-            if line is None:
-                return None
-            line.out.put(question)
-            with contextlib.suppress(queue.Empty):
-                if (reply := line.came.get(timeout=max(deadline - time.monotonic(), 0))) is not None:
-                    return reply
-            # A late reply must not be taken for the next question's.
-            self._close(silo, line)
-        return None
+        return self._run(self._ask(silo, question, seconds))
 
-    def _close(self, silo: int, line: _Line) -> None:
-        line.out.put(None)
-        with self._changed:
+    async def _ask(self, silo: int, question: bytes, seconds: float) -> bytes | None:
+        try:
+            return await asyncio.wait_for(self._reply(silo, question), seconds)
+        except TimeoutError:
+            self.away.add(silo)
+            self._close(silo)  # so that a silo that is there says hello again
+            return None
+
+    async def _reply(self, silo: int, question: bytes) -> bytes:
+        while True:
+            await self._until(lambda: silo in self._lines)
+            context, _ = line = self._lines[silo]
+            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError, aio.UsageError):
+                await context.write(question)
+                if isinstance(reply := await context.read(), bytes):
+                    return reply
             if self._lines.get(silo) is line:
-                del self._lines[silo]
+                self._close(silo)
 
     def end(self, last: bytes | None) -> None:
         """Tell every silo that the run is over, with the model's SHA-256, and close; without it, close alone."""
-        for line in list(self._lines.values()):
+        self._run(self._end(last))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def _end(self, last: bytes | None) -> None:
+        async def tell(context: Any, ended: asyncio.Event) -> None:
             if last is not None:
-                line.out.put(END[:24] + last)
-            line.out.put(None)
-        self._server.stop(2).wait()
+                with contextlib.suppress(Exception):  # of one that is gone gRPC raises what it likes
+                    await asyncio.wait_for(context.write(END[:24] + last), _LAST)
+            ended.set()
+
+        await asyncio.gather(*(tell(*line) for line in self._lines.values()))
+        await self._server.stop(_LAST)
 
 
 def join(
@@ -156,8 +179,8 @@ def join(
     """Dial and answer until the coordinator's end: the model's SHA-256, or None where the line closed before.
 
     `pins` are the coordinator's certificate, own key and own certificate, None with `unix:`; `greeted` makes the hello
-    from a greeting, `reply` a reply from a question. grpc.FutureTimeoutError: no line within `dial` seconds;
-    grpc.RpcError: the line broke.
+    from a greeting, `reply` a reply from a question, and each message has `seconds`. grpc.FutureTimeoutError: no line
+    within `dial` seconds; grpc.RpcError: the line broke.
     """
     options = [*_options(size), ("grpc.ssl_target_name_override", NAME)]
     if pins is None:
@@ -167,35 +190,34 @@ def join(
     else:
         channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(*pins), options)
     out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    waiting: queue.SimpleQueue[bytes | Exception | None] = queue.SimpleQueue()
     with channel:
         grpc.channel_ready_future(channel).result(timeout=dial)
         call = channel.stream_stream(f"/{_SERVICE}/{_METHOD}")(iter(out.get, None), metadata=(("silo", name),))
-
-        def listen() -> None:
-            try:
-                for message in call:
-                    waiting.put(message)
-                waiting.put(None)
-            except grpc.RpcError as error:
-                waiting.put(error)
-
-        threading.Thread(target=listen, daemon=True).start()
         try:
-            first = waiting.get(timeout=seconds)
-            if not isinstance(first, bytes) or len(first) != GREETING.size:
+            first = _next_within(call, seconds)
+            if first is None or len(first) != GREETING.size:
                 return None
             out.put(greeted(first))
-            while isinstance(question := waiting.get(timeout=seconds), bytes):
+            while (question := _next_within(call, seconds)) is not None:
                 if len(question) == len(END) and hmac.compare_digest(question[:24], END[:24]):
                     return question[24:]
-                answer = reply(question)
-                if not waiting.empty():
-                    return None  # a second question before the reply: the line closes, and nothing is sent
-                out.put(answer)
-            return None
-        except queue.Empty:
+                out.put(reply(question))
             return None
         finally:
             out.put(None)
             call.cancel()
+
+
+def _next_within(call: Any, seconds: float) -> bytes | None:
+    """The next message, which is read when this is called; None at the stream's end, or after `seconds`."""
+    patience = threading.Timer(seconds, call.cancel)
+    patience.daemon = True
+    patience.start()
+    try:
+        return next(call, None)
+    except grpc.RpcError:
+        if call.cancelled():
+            return None
+        raise
+    finally:
+        patience.cancel()

@@ -14,7 +14,7 @@ from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.federation.prox import Prox, Regulariser
 from silodp.models import MODELS, Model
 from silodp.privacy.plan import Budget, PrivacyPlan
-from silodp.privacy.true_epsilon import epsilon_bounds
+from silodp.privacy.true_epsilon import ends, upper_end
 from silodp.silos.federation_file import Federation
 from silodp.silos.lattice import lattice_step, raise_noise
 from silodp.silos.slots import Slot, slots_of
@@ -59,17 +59,19 @@ class RunPlan:
 
     def epsilon(self, silo: int) -> tuple[float, float]:
         """Both ends of a silo's true ε at its δ; noisy local steps count as if each were seen."""
-        result = epsilon_bounds(_without_contraction(self.accounted[silo]))
+        result = ends([self.accounted[silo].with_steps_seen])
         return result.lower, result.upper
 
     def digest(self, silo: int, nonce: bytes, code: bytes) -> bytes:
-        """SHA-256 of all that a run of a silo hangs on: file, plan to the bit, code, nonce and certificate."""
+        """SHA-256 of all that a reply of a silo hangs on: agreed part, own plan to the bit, code, and the run's nonce.
+
+        Without a nonce it names the run before a silo has begun it.
+        """
         plan, federation = self.plans[silo], self.federation
         noise = [(kind.noise * federation.clip).hex() for kind in plan.releases]
         steps = [lattice_step(kind.noise * federation.clip).hex() for kind in plan.releases]
-        bits = [repr(plan), *noise, *steps, "float64", str(self.size), federation.bound.hex(), repr(self.slots[silo])]
-        certificate = list(federation.silos.values())[silo].certificate
-        parts = [federation.digest, "\n".join(bits).encode(), code, nonce, certificate.encode()]
+        bits = [self.names[silo], repr(plan), *noise, *steps, "float64", str(self.size), repr(self.slots[silo])]
+        parts = [federation.digest, "\n".join(bits).encode(), code, nonce]
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
 
 
@@ -107,18 +109,14 @@ def _plan(federation: Federation, algorithm: Algorithm, name: str, where: str) -
     plan = complete_plan(algorithm, budget, Protocol(noise="calibrated", sampler=federation.sampler))
     if plan.assumption or plan.shuffler is not None or plan.trusted_sum is not None:
         raise ValueError(f"its promise needs {plan.assumption or 'others to be trusted'}: must hold by itself")
-    if any(b != int(b) for kind in plan.releases for b in kind.mixing):
-        raise ValueError("mixes noise by numbers that are not whole: no rounded sum of such noise is drawn exactly yet")
-    upper = epsilon_bounds(_without_contraction(plan)).upper
+    if any(kind.mixing for kind in plan.releases):
+        raise ValueError(
+            "mixes the noise of several messages: a silo keeps no noise, so that no stop could be survived"
+        )
+    upper = upper_end([plan.with_steps_seen])
     if not upper <= silo.epsilon:
         raise ConfigError(f"{where}: silos.{name}.epsilon: {silo.epsilon:g}: not proven to be kept (up to {upper:g})")
     return plan
-
-
-def _without_contraction(plan: PrivacyPlan) -> PrivacyPlan:
-    """The plan whose noisy local steps all count as seen: steps on a lattice may expand distances."""
-    releases = (dataclasses.replace(kind, contracted=kind.contracted and kind.steps == 1) for kind in plan.releases)
-    return dataclasses.replace(plan, releases=tuple(releases))
 
 
 def rounding(steps: int, size: int, bound: float, step: float) -> float:

@@ -6,7 +6,6 @@ its line lasts, then noise is drawn from fresh bits, then the reply lasts, then 
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +20,13 @@ from silodp.silos.lattice import LatticeMessages
 from silodp.silos.run_plan import RunPlan
 from silodp.silos.slot_store import SlotStore
 from silodp.silos.slots import is_ordered
-from silodp.silos.wire import FAULT, Refused, pack, unpack
+from silodp.silos.wire import FAULT, HEAD, Refused, pack, unpack
 
 log = logging.getLogger("silodp")
 
 
 class Silo:
-    """Silo `number` of a run: its `records`, its part of the plan and what it has answered.
+    """Silo `number` of a run: its `records`, its part of the plan, and what it has answered, in `folder`.
 
     Attributes:
         order_key: 32 bytes from which the order of records comes, the same after a restart.
@@ -39,18 +38,17 @@ class Silo:
         plan: RunPlan,
         number: int,
         records: Records,
-        store: SlotStore,
+        folder: Path,
         run: bytes,
         order_key: bytes,
         key_of: Callable[..., bytes] | None = None,
     ):
-        self.plan, self.number, self.store, self.run = plan, number, store, run
+        self.plan, self.number, self.run = plan, number, run
         self.slots, self.size = plan.slots[number], plan.size
+        self.store = SlotStore(folder, len(self.slots), HEAD.size + 8 * self.size, is_ordered(plan.plans[number]))
         self.releases = {release.kind: release for release in plan.plans[number].releases}
         self.order_key, self._key_of = order_key, key_of
         self.messages = LatticeMessages(plan.model, [records], self._key, plan.federation.bound)
-        self.must_end = any(kind.mixing for kind in self.releases.values()) and bool(store.digests)
-        self._lock = threading.Lock()
 
     def _key(self, *where: object) -> bytes:
         if self._key_of is not None:
@@ -60,8 +58,7 @@ class Silo:
     def reply(self, question: bytes, deadline: float = float("inf")) -> bytes:
         """The reply to a question's bytes, or `FAULT`; after the `deadline` of the monotonic clock none is made."""
         try:
-            with self._lock:
-                return self._reply(bytes(question), deadline)
+            return self._reply(question, deadline)
         except Exception as error:
             log.warning("refused: %s", error or type(error).__name__)
             return FAULT
@@ -71,8 +68,8 @@ class Silo:
         stored = self.store.find(number, question)
         if stored is not None:
             return stored
-        if self.store.is_dead(number) or self.must_end or time.monotonic() > deadline:
-            raise Refused(f"slot {number}: dead" + " since a stop: noise of this plan is not kept" * self.must_end)
+        if self.store.is_dead(number) or time.monotonic() > deadline:
+            raise Refused(f"slot {number}: dead")
         self.store.open_slot(number, question)
         self._slot_key = os.urandom(32)
         message = self._message(number, points)
@@ -81,6 +78,13 @@ class Silo:
             raise Refused(f"slot {number}: dead: its work took longer than reply_after")
         self.store.keep_reply(number, reply)
         return reply
+
+    def is_question(self, question: bytes) -> bool:
+        """Whether the bytes are a question of an open slot of this run, at weights within ±B."""
+        try:
+            return not self.store.is_dead(self._read(question)[0])
+        except Refused:
+            return False
 
     def _read(self, question: bytes) -> tuple[int, np.ndarray]:
         number, points = unpack(question, self.run, self.size)
@@ -123,18 +127,3 @@ class PunctualReplies:
             log.warning("refused: the work took longer than reply_after = %g s", self.reply_after)
         time.sleep(max(deadline - time.monotonic(), 0))
         return reply
-
-
-def open_silo(
-    plan: RunPlan,
-    number: int,
-    records: Records,
-    folder: Path,
-    run: bytes,
-    order_key: bytes,
-    key_of: Callable[..., bytes] | None = None,
-) -> Silo:
-    """A silo whose store lies in `folder`."""
-    slots = len(plan.slots[number])
-    store = SlotStore(folder, slots, 40 + 8 * plan.size, is_ordered(plan.plans[number]))
-    return Silo(plan, number, records, store, run, order_key, key_of)

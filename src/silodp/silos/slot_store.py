@@ -1,8 +1,9 @@
 """Which slots of a run were asked, and their replies, on disk before the first byte leaves.
 
-`asked` has a line for each slot: its number and the SHA-256 of the question. `replies` has a place for each reply, or
-a single place where slots are asked in order, with the reply's SHA-256 behind it. A slot with a line and no whole
-reply is dead: its noise may have been drawn, and is never drawn again.
+`asked` has a line of 64 bytes for each slot that was asked: its number, the SHA-256 of the question, and the start of
+the SHA-256 of both. `replies` has a place for each reply, or a single place where slots are asked in order, with the
+reply's SHA-256 behind it. Both have their whole room from the start. A slot with a line and no whole reply is dead: its
+noise may have been drawn, and is never drawn again.
 """
 
 import hashlib
@@ -11,17 +12,10 @@ import struct
 from pathlib import Path
 
 from silodp.config.errors import ConfigError
+from silodp.silos.durable import sync_folder
 from silodp.silos.wire import HEAD
 
-_LINE = struct.Struct("<Q32s")
-
-
-def sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+_LINE = struct.Struct("<Q32s24s")
 
 
 class SlotStore:
@@ -34,17 +28,20 @@ class SlotStore:
         self.slots, self.reply_bytes, self.is_ordered = slots, reply_bytes, is_ordered
         self._asked = os.open(folder / "asked", os.O_RDWR | os.O_CREAT, 0o600)
         self._replies = os.open(folder / "replies", os.O_RDWR | os.O_CREAT, 0o600)
-        needed = (1 if is_ordered else slots) * (reply_bytes + 32)
+        needed = _LINE.size * slots, (1 if is_ordered else slots) * (reply_bytes + 32)
         try:
-            os.posix_fallocate(self._replies, 0, needed)
-            os.fsync(self._replies)
+            for handle, room in zip((self._asked, self._replies), needed, strict=True):
+                os.posix_fallocate(handle, 0, room)
+                os.fsync(handle)
         except OSError as error:
-            raise ConfigError(f"{folder}: {error.strerror}: {needed / 1e6:.1f} MB for replies must be free") from None
+            raise ConfigError(f"{folder}: {error.strerror}: {sum(needed) / 1e6:.1f} MB must be free") from None
         sync_folder(folder)
-        lines = os.pread(self._asked, os.fstat(self._asked).st_size, 0)
-        # A torn last line was not synced, so that no noise was drawn for it.
-        self._end = len(lines) - len(lines) % _LINE.size
-        self.digests: dict[int, bytes] = dict(_LINE.iter_unpack(lines[: self._end]))
+        self.digests: dict[int, bytes] = {}
+        for slot, digest, check in _LINE.iter_unpack(os.pread(self._asked, needed[0], 0)):
+            # A line that is not whole was not synced, so that no noise was drawn for it.
+            if _line(slot, digest)[-24:] != check:
+                break
+            self.digests[slot] = digest
 
     def is_dead(self, slot: int) -> bool:
         """Whether the slot can no longer be answered anew."""
@@ -65,9 +62,8 @@ class SlotStore:
     def open_slot(self, slot: int, question: bytes) -> None:
         """Write the slot's line; when this returns, it lasts."""
         digest = hashlib.sha256(question).digest()
-        os.pwrite(self._asked, _LINE.pack(slot, digest), self._end)
+        os.pwrite(self._asked, _line(slot, digest), len(self.digests) * _LINE.size)
         os.fsync(self._asked)
-        self._end += _LINE.size
         self.digests[slot] = digest
 
     def keep_reply(self, slot: int, reply: bytes) -> None:
@@ -80,3 +76,7 @@ class SlotStore:
 
     def _reply_place(self, slot: int) -> int:
         return 0 if self.is_ordered else slot * (self.reply_bytes + 32)
+
+
+def _line(slot: int, digest: bytes) -> bytes:
+    return _LINE.pack(slot, digest, hashlib.sha256(slot.to_bytes(8, "little") + digest).digest()[:24])

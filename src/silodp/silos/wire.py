@@ -1,9 +1,10 @@
 """Bytes of the line: fixed lengths, little-endian; no names, no text, no pickle.
 
 question  run's digest 32 · slot u64 · one or two points of d float64
-reply     run's digest 32 · slot u64 · d float64, or the constant `FAULT`
-greeting  SHA-256 of the federation's file 32 · code's digest 32 · the last mark of this silo's ledger
-hello     nonce 16 · SHA-256 of the federation's file 32 · code's digest 32 · run's digest 32 · mark of the ledger
+reply     mark of the ledger · run's digest 32 · slot u64 · d float64, or the constant `FAULT`
+mark      lines u64 · HMAC of the newest line 32 · run's digest 32 · slots of it that were opened u64 · HMAC of these 32
+greeting  SHA-256 of the federation's file 32 · code's digest 32 · the last mark that this silo sent
+hello     nonce 16 · SHA-256 of the federation's file 32 · code's digest 32 · run's digest 32
 """
 
 import struct
@@ -12,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 HEAD = struct.Struct("<32sQ")
-MARK = struct.Struct("<Q32s32s")
+MARK = struct.Struct("<Q32s32sQ32s")
 GREETING = struct.Struct(f"<32s32s{MARK.size}s")
-HELLO = struct.Struct(f"<16s32s32s32s{MARK.size}s")
+HELLO = struct.Struct("<16s32s32s32s")
 FAULT = b"\x00" * 24
 END = b"end" + b"\x00" * 21 + b"\x00" * 32
 NO_MARK = bytes(MARK.size)
@@ -29,7 +30,6 @@ class Hello(NamedTuple):
     federation: bytes
     code: bytes
     run: bytes
-    mark: bytes
 
 
 def pack(run: bytes, slot: int, *points: np.ndarray) -> bytes:

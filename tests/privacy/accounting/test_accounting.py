@@ -1,16 +1,15 @@
 """Delivered ε: closed forms, dp-accounting's accountants, order, refusals, and the width of the bracket."""
 
 import math
-from types import SimpleNamespace
 
 import dp_accounting as dp
 import numpy as np
 import pytest
-from dp_accounting.pld import PLDAccountant
+from events import delivered_epsilon, upper_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting.accountant import delivered_epsilon, end_of_round_epsilon, upper_epsilon
+from silodp.privacy.accounting.accountant import end_of_round_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 
 
@@ -39,16 +38,6 @@ def test_gaussians_are_exact_however_they_are_nested(delta: float) -> None:
 def test_one_draw_is_the_same_with_and_without_replacement() -> None:
     first, second = (drawn(300, 1, 0.8, 400, replaced=replaced) for replaced in (True, False))
     assert delivered_epsilon(first, 1e-6) == delivered_epsilon(second, 1e-6)
-
-
-@pytest.mark.parametrize(("probability", "noise", "rounds", "delta"), [(0.1, 1.0, 50, 1e-5), (0.5, 4.0, 25, 1e-8)])
-def test_poisson_agrees_with_dp_accounting(probability: float, noise: float, rounds: int, delta: float) -> None:
-    event = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(probability, dp.GaussianDpEvent(noise)), rounds)
-    delivered = delivered_epsilon(event, delta)
-    theirs = PLDAccountant(value_discretization_interval=1e-3).compose(event).get_epsilon(delta)
-    assert delivered.lower == pytest.approx(theirs, rel=1e-3)
-    assert delivered.upper == pytest.approx(theirs, rel=1e-3)
-    assert "add/remove" in delivered.method
 
 
 @pytest.mark.parametrize("records", [169, 1238])
@@ -108,11 +97,7 @@ def test_epsilon_falls_with_noise_records_and_delta_and_grows_with_rounds_and_ba
         assert other.upper <= here.upper + slack
 
 
-def test_plans_and_degenerate_events() -> None:
-    event = drawn(100, 10, 2.0, 5)
-    plan = SimpleNamespace(event=event)
-    assert delivered_epsilon(plan, 1e-4) == delivered_epsilon(event, 1e-4)
-    assert upper_epsilon(plan, 1e-4) == delivered_epsilon(event, 1e-4).upper
+def test_degenerate_events() -> None:
     assert delivered_epsilon(dp.NoOpDpEvent(), 1e-5) == (0, 0, 0, "nothing is released")
     assert upper_epsilon(dp.NoOpDpEvent(), 1e-5) == 0
     for event in (
@@ -127,8 +112,8 @@ def test_plans_and_degenerate_events() -> None:
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        (dp.GaussianDpEvent(-1.0), "noise multiplier = -1.0: must not be negative"),
-        (dp.GaussianDpEvent(math.nan), "noise multiplier = nan: must not be negative"),
+        (dp.GaussianDpEvent(-1.0), "noise multiplier = -1.0: must be 0, infinite or in"),
+        (dp.GaussianDpEvent(math.nan), "noise multiplier = nan: must be 0, infinite or in"),
         (dp.GaussianDpEvent(1e-300), r"noise multiplier = 1e-300: must be 0, infinite or in \[1e-100, 1e\+100\]"),
         (drawn(100, 10, 1e-9, 1), r"noise multiplier = 1e-09: must be 0, infinite or in \[1e-06, 1e\+12\]"),
         (drawn(100, 10, 1e300, 1, replaced=False), r"= 1e\+300: must be 0, infinite or in \[1e-06, 1e\+12\]"),
@@ -136,11 +121,8 @@ def test_plans_and_degenerate_events() -> None:
         (drawn(10, 11, 1.0, 1, replaced=False), "sample of 11 out of 10 records"),
         (dp.SelfComposedDpEvent(dp.GaussianDpEvent(1.0), -1), "composition count = -1"),
         (dp.LaplaceDpEvent(1.0), "only Gaussian releases are supported"),
-        (dp.PoissonSampledDpEvent(1.5, dp.GaussianDpEvent(1.0)), "sampling probability = 1.5"),
-        (
-            dp.ComposedDpEvent([drawn(10, 2, 1.0, 1), dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(1.0))]),
-            "cannot join replace-one sampling",
-        ),
+        (dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(1.0)), "only Gaussian releases are supported"),
+        (drawn(100, 10, 2.0, 10**8 + 1), "100000001 messages: must be at most 100000000"),
     ],
 )
 def test_wrong_events_say_what_is_wrong(event: dp.DpEvent, message: str) -> None:

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
-from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
-from silodp.privacy.accounting.losses import pair_losses, replace_one_losses
-from silodp.privacy.accounting.profiles import Occurrences, with_replacement
+from silodp.privacy.accounting.accountant import adaptive_lower_epsilon
+from silodp.privacy.accounting.losses import (
+    Composition,
+    chernoff_order,
+    epsilon_at,
+    pair_losses,
+    replace_one_losses,
+)
+from silodp.privacy.message_counts import Occurrences, with_replacement
 
 
 def programme(occurrences: Occurrences, count: int, delta: float) -> tuple[float, float]:

@@ -10,10 +10,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from silodp.privacy.accounting.certificate import _finite_losses, certified_epsilon
-from silodp.privacy.accounting.composition import Composition, epsilon_at
-from silodp.privacy.accounting.losses import pair_losses
+from silodp.privacy.accounting.losses import Composition, epsilon_at, pair_losses
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import at_most_once, gaussian_occurrences
+from silodp.privacy.message_counts import at_most_once, gaussian_occurrences
 
 GRID = np.linspace(-8.5, 12.5, 500)
 CELL = GRID[1] - GRID[0]

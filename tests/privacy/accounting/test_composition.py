@@ -7,10 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
-from silodp.privacy.accounting.losses import LossPmf, pair_losses
+from silodp.privacy.accounting.losses import Composition, LossPmf, chernoff_order, epsilon_at, pair_losses
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
-from silodp.privacy.accounting.profiles import gaussian_occurrences
+from silodp.privacy.message_counts import gaussian_occurrences
 
 
 @pytest.mark.parametrize(

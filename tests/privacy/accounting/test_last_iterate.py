@@ -1,12 +1,15 @@
 """Theorem A of docs/accounting.md: local steps that cannot expand distances, of which only the last iterate is seen."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from silodp.privacy.accounting import end_of_round_epsilon
-from silodp.privacy.accounting.profiles import at_most_once, replace_one_profile
-from silodp.privacy.true_epsilon import last_iterate_epsilon, last_iterate_profile, occurrence_exponents
+from silodp.privacy.accounting.accountant import end_of_round_epsilon
+from silodp.privacy.accounting.last_iterate import last_iterate_epsilon, last_iterate_profile, occurrence_exponents
+from silodp.privacy.accounting.mechanisms import replace_one_profile
+from silodp.privacy.message_counts import at_most_once
 
 EPSILON = np.array([0, 0.25, 0.5, 1, 1.5, 2])
 Z = np.linspace(-14, 14, 561)
@@ -25,6 +28,37 @@ def test_two_steps_have_the_exponents_and_the_bound_worked_out_by_hand():
     assert dict(zip(exponents, weights, strict=True)) == {0.5: 0.1875, 1.0: 0.1875, 2.0: 0.0625}
     worked_out = [0.156141, 0.092802, 0.054592, 0.017853, 0.005358, 0.001462]
     assert worked_out == pytest.approx(BOUND, abs=5e-7)
+
+
+def least_drift(left):
+    """min_j j + Σ_{i>j} (2i − 1)/mᵢ over ascending steps left: the j latest draws at once, the others evenly."""
+    spread = [(2 * i - 1) / m for i, m in enumerate(left, start=1)]
+    return min(j + sum(spread[j:]) for j in range(len(left) + 1))
+
+
+def test_the_exponent_is_the_least_over_how_many_draws_are_absorbed_at_once():
+    """All draws at once or none gave 3 for steps left 1, 2 and 6, where absorbing two of them at once gives 2.83."""
+    assert least_drift((1, 2, 6)) == pytest.approx(2 + 5 / 6)
+    K, n = 6, 4
+    subsets = [left for size in range(1, K + 1) for left in itertools.combinations(range(1, K + 1), size)]
+    wanted = sum((1 / n) ** len(left) * (1 - 1 / n) ** (K - len(left)) * least_drift(left) for left in subsets)
+    _, exponents, weights, _ = occurrence_exponents(K, n, 1e-12)
+    # The grid of exponents rounds up.
+    assert wanted <= exponents @ weights <= 1.03 * wanted
+
+
+def test_the_drift_of_any_draws_is_as_long_as_the_exponent_says():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        K = int(rng.integers(1, 12))
+        left = sorted(rng.choice(np.arange(1, K + 1), size=int(rng.integers(1, K + 1)), replace=False).tolist())
+        lengths = []
+        for j in range(len(left) + 1):
+            parts = np.zeros(K)  # of the drift, by steps left, where all shifts point one way
+            for place, m in enumerate(left):
+                parts[slice(m - 1, m) if place < j else slice(0, m)] += 1 if place < j else 1 / m
+            lengths.append(float(parts @ parts))
+        assert min(lengths) == pytest.approx(least_drift(left))
 
 
 def law(maps, n):

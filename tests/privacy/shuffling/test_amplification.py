@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from silodp.cli import main
-from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.shuffling import amplification as allocation
 from silodp.privacy.shuffling.amplification import (
     BOUNDS,
@@ -173,26 +172,3 @@ def test_replacing_has_two_proofs_above_an_explicit_pair(epsilon0, slots):
     law = allocation.response_law(epsilon0, slots)
     steps = allocation.smallest(lambda e: allocation.replaced(law, e), 1e-6)[1]
     assert lower < upper == pytest.approx(min(steps, clones_epsilon(epsilon0, slots, 1e-6)), rel=1e-5)
-
-
-def left_out_interval(noise: float, slots: int) -> tuple[float, float]:
-    """Both ends of ε at δ = 1e-6 where the record may be left out of Gaussian slots."""
-    lower, upper = (allocation.gaussian_law(noise, slots, side) for side in (False, True))
-    low = allocation.smallest(lambda e: allocation.removed(lower, e), 1e-6)[0]
-    return low, allocation.smallest(lambda e: allocation.delta_of_absence(upper, e), 1e-6)[1]
-
-
-def test_gaussian_slots_agree_with_a_published_interval_and_replacing_costs_two_steps():
-    """`pld-accounting` 2.0 at σ = 2, m = 100, δ = 1e-6: [.2005, .2100] for leaving out, ≤ .441 by two of its steps."""
-    low, high = left_out_interval(2.0, 100)
-    assert 0.2005 < low < high < 0.2100
-    assert high - low < 0.002
-    upper = allocation.gaussian_law(2.0, 100, True)
-    assert high < allocation.smallest(lambda e: allocation.replaced(upper, e), 1e-6)[1] < 0.441
-
-
-def test_one_gaussian_slot_is_the_gaussian_mechanism():
-    low, high = left_out_interval(1.5, 1)
-    exact = gaussian_epsilon(1e-6, 1 / 1.5)
-    assert low <= exact <= high
-    assert high == pytest.approx(exact, rel=1e-3)

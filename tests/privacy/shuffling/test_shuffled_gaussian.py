@@ -3,9 +3,9 @@
 import math
 
 import pytest
+from events import delivered_epsilon
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.plan import Budget
 from silodp.privacy.shuffling.shuffled_gaussian import delivered_shuffled, shuffled_epsilon, shuffled_noise

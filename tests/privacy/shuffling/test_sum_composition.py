@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from events import delivered_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_sums import coordinate_law
 
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 from silodp.privacy.shuffling.p_vec import SumParameters
 from silodp.privacy.shuffling.shuffled_plan import (

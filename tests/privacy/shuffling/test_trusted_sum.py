@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from events import delivered_epsilon
 from scipy import stats
 
 from silodp.algorithms import ALGORITHMS
-from silodp.privacy.accounting.accountant import delivered_epsilon
 from silodp.privacy.accounting.mechanisms import gaussian_epsilon, gaussian_log_profile, gaussian_mu
 from silodp.privacy.plan import Budget
-from silodp.privacy.shuffling.trusted_sum import delivered_sum
+from silodp.privacy.true_epsilon import ends
 
 BUDGET = Budget(100, 20, 2.0, 1e-4, 16.0)
 
@@ -22,7 +22,7 @@ def made(name, budget=BUDGET, **options):
 @pytest.mark.parametrize("name", ["prox_sgd", "prox_svrg", "prox_pl_svrg", "fedprox_spider"])
 def test_a_sum_delivers_what_the_isrl_dp_form_delivers_and_a_message_by_itself_less(name):
     summed = made(f"sdp_{name}", silos=25, cohort=16)
-    alone, found = delivered_epsilon(made(name), 1e-4), delivered_sum(summed)
+    alone, found = delivered_epsilon(made(name), 1e-4), ends([summed])
     assert found.upper == pytest.approx(alone.upper, rel=1e-6)
     assert found.method.startswith("seen by the server: Gaussian sums over 16 silos; ")
     assert delivered_epsilon(summed, 1e-4).lower > 2 * found.upper
@@ -32,13 +32,13 @@ def test_the_budget_that_algorithm_7_hands_to_a_sum():
     """(εN/(2M), δ): half the claim when all silos take part, more than the claim when fewer than half do."""
     for M, epsilon in ((10, 1.0), (5, 2.0), (2, 5.0)):
         plan = made("sdp_prox_sgd", noise="theorem", silos=10, cohort=M)
-        assert delivered_sum(plan).upper == pytest.approx(epsilon, rel=1e-6)
+        assert ends([plan]).upper == pytest.approx(epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["sdp_prox_svrg", "sdp_prox_pl_svrg", "sdp_fedprox_spider"])
 def test_the_budgets_of_algorithms_8_to_10_hold_when_all_silos_take_part(name):
     plan = made(name, noise="theorem", silos=10, cohort=10)
-    assert 0 < delivered_sum(plan).upper <= 2.0
+    assert 0 < ends([plan]).upper <= 2.0
 
 
 def test_each_sum_of_algorithm_8_is_as_private_as_its_budget():

@@ -1,5 +1,5 @@
-"""The true ε: what the releases of a plan come to, composed over all rounds, under replace-one adjacency."""
+"""Losses of messages, composed: what `silodp.privacy.true_epsilon` is made of. Read `accountant.py` first."""
 
-from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon, end_of_round_epsilon
+from silodp.privacy.accounting.events import delivered_epsilon
 
-__all__ = ["DeliveredEpsilon", "delivered_epsilon", "end_of_round_epsilon"]
+__all__ = ["delivered_epsilon"]

@@ -1,31 +1,24 @@
-"""How much privacy a transcript gives: ε at δ, from below and from above (proofs: docs/accounting.md).
-
-Guarantee: (ε, δ)-DP under replacing one record of one silo, against an adversary who sees every release and knows all
-other records (adaptive composition). Records are drawn afresh and in secret for every release; that silos are drawn
-earns no credit. Noise is treated as exact real Gaussian noise. `upper` holds for every silo, data set and loss with
-clipped gradients; two neighbouring silos that can be written down reach `lower`.
-"""
+"""Both ends of ε at δ of counted messages, from below and from above (proofs: docs/accounting.md)."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from dp_accounting import dp_event
+from scipy import fft
+from scipy.special import gammaln, log_ndtr, logsumexp
+from scipy.stats import binom
 
-from silodp.privacy.accounting.adaptive import adaptive_lower_epsilon
 from silodp.privacy.accounting.certificate import certified_epsilon
-from silodp.privacy.accounting.composition import Composition, chernoff_order, epsilon_at
-from silodp.privacy.accounting.extremes import drawn_epsilon, moment_epsilon
-from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
-from silodp.privacy.accounting.mechanisms import check_delta, gaussian_epsilon
-from silodp.privacy.accounting.profiles import (
-    Occurrences,
-    at_most_once,
-    gaussian_occurrences,
-    replace_one_profile,
-    with_replacement,
+from silodp.privacy.accounting.losses import (
+    Composition,
+    LossPmf,
+    chernoff_order,
+    epsilon_at,
+    pair_losses,
+    replace_one_losses,
 )
-from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.accounting.mechanisms import check_delta, gaussian_epsilon, replace_one_profile
+from silodp.privacy.message_counts import Counts, Occurrences, draws, gaussian_mu_of, laws_of
 
 _ACCURACY = 1e-4  # relative error of ε that the lattice may cost
 _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each
@@ -35,15 +28,13 @@ _SMALL_EPSILON = 0.05  # below this the error is relative to it
 _DOTS = 1 << 20  # of a profile times its occurrences, at most
 _ADAPTIVE_WORK = 1 << 27  # lattice points times releases of the adaptive lower bound, at most,
 _ADAPTIVE_RUN = 1 << 24  # and with its whole range, as ln 1/p_0 can be many steps where ε is tiny
-_MULTIPLIERS = 1e-6, 1e12  # noise multipliers that sampled releases are accounted for,
-_PLAIN_MULTIPLIERS = 1e-100, 1e100  # and Gaussian ones on all records
-_REACH = 1e4  # standard deviations beyond which no lattice is looked at, nor above this many releases,
-_RESOLVED = 1 << 30  # as each release's rounding (1e-16) counts once for each of them
-_MANY = 1_000_000  # releases above which moments may be closer than a lattice
-_APART = 1.1  # the upper end over the lower one, above which counted draws may be closer than a lattice
-_OVERDRAWN = 64  # K/n with replacement, at most
 _ADAPTIVE_RELEASES = 200  # the adaptive lower bound takes time for each release,
 _ADAPTIVE_RATIO = 1.02  # and is worth it only where the two ends are apart
+_NAMES = {"all": "all records", "with": "drawn with replacement", "without": "drawn without replacement"}
+_TILTS = np.geomspace(1e-16, 1e3, 600)
+_LEVELS = -np.log1p(-np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1 - 1e-9]))
+_MOST_DRAWS = 40
+_EXACT_COUNTS = 1 << 50  # of releases: above it binomial tails lose their digits
 
 
 class DeliveredEpsilon(NamedTuple):
@@ -54,179 +45,50 @@ class DeliveredEpsilon(NamedTuple):
     upper: float
     method: str
 
-
-class _Release(NamedTuple):
-    """One kind of release: how its records are drawn ("all", "with", "without", "poisson") and its noise."""
-
-    sampling: str
-    records: int
-    records_drawn: float
-    noise_multiplier: float
+    @classmethod
+    def between(cls, lower: float, upper: float, method: str) -> "DeliveredEpsilon":
+        return cls(lower, (lower + upper) / 2, upper, method)
 
 
-_NAMES = {
-    "with": "drawn with replacement",
-    "without": "drawn without replacement",
-    "poisson": "Poisson-sampled",
-    "all": "all records",
-}
+NOT_PRIVATE = DeliveredEpsilon(math.inf, math.inf, math.inf, "not private")
 
 
-def delivered_epsilon(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> DeliveredEpsilon:
-    """ε that the composed releases of an event or plan give at δ: (lower, estimate, upper, method); ∞ without noise.
-
-    Supported: Gaussian, Gaussian on records drawn with or without replacement, Poisson-sampled Gaussian, their
-    compositions, no-op and non-private. A noise multiplier is σ over the replace-one sensitivity of one occurrence
-    (2L/K for a clipped mean), over the add/remove sensitivity for Poisson sampling. ValueError for anything else, and
-    for values out of range.
-    """
-    counts = _releases(event, delta)
+def ends_of(counts: Counts | None, delta: float) -> DeliveredEpsilon:
+    """Both ends of counted messages at δ; infinite without noise."""
+    check_delta(delta)
     if counts is None:
-        return DeliveredEpsilon(math.inf, math.inf, math.inf, "not private")
+        return NOT_PRIVATE
     if not counts:
         return DeliveredEpsilon(0.0, 0.0, 0.0, "nothing is released")
-    samplings = {release.sampling for release in counts}
-    if samplings == {"all"}:
-        epsilon = gaussian_epsilon(delta, _gaussian_mu(counts))
+    kinds = sorted({one.how for one in counts})
+    if kinds == ["all"]:
+        epsilon = gaussian_epsilon(delta, gaussian_mu_of(counts))
         return DeliveredEpsilon(epsilon, epsilon, epsilon, "Gaussian composition, closed form")
-    lower, upper = _bracket(counts, delta).both()
-    if isinstance(event, PrivacyPlan) and event.event_below != event.event:
-        lower = min(lower, delivered_epsilon(event.event_below, delta).lower)
-    adjacency = "add/remove" if "poisson" in samplings else "replace-one"
-    method = f"privacy loss distribution, {adjacency}, {', '.join(_NAMES[name] for name in sorted(samplings))}"
-    return DeliveredEpsilon(lower, (lower + upper) / 2, upper, method)
+    names = ", ".join(_NAMES[how] for how in kinds)
+    both = Bracket(laws_of(counts, delta), delta).both()
+    return DeliveredEpsilon.between(*both, f"privacy loss distribution, replace-one, {names}")
 
 
-def end_of_round_epsilon(steps: int, rounds: int, n: int, noise_multiplier: float, delta: float) -> DeliveredEpsilon:
-    """Bracket for local SGD when only the model after each round's K `steps` is seen; σ/(2L) is one step's multiplier.
-
-    Upper: as if all KR steps were seen. Lower: a linear loss shows each round the sum of its K noisy gradients, one
-    message of K records drawn with replacement, of noise multiplier √K times a step's.
-    """
-    upper = upper_epsilon(summed_steps(1, steps * rounds, n, noise_multiplier), delta)
-    lower = delivered_epsilon(summed_steps(steps, rounds, n, noise_multiplier), delta).lower
-    return DeliveredEpsilon(lower, (lower + upper) / 2, upper, "end of round: linear losses below, all steps above")
-
-
-def summed_steps(steps: int, rounds: int, n: int, noise_multiplier: float) -> dp_event.DpEvent:
-    """What local SGD shows of a linear loss: the sum of each round's K noisy gradients."""
-    summed = dp_event.GaussianDpEvent(noise_multiplier * math.sqrt(steps))
-    return dp_event.SelfComposedDpEvent(dp_event.SampledWithReplacementDpEvent(n, steps, summed), rounds)
-
-
-def upper_epsilon(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> float:
-    """The upper end of `delivered_epsilon` alone, which is what a guarantee needs and takes less time."""
-    counts = _releases(event, delta)
+def upper_of(counts: Counts | None, delta: float, silos: int = 0) -> float:
+    """The upper one of `ends_of` alone; `silos` as in `laws_of`."""
+    check_delta(delta)
     if counts is None:
         return math.inf
-    if {release.sampling for release in counts} <= {"all"}:
-        return gaussian_epsilon(delta, _gaussian_mu(counts))
-    return _bracket(counts, delta).upper()
-
-
-def _releases(event: dp_event.DpEvent | PrivacyPlan, delta: float) -> dict[_Release, int] | None:
-    """How many releases of each kind an event holds; None if one of them is not private."""
-    check_delta(delta)
-    counts: dict[_Release, int] = {}
-    if not _collect(event if isinstance(event, dp_event.DpEvent) else event.event, 1, counts):
-        return None
-    samplings = {release.sampling for release in counts}
-    if "poisson" in samplings and len(samplings - {"all"}) > 1:
-        raise ValueError("Poisson sampling is accounted for add/remove neighbours and cannot join replace-one sampling")
-    return counts
-
-
-def _collect(event: dp_event.DpEvent, count: int, counts: dict[_Release, int]) -> bool:
-    """Adds the event's releases to `counts`; False if one of them is not private."""
-    if isinstance(event, dp_event.NoOpDpEvent) or count == 0:
-        return True
-    if isinstance(event, dp_event.NonPrivateDpEvent):
-        return False
-    if isinstance(event, dp_event.SelfComposedDpEvent):
-        if event.count < 0 or event.count != int(event.count):
-            raise ValueError(f"composition count = {event.count}: must be a whole number, at least 0")
-        return _collect(event.event, count * int(event.count), counts)
-    if isinstance(event, dp_event.ComposedDpEvent):
-        private = [_collect(part, count, counts) for part in event.events]  # every part is to be checked
-        return all(private)
-    release = _release(event)
-    if release.noise_multiplier == 0 and release.records_drawn > 0:
-        return False
-    if math.isfinite(release.noise_multiplier) and release.records_drawn > 0:
-        counts[release] = counts.get(release, 0) + count
-    return True
-
-
-def _release(event: dp_event.DpEvent) -> _Release:
-    inner = getattr(event, "event", event)
-    if not isinstance(inner, dp_event.GaussianDpEvent):
-        raise ValueError(f"event {type(event).__name__}({type(inner).__name__}): only Gaussian releases are supported")
-    z = float(inner.noise_multiplier)
-    if not z >= 0:
-        raise ValueError(f"noise multiplier = {z}: must not be negative")
-    if isinstance(event, dp_event.GaussianDpEvent):
-        _check_multiplier(z, _PLAIN_MULTIPLIERS)
-        return _Release("all", 1, 1, z)
-    if isinstance(event, dp_event.PoissonSampledDpEvent):
-        if not 0 <= event.sampling_probability <= 1:
-            raise ValueError(f"sampling probability = {event.sampling_probability}: must lie in [0, 1]")
-        _check_multiplier(z)
-        return _Release("poisson", 1, float(event.sampling_probability), z)
-    if isinstance(event, dp_event.SampledWithReplacementDpEvent | dp_event.SampledWithoutReplacementDpEvent):
-        n, drawn = event.source_dataset_size, event.sample_size
-        replaced = isinstance(event, dp_event.SampledWithReplacementDpEvent)
-        if n < 1 or drawn < 0 or (drawn > n and not replaced):
-            raise ValueError(f"sample of {drawn} out of {n} records: needs 0 ≤ K ≤ n and n ≥ 1 (K > n only replaced)")
-        if drawn > _OVERDRAWN * n:
-            raise ValueError(f"sample of {drawn} out of {n} records: must be at most {_OVERDRAWN} n with replacement")
-        _check_multiplier(z)
-        if n == 1 and drawn > 0:
-            return _Release("all", 1, 1, z / drawn)
-        if drawn == n and not replaced:
-            return _Release("all", 1, 1, z)
-        return _Release("with" if replaced and drawn > 1 else "without", n, drawn, z)
-    raise ValueError(f"event {type(event).__name__}: not supported")
-
-
-def _check_multiplier(z: float, limits: tuple[float, float] = _MULTIPLIERS) -> None:
-    least, most = limits
-    if 0 < z < least or most < z < math.inf:
-        raise ValueError(f"noise multiplier = {z}: must be 0, infinite or in [{least:g}, {most:g}]")
-
-
-def _gaussian_mu(counts: dict[_Release, int]) -> float:
-    """μ of all releases on all records together: √Σ 1/z²."""
-    plain = (count / release.noise_multiplier**2 for release, count in counts.items() if release.sampling == "all")
-    return math.sqrt(sum(plain))
-
-
-def _bracket(counts: dict[_Release, int], delta: float) -> "Bracket":
-    """The bracket of releases as laws of occurrences; plain Gaussians are pooled, which is exact."""
-    total = sum(counts.values())
-    mu = _gaussian_mu(counts)
-    kinds = [(gaussian_occurrences(mu), 1)] if mu > 0 else []
-    for (sampling, n, drawn, z), count in counts.items():
-        if sampling == "with":
-            kinds.append((with_replacement(n, int(drawn), z, _NEGLIGIBLE * delta / total), count))
-        elif sampling in ("without", "poisson"):
-            kinds.append((at_most_once(drawn / n, z), count))
-    return Bracket(kinds, delta, poisson=any(release.sampling == "poisson" for release in counts))
+    if {one.how for one in counts} <= {"all"}:
+        return gaussian_epsilon(delta, gaussian_mu_of(counts))
+    return Bracket(laws_of(counts, delta, silos), delta).upper()
 
 
 class Bracket:
-    """Lower and upper ε at δ of composed releases, on lattices of one step.
+    """Lower and upper ε at δ of composed messages on lattices of one step; `kinds` are (law, how many messages)."""
 
-    `kinds` are (law of occurrences, how many releases); `poisson` says that neighbours add or remove a record.
-    """
-
-    def __init__(self, kinds: list[tuple[Occurrences, int]], delta: float, poisson: bool = False) -> None:
-        self.kinds, self.delta, self.poisson = kinds, delta, poisson
+    def __init__(self, kinds: list[tuple[Occurrences, int]], delta: float) -> None:
+        self.kinds, self.delta = kinds, delta
         self.total = sum(count for _, count in self.kinds)
         # By the union bound over releases. At a δ that this reaches ε is 0, and no lattice would find that.
         first = [(count, float(replace_one_profile(law, np.zeros(1))[0])) for law, count in self.kinds]
         self.nothing = sum(count * (one if one > _SMALL else one + _ROUNDING) for count, one in first) <= delta
-        self.far = max(law.times[-1] * law.shift for law, _ in self.kinds) > _REACH or self.total > _RESOLVED
-        if not self.nothing and not self.far:
+        if not self.nothing:
             self.lattice()
 
     def lattice(self) -> "Bracket":
@@ -240,12 +102,15 @@ class Bracket:
 
     def both(self) -> tuple[float, float]:
         upper = self.upper()
-        if upper == 0 or self.far:
-            return min(drawn_epsilon(self.kinds, self.delta), upper), upper
-        lower = max(self._pair(reverse, upper=False) for reverse in ((False, True) if self.poisson else (False,)))
+        if upper == 0:
+            return 0.0, upper
+        plain = epsilon_at(Composition(self._pairs()), self.delta, upper=False)
+        lower = max(plain, drawn_epsilon(self.kinds, self.delta))
         (first, count), top = self.kinds[0], self.tops[0]
-        single = not self.poisson and len(self.kinds) == 1 and first.weights[0] > 1e-3
+        single = len(self.kinds) == 1 and first.weights[0] > 1e-3
         quick = count <= _ADAPTIVE_RELEASES and count * count * top / self.step <= _ADAPTIVE_WORK
+        # Its lattice contains ln p_0.
+        quick = quick and top <= _ADAPTIVE_RUN * -first.log_weights[0]
         if single and quick and upper > _ADAPTIVE_RATIO * lower:
             points = 3 * (upper + 15 / self.order - 5 * math.log(first.weights[0])) / self.step
             if points * count <= _ADAPTIVE_RUN:
@@ -253,20 +118,13 @@ class Bracket:
                     first, count, self.delta, order=self.order, step=self.step / 3, top=top, upper=upper
                 )
                 lower = max(lower, reached)
-        if upper > _APART * lower:
-            lower = max(lower, drawn_epsilon(self.kinds, self.delta))
         return lower, upper
 
     def upper(self) -> float:
-        """Upper ε: the dominating pairs', the certificate's or the moments', whichever is smallest."""
+        """Upper ε: the dominating pairs' or the certificate's, whichever is smaller."""
         if self.nothing:
             return 0.0
-        moments = moment_epsilon(self.kinds, self.delta) if self.far or self.total > _MANY else math.inf
-        if self.far:
-            return moments
-        if self.poisson:
-            return min(max(self._pair(reverse, upper=True) for reverse in (False, True)), moments)
-        upper = min(epsilon_at(Composition(self.parts()), self.delta, upper=True), moments)
+        upper = epsilon_at(Composition(self.parts()), self.delta, upper=True)
         if upper > 0 and all(len(occurrences.weights) == 2 for occurrences, _ in self.kinds):
             upper = min(upper, certified_epsilon(self.kinds, self.delta, self.step))
         return upper
@@ -278,13 +136,12 @@ class Bracket:
             for (occurrences, count), top in zip(self.kinds, self.tops, strict=True)
         ]
 
-    def _pair(self, reverse: bool, upper: bool) -> float:
-        """ε of the explicit pairs, from below or above."""
-        parts = [
-            (pair_losses(occurrences, self.step, top, upper=upper, reverse=reverse), count)
+    def _pairs(self) -> list[tuple[LossPmf, int]]:
+        """Losses of the explicit pairs, from below."""
+        return [
+            (pair_losses(occurrences, self.step, top, upper=False), count)
             for (occurrences, count), top in zip(self.kinds, self.tops, strict=True)
         ]
-        return epsilon_at(Composition(parts), self.delta, upper=upper)
 
 
 def _top(occurrences: Occurrences, level: float) -> float:
@@ -339,3 +196,134 @@ def _loss_points(occurrences: Occurrences) -> tuple[np.ndarray, np.ndarray]:
     losses = np.logaddexp.reduce(occurrences.log_weights + means * x - means**2 / 2, axis=1)
     log_p = np.logaddexp.reduce(occurrences.log_weights - (x - means) ** 2 / 2, axis=1)
     return losses, log_p - np.logaddexp.reduce(log_p)
+
+
+def end_of_round_epsilon(steps: int, rounds: int, n: int, noise_multiplier: float, delta: float) -> DeliveredEpsilon:
+    """Bracket for local SGD when only the model after each round's K `steps` is seen; σ/(2L) is one step's multiplier.
+
+    Upper: as if all KR steps were seen. Lower: a linear loss shows each round the sum of its K noisy gradients, one
+    message of K records drawn with replacement, of noise multiplier √K times a step's.
+    """
+    upper = upper_of(summed_steps(1, steps * rounds, n, noise_multiplier), delta)
+    lower = ends_of(summed_steps(steps, rounds, n, noise_multiplier), delta).lower
+    return DeliveredEpsilon.between(lower, upper, "end of round: linear losses below, all steps above")
+
+
+def summed_steps(steps: int, rounds: int, n: int, noise_multiplier: float) -> Counts:
+    """What local SGD shows of a linear loss: the sum of each round's K noisy gradients."""
+    return {draws("with", n, steps, noise_multiplier * math.sqrt(steps)): rounds}
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is not reached
+def adaptive_lower_epsilon(
+    occurrences: Occurrences, count: int, delta: float, *, order: float, step: float, top: float, upper: float
+) -> float:
+    """ε that `count` releases reach at δ when the other records' direction is chosen best after every release.
+
+    Two silos differ in one record, whose gradient always points one way in the first and the other way in the second.
+    The other records share one gradient: against the first silo's record ("plain" pair) or with it (mirrored pair), as
+    the transcript so far suggests. Losses are rounded so that the result errs downwards.
+    With x = ε less the loss so far, the divergence still to come obeys V_0(x) = (1 − e^x)₊ and V_{r+1}(x) = max over
+    the two pairs of E V_r(x − ℓ); it runs on e^{λx}V(x), λ the `order`. p_0 must be positive; losses above `top` are
+    merged; `upper` is an upper bound on ε.
+    """
+    floor = -math.log(occurrences.weights[0])
+    step = floor / max(round(floor / step), 1)
+    pair = [pair_losses(occurrences, step, top, upper=False, reverse=way, aligned=True) for way in (False, True)]
+    # The recursion has to see where V_0 counts, and some way above ε; what it does not see counts as 0.
+    margin = 4 * math.sqrt(count * pair[0].tilted_variance(order)) + 2 * floor
+    x = np.arange(math.floor(-(15 / order + margin) / step), math.ceil((upper + margin) / step)) * step
+    kernels = [_kernel(pmf, order) for pmf in pair]
+    size = fft.next_fast_len(len(x) + max(len(masses) for _, masses in kernels), real=True)
+    spectra = [fft.rfft(masses, size) for _, masses in kernels]
+    gain, norm = (max(measure(masses) for _, masses in kernels) for measure in (np.sum, np.linalg.norm))
+    unit = 8 * np.finfo(float).eps * math.log2(size)
+    value = np.exp(np.minimum(order * x, 0.0)) * -np.expm1(np.minimum(x, 0.0))
+    log_scale = error = 0.0
+    for _ in range(count):
+        spectrum = fft.rfft(value, size)
+        ahead = [
+            _shifted(fft.irfft(spectrum * kernel, size), first, len(x))
+            for kernel, (first, _) in zip(spectra, kernels, strict=True)
+        ]
+        error = error * gain + unit * float(np.linalg.norm(value)) * norm
+        value = np.maximum(np.maximum(*ahead), 0.0)
+        peak = float(value.max())
+        value, error, log_scale = value / peak, error / peak, log_scale + math.log(peak)
+    with np.errstate(divide="ignore"):
+        log_divergence = np.log(np.maximum(value - error, 0.0)) + log_scale - order * x
+    reached = np.flatnonzero(log_divergence >= math.log(delta))
+    return max(float(x[reached[-1]]), 0.0) if len(reached) else 0.0
+
+
+def _kernel(pmf: LossPmf, order: float) -> tuple[int, np.ndarray]:
+    """(lattice index of the first mass, masses times e^(order·ℓ)) without masses too small to matter."""
+    first = pmf.first + round(pmf.offset / pmf.step)
+    log_tilted = pmf.log_masses + order * ((first + np.arange(len(pmf.masses))) * pmf.step)
+    kept = np.flatnonzero(log_tilted > log_tilted.max() - 45)
+    return first + int(kept[0]), np.exp(log_tilted[kept[0] : kept[-1] + 1])
+
+
+def _shifted(values: np.ndarray, first: int, size: int) -> np.ndarray:
+    """(size,) values[k − first], 0 where there is none."""
+    shifted = np.zeros(size)
+    start, end = min(max(first, 0), size), min(max(first + len(values), 0), size)
+    shifted[start:end] = values[start - first : end - first]
+    return shifted
+
+
+def drawn_epsilon(kinds: list[tuple[Occurrences, int]], delta: float) -> float:
+    """Lower ε at δ of the plain pair: from the sum of all releases, or from how many of them are large.
+
+    With probability π the record is drawn k times or more, and then the sum is a Gaussian release. It grows as δ falls.
+    """
+    best = max(_of_sum(kinds, delta), 0.0)
+    for law, count in kinds:
+        if law.weights[0] > 0 and count <= _EXACT_COUNTS:
+            best = max(best, _of_large(law, count, delta))
+    return best
+
+
+def _of_sum(kinds: list[tuple[Occurrences, int]], delta: float) -> float:
+    squares, sampled = 0.0, []
+    for law, count in kinds:
+        if law.weights[0] == 0 and len(law.weights) == 2:
+            squares += count * law.shift**2
+        else:
+            sampled.append((law, count))
+    # ln P(J_1 + … + J_R < k) ≤ R ln E e^(−tJ) + tk for every t.
+    fewest = []
+    for law, count in sampled:
+        times = np.arange(len(law.weights))
+        gain = -count * np.log1p(np.expm1(-_TILTS[:, None] * times) @ law.weights)
+        least = np.max((gain[:, None] - _LEVELS) / _TILTS[:, None], axis=0)
+        chances = -np.expm1(-_LEVELS)
+        none = -np.expm1(count * np.log1p(-np.sum(law.weights[1:])))
+        fewest.append((np.append(least, 1.0), np.append(chances, none), law.shift, count))
+    best = gaussian_epsilon(delta, math.sqrt(squares)) if squares else 0.0
+    for level in range(len(_LEVELS) + 1 if sampled else 0):
+        chance, square = 1.0, squares
+        for least, chances, shift, count in fewest:
+            if least[level] > 0:
+                chance *= float(chances[level])
+                square += (shift * float(least[level])) ** 2 / count
+        if delta < chance and square > 0:
+            best = max(best, math.log(chance) + gaussian_epsilon(delta / chance, math.sqrt(square)))
+    return best
+
+
+def _of_large(law: Occurrences, count: int, delta: float) -> float:
+    """From the event that c releases or more lie above t standard deviations: e^ε ≥ (P(event) − δ)/Q(event)."""
+    reach = float(law.shift) * np.arange(1, min(len(law.weights), _MOST_DRAWS))
+    near = np.concatenate([reach + gap for gap in (-6.0, -3.0, -2.0, -1.0, 0.0)])
+    t = np.unique(np.concatenate([np.linspace(0.0, 40.0, 161), near[near > 0]]))
+    means = np.arange(len(law.weights))[:, None] * law.shift
+    log_p = logsumexp(log_ndtr(means - t), b=law.weights[:, None], axis=0)
+    c = np.arange(1, min(count, _MOST_DRAWS) + 1)[:, None]
+    hit = binom.sf(c - 1, count, np.exp(log_p)) * (1 - 1e-9)
+    log_ways = gammaln(count + 1) - gammaln(c + 1) - gammaln(count - c + 1) if count < 1e6 else c * math.log(count)
+    log_miss = log_ways + c * log_ndtr(-t)
+    with np.errstate(divide="ignore"):
+        exact = np.log(binom.sf(c - 1, count, np.exp(log_ndtr(-t))))
+        log_miss = np.where(exact > -600, np.minimum(exact, log_miss), np.minimum(log_miss, 0.0))
+        return float(np.max(np.log(np.maximum(hit - delta, 0.0)) - log_miss))

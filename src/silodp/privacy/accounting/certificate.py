@@ -13,9 +13,8 @@ import math
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from silodp.privacy.accounting.composition import Composition, TiltedLaw, chernoff_order, tilted_law
-from silodp.privacy.accounting.losses import LossPmf, pair_losses
-from silodp.privacy.accounting.profiles import Occurrences
+from silodp.privacy.accounting.losses import Composition, LossPmf, TiltedLaw, chernoff_order, pair_losses, tilted_law
+from silodp.privacy.message_counts import Occurrences
 
 _LEAST_ORDER = 1.02
 # The hinge is a second difference over orders: its rounding is 1e-16·λ² of it, which beyond this is no longer nothing.

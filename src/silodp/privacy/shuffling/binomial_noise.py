@@ -12,6 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import binom
 
+from silodp.privacy.accounting.losses import slack
+
 # Share of δ that pays for noise so far out that a neighbour could not have produced it.
 _TAIL = 1e-3
 
@@ -93,7 +95,7 @@ def vector_delta(trials: int, p: float, levels: int, dimension: int, epsilon: fl
         if moments is None:
             return 0.0
         total = rounded_moment(moments[0], dimension, float(levels))
-        return total - order * epsilon + order * math.log(order) - (1 + order) * math.log1p(order)
+        return total - order * epsilon + slack(order)
 
     # For Gaussian losses of variance s the best λ is near ε/s − 1/2; s here counts the rounding.
     loss = (levels**2 + dimension / 4) / spread

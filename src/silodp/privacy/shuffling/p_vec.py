@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from silodp.privacy.accounting.mechanisms import gaussian_mu
-from silodp.privacy.search import bisect_to_private_side
+from silodp.privacy.accounting.mechanisms import bisect_to_private_side, gaussian_mu
 from silodp.privacy.shuffling.binomial_noise import shift_delta, vector_delta
 
 _TAIL = 1e-3  # share of δ for improbable noise

@@ -11,13 +11,12 @@ import math
 from typing import NamedTuple
 
 import dp_accounting.pld.common as common
-from dp_accounting.dp_event import GaussianDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from silodp.privacy.accounting.accountant import DeliveredEpsilon, delivered_epsilon
-from silodp.privacy.accounting.mechanisms import gaussian_epsilon
+from silodp.privacy.accounting.accountant import NOT_PRIVATE, DeliveredEpsilon, upper_of
+from silodp.privacy.accounting.mechanisms import bisect_to_private_side, gaussian_epsilon
+from silodp.privacy.message_counts import draws
 from silodp.privacy.plan import PrivacyPlan
-from silodp.privacy.search import bisect_to_private_side
 from silodp.theory.convex.privacy import shuffled_noise as theorem_4_1
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError
@@ -39,9 +38,8 @@ def shuffled_epsilon(sigma: float, *, N: int, M: int, n: int, R: int, delta: flo
     """Upper bound on ε at δ of R shuffled rounds, one record a message, noise σ in units of L."""
     if not 1 <= M <= N:
         raise ValueError(f"M = {M}: must lie between 1 and N = {N}")
-    sampled = SampledWithoutReplacementDpEvent(N * n, M, GaussianDpEvent(sigma / 2))
-    unordered = _by_shuffling(sigma, N, M, n, R, delta)
-    return min(unordered, delivered_epsilon(SelfComposedDpEvent(sampled, R), delta).upper)
+    sampled = {draws("without", N * n, M, sigma / 2): R}
+    return min(_by_shuffling(sigma, N, M, n, R, delta), upper_of(sampled, delta))
 
 
 def _by_shuffling(sigma: float, N: int, M: int, n: int, R: int, delta: float) -> float:
@@ -103,10 +101,10 @@ def delivered_shuffled(plan: PrivacyPlan) -> DeliveredEpsilon:
         raise ValueError(f"plan of {plan.algorithm}: has no shuffler")
     release = plan.releases[0]
     if not plan.private or release.noise == 0:
-        return DeliveredEpsilon(math.inf, math.inf, math.inf, "not private")
+        return NOT_PRIVATE
     if len(plan.releases) != 1 or release.records_drawn != 1:
         raise ValueError(f"plan of {plan.algorithm}: the bounds are for one record a message")
     upper = shuffled_epsilon(
         release.noise_multiplier * 2, N=shuffler.N, M=shuffler.M, n=budget.n, R=release.count, delta=budget.delta
     )
-    return DeliveredEpsilon(0.0, upper / 2, upper, "behind a shuffler: amplification by shuffling and sampling")
+    return DeliveredEpsilon.between(0.0, upper, "behind a shuffler: amplification by shuffling and sampling")

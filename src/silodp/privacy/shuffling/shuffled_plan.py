@@ -14,9 +14,8 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
 from scipy.stats import binom
 
-from silodp.privacy.accounting import DeliveredEpsilon
-from silodp.privacy.accounting.composition import Composition, epsilon_at
-from silodp.privacy.accounting.losses import connected_losses
+from silodp.privacy.accounting.accountant import DeliveredEpsilon
+from silodp.privacy.accounting.losses import Composition, connected_losses, epsilon_at, epsilon_of_moments, slack
 from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.plan import PrivacyPlan, Release
 from silodp.privacy.shuffling.binomial_noise import vector_moments
@@ -140,7 +139,7 @@ class _Bounds:
         low, high = 0.1 * min(1.0, 1 / whole), 1 + 2 * math.sqrt(-2 * math.log(self.tail)) / min(self.spread)
         # E[(P/Q)^1] under P bounds the χ²-divergence; the last row of orders is that one.
         self.orders = orders = np.append(np.geomspace(low, high, _ORDERS), 1.0)
-        self.slack = orders * np.log(orders) - (1 + orders) * np.log1p(orders)
+        self.slack = slack(orders)
         self.moments = np.array(
             [vector_moments(one.trials, one.chance, one.levels, dimension, orders, self.tail) for one, _, _ in kinds]
         )
@@ -148,12 +147,11 @@ class _Bounds:
     def by_moments(self) -> float:
         """min_λ [Σ M(λ) − ln(δ − Στ) + λ ln λ − (1 + λ) ln(1 + λ)]/λ."""
         counts = np.array([kind.times for kind in self.kinds])
-        exponent = counts @ self.moments + self.slack - math.log((1 - _TAIL) * self.delta)
-        return max(float(np.min(exponent / self.orders)), 0.0)
+        return max(float(np.min(epsilon_of_moments(counts @ self.moments, self.orders, (1 - _TAIL) * self.delta))), 0.0)
 
     def by_profiles(self) -> float:
         """Composition of pairs that dominate the sums over secretly drawn records."""
-        ends = [float(np.min((row + self.slack - math.log(self.tail)) / self.orders)) for row in self.moments]
+        ends = [float(np.min(epsilon_of_moments(row, self.orders, self.tail))) for row in self.moments]
         # ln(1 + q(e^ε − 1)) after the draw.
         tops = [
             end + math.log(kind.share + (1 - kind.share) * math.exp(-end))
@@ -256,7 +254,7 @@ def delivered_shuffled_sums(plan: PrivacyPlan) -> DeliveredEpsilon:
         lower = composed_lower(kinds, delta, step=min(max(1e-4, upper * 1e-4), 1e-2))
         how = f"composition of {sum(one.count for one in plan.releases)} sums over records drawn without replacement"
     how = f"seen by the server: shuffled sums P_vec, proven bound; {how}"
-    return DeliveredEpsilon(lower, (lower + upper) / 2, upper, how)
+    return DeliveredEpsilon.between(lower, upper, how)
 
 
 # Up to seconds each, and every trial asks.

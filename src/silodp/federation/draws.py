@@ -1,14 +1,22 @@
-"""Which records a silo's message is made of: places in the silo, drawn from named streams. No record is looked at."""
+"""All chance of a silo: places of the records of its messages, and the standard normals that its noise is made of.
+
+Both come from named streams. No record is looked at.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from silodp.federation.streams import Streams
+from silodp.models.threads import side_by_side
 from silodp.privacy.plan import Release
 
 # Places of records in a silo, (K,), or a slice where they are all of them.
 Places = np.ndarray | slice
+# Rows of noise drawn from one stream: the draws are the same however threads share the blocks.
+NOISE_ROWS = 64
 
 
 class RecordDraws:
@@ -40,3 +48,28 @@ class RecordDraws:
         if silo not in self._orders:
             self._orders[silo] = self.streams.generator("order", silo).permutation(self.sizes[silo])
         return self._orders[silo]
+
+
+def standard_normals(
+    streams: Streams, silo: int, round: int, kind: str, shape: tuple[int, int], dtype: np.dtype
+) -> np.ndarray:
+    """Draws (rows, d) of a silo's message of a kind in a round: a row for the message, or for each local step."""
+    draws = np.empty(shape, dtype=dtype)
+
+    def fill(start: int, stop: int) -> None:
+        for block in range(start, stop):
+            part = draws[block * NOISE_ROWS : (block + 1) * NOISE_ROWS]
+            streams.generator("noise", silo, round, kind, block).standard_normal(dtype=dtype, out=part)
+
+    side_by_side(fill, -(-shape[0] // NOISE_ROWS))
+    return draws
+
+
+def device_normals(streams: Streams, silo: int, round: int, kind: str, rows: int, like: Tensor) -> Tensor:
+    """As many draws (rows, d) made on the device of `like` (…, d), by Philox seeded by the stream's name.
+
+    Their law is that of `standard_normals`, their numbers are not. Never for a real silo: the seed has 63 bits.
+    """
+    generator = torch.Generator(like.device)
+    generator.manual_seed(int.from_bytes(streams.digest("noise", silo, round, kind)[:8]) >> 1)
+    return torch.randn((rows, like.shape[-1]), generator=generator, device=like.device, dtype=like.dtype)

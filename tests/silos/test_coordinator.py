@@ -1,0 +1,77 @@
+"""What a coordinator takes for a reply: one that its plan can send, of a silo that need not be honest."""
+
+import numpy as np
+import pytest
+import torch
+from three_silos import records, run_plan, seeded_key
+
+from silodp.silos.coordinator import RemoteFederation, largest_norm, train
+from silodp.silos.silo import Silo
+from silodp.silos.wire import FAULT, pack, unpack
+
+RUN = b"r" * 32
+CASES = [("minibatch_sgd", {}), ("local_sgd", {"noise_at": "step"}), ("local_sgd", {"noise_at": "end"})]
+
+
+def trained(plan, folder, hostile):
+    """What a run keeps for silo 2, whose every reply passes through `hostile(slot, asked, values)`."""
+    silos = []
+    for number in range(3):
+        (folder / str(number)).mkdir(parents=True)
+        silos.append(Silo(plan, number, records(number), folder / str(number), RUN, b"o" * 32, seeded_key))
+
+    def ask(silo, question):
+        reply = silos[silo].reply(question)
+        if silo < 2:
+            return reply
+        slot, (asked, *_) = unpack(question, RUN, plan.size)
+        return hostile(slot, asked, unpack(reply, RUN, plan.size)[1][0])
+
+    kept = folder / "kept"
+    kept.mkdir()
+    models, _ = train(RemoteFederation(plan, dict.fromkeys(range(3), RUN), ask, kept, 0))
+    return [(kept / f"west-{slot}").read_bytes()[32:] for slot in range(len(plan.slots[2]))], models
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_a_reply_that_is_longer_than_its_plan_allows_is_none(name, options, tmp_path, caplog):
+    """One silo of three moved the model as far as it liked."""
+    plan = run_plan(name, options, at_least=2)
+    slots = plan.slots[2]
+
+    def moved(share):
+        def hostile(slot, asked, values):
+            start = asked if slots[slot].is_local else 0 * asked
+            direction = np.ones(plan.size) / np.sqrt(plan.size)
+            return pack(RUN, slot, start + share * largest_norm(plan, 2, slots[slot]) * direction)
+
+        return hostile
+
+    kept, _ = trained(plan, tmp_path / "within", moved(0.99))
+    assert [len(reply) for reply in kept] == [40 + 8 * plan.size] * len(slots)
+    assert caplog.messages == []
+    kept, models = trained(plan, tmp_path / "beyond", moved(1e6))
+    assert kept == [FAULT] * len(slots)
+    assert torch.isfinite(models).all()
+    assert caplog.messages[0] == "west: round 1: its reply is 1e+06 times as long as its plan allows: taken as none"
+    assert len(caplog.messages) == len(slots)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda plan: pack(RUN, 0, np.full(plan.size, np.nan)),
+        lambda plan: pack(RUN, 0, np.full(plan.size, -np.inf)),
+        lambda plan: pack(RUN, 0, np.zeros(plan.size), np.zeros(plan.size)),
+        lambda plan: pack(RUN, 1, np.zeros(plan.size)),
+        lambda plan: pack(b"x" * 32, 0, np.zeros(plan.size)),
+        lambda plan: pack(RUN, 0),
+        lambda plan: b"",
+        lambda plan: FAULT,
+    ],
+)
+def test_what_is_no_reply_to_the_slot_is_stored_as_an_absence(reply, tmp_path):
+    plan = run_plan(at_least=2)
+    kept, models = trained(plan, tmp_path, lambda slot, asked, values: reply(plan) if slot == 0 else FAULT)
+    assert kept == [FAULT] * 4
+    assert torch.isfinite(models).all()

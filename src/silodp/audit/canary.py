@@ -65,6 +65,7 @@ class WatchedFederation(SiloFederation):
         scale: how large the weights are.
         canary: whether the first silo holds the canary; else its replacement.
         noisy: whether noise is added; without, the same streams give the same messages but for their noise.
+        apart: whether messages are made one by one, however small they are.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class WatchedFederation(SiloFederation):
         *,
         canary: bool = True,
         noisy: bool = True,
+        apart: bool = False,
     ):
         silos = [_records(plan.budget.n, canary and silo == 0, dtype) for silo, plan in enumerate(plans[0])]
         clip = torch.full((len(plans),), CLIP, dtype=dtype)
@@ -87,6 +89,8 @@ class WatchedFederation(SiloFederation):
             self.hold_to_plans()
         else:
             self.noise = [{kind: deviation * 0 for kind, deviation in kinds.items()} for kinds in self.noise]
+        if apart:
+            self.together = frozenset()
         self.weights = torch.zeros((len(plans), d), dtype=dtype)
         self.weights[:, 0] = scale
         self.sent: list[Sent] = []

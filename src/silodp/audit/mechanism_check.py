@@ -122,11 +122,15 @@ def check_mechanism(
         if any(not release.noise > 0 for release in plan.releases if release.count):
             raise ValueError(f"plan of {plan.algorithm}: has no noise: there is nothing to audit")
     play = functools.partial(_play, algorithm, plans, mechanism, messages)
-    few = play(streams.child("draws"), *_FEW, draws=math.inf)
-    large = play(streams.child("size"), max(size.coordinates, 2), size.dtype, draws=_ENOUGH)
+    few = play(streams.child("draws"), *_FEW, follow=True)
+    large = max(size.coordinates, 2), size.dtype
+    played = [few, play(streams.child("size"), *large)]
+    if any(len(silos) > 1 for silos in few[0].silos):
+        # Of a round made in one pass the sum alone is seen: the messages by themselves too.
+        played.append(play(streams.child("apart"), *large, apart=True))
     verdicts = []
-    for point, sent, as_large in zip(plans, few, large, strict=True):
-        findings = [*noise_findings(sent), *draw_findings(sent, point[0]), *noise_findings(as_large)]
+    for point, *sent in zip(plans, *played, strict=True):
+        findings = [*draw_findings(sent[0], point[0]), *(fault for of in sent for fault in noise_findings(of))]
         worst = min(findings, key=lambda finding: finding.p)
         verdicts.append(Mechanism(worst, min(1.0, worst.p * len(findings)), len(findings)))
     return verdicts
@@ -140,23 +144,31 @@ def _play(
     streams: Streams,
     d: int,
     dtype: torch.dtype,
-    draws: float,
+    *,
+    follow: bool = False,
+    apart: bool = False,
 ) -> list[Transcripts]:
-    """Of each point, runs until enough `messages` are made or `draws` of noise are seen; two at least."""
+    """Of each point, runs until enough `messages` are made, or enough draws of noise seen; two at least.
+
+    `follow`: also with the canary replaced, and until enough messages are made; else no message moves.
+    """
+    draws = math.inf if follow else _ENOUGH
     noise: list[np.ndarray] = []
     moves: list[np.ndarray] = []
     sent: list[Sent] = []
+    # With noise, without, and without noise and canary.
+    worlds: list[dict[str, bool]] = [{}, {"noisy": False}, {"noisy": False, "canary": False}]
     seen = made = 0
     while len(noise) < len(SCALES) or (made < messages and seen < draws):
         scale, run = SCALES[len(noise) % len(SCALES)], streams.child(len(noise))
         limits = messages / len(SCALES), draws / len(SCALES)
-        sent, clean, replaced = (
-            WatchedFederation(plans, mechanism, run, d, dtype, scale, **how).play(algorithm, *limits)
-            for how in ({}, {"noisy": False}, {"noisy": False, "canary": False})
+        sent, clean, *replaced = (
+            WatchedFederation(plans, mechanism, run, d, dtype, scale, apart=apart, **how).play(algorithm, *limits)
+            for how in worlds[: 3 if follow else 2]
         )
         plain = _contents(clean)
         noise.append(_contents(sent) - plain)
-        moves.append(np.linalg.norm(plain - _contents(replaced), axis=2))
+        moves.append(np.linalg.norm(plain - _contents(replaced[0] if follow else clean), axis=2))
         seen, made = seen + len(sent) * d, made + messages_of(sent)
     kinds, silos = tuple(one.kind for one in sent), tuple(one.silos for one in sent)
     played = []

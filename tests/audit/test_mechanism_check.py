@@ -3,6 +3,7 @@
 import collections
 import functools
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sensitivity import broken_bounds
 from silodp.algorithms import ALGORITHMS
 from silodp.audit import mechanism_check
 from silodp.audit.canary import CLIP, SCALES, WatchedFederation, deviation, occurrence
-from silodp.audit.mechanism_check import Size, Transcripts, check_mechanism, draw_findings, noise_findings
+from silodp.audit.mechanism_check import Transcripts, check_mechanism, draw_findings, noise_findings
 from silodp.experiments.training import train_stack
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
@@ -36,15 +37,15 @@ def made(name, n=N, batch=None):
     return algorithm, algorithm.plan(Budget(n, R, EPSILON, 1e-3, 4.0, batch))
 
 
-def verdict(name, streams, mechanism=Messages, *, silos=SILOS, size=Size(), messages=400, **how):
+def verdict(name, streams, mechanism=Messages, *, silos=SILOS, messages=400, **how):
     algorithm, plan = made(name, **how)
-    return check_mechanism(algorithm, [[plan] * silos], streams, size, mechanism=mechanism, messages=messages)[0]
+    return check_mechanism(algorithm, [[plan] * silos], streams, mechanism=mechanism, messages=messages)[0]
 
 
 class CountedCalls(Messages):
     """Counts which functions make the messages."""
 
-    calls: collections.Counter = collections.Counter()
+    calls: ClassVar[collections.Counter] = collections.Counter()
 
     def message(self, *words):
         self.calls["message"] += 1
@@ -240,7 +241,7 @@ def test_what_only_a_run_of_many_silos_and_coordinates_shows_is_found(mechanism,
 
 def test_noise_that_never_passes_four_deviations_is_found():
     """The mildest cut that an audit sees: 280,000 draws are needed at its level."""
-    cut = changed(lambda z, *of: z.clamp(-4, 4))
+    cut = changed(lambda z, *of: z.clamp(-3.999, 3.999))
     found = verdict("minibatch_sgd", STREAMS.child("cut"), cut, messages=3000)
     assert found.verdict_text == "wrong share of large noise (beyond 4σ, all messages of gradient)"
 
@@ -255,6 +256,11 @@ def test_messages_that_are_not_finite_are_a_fault(noise, move):
 
 KINDS = ("gradient", "gradient", "difference", "difference") * 2
 OF = ((0,), (1,)) * 4
+
+
+LARGE = "wrong share of large noise"
+AGAIN, UNDRAWN = "records drawn again", "canary not drawn of gradient"
+APART = "{} runs, {} messages and {} coordinates apart"
 
 
 def transcripts(plant):
@@ -274,21 +280,21 @@ def transcripts(plant):
         (lambda z, m: z[:, 2].__imul__(2), "wrong size of noise", "message 3 of difference"),
         (lambda z, m: z[:, 1::2].__imul__(1.15), "wrong size of noise", "silo 2 of gradient"),
         (lambda z, m: z[1::2].__imul__(2), "wrong size of noise", "weights of 1e+07 of gradient"),
-        (lambda z, m: z.clip(-2.5, 2.5, out=z), "wrong share of large noise", "beyond 3σ, all messages of gradient"),
-        (lambda z, m: z.__setitem__((..., 3), z[..., 0]), "noise repeated", "0 runs, 0 messages and 3 coordinates apart"),
-        (lambda z, m: z[:, 4].__setitem__(..., z[:, 0]), "noise repeated", "0 runs, 4 messages and 0 coordinates apart"),
-        (lambda z, m: z[:, 1::2].__setitem__(..., z[:, ::2]), "noise repeated", "0 runs, 1 messages and 0 coordinates apart"),
-        (lambda z, m: z[1::2].__setitem__(..., z[::2]), "noise repeated", "1 runs, 0 messages and 0 coordinates apart"),
-        (lambda z, m: z[:, ::2].__imul__(1 + 0.15 * m[:, ::2, None]), "wrong size of noise", "canary drawn of gradient"),
-        (lambda z, m: z[:, ::2].__imul__(1.15 - 0.15 * m[:, ::2, None]), "wrong size of noise", "canary not drawn of gradient"),
+        (lambda z, m: z.clip(-2.5, 2.5, out=z), LARGE, "beyond 3σ, all messages of gradient"),
+        (lambda z, m: z.__setitem__((..., 3), z[..., 0]), "noise repeated", APART.format(0, 0, 3)),
+        (lambda z, m: z[:, 4].__setitem__(..., z[:, 0]), "noise repeated", APART.format(0, 4, 0)),
+        (lambda z, m: z[:, 1::2].__setitem__(..., z[:, ::2]), "noise repeated", APART.format(0, 1, 0)),
+        (lambda z, m: z[1::2].__setitem__(..., z[::2]), "noise repeated", APART.format(1, 0, 0)),
+        (lambda z, m: z.__imul__(1 + 0.15 * m[..., None]), "wrong size of noise", "canary drawn of gradient"),
+        (lambda z, m: z[:, ::2].__imul__(1.15 - 0.15 * m[:, ::2, None]), "wrong size of noise", UNDRAWN),
         (lambda z, m: m[:, 4].__setitem__(..., m[:, 0]), "records drawn again", "gradient of successive rounds"),
-        (lambda z, m: m[:, 2].__setitem__(..., m[:, 0]), "records drawn again", "gradient and the difference behind it"),
+        (lambda z, m: m[:, 2].__setitem__(..., m[:, 0]), AGAIN, "gradient and the difference behind it"),
         (lambda z, m: m[1::2].__setitem__(..., m[::2]), "records drawn again", "difference of successive runs"),
         (lambda z, m: m[:, 2].__imul__(0), "record drawn too often or too seldom", "difference"),
         (lambda z, m: m[:, 2].__imul__(1.1), "moves by no whole number of occurrences", "without noise"),
         (lambda z, m: None, None, None),
     ],
-)  # fmt: skip
+)
 def test_a_finding_names_where_the_fault_is(plant, test, place):
     """Half of the records are drawn; silo 1 holds the canary."""
     releases = tuple(Release(kind, 2, 5, 1.0, sampler="subset") for kind in ("gradient", "difference"))
@@ -323,20 +329,15 @@ def findings_one_by_one(sent):
         single = {f"coordinate {c + 1}": z[..., c] for c in range(z.shape[2])}
         families = [{"all messages": z}, groups, messages, blocks, single]
 
-        def tried(p, family, what="", kind=kind):
-            return {f"{what}{name} of {kind}": p(values) for name, values in family.items()}
-
-        for family in families:
-            p = tried(lambda v: both_sides(chi2(v.size), float((v**2).sum()), False), family)
-            found.append(worst("wrong size of noise", p))
-        for family in families:
-            p = tried(lambda v: both_sides(binom(v.size, 0.5), int((v > 0).sum())), family)
-            found.append(worst("noise off centre", p))
-        for limit in (2, 3, 4):
-            share = chi2(1).sf(limit**2)
+        def add(test, p, what="", kind=kind, families=families):
             for family in families:
-                p = tried(lambda v, at=limit, q=share: both_sides(binom(v.size, q), int((np.abs(v) > at).sum())), family, f"beyond {limit}σ, ")  # fmt: skip
-                found.append(worst("wrong share of large noise", p))
+                found.append(worst(test, {f"{what}{name} of {kind}": p(values) for name, values in family.items()}))
+
+        add("wrong size of noise", lambda v: both_sides(chi2(v.size), float((v**2).sum()), False))
+        add("noise off centre", lambda v: both_sides(binom(v.size, 0.5), int((v > 0).sum())))
+        for at in (2, 3, 4):
+            law, what = chi2(1).sf(at**2), f"beyond {at}σ, "
+            add(LARGE, lambda v, at=at, q=law: both_sides(binom(v.size, q), int((np.abs(v) > at).sum())), what)
     return [*found, ("noise not normal", "all messages", kstest(sent.noise.ravel(), "norm").pvalue)]
 
 

@@ -49,6 +49,10 @@ class Size(NamedTuple):
     dtype: torch.dtype = torch.float32
 
 
+# Where no run says its own.
+RUN_SIZE = Size()
+
+
 class Fault(NamedTuple):
     """One test: its name, what it was about, and its p-value; 0 for what cannot be."""
 
@@ -100,7 +104,7 @@ def check_mechanism(
     algorithm: Algorithm,
     plans: list[list[PrivacyPlan]],
     streams: Streams,
-    size: Size = Size(),
+    size: Size = RUN_SIZE,
     *,
     mechanism: type[Messages] = Messages,
     messages: int = MESSAGES,
@@ -325,9 +329,7 @@ def draw_findings(sent: Transcripts, plan: PrivacyPlan) -> Iterator[Fault]:
             yield _drawn_again(where, times[:, first], times[:, first + 1], plan[one], plan[other], n)
 
 
-def _drawn_again(
-    where: str, first: np.ndarray, second: np.ndarray, release: Release, other: Release, n: int
-) -> Fault:
+def _drawn_again(where: str, first: np.ndarray, second: np.ndarray, release: Release, other: Release, n: int) -> Fault:
     """Whether two messages draw the canary equally often more or less often than independent draws do."""
     differ = 1 - float((_law(release, n) * _law(other, n)).sum())
     return Fault(AGAIN, where, float(_counts((first != second).sum(), first.size, differ)))

@@ -13,7 +13,7 @@ import pandas as pd
 from silodp.algorithms import ALGORITHMS
 from silodp.audit.audit_rows import POINT_COLUMNS, audit_rows, point_rows
 from silodp.audit.columns import AS_PLANNED
-from silodp.audit.mechanism_check import Size
+from silodp.audit.mechanism_check import RUN_SIZE
 from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
@@ -139,7 +139,7 @@ def _audit_algorithm(
     rows = []
     for number, plans in enumerate(stacks.values()):
         silos = 1 if algorithm.alone else _SILOS
-        rows += point_rows(algorithm, [[plan] * silos for plan in plans], streams.child(number), Size())
+        rows += point_rows(algorithm, [[plan] * silos for plan in plans], streams.child(number), RUN_SIZE)
     table = pd.DataFrame(rows, columns=POINT_COLUMNS)
     if output is not None:
         write_csv(table, output)

@@ -76,9 +76,9 @@ def table(
     audits, alarms = sum(one[0] for one in left), sum(one[1] for one in left)
     found = sum(not bounds[fault] or any(told[fault, name] != "–" for name in PLANTED) for fault in PLANTS)
     lines = [
-        f"n = {N}, K = {K}, N = {SILOS}, R = {ROUNDS}, d = 2,000, claimed ε = {CLAIM:g}, δ = 1/n². How many of {repeats}",
-        f"audits of {MESSAGES} messages find the plant, at the level 1e-05; “plan”: the check of the plan stops it. Clipped",
-        "sums: whether their property is broken. A dash: not found, or not in these messages.",
+        f"{SILOS} silos, n = {N}, K = {K}, R = {ROUNDS}, d = 2,000, claimed ε = {CLAIM:g}, δ = 1/n². Of {repeats} audits",
+        f"of {MESSAGES} messages how many find the plant, at the level 1e-05; “plan”: the check of the plan stops it.",
+        "Clipped sums: whether their property is broken. A dash: not found, or not in these messages.",
         f"Found by one of them at least: {found} of {len(PLANTS)}.",
         "",
         f"| plant | {' | '.join(PLANTED)} | clipped sums |",
@@ -89,7 +89,7 @@ def table(
         lines.append(f"| {fault} | {' | '.join(cells)} |")
     lines += [
         "",
-        f"Honest audits of {QUIET} messages, R = {QUIET_ROUNDS}: {audits:,}, as many of each of {' and '.join(HONEST)}.",
+        f"Honest audits of {QUIET} messages, R = {QUIET_ROUNDS}: {audits:,}, as many of {' as of '.join(HONEST)}.",
         f"False alarms: {alarms}.",
     ]
     return "\n".join(lines)
@@ -114,9 +114,8 @@ def main() -> None:
     text = table({job: one[0] for job, one in told.items()}, kept, left, options.repeats)
     seconds = sum(one[1] for one in told.values()) + sum(one[2] for one in left)
     print(f"{seconds / 60:.1f} processor minutes of audits")
-    write_between(
-        options.output, "<!-- plants: written by benchmarks/audit_power.py -->", "<!-- end of plants -->", text
-    )
+    mark = "<!-- plants: written by benchmarks/audit_power.py -->"
+    write_between(options.output, mark, "<!-- end of plants -->", text)
 
 
 if __name__ == "__main__":

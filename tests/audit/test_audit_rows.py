@@ -25,7 +25,8 @@ def test_the_size_that_noise_is_audited_at_is_the_models(changes):
     assert model_size(config) == features * hidden + hidden + hidden * 2 + 2
 
 
-def test_all_silos_are_played_at_the_runs_size_but_one_where_each_trains_alone(monkeypatch):
+@pytest.mark.parametrize(("records", "sizes"), [("own", [30, 20, 25]), ("equal", [20, 20, 20])])
+def test_all_silos_are_played_at_the_runs_size_but_one_where_each_trains_alone(records, sizes, monkeypatch):
     played = []
 
     def check(algorithm, plans, streams, size):
@@ -33,9 +34,9 @@ def test_all_silos_are_played_at_the_runs_size_but_one_where_each_trains_alone(m
         return check_mechanism(algorithm, plans, streams, size, messages=2)
 
     monkeypatch.setattr(module, "check_mechanism", check)
-    config = small.experiment(algorithms={"minibatch_sgd": {}, "silo_only": {}})
+    config = small.experiment(algorithms={"minibatch_sgd": {}, "silo_only": {}}, records=records)
     rows = audit_rows(small.run(dtype="float64"), "small", config, [30, 20, 25])
-    assert {(name, *sizes) for name, sizes, _ in played} == {("minibatch_sgd", 30, 20, 25), ("silo_only", 20)}
+    assert {(name, *sizes) for name, sizes, _ in played} == {("minibatch_sgd", *sizes), ("silo_only", 20)}
     assert {size.coordinates for *_, size in played} == {model_size(config)}
     assert {str(size.dtype) for *_, size in played} == {"torch.float64"}
     assert set(rows["delta"]) == {config.delta_of(20)}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from scipy import fft
-from scipy.special import chdtr, chdtrc, ndtr
+from scipy.special import bdtr, bdtrc, chdtr, chdtrc, ndtr
 from scipy.stats import binom, kstest
 
 from silodp.algorithms.base import Algorithm
@@ -271,8 +271,8 @@ def _chi2(total: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 def _counts(count: Any, size: Any, chance: float) -> np.ndarray:
     """p-values, at most 1, of counts out of `size`."""
-    law = binom(np.asarray(size), chance)
-    return np.minimum(1.0, np.minimum(law.cdf(count), law.sf(np.asarray(count) - 1)) * 2)
+    below, above = bdtr(count, size, chance), bdtrc(np.asarray(count) - 1, size, chance)
+    return np.minimum(1.0, np.minimum(below, above) * 2)
 
 
 def _repeated(signs: np.ndarray) -> Fault:

@@ -150,7 +150,7 @@ bench: .venv/installed .peer/installed  ## speed and memory against targets and 
 	PYTHONPATH=.peer $(BIN)/python benchmarks/scale.py --output benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/own_scale.py
 
-audit-power: .venv/installed  ## planted faults that the audit finds, false alarms, ε found of ε delivered: tables of benchmarks/PRIVACY.md
+audit-power: .venv/installed  ## planted faults that the audit finds, false alarms: a table of benchmarks/PRIVACY.md
 	PYTHONPATH=tests/helpers $(BIN)/python benchmarks/audit_power.py --output benchmarks/PRIVACY.md
 
 silos: .venv/federate  ## silos under hostile questions and under load: benchmarks/SILOS.md

@@ -461,15 +461,6 @@ def test_the_table_of_procedures_is_decided_csv():
         assert tuple(numbers) == decided(noise, data, first, second), (noise, data, pair)
 
 
-def audits() -> tuple[str, ...]:
-    """Least runs; algorithms whose median share of the upper bound is a half, all; the ends of those medians."""
-    rows = pd.concat(map(pd.read_csv, RESULTS.glob("published*/audit.csv")))
-    medians = (rows["audited_profile"] / rows["delivered_epsilon"]).groupby(rows["algorithm"]).median()
-    half = medians[medians >= 0.5]
-    ends = f"{half.min():.2f}", f"{half.max():.2f}"
-    return f"{rows['runs'].min():,}", str(len(half)), str(len(medians)), *ends
-
-
 # Three numbers in the docs, with the sign that typography asks for.
 INTERVAL = r"([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\]"
 PERCENT = r"([\d.]+) % \[([\d.]+), ([\d.]+)\]"
@@ -567,7 +558,6 @@ FACTS: dict[str, Callable[[], tuple[str | None, ...]]] = {
     ),
     rf"over settings and ε is {INTERVAL} on insurance and {INTERVAL} on MNIST": partial(by_data_set, "C1", *SGD),
     rf"at {OF} comparisons, with a grid of clips at (\d+), and behind at (\d+)\. {BOTH}": clips_of_the_paper,
-    r"have ([\d,]+) runs a row or more\. For (\d+) of (\d+) algorithms .*? between ([\d.]+) .*? and ([\d.]+)\.": audits,
     rf"minibatch SGD is ahead at {OF} comparisons and behind at (\d+); {KEEPS}": ahead_at_equal_epsilon,
     rf"mean difference is {INTERVAL} for insurance(?:,| and) {INTERVAL} for MNIST": means_at_equal_epsilon,
     rf"at ε = 10 \(claim C2\) is {INTERVAL} for": price_at_ten,

@@ -66,10 +66,10 @@ def test_what_a_run_took_away_does_not_come_back_from_its_record(root):
 
 def test_a_part_is_a_run_of_its_own_under_the_keys_of_its_file(root):
     parts = {"small": {"seed": 8, "experiments": {"pairs": None}}, "wrong": {"experiments": {"pears": None}}}
-    file = write(root, overriding(trials=3) | {"seed": 7, "audit_runs": 9, "parts": parts})
+    file = write(root, overriding(trials=3) | {"seed": 7, "threads": 9, "parts": parts})
     assert list(load(file, root).experiments) == ["cancer"]
     part = load(file.with_stem("run-small"), root)
-    assert (part.run.run, part.run.seed, part.run.audit_runs, list(part.experiments)) == ("r-small", 8, 9, ["pairs"])
+    assert (part.run.run, part.run.seed, part.run.threads, list(part.experiments)) == ("r-small", 8, 9, ["pairs"])
     for name, allowed in {
         "wrong": "no such experiment",
         "smal": "a part of .*run.yaml: small, wrong; did you mean small",

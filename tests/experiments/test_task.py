@@ -9,7 +9,7 @@ import small
 from jobs import prepared_of, same, task, train
 
 from silodp.algorithms import ALGORITHMS
-from silodp.audit.lower_bound import _points
+from silodp.audit.audit_rows import points_of
 from silodp.config.readings import BY_POINT, Readings
 from silodp.experiments import protocol_plans
 from silodp.experiments.privacy_table import privacy_rows
@@ -58,7 +58,7 @@ def test_guard_training_table_and_audit_share_one_plan(monkeypatch):
     assert unproven_task(job, sizes) is None
     trained = run_trials(job, small.run(), prepared, [0, 1])
     privacy_rows("small", job.config, select(trained, job.config), sizes)
-    audited = [plan for _, each, _ in stacks(job, _points(job), sizes) for plan in each]
+    audited = [plan for _, each, _ in stacks(job, points_of(job), sizes) for plan in each]
     assert set(made.values()) == {1}
     assert len(made) == len(job.grid()[["epsilon", "phase_length"]].drop_duplicates())
     assert audited[0][0] is job.plans(audited[0][0].budget.epsilon, 2, sizes)[1]

@@ -16,7 +16,6 @@ VOLATILE_COLUMNS = ["seconds"]
 TINY = """\
 run: tiny
 seed: 7
-audit_runs: 4
 experiments:
   wbcd_mlp:
     trials: 4

@@ -18,7 +18,6 @@ from runs import checkout, contents, environment, rebuild
 RUN = """\
 run: tiny
 seed: 7
-audit_runs: 4
 experiments:
   wbcd_mlp:
     trials: 2

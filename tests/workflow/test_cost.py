@@ -84,11 +84,11 @@ def cifar_on_both():
 @pytest.mark.parametrize(
     ("name", "cores", "counts", "seconds", "disk_mb", "text"),
     [
-        ("smoke", 2, (28, 392, 579152640), (78.47591488, 0), 2.4588, "5.8e+08 operations, about 1 min here"),
-        ("default", 3, (62, 92890, 5011701472000), (3198.5964723, 0), 20.3335, "53 min here, memory up to 12000 MB"),
-        ("leaderboard", 4, (254, 6345, 18946216079.31531), (317.38951083, 0), 13.07175, "about 5 min here"),
-        ("tuning", 1, (58, 75750, 36538962009280), (66886.27871423, 0), 17.1225, "about 18.6 h here"),
-        ("cifar", 16, (65, 2285, 2470872547397615), (1035.24871275, 501.29427591), 3.54275, "8.4 min on a GPU"),
+        ("smoke", 2, (28, 392, 579152640), (84.75813568, 0), 2.4588, "5.8e+08 operations, about 1 min here"),
+        ("default", 3, (62, 92890, 5011701472000), (3161.19403134, 0), 20.6535, "53 min here, memory up to 12000 MB"),
+        ("leaderboard", 4, (253, 6345, 18946216079.31531), (293.24987235, 0), 13.07175, "about 5 min here"),
+        ("tuning", 1, (58, 75750, 36538962009280), (66811.04330399, 0), 17.1225, "about 18.6 h here"),
+        ("cifar", 16, (65, 2285, 2470872547397615), (544.98177591, 501.29427591), 3.54275, "8.4 min on a GPU"),
     ],
 )
 def test_the_cost_of_committed_runs_is_what_it_was(name, cores, counts, seconds, disk_mb, text):

@@ -179,7 +179,6 @@ RUN_KEYS = {
     "dtype": ("float64", {"train", "privacy"}),
     "threads": (3, set()),
     "trials_per_job": (1, set()),
-    "audit_runs": (40, {"privacy"}),
     "memory_mb": (999, set()),
     "runtime_minutes": (7, set()),
     "data": ({"mirror": "/other"}, set()),
@@ -349,7 +348,7 @@ def test_an_edit_makes_again_what_is_computed_by_it_and_words_nothing(stale, fil
 
 
 @pytest.mark.parametrize(
-    ("file", "edit"), [("experiments/columns.py", '["edge"'), ("audit/columns.py", '["audited_profile"')]
+    ("file", "edit"), [("experiments/columns.py", '["edge"'), ("audit/columns.py", '["mechanism"')]
 )
 def test_a_column_of_a_table_retrains_nothing(stale, file, edit):
     assert not stale(replaced(re.escape(edit), '["more", ' + edit[1:]), file) & {

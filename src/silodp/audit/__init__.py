@@ -1,4 +1,4 @@
-"""A plan comes in; a lower end of ε that runs with a canary show, and tests of the mechanism, go out.
+"""The plans of all silos come in; whether the trainer's messages are made as they say goes out.
 
-Read `canary.py` first, then `lower_bound.py`.
+Read `canary.py` first, then `mechanism_check.py`.
 """

@@ -30,7 +30,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "epsilon": ("practitioner:epsilon", "bound the true epsilon of a federated run"),
         "noise": ("practitioner:noise", "compute the noise for a wanted epsilon"),
         "amplification": ("practitioner:amplification", "bound the central epsilon of shuffled or sampled reports"),
-        "audit": ("audit:audit", "bound epsilon from below by runs with a canary, and test the mechanism"),
+        "audit": ("audit:audit", "test whether the trainer's messages are made as its plan says"),
         "compare": ("compare:compare", "compare two algorithms trial by trial"),
         "decided": ("decided:decided", "decide pairs of algorithms by fresh trials of what tuning may choose"),
         "theory": ("theory:theory", "list the papers' theorems, or describe one"),

@@ -11,8 +11,9 @@ import click
 import pandas as pd
 
 from silodp.algorithms import ALGORITHMS
+from silodp.audit.audit_rows import POINT_COLUMNS, audit_rows, point_rows
 from silodp.audit.columns import AS_PLANNED
-from silodp.audit.lower_bound import AUDITED, audit_rows, point_rows
+from silodp.audit.mechanism_check import RUN_SIZE
 from silodp.cli.options import COUNT, DELTA, PATH, POSITIVE, as_json, job_command, option_of_values
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
@@ -26,13 +27,12 @@ from silodp.privacy.plan import Budget
 log = logging.getLogger("silodp")
 
 # The published breast cancer runs: their smaller silo, their rounds and the epsilon in their batch sizes.
-_RECORDS, _ROUNDS, _BATCH_EPSILON, _CLAIMS, _RUNS = 169, 25, 24.0, (0.75, 3.0, 18.0), 20_000
+_RECORDS, _ROUNDS, _BATCH_EPSILON, _CLAIMS = 169, 25, 24.0, (0.75, 3.0, 18.0)
+# Of an algorithm by itself.
+_SILOS = 4
 _HEADINGS = {
     "claimed_epsilon": "claimed",
     "delivered_epsilon": "delivered at most",
-    "audited_lower": "at least",
-    "noise_below": "noise below",
-    "audited_profile": "at most, at that noise",
     "mechanism": "mechanism",
     "mechanism_p": "p",
 }
@@ -43,9 +43,6 @@ _HEADINGS = {
 @click.argument("experiment", required=False)
 @click.option("--silos", type=PATH, help="With a run file: folder that `silodp partition` wrote.")
 @click.option("--output", type=PATH, help="CSV file to write; required with a run file or a publication.")
-@click.option(
-    "--runs", type=click.IntRange(min=4), help=f"Runs with the canary, as many without ({_RUNS}, or audit_runs)."
-)
 @option_of_values("--epsilon", type=POSITIVE, default=_CLAIMS, help="Claims of an algorithm (0.75 3 18).")
 @click.option("--records", type=COUNT, default=_RECORDS, help="n, records of a silo.", show_default=True)
 @click.option("--rounds", type=COUNT, default=_ROUNDS, help="R, rounds.", show_default=True)
@@ -56,10 +53,8 @@ _HEADINGS = {
     "--option", "options", multiple=True, metavar="NAME=VALUE", help="Parameter of the algorithm; repeatable."
 )
 @as_json
-def audit(
-    subject: str, experiment: str | None, silos: Path | None, output: Path | None, runs: int | None, **more: Any
-) -> int:
-    """Bound epsilon from below, beside the proven bounds, and test whether messages are made as the plan says.
+def audit(subject: str, experiment: str | None, silos: Path | None, output: Path | None, **more: Any) -> int:
+    """Test whether the trainer's messages are made as the plan says: noise, draws, clipping and their number.
 
     With RUN_FILE, every private algorithm of the experiment, at a few points; with the folder of a PUBLICATION, of all
     its experiments or of one, from its tables alone. Exit code 1 where a plan is broken.
@@ -67,11 +62,11 @@ def audit(
     if subject in ALGORITHMS:
         if experiment is not None or silos is not None:
             raise ConfigError(f"command line: {subject} is an algorithm: it takes no experiment and no --silos")
-        return _audit_algorithm(subject, runs or _RUNS, output, **more)
+        return _audit_algorithm(subject, output, **more)
     if Path(subject).is_dir():
         if silos is not None or output is None:
             raise ConfigError("command line: a publication is audited with --output and without --silos")
-        return _audit_publication(Path(subject), experiment, output, runs)
+        return _audit_publication(Path(subject), experiment, output)
     if experiment is None:
         known = ", ".join(sorted(ALGORITHMS))
         allowed = f"must be an algorithm ({known}), a publication, or a run file with experiment"
@@ -81,26 +76,26 @@ def audit(
         raise ConfigError(f"command line: {missing}: missing: required with a run file")
     run, config = experiment_of(Path(subject), experiment)
     sizes = [len(records) for records in read_partition(silos, 0).train]
-    table = audit_of(run, experiment, config, sizes, runs)
+    table = audit_of(run, experiment, config, sizes)
     write_csv(table, output)
     return _broken(table)
 
 
-def audit_of(run: Run, experiment: str, config: Experiment, sizes: list[int], runs: int | None = None) -> pd.DataFrame:
+def audit_of(run: Run, experiment: str, config: Experiment, sizes: list[int]) -> pd.DataFrame:
     """Audits of every private algorithm of an experiment; the log has those that fail."""
-    rows = audit_rows(run, experiment, config, sizes, runs)
+    rows = audit_rows(run, experiment, config, sizes)
     for row in rows.to_dict("records"):
         _warn(f"{row['experiment']} {row['algorithm']}", row)
     return rows
 
 
-def _audit_publication(folder: Path, experiment: str | None, output: Path, runs: int | None) -> int:
+def _audit_publication(folder: Path, experiment: str | None, output: Path) -> int:
     """Its tables say how many silos there are and how many records the smallest one trains on: no data is read."""
     tables = []
     for name in [experiment] if experiment else load(folder / "config.json").experiments:
         run, config = experiment_of(folder / "config.json", name)
         silos = read_csv(folder / f"tables/{name}.csv", ("N", "n")).iloc[0]
-        tables.append(audit_of(run, name, config, [int(silos["n"])] * int(silos["N"]), runs))
+        tables.append(audit_of(run, name, config, [int(silos["n"])] * int(silos["N"])))
         log.info("%s: %d audits", name, len(tables[-1]))
     table = pd.concat(tables)
     write_csv(table, output)
@@ -108,23 +103,17 @@ def _audit_publication(folder: Path, experiment: str | None, output: Path, runs:
 
 
 def _broken(table: pd.DataFrame) -> int:
-    return int(not (table["holds"] & table["profile_holds"] & table["mechanism"].eq(AS_PLANNED)).all())
+    return int(not table["mechanism"].eq(AS_PLANNED).all())
 
 
 def _warn(name: str, row: dict) -> None:
-    where = f"{name} at epsilon = {row['claimed_epsilon']:g}"
-    if not row["holds"]:
-        bounds = (row["audited_lower"], row["delivered_epsilon"])
-        log.warning("%s: audited lower bound %g exceeds the proven upper bound %g", where, *bounds)
-    if not row["profile_holds"]:
-        log.warning("%s: messages show more than the proven profile allows", where)
     if row["mechanism"] != AS_PLANNED:
+        where = f"{name} at epsilon = {row['claimed_epsilon']:g}"
         log.warning("%s: messages are not made as planned: %s", where, row["mechanism"])
 
 
 def _audit_algorithm(
     name: str,
-    runs: int,
     output: Path | None,
     epsilon: Sequence[float],
     records: int,
@@ -149,16 +138,15 @@ def _audit_algorithm(
     streams = Streams(seed).child("audit", algorithm.name)
     rows = []
     for number, plans in enumerate(stacks.values()):
-        rows += point_rows(algorithm, plans, runs, streams.child(number))
-    table = pd.DataFrame(rows, columns=AUDITED)
+        silos = 1 if algorithm.alone else _SILOS
+        rows += point_rows(algorithm, [[plan] * silos for plan in plans], streams.child(number), RUN_SIZE)
+    table = pd.DataFrame(rows, columns=POINT_COLUMNS)
     if output is not None:
         write_csv(table, output)
     if as_json:
         print(table.to_json(orient="records", indent=1, force_ascii=False, double_precision=15))
     else:
-        print(
-            f"{algorithm.name}: n = {records}, R = {algorithm.rounds}, delta = {delta:.3g}, {runs} runs of either kind"
-        )
+        print(f"{algorithm.name}: n = {records}, R = {algorithm.rounds}, delta = {delta:.3g}")
         shown = table[list(_HEADINGS)].rename(columns=_HEADINGS)
         print(shown.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for row in rows:
@@ -169,7 +157,7 @@ def _audit_algorithm(
 def _with_options(name: str, rounds: int, options: Sequence[str]) -> Any:
     kind = ALGORITHMS[name]
     known = [field.name for field in fields(kind) if field.name != "rounds"]
-    values: dict[str, Any] = {"silos": 2, "cohort": 2}
+    values: dict[str, Any] = {"silos": _SILOS, "cohort": _SILOS}
     for text in options:
         option, _, value = text.partition("=")
         if option not in known or not value:

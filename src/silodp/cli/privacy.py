@@ -21,7 +21,7 @@ from silodp.files import read_parquet, write_csv
 @silos
 @output
 @click.option("--by-round", type=PATH, help="CSV file for epsilon so far, round by round; `silodp redraw` draws it.")
-@click.option("--audit", type=PATH, help="CSV file for lower bounds on epsilon, from runs with a canary.")
+@click.option("--audit", type=PATH, help="CSV file for tests whether messages are made as planned.")
 def privacy(
     run_file: Path, experiment: str, chosen: Path, silos: Path, output: Path, by_round: Path | None, audit: Path | None
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from silodp.config.types import Count, Device, Name, Positive, Strict
 
@@ -44,9 +44,6 @@ class Run(Strict):
     dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
     threads: Count = Field(1, description="threads of a job; jobs run side by side")
     trials_per_job: Count = Field(5, description="trials trained in a job")
-    audit_runs: Annotated[int, Field(ge=4, le=1_000_000)] = Field(
-        100, description="runs of an audit with the canary, and as many without"
-    )
     memory_mb: Annotated[int, Field(ge=256, le=100_000_000)] = Field(4000, description="memory bound of a job")
     runtime_minutes: Count = Field(240, description="time limit of a training job on a cluster")
     data: DataConfig = Field(DataConfig(), description="where data files come from")
@@ -65,6 +62,12 @@ class Run(Strict):
         {},
         description="name -> keys of a run of its own, called <run>-<name>: experiments, and what differs from above",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_audit_runs(cls, keys: Any) -> Any:
+        """Files of earlier versions have this key."""
+        return {key: value for key, value in keys.items() if key != "audit_runs"} if isinstance(keys, dict) else keys
 
     @field_validator("run")
     @classmethod

@@ -13,7 +13,6 @@ import pandas as pd
 import psutil
 from threadpoolctl import threadpool_limits
 
-from silodp.audit.lower_bound import TESTED
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
 from silodp.experiments.devices import FIRST, ROUND_ON_GPU, gpu_rate, gradient_operations
@@ -32,8 +31,8 @@ _START = 3.0
 # Seconds of a silo's round, of each of its releases, and of each coordinate of a release's noise, beside arithmetic,
 # however many points are in the stack.
 _ROUND, _RELEASE, _DRAW = 4e-4, 15e-6, 8e-9
-# A run of the mechanism test plays two silos three times.
-_PLAYED = 6
+# Seconds of an audit, which makes as many messages whatever the run is.
+_AUDIT = 3.0
 # Seconds of a run beside its jobs: Snakemake's start and end, kernels compiled for the first time.
 _AROUND = 30.0
 # Bytes of a trained run in its file, and of a file or figure at least, rounded up from finished runs.
@@ -86,7 +85,7 @@ def estimate(plan: RunPlan, cores: int, rate: float) -> Cost:
     """The cost of a run on `cores` cores that each do `rate` operations a second."""
     jobs, runs, operations, overhead, files = plan.count_jobs(), 0, 0.0, 0.0, len(plan.asked_outputs())
     on_gpu = {"operations": 0.0, "seconds": 0.0}
-    played: dict[tuple[str, str, int], float] = {}
+    audited: set[tuple[str, str, int]] = set()
     for name, config in plan.experiments.items():
         files += len(plan.grids(name)) + len(plan.figure_names(name)) * 2 + 20
         gradient, (silos, smallest) = gradient_operations(config), silo_sizes(config)
@@ -107,10 +106,10 @@ def estimate(plan: RunPlan, cores: int, rate: float) -> Cost:
                     on_gpu["seconds"] += trained / gpu_rate(config, in_steps) + stacks * ROUND_ON_GPU * R
                 else:
                     overhead += stacks * cohort * silo
-            # The mechanism test plays a default reading at its longest phase, in one setting of each R.
+            # The audit plays a default reading at its longest phase, in one setting of each R.
             if task.label == "" and config.algorithms[algorithm].private != "non_private":
-                played[name, algorithm, R] = _PLAYED * min(plan.run.audit_runs, TESTED) * silo
-    overhead += sum(played.values())
+                audited.add((name, algorithm, R))
+    overhead += _AUDIT * len(audited)
     on_cores = (operations - on_gpu["operations"]) / (_SHARE * rate) + overhead + _START * jobs
     seconds = on_cores / cores + on_gpu["seconds"] + _AROUND
     disk = (_PER_RUN * runs + _PER_FILE * files) / 1e6

@@ -137,7 +137,7 @@ class RunPlan(Outputs):
         """What decides the plans of all algorithms, and what the accountant and the audit do with the plans."""
         config = self.experiments[experiment]
         return [
-            *(self.run.seed, self.run.dtype, self.run.audit_runs),
+            *(self.run.seed, self.run.dtype),
             trained_part(config),
             config.model_dump(mode="json", include={"algorithms", "alternatives"}),
             self._training_code("silodp.cli.privacy", config, config.algorithms),

@@ -48,8 +48,7 @@ checksum of every file: `silodp verify results/{folder}`.
 - `claims.csv` holds a verdict for every claim of the papers (docs/claims.md); `make claims{to}` decides them again.
 - `losses/` holds the training loss of each trained point of later runs, by which points are chosen.
 - `reported/` holds one row a trial behind the default rows: `silodp compare` sets two algorithms against each other.
-- `silodp audit results/{folder} --output FILE` audits the algorithms again from the tables; column `runs` of
-  `audit.csv` has the number of runs.
+- `silodp audit results/{folder} --output FILE` audits the algorithms again from the tables.
 """
 
 

@@ -59,7 +59,6 @@ def test_a_fresh_file_becomes_a_page_and_no_cell_of_a_record_leaves_it(tmp_path,
     said = capsys.readouterr().out
     path = folder / "config" / "patients.yaml"
     settings = yaml.safe_load(path.read_text())
-    settings["audit_runs"] = 4
     thin = {"epsilons": [2], "trials": 1, "stepsizes": {"low": 0, "high": 0, "points": 1}, "clips": [1]}
     settings["experiments"]["patients"] |= thin | {"settings": [{"M": 3, "R": 5}]}
     path.write_text(yaml.safe_dump(settings))

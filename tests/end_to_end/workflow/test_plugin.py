@@ -11,7 +11,6 @@ import runs
 RUN = """\
 run: toy
 plugins: [../own/toy_sign.py]
-audit_runs: 8
 experiments:
   wbcd_mlp:
     trials: 2

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from page_run import Page, privacy, results
 
-from silodp.audit.columns import AUDIT_COLUMNS
+from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
 from silodp.experiments.columns import PRIVACY_EXTRA
 from silodp.federation.streams import Streams
 from silodp.files import write_csv
@@ -53,17 +53,16 @@ def test_results_and_privacy_have_a_row_each_and_mark_violated_claims(tmp_path):
     assert second[3:7] == ["1", "0", "1", "[18.0, 19.1] for 18"]  # bounds are rounded outwards
 
 
-@pytest.mark.parametrize(("lower", "shown", "holds"), [(0.4567, "0.456", "1 of 1"), (0.6, "0.600", "0 of 1")])
-def test_audits_stand_beside_what_is_proven(tmp_path, lower, shown, holds):
-    """Each bound is rounded to its own safe side; a lower one above the upper one is an alarm."""
+@pytest.mark.parametrize("finding", [AS_PLANNED, "wrong size of noise (all messages of gradient)"])
+def test_an_audit_that_finds_a_fault_is_an_alarm(tmp_path, finding):
     point = {"experiment": "wbcd_mlp", "algorithm": "minibatch_sgd", "setting": "M2_R25", "phase_length": 1}
-    point |= {"claimed_epsilon": 0.75, "delta": 3.5e-5, "delivered_epsilon": 0.5349, "audited_lower": lower}
-    point |= {"confidence": 0.99, "runs": 80, "holds": lower <= 0.5349}
-    write_csv(pd.DataFrame([point])[AUDIT_COLUMNS], folder(tmp_path) / "audit.csv")
-    page = built(tmp_path)
-    assert f"{holds} hold" in page.text
-    assert f"by audit and proof the true ε is in [{shown}, 0.535]" in page.text
-    assert ({"class": "alarm"} in page.all("p")) == (lower > 0.5349)
+    point |= {"claimed_epsilon": 0.75, "delta": 3.5e-5, "delivered_epsilon": 0.5349, "mechanism_p": 1.0}
+    rows = [point | {"mechanism": word} for word in (AS_PLANNED, finding)]
+    write_csv(pd.DataFrame(rows)[AUDIT_COLUMNS], folder(tmp_path) / "audit.csv")
+    page, sound = built(tmp_path), finding == AS_PLANNED
+    assert f"In {1 + sound} of 2 audits" in page.text
+    assert (f": {finding}." in page.text) != sound
+    assert ({"class": "alarm"} in page.all("p")) != sound
 
 
 def test_checks_have_their_figure_and_their_verdicts_by_theorem(tmp_path):

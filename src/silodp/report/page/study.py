@@ -6,7 +6,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from silodp.audit.columns import AUDIT_COLUMNS
+from silodp.audit.columns import AS_PLANNED, AUDIT_COLUMNS
 from silodp.files import read_json, read_table
 from silodp.report.figures.study import model_title
 from silodp.report.numbers import exact, measured
@@ -216,8 +216,9 @@ def _audit(page: Page) -> Text:
     if not path.is_file():
         return Text("No audit: audit.csv is not there.", "missing")
     table = read_table(path, AUDIT_COLUMNS)
+    planned = table["mechanism"] == AS_PLANNED
     text = (
-        "Runs with a made-up record and without it were told apart by a silo's messages, as an attacker would: "
-        f"{int(table['holds'].sum())} of {len(table)} audits agree with the ε that is promised."
+        "The training was played with made-up records, with noise and without: in "
+        f"{int(planned.sum())} of {len(table)} audits noise, draws and clipping are as planned."
     )
-    return Text(text, "" if table["holds"].all() else "alarm", page.csv(path, "Every audit (CSV)"))
+    return Text(text, "" if planned.all() else "alarm", page.csv(path, "Every audit (CSV)"))

@@ -134,10 +134,10 @@ def edited(root, old: str, new: str) -> set[str]:
     def digests() -> dict[str, str]:
         plan = RunPlan(load(root / "config" / "run.yaml", root))
         algorithms = ("minibatch_sgd", "toy_sign")
-        trained = {name: plan.digest_of("train", experiment="cancer", algorithm=name) for name in algorithms}
+        trained = {name: plan.own_digest("train", experiment="cancer", algorithm=name) for name in algorithms}
         jobs = ("partition", "table", "privacy", "figure")
-        made = {job: plan.digest_of(job, experiment="cancer") for job in jobs}
-        return trained | made | {"run": plan.digest_of("provenance")}
+        made = {job: plan.own_digest(job, experiment="cancer") for job in jobs}
+        return trained | made | {"run": plan.own_digest("provenance")}
 
     before, path = digests(), root / "config" / "toy_sign.py"
     text = path.read_text()

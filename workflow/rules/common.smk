@@ -60,7 +60,7 @@ if workflow.is_main_process and not PLAN.published:
         refuse(str(error))
 
 # What jobs read: the run file as it was when the rebuild started.
-FROZEN = str(planning.frozen_file(PLAN.run.run))
+FROZEN = str(planning.frozen_file(PLAN))
 
 if PLAN.resolved.left_out:
     print(

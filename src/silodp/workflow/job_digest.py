@@ -9,7 +9,7 @@ import inspect
 import json
 import os
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,15 @@ BY_VALUE = (
 )
 # Read a user's own file; all but the guesses also some registered ones.
 OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "guessing", "parsing", "schema")]
+# The jobs of an experiment whose results another job of it reads, and the jobs that read all tables or what stands in them.
+READ_FROM = {
+    "fresh": ["select"],
+    "privacy": ["select"],
+    "table": ["fresh", "privacy"],
+    "study": ["table"],
+    "figure": ["table"],
+}
+OF_TABLES = ("merge", "comparisons", "claims", "provenance", "report", "crate")
 
 
 class RunPlan(Outputs):
@@ -55,8 +64,25 @@ class RunPlan(Outputs):
 
     def digest_of(self, job: str, **options: Any) -> str:
         """The digest of a job, named as its subcommand; options that the digest does not use are ignored."""
+        read = [] if self.published else list(self._read_from(job, **options))
+        return digest([self.own_digest(job, **options), *(self.digest_of(one, **words) for one, words in read)])
+
+    def own_digest(self, job: str, **options: Any) -> str:
+        """The digest of a job's own values, files and code."""
         parts = getattr(self, f"_{job.replace('-', '_')}")
         return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
+
+    def _read_from(self, job: str, experiment: str = "", folder: Path | str = "", **_: Any) -> Iterator[tuple[str, dict]]:
+        """The jobs whose results a job reads, with their options: files may be older than what they were made from."""
+        if job in ("train", "race"):
+            yield "partition", {"experiment": experiment}
+        elif job == "select":
+            kind, config = "race" if self.rungs(experiment) else "train", self.experiments[experiment]
+            yield from ((kind, {"experiment": experiment, "algorithm": algorithm}) for algorithm in config.algorithms)
+        elif job in READ_FROM:
+            yield from ((one, {"experiment": experiment}) for one in READ_FROM[job])
+        elif job in OF_TABLES or (job == "redraw" and Path(folder).name == "figures"):
+            yield from (("table", {"experiment": one}) for one in self.experiments)
 
     def _code(self, command: str, *entries: str, excluded: Iterable[str] = (), data: Collection[str] = ()) -> str:
         """Code of a command on modules of data sets, without the reader of own files where no data set needs it.
@@ -214,9 +240,13 @@ _FOLDER = Path(".snakemake") / "silodp"
 _SOURCES = "sources.json"
 
 
-def frozen_file(run: str) -> Path:
-    """Where the plan of a run of this name is frozen: a rule's parameter, which no path of the run file may change."""
-    return _FOLDER / run / "run.json"
+def frozen_file(plan: RunPlan) -> Path:
+    """Where a plan is frozen: a rule's parameter, which no path of the run file may change."""
+    return _FOLDER / plan.run.run / _file_name(plan.published)
+
+
+def _file_name(published: bool) -> str:
+    return "published.json" if published else "run.json"
 
 
 def _link(run_file: Path | str) -> Path:
@@ -226,7 +256,7 @@ def _link(run_file: Path | str) -> Path:
 
 def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> RunPlan:
     """The plan of a run file, the one that the rebuild froze if `frozen`; ConfigError where the run file is wrong."""
-    place = _link(run_file) / "run.json"
+    place = _link(run_file) / _file_name(folder is not None)
     frozen = frozen and place.is_file()
     plan = RunPlan(load(place if frozen else run_file), folder=folder)
     plan.sources = CodeSources(plan.plugin_roots(), snapshot=place.with_name(_SOURCES), frozen=frozen)
@@ -235,7 +265,7 @@ def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> RunPlan
 
 def freeze(plan: RunPlan, run_file: Path | str) -> None:
     """Write what jobs read: the checked run file, copies of its plug-ins, and the state of the source files."""
-    place, link = frozen_file(plan.run.run), _link(run_file)
+    place, link = frozen_file(plan), _link(run_file)
     for plugin in plan.resolved.plugins:
         files.write_text(plugin.read_text(encoding="utf-8"), place.parent / PLUGIN_COPIES / plugin.name)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -251,9 +281,8 @@ def freeze(plan: RunPlan, run_file: Path | str) -> None:
 
 def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:
     """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
-    plan = RunPlan(load(run_file))
-    if folder is not None and Path(folder) != Path(plan.folder):
-        plan = RunPlan(plan.resolved, folder=os.fspath(folder))
+    published = run_file.name == _file_name(published=True)
+    plan = RunPlan(load(run_file), folder and os.fspath(folder), published)
 
     def check() -> None:
         plan.sources = CodeSources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)

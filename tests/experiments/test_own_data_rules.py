@@ -1,6 +1,7 @@
 """Experiments on a file of one's own: run files, silos, sizes, preprocessing, digests."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
 from silodp.federation.experiment_data import dataset_of, dirichlet, measure_person_spread
-from silodp.federation.partition import partition
 from silodp.federation.trial_data import partition_and_measure, prepare
 from silodp.workflow.digests import SECRET
 from silodp.workflow.job_digest import RunPlan
@@ -104,13 +104,28 @@ def test_silos_keep_their_records_in_every_trial(loaded):
     np.testing.assert_allclose(trial.train[1][0][:, 0].numpy(), 2 * ages / 120 - 1, rtol=1e-6, atol=1e-7)
 
 
-def test_a_persons_records_are_on_one_side_but_for_one_person_a_silo():
-    generator, silo, person = np.random.default_rng(0), np.repeat([0, 1], [60, 30]), np.arange(90) // 3
-    found = partition(
-        np.zeros(90), scheme="column", silos=2, generator=generator, assigned=silo, person=person, train_share=0.75
-    )
-    for train, test in found.silos:
-        assert len(set(person[train]) & set(person[test])) <= 1
+def test_nobody_trains_and_is_tested_with_silos_of_a_column_or_cut(loaded):
+    columns = {"silo": None, "ignore": ["hospital"], "person": "person"}
+    cuts = [
+        {"dataset": {"ignore": [], "person": "person"}},
+        {"dataset": columns, "silos": {"scheme": "iid", "count": 4}, "settings": [{"M": 4, "R": 5}]},
+    ]
+    for keys in cuts:
+        resolved = loaded(**keys)
+        config = resolved.experiments["patients"]
+        data = dataset_of(config).load()
+        for part in partition_and_measure("patients", config, config.readings, resolved.run, data)[0]:
+            assert not {*data.person[part.train_records()]} & {*data.person[np.concatenate(part.test)]}
+
+
+def test_a_silo_whose_persons_all_train_is_refused_by_name(loaded):
+    resolved = loaded({"North": 100, "South": 40, "Alone": 22}, dataset={"ignore": [], "person": "person"})
+    config = resolved.experiments["patients"]
+    data = dataset_of(config).load()
+    # All records of this silo are of one person.
+    data = replace(data, person=np.where(data.silo == data.silo_names.index("Alone"), 0, data.person))
+    with pytest.raises(ValueError, match="patients: split 1: silo Alone: all its persons train, and none tests: must"):
+        partition_and_measure("patients", config, config.readings, resolved.run, data)
 
 
 def test_dirichlet_silos_depend_on_the_records_alone_and_differ_more_with_a_small_alpha():

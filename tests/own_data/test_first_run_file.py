@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import patients
 import pytest
 import yaml
 
@@ -14,7 +13,6 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
-from silodp.federation.experiment_data import dataset_of
 from silodp.own_data.first_run_file import bounds_around, identities, name_of, restarting
 
 ROW = np.arange(300)
@@ -189,52 +187,6 @@ def test_the_run_file_quotes_names_that_yaml_would_read_otherwise(init, tmp_path
     config = load(tmp_path / "config" / "patients.yaml").experiments["patients"]
     assert set(config.preprocess.bounds) == {"age", *names}
     assert [name_of(Path(name)) for name in ("a b.csv.gz", "Ö.csv")] == ["a_b", "mine"]
-
-
-def test_again_changes_the_schema_alone_and_keeps_what_still_reads(init, tmp_path, capsys):
-    """Mended lines and removed marks stay; a column that reads no more, or that is named, gets a new line."""
-    init("--silo", "hospital")
-    path, other = tmp_path / "config" / "patients.yaml", tmp_path / "config" / "patients.again.yaml"
-    mended = path.read_text().replace('"age": number   # guessed', '"age": {type: number, missing_words: ["XX"]}')
-    path.write_text(mended)
-    assert main(["init", "--again", str(path)]) == 0
-    assert "no change" in capsys.readouterr().out
-    assert other.read_text() == mended
-    frame = pd.DataFrame(COLUMNS).assign(smoker=np.where(ROW % 3 == 0, "former", COLUMNS["smoker"]), weight=ROW % 40)
-    frame.to_csv("patients.csv", index=False)
-    assert main(["init", "--again", str(path), "--missing-word", "age=YY", "--replace"]) == 0
-    kept, found = mended.splitlines(), path.read_text().splitlines()
-    changed = [line.strip() for line in found if line not in kept]
-    assert [line.split(":")[0] for line in changed] == ['"age"', '"smoker"', '"weight"']
-    assert '"smoker": {type: category, values: ["former", "no", "yes"]}   # from the data' in changed[1]
-    assert 'missing_words: ["YY"]' in changed[0]
-    assert '"weight": ignored   # guessed: new in the file (--type)' in changed[2]
-
-
-@pytest.mark.parametrize(
-    "words", [["--target", "x"], ["--missing", "refuse"], ["--person-limit", "20"], ["--federation"], ["--ignore", "x"]]
-)
-def test_again_refuses_options_that_it_does_not_heed(init, capsys, words):
-    init()
-    assert main(["init", "--again", "config/patients.yaml", *words]) == 2
-    error = capsys.readouterr().err
-    assert f"command line: {words[0]}: must be left out with --again" in error
-    assert error.count("\n") == 1
-
-
-def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch, capsys, caplog):
-    monkeypatch.chdir(tmp_path)
-    patients.write_records(tmp_path / "patients.csv")
-    path = patients.run_file(tmp_path)
-    before = load(path).experiments["patients"]
-    wanted = dataset_of(before).load()
-    assert "`silodp init --again RUN_FILE` writes one" in caplog.text
-    assert main(["init", "--again", str(path), "--replace"]) == 0
-    after = load(path).experiments["patients"]
-    assert set(after.dataset.columns) == {"hospital", "age", "smoker", "readmitted"}
-    assert not after.dataset.categories
-    assert after.model_dump(exclude={"dataset"}) == before.model_dump(exclude={"dataset"})
-    np.testing.assert_array_equal(dataset_of(after).load().x, wanted.x)
 
 
 def test_one_mark_for_decimals_and_thousands_is_refused_in_a_run_file(init, tmp_path):

@@ -184,7 +184,6 @@ RUN_KEYS = {
     "runtime_minutes": (7, set()),
     "data": ({"mirror": "/other"}, set()),
     "bounds": ({"scale": "smoke"}, set()),
-    "limits": ({"jobs": 7}, set()),
     "targets": (["bounds"], set()),
 }
 

@@ -30,7 +30,7 @@ profile = click.option("--profile", default="workflow/profiles/default", help="S
 @run_file
 @click.option("--cores", type=Cores(), help="Cores used at once (default: all).")
 def cost(run_file: Path, cores: str | None) -> None:
-    """Estimate a rebuild from nothing; refused, as the rebuild is, above the run file's limits."""
+    """Estimate a rebuild from nothing; refused, as the rebuild is, where the disk has too little free."""
     plan = RunPlan(load(run_file))
     estimate = costs.cost_here(plan, cores)
     print(estimate.text())

@@ -8,25 +8,19 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import numpy as np
 import pandas as pd
-import yaml
-from pydantic import ValidationError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from silodp.config.errors import ConfigError
-from silodp.config.loading import explain, key_of, located
-from silodp.config.types import OwnData
 from silodp.datasets.base import Data
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.guessing import Wishes, guess_schema
-from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
-from silodp.datasets.own.schema import Column, Schema, TableError
+from silodp.datasets.own.parsing import parse_column, records_of
+from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.task import WEAK
-from silodp.federation.experiment_data import limit_person_records, schema_of, wishes_of
+from silodp.federation.experiment_data import limit_person_records
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20
@@ -286,61 +280,3 @@ def column_line(schema: Schema, name: str, why: str = "") -> str:
     mark = f"   {GUESSED}" if public else f"   {MARK}: replace by what is known"
     mark = "" if name in (schema.silo, schema.person) else mark
     return f"        {quoted(name)}: {f'{{{text}}}' if more else column.type}{mark}{why and f': {why}'}"
-
-
-# The one mapping `dataset` of a run file, and those of its keys that a schema replaces, with their lines.
-_DATASET = re.compile(r"(?m)^( +)dataset: *(?:#.*)?\n((?:(?: *(?:#.*)?\n)*\1 .*\n)+)")
-_SCHEMA_KEYS = r"(?m)^{0}(?:form|columns|categories|classes|ignore|encoding|task):.*\n(?:{0}[ -].*\n)*"
-
-
-def with_schema_again(path: Path, text: str, **said: Any) -> str:
-    """The run file's text with a schema that fits its file and what is said (keys of `Wishes`): all else stays.
-
-    A column's line stays, with its mark or without, where the file still reads by it and nothing is said of it.
-    ConfigError, TableError: one line about a run file, or a data file, for which that cannot be done.
-    """
-    found = list(_DATASET.finditer(text))
-    if len(found) != 1:
-        raise ConfigError(f"{path}: dataset: must be one file, written with a key a line, for init --again")
-    block = found[0][2]
-    try:
-        own = OwnData.model_validate(located({"dataset": yaml.safe_load(block)}, path)["dataset"])
-    except ValidationError as error:
-        raise explain(error, lambda location: f"{path}: {key_of(('dataset', *location))}") from None
-    file = Path(own.file)
-    kept: dict[str, Column] = {}
-    wishes = replace(wishes_of(own), **said)
-    if own.columns:
-        old = schema_of(own)
-        old = replace(old, form=replace(old.form, **said["form"]))
-        frame = records_of(file, read_table(file, old.form), old)
-        named = {*said["types"], *said["missing_words"]}
-        kept = {name: one for name, one in old.columns.items() if name not in named and _reads(file, frame, name, old)}
-        types = dict.fromkeys(kept, "ignored") | {own.target: "number" if not old.classes else "category"}
-        values = {own.target: old.classes} if own.target in kept and old.classes else {}
-        wishes = replace(wishes, form=vars(old.form), types=types | said["types"], values=values)
-    guess = guess_schema(file, wishes)
-    new_names = [name for name in guess.schema.columns if own.columns and name not in {*own.columns, *said["types"]}]
-    columns = dict(guess.schema.columns) | kept | dict.fromkeys(new_names, Column("ignored"))
-    schema = replace(guess.schema, columns=columns)
-    new = schema_lines(schema, guess.refused | dict.fromkeys(new_names, "new in the file (--type)"))
-    keys = re.compile(_SCHEMA_KEYS.format(block[: len(block) - len(block.lstrip(" "))]))
-    older = "".join(keys.findall(block)).splitlines()
-    if own.columns and own.form.model_dump() == vars(schema.form):
-        new[0] = next((line for line in older if line.strip().startswith("form:")), new[0])
-    stored = {next(iter(yaml.safe_load(line))): line for line in older if re.match(" *[^ #].*?: *[^ ]", line)}
-    new[2:] = [stored.get(n, line) if n in kept else line for n, line in zip(schema.columns, new[2:], strict=True)]
-    rest = keys.sub("", block).rstrip("\n")
-    return text[: found[0].start(2)] + "\n".join([rest, *new]) + "\n" + text[found[0].end(2) :]
-
-
-def _reads(path: Path, frame: pd.DataFrame, name: str, schema: Schema) -> bool:
-    """Whether a column of the file reads by the schema."""
-    if name not in frame or schema.columns[name].type in ("ignored", "date"):
-        return name in frame
-    try:
-        values = parse_column(frame, name, schema, path)
-    except TableError:
-        return False
-    closed = name == schema.target or schema.columns[name].type == "boolean"
-    return values.dtype == object or not closed or not (values == UNKNOWN).any()

@@ -38,9 +38,9 @@ BY_VALUE = (
     "silodp.datasets.cache",
     "silodp.datasets.fetch",
 )
-# Read a user's own file; all but the guesses also some registered ones.
-OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "guessing", "parsing", "schema")]
-# The jobs of an experiment whose results another job of it reads, and the jobs that read all tables or what stands in them.
+# Read a user's own file, and some registered ones.
+OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "parsing", "schema")]
+# Of an experiment's job those whose results it reads; and the jobs that read what stands in all tables.
 READ_FROM = {
     "fresh": ["select"],
     "privacy": ["select"],
@@ -72,7 +72,9 @@ class RunPlan(Outputs):
         parts = getattr(self, f"_{job.replace('-', '_')}")
         return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
 
-    def _read_from(self, job: str, experiment: str = "", folder: Path | str = "", **_: Any) -> Iterator[tuple[str, dict]]:
+    def _read_from(
+        self, job: str, experiment: str = "", folder: Path | str = "", **_: Any
+    ) -> Iterator[tuple[str, dict]]:
         """The jobs whose results a job reads, with their options: files may be older than what they were made from."""
         if job in ("train", "race"):
             yield "partition", {"experiment": experiment}

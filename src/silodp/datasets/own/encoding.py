@@ -92,7 +92,7 @@ def _check_columns(path: Path, frame: pd.DataFrame, schema: Schema) -> None:
             raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
     for name in frame:
         if name not in schema.columns:
-            raise TableError(f"{path}: column {name!r}: not in dataset.columns: must be there (silodp init --again)")
+            raise TableError(f"{path}: column {name!r}: not in dataset.columns: must be there, as `ignored` if unused")
 
 
 def _present(path: Path, frame: pd.DataFrame, parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:

@@ -80,7 +80,6 @@ class Wishes:
     form: Mapping[str, Any] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     missing_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ class _Cells:
         self.wanted = wishes.types.get(self.name)
         self.missing_words = tuple(wishes.missing_words.get(self.name, ()))
         self.counts = cell_texts(column).value_counts().drop(["", *self.missing_words], errors="ignore")
-        named = {wishes.silo, wishes.person, *wishes.ignore, *wishes.values}
+        named = {wishes.silo, wishes.person, *wishes.ignore}
         self.is_text = self.name not in named and _is_text(column) and self.wanted in (None, "number")
         self.is_number = is_typed(column) and not pd.api.types.is_bool_dtype(column)
         self.words = self.cells = pd.Series(self.counts.index, dtype=str)
@@ -267,12 +266,6 @@ def _column(path: Path, name: str, one: _Cells | None, form: Form, wishes: Wishe
         return Column("name", (), missing), ""
     if name == wishes.target:
         return _target(one, form, wishes), ""
-    if name in wishes.values:
-        # Two declared values have the second's column, also where records have a third.
-        values = wishes.values[name]
-        if len(values) == 2 and set(counts.index) <= set(values):
-            return Column("boolean", values, missing), ""
-        return Column("category", values[len(values) == 2 :], missing), ""
     if counts.empty:
         return Column("ignored"), "no values"
     if len(counts) == 1 and counts.sum() == len(one.column) and guessed:
@@ -318,13 +311,11 @@ def _target(one: _Cells, form: Form, wishes: Wishes) -> Column:
     where, cells = f"{one.path}: column {one.name!r}", list(map(str, one.counts.index))
     whole = all(re.fullmatch(rf"[+-]?[0-9]+([{re.escape(form.decimal)}.]0*)?", cell) for cell in cells)
     asked = wishes.task == "regression" or one.wanted == "number"
-    guessed = one.is_number and not (wishes.task or one.wanted or one.name in wishes.values)
+    guessed = one.is_number and not (wishes.task or one.wanted)
     if asked and not one.is_number and one.wanted != "number":
         raise TableError(f"{where}: not numbers: must be numbers for a regression")
     if asked or (guessed and not (whole and len(cells) <= MOST_CLASSES)):
         return Column("number", (), one.missing_words)
-    if one.name in wishes.values:
-        return Column("category", wishes.values[one.name], one.missing_words)
     if len(cells) < 2:
         raise TableError(f"{where}: the same value in every record: must have at least two classes")
     if len(cells) > MOST_CATEGORIES:

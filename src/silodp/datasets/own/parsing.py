@@ -1,6 +1,5 @@
 """A file's cells, and their values by a schema, column by column; no message shows a cell."""
 
-import bz2
 import collections
 import csv
 import gzip
@@ -16,11 +15,6 @@ import pyarrow.parquet
 
 from silodp.datasets.own.schema import THOUSANDS, Column, Form, Schema, TableError, cell_shape
 
-_PACKED = {
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".zst": lambda data: pa.input_stream(pa.BufferReader(data), compression="zstd").read(),
-}
 # A category's code of a missing value, and of a value that the schema does not have.
 MISSING, UNKNOWN = -1, -2
 # Words of a row that sums up the records.
@@ -32,18 +26,18 @@ _EXACT = 2**53
 
 
 def is_parquet(path: Path) -> bool:
-    return path.suffix in (".parquet", ".pq")
+    return path.suffix.lower() == ".parquet"
 
 
 def read_bytes(path: Path) -> bytes:
     """The content of a text file, unpacked; TableError where there is none."""
     if not path.is_file():
         raise TableError(f"{path}: no such file: must be a CSV or Parquet file")
-    plain = path.with_suffix("") if path.suffix in _PACKED else path
-    if plain.suffix not in (".csv", ".tsv", ".txt", ".parquet", ".pq"):
-        raise TableError(f"{path}: must end in .csv, .tsv, .txt, each also with .gz, .bz2 or .zst, or .parquet or .pq")
+    packed = path.suffix.lower() == ".gz"
+    if (path.with_suffix("") if packed else path).suffix.lower() not in (".csv", ".tsv", ".txt"):
+        raise TableError(f"{path}: must end in .csv, .tsv or .txt, each also with .gz, or in .parquet")
     try:
-        return _PACKED.get(path.suffix, bytes)(path.read_bytes())
+        return gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
     except (OSError, EOFError, ValueError):
         raise TableError(f"{path}: cannot be unpacked: must be a whole {path.suffix} file") from None
 

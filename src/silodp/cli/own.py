@@ -1,5 +1,6 @@
 """The command for your own file: init."""
 
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,9 @@ def init(
     `silodp silo` and `silodp federate`.
     """
     form = {key: value for key in _FORM if (value := said.pop(key)) is not None}
+    # As the header's names are read, however an accent was typed.
+    said |= {key: unicodedata.normalize("NFC", said[key]) for key in ("target", "silo", "person") if said[key]}
+    said["ignore"] = tuple(unicodedata.normalize("NFC", name) for name in said["ignore"])
     types, words = _pairs("--type", said.pop("type")), _pairs("--missing-word", said.pop("missing_word"))
     if wrong := [f"{name}={kind[-1]}" for name, kind in types.items() if kind[-1] not in TYPES]:
         raise ConfigError(f"command line: --type: {wrong[0]}: must be COLUMN= and one of {', '.join(TYPES)}")
@@ -92,6 +96,7 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name, mark, word = text.rpartition("=")
         if not mark or not name or not word:
             raise ConfigError(f"command line: {option}: {text}: must be COLUMN=WORD")
+        name = unicodedata.normalize("NFC", name)
         found[name] = (*found.get(name, ()), word)
     return found
 

@@ -35,5 +35,8 @@ def predict(model: Path, file: Path, output: Path, unknown: str, **form: str | N
         raise ConfigError(str(error)) from None
     for column, count in table.attrs["unknown"].items():
         log.warning("%s: column %r: %d of %d values are unknown to the model", file, column, count, len(frame))
+    for column, rows in table.attrs["cut"].items():
+        where = f"{len(rows)} of {len(frame)} values are beyond the model's bounds, and are cut"
+        log.warning("%s: column %r: %s (row %s)", file, column, where, ", ".join(map(str, rows[:5])))
     write_csv(table, output)
     print(f"{output}: {len(table)} predictions")

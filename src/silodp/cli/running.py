@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from silodp.config.errors import ConfigError
+from silodp.datasets.own.schema import TableError
 from silodp.datasets.sources import without_credentials
 from silodp.extending import plugins
 from silodp.workflow.engine import set_environment
@@ -71,6 +72,8 @@ def run(context: click.Context, function: Callable[[click.Context], int | None])
         # Errors of the parquet reader name the file in their text only.
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}"
-        text = " ".join(text.split()) + (": must be a readable file" if unreadable else "")
-        print(f"{context.command_path}: {text}", file=sys.stderr)
+        # A table may have several faults, each a line.
+        for line in text.split("\n") if isinstance(error, TableError) else [text]:
+            words = " ".join(line.split()) + (": must be a readable file" if unreadable else "")
+            print(f"{context.command_path}: {words}", file=sys.stderr)
         return 2 if unreadable or isinstance(error, ValueError) else 1

@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from silodp.datasets.base import Data
 from silodp.datasets.own.encoding import read_records
-from silodp.datasets.own.guessing import Wishes, guess_schema
-from silodp.datasets.own.parsing import parse_column, records_of
+from silodp.datasets.own.guessing import MOST_CATEGORIES, Wishes, guess_schema
+from silodp.datasets.own.parsing import cell_texts, parse_column, records_of
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.task import WEAK
 from silodp.federation.experiment_data import limit_person_records
@@ -106,12 +106,12 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
         f"column {name!r} predicts the target by itself: if it is known only afterwards, put it under ignore"
         for name in leaks(path, frame, schema)
     ]
-    warnings += [
-        f"column {name!r}: one value of nines lies far from all others, as where it stands for a missing one: "
-        f"--missing-word {name}=WORD"
-        for name, values in _columns_of_numbers(whole, schema)
-        if _has_missing_mark(values[np.isfinite(values)])
-    ]
+    for name, values in _columns_of_numbers(whole, schema):
+        if marks := missing_marks(values[np.isfinite(values)]):
+            warnings.append(
+                f"column {name!r}: {len(marks)} numbers as -9 or 999 lie far from all others, as where they stand for "
+                f"a missing one: --missing-word {name}=WORD"
+            )
     if len(data.y) < len(whole.y):
         many = int((np.bincount(whole.person) > limit).sum())
         warnings.append(
@@ -119,6 +119,10 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
             f"{len(whole.y) - len(data.y)} records stay out (--person-limit)"
         )
     warnings += filter(None, [restarting(whole, schema)])
+    warnings += [] if schema.person else repeated_ids(frame, numbered | guess.refused)
+    if schema.silo is not None and dropped:
+        named = {*parse_column(frame, schema.silo, schema, path)} - {"", *whole.silo_names}
+        warnings += [f"silo {name!r} has no record without a missing value, and is left out" for name in sorted(named)]
     counts = np.bincount(data.silo)
     sizes = {name: int(n) for name, n in zip(data.silo_names, counts, strict=False) if n >= LEAST}
     if schema.silo is not None and not sizes:
@@ -204,6 +208,14 @@ def identities(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[tupl
                 yield name, "whole numbers that nearly all differ, as of an identity"
 
 
+def repeated_ids(frame: pd.DataFrame, refused: Mapping[str, str]) -> Iterator[str]:
+    """Columns of identities or of many words whose values stand several times, as those of persons do."""
+    for name in refused:
+        counts = cell_texts(frame[name]).value_counts().drop("", errors="ignore")
+        if len(counts) > MOST_CATEGORIES and counts.sum() > 1.2 * len(counts):
+            yield f"column {name!r}: its values repeat: where they name persons, say --person {name}"
+
+
 def leaks(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
     """Columns that predict the target by themselves: by a small tree, on records that it was not grown on."""
     drawn = frame.sample(min(len(frame), _SAMPLE), random_state=0)
@@ -223,13 +235,20 @@ def _columns_of_numbers(data: Data, schema: Schema) -> Iterator[tuple[str, np.nd
     return ((name, data.x[:, data.feature_names.index(name)]) for name in schema.numbers)
 
 
-def _has_missing_mark(values: np.ndarray) -> bool:
-    """Whether an end is as -999, stands there twice or more, and lies farther from the others than they spread."""
-    for end in (values.min(), values.max()):
-        others = values[values != end]
-        if re.fullmatch("9+", f"{abs(end):g}") and 0 < len(others) < len(values) - 1:
-            return bool(np.abs(others - end).min() > np.ptp(others))
-    return False
+def missing_marks(values: np.ndarray) -> list[str]:
+    """Numbers as -9, 888 or 999 that stand twice or more beyond all others, farther than these lie from each other."""
+    numbers, counts = np.unique(values, return_counts=True)
+    marks = np.array([bool(re.fullmatch("-?(7+|8+|9+)", f"{number:g}")) for number in numbers]) & (counts > 1)
+    found: list[str] = []
+    for end in (1, -1):
+        # From an end inwards, as far as numbers may be marks.
+        run = int(np.argmin(np.append(marks[::end], False)))
+        while run and len(others := numbers[::end][run:]) > 2:
+            if abs(numbers[::end][run - 1] - others[0]) > 3 * np.abs(np.diff(others)).max():
+                found += [f"{number:g}" for number in numbers[::end][:run]]
+                break
+            run -= 1
+    return found
 
 
 def outlier(values: np.ndarray) -> tuple[float, float, int] | None:

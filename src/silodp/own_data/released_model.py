@@ -55,15 +55,20 @@ class ReleasedModel:
         """A row a record: `predicted`, and for classes the probability of each.
 
         A row with a word that the schema does not have is empty; with `unknown` "zero" a category that it does not
-        have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: rows by column.
+        have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: rows by column; `attrs["cut"]`:
+        column → rows with a number beyond its bounds, which takes the nearer one.
         TableError without a cell for a column that does not fit.
         """
         schema, frame, empty = self.schema, frame.reset_index(drop=True), np.zeros(len(frame), dtype=bool)
         parsed: dict[str, np.ndarray] = {}
         counts: dict[str, int] = {}
+        cut: dict[str, list[int]] = {}
         for name, column in schema.features.items():
             if name not in frame:
-                raise TableError(f"{source}: column {name!r}: missing: must be one of {', '.join(map(str, frame))}")
+                one = " (or --separator be given)" if frame.shape[1] == 1 else ""
+                raise TableError(
+                    f"{source}: column {name!r}: missing: must be one of {', '.join(map(str, frame))}{one}"
+                )
             values = parse_column(frame, name, schema, source)
             absent, strange = is_missing(values), (values == UNKNOWN) & (column.type != "number")
             if absent.any() and schema.missing != "mean":
@@ -71,14 +76,17 @@ class ReleasedModel:
             counts |= {name: int(strange.sum())} if strange.any() else {}
             empty |= strange & (unknown == "empty" or len(column.values) <= 2)
             parsed[name] = values
-        x = encode_features(parsed, schema).astype(np.float64)
+        x = encode_features(parsed, schema)
         for place, (name, _) in enumerate(schema.feature_values):
             if name in self.about["bounds"]:
-                x[:, place] = scale_to_bounds(x[:, place], *self.about["bounds"][name])
+                low, high = self.about["bounds"][name]
+                if (outside := (x[:, place] < low) | (x[:, place] > high)).any():
+                    cut[name] = (np.flatnonzero(outside) + 1).tolist()
+                x[:, place] = scale_to_bounds(x[:, place], low, high)
         x = np.where(np.isnan(x), 0.0, x)
         table = self._outputs(np.column_stack([x, *[np.ones(len(x))] * self.about["constant_column"]]))
         table.loc[empty] = None
-        table.attrs["unknown"] = counts
+        table.attrs |= {"unknown": counts, "cut": cut}
         return table
 
     def _outputs(self, x: np.ndarray) -> pd.DataFrame:

@@ -284,7 +284,7 @@ def freeze(plan: RunPlan, run_file: Path | str) -> None:
 def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:
     """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
     published = run_file.name == _file_name(published=True)
-    plan = RunPlan(load(run_file), folder and os.fspath(folder), published)
+    plan = RunPlan(load(run_file), os.fspath(folder) if folder else None, published)
 
     def check() -> None:
         plan.sources = CodeSources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)

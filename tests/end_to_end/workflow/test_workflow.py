@@ -143,9 +143,9 @@ def test_a_training_made_again_is_followed_whatever_its_files_times(rebuilt, tmp
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "CITATION.cff", tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
-    code = tmp_path / "src" / "silodp" / "algorithms" / "local_sgd.py"
+    code = tmp_path / "src" / "silodp" / "algorithms" / "fed_spider.py"
     code.write_text(code.read_text() + "\nMORE = 1\n")
-    trained = [f"results/tiny/trials/wbcd_mlp/local_sgd/M2_R5/default_{cut}.parquet" for cut in ("0-1", "2-3")]
+    trained = [f"results/tiny/trials/wbcd_mlp/fed_spider/M2_R5/default_{cut}.parquet" for cut in ("0-1", "2-3")]
     output(run(folder, *trained, "--configfile", "config/tiny.yaml"))
     for file in trained:
         os.utime(folder / file, (978307200, 978307200))

@@ -5,6 +5,7 @@ is not in the schema that `silodp init` proposes, as a column's name would tell 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from silodp.datasets.own.schema import Schema, TableError, sorted_names
 def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) -> tuple[Data, int]:
     """The records of a file, and how many were dropped for a missing value.
 
-    Features are float32 (n, k) in the order of `schema.feature_values`: numbers as they are, NaN where `missing` is
+    Features are float64 (n, k) in the order of `schema.feature_values`: numbers as they are, NaN where `missing` is
     "mean" and a value is missing. A category that the schema does not have is 0 in all its columns.
     `Data.silo` and `Data.person` are numbers 0, 1, …
 
@@ -54,9 +55,10 @@ def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) 
 
 
 def read_registered(files: dict[str, Path], schema: Schema) -> Data:
-    """The records of a data set that is one file, with columns as a user's file has."""
+    """The records of a data set that is one file, with columns as a user's file has, in float32."""
     (path,) = files.values()
-    return read_records(path, schema)[0]
+    data = read_records(path, schema)[0]
+    return replace(data, x=data.x.astype(np.float32))
 
 
 def feature_names(path: Path, schema: Schema) -> tuple[str, ...]:
@@ -69,12 +71,12 @@ def feature_names(path: Path, schema: Schema) -> tuple[str, ...]:
 
 
 def encode_features(parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
-    """Features float32 (n, k) of parsed columns, in training as in prediction."""
+    """Features float64 (n, k) of parsed columns, in training as in prediction."""
     columns = [
         parsed[name] if value is None else parsed[name] == schema.columns[name].values.index(value)
         for name, value in schema.feature_values
     ]
-    return np.column_stack([np.asarray(values, dtype=np.float32) for values in columns])
+    return np.column_stack([np.asarray(values, dtype=np.float64) for values in columns])
 
 
 def is_missing(values: np.ndarray) -> np.ndarray:

@@ -98,13 +98,14 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     """
     guess = guess_schema(path, wishes)
     frame, schema = records_of(path, guess.frame, guess.schema), guess.schema
-    numbered = {name: why for name, why in identities(path, frame, schema) if name not in wishes.types}
+    parsed = {name: parse_column(frame, name, schema, path) for name in (schema.target, *schema.features)}
+    numbered = {name: why for name, why in identities(parsed, schema) if name not in wishes.types}
     schema = replace(schema, columns={**schema.columns, **dict.fromkeys(numbered, Column("ignored"))})
-    whole, dropped = read_records(path, schema, guess.frame)
+    whole, dropped = read_records(path, schema, guess.frame, parsed)
     data, refused = limit_person_records(whole, limit), numbered | guess.refused
     warnings = guess.notes + [
         f"column {name!r} predicts the target by itself: if it is known only afterwards, put it under ignore"
-        for name in leaks(path, frame, schema)
+        for name in leaks(parsed, schema)
     ]
     for name, values in _columns_of_numbers(whole, schema):
         if marks := missing_marks(values[np.isfinite(values)]):
@@ -196,13 +197,13 @@ _SAMPLE = 5000
 _TAIL, _WIDE = 0.005, 3.0
 
 
-def identities(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[tuple[str, str]]:
-    """Columns that number records or persons or name places, with the reason."""
+def identities(parsed: Mapping[str, np.ndarray], schema: Schema) -> Iterator[tuple[str, str]]:
+    """Of parsed columns those that number records or persons or name places, with the reason."""
     for name, column in schema.features.items():
         if _NAMES.search(name):
             yield name, "its name is that of an identity or a place"
         elif column.type == "number":
-            values = parse_column(frame, name, schema, path)
+            values = parsed[name]
             known = values[np.isfinite(values)]
             if len(values) > 50 and len(np.unique(known)) >= _UNIQUE * len(values) and (known % 1 == 0).all():
                 yield name, "whole numbers that nearly all differ, as of an identity"
@@ -216,17 +217,17 @@ def repeated_ids(frame: pd.DataFrame, refused: Mapping[str, str]) -> Iterator[st
             yield f"column {name!r}: its values repeat: where they name persons, say --person {name}"
 
 
-def leaks(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    """Columns that predict the target by themselves: by a small tree, on records that it was not grown on."""
-    drawn = frame.sample(min(len(frame), _SAMPLE), random_state=0)
-    y, classes = parse_column(drawn, schema.target, schema, path), bool(schema.classes)
-    drawn, y = drawn[y >= 0 if classes else np.isfinite(y)], y[y >= 0 if classes else np.isfinite(y)]
+def leaks(parsed: Mapping[str, np.ndarray], schema: Schema) -> Iterator[str]:
+    """Of parsed columns those that predict the target alone: by a small tree, on records that it was not grown on."""
+    y, classes = parsed[schema.target], bool(schema.classes)
+    drawn = np.random.default_rng(0).permutation(np.flatnonzero(y >= 0 if classes else np.isfinite(y)))[:_SAMPLE]
+    y = y[drawn]
     half = len(drawn) // 2
     kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
     tree = kind(max_depth=6, min_samples_leaf=3, random_state=0)
     often = np.bincount(y[half:]).max() / len(y[half:]) if classes and half else 0.0
     for name in schema.features if half else ():
-        x = parse_column(drawn, name, schema, path).astype(float)[:, None]
+        x = parsed[name][drawn].astype(float)[:, None]
         if tree.fit(x[:half], y[:half]).score(x[half:], y[half:]) > max(_LEAK, (1 + often) / 2):
             yield name
 

@@ -55,8 +55,8 @@ class ReleasedModel:
         """A row a record: `predicted`, and for classes the probability of each.
 
         A row with a word that the schema does not have is empty; with `unknown` "zero" a category that it does not
-        have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: rows by column; `attrs["cut"]`:
-        column → rows with a number beyond its bounds, which takes the nearer one.
+        have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: how many rows, by column.
+        A number beyond its bounds takes the nearer one; `attrs["cut"]`: its rows, by column.
         TableError without a cell for a column that does not fit.
         """
         schema, frame, empty = self.schema, frame.reset_index(drop=True), np.zeros(len(frame), dtype=bool)
@@ -65,10 +65,8 @@ class ReleasedModel:
         cut: dict[str, list[int]] = {}
         for name, column in schema.features.items():
             if name not in frame:
-                one = " (or --separator be given)" if frame.shape[1] == 1 else ""
-                raise TableError(
-                    f"{source}: column {name!r}: missing: must be one of {', '.join(map(str, frame))}{one}"
-                )
+                allowed = ", ".join(map(str, frame)) + " (or --separator be given)" * (frame.shape[1] == 1)
+                raise TableError(f"{source}: column {name!r}: missing: must be one of {allowed}")
             values = parse_column(frame, name, schema, source)
             absent, strange = is_missing(values), (values == UNKNOWN) & (column.type != "number")
             if absent.any() and schema.missing != "mean":

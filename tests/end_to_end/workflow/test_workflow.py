@@ -138,7 +138,7 @@ def test_an_edited_claim_is_decided_by_the_next_rebuild(rebuilt, tmp_path, monke
 
 def test_a_training_made_again_is_followed_whatever_its_files_times(rebuilt, tmp_path, monkeypatch):
     """As on a machine whose clock is behind: neither its edit nor its files are newer than the selection."""
-    folder = shutil.copytree(rebuilt, tmp_path / "rebuilt")
+    folder = shutil.copytree(rebuilt, tmp_path / "rebuilt", symlinks=True)
     for name in ("src", "config"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "CITATION.cff", tmp_path)

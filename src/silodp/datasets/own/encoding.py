@@ -7,6 +7,7 @@ is not in the schema that `silodp init` proposes, as a column's name would tell 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -16,19 +17,26 @@ from silodp.datasets.own.parsing import MISSING, UNKNOWN, cell_error, parse_colu
 from silodp.datasets.own.schema import Schema, TableError, sorted_names
 
 
-def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) -> tuple[Data, int]:
+def read_records(
+    path: Path,
+    schema: Schema,
+    frame: pd.DataFrame | None = None,
+    known: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> tuple[Data, int]:
     """The records of a file, and how many were dropped for a missing value.
 
     Features are float64 (n, k) in the order of `schema.feature_values`: numbers as they are, NaN where `missing` is
     "mean" and a value is missing. A category that the schema does not have is 0 in all its columns.
     `Data.silo` and `Data.person` are numbers 0, 1, …
 
-    `frame` has the columns, where they have been read. TableError: one line about the first fault, without a cell.
+    `frame` has the columns, and `known` the values of some, where they have been read. TableError: one line about the
+    first fault, without a cell.
     """
     frame = records_of(path, read_table(path, schema.form) if frame is None else frame, schema)
     _check_columns(path, frame, schema)
     names = feature_names(path, schema)
-    parsed = {name: parse_column(frame, name, schema, path) for name in (*schema.roles, *schema.features)}
+    names_used = (*schema.roles, *schema.features)
+    parsed = {name: known[name] if name in known else parse_column(frame, name, schema, path) for name in names_used}
     for name in (schema.target, *schema.features):
         unknown = parsed[name] == UNKNOWN
         if unknown.any() and (name == schema.target or schema.columns[name].type == "boolean"):

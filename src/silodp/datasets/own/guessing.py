@@ -26,6 +26,7 @@ from silodp.datasets.own.parsing import (
     is_parquet,
     is_scalar,
     is_typed,
+    matches,
     read_bytes,
     read_table,
     total_columns,
@@ -223,7 +224,7 @@ class _Cells:
         stray = self.cells.str.casefold().isin(_STRAY)
         self.cells, strays = self.cells[~stray], self.cells[stray]
         plain = self.cells.str.replace(MINUS, "-")
-        read: np.ndarray = np.array([plain.str.fullmatch(form.literal).to_numpy(bool) for form in _FORMS])
+        read: np.ndarray = np.array([matches(plain, form.literal) for form in _FORMS])
         self.words = self.cells[~read.any(axis=0)]
         codes = plain.str.fullmatch(_CODE) & ~plain.str.fullmatch(_PROGRAM)
         self.is_number = len(self.cells) > 0 and self.words.empty and (self.wanted is not None or not codes.any())

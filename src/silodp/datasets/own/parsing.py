@@ -7,6 +7,7 @@ import io
 import json
 import re
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -172,8 +173,17 @@ def is_scalar(column: pd.Series) -> bool:
 
 def cell_texts(column: pd.Series) -> pd.Series:
     """Cells as text, "" where one is missing, and zero without a minus."""
-    texts = column.astype(str).where(column.notna(), "").astype(str).str.strip()
-    return texts.mask(texts.str.startswith("-0"), texts.str.replace("^-(0([.,]0*)?)$", r"\1", regex=True))
+    # Cells of a text file are stripped, and there.
+    is_read = column.dtype == "str" and not column.hasnans
+    texts = column if is_read else column.astype(str).where(column.notna(), "").astype(str).str.strip()
+    zeros = matches(texts, "-0(?:[.,]0*)?")
+    return texts.mask(zeros, texts.str.removeprefix("-")) if zeros.any() else texts
+
+
+def matches(cells: Iterable[str], pattern: str) -> np.ndarray:
+    """Whether each cell is as the pattern says as a whole, bool (n,); for few cells faster than a call of pandas."""
+    whole = re.compile(pattern).fullmatch
+    return np.array([whole(cell) is not None for cell in cells], dtype=bool)
 
 
 def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -211,8 +221,8 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
     else:
         cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
-        cells = cells.str.replace(MINUS, "-")
-        wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
+        cells = pd.Series([cell.replace(MINUS, "-") for cell in cells], dtype=object)
+        wrong = present & ~matches(cells, form.literal)
         if wrong.any():
             answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
             raise cell_error(path, column, wrong, "no number in the schema's form", answer)
@@ -220,10 +230,10 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         text = cells[present]
         if form.thousands:
             text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-        whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
-        values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
-        digits = cells.str.contains("^[^eE]*[1-9]", regex=True).to_numpy(bool)
-        if (small := present & digits & (np.abs(values) < np.finfo(np.float64).tiny)).any():
+        whole[present] = matches(text, "[+-]?[0-9]+")
+        values[present] = [float(cell.replace(form.decimal, ".")) for cell in text]
+        small = np.abs(values) < np.finfo(np.float64).tiny
+        if small.any() and (small := small & matches(cells, "[^eE]*[1-9].*")).any():
             answer = "must be 0 or larger, as in another unit, or --type be given"
             raise cell_error(path, column, small, "a number too small for float64", answer)
     if (large := whole & (np.abs(values) >= _EXACT)).any():

@@ -47,13 +47,20 @@ except ValueError as error:
 if workflow.is_main_process and not PLAN.published:
     try:
         with engine.results_locked(Path(PLAN.folder)):
-            for file in changed_files(Path(PLAN.folder)):
+            changed = changed_files(Path(PLAN.folder))
+            for file in changed:
                 print(
                     f"silodp: {file}: is not what its job wrote: it is made again",
                     file=sys.stderr,
                 )
-                if not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+            if not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+                for file in changed:
                     file.unlink()
+            elif changed:
+                workflow.dag_settings.forcerun = {
+                    *workflow.dag_settings.forcerun,
+                    *map(str, changed),
+                }
     except engine.BusyError:
         pass
     except ValueError as error:

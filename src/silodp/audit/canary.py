@@ -21,7 +21,7 @@ from silodp.federation.plan_check import PlanCheck
 from silodp.federation.prox import Prox, no_prox
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
-from silodp.models import Model
+from silodp.models.base import Model
 from silodp.models.linear import Linear
 from silodp.models.perceptron import Perceptron
 from silodp.privacy.plan import PrivacyPlan, Release, whitening

@@ -22,7 +22,7 @@ from silodp.audit.noise_at_size import RUN_SIZE, Size
 from silodp.audit.profile import ProfileBound, Rates, pair_bounds, profile_bound, rates_at, transcript
 from silodp.audit.stacked_runs import stacked
 from silodp.config.experiment import Experiment
-from silodp.config.run import Run
+from silodp.config.run import TESTED, Run
 from silodp.experiments.task import POINT, Task
 from silodp.experiments.training import stacks
 from silodp.federation.experiment_data import dataset_of
@@ -190,8 +190,6 @@ def pull(canary: Canary, release: Release, messages: type[Messages]) -> tuple[np
     return absent, (present - absent) / distance, distance
 
 
-# Runs of the mechanism test in a workflow, which audits dozens of algorithms.
-TESTED = 60
 # Columns about one point of an algorithm, whatever experiment it is of.
 AUDITED = [*AUDIT_COLUMNS[4:], *AUDIT_EXTRA]
 

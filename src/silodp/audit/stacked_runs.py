@@ -13,8 +13,7 @@ from torch import Tensor
 from silodp.federation.clipped_sums import Points, Start, StepNoise
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
-from silodp.models import Model
-from silodp.models.base import clip_factors
+from silodp.models.base import Model, clip_factors
 from silodp.privacy.plan import Release
 
 

@@ -1,6 +1,7 @@
 """How a command starts and ends: logging, environment, plug-ins, and errors as one line with an exit code."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,11 @@ log = logging.getLogger("silodp")
 def _check_files(values: Mapping[str, Any], parameters: Sequence[click.Parameter]) -> None:
     """ConfigError where a file is a pipe, which would be waited for, or --output an input, which would be replaced."""
     output = values.get("output")
+    if isinstance(output, Path):
+        # Before the work, not after it.
+        there = next(place for place in (output.absolute(), *output.absolute().parents) if place.exists())
+        if there != output.absolute() and not (there.is_dir() and os.access(there, os.W_OK)):
+            raise ConfigError(f"command line: --output: '{output}': {there}: must be a folder where a file can be made")
     for parameter in parameters:
         name = parameter.name or ""
         given = (values.get(name) or ()) if isinstance(parameter.type, click.Path) else ()

@@ -17,7 +17,8 @@ from silodp.federation.noise import device_normals, standard_normals
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.records import Places, RecordDraws
 from silodp.federation.streams import Streams
-from silodp.models import Model, gpu
+from silodp.models import gpu
+from silodp.models.base import Model
 from silodp.privacy.plan import Release
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from silodp.federation.preprocessing import Standardise
-    from silodp.models import Model
+    from silodp.models.base import Model
 
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9

@@ -103,9 +103,13 @@ def problems(folder: Path) -> list[str]:
     for name, digest in sorted(checksums.items()):
         if not (folder / name).is_file():
             lines.append(f"{folder / name}: missing")
+        elif (folder / name).resolve() != folder.resolve() / name:
+            lines.append(f"{folder / name}: a link: must be the file itself")
         elif checksum(folder / name) != digest:
             lines.append(f"{folder / name}: checksum: differs from {MANIFEST}: changed after it was made")
-    return lines
+    # Of files that config.json does not name `strangers` tell.
+    added = named_files(folder, is_publication(folder))[1] & {*present(folder)} - {*checksums, MANIFEST}
+    return lines + [f"{folder / name}: not in {MANIFEST}: added after it was made" for name in sorted(added)]
 
 
 def verified(folder: Path) -> dict[str, Any]:

@@ -13,9 +13,9 @@ import pandas as pd
 import psutil
 from threadpoolctl import threadpool_limits
 
-from silodp.audit.lower_bound import TESTED
 from silodp.config.errors import ConfigError
 from silodp.config.experiment import Experiment
+from silodp.config.run import TESTED
 from silodp.experiments.devices import FIRST, ROUND_ON_GPU, gpu_rate, gradient_operations
 from silodp.experiments.race import play
 from silodp.experiments.task import Task

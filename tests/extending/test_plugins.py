@@ -96,6 +96,19 @@ def test_a_data_set_ones_own(root):
     assert RunPlan(load(root / "config" / "run.yaml", root)).digest_of("partition", experiment="cancer") != before
 
 
+def test_an_experiment_of_a_data_set_or_an_algorithm_of_ones_own_stands_alone_in_a_run_file(root):
+    """As docs/extend.md has it: no file of config/experiments names it."""
+    (root / "config" / "records.py").write_text(RECORDS)
+    mine = small.experiment(dataset="toy_records", algorithms={"minibatch_sgd": {}}).model_dump(
+        mode="json", exclude_unset=True
+    )
+    run = {"run": "run", "seed": 1, "experiments": {"mine": mine}, "plugins": ["records.py"]}
+    found = load(write(root, run), root)
+    assert found.experiments["mine"].dataset == "toy_records"
+    del mine["model"]
+    assert "experiments.mine.model: missing: this key must be given" in message(root, run).replace("mine: ", "mine.")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -13,7 +13,7 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
-from silodp.own_data.first_run_file import bounds_around, identities, name_of, restarting
+from silodp.own_data.first_run_file import bounds_around, identities, missing_marks, name_of, restarting
 
 ROW = np.arange(300)
 HOSPITALS = np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South"))
@@ -197,3 +197,53 @@ def test_one_mark_for_decimals_and_thousands_is_refused_in_a_run_file(init, tmp_
     path.write_text(path.read_text().replace('thousands: ""', 'thousands: "."'))
     with pytest.raises(ConfigError, match=r"dataset\.form: .*: decimal and thousands must be two different marks"):
         load(path)
+
+
+@pytest.mark.parametrize("name", ["no", "null", "2023", "007", "12_30", "1e5", "true"])
+def test_a_file_may_be_called_as_what_yaml_reads_otherwise(init, tmp_path, name):
+    pd.DataFrame(COLUMNS).to_csv(f"{name}.csv", index=False)
+    assert main(["init", f"{name}.csv", "--target", "readmitted", "--silo", "hospital"]) == 0
+    found = load(tmp_path / "config" / f"{name}.yaml")
+    assert found.run.run == name
+    assert list(found.experiments) == [name]
+
+
+@pytest.mark.parametrize(
+    ("codes", "marks"),
+    [
+        ([-9], ["-9"]),
+        ([888, 999], ["888", "999"]),
+        ([-99, 999], ["-99", "999"]),
+        ([77.0], ["77"]),
+        ([9], []),
+        ([66], []),
+    ],
+)
+def test_numbers_of_one_digit_that_stand_alone_far_away_may_mean_missing(codes, marks):
+    values = np.concatenate([np.repeat(codes, 5), 5 + np.arange(40) % 20])
+    assert sorted(missing_marks(values.astype(float)), key=float) == marks
+    # An age of 99 beside one of 98 is none.
+    assert missing_marks(np.repeat(np.arange(20.0, 100.0), 2)) == []
+
+
+def test_marks_of_missing_values_ids_that_repeat_and_emptied_silos_are_noted(init):
+    bmi = np.where(HOSPITALS == "South", "", (20 + ROW % 15).astype(str))
+    code, said, _ = init(
+        *("--silo", "hospital", "--missing", "drop"),
+        age=np.where(ROW % 20 == 0, -9, 20 + ROW % 60),
+        patient=[f"P{n // 3:04}" for n in ROW],
+        bmi=bmi,
+    )
+    assert code == 0
+    assert "note: column 'age': 1 numbers as -9 or 999 lie far from all others" in said
+    assert "note: column 'patient': its values repeat: where they name persons, say --person patient" in said
+    assert "note: silo 'South' has no record without a missing value, and is left out" in said
+    assert "'North'" not in said
+    assert "say --person" not in init("--silo", "hospital", "--output", "b.yaml", patient=[f"P{n}" for n in ROW])[1]
+
+
+def test_every_fault_of_a_file_is_a_line(init):
+    code, _, error = init(dose=[f"{n} mg" for n in ROW], bmi=["?!" if n == 40 else str(20 + n) for n in ROW])
+    assert code == 2
+    assert [line.split("column ")[1].split(":")[0] for line in error.splitlines()] == ["'bmi'", "'dose'"]
+    assert all(line.startswith("silodp init: patients.csv: row ") for line in error.splitlines())

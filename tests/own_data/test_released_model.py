@@ -111,6 +111,36 @@ def test_a_model_predicts_a_file_in_another_form_and_of_one_column(folder, capsy
         assert main([*words, *form]) == 0
         wanted = 1 / (1 + np.exp(-(0.5 * np.array([1.0, 2 * 40.5 / 120 - 1]) - 1)))
         np.testing.assert_allclose(pd.read_csv("out.csv")["P(yes)"], wanted, rtol=1e-9)
+    capsys.readouterr()
     assert main(words) == 2
     assert "new.csv: " in (error := capsys.readouterr().err)
     assert error.count("\n") == 1
+
+
+def test_a_number_beyond_its_bounds_is_told_by_column_and_row(folder, capsys):
+    ReleasedModel(np.array([0.5, -1.0, 0.25]), ABOUT, Schema("readmitted", PATIENTS)).save(folder / "model.npz")
+    frame = pd.DataFrame({"age": ["50", "1000", "120", "-1"], "smoker": "no"})
+    # An index without a name, as pandas writes it, is left out.
+    frame.to_csv("new.csv")
+    assert main(["predict", "model.npz", "new.csv", "--output", "out.csv"]) == 0
+    assert (
+        "column 'age': 2 of 4 values are beyond the model's bounds, and are cut (row 2, 4)" in capsys.readouterr().err
+    )
+    found = pd.read_csv("out.csv")["P(yes)"]
+    assert found[1] == found[2]
+
+
+def test_a_header_that_is_one_name_asks_for_the_separator(folder, capsys):
+    ReleasedModel(np.array([0.5, -1.0, 0.25]), ABOUT, Schema("readmitted", PATIENTS)).save(folder / "model.npz")
+    (folder / "new.csv").write_text("age;smoker\n50;no\n")
+    assert main(["predict", "model.npz", "new.csv", "--output", "out.csv"]) == 2
+    assert "missing: must be one of age;smoker (or --separator be given)" in capsys.readouterr().err
+
+
+def test_seconds_since_1970_are_told_apart_within_narrow_bounds():
+    start = 1_700_000_000
+    schema = Schema("y", {"seconds": Column("number"), "y": Column("category", ("no", "yes"))})
+    about = ABOUT | {"bounds": {"seconds": [start, start + 64]}}
+    frame = pd.DataFrame({"seconds": [str(start + second) for second in range(65)]})
+    found = ReleasedModel(np.array([1.0, 0.0]), about, schema).predict(frame)["P(yes)"]
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-(2 * np.arange(65) / 64 - 1))), rtol=1e-9)

@@ -22,6 +22,7 @@ from silodp.report.figures import BOUNDS_FIGURES
 from silodp.workflow import closure
 from silodp.workflow import job_digest as planning
 from silodp.workflow.closure import CodeSources
+from silodp.workflow.digests import package_checksum
 from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.outputs import DRAWN_CHECKS
 
@@ -527,6 +528,27 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
     finally:
         path.write_text(text, encoding="utf-8")
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["first", "run.yaml"]
+
+
+def test_a_job_without_the_rebuilds_disk_freezes_its_plan_and_refuses_another_package(planned, package, monkeypatch):
+    """As in a pod, whose image may be older than the rebuild's code."""
+    _, plan = planned
+    monkeypatch.setattr(planning, "ROOT", package)
+    monkeypatch.setenv(planning.CODE_VARIABLE, package_checksum(package))
+    frozen = planning.frozen_file(plan)
+    frozen.unlink()
+    planning.unpack(plan, "run.yaml")
+    assert load(frozen).run.seed == 7
+    frozen.unlink()
+    template = next(package.rglob("*.j2"))
+    text = template.read_text(encoding="utf-8")
+    template.write_text(text + " ", encoding="utf-8")
+    try:
+        with pytest.raises(ValueError, match="SILODP_CODE: this image holds another silodp: must be"):
+            planning.unpack(plan, "run.yaml")
+        assert not frozen.exists()
+    finally:
+        template.write_text(text, encoding="utf-8")
 
 
 def test_a_run_file_at_another_path_makes_nothing_again(planned, tmp_path):

@@ -55,9 +55,7 @@ def compare(reported: Path, first: str, second: str, output: Path | None) -> Non
     One row for each reading, (M, R) and epsilon. local_sgd:non_private is the algorithm without noise.
     """
     if not reported.is_file():
-        raise ConfigError(
-            f"command line: CSV: '{reported}': must be a file as RUN/reported/NAME.csv"
-        )
+        raise ConfigError(f"command line: CSV: '{reported}': must be a file as RUN/reported/NAME.csv")
     trials = read_csv(reported, REPORTED_COLUMNS)
     known = sorted({*trials["algorithm"], *(f"{name}{NON_PRIVATE}" for name in trials["algorithm"].unique())})
     rows = paired(trials, among("FIRST", first, known), among("SECOND", second, known))

@@ -237,19 +237,14 @@ def _columns_of_numbers(data: Data, schema: Schema) -> Iterator[tuple[str, np.nd
 
 
 def missing_marks(values: np.ndarray) -> list[str]:
-    """Numbers as -9, 888 or 999 that stand twice or more beyond all others, farther than these lie from each other."""
+    """Numbers as -9, 888 or 999 that stand twice or more, far from all others: farther than these from each other."""
     numbers, counts = np.unique(values, return_counts=True)
     marks = np.array([bool(re.fullmatch("-?(7+|8+|9+)", f"{number:g}")) for number in numbers]) & (counts > 1)
-    found: list[str] = []
-    for end in (1, -1):
-        # From an end inwards, as far as numbers may be marks.
-        run = int(np.argmin(np.append(marks[::end], False)))
-        while run and len(others := numbers[::end][run:]) > 2:
-            if abs(numbers[::end][run - 1] - others[0]) > 3 * np.abs(np.diff(others)).max():
-                found += [f"{number:g}" for number in numbers[::end][:run]]
-                break
-            run -= 1
-    return found
+    others = numbers[~marks]
+    if len(others) < 3:
+        return []
+    far = 3 * np.diff(others).max()
+    return [f"{number:g}" for number in numbers[marks] if number < others[0] - far or number > others[-1] + far]
 
 
 def outlier(values: np.ndarray) -> tuple[float, float, int] | None:

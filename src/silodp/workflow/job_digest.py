@@ -26,8 +26,8 @@ from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
 from silodp.extending import plugins
 from silodp.models.registry import MODULES
-from silodp.workflow.closure import CodeSources
-from silodp.workflow.digests import checksum, digest, keyed_checksum
+from silodp.workflow.closure import ROOT, CodeSources
+from silodp.workflow.digests import checksum, digest, keyed_checksum, package_checksum
 from silodp.workflow.outputs import Outputs
 from silodp.workflow.written import note_written
 
@@ -279,6 +279,20 @@ def freeze(plan: RunPlan, run_file: Path | str) -> None:
     temporary.write_text(json.dumps(plan.resolved.dump()), encoding="utf-8")
     temporary.replace(place)
     plan.sources.save(place.parent / _SOURCES)
+
+
+# What the rebuild's package is, for jobs that share no disk with it.
+CODE_VARIABLE = "SILODP_CODE"
+
+
+def unpack(plan: RunPlan, run_file: Path | str) -> None:
+    """Freeze a plan where none lies, as in a pod; ConfigError where the pod's package is not the rebuild's."""
+    if not frozen_file(plan).is_file():
+        if os.environ.get(CODE_VARIABLE) != package_checksum(ROOT):
+            raise ConfigError(
+                f"environment: {CODE_VARIABLE}: this image holds another silodp: must be built from the same"
+            )
+        freeze(plan, run_file)
 
 
 def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:

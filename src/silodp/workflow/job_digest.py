@@ -289,9 +289,8 @@ def unpack(plan: RunPlan, run_file: Path | str) -> None:
     """Freeze a plan where none lies, as in a pod; ConfigError where the pod's package is not the rebuild's."""
     if not frozen_file(plan).is_file():
         if os.environ.get(CODE_VARIABLE) != package_checksum(ROOT):
-            raise ConfigError(
-                f"environment: {CODE_VARIABLE}: this image holds another silodp: must be built from the same"
-            )
+            allowed = "must be built again, from the code of the rebuild"
+            raise ConfigError(f"environment: {CODE_VARIABLE}: this image holds another silodp: {allowed}")
         freeze(plan, run_file)
 
 

@@ -173,7 +173,11 @@ def test_an_output_is_never_an_input(tmp_path, monkeypatch, capsys):
 def test_a_pipe_is_not_waited_for(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     pipe, output = str(tmp_path / "pipe"), str(tmp_path / "o.csv")
-    for words in (["predict", pipe, pipe, "--output", output], ["init", "--again", pipe], ["compare", pipe, "a", "b"]):
+    for words in (
+        ["predict", pipe, pipe, "--output", output],
+        ["init", pipe, "--target", "y"],
+        ["compare", pipe, "a", "b"],
+    ):
         assert main(words) == 2
         assert "is a pipe or a device: must be a file" in capsys.readouterr().err
 
@@ -191,3 +195,52 @@ def test_a_model_with_a_flipped_bit_is_one_line(tmp_path):
             refused.append("not a model of silodp" in str(error))
     assert refused
     assert all(refused)
+
+
+ROWS = str(ROOT / "results/published/reported/wbcd_mlp.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["compare", "folder", "spider", "nope"], "CSV: 'folder': must be a file as RUN/reported/NAME.csv"),
+        (["compare", ROWS, "spider", "fed_spyder"], "SECOND: 'fed_spyder': must be one of fed_spider, "),
+        (["claims", "folder"], "folder: config.json: missing: must be a folder of results"),
+        (
+            ["rebuild", "run.yaml", "other.yaml"],
+            "'other.yaml': must be one run file, and words for Snakemake stand behind",
+        ),
+        (["rebuild", "run.yaml", "--profile", "nope"], "--profile: 'nope': must be a folder with config.yaml"),
+        (["predict", "model.npz", "run.yaml", "--output", "run.yaml/x.csv"], "--output: 'run.yaml/x.csv': "),
+        (["publish", "folder", "--output", "out"], "folder"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_words_that_cannot_be_used_are_refused_before_any_work(tmp_path, monkeypatch, capsys, words, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "run.yaml").write_text("run: r\nexperiments: {wbcd_mlp: {trials: 1}}\n")
+    before = sorted(tmp_path.rglob("*"))
+    assert main([*words, "-q"]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    # No lock, no folder.
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ("experiments: {wbcd_mlp: {trials: many}}", "experiments.wbcd_mlp.trials: 'many': must be a valid integer"),
+        ("experiments: {wbcd_mpl: {}}", "experiments.wbcd_mpl: no such experiment"),
+        ("seed: x\n    experiments: {wbcd_mlp: {}}", "seed: 'x': must be a valid integer"),
+    ],
+)
+def test_a_fault_in_a_part_names_the_file_that_it_stands_in(tmp_path, part, told):
+    (tmp_path / "run.yaml").write_text(f"run: run\nexperiments: {{wbcd_mlp: {{}}}}\nparts:\n  one:\n    {part}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "run-one.yaml")
+    assert str(caught.value).startswith(f"{tmp_path / 'run.yaml'}: ")
+    assert told in str(caught.value)
+    assert "should" not in str(caught.value)

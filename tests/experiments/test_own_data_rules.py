@@ -1,6 +1,7 @@
 """Experiments on a file of one's own: run files, silos, sizes, preprocessing, digests."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,13 +15,12 @@ from silodp.experiments.task import POINT, rounded_down, task_of
 from silodp.experiments.training import run_trial
 from silodp.experiments.validation import load, silo_sizes
 from silodp.federation.experiment_data import dataset_of, dirichlet, measure_person_spread
-from silodp.federation.partition import partition
 from silodp.federation.trial_data import partition_and_measure, prepare
 from silodp.workflow.digests import SECRET
 from silodp.workflow.job_digest import RunPlan
 
 SIZES = {"North": 100, "South": 40, "East": 21}
-DATASET = {"file": "patients.csv", "target": "readmitted", "silo": "hospital", "ignore": ["person"]}
+DATASET = {key: patients.experiment()["dataset"][key] for key in ("file", "target", "silo", "columns")}
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def loaded(tmp_path, monkeypatch):
         columns = {"person": i // 2, "readmitted": np.where(i % 4 == 0, "yes", "no")}
         patients.write_records(tmp_path / "patients.csv", sizes, **columns)
         keys = {"settings": [{"M": 3, "R": 5}], "trials": 2, "batch_share": 0.1}
-        keys["dataset"] = {key: value for key, value in (DATASET | (dataset or {})).items() if value is not None}
+        said = {key: value for key, value in (DATASET | (dataset or {})).items() if value is not None}
+        names = {name: "name" if name in said.values() else "ignored" for name in ("hospital", "person")}
+        keys["dataset"] = said | {"columns": DATASET["columns"] | names}
         return load(patients.run_file(tmp_path, **keys | changes))
 
     return one
@@ -104,13 +106,28 @@ def test_silos_keep_their_records_in_every_trial(loaded):
     np.testing.assert_allclose(trial.train[1][0][:, 0].numpy(), 2 * ages / 120 - 1, rtol=1e-6, atol=1e-7)
 
 
-def test_a_persons_records_are_on_one_side_but_for_one_person_a_silo():
-    generator, silo, person = np.random.default_rng(0), np.repeat([0, 1], [60, 30]), np.arange(90) // 3
-    found = partition(
-        np.zeros(90), scheme="column", silos=2, generator=generator, assigned=silo, person=person, train_share=0.75
-    )
-    for train, test in found.silos:
-        assert len(set(person[train]) & set(person[test])) <= 1
+def test_nobody_trains_and_is_tested_with_silos_of_a_column_or_cut(loaded):
+    columns = {"silo": None, "person": "person"}
+    cuts = [
+        {"dataset": {"person": "person"}},
+        {"dataset": columns, "silos": {"scheme": "iid", "count": 4}, "settings": [{"M": 4, "R": 5}]},
+    ]
+    for keys in cuts:
+        resolved = loaded(**keys)
+        config = resolved.experiments["patients"]
+        data = dataset_of(config).load()
+        for part in partition_and_measure("patients", config, config.readings, resolved.run, data)[0]:
+            assert not {*data.person[part.train_records()]} & {*data.person[np.concatenate(part.test)]}
+
+
+def test_a_silo_whose_persons_all_train_is_refused_by_name(loaded):
+    resolved = loaded({"North": 100, "South": 40, "Alone": 22}, dataset={"person": "person"})
+    config = resolved.experiments["patients"]
+    data = dataset_of(config).load()
+    # All records of this silo are of one person.
+    data = replace(data, person=np.where(data.silo == data.silo_names.index("Alone"), 0, data.person))
+    with pytest.raises(ValueError, match="patients: split 1: silo Alone: all its persons train, and none tests: must"):
+        partition_and_measure("patients", config, config.readings, resolved.run, data)
 
 
 def test_dirichlet_silos_depend_on_the_records_alone_and_differ_more_with_a_small_alpha():
@@ -134,7 +151,7 @@ SCHEMES = [
 
 @pytest.mark.parametrize(("silos", "wanted"), SCHEMES, ids=lambda value: str(value)[:25])
 def test_without_a_silo_column_a_scheme_cuts_silos(loaded, silos, wanted):
-    dataset = {"silo": None, "ignore": ["person", "hospital"]}
+    dataset = {"silo": None}
     settings = [{"M": wanted[0], "R": 5}]
     config = loaded(dataset=dataset, silos=silos, settings=settings).experiments["patients"]
     N, smallest = silo_sizes(config)
@@ -146,7 +163,7 @@ WRONG = [
     ({"sizes": {"North": 100, "Tiny": 1}}, "silos.least: None: the smallest silo has 1 records: must leave out silos"),
     ({"silos": {"least": 200}}, "no silo has silos.least = 200 records"),
     ({"silos": {"scheme": "iid", "count": 2}}, "silos.scheme: 'iid': must be column, or silo be left out of dataset"),
-    ({"dataset": {"silo": None, "ignore": ["hospital", "person"]}}, "silos.scheme: 'column': needs data that name"),
+    ({"dataset": {"silo": None}}, "silos.scheme: 'column': needs data that name"),
     ({"dataset": {"silo": None}, "silos": {"scheme": "dirichlet", "count": 3}}, "needs silos.count and silos.alpha"),
     ({"dataset": {"file": "nowhere.csv"}}, "nowhere.csv: no such file"),
     ({"preprocess": {"standardise": "bounds"}}, "preprocess.bounds: []: column 'age': lowest and highest"),
@@ -221,16 +238,16 @@ def test_nobody_else_can_compute_the_digest_of_own_data_and_anybody_that_of_regi
 def test_held_counts_silos_and_records_of_a_person(loaded):
     """Where the file names no person, a person is a record."""
     sizes = {"North": 101, "South": 40, "East": 21}
-    config, _, part, _ = first_trial(loaded(sizes, dataset={"ignore": [], "person": "person"}))
+    config, _, part, _ = first_trial(loaded(sizes, dataset={"person": "person"}))
     assert dataset_of(config).person_spread == measure_person_spread(config, part) == (2, 2)
     cut = {"silos": {"scheme": "iid", "count": 4}, "settings": [{"M": 4, "R": 5}]}
-    other = loaded(dataset={"ignore": ["hospital"], "person": "person", "silo": None}, **cut)
+    other = loaded(dataset={"person": "person", "silo": None}, **cut)
     assert dataset_of(other.experiments["patients"]).person_spread == (2, 2)
     assert measure_person_spread(loaded(sizes).experiments["patients"], part) == (1, 1)
 
 
 def test_a_persons_records_above_the_limit_are_drawn_and_always_the_same(loaded):
-    config = loaded(dataset={"ignore": [], "person": "person", "person_limit": 1}).experiments["patients"]
+    config = loaded(dataset={"person": "person", "person_limit": 1}).experiments["patients"]
     data, again = dataset_of(config).load(), dataset_of(config).load()
     assert np.bincount(data.person).max() == 1
     assert len(data.y) == len(np.unique(data.person)) == 81

@@ -93,6 +93,19 @@ def test_a_data_set_ones_own(root):
     assert RunPlan(load(root / "config" / "run.yaml", root)).digest_of("partition", experiment="cancer") != before
 
 
+def test_an_experiment_of_a_data_set_or_an_algorithm_of_ones_own_stands_alone_in_a_run_file(root):
+    """As docs/extend.md has it: no file of config/experiments names it."""
+    (root / "config" / "records.py").write_text(RECORDS)
+    mine = small.experiment(dataset="toy_records", algorithms={"minibatch_sgd": {}}).model_dump(
+        mode="json", exclude_unset=True
+    )
+    run = {"run": "run", "seed": 1, "experiments": {"mine": mine}, "plugins": ["records.py"]}
+    found = load(write(root, run), root)
+    assert found.experiments["mine"].dataset == "toy_records"
+    del mine["model"]
+    assert "experiments.mine.model: missing: this key must be given" in message(root, run).replace("mine: ", "mine.")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -131,10 +144,10 @@ def edited(root, old: str, new: str) -> set[str]:
     def digests() -> dict[str, str]:
         plan = RunPlan(load(root / "config" / "run.yaml", root))
         algorithms = ("minibatch_sgd", "toy_sign")
-        trained = {name: plan.digest_of("train", experiment="cancer", algorithm=name) for name in algorithms}
+        trained = {name: plan.own_digest("train", experiment="cancer", algorithm=name) for name in algorithms}
         jobs = ("partition", "table", "privacy", "figure")
-        made = {job: plan.digest_of(job, experiment="cancer") for job in jobs}
-        return trained | made | {"run": plan.digest_of("provenance")}
+        made = {job: plan.own_digest(job, experiment="cancer") for job in jobs}
+        return trained | made | {"run": plan.own_digest("provenance")}
 
     before, path = digests(), root / "config" / "toy_sign.py"
     text = path.read_text()

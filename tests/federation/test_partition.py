@@ -210,13 +210,32 @@ def test_silos_that_are_given_are_split_each_by_itself() -> None:
     assert any(not np.array_equal(one, other) for one, other in zip(found.train, again.train, strict=True))
 
 
-def test_of_given_silos_at_most_one_person_is_on_both_sides() -> None:
-    generator = rng(5)
-    assigned, person = generator.integers(0, 3, 120), generator.integers(0, 30, 120)
-    both = []
-    for train, test in as_given(assigned, 0.7, person=person).silos:
-        both.append(len({*person[train]} & {*person[test]}))
-    assert max(both) <= 1
+CUTS: list[dict] = [
+    *({"scheme": scheme, "silos": 3} for scheme in ("iid", "sorted_target", "by_class", "column", "dirichlet")),
+    *({"scheme": "iid", "silos": 3, "split": "per_silo"}, {"scheme": "iid", "silos": 3, "resample": True}),
+    {"scheme": "by_class", "silos": 3, "official_test": rng(3).random(360) < 0.2},
+    {"scheme": "digit_pairs", "silos": 25, "mixed": 0.3},
+]
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=lambda cut: "-".join(cut) + cut["scheme"])
+@pytest.mark.parametrize("seed", range(5))
+def test_who_trains_in_any_silo_is_tested_in_none_and_training_sides_keep_their_size(cut: dict, seed: int) -> None:
+    person = rng(seed).integers(0, 60, 360)
+    y = np.arange(360) % (10 if cut["scheme"] == "digit_pairs" else 3)
+    assigned = rng(seed).integers(0, 3, 360) if cut["scheme"] in ("column", "dirichlet") else None
+    apart, free = (partition(y, **cut, assigned=assigned, person=one, generator=rng(seed)) for one in (person, None))
+    assert [len(train) for train in apart.train] == [len(train) for train in free.train]
+    assert not {*person[np.concatenate(apart.train)]} & {*person[np.concatenate(apart.test)]}
+    assert len(np.concatenate(apart.test))
+
+
+def test_persons_who_train_take_few_test_records_away() -> None:
+    """One order of persons in all silos: those at the cut are lost, and not everybody who is in two silos."""
+    person = np.arange(480) // 8
+    for scheme, assigned in (("iid", None), ("column", rng(1).integers(0, 4, 480)), ("column", person % 4)):
+        cut = partition(np.zeros(480), scheme=scheme, silos=4, assigned=assigned, person=person, generator=rng(2))
+        assert sum(map(len, cut.test)) >= 0.5 * 96
 
 
 def test_silos_of_targets_are_described_by_count_mean_and_ends() -> None:

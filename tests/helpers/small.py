@@ -19,7 +19,8 @@ from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
-from silodp.models import MODELS, Model
+from silodp.models import MODELS
+from silodp.models.base import Model
 from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 FEATURES = 4

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import patients
 import pytest
 import yaml
 
@@ -14,8 +13,7 @@ from silodp.datasets.base import Data
 from silodp.datasets.own.guessing import Wishes, guess_schema
 from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.validation import load, silo_sizes
-from silodp.federation.experiment_data import dataset_of
-from silodp.own_data.first_run_file import bounds_around, identities, name_of, restarting
+from silodp.own_data.first_run_file import bounds_around, identities, missing_marks, name_of, restarting
 
 ROW = np.arange(300)
 HOSPITALS = np.where(ROW < 12, "Tiny", np.where(ROW % 3 == 0, "North", "South"))
@@ -144,7 +142,8 @@ def test_names_of_identities_are_told_from_words_that_end_alike(tmp_path):
     frame = pd.DataFrame({name: np.arange(9) % 4 for name in [*ids, *words, "y"]})
     frame.to_csv(tmp_path / "a.csv", index=False)
     guess = guess_schema(tmp_path / "a.csv", Wishes("y"))
-    assert [name for name, _ in identities(tmp_path, guess.frame, guess.schema)] == ids
+    parsed = {name: guess.frame[name].to_numpy(float) for name in guess.schema.columns}
+    assert [name for name, _ in identities(parsed, guess.schema)] == ids
 
 
 def test_ids_that_restart_in_each_centre_are_asked_about():
@@ -191,52 +190,6 @@ def test_the_run_file_quotes_names_that_yaml_would_read_otherwise(init, tmp_path
     assert [name_of(Path(name)) for name in ("a b.csv.gz", "Ö.csv")] == ["a_b", "mine"]
 
 
-def test_again_changes_the_schema_alone_and_keeps_what_still_reads(init, tmp_path, capsys):
-    """Mended lines and removed marks stay; a column that reads no more, or that is named, gets a new line."""
-    init("--silo", "hospital")
-    path, other = tmp_path / "config" / "patients.yaml", tmp_path / "config" / "patients.again.yaml"
-    mended = path.read_text().replace('"age": number   # guessed', '"age": {type: number, missing_words: ["XX"]}')
-    path.write_text(mended)
-    assert main(["init", "--again", str(path)]) == 0
-    assert "no change" in capsys.readouterr().out
-    assert other.read_text() == mended
-    frame = pd.DataFrame(COLUMNS).assign(smoker=np.where(ROW % 3 == 0, "former", COLUMNS["smoker"]), weight=ROW % 40)
-    frame.to_csv("patients.csv", index=False)
-    assert main(["init", "--again", str(path), "--missing-word", "age=YY", "--replace"]) == 0
-    kept, found = mended.splitlines(), path.read_text().splitlines()
-    changed = [line.strip() for line in found if line not in kept]
-    assert [line.split(":")[0] for line in changed] == ['"age"', '"smoker"', '"weight"']
-    assert '"smoker": {type: category, values: ["former", "no", "yes"]}   # from the data' in changed[1]
-    assert 'missing_words: ["YY"]' in changed[0]
-    assert '"weight": ignored   # guessed: new in the file (--type)' in changed[2]
-
-
-@pytest.mark.parametrize(
-    "words", [["--target", "x"], ["--missing", "refuse"], ["--person-limit", "20"], ["--federation"], ["--ignore", "x"]]
-)
-def test_again_refuses_options_that_it_does_not_heed(init, capsys, words):
-    init()
-    assert main(["init", "--again", "config/patients.yaml", *words]) == 2
-    error = capsys.readouterr().err
-    assert f"command line: {words[0]}: must be left out with --again" in error
-    assert error.count("\n") == 1
-
-
-def test_again_gives_a_schema_to_a_run_file_that_has_none(tmp_path, monkeypatch, capsys, caplog):
-    monkeypatch.chdir(tmp_path)
-    patients.write_records(tmp_path / "patients.csv")
-    path = patients.run_file(tmp_path)
-    before = load(path).experiments["patients"]
-    wanted = dataset_of(before).load()
-    assert "`silodp init --again RUN_FILE` writes one" in caplog.text
-    assert main(["init", "--again", str(path), "--replace"]) == 0
-    after = load(path).experiments["patients"]
-    assert set(after.dataset.columns) == {"hospital", "age", "smoker", "readmitted"}
-    assert not after.dataset.categories
-    assert after.model_dump(exclude={"dataset"}) == before.model_dump(exclude={"dataset"})
-    np.testing.assert_array_equal(dataset_of(after).load().x, wanted.x)
-
-
 def test_one_mark_for_decimals_and_thousands_is_refused_in_a_run_file(init, tmp_path):
     """As on the command line: values would be ten times too large without a word."""
     init("--silo", "hospital")
@@ -244,3 +197,53 @@ def test_one_mark_for_decimals_and_thousands_is_refused_in_a_run_file(init, tmp_
     path.write_text(path.read_text().replace('thousands: ""', 'thousands: "."'))
     with pytest.raises(ConfigError, match=r"dataset\.form: .*: decimal and thousands must be two different marks"):
         load(path)
+
+
+@pytest.mark.parametrize("name", ["no", "null", "2023", "007", "12_30", "1e5", "true"])
+def test_a_file_may_be_called_as_what_yaml_reads_otherwise(init, tmp_path, name):
+    pd.DataFrame(COLUMNS).to_csv(f"{name}.csv", index=False)
+    assert main(["init", f"{name}.csv", "--target", "readmitted", "--silo", "hospital"]) == 0
+    found = load(tmp_path / "config" / f"{name}.yaml")
+    assert found.run.run == name
+    assert list(found.experiments) == [name]
+
+
+@pytest.mark.parametrize(
+    ("codes", "marks"),
+    [
+        ([-9], ["-9"]),
+        ([888, 999], ["888", "999"]),
+        ([-99, 999], ["-99", "999"]),
+        ([77.0], ["77"]),
+        ([9], []),
+        ([66], []),
+    ],
+)
+def test_numbers_of_one_digit_that_stand_alone_far_away_may_mean_missing(codes, marks):
+    values = np.concatenate([np.repeat(codes, 5), 5 + np.arange(40) % 20])
+    assert sorted(missing_marks(values.astype(float)), key=float) == marks
+    # An age of 99 beside one of 98 is none.
+    assert missing_marks(np.repeat(np.arange(20.0, 100.0), 2)) == []
+
+
+def test_marks_of_missing_values_ids_that_repeat_and_emptied_silos_are_noted(init):
+    bmi = np.where(HOSPITALS == "South", "", (20 + ROW % 15).astype(str))
+    code, said, _ = init(
+        *("--silo", "hospital", "--missing", "drop"),
+        age=np.where(ROW % 20 == 0, -9, 20 + ROW % 60),
+        patient=[f"P{n // 3:04}" for n in ROW],
+        bmi=bmi,
+    )
+    assert code == 0
+    assert "note: column 'age': 1 numbers as -9 or 999 lie far from all others" in said
+    assert "note: column 'patient': its values repeat: where they name persons, say --person patient" in said
+    assert "note: silo 'South' has no record without a missing value, and is left out" in said
+    assert "'North'" not in said
+    assert "say --person" not in init("--silo", "hospital", "--output", "b.yaml", patient=[f"P{n}" for n in ROW])[1]
+
+
+def test_every_fault_of_a_file_is_a_line(init):
+    code, _, error = init(dose=[f"{n} mg" for n in ROW], bmi=["?!" if n == 40 else str(20 + n) for n in ROW])
+    assert code == 2
+    assert [line.split("column ")[1].split(":")[0] for line in error.splitlines()] == ["'bmi'", "'dose'"]
+    assert all(line.startswith("silodp init: patients.csv: row ") for line in error.splitlines())

@@ -1,6 +1,5 @@
 """A released model predicts a record alike, alone and among others, by the schema that it holds."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ from silodp.cli import main
 from silodp.datasets.own.encoding import read_records
 from silodp.datasets.own.schema import Column, Form, Schema, TableError
 from silodp.own_data.released_model import ReleasedModel, load_model
-
-DATASET = patients.experiment()["dataset"]
 
 
 @pytest.fixture
@@ -92,26 +89,6 @@ def test_a_number_that_float32_does_not_hold_is_refused_in_training_and_in_predi
             reading()
 
 
-def test_a_model_without_a_schema_needs_that_of_its_run_file(folder, capsys):
-    """Its values are spelled as pandas had them."""
-    features = [("age", None), ("smoker", "yes")]
-    old = ABOUT | {"features": features, "categories": {"smoker": ["no", "yes"]}, "classes": ["no", "yes"]}
-    np.savez(folder / "old.npz", weights=np.arange(3.0), about=np.array(json.dumps(old | {"target": "readmitted"})))
-    path, words = patients.run_file(folder), ["predict", "old.npz", "patients.csv", "--output", "out.csv"]
-    assert main(words) == 2
-    error = capsys.readouterr().err
-    assert "old.npz: --schema: must be a run file: the model has no schema" in error
-    assert error.count("\n") == 1
-    assert main([*words, "--schema", str(path)]) == 0
-    patients.run_file(folder, dataset=DATASET | {"categories": {"smoker": ["yes", "no"]}})
-    assert main([*words, "--schema", str(path)]) == 2
-    assert "must have the model's features: age, smoker" in capsys.readouterr().err
-    elsewhere = old | {"features": [("weight", None), ("smoker", "yes")]}
-    np.savez(folder / "old.npz", weights=np.arange(3.0), about=np.array(json.dumps(elsewhere)))
-    assert main([*words, "--schema", str(path)]) == 2
-    assert "must have the model's features: weight, smoker" in capsys.readouterr().err
-
-
 def test_a_file_in_another_encoding_is_predicted_by_the_models_form(folder):
     text = (folder / "patients.csv").read_text().replace("North", "Zürich")
     (folder / "patients.csv").write_bytes(text.encode("latin-1"))
@@ -119,33 +96,6 @@ def test_a_file_in_another_encoding_is_predicted_by_the_models_form(folder):
     ReleasedModel(np.arange(3.0), ABOUT, schema).save(folder / "model.npz")
     assert main(["predict", "model.npz", "patients.csv", "--output", "out.csv"]) == 0
     assert len(pd.read_csv("out.csv")) == 100
-
-
-def test_a_run_file_and_a_model_that_are_older_than_schemas_keep_working(folder, capsys):
-    """A column of TRUE and FALSE is a number with bounds there, and the sizes of silos are declared."""
-    frame = pd.read_csv("patients.csv", dtype=str)
-    frame["smoker"] = frame["smoker"].map({"yes": "TRUE", "no": "FALSE"})
-    frame.to_csv("patients.csv", index=False)
-    dataset = {key: value for key, value in DATASET.items() if key != "categories"} | {"sizes": {"North": 60}}
-    bounds = {"age": [0, 120], "smoker": [0, 1]}
-    about = ABOUT | {"features": [("age", None), ("smoker", None)], "bounds": bounds, "classes": ["no", "yes"]}
-    np.savez("old.npz", weights=np.array([0.5, -1.0, 0.25]), about=np.array(json.dumps(about)))
-    preprocess = {"standardise": "bounds", "bounds": bounds, "constant_column": True}
-    path = str(patients.run_file(folder, dataset=dataset, preprocess=preprocess))
-    smoker = np.where(frame["smoker"] == "TRUE", 1.0, -1.0)
-    wanted = 1 / (1 + np.exp(-(0.5 * (2 * frame["age"].astype(float) / 120 - 1) - smoker + 0.25)))
-    for _ in range(2):
-        assert main(["config", "check", path]) == 0
-        assert main(["partition", path, "patients", "--output", "silos"]) == 0
-        assert main(["predict", "old.npz", "patients.csv", "--schema", path, "--output", "out.csv"]) == 0
-        np.testing.assert_allclose(pd.read_csv("out.csv")["P(yes)"], wanted, rtol=1e-9)
-        assert main(["init", "--again", path, "--replace"]) == 0
-    text = (folder / path).read_text()
-    (folder / path).write_text(text.replace("target:", "targets:"))
-    capsys.readouterr()
-    assert main(["init", "--again", path]) == 2
-    assert "dataset.targets: " in (error := capsys.readouterr().err)
-    assert error.count("\n") == 1
 
 
 def test_a_model_predicts_a_file_in_another_form_and_of_one_column(folder, capsys):
@@ -161,6 +111,36 @@ def test_a_model_predicts_a_file_in_another_form_and_of_one_column(folder, capsy
         assert main([*words, *form]) == 0
         wanted = 1 / (1 + np.exp(-(0.5 * np.array([1.0, 2 * 40.5 / 120 - 1]) - 1)))
         np.testing.assert_allclose(pd.read_csv("out.csv")["P(yes)"], wanted, rtol=1e-9)
+    capsys.readouterr()
     assert main(words) == 2
     assert "new.csv: " in (error := capsys.readouterr().err)
     assert error.count("\n") == 1
+
+
+def test_a_number_beyond_its_bounds_is_told_by_column_and_row(folder, capsys):
+    ReleasedModel(np.array([0.5, -1.0, 0.25]), ABOUT, Schema("readmitted", PATIENTS)).save(folder / "model.npz")
+    frame = pd.DataFrame({"age": ["50", "1000", "120", "-1"], "smoker": "no"})
+    # An index without a name, as pandas writes it, is left out.
+    frame.to_csv("new.csv")
+    assert main(["predict", "model.npz", "new.csv", "--output", "out.csv"]) == 0
+    assert (
+        "column 'age': 2 of 4 values are beyond the model's bounds, and are cut (row 2, 4)" in capsys.readouterr().err
+    )
+    found = pd.read_csv("out.csv")["P(yes)"]
+    assert found[1] == found[2]
+
+
+def test_a_header_that_is_one_name_asks_for_the_separator(folder, capsys):
+    ReleasedModel(np.array([0.5, -1.0, 0.25]), ABOUT, Schema("readmitted", PATIENTS)).save(folder / "model.npz")
+    (folder / "new.csv").write_text("age;smoker\n50;no\n")
+    assert main(["predict", "model.npz", "new.csv", "--output", "out.csv"]) == 2
+    assert "missing: must be one of age;smoker (or --separator be given)" in capsys.readouterr().err
+
+
+def test_seconds_since_1970_are_told_apart_within_narrow_bounds():
+    start = 1_700_000_000
+    schema = Schema("y", {"seconds": Column("number"), "y": Column("category", ("no", "yes"))})
+    about = ABOUT | {"bounds": {"seconds": [start, start + 64]}}
+    frame = pd.DataFrame({"seconds": [str(start + second) for second in range(65)]})
+    found = ReleasedModel(np.array([1.0, 0.0]), about, schema).predict(frame)["P(yes)"]
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-(2 * np.arange(65) / 64 - 1))), rtol=1e-9)

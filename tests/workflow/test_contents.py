@@ -69,6 +69,21 @@ def test_verify_names_every_missing_or_changed_file(run):
     assert problems(run) == []
 
 
+def test_verify_names_a_link_and_a_file_that_was_added(run, tmp_path, capsys):
+    (run / "bounds").mkdir()
+    (run / "bounds" / "table_1.csv").write_text("check\n")
+    table = next((run / "tables").iterdir())
+    table.rename(tmp_path / "elsewhere.csv")
+    table.symlink_to(tmp_path / "elsewhere.csv")
+    (run / "reported").rename(tmp_path / "reported")
+    (run / "reported").symlink_to(tmp_path / "reported")
+    assert main(["verify", str(run)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{table}: a link: must be the file itself" in lines
+    assert any(line.startswith(str(run / "reported")) and ": a link: " in line for line in lines)
+    assert f"{run / 'bounds/table_1.csv'}: not in ro-crate-metadata.json: added after it was made" in lines
+
+
 @pytest.mark.parametrize(
     ("damage", "code", "line"),
     [

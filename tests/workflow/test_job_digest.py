@@ -22,6 +22,7 @@ from silodp.report.figures import BOUNDS_FIGURES
 from silodp.workflow import closure
 from silodp.workflow import job_digest as planning
 from silodp.workflow.closure import CodeSources
+from silodp.workflow.digests import package_checksum
 from silodp.workflow.job_digest import RunPlan
 from silodp.workflow.outputs import DRAWN_CHECKS
 
@@ -131,7 +132,7 @@ SCALES = ("smoke", "default", "paper")
 
 
 def digests(one: RunPlan) -> dict[str, str]:
-    return {job: one.digest_of(job, experiment="small", algorithm="minibatch_sgd") for job in JOBS}
+    return {job: one.own_digest(job, experiment="small", algorithm="minibatch_sgd") for job in JOBS}
 
 
 SHOWN, TRAINED, CUT = {"figure"}, {"train", "privacy", *REPORTS}, set(JOBS) - {"figure"}
@@ -183,7 +184,6 @@ RUN_KEYS = {
     "runtime_minutes": (7, set()),
     "data": ({"mirror": "/other"}, set()),
     "bounds": ({"scale": "smoke"}, set()),
-    "limits": ({"jobs": 7}, set()),
     "targets": (["bounds"], set()),
 }
 
@@ -279,13 +279,13 @@ def stale(package):
     def digests(changes):
         plan = RunPlan(Resolved(Path("run.yaml"), small.run(), {"small": small.experiment(**changes)}))
         plan.sources = CodeSources(root=package)
-        found = {name: plan.digest_of("train", experiment="small", algorithm=name) for name in ALGORITHMS}
+        found = {name: plan.own_digest("train", experiment="small", algorithm=name) for name in ALGORITHMS}
         for job in ("partition", "fresh", "select", "table", "privacy", "figure"):
-            found[job] = plan.digest_of(job, experiment="small")
+            found[job] = plan.own_digest(job, experiment="small")
         for check in ("upper_bounds", "participation"):
-            found[check] = plan.digest_of("check", name=check)
+            found[check] = plan.own_digest("check", name=check)
         whole = ("formulas", "merge", "comparisons", "claims", "provenance", "report", "redraw", "crate")
-        return found | {job: plan.digest_of(job) for job in whole}
+        return found | {job: plan.own_digest(job) for job in whole}
 
     def changed(edit, file=None, to=None, **changes):
         if repr(changes) not in known:
@@ -381,6 +381,42 @@ def test_a_module_that_is_moved_makes_nothing_again(stale, module, place):
     assert stale(edit, to=files) == set()
 
 
+# Whatever a job is computed by, and the jobs that read its results, and theirs.
+OF_SMALL = {"figure", "merge", "comparisons", "claims", "provenance", "report", "crate", "redraw"}
+FOLLOWING = {
+    "table": OF_SMALL,
+    "fresh": {"table", *OF_SMALL},
+    "privacy": {"table", *OF_SMALL},
+    "select": {"fresh", "privacy", "table", *OF_SMALL},
+    "train": {"select", "fresh", "privacy", "table", *OF_SMALL},
+    "partition": {"train", "select", "fresh", "privacy", "table", *OF_SMALL},
+}
+
+
+@pytest.mark.parametrize("job", FOLLOWING)
+def test_a_job_follows_those_whose_results_it_reads(monkeypatch, job):
+    """Whatever the times of the files: those of an older clock, or of a copy."""
+
+    def digests():
+        one, options = RunPlan(plan().resolved), {"experiment": "small", "algorithm": "minibatch_sgd"}
+        options |= {"folder": "figures"}
+        return {name: one.digest_of(name, **options) for name in ("partition", "formulas", *FOLLOWING["partition"])}
+
+    before, own = digests(), RunPlan.own_digest
+    monkeypatch.setattr(RunPlan, "own_digest", lambda *a, **b: own(*a, **b) + "changed" * (a[1] == job))
+    after = digests()
+    assert {name for name in before if before[name] != after[name]} == {job, *FOLLOWING[job]}
+
+
+def test_a_publication_follows_no_training(monkeypatch):
+    """Its tables are committed, and what they are made of is not there."""
+    run, published = (RunPlan(plan().resolved, folder) for folder in (None, "results/published"))
+    monkeypatch.setattr(RunPlan, "_train", None)
+    assert published.digest_of("figure", experiment="small")
+    with pytest.raises(TypeError):
+        run.digest_of("figure", experiment="small")
+
+
 def test_doubled_step_sizes_retrain_every_algorithm(stale):
     assert stale(replaced(r"return np\.exp\(", "return 2 * np.exp("), "config/experiment.py") >= set(ALGORITHMS)
 
@@ -414,7 +450,7 @@ def closures():
     def found(job="train", algorithm="minibatch_sgd", **changes):
         one = plan(**changes)
         one.sources = Recorded()
-        one.digest_of(job, experiment="small", algorithm=algorithm)
+        one.own_digest(job, experiment="small", algorithm=algorithm)
         return one.sources.closures[-1]
 
     return found
@@ -477,7 +513,7 @@ TRAIN = {"experiment": "wbcd_mlp", "algorithm": "local_sgd"}
 
 
 def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_writes(planned, package, tmp_path):
-    digest, frozen = planned[1].digest_of("train", **TRAIN), planning.frozen_file("small")
+    digest, frozen = planned[1].digest_of("train", **TRAIN), planning.frozen_file(planned[1])
     planning.hold(digest, frozen, "train", TRAIN)
     files.write_text("as planned", tmp_path / "first")
     path = package / "algorithms" / "local_sgd.py"
@@ -493,6 +529,27 @@ def test_a_job_refuses_when_the_code_changed_before_it_starts_or_before_it_write
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["first", "run.yaml"]
 
 
+def test_a_job_without_the_rebuilds_disk_freezes_its_plan_and_refuses_another_package(planned, package, monkeypatch):
+    """As in a pod, whose image may be older than the rebuild's code."""
+    _, plan = planned
+    monkeypatch.setattr(planning, "ROOT", package)
+    monkeypatch.setenv(planning.CODE_VARIABLE, package_checksum(package))
+    frozen = planning.frozen_file(plan)
+    frozen.unlink()
+    planning.unpack(plan, "run.yaml")
+    assert load(frozen).run.seed == 7
+    frozen.unlink()
+    template = next(package.rglob("*.j2"))
+    text = template.read_text(encoding="utf-8")
+    template.write_text(text + " ", encoding="utf-8")
+    try:
+        with pytest.raises(ValueError, match="SILODP_CODE: this image holds another silodp: must be"):
+            planning.unpack(plan, "run.yaml")
+        assert not frozen.exists()
+    finally:
+        template.write_text(text, encoding="utf-8")
+
+
 def test_a_run_file_at_another_path_makes_nothing_again(planned, tmp_path):
     """Digest and frozen plan are what rules hand to jobs."""
     (tmp_path / "beside").symlink_to(tmp_path)
@@ -502,7 +559,7 @@ def test_a_run_file_at_another_path_makes_nothing_again(planned, tmp_path):
     frozen = {
         planning.make_plan(path, None, frozen=True).resolved.path.resolve() for path in ("run.yaml", "beside/run.yaml")
     }
-    assert frozen == {planning.frozen_file("small").resolve()}
+    assert frozen == {planning.frozen_file(planned[1]).resolve()}
 
 
 def test_jobs_read_the_run_file_as_it_was_when_the_rebuild_started(planned):
@@ -513,7 +570,7 @@ def test_jobs_read_the_run_file_as_it_was_when_the_rebuild_started(planned):
     assert frozen.digest_of("train", **TRAIN) == plan.digest_of("train", **TRAIN)
     assert planning.make_plan("run.yaml", None, frozen=False).run.seed == 8
     # It may hold the password of a mirror.
-    assert planning.frozen_file("small").stat().st_mode & 0o077 == 0
+    assert planning.frozen_file(planned[1]).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)

@@ -265,7 +265,7 @@ def test_publish_that_is_stopped_at_any_moment_leaves_the_old_or_the_new_whole(r
             assert held(out) == old if out.exists() else held(tmp_path / ".out.old") == old
     assert publish(run, output=out, options=["--beside"]) == 0
     assert (out / "tables/diabetes_linear.csv").read_text() == "another"
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [".out.lock"]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_file_that_changes_while_it_is_published_is_never_published(runs, tmp_path, monkeypatch, capsys):

@@ -96,7 +96,7 @@ def test_jobs_from_silos_to_a_figure_call_what_their_digests_are_made_of(experim
 
     def traced(job: str, *words: object) -> None:
         plan.sources = Recorded()
-        plan.digest_of(job, experiment=experiment, algorithm=algorithm)
+        plan.own_digest(job, experiment=experiment, algorithm=algorithm)
         called = called_by([job, run_file, experiment, *words, "-q"])
         assert called
         assert called <= plan.sources.modules, (job, sorted(called - plan.sources.modules))

@@ -1,5 +1,6 @@
 # What every workflow of a run starts with: its run file checked, its plan made. RUN_FILE is the Snakefile's default,
 # FOLDER where a publication lies, None for a run.
+import os
 import sys
 import threading
 from pathlib import Path
@@ -7,8 +8,8 @@ from pathlib import Path
 from silodp.datasets.sources import without_credentials
 from silodp.verdicts.checks import CHECKS
 from silodp.verdicts.claims.loading import load_claims
-from silodp.workflow import engine, job_digest as planning
-from silodp.workflow.digests import from_here
+from silodp.workflow import closure, engine, job_digest as planning
+from silodp.workflow.digests import from_here, package_checksum
 from silodp.workflow.written import changed_files
 
 # A job takes the place of its shell, and ends when Snakemake does.
@@ -40,27 +41,44 @@ try:
     engine.set_environment()
     load_claims()
     PLAN = planning.make_plan(RUN_FILE, FOLDER, frozen=not workflow.is_main_process)
+    if workflow.is_main_process:
+        os.environ[planning.CODE_VARIABLE] = package_checksum(closure.ROOT)
+    else:
+        planning.unpack(PLAN, RUN_FILE)
 except ValueError as error:
     refuse(str(error))
+
+
+# Jobs that share no disk with this folder get it, and hold themselves to it.
+envvars:
+    planning.CODE_VARIABLE,
+
 
 # A file that is not what its job wrote goes, and so is made again; while another rebuild works here nothing does.
 if workflow.is_main_process and not PLAN.published:
     try:
         with engine.results_locked(Path(PLAN.folder)):
-            for file in changed_files(Path(PLAN.folder)):
+            changed = changed_files(Path(PLAN.folder))
+            for file in changed:
                 print(
                     f"silodp: {file}: is not what its job wrote: it is made again",
                     file=sys.stderr,
                 )
-                if not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+            if not {"-n", "--dry-run", "--dryrun"} & set(sys.argv):
+                for file in changed:
                     file.unlink()
+            elif changed:
+                workflow.dag_settings.forcerun = {
+                    *workflow.dag_settings.forcerun,
+                    *map(str, changed),
+                }
     except engine.BusyError:
         pass
     except ValueError as error:
         refuse(str(error))
 
 # What jobs read: the run file as it was when the rebuild started.
-FROZEN = str(planning.frozen_file(PLAN.run.run))
+FROZEN = str(planning.frozen_file(PLAN))
 
 if PLAN.resolved.left_out:
     print(

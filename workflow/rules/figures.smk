@@ -85,7 +85,7 @@ rule redraw:
         run_file=FROZEN,
         folder=subpath(output[0], parent=True),
         formats=PLAN.formats,
-        digest=PLAN.digest_of("redraw"),
+        digest=PLAN.digest_of("redraw", folder="figures"),
     shell:
         REDRAW
 

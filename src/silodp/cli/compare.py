@@ -8,9 +8,10 @@ import click
 from tqdm import tqdm
 
 from silodp.algorithms import ALGORITHMS
-from silodp.cli.options import PATH, command, job_command, output
+from silodp.cli.options import PATH, among, command, job_command, output
+from silodp.config.errors import ConfigError
 from silodp.experiments.columns import PRIVACY_COLUMNS, REPORTED_COLUMNS
-from silodp.files import read_csv, read_table, with_reading, write_csv
+from silodp.files import NON_PRIVATE, read_csv, read_table, with_reading, write_csv
 from silodp.verdicts.claims.base import RunFolder
 from silodp.verdicts.claims.deciding import decide
 from silodp.verdicts.claims.loading import load_claims, read_protocol
@@ -45,7 +46,11 @@ def compare(reported: Path, first: str, second: str, output: Path | None) -> Non
 
     One row for each reading, (M, R) and epsilon. local_sgd:non_private is the algorithm without noise.
     """
-    rows = paired(read_csv(reported, REPORTED_COLUMNS), first, second)
+    if not reported.is_file():
+        raise ConfigError(f"command line: CSV: '{reported}': must be a file as RUN/reported/NAME.csv")
+    trials = read_csv(reported, REPORTED_COLUMNS)
+    known = sorted({*trials["algorithm"], *(f"{name}{NON_PRIVATE}" for name in trials["algorithm"].unique())})
+    rows = paired(trials, among("FIRST", first, known), among("SECOND", second, known))
     if output:
         write_csv(rows, output)
     else:
@@ -60,7 +65,10 @@ def claims(run: str, output: Path | None, as_markdown: bool) -> None:
     """Judge every claim of config/claims by the tables of RUN: a results folder or a run's name."""
     hidden = not log.isEnabledFor(logging.INFO) or None
     known = tqdm(load_claims(), desc="claims", unit="claim", disable=hidden, leave=False)
-    table = decide(known, RunFolder(results_folder(run)))
+    folder = results_folder(run)
+    if not (folder / "config.json").is_file():
+        raise ConfigError(f"{folder}: config.json: missing: must be a folder of results")
+    table = decide(known, RunFolder(folder))
     if output:
         write_csv(table, output)
     if as_markdown or not output:

@@ -1,12 +1,11 @@
 """The command for your own file: init."""
 
-import difflib
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from silodp.cli.file_form import file_form
 from silodp.cli.options import COUNT, PATH, command, option_of_values
@@ -23,10 +22,12 @@ _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row
 
 @command(epilog="Example: silodp init patients.csv --target readmitted --silo hospital")
 @click.argument("file", type=PATH)
-@click.option("--target", help="Column that is predicted.")
+@click.option("--target", required=True, help="Column that is predicted.")
 @click.option("--silo", help="Column that names the silo of a record.")
 @click.option("--person", help="Column that names the person of a record, where persons may have several.")
-@click.option("--missing", type=click.Choice(("refuse", "drop", "mean")), help="Rule for missing values.")
+@click.option(
+    "--missing", type=click.Choice(("refuse", "drop", "mean")), default="refuse", help="Rule for missing values."
+)
 @option_of_values("--ignore", help="Columns that are not used.")
 @click.option("--task", type=click.Choice(("classification", "regression")), help="Default: inferred from the target.")
 @click.option("--person-limit", type=COUNT, default=20, help="Records of a person that are used.", show_default=True)
@@ -39,12 +40,8 @@ _FORM = ("separator", "encoding", "decimal", "thousands", "units_row", "last_row
 @click.option("--output", type=PATH, help="Run file to write (default: config/<name of the file>.yaml).")
 @click.option("--federation", is_flag=True, help="Draft a federation in the folder --output instead of a run file.")
 @click.option("--name", help="With --federation: what the silo of FILE is called (default: as FILE).")
-@click.option("--again", is_flag=True, help="FILE is a run file: look at its data again and change its schema alone.")
-@click.option("--replace", is_flag=True, help="With --again: write to FILE itself.")
 def init(
     file: Path,
-    again: bool,
-    replace: bool,
     federation: bool,
     name: str | None,
     output: Path | None,
@@ -58,6 +55,9 @@ def init(
     `silodp silo` and `silodp federate`.
     """
     form = {key: value for key in _FORM if (value := said.pop(key)) is not None}
+    # As the header's names are read, however an accent was typed.
+    said |= {key: unicodedata.normalize("NFC", said[key]) for key in ("target", "silo", "person") if said[key]}
+    said["ignore"] = tuple(unicodedata.normalize("NFC", name) for name in said["ignore"])
     types, words = _pairs("--type", said.pop("type")), _pairs("--missing-word", said.pop("missing_word"))
     if wrong := [f"{name}={kind[-1]}" for name, kind in types.items() if kind[-1] not in TYPES]:
         raise ConfigError(f"command line: --type: {wrong[0]}: must be COLUMN= and one of {', '.join(TYPES)}")
@@ -66,21 +66,7 @@ def init(
         "types": {name: kinds[-1] for name, kinds in types.items()},
         "missing_words": words,
     }
-    if again:
-        source = click.get_current_context().get_parameter_source
-        unheeded = [*said, "federation", "name", "silos", "person_limit", *["output"] * replace]
-        if given := [name for name in unheeded if source(name) is ParameterSource.COMMANDLINE]:
-            option = given[0].replace("_", "-")
-            raise ConfigError(
-                f"command line: --{option}: must be left out with --again, which changes the schema alone"
-            )
-        if output is not None:
-            _refuse_existing(output)
-        _renew_schema(file, replace, output, more)
-        return
-    if said["target"] is None or replace:
-        raise ConfigError("command line: --target: must be given, and --replace be left out, without --again")
-    wishes = Wishes(**said | {"missing": said["missing"] or "refuse"}, **more)
+    wishes = Wishes(**said, **more)
     if federation:
         survey = first_run_file.survey(file, wishes)
         output = output or Path("federation")
@@ -104,7 +90,7 @@ def init(
 
 def _refuse_existing(output: Path) -> None:
     if output.exists():
-        raise ConfigError(f"{output}: already exists; remove it or choose another --output (or --again)")
+        raise ConfigError(f"{output}: already exists; remove it or choose another --output")
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -114,28 +100,16 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name, mark, word = text.rpartition("=")
         if not mark or not name or not word:
             raise ConfigError(f"command line: {option}: {text}: must be COLUMN=WORD")
+        name = unicodedata.normalize("NFC", name)
         found[name] = (*found.get(name, ()), word)
     return found
 
 
-def _renew_schema(path: Path, replace: bool, output: Path | None, more: Mapping[str, Any]) -> None:
-    """A run file with a schema that fits its file and these options; the rest of it stays."""
-    text = path.read_text(encoding="utf-8")
-    new = first_run_file.with_schema_again(path, text, **more)
-    print("".join(difflib.unified_diff(text.splitlines(True), new.splitlines(True), str(path), "again")) or "no change")
-    if replace:
-        _write_checked(new, path)
-    else:
-        write_text(new, output or path.with_suffix(".again.yaml"))
-    print(f"{path}: written" if replace else f"written beside it; with --replace it takes the place of {path}")
-
-
 def _write_checked(text: str, output: Path) -> None:
     """Write a run file that loads, or none."""
-    before = output.read_text(encoding="utf-8") if output.exists() else None
     write_text(text, output)
     try:
         load(output)
     except ConfigError:
-        output.unlink() if before is None else write_text(before, output)
+        output.unlink()
         raise

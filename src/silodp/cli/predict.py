@@ -8,8 +8,6 @@ import click
 from silodp.cli.file_form import file_form
 from silodp.cli.options import PATH, command
 from silodp.config.errors import ConfigError
-from silodp.experiments.validation import load
-from silodp.federation.experiment_data import schema_of
 from silodp.files import write_csv
 from silodp.own_data.released_model import load_model
 
@@ -22,25 +20,23 @@ log = logging.getLogger("silodp")
 @click.option("--output", type=PATH, required=True, help="CSV file to write.")
 @click.option("--unknown", type=click.Choice(("empty", "zero")), default="empty", help="For unknown categories.")
 @file_form
-@click.option("--schema", type=PATH, help="Run file of a model that is older than schemas.")
-def predict(model: Path, file: Path, output: Path, unknown: str, schema: Path | None, **form: str | None) -> None:
+def predict(model: Path, file: Path, output: Path, unknown: str, **form: str | None) -> None:
     """Predict every record of FILE by a released MODEL: probabilities of classes, or values.
 
     A federation's model does not know how a silo writes its file: --separator and the options below it say so.
 
     A row with a category that the model does not know is empty; `--unknown zero` takes it for none of those known.
     """
-    known = None
-    if schema is not None:
-        own = [one.dataset for one in load(schema).experiments.values() if not isinstance(one.dataset, str)]
-        known = schema_of(own[0]) if own else None
     try:
-        released = load_model(model, known).in_form(**{key: value for key, value in form.items() if value is not None})
+        released = load_model(model).in_form(**{key: value for key, value in form.items() if value is not None})
         frame = released.read(file)
         table = released.predict(frame, unknown, file)
     except ValueError as error:
         raise ConfigError(str(error)) from None
     for column, count in table.attrs["unknown"].items():
         log.warning("%s: column %r: %d of %d values are unknown to the model", file, column, count, len(frame))
+    for column, rows in table.attrs["cut"].items():
+        where = f"{len(rows)} of {len(frame)} values are beyond the model's bounds, and are cut"
+        log.warning("%s: column %r: %s (row %s)", file, column, where, ", ".join(map(str, rows[:5])))
     write_csv(table, output)
     print(f"{output}: {len(table)} predictions")

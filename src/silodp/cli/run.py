@@ -30,7 +30,7 @@ profile = click.option("--profile", default="workflow/profiles/default", help="S
 @run_file
 @click.option("--cores", type=Cores(), help="Cores used at once (default: all).")
 def cost(run_file: Path, cores: str | None) -> None:
-    """Estimate a rebuild from nothing; refused, as the rebuild is, above the run file's limits."""
+    """Estimate a rebuild from nothing; refused, as the rebuild is, where the disk has too little free."""
     plan = RunPlan(load(run_file))
     estimate = costs.cost_here(plan, cores)
     print(estimate.text())
@@ -49,6 +49,9 @@ def rebuild(state: dict, run_file: Path, arguments: Sequence[str], cores: str | 
     Snakemake gets the words after `--`: targets and options. Run a killed rebuild again, and it goes on; only one
     rebuild at a time works in a folder. A signal ends the jobs too.
     """
+    if arguments and "--" not in state["words"]:
+        allowed = "must be one run file, and words for Snakemake stand behind --"
+        raise ConfigError(f"command line: {arguments[0]!r}: {allowed}")
     plan = RunPlan(load(run_file))
     # Nothing is trained for a publication.
     if not is_publication(run_file.parent):
@@ -72,7 +75,9 @@ def run_workflow(
     arguments = ["--snakefile", str(root / "Snakefile"), *arguments] if not Path("Snakefile").is_file() else arguments
     profile = profile if Path(profile).exists() or not (root / profile).exists() else str(root / profile)
     settings = Path(profile) / "config.yaml"
-    if settings.is_file() and read_yaml(settings).get("executor") == "slurm" and not shutil.which("sbatch"):
+    if not settings.is_file():
+        raise ConfigError(f"command line: --profile: {profile!r}: must be a folder with config.yaml")
+    if read_yaml(settings).get("executor") == "slurm" and not shutil.which("sbatch"):
         raise ConfigError(f"command line: --profile: {profile!r}: needs Slurm, and this machine has no sbatch")
     bin_folder = str(Path(sys.executable).parent)
     environment = os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}"}

@@ -1,6 +1,7 @@
 """How a command starts and ends: logging, environment, plug-ins, and errors as one line with an exit code."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from silodp.config.errors import ConfigError
+from silodp.datasets.own.schema import TableError
 from silodp.datasets.sources import without_credentials
 from silodp.extending import plugins
 from silodp.workflow.engine import set_environment
@@ -19,6 +21,11 @@ log = logging.getLogger("silodp")
 def _check_files(values: Mapping[str, Any], parameters: Sequence[click.Parameter]) -> None:
     """ConfigError where a file is a pipe, which would be waited for, or --output an input, which would be replaced."""
     output = values.get("output")
+    if isinstance(output, Path):
+        # Before the work, not after it.
+        there = next(place for place in (output.absolute(), *output.absolute().parents) if place.exists())
+        if there != output.absolute() and not (there.is_dir() and os.access(there, os.W_OK)):
+            raise ConfigError(f"command line: --output: '{output}': {there}: must be a folder where a file can be made")
     for parameter in parameters:
         name = parameter.name or ""
         given = (values.get(name) or ()) if isinstance(parameter.type, click.Path) else ()
@@ -71,6 +78,8 @@ def run(context: click.Context, function: Callable[[click.Context], int | None])
         # Errors of the parquet reader name the file in their text only.
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}"
-        text = " ".join(text.split()) + (": must be a readable file" if unreadable else "")
-        print(f"{context.command_path}: {text}", file=sys.stderr)
+        # A table may have several faults, each a line.
+        for line in text.split("\n") if isinstance(error, TableError) else [text]:
+            words = " ".join(line.split()) + (": must be a readable file" if unreadable else "")
+            print(f"{context.command_path}: {words}", file=sys.stderr)
         return 2 if unreadable or isinstance(error, ValueError) else 1

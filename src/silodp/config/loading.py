@@ -104,7 +104,10 @@ def read_run(path: Path) -> Run:
     file, part = file_and_part(path)
     try:
         keys = read_yaml(file)
-        run = Run.model_validate(without_format(keys, file) if file.suffix == ".json" else keys)
+        if file.suffix == ".json":
+            # Published records name limits, which decided no result.
+            keys = {key: value for key, value in without_format(keys, file).items() if key != "limits"}
+        run = Run.model_validate(keys)
         if not part:
             return run
         if part not in run.parts:
@@ -113,7 +116,7 @@ def read_run(path: Path) -> Run:
         above = {key: value for key, value in keys.items() if key not in ("parts", "experiments")}
         return Run.model_validate(merge(above, run.parts[part]) | {"run": f"{run.run}-{part}"})
     except ValidationError as error:
-        raise explain(error, in_file(path)) from None
+        raise explain(error, in_file(file)) from None
 
 
 def merge_layers(layers: Sequence[tuple[Path, dict]]) -> dict:
@@ -166,9 +169,7 @@ def located(experiment: dict, run_file: Path) -> dict:
     path = Path(os.path.normpath(run_file.parent / dataset["file"]))
     if not path.is_file() and run_file.suffix == ".json":
         path = Path(dataset["file"])
-    # Nothing reads `sizes`, which run files older than schemas have.
-    kept = {key: value for key, value in dataset.items() if key != "sizes"}
-    return experiment | {"dataset": kept | {"file": os.fspath(path)}}
+    return experiment | {"dataset": dataset | {"file": os.fspath(path)}}
 
 
 def key_of(location: Sequence[str | int]) -> str:
@@ -206,7 +207,7 @@ def explain(error: ValidationError, place: Callable[[tuple], str]) -> ConfigErro
     (where, details), *others = sorted(wrong.items(), key=lambda item: item[1][0]["type"] != "extra_forbidden")
     value = show_value(details[0]["input"])
     said = (re.sub(r"( or)? instance of \w+", "", detail["msg"]).removeprefix("Value error, ") for detail in details)
-    allowed = ", or: ".join(dict.fromkeys(said))
+    allowed = ", or: ".join(dict.fromkeys(re.sub("^[A-Z][a-z]+ should", "must", one) for one in said))
     if details[0]["type"] == "missing":
         value, allowed = "missing", "this key must be given"
     elif details[0]["type"] == "extra_forbidden":

@@ -6,6 +6,9 @@ from pydantic import Field, field_validator, model_validator
 
 from silodp.config.types import Count, Device, Name, Positive, Strict
 
+# Runs of the mechanism test in a workflow, which audits dozens of algorithms.
+TESTED = 60
+
 
 class DataConfig(Strict):
     """Where data files come from."""
@@ -24,16 +27,6 @@ class Bounds(Strict):
     )
 
 
-class Limits(Strict):
-    """Above these a rebuild is refused before its first job; `silodp cost` says what a run file asks for."""
-
-    jobs: Positive = Field(100_000, description="jobs of the workflow")
-    runs: Positive = Field(100_000_000, description="trained runs: grid points times trials")
-    operations: Positive = Field(1e18, description="multiplications and additions of all training")
-    hours: Positive | None = Field(None, description="expected time on this machine's cores")
-    disk_mb: Positive | None = Field(None, description="expected size of the results; default: what is free here")
-
-
 class Run(Strict):
     """A run file."""
 
@@ -48,7 +41,6 @@ class Run(Strict):
     runtime_minutes: Count = Field(240, description="time limit of a training job on a cluster")
     data: DataConfig = Field(DataConfig(), description="where data files come from")
     bounds: Bounds = Field(Bounds(), description="how target `bounds` checks the papers' bounds")
-    limits: Limits = Field(Limits(), description="what a rebuild may take")
     plugins: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
         [], description="Python files with your algorithms and data sets, relative to this file's folder"
     )

@@ -112,29 +112,14 @@ class OwnData(Strict):
     person: str | None = Field(None, description="column that names a record's person; default: a record a person")
     person_limit: Count = Field(20, description="records of a person in all silos; of more records this many are drawn")
     form: FileForm = Field(FileForm(), description="how the text is written")
-    columns: Columns = Field({}, description="every column of the file -> what it is; default: guessed at each reading")
-    categories: dict[str, list[str]] = Field(
-        default={}, description="without `columns`: column of words -> its categories; default: read off the records"
-    )
-    classes: list[str] | None = Field(
-        None, min_length=2, description="without `columns`: classes of the target; default: read off the records"
-    )
-    ignore: list[str] = Field(default=[], description="without `columns`: columns that are not used")
+    columns: Columns = Field(description="every column of the file -> what it is; `silodp init` guesses it")
     missing: Literal["refuse", "drop", "mean"] = Field(
         "refuse", description="a missing value: refuse the file, drop the record, or take the training mean"
     )
-    encoding: str | None = Field(None, description="without `columns`: of a text file; default: UTF-8")
-    task: Literal["classification", "regression"] | None = Field(
-        None, description="without `columns`; default: inferred from the target"
-    )
 
     @model_validator(mode="after")
-    def _has_one_schema(self) -> "OwnData":
-        older = [key for key in ("categories", "classes", "ignore", "encoding", "task") if getattr(self, key)]
-        if self.columns and older:
-            raise ValueError(f"{older[0]}: must be left out beside columns, which say it")
-        if self.columns and (
-            unknown := [n for n in (self.target, self.silo, self.person) if n and n not in self.columns]
-        ):
+    def _has_columns_of_roles(self) -> "OwnData":
+        unknown = [name for name in (self.target, self.silo, self.person) if name and name not in self.columns]
+        if unknown:
             raise ValueError(f"columns: must have {unknown[0]!r}, which has a role")
         return self

@@ -22,7 +22,8 @@ from silodp.federation.prox import Regulariser
 from silodp.federation.simulated import SiloFederation
 from silodp.federation.streams import Streams
 from silodp.federation.trial_data import TrialData, build_model
-from silodp.models import Model, gpu
+from silodp.models import gpu
+from silodp.models.base import Model
 from silodp.privacy.plan import PrivacyPlan
 from silodp.theory.convex.schedules import Schedule
 

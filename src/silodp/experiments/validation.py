@@ -16,6 +16,7 @@ from silodp.config.experiment import Experiment
 from silodp.config.loading import (
     Resolved,
     explain,
+    file_and_part,
     find_experiment,
     holder,
     key_of,
@@ -300,18 +301,19 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
     folder = (root or project_root()) / "config" / "experiments"
     run = read_run(path)
     plugin_files = plugins.activate(run.plugins, path)
-    experiments, recorded = {}, set()
+    # Of a part the file that holds it.
+    file, experiments, recorded = file_and_part(path)[0], {}, set()
     for name, overrides in run.experiments.items():
-        layers = [(path, overrides or {})]
-        # An experiment on a user's file may stand in the run file as a whole, as all do in the record of a run.
-        standing = re.match(NAME, name) and isinstance((overrides or {}).get("dataset"), dict)
+        layers = [(file, overrides or {})]
+        # An experiment that names its data may stand in the run file as a whole, as all do in the record of a run.
+        standing = re.match(NAME, name) and "dataset" in (overrides or {})
         # A name becomes a part of paths and commands.
         found = find_experiment(folder, name) if re.match(NAME, name) else None
         if not found and not standing:
             files = (file for file in folder.glob("*.yaml") if re.match(NAME, file.stem))
             known = sorted(point for file in files for point in points_in_file(file))
             allowed = f"must be one of {', '.join(known)}{suggest_name(name, known)}"
-            raise ConfigError(f"{path}: experiments.{name}: no such experiment: {allowed}")
+            raise ConfigError(f"{file}: experiments.{name}: no such experiment: {allowed}")
         # What the record of a run (config.json) leaves out of a mapping was taken away, so it stands alone too.
         if set(Experiment.model_fields) <= set(overrides or {}):
             recorded.add(name)
@@ -320,13 +322,13 @@ def load(path: Path | str, root: Path | None = None) -> Resolved:
         experiments[name] = _checked(name, layers)
         if experiments[name].is_own and "seed" not in run.model_fields_set:
             allowed = "must be given for data of your own: anybody can make the noise of the default seed again"
-            raise ConfigError(f"{path}: seed: missing: {allowed}; `silodp init` draws one")
+            raise ConfigError(f"{file}: seed: missing: {allowed}; `silodp init` draws one")
     asking = {name: experiment for name, experiment in experiments.items() if name not in recorded}
     on_gpu = [name for name, experiment in asking.items() if (experiment.device or "").startswith("cuda")]
     without = on_gpu if on_gpu and not gpu() else []
     kept = {name: _on_a_device(experiment, run) for name, experiment in experiments.items() if name not in without}
     if not kept:
-        raise ConfigError(f"{path}: experiments: {', '.join(without)}: must be run where there is a CUDA device")
+        raise ConfigError(f"{file}: experiments: {', '.join(without)}: must be run where there is a CUDA device")
     return Resolved(path, run, kept, without, plugin_files)
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from silodp.models import Model, gpu
-from silodp.models.base import clip_factors
+from silodp.models import gpu
+from silodp.models.base import Model, clip_factors
 from silodp.privacy.plan import Clipping
 
 Records = tuple[Tensor, Tensor]

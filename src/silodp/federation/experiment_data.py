@@ -1,7 +1,6 @@
 """The data behind an experiment: a registered data set, or a user's file with its silos."""
 
 import functools
-import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +15,7 @@ from silodp.datasets import DATASETS, Data, Dataset
 from silodp.federation.partition import Partition, multiplicity, sharing
 
 if TYPE_CHECKING:
-    from silodp.datasets.own.guessing import Wishes
     from silodp.datasets.own.schema import Schema
-
-log = logging.getLogger("silodp")
 
 # Draws of Dirichlet shares until every silo has a record to train and one to test.
 ATTEMPTS = 1000
@@ -108,32 +104,11 @@ def _load(own: OwnData, plan: Partitioning) -> tuple[Data, tuple[str, ...]]:
 
 
 def schema_of(own: OwnData) -> "Schema":
-    """The schema of the run file; guessed from the file where the run file is older than schemas."""
-    from silodp.datasets.own.guessing import MOST_CATEGORIES, guess_schema
-    from silodp.datasets.own.schema import Form, Schema, TableError, column_from
+    """The schema of the run file."""
+    from silodp.datasets.own.schema import Form, Schema, column_from
 
-    if own.columns:
-        columns = {name: column_from(**column.model_dump()) for name, column in own.columns.items()}
-        return Schema(own.target, columns, Form(**own.form.model_dump()), own.silo, own.person, own.missing)
-    guess = guess_schema(Path(own.file), wishes_of(own))
-    for name, why in guess.refused.items():
-        allowed = f"must be listed under ignore, or be numbers or at most {MOST_CATEGORIES} categories"
-        raise TableError(f"{own.file}: column {name!r}: {why}: {allowed}")
-    log.warning(
-        "%s: the run file has no schema, types are guessed: `silodp init --again RUN_FILE` writes one", own.file
-    )
-    return guess.schema
-
-
-def wishes_of(own: OwnData) -> "Wishes":
-    """What a run file without a schema says of its file."""
-    from silodp.datasets.own.guessing import Wishes
-
-    values = {name: tuple(names) for name, names in own.categories.items()}
-    values |= {own.target: tuple(own.classes)} if own.classes else {}
-    form = {"encoding": own.encoding} if own.encoding else {}
-    roles = own.model_dump(include={"target", "silo", "person", "missing", "task"})
-    return Wishes(**roles, ignore=tuple(own.ignore), form=form, values=values)
+    columns = {name: column_from(**column.model_dump()) for name, column in own.columns.items()}
+    return Schema(own.target, columns, Form(**own.form.model_dump()), own.silo, own.person, own.missing)
 
 
 def _only(data: Data, least: int | None) -> Data:

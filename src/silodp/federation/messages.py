@@ -16,7 +16,8 @@ from silodp.federation.draws import Places, RecordDraws, device_normals, standar
 from silodp.federation.interface import Query
 from silodp.federation.plan_check import PlanCheck
 from silodp.federation.streams import Streams
-from silodp.models import Model, gpu
+from silodp.models import gpu
+from silodp.models.base import Model
 from silodp.privacy.plan import Release
 
 

@@ -1,7 +1,7 @@
 """Records into silos: who holds what, and which of it is for training. A partition holds record numbers only."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,13 +20,15 @@ DIGIT_PAIRS = tuple(itertools.product((0, 2, 4, 6, 8), (1, 3, 5, 7, 9)))
 
 PARTS = ("train", "test")
 Split = Literal["by_record", "per_silo"]
+# Training and test records.
+Sides = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Partition:
     """The (train, test) records of every silo: sorted int64 numbers, repeated only where drawn with replacement."""
 
-    silos: tuple[tuple[np.ndarray, np.ndarray], ...]
+    silos: tuple[Sides, ...]
 
     def __len__(self) -> int:
         return len(self.silos)
@@ -81,26 +83,40 @@ def partition(
         resample: draw each silo's records with replacement before the split, as the released programs do; privacy is
             then that of a group of `multiplicity(partition)` records.
         official_test: (n,) the test side where given; `train_share` of each silo's other records train.
-        person: (n,) whom a record is about; in each silo at most one person is on both sides.
+        person: (n,) whom a record is about; who trains in any silo is tested in none.
     """
     y = np.asarray(y)
+    # A split takes persons in one order in all silos, and so cuts few of them.
+    rank = generator.permutation(int(person.max()) + 1)[person] if person is not None and len(person) else None
+
+    def cut(shuffled: np.ndarray) -> Sides:
+        return _split(shuffled if rank is None else shuffled[np.argsort(rank[shuffled], kind="stable")], train_share)
+
+    def whole(sides: Iterable[Sides]) -> Partition:
+        part = Partition(tuple((np.sort(train), np.sort(test)) for train, test in sides))
+        if person is None or rank is None:
+            return part
+        trained = np.unique(person[part.train_records()])
+        return Partition(tuple((train, test[~np.isin(person[test], trained)]) for train, test in part.silos))
+
     if assigned is not None and scheme in ("column", "dirichlet"):
-        return _as_assigned(assigned, person, silos, train_share, generator)
+        order = generator.permutation(len(assigned))
+        order = order[np.argsort(assigned[order], kind="stable")]
+        return whole(map(cut, np.split(order, np.cumsum(np.bincount(assigned, minlength=silos))[:-1])))
     pool = np.arange(len(y)) if official_test is None else np.flatnonzero(~official_test)
     groups = _groups(y, pool, scheme, silos, per_class, generator)
     # Which groups make up a silo: two digits, or the one group cut for it.
     held = DIGIT_PAIRS if scheme == "digit_pairs" else tuple((silo,) for silo in range(silos))
     if resample:
-        return Partition(tuple(_split(_resampled(groups, pair, mixed, generator), train_share) for pair in held))
+        return whole(cut(_resampled(groups, pair, mixed, generator)) for pair in held)
     if split == "per_silo":
-        mixes = (generator.permutation(_mix(groups, pair, mixed, generator)) for pair in held)
-        return Partition(tuple(_split(shuffled, train_share) for shuffled in mixes))
+        return whole(cut(generator.permutation(_mix(groups, pair, mixed, generator))) for pair in held)
 
-    sides = [_split_records(generator.permutation(group), train_share) for group in groups]
+    sides = [cut(generator.permutation(group)) for group in groups]
     train, test = [first for first, _ in sides], [second for _, second in sides]
     if official_test is not None:
         test = _groups(y, np.flatnonzero(official_test), scheme, silos, None, generator)
-    return Partition(tuple((_mix(train, pair, mixed, generator), _mix(test, pair, mixed, generator)) for pair in held))
+    return whole((_mix(train, pair, mixed, generator), _mix(test, pair, mixed, generator)) for pair in held)
 
 
 def sharing(partition: Partition) -> int:
@@ -189,19 +205,6 @@ def _groups(
     return [pool[y[pool] == label][:per_class] for label in range(10 if scheme == "digit_pairs" else silos)]
 
 
-def _as_assigned(
-    assigned: np.ndarray, person: np.ndarray | None, silos: int, train_share: float, generator: np.random.Generator
-) -> Partition:
-    """Silos as they are, each split by itself; a person's records side by side in the order that is cut."""
-    order = generator.permutation(len(assigned))
-    if person is not None and len(person):
-        rank = generator.permutation(int(person.max()) + 1)
-        order = order[np.argsort(rank[person[order]], kind="stable")]
-    order = order[np.argsort(assigned[order], kind="stable")]
-    ends = np.cumsum(np.bincount(assigned, minlength=silos))[:-1]
-    return Partition(tuple(_split(records, train_share) for records in np.split(order, ends)))
-
-
 def _mix(groups: list[np.ndarray], pair: tuple[int, ...], mixed: float, generator: np.random.Generator) -> np.ndarray:
     """One side of one silo: the groups of `pair`, with the share `mixed` replaced by draws from all groups."""
     mine = np.concatenate([groups[index] for index in pair])
@@ -224,12 +227,7 @@ def _resampled(
     return generator.permutation(np.concatenate(draws))
 
 
-def _split(shuffled: np.ndarray, train_share: float) -> tuple[np.ndarray, np.ndarray]:
-    train, test = _split_records(shuffled, train_share)
-    return np.sort(train), np.sort(test)
-
-
-def _split_records(shuffled: np.ndarray, train_share: float) -> tuple[np.ndarray, np.ndarray]:
+def _split(shuffled: np.ndarray, train_share: float) -> Sides:
     # Rounded down, but not for the last bits of a product such as 0.29 · 100.
     size = int(np.floor(train_share * len(shuffled) + 1e-9))
     return shuffled[:size], shuffled[size:]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from silodp.federation.preprocessing import Standardise
-    from silodp.models import Model
+    from silodp.models.base import Model
 
 FILE = "records.npz"
 # Numbers of a trial up to which its features are kept (16 MB); wide records and images are made again in each job.
@@ -94,9 +94,12 @@ def partition_and_measure(
 
 
 def draw_partition(name: str, config: Experiment, readings: Readings, run: Run, data: Data, trial: int) -> Partition:
-    """The silos of one trial, whose number need not be below `config.trials`."""
+    """The silos of one trial, whose number need not be below `config.trials`.
+
+    ValueError where persons who train leave a silo without a test record.
+    """
     plan = config.silos
-    return partition(
+    part = partition(
         data.y,
         scheme=plan.scheme,
         silos=number_of_silos(config),
@@ -110,6 +113,12 @@ def draw_partition(name: str, config: Experiment, readings: Readings, run: Run, 
         person=data.person,
         generator=Streams(run.seed).generator(name, trial, "partition"),
     )
+    empty = [silo for silo, test in enumerate(part.test) if not len(test)]
+    if empty and len(data.person):
+        silo = data.silo_names[empty[0]] if data.silo_names and plan.scheme == "column" else f"number {empty[0] + 1}"
+        allowed = "must be a smaller silos.train_share, or silos of more persons (silos.least, silos.count)"
+        raise ValueError(f"{name}: split {trial + 1}: silo {silo}: all its persons train, and none tests: {allowed}")
+    return part
 
 
 def fitted_records(data: Data, config: Experiment, readings: Readings, part: Partition) -> Records:

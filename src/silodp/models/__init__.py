@@ -3,7 +3,6 @@
 Read `base.py` first, then `linear.py`; cpu holds compiled kernels.
 """
 
-from silodp.models.base import Model
 from silodp.models.registry import MODELS
 
-__all__ = ["MODELS", "Model"]
+__all__ = ["MODELS"]

@@ -8,25 +8,19 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import numpy as np
 import pandas as pd
-import yaml
-from pydantic import ValidationError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from silodp.config.errors import ConfigError
-from silodp.config.loading import explain, key_of, located
-from silodp.config.types import OwnData
 from silodp.datasets.base import Data
 from silodp.datasets.own.encoding import read_records
-from silodp.datasets.own.guessing import Wishes, guess_schema
-from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
-from silodp.datasets.own.schema import Column, Schema, TableError
+from silodp.datasets.own.guessing import MOST_CATEGORIES, Wishes, guess_schema
+from silodp.datasets.own.parsing import cell_texts, parse_column, records_of
+from silodp.datasets.own.schema import Column, Schema
 from silodp.experiments.task import WEAK
-from silodp.federation.experiment_data import limit_person_records, schema_of, wishes_of
+from silodp.federation.experiment_data import limit_person_records
 
 # Silos with fewer records are left out: δ = 1/n² of theirs would be worth little.
 LEAST = 20
@@ -104,20 +98,21 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
     """
     guess = guess_schema(path, wishes)
     frame, schema = records_of(path, guess.frame, guess.schema), guess.schema
-    numbered = {name: why for name, why in identities(path, frame, schema) if name not in wishes.types}
+    parsed = {name: parse_column(frame, name, schema, path) for name in (schema.target, *schema.features)}
+    numbered = {name: why for name, why in identities(parsed, schema) if name not in wishes.types}
     schema = replace(schema, columns={**schema.columns, **dict.fromkeys(numbered, Column("ignored"))})
-    whole, dropped = read_records(path, schema, guess.frame)
+    whole, dropped = read_records(path, schema, guess.frame, parsed)
     data, refused = limit_person_records(whole, limit), numbered | guess.refused
     warnings = guess.notes + [
         f"column {name!r} predicts the target by itself: if it is known only afterwards, put it under ignore"
-        for name in leaks(path, frame, schema)
+        for name in leaks(parsed, schema)
     ]
-    warnings += [
-        f"column {name!r}: one value of nines lies far from all others, as where it stands for a missing one: "
-        f"--missing-word {name}=WORD"
-        for name, values in _columns_of_numbers(whole, schema)
-        if _has_missing_mark(values[np.isfinite(values)])
-    ]
+    for name, values in _columns_of_numbers(whole, schema):
+        if marks := missing_marks(values[np.isfinite(values)]):
+            warnings.append(
+                f"column {name!r}: {len(marks)} numbers as -9 or 999 lie far from all others, as where they stand for "
+                f"a missing one: --missing-word {name}=WORD"
+            )
     if len(data.y) < len(whole.y):
         many = int((np.bincount(whole.person) > limit).sum())
         warnings.append(
@@ -125,6 +120,10 @@ def survey(path: Path, wishes: Wishes, limit: int = 20) -> Survey:
             f"{len(whole.y) - len(data.y)} records stay out (--person-limit)"
         )
     warnings += filter(None, [restarting(whole, schema)])
+    warnings += [] if schema.person else repeated_ids(frame, numbered | guess.refused)
+    if schema.silo is not None and dropped:
+        named = {*parse_column(frame, schema.silo, schema, path)} - {"", *whole.silo_names}
+        warnings += [f"silo {name!r} has no record without a missing value, and is left out" for name in sorted(named)]
     counts = np.bincount(data.silo)
     sizes = {name: int(n) for name, n in zip(data.silo_names, counts, strict=False) if n >= LEAST}
     if schema.silo is not None and not sizes:
@@ -198,29 +197,37 @@ _SAMPLE = 5000
 _TAIL, _WIDE = 0.005, 3.0
 
 
-def identities(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[tuple[str, str]]:
-    """Columns that number records or persons or name places, with the reason."""
+def identities(parsed: Mapping[str, np.ndarray], schema: Schema) -> Iterator[tuple[str, str]]:
+    """Of parsed columns those that number records or persons or name places, with the reason."""
     for name, column in schema.features.items():
         if _NAMES.search(name):
             yield name, "its name is that of an identity or a place"
         elif column.type == "number":
-            values = parse_column(frame, name, schema, path)
+            values = parsed[name]
             known = values[np.isfinite(values)]
             if len(values) > 50 and len(np.unique(known)) >= _UNIQUE * len(values) and (known % 1 == 0).all():
                 yield name, "whole numbers that nearly all differ, as of an identity"
 
 
-def leaks(path: Path, frame: pd.DataFrame, schema: Schema) -> Iterator[str]:
-    """Columns that predict the target by themselves: by a small tree, on records that it was not grown on."""
-    drawn = frame.sample(min(len(frame), _SAMPLE), random_state=0)
-    y, classes = parse_column(drawn, schema.target, schema, path), bool(schema.classes)
-    drawn, y = drawn[y >= 0 if classes else np.isfinite(y)], y[y >= 0 if classes else np.isfinite(y)]
+def repeated_ids(frame: pd.DataFrame, refused: Mapping[str, str]) -> Iterator[str]:
+    """Columns of identities or of many words whose values stand several times, as those of persons do."""
+    for name in refused:
+        counts = cell_texts(frame[name]).value_counts().drop("", errors="ignore")
+        if len(counts) > MOST_CATEGORIES and counts.sum() > 1.2 * len(counts):
+            yield f"column {name!r}: its values repeat: where they name persons, say --person {name}"
+
+
+def leaks(parsed: Mapping[str, np.ndarray], schema: Schema) -> Iterator[str]:
+    """Of parsed columns those that predict the target alone: by a small tree, on records that it was not grown on."""
+    y, classes = parsed[schema.target], bool(schema.classes)
+    drawn = np.random.default_rng(0).permutation(np.flatnonzero(y >= 0 if classes else np.isfinite(y)))[:_SAMPLE]
+    y = y[drawn]
     half = len(drawn) // 2
     kind = DecisionTreeClassifier if classes else DecisionTreeRegressor
     tree = kind(max_depth=6, min_samples_leaf=3, random_state=0)
     often = np.bincount(y[half:]).max() / len(y[half:]) if classes and half else 0.0
     for name in schema.features if half else ():
-        x = parse_column(drawn, name, schema, path).astype(float)[:, None]
+        x = parsed[name][drawn].astype(float)[:, None]
         if tree.fit(x[:half], y[:half]).score(x[half:], y[half:]) > max(_LEAK, (1 + often) / 2):
             yield name
 
@@ -229,13 +236,15 @@ def _columns_of_numbers(data: Data, schema: Schema) -> Iterator[tuple[str, np.nd
     return ((name, data.x[:, data.feature_names.index(name)]) for name in schema.numbers)
 
 
-def _has_missing_mark(values: np.ndarray) -> bool:
-    """Whether an end is as -999, stands there twice or more, and lies farther from the others than they spread."""
-    for end in (values.min(), values.max()):
-        others = values[values != end]
-        if re.fullmatch("9+", f"{abs(end):g}") and 0 < len(others) < len(values) - 1:
-            return bool(np.abs(others - end).min() > np.ptp(others))
-    return False
+def missing_marks(values: np.ndarray) -> list[str]:
+    """Numbers as -9, 888 or 999 that stand twice or more, far from all others: farther than these from each other."""
+    numbers, counts = np.unique(values, return_counts=True)
+    marks = np.array([bool(re.fullmatch("-?(7+|8+|9+)", f"{number:g}")) for number in numbers]) & (counts > 1)
+    others = numbers[~marks]
+    if len(others) < 3:
+        return []
+    far = 3 * np.diff(others).max()
+    return [f"{number:g}" for number in numbers[marks] if number < others[0] - far or number > others[-1] + far]
 
 
 def outlier(values: np.ndarray) -> tuple[float, float, int] | None:
@@ -286,61 +295,3 @@ def column_line(schema: Schema, name: str, why: str = "") -> str:
     mark = f"   {GUESSED}" if public else f"   {MARK}: replace by what is known"
     mark = "" if name in (schema.silo, schema.person) else mark
     return f"        {quoted(name)}: {f'{{{text}}}' if more else column.type}{mark}{why and f': {why}'}"
-
-
-# The one mapping `dataset` of a run file, and those of its keys that a schema replaces, with their lines.
-_DATASET = re.compile(r"(?m)^( +)dataset: *(?:#.*)?\n((?:(?: *(?:#.*)?\n)*\1 .*\n)+)")
-_SCHEMA_KEYS = r"(?m)^{0}(?:form|columns|categories|classes|ignore|encoding|task):.*\n(?:{0}[ -].*\n)*"
-
-
-def with_schema_again(path: Path, text: str, **said: Any) -> str:
-    """The run file's text with a schema that fits its file and what is said (keys of `Wishes`): all else stays.
-
-    A column's line stays, with its mark or without, where the file still reads by it and nothing is said of it.
-    ConfigError, TableError: one line about a run file, or a data file, for which that cannot be done.
-    """
-    found = list(_DATASET.finditer(text))
-    if len(found) != 1:
-        raise ConfigError(f"{path}: dataset: must be one file, written with a key a line, for init --again")
-    block = found[0][2]
-    try:
-        own = OwnData.model_validate(located({"dataset": yaml.safe_load(block)}, path)["dataset"])
-    except ValidationError as error:
-        raise explain(error, lambda location: f"{path}: {key_of(('dataset', *location))}") from None
-    file = Path(own.file)
-    kept: dict[str, Column] = {}
-    wishes = replace(wishes_of(own), **said)
-    if own.columns:
-        old = schema_of(own)
-        old = replace(old, form=replace(old.form, **said["form"]))
-        frame = records_of(file, read_table(file, old.form), old)
-        named = {*said["types"], *said["missing_words"]}
-        kept = {name: one for name, one in old.columns.items() if name not in named and _reads(file, frame, name, old)}
-        types = dict.fromkeys(kept, "ignored") | {own.target: "number" if not old.classes else "category"}
-        values = {own.target: old.classes} if own.target in kept and old.classes else {}
-        wishes = replace(wishes, form=vars(old.form), types=types | said["types"], values=values)
-    guess = guess_schema(file, wishes)
-    new_names = [name for name in guess.schema.columns if own.columns and name not in {*own.columns, *said["types"]}]
-    columns = dict(guess.schema.columns) | kept | dict.fromkeys(new_names, Column("ignored"))
-    schema = replace(guess.schema, columns=columns)
-    new = schema_lines(schema, guess.refused | dict.fromkeys(new_names, "new in the file (--type)"))
-    keys = re.compile(_SCHEMA_KEYS.format(block[: len(block) - len(block.lstrip(" "))]))
-    older = "".join(keys.findall(block)).splitlines()
-    if own.columns and own.form.model_dump() == vars(schema.form):
-        new[0] = next((line for line in older if line.strip().startswith("form:")), new[0])
-    stored = {next(iter(yaml.safe_load(line))): line for line in older if re.match(" *[^ #].*?: *[^ ]", line)}
-    new[2:] = [stored.get(n, line) if n in kept else line for n, line in zip(schema.columns, new[2:], strict=True)]
-    rest = keys.sub("", block).rstrip("\n")
-    return text[: found[0].start(2)] + "\n".join([rest, *new]) + "\n" + text[found[0].end(2) :]
-
-
-def _reads(path: Path, frame: pd.DataFrame, name: str, schema: Schema) -> bool:
-    """Whether a column of the file reads by the schema."""
-    if name not in frame or schema.columns[name].type in ("ignored", "date"):
-        return name in frame
-    try:
-        values = parse_column(frame, name, schema, path)
-    except TableError:
-        return False
-    closed = name == schema.target or schema.columns[name].type == "boolean"
-    return values.dtype == object or not closed or not (values == UNKNOWN).any()

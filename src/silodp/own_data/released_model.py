@@ -5,7 +5,6 @@ predictions = model.predict(pandas.read_csv("new.csv", dtype=str))   # text: a c
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from silodp.datasets.own.encoding import encode_features, is_missing
 from silodp.datasets.own.parsing import UNKNOWN, parse_column, read_table, records_of
 from silodp.datasets.own.schema import Schema, TableError, schema_from
 from silodp.federation.preprocessing import scale_to_bounds
-from silodp.files import DamagedError, reading, write_atomically
+from silodp.files import reading, write_atomically
 from silodp.models import MODELS
 
 FORMAT = 2
@@ -56,15 +55,18 @@ class ReleasedModel:
         """A row a record: `predicted`, and for classes the probability of each.
 
         A row with a word that the schema does not have is empty; with `unknown` "zero" a category that it does not
-        have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: rows by column.
+        have is 0 in all columns of a feature with more than two values. `attrs["unknown"]`: how many rows, by column.
+        A number beyond its bounds takes the nearer one; `attrs["cut"]`: its rows, by column.
         TableError without a cell for a column that does not fit.
         """
         schema, frame, empty = self.schema, frame.reset_index(drop=True), np.zeros(len(frame), dtype=bool)
         parsed: dict[str, np.ndarray] = {}
         counts: dict[str, int] = {}
+        cut: dict[str, list[int]] = {}
         for name, column in schema.features.items():
             if name not in frame:
-                raise TableError(f"{source}: column {name!r}: missing: must be one of {', '.join(map(str, frame))}")
+                allowed = ", ".join(map(str, frame)) + " (or --separator be given)" * (frame.shape[1] == 1)
+                raise TableError(f"{source}: column {name!r}: missing: must be one of {allowed}")
             values = parse_column(frame, name, schema, source)
             absent, strange = is_missing(values), (values == UNKNOWN) & (column.type != "number")
             if absent.any() and schema.missing != "mean":
@@ -72,15 +74,17 @@ class ReleasedModel:
             counts |= {name: int(strange.sum())} if strange.any() else {}
             empty |= strange & (unknown == "empty" or len(column.values) <= 2)
             parsed[name] = values
-        x = encode_features(parsed, schema).astype(np.float64)
+        x = encode_features(parsed, schema)
         for place, (name, _) in enumerate(schema.feature_values):
-            # In models of format 1 a boolean is a number with bounds.
-            if name in self.about["bounds"] and schema.columns[name].type != "category":
-                x[:, place] = scale_to_bounds(x[:, place], *self.about["bounds"][name])
+            if name in self.about["bounds"]:
+                low, high = self.about["bounds"][name]
+                if (outside := (x[:, place] < low) | (x[:, place] > high)).any():
+                    cut[name] = (np.flatnonzero(outside) + 1).tolist()
+                x[:, place] = scale_to_bounds(x[:, place], low, high)
         x = np.where(np.isnan(x), 0.0, x)
         table = self._outputs(np.column_stack([x, *[np.ones(len(x))] * self.about["constant_column"]]))
         table.loc[empty] = None
-        table.attrs["unknown"] = counts
+        table.attrs |= {"unknown": counts, "cut": cut}
         return table
 
     def _outputs(self, x: np.ndarray) -> pd.DataFrame:
@@ -100,41 +104,13 @@ def _outside(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return low + (values + 1) / 2 * (high - low)
 
 
-def load_model(path: Path | str, schema: Schema | None = None) -> ReleasedModel:
-    """The model of a file that `silodp federate` wrote; ValueError for any other file.
-
-    A file of format 1 has no schema, and takes that of its run file; of later files `schema` must be None.
-    """
+def load_model(path: Path | str) -> ReleasedModel:
+    """The model of a file that `silodp federate` wrote; ValueError for any other file."""
     try:
         with reading(path), np.load(path, allow_pickle=False) as file:
             weights, about = file["weights"], json.loads(str(file["about"]))
-        version, features = about.pop("format", 1), about.get("features")
-        if version == FORMAT and schema is None:
-            return ReleasedModel(weights, about, schema_from(about.pop("schema")))
-    except DamagedError as error:
-        raise ValueError(f"{path}: not a model of silodp ({type(error.__cause__).__name__})") from None
+            if (version := about.pop("format")) == FORMAT:
+                return ReleasedModel(weights, about, schema_from(about.pop("schema")))
     except (ValueError, KeyError, EOFError, OSError, TypeError) as error:
-        raise ValueError(f"{path}: not a model of silodp ({type(error).__name__})") from None
-    if version not in (1, FORMAT):
-        raise ValueError(f"{path}: format: {version}: must be 1 or {FORMAT}")
-    if schema is None or version == FORMAT:
-        allowed = "a run file: the model has no schema" if version == 1 else "left out: the model has one"
-        raise ValueError(f"{path}: --schema: must be {allowed}")
-    if not _agree(features, schema):
-        raise ValueError(f"{path}: --schema: must have the model's features: {', '.join(name for name, _ in features)}")
-    return ReleasedModel(weights, about, schema)
-
-
-def _agree(features: list[tuple[str, str | None]], schema: Schema) -> bool:
-    """Whether features of format 1, with values as pandas spells them (20.0), are the schema's in order.
-
-    A column of TRUE and FALSE is a number there.
-    """
-
-    def spelled(value: str | None) -> str | None:
-        return value and re.sub(r"\.0$", "", value.casefold())
-
-    given, found = [(name, spelled(value)) for name, value in features], schema.feature_values
-    booleans = {name for name, column in schema.features.items() if column.type == "boolean"}
-    numbers = {name for name, value in given if value is None and name in booleans}
-    return given == [(name, None if name in numbers else spelled(value)) for name, value in found]
+        raise ValueError(f"{path}: not a model of silodp ({type(error.__cause__ or error).__name__})") from None
+    raise ValueError(f"{path}: format: {version}: must be {FORMAT}")

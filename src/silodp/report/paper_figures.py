@@ -79,6 +79,7 @@ def heading_of(experiment: str, M: int, R: int) -> str:
 
 SEED = 2023
 
+
 @dataclass(frozen=True)
 class Replication:
     """What `silodp replicate` runs for one figure: its panels, a setting each, with so many trials or with all."""

@@ -18,7 +18,7 @@ from silodp.federation.clipped_sums import Points, Records, Start
 from silodp.federation.interface import Query
 from silodp.federation.messages import Messages
 from silodp.federation.streams import Streams
-from silodp.models import Model
+from silodp.models.base import Model
 from silodp.privacy.plan import PrivacyPlan, Release
 from silodp.silos.secret_draws import SecretDraws
 

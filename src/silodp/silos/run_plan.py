@@ -12,7 +12,8 @@ from silodp.algorithms.base import Algorithm
 from silodp.config.errors import ConfigError
 from silodp.experiments.protocol_plans import Protocol, complete_plan
 from silodp.federation.prox import Prox, Regulariser
-from silodp.models import MODELS, Model
+from silodp.models import MODELS
+from silodp.models.base import Model
 from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.privacy.true_epsilon import ends, upper_end
 from silodp.silos.federation_file import Federation

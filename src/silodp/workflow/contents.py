@@ -102,14 +102,24 @@ def problems(folder: Path) -> list[str]:
     for name, digest in sorted(checksums.items()):
         if not (folder / name).is_file():
             lines.append(f"{folder / name}: missing")
+        elif (folder / name).resolve() != folder.resolve() / name:
+            lines.append(f"{folder / name}: a link: must be the file itself")
         elif checksum(folder / name) != digest:
             lines.append(f"{folder / name}: checksum: differs from {MANIFEST}: changed after it was made")
     return lines
 
 
+def added_files(folder: Path) -> list[str]:
+    """Files that config.json names and the manifest does not."""
+    listed = manifest(folder)
+    named = named_files(folder, is_publication(folder))[1] if listed else set()
+    return sorted(named & {*present(folder)} - {*listed, MANIFEST})
+
+
 def verified(folder: Path) -> dict[str, Any]:
     """What `silodp verify` tells of a folder: number of files, problems and strangers."""
-    return {"files": len(manifest(folder)), "problems": problems(folder), "strangers": unexpected_files(folder)}
+    added = [f"{folder / name}: not in {MANIFEST}: added after it was made" for name in added_files(folder)]
+    return {"files": len(manifest(folder)), "problems": problems(folder) + added, "strangers": unexpected_files(folder)}
 
 
 def leftovers(folder: Path) -> list[str]:

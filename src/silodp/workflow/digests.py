@@ -31,6 +31,12 @@ def _checksum(path: Path, changed: int, size: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def package_checksum(root: Path) -> str:
+    """SHA-256 of the names and bytes of all files of a package, compiled ones aside."""
+    files = sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return digest([[path.relative_to(root).as_posix(), checksum(path)] for path in files])
+
+
 # Of this folder's rebuilds; on no other machine but those that run its jobs.
 SECRET = Path(".snakemake") / "silodp" / "secret"
 

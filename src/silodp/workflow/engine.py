@@ -75,10 +75,15 @@ def results_locked(*folders: Path) -> Iterator[None]:
             if not folder.parent.is_dir():
                 continue
             try:
-                files.callback(os.close, lock_results(folder))
+                files.callback(_unlock_results, folder, lock_results(folder))
             except PermissionError:  # nobody writes a folder that lies in a read-only one
                 continue
         yield
+
+
+def _unlock_results(folder: Path, file: int) -> None:
+    folder.with_name(f".{folder.name}.lock").unlink(missing_ok=True)
+    os.close(file)
 
 
 def _locked(path: Path, busy: str) -> int:
@@ -91,6 +96,10 @@ def _locked(path: Path, busy: str) -> int:
     except BlockingIOError:
         os.close(file)
         raise BusyError(f"{busy}: wait for its end") from None
+    # Who held it may have removed the file in between.
+    if not path.exists() or not os.path.samestat(os.fstat(file), path.stat()):
+        os.close(file)
+        return _locked(path, busy)
     return file
 
 

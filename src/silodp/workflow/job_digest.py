@@ -9,7 +9,7 @@ import inspect
 import json
 import os
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ from silodp.experiments.validation import load
 from silodp.experiments.variants import trained_as
 from silodp.extending import plugins
 from silodp.models.registry import MODULES
-from silodp.workflow.closure import CodeSources
-from silodp.workflow.digests import checksum, digest, keyed_checksum
+from silodp.workflow.closure import ROOT, CodeSources
+from silodp.workflow.digests import checksum, digest, keyed_checksum, package_checksum
 from silodp.workflow.outputs import Outputs
 from silodp.workflow.written import note_written
 
@@ -38,8 +38,17 @@ BY_VALUE = (
     "silodp.datasets.cache",
     "silodp.datasets.fetch",
 )
-# Read a user's own file; all but the guesses also some registered ones.
-OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "guessing", "parsing", "schema")]
+# Read a user's own file, and some registered ones.
+OWN_FILE = [f"silodp.datasets.own.{name}" for name in ("encoding", "parsing", "schema")]
+# Of an experiment's job those whose results it reads; and the jobs that read what stands in all tables.
+READ_FROM = {
+    "fresh": ["select"],
+    "privacy": ["select"],
+    "table": ["fresh", "privacy"],
+    "study": ["table"],
+    "figure": ["table"],
+}
+OF_TABLES = ("merge", "comparisons", "claims", "provenance", "report", "crate")
 
 
 class RunPlan(Outputs):
@@ -55,8 +64,27 @@ class RunPlan(Outputs):
 
     def digest_of(self, job: str, **options: Any) -> str:
         """The digest of a job, named as its subcommand; options that the digest does not use are ignored."""
+        read = [] if self.published else list(self._read_from(job, **options))
+        return digest([self.own_digest(job, **options), *(self.digest_of(one, **words) for one, words in read)])
+
+    def own_digest(self, job: str, **options: Any) -> str:
+        """The digest of a job's own values, files and code."""
         parts = getattr(self, f"_{job.replace('-', '_')}")
         return digest(parts(**{name: options[name] for name in inspect.signature(parts).parameters}))
+
+    def _read_from(
+        self, job: str, experiment: str = "", folder: Path | str = "", **_: Any
+    ) -> Iterator[tuple[str, dict]]:
+        """The jobs whose results a job reads, with their options: files may be older than what they were made from."""
+        if job in ("train", "race"):
+            yield "partition", {"experiment": experiment}
+        elif job == "select":
+            kind, config = "race" if self.rungs(experiment) else "train", self.experiments[experiment]
+            yield from ((kind, {"experiment": experiment, "algorithm": algorithm}) for algorithm in config.algorithms)
+        elif job in READ_FROM:
+            yield from ((one, {"experiment": experiment}) for one in READ_FROM[job])
+        elif job in OF_TABLES or (job == "redraw" and Path(folder).name == "figures"):
+            yield from (("table", {"experiment": one}) for one in self.experiments)
 
     def _code(self, command: str, *entries: str, excluded: Iterable[str] = (), data: Collection[str] = ()) -> str:
         """Code of a command on modules of data sets, without the reader of own files where no data set needs it.
@@ -222,9 +250,13 @@ _FOLDER = Path(".snakemake") / "silodp"
 _SOURCES = "sources.json"
 
 
-def frozen_file(run: str) -> Path:
-    """Where the plan of a run of this name is frozen: a rule's parameter, which no path of the run file may change."""
-    return _FOLDER / run / "run.json"
+def frozen_file(plan: RunPlan) -> Path:
+    """Where a plan is frozen: a rule's parameter, which no path of the run file may change."""
+    return _FOLDER / plan.run.run / _file_name(plan.published)
+
+
+def _file_name(published: bool) -> str:
+    return "published.json" if published else "run.json"
 
 
 def _link(run_file: Path | str) -> Path:
@@ -234,7 +266,7 @@ def _link(run_file: Path | str) -> Path:
 
 def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> RunPlan:
     """The plan of a run file, the one that the rebuild froze if `frozen`; ConfigError where the run file is wrong."""
-    place = _link(run_file) / "run.json"
+    place = _link(run_file) / _file_name(folder is not None)
     frozen = frozen and place.is_file()
     plan = RunPlan(load(place if frozen else run_file), folder=folder)
     plan.sources = CodeSources(plan.plugin_roots(), snapshot=place.with_name(_SOURCES), frozen=frozen)
@@ -243,7 +275,7 @@ def make_plan(run_file: Path | str, folder: str | None, frozen: bool) -> RunPlan
 
 def freeze(plan: RunPlan, run_file: Path | str) -> None:
     """Write what jobs read: the checked run file, copies of its plug-ins, and the state of the source files."""
-    place, link = frozen_file(plan.run.run), _link(run_file)
+    place, link = frozen_file(plan), _link(run_file)
     for plugin in plan.resolved.plugins:
         files.write_text(plugin.read_text(encoding="utf-8"), place.parent / PLUGIN_COPIES / plugin.name)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -257,11 +289,23 @@ def freeze(plan: RunPlan, run_file: Path | str) -> None:
     plan.sources.save(place.parent / _SOURCES)
 
 
+# What the rebuild's package is, for jobs that share no disk with it.
+CODE_VARIABLE = "SILODP_CODE"
+
+
+def unpack(plan: RunPlan, run_file: Path | str) -> None:
+    """Freeze a plan where none lies, as in a pod; ConfigError where the pod's package is not the rebuild's."""
+    if not frozen_file(plan).is_file():
+        if os.environ.get(CODE_VARIABLE) != package_checksum(ROOT):
+            allowed = "must be built again, from the code of the rebuild"
+            raise ConfigError(f"environment: {CODE_VARIABLE}: this image holds another silodp: {allowed}")
+        freeze(plan, run_file)
+
+
 def hold(digest: str, run_file: Path, job: str, options: Mapping[str, Any], folder: Path | str | None = None) -> None:
     """Refuse, now and before each write, a job whose digest is not the plan's; `job`, `options` as for `digest_of`."""
-    plan = RunPlan(load(run_file))
-    if folder is not None and Path(folder) != Path(plan.folder):
-        plan = RunPlan(plan.resolved, folder=os.fspath(folder))
+    published = run_file.name == _file_name(published=True)
+    plan = RunPlan(load(run_file), os.fspath(folder) if folder else None, published)
 
     def check() -> None:
         plan.sources = CodeSources(plan.plugin_roots(), snapshot=run_file.parent / _SOURCES)

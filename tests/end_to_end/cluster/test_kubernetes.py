@@ -1,6 +1,8 @@
 """The Kubernetes profile, as far as it goes without a cluster: manifests, and jobs through a stand-in."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,14 @@ import yaml
 from fake_kubernetes import fake_kubernetes
 from runs import ROOT, checkout, contents, environment, run
 
+from silodp.workflow import closure
+from silodp.workflow.digests import package_checksum
+from silodp.workflow.job_digest import CODE_VARIABLE
+
 PROFILE = ROOT / "workflow" / "profiles" / "kubernetes"
 RUN = ("--configfile", "config/gpu.yaml")
+IMAGE = "silodp: environment: SILODP_CODE: this image holds another silodp: must be built again, from the "
+IMAGE += "code of the rebuild"
 TEXT = """\
 run: gpu
 threads: 2
@@ -28,6 +36,29 @@ def test_the_image_and_the_profile_name_each_other():
     assert profile["container-image"] in (PROFILE / "Containerfile").read_text()
     copied = [line.split()[1:-1] for line in (PROFILE / "Containerfile").read_text().splitlines() if "COPY" in line]
     assert all((ROOT / name).exists() for names in copied for name in names)
+
+
+@pytest.mark.slow
+def test_a_pod_plans_for_itself_and_refuses_the_image_of_another_package(tmp_path):
+    """Snakemake as a pod starts it, in a folder that holds the sources and nothing of the rebuild."""
+    (checkout(tmp_path) / "config" / "gpu.yaml").write_text(TEXT)
+    job = "partition:experiment=diabetes_linear,reading=default"
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--mode", "remote", "--target-jobs", job, *RUN]
+
+    def code(package):
+        silos = tmp_path / "results/gpu/silos/diabetes_linear/default/indices.parquet"
+        done = subprocess.run(
+            [*command, "--allowed-rules", "partition"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env=environment() | {CODE_VARIABLE: package},
+        )
+        assert silos.is_file() == (done.returncode == 0), done.stderr
+        return done.returncode, done.stderr.strip().splitlines()[-1]
+
+    assert code("another") == (2, IMAGE)
+    assert code(package_checksum(closure.ROOT))[0] == 0
 
 
 @pytest.mark.slow

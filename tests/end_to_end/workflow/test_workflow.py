@@ -136,6 +136,24 @@ def test_an_edited_claim_is_decided_by_the_next_rebuild(rebuilt, tmp_path, monke
     assert "rule train:" not in planned[1]
 
 
+def test_a_training_made_again_is_followed_whatever_its_files_times(rebuilt, tmp_path, monkeypatch):
+    """As on a machine whose clock is behind: neither its edit nor its files are newer than the selection."""
+    folder = shutil.copytree(rebuilt, tmp_path / "rebuilt", symlinks=True)
+    for name in ("src", "config"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "CITATION.cff", tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
+    code = tmp_path / "src" / "silodp" / "algorithms" / "fed_spider.py"
+    code.write_text(code.read_text() + "\nMORE = 1\n")
+    trained = [f"results/tiny/trials/wbcd_mlp/fed_spider/M2_R5/default_{cut}.parquet" for cut in ("0-1", "2-3")]
+    output(run(folder, *trained, "--configfile", "config/tiny.yaml"))
+    for file in trained:
+        os.utime(folder / file, (978307200, 978307200))
+    planned = output(run(folder, "--configfile", "config/tiny.yaml", "--dry-run"))
+    assert "rule train:" not in planned
+    assert all(f"rule {job}:" in planned for job in ("select", "privacy", "table", "claims", "report"))
+
+
 def test_snakemake_alone_makes_the_same_files(rebuilt, tmp_path):
     """The tables' part of a rebuild, without a profile on the command line."""
     folder = checkout(tmp_path)

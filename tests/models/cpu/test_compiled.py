@@ -4,12 +4,13 @@ import shutil
 import subprocess
 import sys
 
-from silodp.experiments.checkins import kernel
-from silodp.models.cpu import compiled, kernels
+import pytest
+
+from silodp.models.cpu import compiled
 
 KERNEL = """
 from toy.compiled import njit
-from toy.parts import factor
+from room.parts import factor
 @njit(cache=True)
 def kernel(x):
     return factor(x) + 1
@@ -21,22 +22,66 @@ from numba import njit
 def factor(x):
     return {} * x
 """
+FLOORED = """
+from toy.compiled import njit
+from room.parts import LEAST
+@njit(cache=True)
+def inner(x):
+    return max(x, LEAST)
+@njit(cache=True)
+def kernel(x):
+    return inner(x)
+print(kernel(10))
+"""
+FAST = """
+from toy.compiled import njit
+from room.parts import OPTIONS
+@njit(cache=True, **OPTIONS)
+def kernel(x):
+    return x * x
+print(kernel(10), kernel.targetoptions.get("fastmath"))
+"""
 
 
-def test_a_kernel_is_compiled_again_when_a_function_of_another_file_changes(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("kernel", "parts", "printed"),
+    [
+        (KERNEL, [PARTS.format(2), PARTS.format(3)], ["21", "31"]),
+        (FLOORED, ["LEAST = 20", "LEAST = 30", "LEAST = 20"], ["20", "30", "20"]),
+        (FAST, ["OPTIONS = {}", "OPTIONS = {'fastmath': {'nsz'}}"], ["100 None", "100 {'nsz'}"]),
+    ],
+)
+def test_a_kernel_is_compiled_again_when_what_it_uses_of_another_folder_changes(
+    tmp_path, monkeypatch, kernel, parts, printed
+):
     folder = tmp_path / "toy"
     folder.mkdir()
+    (tmp_path / "room").mkdir()
     shutil.copy(compiled.__file__, folder)
-    (folder / "kernel.py").write_text(KERNEL)
+    (folder / "kernel.py").write_text(kernel)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    printed = []
-    for number in (2, 3):
-        (folder / "parts.py").write_text(PARTS.format(number))
-        command = [sys.executable, "-m", "toy.kernel"]
-        printed.append(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip())
-    assert printed == ["21", "31"]
+    found, command = [], [sys.executable, "-m", "toy.kernel"]
+    for text in parts:
+        (tmp_path / "room" / "parts.py").write_text(text)
+        found.append(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip())
+    assert found == printed
+    # A state that comes back finds what was compiled for it.
+    kernels = kernel.count("@njit(cache=True")
+    assert len(list((tmp_path / "cache").iterdir())) == kernels * len(set(parts))
 
 
-def test_all_kernels_share_the_cache_of_this_state_of_the_sources():
-    for function in (kernel._walk, kernels._affine_steps):
-        assert compiled.CACHE in function.stats.cache_path
+def plain(x):
+    return x + 1
+
+
+def test_a_kernel_names_nothing_whose_change_goes_unseen():
+    def first(x):
+        return plain(x)
+
+    def second(x):
+        return later(x)  # noqa: F821
+
+    with pytest.raises(ValueError, match="first: plain: must be a compiled function"):
+        compiled.njit()(first)
+    with pytest.raises(ValueError, match="second: later: must stand above the function"):
+        compiled.njit()(second)

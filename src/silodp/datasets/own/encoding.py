@@ -5,7 +5,9 @@ is not in the schema that `silodp init` proposes, as a column's name would tell 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -15,19 +17,26 @@ from silodp.datasets.own.parsing import MISSING, UNKNOWN, cell_error, parse_colu
 from silodp.datasets.own.schema import Schema, TableError, sorted_names
 
 
-def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) -> tuple[Data, int]:
+def read_records(
+    path: Path,
+    schema: Schema,
+    frame: pd.DataFrame | None = None,
+    known: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> tuple[Data, int]:
     """The records of a file, and how many were dropped for a missing value.
 
-    Features are float32 (n, k) in the order of `schema.feature_values`: numbers as they are, NaN where `missing` is
+    Features are float64 (n, k) in the order of `schema.feature_values`: numbers as they are, NaN where `missing` is
     "mean" and a value is missing. A category that the schema does not have is 0 in all its columns.
     `Data.silo` and `Data.person` are numbers 0, 1, …
 
-    `frame` has the columns, where they have been read. TableError: one line about the first fault, without a cell.
+    `frame` has the columns, and `known` the values of some, where they have been read. TableError: one line about the
+    first fault, without a cell.
     """
     frame = records_of(path, read_table(path, schema.form) if frame is None else frame, schema)
     _check_columns(path, frame, schema)
     names = feature_names(path, schema)
-    parsed = {name: parse_column(frame, name, schema, path) for name in (*schema.roles, *schema.features)}
+    names_used = (*schema.roles, *schema.features)
+    parsed = {name: known[name] if name in known else parse_column(frame, name, schema, path) for name in names_used}
     for name in (schema.target, *schema.features):
         unknown = parsed[name] == UNKNOWN
         if unknown.any() and (name == schema.target or schema.columns[name].type == "boolean"):
@@ -54,9 +63,10 @@ def read_records(path: Path, schema: Schema, frame: pd.DataFrame | None = None) 
 
 
 def read_registered(files: dict[str, Path], schema: Schema) -> Data:
-    """The records of a data set that is one file, with columns as a user's file has."""
+    """The records of a data set that is one file, with columns as a user's file has, in float32."""
     (path,) = files.values()
-    return read_records(path, schema)[0]
+    data = read_records(path, schema)[0]
+    return replace(data, x=data.x.astype(np.float32))
 
 
 def feature_names(path: Path, schema: Schema) -> tuple[str, ...]:
@@ -69,12 +79,12 @@ def feature_names(path: Path, schema: Schema) -> tuple[str, ...]:
 
 
 def encode_features(parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:
-    """Features float32 (n, k) of parsed columns, in training as in prediction."""
+    """Features float64 (n, k) of parsed columns, in training as in prediction."""
     columns = [
         parsed[name] if value is None else parsed[name] == schema.columns[name].values.index(value)
         for name, value in schema.feature_values
     ]
-    return np.column_stack([np.asarray(values, dtype=np.float32) for values in columns])
+    return np.column_stack([np.asarray(values, dtype=np.float64) for values in columns])
 
 
 def is_missing(values: np.ndarray) -> np.ndarray:
@@ -92,7 +102,7 @@ def _check_columns(path: Path, frame: pd.DataFrame, schema: Schema) -> None:
             raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
     for name in frame:
         if name not in schema.columns:
-            raise TableError(f"{path}: column {name!r}: not in dataset.columns: must be there (silodp init --again)")
+            raise TableError(f"{path}: column {name!r}: not in dataset.columns: must be there, as `ignored` if unused")
 
 
 def _present(path: Path, frame: pd.DataFrame, parsed: Mapping[str, np.ndarray], schema: Schema) -> np.ndarray:

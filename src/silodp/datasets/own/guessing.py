@@ -1,6 +1,7 @@
 """What a file's schema may be: guessed once, by `silodp init`, for the owner to mend."""
 
 import codecs
+import contextlib
 import csv
 import io
 import itertools
@@ -17,12 +18,15 @@ import pandas as pd
 from silodp.datasets.base import Task
 from silodp.datasets.own.parsing import (
     MINUS,
+    SHORTENED,
     cell_error,
     cell_texts,
+    check_names,
     decode,
     is_parquet,
     is_scalar,
     is_typed,
+    matches,
     read_bytes,
     read_table,
     total_columns,
@@ -58,11 +62,19 @@ _STRAY |= {"#n/a", "#div/0!", "#value!", "#num!", "#ref!"}
 _NOTES = 5
 # Codes that only look like numbers: a zero before digits, 1E1, more digits than a float holds.
 _CODE = r"[+-]?0[0-9].*|[+-]?[0-9]+[eE][0-9]+|[+-]?[0-9]+[eE][+-][0-9]+|[+-]?[0-9]{16,}"
+# A number as R and spreadsheets write it: 1e+05.
 _PROGRAM = r"[+-]?[0-9]+[eE][+-][0-9]{2,3}"
 # A number with a mark that no form has: 5 %, $5, (5), 5-, 1,00,000.
 _MARKED = r"\(?[^\w\s]?\s?\d+(?:[.,'\u2019_\s]\d+)*[.,]?\s?[^\w\s]?"
-# What a spreadsheet makes of a long id.
-_SHORTENED = r"[0-9]([.,][0-9]+)?E\+[0-9]+"
+# A number with its unit: 5 mg, 80.1kg.
+_WITH_UNIT = r"[+-]?\d+(?:[.,'\u2019]\d+)*(\s?)([^\d\s.,:;/-]\S{0,11})"
+# A number that a device could not tell: <0.5.
+_BEYOND = r"[<>\u2264\u2265]=?\s?[0-9]+([.,][0-9]+)?"
+_WORD = "--missing-word {name}=WORD, --type {name}=ignored, --decimal or --thousands must be given"
+_LIMIT = (
+    "must be a number, as the limit or half of it, or --missing-word {name}=WORD, which loses that the value is small "
+    "or large, or --type {name}=category, which loses all numbers"
+)
 _ONE_FORM = "must be one form, or --type {name}=category be given"
 _FORMS = [Form(decimal=point, thousands=mark) for mark in THOUSANDS for point in ".," if mark != point]
 
@@ -80,7 +92,6 @@ class Wishes:
     form: Mapping[str, Any] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     missing_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,8 +105,15 @@ class Guess:
 
 
 def guess_schema(path: Path, wishes: Wishes) -> Guess:
-    """TableError: one line about a file that can be read in two ways, or in none."""
-    form = Form() if is_parquet(path) else _text_form(path, wishes.form)
+    """TableError: a line for each fault of a file that can be read in two ways, or in none."""
+    # What is wrong with the file, "", or with a column.
+    faults: dict[str, str] = {}
+    try:
+        form = Form() if is_parquet(path) else _text_form(path, wishes.form)
+    except TableError as error:
+        # The other faults are looked for in the text as it likely is.
+        faults[""] = str(error)
+        form = _text_form(path, {**wishes.form, "encoding": "cp1252"})
     form = replace(form, units_row=bool(wishes.form.get("units_row")), last_row=wishes.form.get("last_row"))
     frame = read_table(path, form)
     notes = list(frame.attrs["notes"])
@@ -104,26 +122,53 @@ def guess_schema(path: Path, wishes: Wishes) -> Guess:
     for name in (*filter(None, roles), *wishes.ignore, *wishes.types, *wishes.missing_words):
         if name not in frame:
             raise TableError(f"{path}: no column is called {name!r}: must be one of {', '.join(frame)}")
-    cells = {str(name): _Cells(path, rows[name], wishes) for name in rows if is_scalar(rows[name])}
-    _check_rows(path, rows, cells)
-    form = _number_form(path, cells, form, wishes.form)
-    columns, refused = {}, {}
-    for name in map(str, frame):
-        columns[name], why = _column(path, name, cells.get(name), form, wishes)
-        if why and name == wishes.target:
-            raise TableError(f"{path}: column {name!r}: {why}: must be numbers or at most {MOST_CATEGORIES} classes")
-        if why and name not in wishes.ignore:
-            refused[name] = why
-        if columns[name].type in ("category", "boolean", "name"):
-            notes += _notes_of_names(name, cells[name].counts.index)
-        for word in columns[name].missing_words if name not in wishes.missing_words else ():
-            places = np.flatnonzero(cell_texts(rows[name]) == word) + 1
-            notes.append(
-                f"column {name!r}: {len(places)} of {len(rows)} values are words such as ? or n/a, taken as "
-                f"missing (row {', '.join(map(str, places[:5]))}{', …' if len(places) > 5 else ''})"
+    cells: dict[str, _Cells] = {}
+    for name in (str(name) for name in rows if is_scalar(rows[name])):
+        with _noted(faults, name):
+            cells[name] = _Cells(path, rows[name], wishes)
+    _check_rows(path, rows, cells, faults)
+    form = _number_form(path, cells, form, wishes.form, faults)
+    columns: dict[str, Column] = {}
+    refused: dict[str, str] = {}
+    for name in (str(name) for name in frame if name not in faults):
+        with _noted(faults, name):
+            columns[name], why = _column(path, name, cells.get(name), form, wishes)
+            if why and name == wishes.target:
+                allowed = f"must be numbers or at most {MOST_CATEGORIES} classes"
+                raise TableError(f"{path}: column {name!r}: {why}: {allowed}")
+            refused |= {name: why} if why and name not in wishes.ignore else {}
+            notes += _notes_of(rows[name], columns[name], cells.get(name), wishes)
+    if faults:
+        unused = [name for name, one in columns.items() if one.type in ("ignored", "date")]
+        used = [one for name, one in cells.items() if name not in unused]
+        if wishes.missing == "refuse" and (gaps := [one for one in used if one.counts.sum() < len(rows)]):
+            holes = ", ".join(f"{one.name!r} ({len(rows) - one.counts.sum()} of {len(rows)})" for one in gaps)
+            faults["missing"] = (
+                f"{path}: values are missing in {holes}: must be filled in, or --missing be drop or mean"
             )
+        raise TableError("\n".join(faults.values()))
     schema = Schema(wishes.target, columns, form, wishes.silo, wishes.person, wishes.missing)
     return Guess(schema, refused, frame, notes)
+
+
+@contextlib.contextmanager
+def _noted(faults: dict[str, str], name: str) -> Iterator[None]:
+    try:
+        yield
+    except TableError as error:
+        faults.setdefault(name, str(error))
+
+
+def _notes_of(column: pd.Series, about: Column, one: "_Cells | None", wishes: Wishes) -> Iterator[str]:
+    """What an owner should know of a column: names that look alike, words that were taken as missing."""
+    if one is not None and about.type in ("category", "boolean", "name"):
+        yield from _notes_of_names(one.name, one.counts.index)
+    for word in about.missing_words if column.name not in wishes.missing_words else ():
+        places = np.flatnonzero(cell_texts(column) == word) + 1
+        yield (
+            f"column {column.name!r}: {len(places)} of {len(column)} values are words such as ? or n/a, taken as "
+            f"missing (row {', '.join(map(str, places[:5]))}{', …' if len(places) > 5 else ''})"
+        )
 
 
 def _notes_of_names(column: str, names: pd.Index) -> Iterator[str]:
@@ -133,7 +178,7 @@ def _notes_of_names(column: str, names: pd.Index) -> Iterator[str]:
     if len(seen) < len(names):
         many = len(names) - len(seen)
         yield f"column {column!r}: {many} names differ from others in case, blanks, accents' codes or .0 alone"
-    if names.str.fullmatch(_SHORTENED).any():
+    if names.str.fullmatch(SHORTENED).any():
         yield f"column {column!r}: ids as 9.99E+15, which a spreadsheet has shortened: several may have become one"
 
 
@@ -167,7 +212,7 @@ class _Cells:
         self.wanted = wishes.types.get(self.name)
         self.missing_words = tuple(wishes.missing_words.get(self.name, ()))
         self.counts = cell_texts(column).value_counts().drop(["", *self.missing_words], errors="ignore")
-        named = {wishes.silo, wishes.person, *wishes.ignore, *wishes.values}
+        named = {wishes.silo, wishes.person, *wishes.ignore}
         self.is_text = self.name not in named and _is_text(column) and self.wanted in (None, "number")
         self.is_number = is_typed(column) and not pd.api.types.is_bool_dtype(column)
         self.words = self.cells = pd.Series(self.counts.index, dtype=str)
@@ -179,11 +224,9 @@ class _Cells:
         stray = self.cells.str.casefold().isin(_STRAY)
         self.cells, strays = self.cells[~stray], self.cells[stray]
         plain = self.cells.str.replace(MINUS, "-")
-        read: np.ndarray = np.array([plain.str.fullmatch(form.literal).to_numpy(bool) for form in _FORMS])
+        read: np.ndarray = np.array([matches(plain, form.literal) for form in _FORMS])
         self.words = self.cells[~read.any(axis=0)]
-        codes = plain.str.fullmatch(_CODE)
-        if plain.str.contains("[.,]").any():
-            codes &= ~plain.str.fullmatch(_PROGRAM)
+        codes = plain.str.fullmatch(_CODE) & ~plain.str.fullmatch(_PROGRAM)
         self.is_number = len(self.cells) > 0 and self.words.empty and (self.wanted is not None or not codes.any())
         if not self.is_number:
             return
@@ -206,8 +249,8 @@ def _is_text(column: pd.Series) -> bool:
     return not is_typed(column) and pd.api.types.infer_dtype(column.astype(object), skipna=True) == "string"
 
 
-def _check_rows(path: Path, rows: pd.DataFrame, columns: Mapping[str, _Cells]) -> None:
-    """TableError for a row of units, a total or notes between records, and for a word among many numbers."""
+def _check_rows(path: Path, rows: pd.DataFrame, columns: Mapping[str, _Cells], faults: dict[str, str]) -> None:
+    """Note as faults a row of units, a total or notes between records, and for a word among many numbers."""
     totals = [] if is_parquet(path) or len(rows) <= 2 else total_columns(rows, -1)
     first, last = [], {name: int(rows.index[-1]) for name in totals if columns[name].wanted != "category"}
     for name, one in columns.items():
@@ -219,20 +262,25 @@ def _check_rows(path: Path, rows: pd.DataFrame, columns: Mapping[str, _Cells]) -
             elif len(places) <= _NOTES < len(rows) and places[0] == len(rows) - len(places):
                 last[name] = int(rows.index[places[0]])
             elif one.wanted or numerals > max(len(one.words), MOST_CATEGORIES - len(one.words)):
-                allowed = "--missing-word {name}=WORD, --type {name}=ignored, --decimal or --thousands must be given"
-                raise one.error(one.words, "a word in a column of numbers", allowed)
+                beyond = one.words.str.fullmatch(_BEYOND).all()
+                faults[name] = str(one.error(one.words, "a word in a column of numbers", _LIMIT if beyond else _WORD))
     otherwise = "or --missing-word or --type COLUMN=category be given"
     if first:
         where = f"row {rows.index[0] + 1} is no number in columns {', '.join(first)}"
-        raise TableError(f"{path}: {where}: must be units (--units-row), {otherwise}")
+        faults["first"] = f"{path}: {where}: must be units (--units-row), {otherwise}"
     if last:
         row = min(last.values())
         where = f"row {row + 1} is no record by columns {', '.join(last)}"
-        raise TableError(f"{path}: {where}: must be notes or a total (--last-row {row}), {otherwise}")
+        faults["last"] = f"{path}: {where}: must be notes or a total (--last-row {row}), {otherwise}"
 
 
-def _number_form(path: Path, columns: Mapping[str, _Cells], form: Form, said: Mapping[str, Any]) -> Form:
-    """The decimal and thousands marks that read every column of numbers; the simplest where several do."""
+def _number_form(
+    path: Path, columns: Mapping[str, _Cells], form: Form, said: Mapping[str, Any], faults: dict[str, str]
+) -> Form:
+    """The decimal and thousands marks that read every column of numbers; the simplest where several do.
+
+    A column that they do not read is a fault.
+    """
     given = {key: said[key] for key in ("decimal", "thousands") if key in said}
     forms = [one for one in _FORMS if all(getattr(one, key) == value for key, value in given.items())]
     if not forms:
@@ -245,11 +293,13 @@ def _number_form(path: Path, columns: Mapping[str, _Cells], form: Form, said: Ma
         if mark and not given and (one.has_whole or not natural[mark]):
             other = "." if mark == "," else ","
             allowed = f"thousands (--thousands {mark} --decimal {other}) or decimals (--decimal {mark}): must be said"
-            raise one.error(one.cells[one.cells.str.contains(mark, regex=False)], "can be read in two ways", allowed)
-        if not (kept := [form for form in forms if form in one.forms]):
+            cells = one.cells[one.cells.str.contains(mark, regex=False)]
+            faults[one.name] = str(one.error(cells, "can be read in two ways", allowed))
+        elif not (kept := [form for form in forms if form in one.forms]):
             wrong = "no number in the form of the columns before it, or of the options"
-            raise one.error(one.cells[~one.cells.str.fullmatch(forms[0].literal)], wrong, _ONE_FORM)
-        forms = kept
+            faults[one.name] = str(one.error(one.cells[~one.cells.str.fullmatch(forms[0].literal)], wrong, _ONE_FORM))
+        else:
+            forms = kept
     return replace(form, decimal=forms[0].decimal, thousands=forms[0].thousands)
 
 
@@ -264,15 +314,10 @@ def _column(path: Path, name: str, one: _Cells | None, form: Form, wishes: Wishe
         return Column("ignored"), "neither numbers nor words"
     counts, missing, guessed = one.counts, one.missing_words, wanted is None
     if name in (wishes.silo, wishes.person):
+        check_names(path, one.column, is_name=True)
         return Column("name", (), missing), ""
     if name == wishes.target:
         return _target(one, form, wishes), ""
-    if name in wishes.values:
-        # Two declared values have the second's column, also where records have a third.
-        values = wishes.values[name]
-        if len(values) == 2 and set(counts.index) <= set(values):
-            return Column("boolean", values, missing), ""
-        return Column("category", values[len(values) == 2 :], missing), ""
     if counts.empty:
         return Column("ignored"), "no values"
     if len(counts) == 1 and counts.sum() == len(one.column) and guessed:
@@ -281,9 +326,18 @@ def _column(path: Path, name: str, one: _Cells | None, form: Form, wishes: Wishe
         return Column("date"), "dates or times"
     if (one.is_number and guessed) or wanted == "number":
         return Column("number", (), missing), ""
-    if guessed and one.is_text and len(one.words) and one.cells.str.fullmatch(_MARKED).all():
-        allowed = "must be numbers with marks of decimals and thousands alone, or --type {name}=category be given"
-        raise one.error(one.words, "a number with another mark", allowed)
+    check_names(path, one.column, is_name=False)
+    if guessed and one.is_text and len(one.words):
+        units = one.words.str.extract(f"^{_WITH_UNIT}$")
+        # A blank before it, or the same behind every cell: codes as 0A beside 01 are none.
+        same = units[1].nunique() == 1 and len(one.words) == len(one.cells)
+        has_units = units[0].ne("").all() or same
+        marked = one.cells.str.fullmatch(_MARKED).all()
+        if one.words.str.fullmatch(_BEYOND).all():
+            raise one.error(one.words, "a limit in place of a number", _LIMIT)
+        if marked or (units[1].notna().all() and has_units):
+            allowed = "must be numbers with marks of decimals and thousands alone, or --type {name}=category be given"
+            raise one.error(one.words, f"a number with {'another mark' if marked else 'its unit'}", allowed)
     if guessed and len(counts) > MOST_CATEGORIES:
         return Column("ignored"), f"text with more than {MOST_CATEGORIES} different values"
     often = sorted_names(counts.index[counts >= LEAST_OF_CATEGORY])
@@ -318,13 +372,11 @@ def _target(one: _Cells, form: Form, wishes: Wishes) -> Column:
     where, cells = f"{one.path}: column {one.name!r}", list(map(str, one.counts.index))
     whole = all(re.fullmatch(rf"[+-]?[0-9]+([{re.escape(form.decimal)}.]0*)?", cell) for cell in cells)
     asked = wishes.task == "regression" or one.wanted == "number"
-    guessed = one.is_number and not (wishes.task or one.wanted or one.name in wishes.values)
+    guessed = one.is_number and not (wishes.task or one.wanted)
     if asked and not one.is_number and one.wanted != "number":
         raise TableError(f"{where}: not numbers: must be numbers for a regression")
     if asked or (guessed and not (whole and len(cells) <= MOST_CLASSES)):
         return Column("number", (), one.missing_words)
-    if one.name in wishes.values:
-        return Column("category", wishes.values[one.name], one.missing_words)
     if len(cells) < 2:
         raise TableError(f"{where}: the same value in every record: must have at least two classes")
     if len(cells) > MOST_CATEGORIES:

@@ -1,12 +1,13 @@
 """A file's cells, and their values by a schema, column by column; no message shows a cell."""
 
-import bz2
 import collections
 import csv
 import gzip
 import io
 import json
 import re
+import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,6 @@ import pyarrow.parquet
 
 from silodp.datasets.own.schema import THOUSANDS, Column, Form, Schema, TableError, cell_shape
 
-_PACKED = {
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".zst": lambda data: pa.input_stream(pa.BufferReader(data), compression="zstd").read(),
-}
 # A category's code of a missing value, and of a value that the schema does not have.
 MISSING, UNKNOWN = -1, -2
 # Words of a row that sums up the records.
@@ -29,21 +25,23 @@ _TOTALS = ("total", "subtotal", "sum", "mean", "average", "summe", "gesamt", "mi
 MINUS = "\u2212"
 # Whole numbers below this are exact in float64.
 _EXACT = 2**53
+# An id that a program wrote as a number with an exponent: several may have become one.
+SHORTENED = r"[+-]?[0-9]([.,][0-9]+)?[eE]\+?[0-9]{2,3}"
 
 
 def is_parquet(path: Path) -> bool:
-    return path.suffix in (".parquet", ".pq")
+    return path.suffix.lower() == ".parquet"
 
 
 def read_bytes(path: Path) -> bytes:
     """The content of a text file, unpacked; TableError where there is none."""
     if not path.is_file():
         raise TableError(f"{path}: no such file: must be a CSV or Parquet file")
-    plain = path.with_suffix("") if path.suffix in _PACKED else path
-    if plain.suffix not in (".csv", ".tsv", ".txt", ".parquet", ".pq"):
-        raise TableError(f"{path}: must end in .csv, .tsv, .txt, each also with .gz, .bz2 or .zst, or .parquet or .pq")
+    packed = path.suffix.lower() == ".gz"
+    if (path.with_suffix("") if packed else path).suffix.lower() not in (".csv", ".tsv", ".txt"):
+        raise TableError(f"{path}: must end in .csv, .tsv or .txt, each also with .gz, or in .parquet")
     try:
-        return _PACKED.get(path.suffix, bytes)(path.read_bytes())
+        return gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
     except (OSError, EOFError, ValueError):
         raise TableError(f"{path}: cannot be unpacked: must be a whole {path.suffix} file") from None
 
@@ -51,7 +49,7 @@ def read_bytes(path: Path) -> bytes:
 def decode(path: Path, data: bytes, encoding: str) -> str:
     """The text, with \\n at the ends of lines; TableError with the first row that is not in this encoding."""
     is_utf8 = encoding.lower() in ("utf-8", "utf8")
-    allowed = "the encoding must be given, as in --encoding latin-1 (dataset.form.encoding)"
+    allowed = "the encoding must be given, as in --encoding cp1252 (dataset.form.encoding)"
     try:
         text = data.decode("utf-8-sig" if is_utf8 else encoding)
     except LookupError:
@@ -81,8 +79,11 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
         lines = csv.reader(io.StringIO(text), delimiter=form.separator, skipinitialspace=True)
         try:
             first = [next(lines, []), next(lines, [])]
-            if len(first[1]) == len(first[0]) + 1 and first[1][-1] == "":
-                text = text.replace("\n", form.separator + "\n", 1)
+            numbered = False
+            if len(first[1]) == len(first[0]) + 1:
+                # Separators at the lines' ends, or names of rows as R has them.
+                numbered = first[1][-1] != ""
+                text = form.separator + text if numbered else text.replace("\n", form.separator + "\n", 1)
             keys = {"dtype": str, "na_filter": False, "skipinitialspace": True}
             frame = pd.read_csv(io.StringIO(text), sep=form.separator, header=None, **keys)
             if len(frame) < text.rstrip("\n").count("\n") + 1:
@@ -95,8 +96,11 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
             allowed = "line 1 must name every column, each row have as many cells, and each quote a partner"
             raise TableError(f"{path}: cannot be read as CSV: {' '.join(str(error).split())}: {allowed}") from None
         frame = frame.fillna("").apply(lambda column: column.str.strip())
-        frame.columns = pd.Index(frame.iloc[0].tolist())
+        frame.columns = pd.Index(unicodedata.normalize("NFC", name) for name in frame.iloc[0])
         frame = frame.iloc[1:].reset_index(drop=True)
+        if numbered and frame.iloc[:, 0].duplicated().any():
+            allowed = "line 1 must name every column, each row have as many cells (quote a cell with a separator)"
+            raise TableError(f"{path}: line 1 has a name less than the rows have cells: {allowed}")
         for row in np.flatnonzero(frame.iloc[:, 0] == frame.columns[0]):
             if (frame.iloc[row] == frame.columns).all():
                 raise TableError(f"{path}: row {row + 1}: the header stands here again: must be removed")
@@ -104,6 +108,10 @@ def read_table(path: Path, form: Form, least: int = 2) -> pd.DataFrame:
         if frame.columns[-1] == "" and (frame.iloc[:, -1] == "").all():
             frame = frame.iloc[:, :-1]
             frame.attrs["notes"] = ["a last column without name and values is left out (separators at the lines' ends)"]
+        if frame.shape[1] > 1 and frame.columns[0] == "":
+            notes = [*frame.attrs["notes"], "a first column without a name is left out, as an index of rows"]
+            frame = frame.iloc[:, 1:]
+            frame.attrs["notes"] = notes
         _check_names(path, frame.columns.tolist(), least)
     if frame.empty:
         raise TableError(f"{path}: no records below its header")
@@ -133,6 +141,7 @@ def _read_parquet(path: Path, least: int) -> pd.DataFrame:
         fields.append(field.with_type(kind))
     table = table.cast(pa.schema(fields)) if table.schema.types != [field.type for field in fields] else table
     frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    frame.columns = pd.Index(unicodedata.normalize("NFC", name) for name in frame.columns)
     for index in counted:
         frame[index["name"]] = np.arange(index["start"], index["stop"], index["step"])
     frame.attrs["notes"] = ["an index without a name is left out"] if unnamed else []
@@ -163,8 +172,18 @@ def is_scalar(column: pd.Series) -> bool:
 
 
 def cell_texts(column: pd.Series) -> pd.Series:
-    """Cells as text, "" where one is missing."""
-    return column.astype(str).where(column.notna(), "").astype(str).str.strip()
+    """Cells as text, "" where one is missing, and zero without a minus."""
+    # Cells of a text file are stripped, and there.
+    is_read = column.dtype == "str" and not column.hasnans
+    texts = column if is_read else column.astype(str).where(column.notna(), "").astype(str).str.strip()
+    zeros = matches(texts, "-0(?:[.,]0*)?")
+    return texts.mask(zeros, texts.str.removeprefix("-")) if zeros.any() else texts
+
+
+def matches(cells: Iterable[str], pattern: str) -> np.ndarray:
+    """Whether each cell is as the pattern says as a whole, bool (n,); for few cells faster than a call of pandas."""
+    whole = re.compile(pattern).fullmatch
+    return np.array([whole(cell) is not None for cell in cells], dtype=bool)
 
 
 def records_of(path: Path, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -202,8 +221,8 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
     else:
         cells = cell_texts(column)
         present = ((cells != "") & ~cells.isin(about.missing_words)).to_numpy()
-        cells = cells.str.replace(MINUS, "-")
-        wrong = present & ~cells.str.fullmatch(form.literal).to_numpy(bool)
+        cells = pd.Series([cell.replace(MINUS, "-") for cell in cells], dtype=object)
+        wrong = present & ~matches(cells, form.literal)
         if wrong.any():
             answer = "must be a number, or --missing-word, --type, --decimal or --thousands be given"
             raise cell_error(path, column, wrong, "no number in the schema's form", answer)
@@ -211,8 +230,12 @@ def parse_numbers(column: pd.Series, about: Column, form: Form, path: Path) -> n
         text = cells[present]
         if form.thousands:
             text = text.str.replace(f"[{re.escape(THOUSANDS[form.thousands])}]", "", regex=True)
-        whole[present] = text.str.fullmatch("[+-]?[0-9]+").to_numpy(bool)
-        values[present] = text.str.replace(form.decimal, ".", regex=False).to_numpy(object).astype(np.float64)
+        whole[present] = matches(text, "[+-]?[0-9]+")
+        values[present] = [float(cell.replace(form.decimal, ".")) for cell in text]
+        small = np.abs(values) < np.finfo(np.float64).tiny
+        if small.any() and (small := small & matches(cells, "[^eE]*[1-9].*")).any():
+            answer = "must be 0 or larger, as in another unit, or --type be given"
+            raise cell_error(path, column, small, "a number too small for float64", answer)
     if (large := whole & (np.abs(values) >= _EXACT)).any():
         answer = f"must be below 2^53, or --type {column.name}=category"
         raise cell_error(path, column, large, "a whole number that float64 does not hold", answer)
@@ -242,7 +265,23 @@ def parse_column(frame: pd.DataFrame, name: str, schema: Schema, path: Path) -> 
     about = schema.columns[name]
     if about.type == "number":
         return parse_numbers(frame[name], about, schema.form, path)
+    check_names(path, frame[name], is_name=about.type == "name")
     return parse_names(frame[name], about) if about.type == "name" else parse_values(frame[name], about)
+
+
+def check_names(path: Path, column: pd.Series, is_name: bool) -> None:
+    """TableError where several ids or codes may have become one number."""
+    if pd.api.types.is_float_dtype(column):
+        values = column.to_numpy(np.float64, na_value=np.nan)
+        narrow = str(column.dtype) in ("float32", "float[pyarrow]")
+        wrong = np.abs(values) >= (2**24 if narrow else _EXACT)
+    elif is_name and not is_typed(column):
+        wrong = cell_texts(column).str.fullmatch(SHORTENED).to_numpy(bool)
+    else:
+        return
+    if wrong.any():
+        answer = "must be text or a whole number in the file"
+        raise cell_error(path, column, wrong, "an id that a float has rounded: several may have become one", answer)
 
 
 def cell_error(path: Path, column: pd.Series, wrong_cells: np.ndarray, wrong: str, allowed: str) -> TableError:

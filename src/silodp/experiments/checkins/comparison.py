@@ -21,7 +21,7 @@ from silodp.experiments.training import evaluate
 from silodp.federation.partition import Partition
 from silodp.federation.streams import Streams
 from silodp.federation.trial_data import build_model, prepare
-from silodp.models import Model
+from silodp.models.base import Model
 
 COLUMNS = ["experiment", "protocol", "bound", "amplified", "n", "slots", "p0", "delta", "epsilon", "epsilon0"]
 COLUMNS += ["report_norm", "step", "updates_mean", "dummies_mean", "trials", "train_loss_mean"]

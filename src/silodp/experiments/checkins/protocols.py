@@ -15,8 +15,7 @@ from torch import Tensor
 
 from silodp.experiments.checkins.kernel import Walk, compiled_walk
 from silodp.federation.streams import Streams
-from silodp.models import Model
-from silodp.models.base import within_reach
+from silodp.models.base import Model, within_reach
 from silodp.models.cpu import kernels
 from silodp.models.linear import Linear
 from silodp.privacy.shuffling.amplification import clones_delta, sampled_delta

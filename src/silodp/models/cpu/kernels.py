@@ -29,6 +29,19 @@ STEP_BLOCK = 64
 LANES = 128
 
 
+@njit(inline="always")
+def sigmoid(z):
+    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+
+
+@njit(inline="always")
+def factor(squared, limit):
+    # NaN fails the comparison and stays NaN in the product, as it must to be seen.
+    if squared <= limit * limit:
+        return squared * 0 + 1
+    return limit / math.sqrt(squared)
+
+
 def perceptron_gradient_sum(hidden: int, weights: Tensor, x: Tensor, y: Tensor, clip: Tensor) -> Tensor:
     """Clipped gradient sums (G, d) of the two-class perceptron; arguments as `Model.clipped_gradient_sum`."""
     out = torch.empty_like(weights)
@@ -150,19 +163,6 @@ def _perceptron_points(hidden, weights, x, y, clip, out, start, stop):
             total_v[0, j] = -total_v[1, j]
         out[g, out_v + 2 * hidden] = -total_c
         out[g, out_v + 2 * hidden + 1] = total_c
-
-
-@njit(inline="always")
-def sigmoid(z):
-    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
-
-
-@njit(inline="always")
-def factor(squared, limit):
-    # NaN fails the comparison and stays NaN in the product, as it must to be seen.
-    if squared <= limit * limit:
-        return squared * 0 + 1
-    return limit / math.sqrt(squared)
 
 
 def perceptron_local_steps(hidden: int, weights: Tensor, steps: Steps) -> Tensor:

@@ -1,0 +1,165 @@
+"""Files as people have them: read right, or refused with row and column and all that is wrong."""
+
+import gzip
+import unicodedata
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from silodp.datasets.own.encoding import read_records
+from silodp.datasets.own.guessing import Wishes, guess_schema
+from silodp.datasets.own.parsing import read_table
+from silodp.datasets.own.schema import Form, TableError
+
+I = np.arange(120)
+COLUMNS = {"site": [f"S{i % 4}" for i in I], "age": 20 + I % 60, "outcome": I % 2}
+
+
+@pytest.fixture
+def found(tmp_path):
+    """The guess of a file with these columns beside `COLUMNS`, and its records."""
+
+    def one(name="a.csv", text=None, wishes=None, **columns):
+        frame, path = pd.DataFrame(COLUMNS | columns), tmp_path / name
+        if name.endswith(".parquet"):
+            frame.to_parquet(path, index=False)
+        else:
+            data = (frame.to_csv(index=False) if text is None else text).encode()
+            path.write_bytes(gzip.compress(data) if name.lower().endswith(".gz") else data)
+        guess = guess_schema(path, Wishes("outcome", silo="site", **(wishes or {})))
+        return guess, read_records(path, guess.schema, guess.frame)[0]
+
+    return one
+
+
+def column(data, name):
+    return data.x[:, data.feature_names.index(name)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [1_700_000_000.0 + I, 1e-42 * (1 + I), 16_777_217.0 + I],
+    ids=["seconds since 1970", "tiny", "beyond float32's whole numbers"],
+)
+def test_numbers_keep_their_digits_until_their_bounds_are_taken_off(found, values):
+    np.testing.assert_array_equal(column(found(value=values)[1], "value"), values)
+
+
+@pytest.mark.parametrize("cell", ["1e-330", "-0.5e-310", "0.0003E-320"])
+def test_a_number_too_small_for_a_float_is_refused_and_zero_is_none(found, cell):
+    cells = ["0", "0.000", *map(str, I[2:])]
+    assert column(found(p=cells)[1], "p")[1] == 0
+    with pytest.raises(TableError, match=r"row 8, column 'p': .*: a number too small for float64"):
+        found(p=[*cells[:7], cell, *cells[8:]])
+
+
+@pytest.mark.parametrize(
+    ("ids", "row"),
+    [(1e16 + 2 * I, 1), (np.float32(2**24) + 2 * I.astype(np.float32), 1), (np.append(I[1:], 2.0**53), 120)],
+)
+@pytest.mark.parametrize("role", [{"person": "who"}, {"types": {"who": "category"}}])
+def test_ids_that_a_float_has_rounded_are_refused(found, ids, row, role):
+    with pytest.raises(TableError, match=f"row {row}, column 'who': .*: several may have become one"):
+        found("a.parquet", wishes=role, who=ids)
+    assert found("a.parquet", wishes=role, who=I % 12)
+
+
+def test_a_persons_id_with_an_exponent_is_refused_in_text(found):
+    with pytest.raises(TableError, match=r"row 1, column 'who': '9.9999999999999999a\+99'"):
+        found(wishes={"person": "who"}, who=[f"{1.2345678901234567e16 + 2 * (i // 2)}" for i in I])
+    assert len(np.unique(found(wishes={"person": "who"}, who=[str(10**16 + i // 2) for i in I])[1].person)) == 60
+
+
+def test_a_number_as_R_writes_it_among_whole_numbers_is_a_number_and_a_code_is_none(found):
+    cells = ["1e+05", "75000", "125000", "5e+04"] * 30
+    assert column(found(cost=cells)[1], "cost")[:4].tolist() == [1e5, 75000, 125000, 5e4]
+    codes = ["1E1", "1E2", "10"] * 40
+    assert found(code=codes)[0].schema.columns["code"].type == "category"
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_zero_with_a_minus_is_zero(found, name):
+    classes = np.where(I % 2 == 0, 0.0, 1.0) * np.where(I % 4 == 0, -1, 1)
+    guess, data = found(name, outcome=classes, dose=-classes, wishes={"types": {"dose": "category"}})
+    assert guess.schema.classes == ("0.0", "1.0")
+    assert data.y.tolist() == (I % 2).tolist()
+    assert not [value for value in guess.schema.columns["dose"].values if value.startswith("-0")]
+
+
+UNITS = {
+    "few, a blank": [f"{i % 4} mg" for i in I],
+    "many": [f"{50 + i / 10} kg" for i in I],
+    "units that differ": [f"{i % 4} {'mg' if i % 3 else 'g'}" for i in I],
+    "no blank": [f"{50 + i}kg" for i in I],
+    "beside bare numbers": [f"{50 + i} kg" if i % 3 else f"{50 + i}" for i in I],
+}
+
+
+@pytest.mark.parametrize("cells", UNITS.values(), ids=UNITS)
+def test_a_number_with_its_unit_is_refused_with_row_and_column(found, cells):
+    with pytest.raises(TableError, match=r"row [12], column 'dose': .*--type dose=category|a word in a column"):
+        found(dose=cells)
+    if len(set(cells)) < 10:
+        assert found(dose=cells, wishes={"types": {"dose": "category"}})
+
+
+@pytest.mark.parametrize("codes", [["0A", "01", "12"], ["1st", "2nd", "3rd"], ["Ward 1", "Ward 2", "Ward 3"]])
+def test_codes_with_letters_are_categories(found, codes):
+    assert found(ward=codes * 40)[0].schema.columns["ward"].type == "category"
+
+
+@pytest.mark.parametrize("many", [3, 100])
+def test_a_value_below_a_limit_is_refused_with_each_way_out_and_what_it_loses(found, many):
+    cells = [str(1 + i % many) if i > 5 else "<0.5" for i in I]
+    with pytest.raises(TableError, match=r"row 1, column 'crp'.*the limit or half of it, .*which loses.*which loses"):
+        found(crp=cells)
+
+
+def test_a_first_column_without_a_name_is_left_out(found, tmp_path):
+    frame = pd.DataFrame(COLUMNS)
+    for text in (
+        frame.to_csv(),
+        frame.to_csv().replace(",site", '"",site', 1),
+        # Names of rows as R has them.
+        frame.to_csv().removeprefix(","),
+    ):
+        guess, data = found(text=text)
+        assert guess.notes == ["a first column without a name is left out, as an index of rows"]
+        assert data.feature_names == ("age",)
+    assert list(read_table(tmp_path / "a.csv", Form())) == ["site", "age", "outcome"]
+
+
+def test_a_name_too_few_is_no_index_where_the_first_cells_repeat(found):
+    with pytest.raises(TableError, match="line 1 has a name less than the rows have cells: line 1 must name every"):
+        found(text="site,dose,outcome\n" + "S0,1,5,0\nS1,2,5,1\n" * 20)
+
+
+@pytest.mark.parametrize("name", ["A.CSV", "a.CSV.gz", "a.csv.GZ", "a.Txt"])
+def test_a_suffix_may_be_in_capitals(found, name):
+    assert found(name)[1].feature_names == ("age",)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("file", ["a.csv", "a.parquet"])
+def test_an_accent_may_be_typed_as_one_letter_or_two(found, form, file):
+    guess, _ = found(file, **{unicodedata.normalize(form, "température"): I % 30})
+    assert "temp\u00e9rature" in guess.schema.numbers
+
+
+def test_all_faults_of_a_file_are_told_at_once(found, tmp_path):
+    text = pd.DataFrame(
+        COLUMNS
+        | {"bmi": [f"{20 + i / 10}" if i - 5 else "k.A." for i in I]}
+        | {"crp": [f"{1 + i}" if i - 7 else "<0.5" for i in I]}
+        | {"dose": [f"{i} mg" for i in I], "Gr\u00f6\u00dfe": I % 7, "smoker": ["", *["yes", "no"] * 59, "no"]}
+    ).to_csv(index=False)
+    (tmp_path / "a.csv").write_bytes(text.encode("cp1252"))
+    with pytest.raises(TableError) as error:
+        guess_schema(tmp_path / "a.csv", Wishes("outcome", silo="site"))
+    wanted = ["--encoding", "column 'bmi'", "column 'crp'", "column 'dose'", "missing in 'smoker' (1 of 120)"]
+    lines = str(error.value).split("\n")
+    assert len(lines) == len(wanted)
+    for line, words in zip(lines, wanted, strict=True):
+        assert words in line
+        assert line.startswith(str(tmp_path / "a.csv"))

@@ -20,7 +20,7 @@ from small import ROOT
 
 from silodp.cli import main
 from silodp.federation.partition import Partition, write_partition
-from silodp.federation.stored_records import Records, write_records
+from silodp.federation.trial_data import Records, write_records
 from silodp.files import write_csv, write_parquet, write_text
 from silodp.report.figures import error_vs_epsilon, save
 from silodp.workflow import engine

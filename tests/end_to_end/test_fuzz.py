@@ -19,7 +19,7 @@ from silodp.datasets.sources import read_sources
 from silodp.experiments.columns import PRIVACY_COLUMNS, TABLE_COLUMNS
 from silodp.experiments.validation import load
 from silodp.federation.partition import Partition, read_partition, write_partition
-from silodp.federation.stored_records import Records, read_records, write_records
+from silodp.federation.trial_data import Records, read_records, write_records
 from silodp.files import read_csv, read_json, read_parquet, read_table, write_csv, write_parquet, write_text
 from silodp.report.page.figures import Page
 from silodp.verdicts.claims.loading import load_claims

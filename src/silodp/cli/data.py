@@ -16,8 +16,7 @@ from silodp.experiments.made_for import silos_for
 from silodp.experiments.validation import experiment_of, load
 from silodp.experiments.variants import readings_of
 from silodp.federation.partition import write_partition
-from silodp.federation.stored_records import write_records
-from silodp.federation.trial_data import load_dataset, partition_and_measure
+from silodp.federation.trial_data import load_dataset, partition_and_measure, write_records
 from silodp.files import write_csv
 
 log = logging.getLogger("silodp")

@@ -13,7 +13,7 @@ from silodp.config.experiment import Experiment
 from silodp.config.readings import Readings
 from silodp.config.run import Run
 from silodp.experiments.variants import CUTTING
-from silodp.federation.stored_records import FILE
+from silodp.federation.trial_data import FILE
 from silodp.files import read_parquet, reading, write_parquet
 
 # Keys of an experiment that say how results are shown, not what is trained.

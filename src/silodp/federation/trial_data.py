@@ -1,15 +1,16 @@
 """The records of a trial: cut into silos, preprocessed, and handed over as tensors.
 
-PyTorch is loaded where tensors are made: cutting needs none.
+They are kept beside the silos, so that training jobs need not make them again. PyTorch is loaded where tensors are
+made: cutting needs none.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from silodp.datasets import Data, label_classes, labels
 from silodp.federation.experiment_data import dataset_of, number_of_silos
 from silodp.federation.heterogeneity import Heterogeneity, heterogeneity
 from silodp.federation.partition import Partition, partition, read_partition
-from silodp.federation.stored_records import Records, read_records
 from silodp.federation.streams import Streams
+from silodp.files import reading, write_atomically
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,10 +30,26 @@ if TYPE_CHECKING:
     from silodp.federation.preprocessing import Standardise
     from silodp.models import Model
 
+FILE = "records.npz"
+# Numbers of a trial up to which its features are kept (16 MB); wide records and images are made again in each job.
+STORED = 2**21
 # Largest absolute value of a preprocessed feature.
 LARGEST_FEATURE = 1e9
 # Weights of a softmax up to which heterogeneity is measured on the features as they are, and parts of wider records.
 WIDEST, PARTS = 1024, 49
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records in use in one trial, by ascending number: `x` float64 (n, k) or images; a target has no `classes`."""
+
+    x: np.ndarray
+    y: np.ndarray
+    classes: int | None
+
+    @property
+    def small(self) -> bool:
+        return self.x.ndim == 2 and self.x.size <= STORED
 
 
 @dataclass(frozen=True)
@@ -188,3 +205,25 @@ def build_model(config: Experiment, trial: TrialData) -> Model:
     from silodp.models.registry import MODELS
 
     return MODELS[config.model.name](trial.features, trial.classes, **config.model.model_dump(exclude={"name"}))
+
+
+def write_records(folder: Path | str, trials: Sequence[Records | None], made_for: str = "") -> None:
+    """Write `records.npz` with the records of all trials but those given as None, and what they are made for."""
+    arrays: dict[str, Any] = {"made_for": np.array(made_for)}
+    for trial, records in enumerate(trials):
+        if records is not None:
+            arrays |= {f"x{trial}": records.x, f"y{trial}": records.y, f"classes{trial}": records.classes or 0}
+    with write_atomically(Path(folder) / FILE) as temporary, temporary.open("wb") as handle:
+        np.savez(handle, **arrays)
+
+
+def read_records(folder: Path | str, trial: int) -> Records | None:
+    """One trial's records; None where they were not kept."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        return None
+    # Opened here, as NumPy leaves a damaged file open.
+    with reading(path), open(path, "rb") as handle, np.load(handle) as file:
+        if f"x{trial}" not in file:
+            return None
+        return Records(file[f"x{trial}"], file[f"y{trial}"], int(file[f"classes{trial}"]) or None)

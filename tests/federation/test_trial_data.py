@@ -9,8 +9,15 @@ import torch
 from jobs import CASES, data
 
 from silodp.federation.partition import write_partition
-from silodp.federation.stored_records import STORED, Records, read_records, write_records
-from silodp.federation.trial_data import partition_and_measure, prepare, stored_trials
+from silodp.federation.trial_data import (
+    STORED,
+    Records,
+    partition_and_measure,
+    prepare,
+    read_records,
+    stored_trials,
+    write_records,
+)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -71,7 +71,8 @@ def test_a_delta_as_large_as_the_draw_of_the_record_needs_no_epsilon(n, K, z):
         assert found.upper == pytest.approx(math.log1p(share * math.expm1(gaussian_epsilon(0.5, 1 / z))), rel=1e-3)
 
 
-@pytest.mark.parametrize("q", [0.05, 0.3, 0.9])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("q", [0.05, 0.3, 0.9, 1.0])
 @pytest.mark.parametrize("s", [0.5, 3.0, 100.0])
 @pytest.mark.parametrize("delta", [1e-6, 1e-2, 0.5])
 def test_counted_draws_of_one_release_stay_below_its_exact_epsilon(q, s, delta):
@@ -105,6 +106,13 @@ def test_a_clipped_means_lower_end_is_reached_by_its_exact_probability(n, K):
 def test_noise_that_follows_the_last_move_is_not_proven():
     made = ALGORITHMS["fedprox_spider"].with_options({"rounds": 4, "phase_length": 2, "smoothness": 0.01})
     assert upper_epsilon(made.plan(Budget(100, 4, 1.0, 1e-4, 1.0)), 1e-4) == math.inf
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("n", "K", "R"), [(3, 150, 1), (3, 150, 7), (2, 128, 100), (5, 300, 2)])
+def test_a_record_that_is_drawn_in_every_message_has_both_ends(n, K, R):
+    found = delivered_epsilon(replaced(n, K, 40.0, R), 1e-6)
+    assert 0 < found.lower <= found.upper < math.inf
 
 
 def test_counted_draws_of_records_that_always_take_part_are_the_gaussians():

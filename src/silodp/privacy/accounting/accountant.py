@@ -33,7 +33,7 @@ _ADAPTIVE_RATIO = 1.02  # and is worth it only where the two ends are apart
 _NAMES = {"all": "all records", "with": "drawn with replacement", "without": "drawn without replacement"}
 _TILTS = np.geomspace(1e-16, 1e3, 600)
 _LEVELS = -np.log1p(-np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1 - 1e-9]))
-_MOST_DRAWS = 40
+_MOST_DRAWS, _EPSILON = 40, 2.0**-52
 _EXACT_COUNTS = 1 << 50  # of releases: above it binomial tails lose their digits
 
 
@@ -295,10 +295,11 @@ def _of_sum(kinds: list[tuple[Occurrences, int]], delta: float) -> float:
     fewest = []
     for law, count in sampled:
         times = np.arange(len(law.weights))
-        gain = -count * np.log1p(np.expm1(-_TILTS[:, None] * times) @ law.weights)
+        # Of a record that is always drawn, no smaller than what floats tell from 0.
+        gain = -count * np.log1p(np.maximum(np.expm1(-_TILTS[:, None] * times) @ law.weights, -1 + _EPSILON))
         least = np.max((gain[:, None] - _LEVELS) / _TILTS[:, None], axis=0)
         chances = -np.expm1(-_LEVELS)
-        none = -np.expm1(count * np.log1p(-np.sum(law.weights[1:])))
+        none = -np.expm1(count * np.log1p(-min(np.sum(law.weights[1:]), 1 - _EPSILON)))
         fewest.append((np.append(least, 1.0), np.append(chances, none), law.shift, count))
     best = gaussian_epsilon(delta, math.sqrt(squares)) if squares else 0.0
     for level in range(len(_LEVELS) + 1 if sampled else 0):

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import stat
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -169,6 +170,7 @@ def test_the_budget_stands_in_the_ledger(tmp_path):
 def _charge(folder, results):
     try:
         with opened(folder) as ledger:
+            time.sleep(0.3)  # so that both have read it, where both can
             ledger.charge(plan(), ABOUT)
             results.put("charged")
     except ConfigError as error:

@@ -71,25 +71,25 @@ OVERRIDES = {
             "algorithms.minibatch_sgd.schedule: 'theorem-2.1': theorem-2.1 asks for radius",
         ),
         ({"epsilon": [1]}, "epsilon: [1]: unknown key; see docs/configuration.md for the keys allowed here"),
-        ({"epsilons": [1, -2]}, "epsilons[1]: -2: Input should be greater than 0"),
+        ({"epsilons": [1, -2]}, "epsilons[1]: -2: must be greater than 0"),
         ({"settings": [{"M": 3, "R": 5}]}, "settings[0].M: 3: must be at most N = 2, the number of silos"),
         ({"batch_records": 170}, "batch_records: 170: K must be at most n = 169, the records of a silo"),
-        ({"clips": [0]}, "clips[0]: 0: Input should be greater than 0"),
-        ({"epsilons": ["big"]}, "epsilons[0]: 'big': Input should be a valid number"),
-        ({"epsilons": []}, "epsilons: []: List should have at least 1 item"),
-        ({"delta": 0}, "delta: 0: Input should be greater than 0, or: Input should be '1/n^2'"),
+        ({"clips": [0]}, "clips[0]: 0: must be greater than 0"),
+        ({"epsilons": ["big"]}, "epsilons[0]: 'big': must be a valid number"),
+        ({"epsilons": []}, "epsilons: []: must have at least 1 item"),
+        ({"delta": 0}, "delta: 0: must be greater than 0, or: must be '1/n^2'"),
         ({"settings": [{"M": 1}]}, "settings[0].R: missing: this key must be given"),
         ({"stepsizes": {"low": 1, "high": 0, "points": 3}}, "low must be at most high"),
         ({"stepsizes": {"low": 0}}, "stepsizes.high: missing: this key must be given (and 1 more)"),
-        ({"trials": True}, "trials: True: Input should be a valid integer"),
-        ({"trials": 10**7}, "trials: 10000000: Input should be less than or equal to 1000000"),
-        ({"stepsizes": {"low": 0, "high": 1, "points": 10**9}}, "stepsizes.points: 1000000000: Input should be"),
+        ({"trials": True}, "trials: True: must be a valid integer"),
+        ({"trials": 10**7}, "trials: 10000000: must be less than or equal to 1000000"),
+        ({"stepsizes": {"low": 0, "high": 1, "points": 10**9}}, "stepsizes.points: 1000000000: must be"),
         ({"preprocess": {"pca": 10**6}}, "preprocess.pca: 1000000: must be at most 30, the features of wbcd"),
         ({"silos": {"train_share": 1 - 1e-13}}, "must leave at least one test record in each silo"),
         ({"epsilons": [1e-320]}, "epsilons[0]: 1e-320: must be at least 1e-06"),
         ({"delta": 1e-320}, "delta: 1e-320: must be at least 1e-30"),
         ({"title": "a\0b"}, "title: 'a\\x00b': must hold no control characters"),
-        ({"epsilons": [0, -1], "trials": 0}, "epsilons[0]: 0: Input should be greater than 0 (and 2 more)"),
+        ({"epsilons": [0, -1], "trials": 0}, "epsilons[0]: 0: must be greater than 0 (and 2 more)"),
         ({"epsilons": [1, 2, 1]}, "epsilons: [1, 2, 1]: values must be distinct"),
         ({"clips": [1, 1.0]}, "clips: [1, 1.0]: values must be distinct"),
         ({"reports": [{}, {"selection": "pooled"}]}, "values must be distinct"),
@@ -127,8 +127,8 @@ OVERRIDES = {
             "trials: 2: must be more than the 2 numbers of race.kept",
         ),
         ({"race": {"kept": [1, 2]}}, "race.kept: [1, 2]: kept must not grow"),
-        ({"race": {"kept": []}}, "race.kept: []: List should have at least 1 item"),
-        ({"tuning": "half"}, "tuning: 'half': Input should be 'full' or 'race'"),
+        ({"race": {"kept": []}}, "race.kept: []: must have at least 1 item"),
+        ({"tuning": "half"}, "tuning: 'half': must be 'full' or 'race'"),
         ({"readings": {"records": "rounded"}}, "readings.records: 'rounded': must be equal for "),
         ({"clips": [math.inf]}, "clips: [inf]: private training needs a finite clip threshold"),
     ],
@@ -170,9 +170,9 @@ def test_a_wrong_override_is_one_line_that_names_the_run_file(root, name, overri
 
 RUN_KEYS = [
     ({"experiments": {"cancer": None}}, "run: missing: this key must be given"),
-    ({"run": "r", "experiments": {}}, "experiments: {}: Dictionary should have at least 1 item"),
+    ({"run": "r", "experiments": {}}, "experiments: {}: must have at least 1 item"),
     ({"run": "r", "sed": 1, "experiments": {"cancer": None}}, "sed: 1: unknown key; see docs/configuration.md"),
-    ({"run": "r", "seed": -1, "experiments": {"cancer": None}}, "seed: -1: Input should be greater than or equal to 0"),
+    ({"run": "r", "seed": -1, "experiments": {"cancer": None}}, "seed: -1: must be greater than or equal to 0"),
     (
         {"run": "r", "experiments": {"nope": None}},
         "experiments.nope: no such experiment: must be one of cancer, pairs, patients",
@@ -233,7 +233,7 @@ def test_a_key_without_a_value_is_an_empty_section_and_null_takes_it_away(root):
     assert algorithms["minibatch_sgd"].private == "both"
     assert "fed_spider" not in algorithms
     text = message(root, "run: r\nexperiments: {cancer: {epsilons: }}\n")
-    assert "experiments.cancer.epsilons: {}: Input should be a valid list" in text
+    assert "experiments.cancer.epsilons: {}: must be a valid list" in text
 
 
 def test_an_experiments_mistake_is_not_blamed_on_an_override_beside_it(root):

@@ -127,7 +127,7 @@ def test_what_a_file_hides_is_named(init, tmp_path):
     assert "column 'leak' predicts the target by itself" in said
     assert "column 'ward' predicts" not in said
     assert "column 'weight': 1 of 300 values are words such as ? or n/a, taken as missing (row 9)" in said
-    assert "column 'pulse': one value of nines lies far from all others" in said
+    assert "column 'pulse': 1 numbers as -9 or 999 lie far from all others" in said
     assert "column 'grade': one value" not in said
     assert "bounds of 'age': " in said
     assert "10 persons have more than 29 records" in said

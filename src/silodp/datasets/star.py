@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from silodp.datasets.base import Data, Dataset
-from silodp.datasets.own.encoding import read_records
+from silodp.datasets.own.encoding import read_registered
 from silodp.datasets.own.parsing import read_table
 from silodp.datasets.own.schema import Column, Schema
 from silodp.datasets.rdatasets import to_csv
@@ -35,7 +35,7 @@ def _load(files: dict[str, Path]) -> Data:
     (path,) = files.values()
     frame = read_table(path, SCHEMA.form)
     frame["math"] = (frame["math"].astype(int) >= MEDIAN).astype(int).astype(str)
-    return read_records(path, SCHEMA, frame)[0]
+    return read_registered(files, SCHEMA, frame)
 
 
 # Records of each silo.

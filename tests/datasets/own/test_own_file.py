@@ -129,7 +129,7 @@ WRONG = {
     "duplicate": ("hospital,age,age,readmitted\n" + "N,1,2,yes\n" * 9, {}, "column 'age' is named more than once"),
     "short row": (HEADER + "N,1,yes\nN,2,no\n" * 9 + "N,3\n", {}, "row 19, column 'readmitted': missing"),
     "long row": (HEADER + f"N,1,yes\nN,1,yes,{SECRET}\n", {}, "Expected 3 fields in line 3, saw 4"),
-    "long rows": (HEADER + f"N,1,yes,{SECRET}\n" * 9, {}, "Expected 3 fields in line 2, saw 4"),
+    "long rows": (HEADER + f"N,1,yes,{SECRET}\n" * 9, {}, "line 1 has a name less than the rows have cells"),
     "long name": ('hospital,"a\nge",readmitted\n' + "N,1,yes\n" * 9, {}, "name of column 2: must be given, printable"),
     "silo is target": (patients(), {"silo": "readmitted"}, "target, silo and person must be different columns"),
     "one target": (patients(readmitted=3.5), {"task": "regression"}, "the same value in every record: must differ"),
@@ -146,16 +146,15 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_used_is_one_line_without_a_cell(read, case):
+def test_what_cannot_be_used_is_a_line_each_without_a_cell(read, case):
     given, said, wanted = WRONG[case]
     frame, text = (given, None) if isinstance(given, pd.DataFrame) else (None, given)
     with pytest.raises(TableError) as error:
         read(frame, text=text, **said)
-    line = str(error.value)
-    assert wanted in line
-    assert "patients.csv" in line
-    assert SECRET not in line
-    assert "\n" not in line
+    lines = str(error.value).splitlines()
+    assert sum(wanted in line for line in lines) == 1
+    assert all("patients.csv" in line for line in lines)
+    assert SECRET not in str(error.value)
 
 
 def test_stray_words_between_numbers_are_missing_and_categories_stay(read):

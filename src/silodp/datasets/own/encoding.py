@@ -62,10 +62,10 @@ def read_records(
     return data, int((~present).sum())
 
 
-def read_registered(files: dict[str, Path], schema: Schema) -> Data:
+def read_registered(files: dict[str, Path], schema: Schema, frame: pd.DataFrame | None = None) -> Data:
     """The records of a data set that is one file, with columns as a user's file has, in float32."""
     (path,) = files.values()
-    data = read_records(path, schema)[0]
+    data = read_records(path, schema, frame)[0]
     return replace(data, x=data.x.astype(np.float32))
 
 

@@ -8,8 +8,7 @@ from scipy.special import ndtr
 
 from silodp.privacy.accounting.accountant import end_of_round_epsilon
 from silodp.privacy.accounting.last_iterate import last_iterate_epsilon, last_iterate_profile, occurrence_exponents
-from silodp.privacy.accounting.mechanisms import replace_one_profile
-from silodp.privacy.message_counts import at_most_once
+from silodp.privacy.message_counts import at_most_once, replace_one_profile
 
 EPSILON = np.array([0, 0.25, 0.5, 1, 1.5, 2])
 Z = np.linspace(-14, 14, 561)

@@ -11,8 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from silodp.privacy.accounting.losses import LossPmf, pair_losses, replace_one_losses
-from silodp.privacy.accounting.mechanisms import replace_one_profile
-from silodp.privacy.message_counts import Occurrences, at_most_once, with_replacement
+from silodp.privacy.message_counts import Occurrences, at_most_once, replace_one_profile, with_replacement
 
 EPSILONS = (-1.0, -0.3, -0.05, 0.0, 0.02, 0.1, 0.4, 1.0, 3.0, 8.0)
 

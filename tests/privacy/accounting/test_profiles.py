@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
-from silodp.privacy.accounting.mechanisms import gaussian_log_profile, replace_one_profile, where_sum_is
-from silodp.privacy.message_counts import Occurrences, at_most_once, with_replacement
+from silodp.privacy.accounting.mechanisms import gaussian_log_profile
+from silodp.privacy.message_counts import Occurrences, at_most_once, replace_one_profile, where_sum_is, with_replacement
 
 EPSILONS = np.array([0.0, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0])
 

@@ -17,8 +17,8 @@ from silodp.privacy.accounting.losses import (
     pair_losses,
     replace_one_losses,
 )
-from silodp.privacy.accounting.mechanisms import check_delta, gaussian_epsilon, replace_one_profile
-from silodp.privacy.message_counts import Counts, Occurrences, draws, gaussian_mu_of, laws_of
+from silodp.privacy.accounting.mechanisms import check_delta, gaussian_epsilon
+from silodp.privacy.message_counts import Counts, Occurrences, draws, gaussian_mu_of, laws_of, replace_one_profile
 
 _ACCURACY = 1e-4  # relative error of ε that the lattice may cost
 _NEGLIGIBLE = 1e-6  # share of δ spent on cut tails, each

@@ -17,8 +17,7 @@ from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
 from scipy.special import log_ndtr
 
-from silodp.privacy.accounting.mechanisms import replace_one_profile, where_sum_is
-from silodp.privacy.message_counts import Occurrences
+from silodp.privacy.message_counts import Occurrences, replace_one_profile, where_sum_is
 
 _OUTSIDE = 1e-10  # tilted mass allowed beyond the window, charged to δ
 _LOST = 1e-4  # relative error of δ that rounding may cost all releases together

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
-from silodp.privacy.accounting.mechanisms import bisect_to_private_side
+from silodp.privacy.shuffling.p_vec import bisect_to_private_side
 from silodp.theory.checkins.privacy import fixed_window, shuffled, shuffled_earlier
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError

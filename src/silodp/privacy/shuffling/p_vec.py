@@ -8,8 +8,9 @@ participants absent the guarantee is that of (N − n)b bits.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from silodp.privacy.accounting.mechanisms import bisect_to_private_side, gaussian_mu
+from silodp.privacy.accounting.mechanisms import gaussian_mu
 from silodp.privacy.shuffling.binomial_noise import shift_delta, vector_delta
 
 _TAIL = 1e-3  # share of δ for improbable noise
@@ -17,6 +18,8 @@ _OVERHEAD = 0.5  # of variance above the ideal Gaussian's; the bound alone costs
 _PRECISION = 2e-3  # relative width at which searches stop
 _LARGEST_LEVELS = 1 << 12
 _LARGEST_TRIALS = 1 << 50
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -136,3 +139,20 @@ class ShuffledSums:
 
     def __getitem__(self, kind: str) -> SumParameters:
         return next(parameters for name, parameters in self.kinds if name == kind)
+
+
+def bisect_to_private_side(
+    holds: Callable[[Number], bool],
+    low: Number,
+    high: Number,
+    wide: Callable[[Number, Number], bool],
+    middle: Callable[[Any, Any], Any] = lambda low, high: (low + high) / 2,
+) -> tuple[Number, Number]:
+    """An interval where `holds` turns true, not `wide` any more: `high` is on the private side, `low` is not.
+
+    `holds` is false at `low`, true at `high`, and true from some point on; `middle` is the point to look at next.
+    """
+    while wide(low, high):
+        point = middle(low, high)
+        low, high = (low, point) if holds(point) else (point, high)
+    return low, high

@@ -14,9 +14,10 @@ import dp_accounting.pld.common as common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from silodp.privacy.accounting.accountant import NOT_PRIVATE, DeliveredEpsilon, upper_of
-from silodp.privacy.accounting.mechanisms import bisect_to_private_side, gaussian_epsilon
+from silodp.privacy.accounting.mechanisms import gaussian_epsilon
 from silodp.privacy.message_counts import draws
 from silodp.privacy.plan import PrivacyPlan
+from silodp.privacy.shuffling.p_vec import bisect_to_private_side
 from silodp.theory.convex.privacy import shuffled_noise as theorem_4_1
 from silodp.theory.convex.privacy import shuffled_round
 from silodp.theory.registry import AssumptionError

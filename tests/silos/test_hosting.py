@@ -116,10 +116,11 @@ class Kill(BaseException):
     """The coordinator's process ends here."""
 
 
-def hosted(agreed, members, killed_at=None, gone=()):
+def hosted(agreed, members, killed_at=None, gone=(), back_at=None):
     """SHA-256 of the models of a coordinator whose silos are called, not dialled.
 
-    It is killed before it asks in round `killed_at`, and each silo of `gone` is away from its round on.
+    It is killed before it asks in round `killed_at`, and each silo of `gone` is away from its round on, until all of
+    them say hello again in round `back_at`.
     """
     host, gone, found, times = Host(agreed, agreed.parent / "out", Path("none"), CODE, "unix:/none"), dict(gone), [], []
 
@@ -139,6 +140,9 @@ def hosted(agreed, members, killed_at=None, gone=()):
             if slot == killed_at:
                 raise Kill
             times.append((name, slot))
+            if slot == back_at:
+                gone.clear()
+                self.away.clear()
             if slot < gone.get(name, math.inf):
                 return members[name].reply(question)
             self.away.add(silo)
@@ -200,11 +204,11 @@ def test_a_silo_that_is_away_costs_its_wait_once_and_is_averaged_again_when_it_i
     caplog.set_level("INFO", "silodp")
     agreed = files_of_silos(tmp_path, more=0, at_least=2, rounds=20)
     members = silos_of(agreed)
-    _, asked, host = hosted(agreed, members, gone={"west": 3})
-    assert [slot for name, slot in asked if name == "west"] == [0, 1, 2, 3]
+    _, asked, host = hosted(agreed, members, gone={"west": 3}, back_at=6)
+    assert [slot for name, slot in asked if name == "west"] == [0, 1, 2, 3, *range(7, 20)]
     without = [said for said in caplog.messages if said.startswith("round ") and said.endswith(": no reply of west")]
-    assert without == [f"round {r} of 20: no reply of west" for r in range(4, 21)]
-    assert [host.replied[r][2] for r in range(20)] == [True] * 3 + [False] * 17
+    assert without == [f"round {r} of 20: no reply of west" for r in range(4, 8)]
+    assert [host.replied[r][2] for r in range(20)] == [True] * 3 + [False] * 4 + [True] * 13
 
 
 def test_the_card_says_who_replied_and_promises_for_those_that_came(tmp_path, silos_of):

@@ -62,8 +62,8 @@ LIGHT = {"dp_accounting", "matplotlib", "numba", "scipy", "sklearn", "torch"}
 
 @pytest.mark.parametrize(
     ("code", "heavy"),
-    # Comparisons, whose names the plan has, load scipy.
-    [(NO_LIBRARY, LIGHT | {"pandas"}), (CHECK, LIGHT), (DRY_RUN, LIGHT - {"scipy"}), (SELECT, LIGHT)],
+    # Comparisons, whose names the plan has, and measures of silos, beside which records are kept, load scipy.
+    [(NO_LIBRARY, LIGHT | {"pandas"}), (CHECK, LIGHT), (DRY_RUN, LIGHT - {"scipy"}), (SELECT, LIGHT - {"scipy"})],
     ids=["help", "check", "dry run", "select"],
 )
 def test_what_plans_or_checks_loads_no_heavy_library(code, heavy):

@@ -225,7 +225,8 @@ def test_every_sdp_algorithm_can_be_run_over_shuffled_sums(root):
 
 def test_every_protocol_variant_and_a_schedule_of_each_algorithm_is_run_by_a_committed_run_file(monkeypatch):
     monkeypatch.setenv("SILODP_CUDA", "1")  # experiments that ask for a GPU are not left out
-    experiments = [one for path in RUNS for one in load(path).experiments.values()]
+    published = ROOT / "results" / "published" / "config.json"
+    experiments = [one for path in [*RUNS, published] for one in load(path).experiments.values()]
     readings = [found for one in experiments for found in one.variants().values()]
     for name, field in Readings.model_fields.items():
         allowed = set(get_args(field.annotation)) or {False, True}

@@ -49,7 +49,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "mnist_mlp": NONCONVEX
     | {
         "settings": [(25, 25, [1, 2]), (12, 50, [1, 2, 3, 4]), (12, 25, [1, 2]), (25, 50, [1, 2, 3, 4])],
-        "stepsizes": grid(-9, 0, 5, "linear"),
+        "stepsizes": grid(-9, 0, 5),
         "clips": [1, 5, 10, 100, 10000],
         "silos": MNIST,
         "preprocess": {"standardise": True, "pca": 50},

@@ -153,7 +153,7 @@ def of_a_paper_and_others(tmp_path_factory):
     """Folders of a run with a paper's experiment, of one with the same problem, and of the leaderboard's."""
     folder, bounds = tmp_path_factory.mktemp("others"), {"targets": ["checkins"]}
     finished(folder / "paper", "paper", {"mnist_logistic": {}}, **bounds)
-    finished(folder / "adaptive", "adaptive", {"mnist_adaptive": {}}, audit_runs=7, **bounds)
+    finished(folder / "adaptive", "adaptive", {"mnist_adaptive": {}}, **bounds)
     finished(folder / "board", "board", {"mnist_logistic_leaderboard": {"trials": 3}}, **bounds)
     return folder
 
@@ -169,15 +169,6 @@ def test_check_ins_and_formulas_are_those_of_the_papers_figures(of_a_paper_and_o
         assert (out / "checkins/mnist_logistic.csv").read_text() == "paper checkins/mnist_logistic.csv"
     assert publish(runs / "board", output=tmp_path / "alone") == 0
     assert (tmp_path / "alone/formulas.csv").read_text() == "board formulas.csv"
-
-
-def test_a_publication_says_no_number_of_audit_runs_for_runs_that_differ_in_it(of_a_paper_and_others, tmp_path):
-    runs, out = of_a_paper_and_others, tmp_path / "out"
-    assert publish(runs / "paper", runs / "board", output=out) == 0
-    assert json.loads((out / "config.json").read_text())["audit_runs"] == 100
-    assert publish(runs / "adaptive", output=out, options=["--beside"]) == 0
-    assert "audit_runs" not in json.loads((out / "config.json").read_text())
-    assert main(["verify", str(out)]) == 0
 
 
 def test_a_publication_of_many_runs_is_named_by_their_number(of_a_paper_and_others, tmp_path, monkeypatch):

@@ -212,9 +212,6 @@ def _joined_config(folders: Sequence[Path], gone: set[str]) -> dict[str, Any]:
                     f"{folder / 'config.json'}: {key}: {config[key]!r}: must be {first[key]!r}, as in "
                     f"{folders[0] / 'config.json'}"
                 )
-        # Column `runs` of audit.csv has the number of each audit.
-        if config.get("audit_runs") != joined.get("audit_runs"):
-            joined.pop("audit_runs", None)
         joined = joined | {
             "experiments": joined["experiments"] | config["experiments"],
             **{key: sorted({*joined[key], *config[key]}) for key in ("targets", "plugins")},

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from example_table import results_table
 
+from silodp.report.cells import cells_of
 from silodp.report.figures import error_vs_epsilon, save
 from silodp.report.figures.paired_differences import paired_differences
 from silodp.report.figures.style import styled
@@ -61,7 +62,7 @@ def test_a_figure_of_panels_flows_as_a_picture_for_each_and_loses_nothing(drawn)
     assert panels(drawn[1].read_text(encoding="utf-8")).count("<svg") == 1
     pair = {"experiment": "wbcd_mlp", "reading": "", "first": "spider", "second": "minibatch_sgd", "trials": 10}
     rows = [pair | {"M": 2, "R": R, "epsilon": 1.0, "difference": 0, "low": -1, "high": 1} for R in (25, 50, 75)]
-    figure = paired_differences(pd.DataFrame(rows).assign(tolerance=0.1), title="Title")
+    figure = paired_differences(cells_of(pd.DataFrame(rows).assign(outcome="")), title="Title")
     with styled():
         whole = svg_text(figure, "x")
     shared, *pictures = tree.fromstring(f"<div>{panels(whole)}</div>")

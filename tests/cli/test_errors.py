@@ -65,7 +65,7 @@ BAD = {
     # epsilon, noise
     f"{EPSILON} --bathc=2": "No such option '--bathc'. Did you mean '--batch'?",
     f"{EPSILON} --algorithm=locl_sgd": "; did you mean local_sgd?",
-    f"{EPSILON} --rounds=0": "'--rounds': 0 is not in the range x>=1.",
+    f"{EPSILON} --rounds=0": "'--rounds': 0 is not in the range 1<=x<=100000000.",
     f"{EPSILON} --batch=1235": "--batch: 1235: must be at most --records = 1234",
     f"{EPSILON} --sigma=0": "'--sigma': 0.0 is not in the range x>0.",
     f"{EPSILON} --sigma=nan": "'--sigma': nan is not a finite number.",
@@ -74,10 +74,10 @@ BAD = {
     f"{EPSILON} --delta=5e-324": "'--delta': 5e-324 is not in the range 1e-300<=x<1.",
     f"{EPSILON} --records=1 --batch=1": "--delta: missing: the default 1/n^2 needs --records > 1",
     f"{EPSILON} --algorithm=fed_spider": "--sigma-difference: missing: fed_spider also sends differences",
-    f"{EPSILON} --person-records=1235": "--person-records: 1235: must be at most --records = 1234",
+    f"{EPSILON} --person-records=1235": "--person-records: 1235: must be at most the silo's 1234 records",
     f"{NOISE} --epsilon=-1": "'--epsilon': -1.0 is not in the range x>0.",
     "epsilon --rounds 2": "Missing option",
-    "epsilon --mechanism nobody": "flower-local-dp",
+    "epsilon --messages nobody": "nobody: file: missing: must be a readable YAML file",
     # audit
     "audit sgd": "'sgd': must be an algorithm",
     f"{AUDIT} wbcd_mlp": "takes no experiment",

@@ -41,7 +41,7 @@ class _RequiredOption(click.Option):
         try:
             return super().process_value(context, value)
         except click.MissingParameter:
-            if context.params.get("messages") is not None:
+            if isinstance(context.params.get("messages"), Path):
                 return None
             raise
 

@@ -77,7 +77,7 @@ BAD = {
     f"{EPSILON} --person-records=1235": "--person-records: 1235: must be at most the silo's 1234 records",
     f"{NOISE} --epsilon=-1": "'--epsilon': -1.0 is not in the range x>0.",
     "epsilon --rounds 2": "Missing option",
-    "epsilon --messages nobody.yaml": "nobody.yaml",
+    "epsilon --messages nobody": "nobody: file: missing: must be a readable YAML file",
     # audit
     "audit sgd": "'sgd': must be an algorithm",
     f"{AUDIT} wbcd_mlp": "takes no experiment",

@@ -109,6 +109,14 @@ def test_claims_tell_how_far_they_are(monkeypatch, capsys):
     assert "0/1 [" in sys.stderr.getvalue()
 
 
+def test_help_marks_what_a_mechanism_does_not_need(capsys):
+    for command, wanted in (("epsilon", "required without --messages"), ("noise", "required")):
+        assert main([command, "--help"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert re.search(rf"R, rounds of communication\. \[.*?{wanted}\]", shown)
+        assert ("without --messages" in shown) == (command == "epsilon")
+
+
 def test_a_folder_that_may_not_be_written_is_told_by_the_file_that_was_asked_for(tmp_path, monkeypatch):
     def refuse(self, *_, **__):
         raise PermissionError(13, "Permission denied", str(self))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
-from silodp.privacy.plan import Budget, PrivacyPlan
+from silodp.privacy.plan import Budget, PrivacyPlan, Release
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,6 +52,15 @@ def gaussian_noise(sensitivity: float, epsilon: float, delta: float) -> float:
     from silodp.privacy.accounting.mechanisms import gaussian_mu  # loads SciPy, which traits do without
 
     return sensitivity / gaussian_mu(epsilon, delta) * (1 + 1e-9)
+
+
+def ideal_share(release: Release, M: int, epsilon: float, delta: float) -> Release:
+    """The release with the least share of noise for which one sum over M silos is (ε, δ)-DP, whoever takes part.
+
+    Each of the M silos adds a share of variance s² to its mean over K records; the server sees the mean alone: its
+    noise is s/√M against a replace-one sensitivity of 2L/(MK) (non-convex paper, ideal of Algorithms 4 and 5).
+    """
+    return replace(release, noise=gaussian_noise(release.sensitivity, epsilon, delta) / math.sqrt(M))
 
 
 class Look(NamedTuple):

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from silodp.algorithms.base import Look
+from silodp.algorithms.base import Look, ideal_share
 from silodp.algorithms.fedprox_spider import FedProxSpider
-from silodp.algorithms.sdp_prox_sgd import ideal_share
 from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.theory.nonconvex.privacy import shuffled_spider_budget
 

@@ -1,20 +1,10 @@
 """SDP Prox-SGD (non-convex paper, Algorithm 7), on an ideal sum in place of the shuffle protocol P_vec."""
 
-import math
 from dataclasses import dataclass, replace
 
-from silodp.algorithms.base import Look, gaussian_noise
+from silodp.algorithms.base import Look, ideal_share
 from silodp.algorithms.prox_sgd import ProxSGD
-from silodp.privacy.plan import Budget, PrivacyPlan, Release
-
-
-def ideal_share(release: Release, M: int, epsilon: float, delta: float) -> Release:
-    """The release with the least share of noise for which one sum over M silos is (ε, δ)-DP, whoever takes part.
-
-    Each of the M silos adds a share of variance s² to its mean over K records; the server sees the mean alone: its
-    noise is s/√M against a replace-one sensitivity of 2L/(MK) (non-convex paper, ideal of Algorithms 4 and 5).
-    """
-    return replace(release, noise=gaussian_noise(release.sensitivity, epsilon, delta) / math.sqrt(M))
+from silodp.privacy.plan import Budget, PrivacyPlan
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from silodp.algorithms.base import Look
+from silodp.algorithms.base import Look, ideal_share
 from silodp.algorithms.prox_svrg import ProxSVRG
-from silodp.algorithms.sdp_prox_sgd import ideal_share
 from silodp.privacy.plan import Budget, PrivacyPlan
 from silodp.theory.nonconvex.privacy import shuffled_svrg_budget
 

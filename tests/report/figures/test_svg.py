@@ -69,7 +69,7 @@ def test_a_figure_of_panels_flows_as_a_picture_for_each_and_loses_nothing(drawn)
     assert [picture.get("class") for picture in (shared, *pictures)] == ["shared", None, None, None, None]
     said = ["".join(picture.itertext()) for picture in pictures]
     assert ["50" in text for text in said] == [False, True, False, False]
-    assert "no difference found" in "".join(pictures[3].itertext())
+    assert "open: 3 of 3" in "".join(pictures[3].itertext())
     assert len({picture.get("style") for picture in pictures[:3]}) == 1, "panels are equally wide"
     words = sorted("".join(one.itertext()) for one in tree.fromstring(whole).iter(f"{SVG}text"))
     assert sorted("".join(t.itertext()) for one in (shared, *pictures) for t in one.iter(f"{SVG}text")) == words

@@ -4,8 +4,11 @@
 Reading scores are left out.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from silodp.datasets.base import Data, Dataset
 from silodp.datasets.own.encoding import read_records
@@ -35,7 +38,8 @@ def _load(files: dict[str, Path]) -> Data:
     (path,) = files.values()
     frame = read_table(path, SCHEMA.form)
     frame["math"] = (frame["math"].astype(int) >= MEDIAN).astype(int).astype(str)
-    return read_records(path, SCHEMA, frame)[0]
+    data = read_records(path, SCHEMA, frame)[0]
+    return replace(data, x=data.x.astype(np.float32))
 
 
 # Records of each silo.
